@@ -1,0 +1,86 @@
+"""The machine as finders see it: environment, registry and folders, replaceable in tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tritonwin.facts.registry import MemoryRegistry, Registry, this_registry
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Environment variables with Windows' rule for names: case does not matter there."""
+
+    data: Mapping[str, str] = field(default_factory=dict)
+    windows: bool = os.name == "nt"
+
+    def get(self, name: str) -> str | None:
+        if not self.windows:
+            return self.data.get(name)
+        wanted = name.upper()
+        return next((v for k, v in self.data.items() if k.upper() == wanted), None)
+
+    def folder(self, name: str) -> Path | None:
+        """The variable as a folder, without stray blanks or quotes; None when unset or empty."""
+        value = (self.get(name) or "").strip().strip('"')
+        return Path(value) if value else None
+
+    def path_entries(self) -> tuple[Path, ...]:
+        """The folders of PATH in order, quotes removed, empty entries left out."""
+        separator = ";" if self.windows else ":"
+        parts = (part.strip().strip('"') for part in (self.get("PATH") or "").split(separator))
+        return tuple(Path(part) for part in parts if part)
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a finder may ask of the machine. Finders touch nothing else, besides the disk."""
+
+    env: Environment
+    registry: Registry
+    cwd: Path
+    home: Path
+    windows: bool = os.name == "nt"
+    app: Path | None = None  # the application's folder, when the user named one
+
+    @classmethod
+    def this_machine(cls, app: Path | None = None) -> Host:
+        return cls(Environment(dict(os.environ)), this_registry(), Path.cwd(), Path.home(), app=app)
+
+    def program_files(self) -> tuple[Path, ...]:
+        """`Program Files` and `Program Files (x86)`, each once, existing or not."""
+        names = ("ProgramW6432", "ProgramFiles", "ProgramFiles(x86)")
+        return tuple(dict.fromkeys(f for n in names if (f := self.env.folder(n)) is not None))
+
+    def system32(self) -> Path | None:
+        root = self.env.folder("SystemRoot")
+        return root / "System32" if root else None
+
+    def executables(self, name: str) -> tuple[Path, ...]:
+        """Every file called `name` (with `.exe` on Windows) on PATH, in order.
+
+        The current folder is never searched: what lies there may be planted.
+        """
+        file = f"{name}.exe" if self.windows else name
+        found = dict.fromkeys(entry / file for entry in self.env.path_entries())
+        return tuple(p for p in found if p.is_absolute() and p.is_file())
+
+
+def fake_host(
+    tmp: Path,
+    env: Mapping[str, str] | None = None,
+    registry: Registry | None = None,
+    *,
+    windows: bool = True,
+) -> Host:
+    """A machine for tests: folders below `tmp`, nothing of the real one."""
+    return Host(
+        Environment(dict(env or {}), windows=windows),
+        registry or MemoryRegistry(),
+        cwd=tmp,
+        home=tmp,
+        windows=windows,
+    )

@@ -1,0 +1,394 @@
+"""Facts: what is on a machine, as frozen records that can be written to a file and read back.
+
+Every record says where it was read (`source`, or `sources` by field name where one record is put
+together from several places). `None` means "not known", never "no"; an empty tuple means "looked
+and found none". Paths are strings in the spelling of the machine that they were read on, because
+a snapshot from Windows is examined on Linux too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+SCHEMA = "tritonwin.facts/1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A place that a finder looked at, and why it was or was not taken."""
+
+    path: str
+    source: str  # "variable CUDA_PATH", "registry HKLM\\...", "beside python.exe"
+    chosen: bool
+    reason: str
+    version: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """The operating system and its settings."""
+
+    os: Literal["windows", "linux", "other"]
+    version: str  # "10.0.22631" on Windows, kernel release elsewhere
+    machine: str  # "AMD64", "ARM64", "x86_64"
+    wine: str | None = None  # version of Wine when Windows is played by it
+    language: str | None = None  # "de_DE"
+    ansi_code_page: int | None = None
+    oem_code_page: int | None = None
+    long_paths: bool | None = None
+    developer_mode: bool | None = None
+    smart_app_control: Literal["off", "on", "evaluation"] | None = None
+    admin: bool | None = None
+    cpu_count: int | None = None
+    memory_bytes: int | None = None
+    memory_free_bytes: int | None = None
+    temp: str | None = None
+    git_long_paths: bool | None = None
+    sources: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PthFile:
+    """The `pythonXY._pth` file that isolates an embedded Python."""
+
+    path: str
+    entries: tuple[str, ...]
+    import_site: bool
+
+
+PythonKind = Literal[
+    "embedded",  # python.org's embeddable package, as shipped inside applications
+    "store",  # Microsoft Store alias or package
+    "system",  # installed for all users
+    "user",  # installed for one user
+    "venv",
+    "conda",
+    "uv",  # managed by uv
+    "pyenv",
+    "poetry",
+    "unknown",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interpreter:
+    """A Python. Only the target is started; of the others only files and registry are read."""
+
+    executable: str
+    source: str
+    kind: PythonKind
+    version: str | None = None  # "3.12.9"
+    bits: int | None = None
+    machine: str | None = None  # "AMD64", "ARM64", "x86"
+    implementation: str | None = None  # "cpython"
+    free_threaded: bool | None = None
+    prefix: str | None = None
+    base_prefix: str | None = None  # equal to prefix unless it is a virtual environment
+    base_executable: str | None = None
+    platform_tag: str | None = None  # "win_amd64"
+    ext_suffix: str | None = None  # ".cp312-win_amd64.pyd"
+    include: str | None = None  # where sysconfig says Python.h is, whether it exists or not
+    pth: PthFile | None = None
+    site_packages: tuple[str, ...] = ()
+    user_site: str | None = None
+    sys_path: tuple[str, ...] = ()
+    site_loaded: bool | None = None
+    writable: bool | None = None  # the first site-packages
+    managers: tuple[str, ...] = ()  # "conda", "venv", "uv", ...: more than one is a mixture
+    packages: dict[str, str] = field(default_factory=dict)  # the few that matter: name -> version
+    has_pip: bool | None = None
+    error: str | None = None  # why it could not be examined
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonDev:
+    """Headers and import library that the target's C modules would be compiled with."""
+
+    headers: str | None  # the folder that holds Python.h
+    headers_version: str | None  # from patchlevel.h
+    headers_free_threaded: bool | None  # Py_GIL_DISABLED in pyconfig.h
+    headers_missing: tuple[str, ...]  # of those that Python.h includes
+    headers_damaged: tuple[str, ...]  # empty or not text
+    import_library: str | None  # ...\\libs\\python312.lib
+    import_library_dll: str | None  # the DLL name stored in it: "python312.dll"
+    stable_abi_library: str | None  # ...\\libs\\python3.lib
+    candidates: tuple[Candidate, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution:
+    """An installed distribution, read from its `.dist-info` (or `.egg-info`)."""
+
+    name: str  # normalised: "triton-windows"
+    version: str
+    location: str  # the .dist-info folder
+    site_packages: str
+    tags: tuple[str, ...] = ()  # of its WHEEL file
+    requires: tuple[str, ...] = ()  # only lines that name packages this product deals with
+    installer: str | None = None
+    missing_files: tuple[str, ...] = ()  # of those that matter, named by RECORD, not on disk
+    altered_files: tuple[str, ...] = ()  # of those that matter, with another hash than RECORD's
+
+
+@dataclass(frozen=True, kw_only=True)
+class Torch:
+    """The torch that the target imports."""
+
+    version: str  # "2.9.1+cu128", from torch/version.py
+    location: str
+    source: str
+    cuda: str | None = None  # "12.8"
+    hip: str | None = None
+    xpu: str | None = None
+    wants_triton: str | None = None  # the specifier in its own metadata: "==3.5.1"
+    wants_triton_source: str | None = None
+    libraries: tuple[str, ...] = ()  # CUDA DLLs in torch/lib
+
+
+@dataclass(frozen=True, kw_only=True)
+class Triton:
+    """The package folder named `triton` that the target imports."""
+
+    version: str | None  # `__version__` of its __init__.py
+    location: str
+    source: str
+    flavour: Literal["fork", "upstream", "unknown"]  # by structure, not by name
+    distribution: str | None = None  # the distribution whose RECORD owns the files
+    libtriton: str | None = None
+    libtriton_imports: tuple[str, ...] = ()  # DLL names
+    ptxas: str | None = None
+    ptxas_version: str | None = None  # "12.8", from the banner inside the file
+    ptxas_blackwell: str | None = None
+    cuda_header: str | None = None
+    cuda_header_version: str | None = None  # "12.8"
+    cuda_library: str | None = None
+    tinycc: str | None = None
+    tinycc_python_def: bool | None = None  # a .def for the target's Python lies beside TinyCC
+    traits: tuple[str, ...] = ()  # structural marks of its sources, see facts/triton_sources.py
+    backends: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtensionFile:
+    """A compiled extension module whose loading matters (flash_attn_2_cuda, _fused, ...)."""
+
+    path: str
+    package: str
+    imports: tuple[str, ...]
+    unresolved: tuple[str, ...]  # DLLs found neither beside it nor where Windows would look
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gpu:
+    index: int
+    vendor: Literal["nvidia", "amd", "intel", "other"]
+    name: str
+    source: str
+    compute_capability: str | None = None  # "8.9"
+    architecture: str | None = None  # AMD: "gfx1100"
+    memory_bytes: int | None = None
+    uuid: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Driver:
+    """A GPU driver as the drivers' own libraries describe it."""
+
+    vendor: Literal["nvidia", "amd", "intel"]
+    source: str
+    version: str | None = None  # "581.57"
+    cuda: str | None = None  # highest CUDA that the driver runs: "13.0"
+    error: str | None = None  # "nvcuda.dll not found", "no answer within 10 s"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rocm:
+    path: str
+    source: str
+    kind: Literal["hip-sdk", "rocm-wheels", "zluda"]
+    version: str | None = None
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CudaToolkit:
+    path: str
+    source: str
+    layout: Literal["system", "pip-cu12", "pip-cu13", "conda", "bundled", "unknown"]
+    version: str | None = None  # "12.8"
+    nvcc: str | None = None
+    ptxas: str | None = None
+    header: str | None = None
+    library: str | None = None
+    missing: tuple[str, ...] = ()  # parts that a compile or a build would need
+    host_msvc_max: str | None = None  # the newest MSC_VER that host_config.h accepts: "1949"
+    exists: bool = True
+    chosen: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MsvcToolset:
+    version: str  # "14.44.35207"
+    path: str
+    compiler: str | None  # Hostx64\\x64\\cl.exe
+    english: bool | None  # the English resource folder 1033 is there
+    instance: str  # Visual Studio's folder
+    product: str  # "Visual Studio Build Tools 2022"
+    source: str
+    vcvarsall: str | None = None
+    missing: tuple[str, ...] = ()
+    chosen: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowsSdk:
+    version: str  # "10.0.22621.0"
+    path: str
+    source: str
+    missing: tuple[str, ...] = ()
+    chosen: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiler:
+    """A C compiler other than a Visual Studio toolset that was looked up in its own place."""
+
+    family: Literal["cl", "clang-cl", "clang", "gcc", "zig", "tinycc"]
+    path: str
+    source: str
+    target: str | None = None  # "x64", "x86"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variable:
+    """An environment variable that matters to Triton, torch, CUDA or a compiler."""
+
+    name: str
+    value: str
+    scope: Literal["process", "user", "machine"]
+    flaws: tuple[str, ...] = ()  # "trailing-blank", "leading-blank", "quotes", "semicolon"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuntimeDll:
+    """A VC runtime DLL in one of the places Windows looks, in the order it looks."""
+
+    name: str  # "msvcp140.dll"
+    path: str
+    place: Literal["beside-python", "base-python", "system32", "package", "conda"]
+    version: str | None
+    loaded: bool  # the one that python.exe would get
+
+
+@dataclass(frozen=True, kw_only=True)
+class HelperModule:
+    """A compiled helper (cuda_utils, a launcher) in Triton's cache."""
+
+    path: str
+    valid: bool  # a readable PE file
+    python_dll: str | None  # "python312.dll"
+    usable: bool  # its file name is one that the target would load
+    unresolved: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cache:
+    kind: Literal["triton", "inductor"]
+    path: str
+    source: str  # "default", "variable TRITON_CACHE_DIR"
+    exists: bool
+    writable: bool | None
+    entries: int = 0
+    size_bytes: int = 0
+    longest_path: int = 0
+    complete: bool = True  # False when the walk was cut short
+    helpers: tuple[HelperModule, ...] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shadow:
+    """A file or folder that Python would import instead of the package."""
+
+    module: str
+    path: str
+    reason: str  # "current folder", "application folder", "PYTHONPATH"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequirementLine:
+    """A line of an application's requirements file that names a package of ours."""
+
+    path: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportResult:
+    """What happened when a child of the target imported a module (`--deep`)."""
+
+    module: str
+    outcome: Literal["imported", "exception", "crashed", "timed-out"]
+    seconds: float
+    version: str | None = None
+    error: str | None = None  # "ImportError: DLL load failed ..."
+    status: str | None = None  # "0xC0000005 (access violation)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectionError:
+    """A collector that failed: what is missing from the facts, and why."""
+
+    collector: str
+    error: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Everything known of one machine and one target interpreter."""
+
+    tool_version: str
+    system: System
+    target: Interpreter | None = None
+    interpreters: tuple[Interpreter, ...] = ()
+    python_dev: PythonDev | None = None
+    distributions: tuple[Distribution, ...] = ()
+    torch: Torch | None = None
+    triton: Triton | None = None
+    extensions: tuple[ExtensionFile, ...] = ()
+    gpus: tuple[Gpu, ...] = ()
+    drivers: tuple[Driver, ...] = ()
+    rocm: tuple[Rocm, ...] = ()
+    cuda_toolkits: tuple[CudaToolkit, ...] = ()
+    msvc: tuple[MsvcToolset, ...] = ()
+    windows_sdks: tuple[WindowsSdk, ...] = ()
+    compilers: tuple[Compiler, ...] = ()
+    variables: tuple[Variable, ...] = ()
+    runtime_dlls: tuple[RuntimeDll, ...] = ()
+    caches: tuple[Cache, ...] = ()
+    shadows: tuple[Shadow, ...] = ()
+    requirement_lines: tuple[RequirementLine, ...] = ()
+    imports: tuple[ImportResult, ...] = ()
+    errors: tuple[CollectionError, ...] = ()
+    schema: str = SCHEMA
+
+    def distribution(self, name: str) -> Distribution | None:
+        """The installed distribution of that normalised name that Python finds first."""
+        return next((d for d in self.distributions if d.name == name), None)
+
+    def variable(self, name: str) -> Variable | None:
+        """The variable as a process started now would see it (names are case-insensitive)."""
+        wanted = name.upper()
+        return next(
+            (v for v in self.variables if v.name.upper() == wanted and v.scope == "process"), None
+        )
+
+    @property
+    def windows(self) -> bool:
+        return self.system.os == "windows"

@@ -1,0 +1,103 @@
+"""The Windows registry behind one small interface, so that finders run on any OS."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+Value = str | int
+
+
+class Registry(Protocol):
+    """Read-only registry. Keys are spelled `HKLM\\SOFTWARE\\...`; names are case-insensitive."""
+
+    def value(self, key: str, name: str, *, view: int = 64) -> Value | None:
+        """The value, or None where key or value are absent or cannot be read.
+
+        `name` may be empty for a key's default value; `view` is 64 or 32 (WOW6432Node).
+        """
+        ...
+
+    def subkeys(self, key: str, *, view: int = 64) -> tuple[str, ...]:
+        """Names of the keys below `key`; empty where it is absent or cannot be read."""
+        ...
+
+    def values(self, key: str, *, view: int = 64) -> dict[str, Value]:
+        """All strings and numbers of the key."""
+        ...
+
+
+@dataclass(frozen=True)
+class MemoryRegistry:
+    """A registry in memory: what Linux has (nothing), and what tests fill."""
+
+    data: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+
+    def value(self, key: str, name: str, *, view: int = 64) -> Value | None:
+        lowered = {k.lower(): v for k, v in self.values(key, view=view).items()}
+        return lowered.get(name.lower())
+
+    def subkeys(self, key: str, *, view: int = 64) -> tuple[str, ...]:
+        del view
+        start = key.lower() + "\\"
+        names: dict[str, None] = {}
+        for stored in self.data:
+            if stored.lower().startswith(start):
+                names[stored[len(start) :].split("\\", 1)[0]] = None
+        return tuple(names)
+
+    def values(self, key: str, *, view: int = 64) -> dict[str, Value]:
+        del view
+        wanted = key.lower()
+        return next((dict(v) for k, v in self.data.items() if k.lower() == wanted), {})
+
+
+if sys.platform == "win32":
+    import winreg
+
+    _HIVES = {"HKLM": winreg.HKEY_LOCAL_MACHINE, "HKCU": winreg.HKEY_CURRENT_USER}
+    _VIEWS = {64: winreg.KEY_WOW64_64KEY, 32: winreg.KEY_WOW64_32KEY}
+
+    class WindowsRegistry:
+        """The real registry of this machine."""
+
+        @staticmethod
+        def _open(key: str, view: int) -> winreg.HKEYType | None:
+            hive, _, path = key.partition("\\")
+            try:
+                return winreg.OpenKey(_HIVES[hive], path, 0, winreg.KEY_READ | _VIEWS[view])
+            except OSError:
+                return None
+
+        def value(self, key: str, name: str, *, view: int = 64) -> Value | None:
+            lowered = {k.lower(): v for k, v in self.values(key, view=view).items()}
+            return lowered.get(name.lower())
+
+        def subkeys(self, key: str, *, view: int = 64) -> tuple[str, ...]:
+            handle = self._open(key, view)
+            if handle is None:
+                return ()
+            with handle:
+                count = winreg.QueryInfoKey(handle)[0]
+                return tuple(winreg.EnumKey(handle, i) for i in range(count))
+
+        def values(self, key: str, *, view: int = 64) -> dict[str, Value]:
+            handle = self._open(key, view)
+            if handle is None:
+                return {}
+            found: dict[str, Value] = {}
+            with handle:
+                for i in range(winreg.QueryInfoKey(handle)[1]):
+                    name, data, _ = winreg.EnumValue(handle, i)
+                    if isinstance(data, (str, int)):
+                        found[name] = data
+            return found
+
+
+def this_registry() -> Registry:
+    """The registry of the running machine; an empty one where there is none."""
+    if sys.platform == "win32":
+        return WindowsRegistry()
+    return MemoryRegistry()
