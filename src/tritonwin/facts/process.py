@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +46,7 @@ def run(
         OSError: the program cannot be started.
         ValueError: `program` is not an absolute path (a bare name could be a planted file).
     """
-    if not os.path.isabs(program):
+    if not Path(program).is_absolute():
         msg = f"not an absolute path: {program}"
         raise ValueError(msg)
     process = subprocess.Popen(
@@ -55,9 +56,9 @@ def run(
         stderr=subprocess.PIPE,
         env=None if env is None else dict(env),
         cwd=cwd,
-        start_new_session=os.name != "nt",
+        start_new_session=sys.platform != "win32",
         # no window flashes up, and Ctrl-C reaches us alone
-        creationflags=0x08000200 if os.name == "nt" else 0,
+        creationflags=0x08000200 if sys.platform == "win32" else 0,
     )
     try:
         out, err = process.communicate(stdin, timeout=timeout)
@@ -74,7 +75,7 @@ def run(
 
 
 def _end_tree(process: subprocess.Popen[bytes]) -> None:
-    if os.name == "nt":
+    if sys.platform == "win32":
         root = os.environ.get("SystemRoot", r"C:\Windows")
         taskkill = Path(root, "System32", "taskkill.exe")
         if taskkill.is_file():
