@@ -113,6 +113,7 @@ class PythonDev:
     import_library: str | None  # ...\\libs\\python312.lib
     import_library_dll: str | None  # the DLL name stored in it: "python312.dll"
     stable_abi_library: str | None  # ...\\libs\\python3.lib
+    import_library_machine: str | None = None  # "x64", "x86", "arm64"
     candidates: tuple[Candidate, ...] = ()
 
 
@@ -210,6 +211,8 @@ class Rocm:
     kind: Literal["hip-sdk", "rocm-wheels", "zluda"]
     version: str | None = None
     missing: tuple[str, ...] = ()
+    chosen: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,10 +261,13 @@ class WindowsSdk:
 class Compiler:
     """A C compiler other than a Visual Studio toolset that was looked up in its own place."""
 
-    family: Literal["cl", "clang-cl", "clang", "gcc", "zig", "tinycc"]
+    family: Literal["cl", "clang-cl", "clang", "gcc", "zig", "tinycc", "unknown"]
     path: str
     source: str
     target: str | None = None  # "x64", "x86"
+    flaw: Literal["missing", "folder"] | None = None  # what CC names instead of a program
+    chosen: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
