@@ -1,0 +1,167 @@
+"""Read Windows programs and DLLs (PE files): machine, imports, exports, version. Nothing is loaded.
+
+A thin layer over `pefile` that turns every way in which a file can be broken into None.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pefile
+
+# IMAGE_FILE_MACHINE_* of Microsoft's "PE Format" reference.
+MACHINES = {0x014C: "x86", 0x8664: "AMD64", 0xAA64: "ARM64", 0x01C4: "ARM"}
+
+# What pefile lets through on damaged files, found by fuzzing, besides its own error.
+_DAMAGE = (
+    OSError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    RecursionError,
+    MemoryError,
+    struct.error,
+    pefile.PEFormatError,
+)
+
+# Directories of the optional header, by their fixed index.
+_EXPORT, _IMPORT, _RESOURCE, _DELAY_IMPORT = 0, 1, 2, 13
+
+# DLLs that every supported Windows has, as far as compiled Python modules import them.
+_SYSTEM_DLLS = (
+    "advapi32 bcrypt bcryptprimitives cfgmgr32 combase comctl32 comdlg32 crypt32 d3d11 d3d12",
+    "dbghelp dnsapi dwmapi dxgi gdi32 imagehlp imm32 iphlpapi kernel32 kernelbase mpr msvcrt",
+    "mswsock ncrypt netapi32 normaliz ntdll ole32 oleaut32 opengl32 pdh powrprof propsys psapi",
+    "rpcrt4 secur32 setupapi shell32 shlwapi synchronization ucrtbase user32 userenv uxtheme",
+    "version winhttp wininet winmm wintrust wldap32 ws2_32 wsock32 wtsapi32",
+)
+SYSTEM_DLLS = frozenset(f"{name}.dll" for line in _SYSTEM_DLLS for name in line.split())
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeImage:
+    """The headers of a PE file. Names keep the spelling of the file."""
+
+    machine: str  # "AMD64", "x86", "ARM64", else the number: "0x1234"
+    bits: int
+    dll: bool
+    imports: tuple[str, ...]  # DLLs needed to load it
+    delay_imports: tuple[str, ...]  # DLLs needed at the first call
+    functions: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by DLL, on request
+    exports: tuple[str, ...] = ()  # on request
+    file_version: str | None = None  # "14.44.35211.0", on request
+    product_version: str | None = None
+
+
+def read_pe(
+    path: str | Path, *, functions: bool = False, exports: bool = False, version: bool = False
+) -> PeImage | None:
+    """Read the headers of a file; None where it is absent, unreadable or no PE file.
+
+    `functions` adds what is imported from each DLL, `exports` the exported names, `version` the
+    two version strings of the resources (these parts cost time in large files).
+    """
+    wanted = [_IMPORT, _DELAY_IMPORT]
+    wanted += [_EXPORT] if exports else []
+    wanted += [_RESOURCE] if version else []
+    try:
+        if not Path(path).is_file():  # a pipe or device would block
+            return None
+        with pefile.PE(str(path), fast_load=True) as pe:
+            pe.parse_data_directories(wanted, import_dllnames_only=not functions)
+            return _image(pe)
+    except _DAMAGE:
+        return None
+
+
+def _image(pe: pefile.PE) -> PeImage:
+    imported = getattr(pe, "DIRECTORY_ENTRY_IMPORT", [])
+    delayed = getattr(pe, "DIRECTORY_ENTRY_DELAY_IMPORT", [])
+    exported = getattr(getattr(pe, "DIRECTORY_ENTRY_EXPORT", None), "symbols", [])
+    machine = pe.FILE_HEADER.Machine
+    strings = _version_strings(pe)
+    return PeImage(
+        machine=MACHINES.get(machine, f"0x{machine:04X}"),
+        bits=64 if pe.PE_TYPE == pefile.OPTIONAL_HEADER_MAGIC_PE_PLUS else 32,
+        dll=bool(pe.is_dll()),
+        imports=_names(entry.dll for entry in imported),
+        delay_imports=_names(entry.dll for entry in delayed),
+        functions={
+            _text(entry.dll): _names(symbol.name for symbol in entry.imports)
+            for entry in (*imported, *delayed)
+            if getattr(entry, "imports", None)
+        },
+        exports=_names(symbol.name for symbol in exported),
+        file_version=strings.get("FileVersion") or _fixed_version(pe, "File"),
+        product_version=strings.get("ProductVersion") or _fixed_version(pe, "Product"),
+    )
+
+
+def _text(raw: bytes | None) -> str:
+    return (raw or b"").decode("ascii", "replace")
+
+
+def _names(raw: Iterable[bytes | None]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_text(name) for name in raw if name))
+
+
+def _version_strings(pe: pefile.PE) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for block in getattr(pe, "FileInfo", []):
+        for info in block:
+            for table in getattr(info, "StringTable", []):
+                for key, value in table.entries.items():
+                    # "14.0.24215.1 built by: VCTOOLSREL": the number is the first word
+                    words = value.decode("utf-8", "replace").strip("\0 ").split()
+                    found.setdefault(_text(key), words[0] if words else "")
+    return found
+
+
+def _fixed_version(pe: pefile.PE, kind: str) -> str | None:
+    fixed = getattr(pe, "VS_FIXEDFILEINFO", None)
+    if not fixed:
+        return None
+    high = getattr(fixed[0], f"{kind}VersionMS")
+    low = getattr(fixed[0], f"{kind}VersionLS")
+    return f"{high >> 16}.{high & 0xFFFF}.{low >> 16}.{low & 0xFFFF}"
+
+
+def is_api_set(name: str) -> bool:
+    """Whether the name is one that Windows itself maps to a system DLL, no file of that name."""
+    return name.lower().startswith(("api-ms-win-", "ext-ms-"))
+
+
+def unresolved_imports(
+    path: str | Path,
+    folders: Iterable[str | Path],
+    *,
+    known_system: Collection[str] = SYSTEM_DLLS,
+) -> tuple[str, ...]:
+    """The DLLs that `path` needs to load and that lie in none of the folders.
+
+    `known_system` holds lower-case names that count as present. Delay-loaded DLLs are left out,
+    since the file loads without them. Empty for a file that is no PE file.
+    """
+    image = read_pe(path)
+    if image is None:
+        return ()
+    places = [Path(folder) for folder in folders]
+    present = {name.lower() for place in places for name in _listing(place)}
+    return tuple(
+        name
+        for name in image.imports
+        if not is_api_set(name) and name.lower() not in known_system and name.lower() not in present
+    )
+
+
+def _listing(folder: Path) -> tuple[str, ...]:
+    try:
+        return tuple(entry.name for entry in folder.iterdir())
+    except OSError:
+        return ()
