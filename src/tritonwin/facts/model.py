@@ -158,6 +158,7 @@ class Triton:
     distribution: str | None = None  # the distribution whose RECORD owns the files
     libtriton: str | None = None
     libtriton_imports: tuple[str, ...] = ()  # DLL names
+    libtriton_linker: str | None = None  # "14.44": version of the linker that made it
     ptxas: str | None = None
     ptxas_version: str | None = None  # "12.8", from the banner inside the file
     ptxas_blackwell: str | None = None

@@ -1,0 +1,86 @@
+"""What a check is: a pure function from facts to findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from tritonwin.facts.model import Facts, Interpreter, Torch, Triton
+from tritonwin.problems.model import Certainty, Evidence, Finding, Severity
+
+
+class NotApplicable(Exception):  # noqa: N818 - an outcome, not an error
+    """Raised by a check that has nothing to look at; the text says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """A check bears the id of the problem that it looks for.
+
+    Attributes:
+        title: what is as it should be when nothing is found ("torch is built for CUDA").
+        windows_only: the problem cannot exist on other systems.
+    """
+
+    id: str
+    title: str
+    run: Callable[[Facts], Iterable[Finding]]
+    windows_only: bool = True
+
+
+def finding(
+    problem: str,
+    text: str,
+    where: str,
+    *,
+    certainty: Certainty = "certain",
+    severity: Severity | None = None,
+    also: Iterable[Evidence] = (),
+    **values: str | None,
+) -> Finding:
+    """A finding with one decisive piece of evidence, and perhaps more."""
+    return Finding(
+        id=problem,
+        evidence=(Evidence(text=text, where=where), *also),
+        certainty=certainty,
+        severity=severity,
+        values={name: value for name, value in values.items() if value is not None},
+    )
+
+
+def need_target(facts: Facts) -> Interpreter:
+    if facts.target is None:
+        msg = "no target interpreter"
+        raise NotApplicable(msg)
+    return facts.target
+
+
+def need_torch(facts: Facts) -> Torch:
+    if facts.torch is None:
+        msg = "torch is not installed"
+        raise NotApplicable(msg)
+    return facts.torch
+
+
+def need_triton(facts: Facts) -> Triton:
+    if facts.triton is None:
+        msg = "no Triton is installed"
+        raise NotApplicable(msg)
+    return facts.triton
+
+
+def nvidia_capability(facts: Facts) -> str:
+    """Compute capability of the first NVIDIA GPU, which torch and Triton use by default."""
+    for gpu in facts.gpus:
+        if gpu.vendor == "nvidia" and gpu.compute_capability:
+            return gpu.compute_capability
+    msg = "no NVIDIA GPU of known compute capability"
+    raise NotApplicable(msg)
+
+
+def python_series(interpreter: Interpreter) -> str:
+    """Version "3.12" of an interpreter of 3.12.9."""
+    if interpreter.version is None:
+        msg = "the interpreter's version is not known"
+        raise NotApplicable(msg)
+    return ".".join(interpreter.version.split(".")[:2])

@@ -1,0 +1,252 @@
+"""C and C++ compilers: the one Triton would start, and Visual Studio's for torch.compile."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from tritonwin.facts.model import Compiler, Facts, MsvcToolset
+from tritonwin.problems.check import Check, NotApplicable, finding, need_torch, need_triton
+from tritonwin.problems.model import Finding
+from tritonwin.support import matrix
+from tritonwin.support.matrix import older
+
+# Read by cl and link before their command line.
+_OPTION_VARIABLES = ("CL", "_CL_", "LINK", "_LINK_", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+
+
+def _usable(facts: Facts) -> list[Compiler]:
+    return [c for c in facts.compilers if c.flaw is None]
+
+
+def _msvc(facts: Facts) -> list[MsvcToolset]:
+    return [t for t in facts.msvc if t.compiler]
+
+
+def _none_found(facts: Facts) -> bool:
+    return not _usable(facts) and not _msvc(facts)
+
+
+def _too_old_for_tinycc(facts: Facts) -> bool:
+    triton = need_triton(facts)
+    owner = facts.distribution(triton.distribution or "")
+    return older(owner.version if owner else None, matrix.load().tinycc_since)
+
+
+def no_c_compiler(facts: Facts) -> Iterator[Finding]:
+    triton = need_triton(facts)
+    if _none_found(facts) and (_too_old_for_tinycc(facts) or not facts.windows):
+        text = (
+            f"Triton {triton.version} is from before a compiler was bundled"
+            if facts.windows
+            else "Triton needs gcc or clang"
+        )
+        yield finding(
+            "no-c-compiler",
+            f"{text}, and none was found",
+            triton.location,
+            triton_version=triton.version,
+        )
+
+
+def toolchain_absent(facts: Facts) -> Iterator[Finding]:
+    triton = need_triton(facts)
+    if _none_found(facts) and not _too_old_for_tinycc(facts):
+        yield finding(
+            "cc-and-toolchain-absent",
+            "no TinyCC lies in Triton's package, and no other C compiler was found",
+            triton.location,
+            triton_version=triton.version,
+        )
+
+
+def cc_variable(facts: Facts) -> Iterator[Finding]:
+    variable = facts.variable("CC")
+    if variable is None or not variable.value:
+        msg = "CC is not set"
+        raise NotApplicable(msg)
+    named = next((c for c in facts.compilers if "CC" in c.source.split()), None)
+    reason: str | None = None
+    if ";" in variable.value:
+        reason = "it holds a semicolon; CC is one path, not a list"
+    elif "trailing-blank" in variable.flaws or "quotes" in variable.flaws:
+        reason = "its value has stray blanks or quotes"
+    elif named is None or named.flaw == "missing":
+        reason = "no such program exists"
+    elif named.flaw == "folder":
+        reason = "it names a folder, not a program"
+    elif named.family == "cl" and facts.variable("INCLUDE") is None:
+        reason = "it forces Microsoft's compiler, whose INCLUDE and LIB are not set"
+    if reason:
+        yield finding(
+            "cc-variable-wrong",
+            f"CC is {variable.value!r}: {reason}",
+            f"variable CC ({variable.scope})",
+            variable="CC",
+            value=variable.value,
+        )
+
+
+def msvc_environment(facts: Facts) -> Iterator[Finding]:
+    for have, lacks in (
+        ("WindowsSdkDir", "WindowsSDKVersion"),
+        ("VCINSTALLDIR", "VCToolsVersion"),
+        ("VCINSTALLDIR", "WindowsSdkDir"),
+    ):
+        variable = facts.variable(have)
+        missing = facts.variable(lacks)
+        if variable and not (missing and missing.value.strip("\\ ")):
+            yield finding(
+                "msvc-env-not-initialised",
+                f"{have} is set and {lacks} is not: half of Visual Studio's environment",
+                f"variable {have}",
+                variable=lacks,
+            )
+            return
+    on_path = next((c for c in _usable(facts) if c.family == "cl" and "PATH" in c.source), None)
+    if on_path and facts.variable("INCLUDE") is None:
+        yield finding(
+            "msvc-env-not-initialised",
+            "cl.exe is on PATH, but INCLUDE is not set: it would find no header",
+            on_path.path,
+            severity="warning",
+            path=on_path.path,
+        )
+
+
+def vs_components(facts: Facts) -> Iterator[Finding]:
+    if not facts.msvc:
+        msg = "no Visual Studio was found"
+        raise NotApplicable(msg)
+    if all(t.missing for t in facts.msvc):
+        toolset = facts.msvc[0]
+        yield finding(
+            "vs-components-missing",
+            f"{toolset.product}: {', '.join(toolset.missing[:4])} not installed",
+            toolset.path,
+            severity="warning",
+            toolset=toolset.version,
+        )
+    elif not any(not s.missing for s in facts.windows_sdks):
+        lacking = facts.windows_sdks[0] if facts.windows_sdks else None
+        yield finding(
+            "vs-components-missing",
+            f"Windows SDK {lacking.version} lacks {', '.join(lacking.missing[:4])}"
+            if lacking
+            else f"{facts.msvc[0].product} is installed, but no Windows SDK",
+            lacking.path if lacking else facts.msvc[0].instance,
+            severity="warning",
+            toolset=facts.msvc[0].version,
+        )
+
+
+def x86_toolchain(facts: Facts) -> Iterator[Finding]:
+    target = facts.variable("VSCMD_ARG_TGT_ARCH")
+    if target and target.value.strip().lower() == "x86":
+        yield finding(
+            "x86-toolchain",
+            "this is the environment of the x86 prompt",
+            "variable VSCMD_ARG_TGT_ARCH",
+            variable=target.name,
+        )
+    cl = next((c for c in _usable(facts) if c.family == "cl"), None)
+    if cl and cl.target == "x86":
+        yield finding("x86-toolchain", "the first cl.exe makes 32-bit programs", cl.path)
+
+
+def inductor_cl(facts: Facts) -> Iterator[Finding]:
+    need_torch(facts)
+    if not _msvc(facts) and not any(c.family in {"cl", "clang-cl"} for c in _usable(facts)):
+        yield finding(
+            "inductor-needs-cl",
+            "no Visual C++ was found; torch.compile needs it for code that runs on the CPU",
+            "Visual Studio Installer, PATH",
+            severity="info",
+        )
+
+
+def localised(facts: Facts) -> Iterator[Finding]:
+    toolsets = _msvc(facts)
+    if not toolsets:
+        msg = "no Visual C++ was found"
+        raise NotApplicable(msg)
+    chosen = next((t for t in toolsets if t.chosen), toolsets[0])
+    if chosen.english is False:
+        yield finding(
+            "msvc-localised-output",
+            "Visual C++ is installed without its English language pack",
+            chosen.compiler or chosen.path,
+            certainty="likely",
+            severity="warning",
+            toolset=chosen.version,
+        )
+
+
+def unquoted_blanks(facts: Facts) -> Iterator[Finding]:
+    variables = [v for n in _OPTION_VARIABLES if (v := facts.variable(n)) is not None]
+    if not variables:
+        msg = "no compiler option variable is set"
+        raise NotApplicable(msg)
+    for variable in variables:
+        if cut := _cut_path(variable.value):
+            yield finding(
+                "path-with-spaces-unquoted",
+                f"{variable.name} holds a path that is cut at its blank: {cut}",
+                f"variable {variable.name} ({variable.scope})",
+                variable=variable.name,
+                value=variable.value,
+            )
+
+
+def _cut_path(options: str) -> str | None:
+    """The rest of a path after an unquoted blank, or None."""
+    words = re.findall(r'"[^"]*"|\S+', re.sub(r'\S*"[^"]*"\S*', '""', options))
+    for word, following in pairwise(words):
+        holds_path = re.search(r"[A-Za-z]:[\\/]", word)
+        continues = "\\" in following and not re.match(r'[-/@"]|[A-Za-z]:', following)
+        if holds_path and continues:
+            return f"{word} {following}"
+    return None
+
+
+CHECKS = (
+    Check(id="cc-variable-wrong", title="CC names a compiler", run=cc_variable, windows_only=False),
+    Check(
+        id="path-with-spaces-unquoted",
+        title="compiler option variables keep their paths together",
+        run=unquoted_blanks,
+    ),
+    Check(
+        id="msvc-env-not-initialised",
+        title="Visual Studio's environment is whole or absent",
+        run=msvc_environment,
+    ),
+    Check(id="x86-toolchain", title="the compiler makes 64-bit programs", run=x86_toolchain),
+    Check(
+        id="cc-and-toolchain-absent",
+        title="a C compiler is there for Triton",
+        run=toolchain_absent,
+    ),
+    Check(
+        id="no-c-compiler",
+        title="this Triton brings a C compiler or finds one",
+        run=no_c_compiler,
+        windows_only=False,
+    ),
+    Check(
+        id="vs-components-missing",
+        title="Visual Studio has the C++ tools and a Windows SDK",
+        run=vs_components,
+    ),
+    Check(
+        id="msvc-localised-output",
+        title="Visual C++ can speak English",
+        run=localised,
+    ),
+    Check(
+        id="inductor-needs-cl",
+        title="torch.compile finds Visual C++ for CPU code",
+        run=inductor_cl,
+    ),
+)

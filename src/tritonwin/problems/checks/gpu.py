@@ -1,0 +1,163 @@
+"""The driver, and what the GPU's generation can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tritonwin.facts.model import Facts
+from tritonwin.problems.check import (
+    Check,
+    NotApplicable,
+    finding,
+    need_triton,
+    nvidia_capability,
+)
+from tritonwin.problems.model import Finding, Severity
+from tritonwin.support import matrix
+from tritonwin.support.matrix import Generation, fits, parse
+
+# fp8 is emulated on older cards from these releases on (fork README section 1).
+_FP8_EMULATED = {"3.2": "3.2.0.post21", "3.5": "3.5.0.post21"}
+
+
+def driver_too_old(facts: Facts) -> Iterator[Finding]:
+    if any(g.vendor in {"amd", "intel"} for g in facts.gpus) and not _nvidia_gpu(facts):
+        msg = "the GPU is not NVIDIA's"
+        raise NotApplicable(msg)
+    if not (facts.triton or (facts.torch and facts.torch.cuda)):
+        msg = "neither Triton nor a CUDA build of torch is installed"
+        raise NotApplicable(msg)
+    driver = next((d for d in facts.drivers if d.vendor == "nvidia"), None)
+    if driver is None or driver.error:
+        text = driver.error if driver and driver.error else "no NVIDIA driver was found"
+        yield finding("driver-too-old", text, driver.source if driver else "driver libraries")
+        return
+    needed = facts.torch.cuda if facts.torch else None
+    if needed is None or driver.cuda is None:
+        return
+    ours, theirs = parse(driver.cuda), parse(needed)
+    # within one major version CUDA is compatible both ways (minor version compatibility)
+    if ours and theirs and ours.major < theirs.major:
+        yield finding(
+            "driver-too-old",
+            f"driver {driver.version} runs CUDA up to {driver.cuda}, torch needs CUDA {needed}",
+            driver.source,
+            driver_version=driver.version,
+            cuda_version=needed,
+        )
+
+
+def _nvidia_gpu(facts: Facts) -> bool:
+    return any(g.vendor == "nvidia" for g in facts.gpus)
+
+
+def _generation(facts: Facts) -> Generation:
+    capability = nvidia_capability(facts)
+    generation = matrix.load().generation(capability)
+    if generation is None:
+        msg = f"compute capability {capability} is newer than this table"
+        raise NotApplicable(msg)
+    return generation
+
+
+def generation_unsupported(facts: Facts) -> Iterator[Finding]:
+    capability = nvidia_capability(facts)
+    generation = _generation(facts)
+    gpu = next(g for g in facts.gpus if g.compute_capability == capability)
+    version = facts.triton.version if facts.triton else None
+    card = f"{gpu.name} (compute capability {capability}, {generation.name})"
+    for severity, text in _shortcomings(facts, generation, version):
+        yield finding(
+            "gpu-generation-unsupported",
+            f"{card}: {text}",
+            gpu.source,
+            severity=severity,
+            gpu=gpu.name,
+            compute_capability=capability,
+            triton_version=version,
+        )
+
+
+def _shortcomings(
+    facts: Facts, generation: Generation, version: str | None
+) -> Iterator[tuple[Severity, str]]:
+    if generation.triton is None and generation.triton_partly is None:
+        yield "error", "no Triton for Windows supports it"
+        return
+    if version and generation.triton_partly and fits(version, generation.triton_partly):
+        whole = f"; everything works with Triton {generation.triton}" if generation.triton else ""
+        yield (
+            "warning",
+            f"with Triton {version} simple kernels work, tensor-core and integer dot products "
+            f"do not{whole}",
+        )
+    elif version and generation.triton and not fits(version, generation.triton):
+        yield "error", f"Triton {version} is installed, {generation.triton} is needed"
+    for name, have, need in _torch_needs(facts, generation):
+        yield "error", f"{name} {have} is installed, {need} is needed"
+
+
+def _torch_needs(facts: Facts, generation: Generation) -> Iterator[tuple[str, str, str]]:
+    if facts.torch is None:
+        return
+    if generation.torch and not fits(facts.torch.version, generation.torch):
+        yield "torch", facts.torch.version, generation.torch
+    if facts.torch.cuda and generation.cuda and not fits(facts.torch.cuda, generation.cuda):
+        yield "torch's CUDA", facts.torch.cuda, generation.cuda
+
+
+def bf16_missing(facts: Facts) -> Iterator[Finding]:
+    generation = _generation(facts)
+    if not generation.bf16:
+        capability = nvidia_capability(facts)
+        yield finding(
+            "bf16-needs-sm80",
+            f"compute capability {capability} has no bf16 instructions (8.0 and later have)",
+            "GPU",
+            severity="info",
+            compute_capability=capability,
+        )
+
+
+def fp8_missing(facts: Facts) -> Iterator[Finding]:
+    triton = need_triton(facts)
+    generation = _generation(facts)
+    owner = facts.distribution(triton.distribution or "triton-windows")
+    if generation.fp8 or (owner and _emulates_fp8(owner.version)):
+        return
+    capability = nvidia_capability(facts)
+    yield finding(
+        "fp8-needs-sm89",
+        f"compute capability {capability} has no fp8 instructions (8.9 and later have), "
+        f"and Triton {triton.version} does not emulate them",
+        "GPU",
+        severity="info",
+        compute_capability=capability,
+        triton_version=triton.version,
+    )
+
+
+def _emulates_fp8(release: str) -> bool:
+    version, series = parse(release), matrix.series(release)
+    if version is None or series is None:
+        return False
+    since = parse(_FP8_EMULATED.get(series, "3.5.0.post21"))
+    return since is not None and version >= since
+
+
+CHECKS = (
+    Check(
+        id="driver-too-old",
+        title="the NVIDIA driver is there and new enough for torch",
+        run=driver_too_old,
+        windows_only=False,
+    ),
+    Check(
+        id="gpu-generation-unsupported",
+        title="Triton, torch and CUDA support this GPU's generation",
+        run=generation_unsupported,
+        windows_only=False,
+    ),
+    Check(id="bf16-needs-sm80", title="the GPU has bf16", run=bf16_missing, windows_only=False),
+    Check(id="fp8-needs-sm89", title="the GPU has fp8", run=fp8_missing, windows_only=False),
+)

@@ -1,0 +1,188 @@
+"""Caches, torch.compile, AMD, and variables that steer builds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tritonwin.facts.model import Facts, HelperModule
+from tritonwin.problems.check import (
+    Check,
+    NotApplicable,
+    finding,
+    need_target,
+    need_torch,
+    python_series,
+)
+from tritonwin.problems.model import Finding
+from tritonwin.support.matrix import fits
+
+# GiB of one nvcc thread on the heaviest of flash-attn's files, measured (docs: build).
+_GIB_A_THREAD = 7
+_BUILD_VARIABLES = (
+    "MAX_JOBS",
+    "NVCC_THREADS",
+    "BUILD_TARGET",
+    "DISTUTILS_USE_SDK",
+    "FLASH_ATTN_CUDA_ARCHS",
+    "FLASH_ATTENTION_FORCE_BUILD",
+    "FLASH_ATTENTION_SKIP_CUDA_BUILD",
+    "TORCH_CUDA_ARCH_LIST",
+    "CUDA_PATH",
+    "CUDA_HOME",
+)
+_LISTS = {"FLASH_ATTN_CUDA_ARCHS", "TORCH_CUDA_ARCH_LIST"}
+
+
+def cache_not_writable(facts: Facts) -> Iterator[Finding]:
+    for cache in facts.caches:
+        if cache.writable is False:
+            yield finding(
+                "triton-home-not-writable",
+                f"the {cache.kind} cache cannot be written: {cache.error or 'access denied'}",
+                cache.path,
+                cache=cache.path,
+                path=cache.path,
+            )
+
+
+def stale_helper(facts: Facts) -> Iterator[Finding]:
+    target = need_target(facts)
+    threads = "t" if target.free_threaded else ""
+    dll = f"python{python_series(target).replace('.', '')}{threads}.dll"
+    for cache in facts.caches:
+        for helper in cache.helpers:
+            if helper.usable and (reason := _stale(helper, dll)):
+                yield finding(
+                    "stale-helper-module",
+                    f"a helper module in the {cache.kind} cache {reason}",
+                    helper.path,
+                    cache=cache.path,
+                    path=helper.path,
+                    python_version=target.version,
+                )
+
+
+def _stale(helper: HelperModule, dll: str) -> str | None:
+    if not helper.valid:
+        return "is damaged"
+    # python3.dll is the stable interface, which fits every version
+    if helper.python_dll and helper.python_dll.lower() not in {dll, "python3.dll"}:
+        return f"was built for {helper.python_dll}, this Python has {dll}"
+    if helper.unresolved:
+        return f"needs {helper.unresolved[0]}, which was found nowhere"
+    return None
+
+
+def inductor_rename(facts: Facts) -> Iterator[Finding]:
+    torch = need_torch(facts)
+    if fits(torch.version, "<2.6"):
+        yield finding(
+            "inductor-rename-windows",
+            f"torch {torch.version} renames onto existing cache files, which Windows refuses "
+            "(cured in 2.6)",
+            torch.source,
+            certainty="likely",
+            severity="warning",
+            torch_version=torch.version,
+        )
+
+
+def amd_paths(facts: Facts) -> Iterator[Finding]:
+    amd = next((g for g in facts.gpus if g.vendor == "amd"), None)
+    if amd is None or any(g.vendor == "nvidia" for g in facts.gpus):
+        msg = "no AMD GPU is in charge"
+        raise NotApplicable(msg)
+    if not facts.rocm:
+        yield finding(
+            "amd-rocm-paths",
+            f"{amd.name}: neither ROCm wheels nor a HIP SDK were found",
+            amd.source,
+            severity="warning",
+            gpu=amd.name,
+        )
+    for rocm in facts.rocm:
+        if rocm.missing and not any(not r.missing for r in facts.rocm):
+            yield finding(
+                "amd-rocm-paths",
+                f"ROCm in {rocm.path} lacks {', '.join(rocm.missing[:4])}",
+                rocm.path,
+                severity="warning",
+                gpu=amd.name,
+                path=rocm.path,
+            )
+
+
+def variable_blanks(facts: Facts) -> Iterator[Finding]:
+    for name in _BUILD_VARIABLES:
+        variable = facts.variable(name)
+        if variable is None:
+            continue
+        flaws = [f for f in variable.flaws if not (f == "semicolon" and name in _LISTS)]
+        if flaws:
+            yield finding(
+                "build-variable-blanks",
+                f"{name} is {variable.value!r} ({', '.join(flaws)})",
+                f"variable {name} ({variable.scope})",
+                variable=name,
+                value=variable.value,
+            )
+
+
+def build_limits(facts: Facts) -> Iterator[Finding]:
+    jobs, memory = _number(facts, "MAX_JOBS"), facts.system.memory_bytes
+    if jobs is None or memory is None:
+        msg = "MAX_JOBS is not set"
+        raise NotApplicable(msg)
+    threads = _number(facts, "NVCC_THREADS") or 1
+    needed, have = jobs * threads * _GIB_A_THREAD, memory / 2**30
+    if needed > have:
+        yield finding(
+            "build-resource-limits",
+            f"MAX_JOBS={jobs} with {threads} nvcc thread(s) may need {needed} GiB, "
+            f"this machine has {have:.0f}",
+            "variable MAX_JOBS",
+            certainty="likely",
+            severity="warning",
+            variable="MAX_JOBS",
+            value=str(jobs),
+        )
+
+
+def _number(facts: Facts, name: str) -> int | None:
+    variable = facts.variable(name)
+    text = variable.value.strip() if variable else ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else None
+
+
+CHECKS = (
+    Check(
+        id="triton-home-not-writable",
+        title="the caches of Triton and torch.compile can be written",
+        run=cache_not_writable,
+        windows_only=False,
+    ),
+    Check(
+        id="stale-helper-module",
+        title="cached helper modules fit this Python",
+        run=stale_helper,
+        windows_only=False,
+    ),
+    Check(
+        id="inductor-rename-windows",
+        title="torch.compile can replace its cache files",
+        run=inductor_rename,
+    ),
+    Check(id="amd-rocm-paths", title="ROCm is whole", run=amd_paths),
+    Check(
+        id="build-variable-blanks",
+        title="build variables hold no stray blanks or quotes",
+        run=variable_blanks,
+        windows_only=False,
+    ),
+    Check(
+        id="build-resource-limits",
+        title="the number of build jobs fits the memory",
+        run=build_limits,
+        windows_only=False,
+    ),
+)

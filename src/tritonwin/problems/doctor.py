@@ -1,0 +1,143 @@
+"""Facts to problems: run the checks, fold consequences under causes, put the root first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from tritonwin.facts.model import Facts
+from tritonwin.problems import catalogue
+from tritonwin.problems.check import Check, NotApplicable
+from tritonwin.problems.model import (
+    CERTAINTIES,
+    LAYERS,
+    SEVERITIES,
+    CheckResult,
+    CheckState,
+    Finding,
+    Problem,
+)
+from tritonwin.problems.render import render
+
+_STATES: dict[str, CheckState] = {"error": "problem", "warning": "warning", "info": "info"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """Problems, the most fundamental first, and how every check ended."""
+
+    problems: tuple[Problem, ...]
+    checks: tuple[CheckResult, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Nothing worse than information, and every check could be run."""
+        return all(p.severity == "info" for p in self.problems)
+
+
+def diagnose(facts: Facts, checks: Sequence[Check]) -> Diagnosis:
+    """Run the checks over the facts. A check that raises becomes a result, never an error."""
+    results: list[CheckResult] = []
+    findings: list[Finding] = []
+    for check in checks:
+        result, found = _run(check, facts)
+        results.append(result)
+        findings.extend(found)
+    prefix = shell_word(facts.target.executable) if facts.target else "python"
+    problems = tuple(render(f, prefix) for f in merge(findings))
+    return Diagnosis(problems=fold(problems), checks=tuple(results))
+
+
+def shell_word(path: str) -> str:
+    """The path as one word of a command line, in double quotes only where it needs them."""
+    return f'"{path}"' if re.search(r"[^\w:\\/.~+-]", path) else path
+
+
+def _run(check: Check, facts: Facts) -> tuple[CheckResult, tuple[Finding, ...]]:
+    if check.windows_only and not facts.windows:
+        return _result(check, "not-applicable", "a matter of Windows"), ()
+    try:
+        found = tuple(check.run(facts))
+    except NotApplicable as reason:
+        return _result(check, "not-applicable", str(reason)), ()
+    except Exception as error:  # noqa: BLE001 - the other checks must still run
+        return _result(check, "crashed", f"{type(error).__name__}: {error}"), ()
+    if not found:
+        return _result(check, "ok"), ()
+    severities = [f.severity or catalogue.load().entry(f.id).severity for f in found]
+    worst = min(severities, key=SEVERITIES.index)
+    return _result(check, _STATES[worst], found[0].evidence[0].text), found
+
+
+def _result(check: Check, state: CheckState, detail: str = "") -> CheckResult:
+    return CheckResult(id=check.id, title=check.title, state=state, detail=detail)
+
+
+def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """One finding an id: the evidence of all, the gravest severity, the greatest certainty."""
+    merged: dict[str, Finding] = {}
+    for found in findings:
+        first = merged.get(found.id)
+        if first is None:
+            merged[found.id] = found
+            continue
+        entry = catalogue.load().entry(found.id)
+        severities = [f.severity or entry.severity for f in (first, found)]
+        merged[found.id] = replace(
+            first,
+            evidence=(*first.evidence, *(e for e in found.evidence if e not in first.evidence)),
+            severity=min(severities, key=SEVERITIES.index),
+            certainty=min(first.certainty, found.certainty, key=CERTAINTIES.index),
+        )
+    return tuple(merged.values())
+
+
+def fold(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """Order by severity and layer, and put the consequences of an error below its cause.
+
+    A problem is folded when another one that is at least as grave and not itself folded into it
+    explains it; the ids go into the cause's `explains`, restricted to what was really found.
+    """
+    ordered = sorted(problems, key=_rank)
+    present = {p.id: p for p in ordered}
+    folded: set[str] = set()
+    kept: list[Problem] = []
+    for problem in ordered:
+        if problem.id in folded:
+            continue
+        consequences = [
+            i
+            for i in _reachable(problem.id)
+            if i in present
+            and i not in folded
+            and SEVERITIES.index(problem.severity) <= SEVERITIES.index(present[i].severity)
+        ]
+        folded.update(consequences)
+        kept = [k for k in kept if k.id not in folded]
+        kept.append(replace(problem, explains=tuple(consequences)))
+    return tuple(kept)
+
+
+def _reachable(problem: str) -> tuple[str, ...]:
+    """Everything that the problem explains, directly or through others."""
+    entries = catalogue.load().entries
+    seen: dict[str, None] = {}
+    waiting = list(entries[problem].explains)
+    while waiting:
+        current = waiting.pop(0)
+        if current not in seen:
+            seen[current] = None
+            waiting.extend(entries[current].explains)
+    return tuple(seen)
+
+
+def _rank(problem: Problem) -> tuple[int, int, int, int]:
+    entry = catalogue.load().entry(problem.id)
+    position = list(catalogue.load().entries).index(problem.id)
+    return (
+        SEVERITIES.index(problem.severity),
+        LAYERS.index(entry.layer),
+        CERTAINTIES.index(problem.certainty),
+        position,
+    )

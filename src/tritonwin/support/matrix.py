@@ -1,0 +1,155 @@
+"""What fits what: torch, Triton, Python, CUDA, GPU generation and compiler, from `matrix.toml`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """A series of torch and the series of Triton that it asks for."""
+
+    torch: str
+    triton: str
+    windows: str | None  # series of triton-windows that serves it; None: none is released yet
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """A series of triton-windows on the package index."""
+
+    series: str
+    newest: str
+    pythons: tuple[str, ...]
+    bundled_cuda: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generation:
+    """GPUs of compute capability `start` up to, not including, `below`."""
+
+    name: str
+    examples: str
+    start: str
+    below: str
+    source: str
+    triton: str | None = None  # range in which everything works
+    triton_partly: str | None = None  # range in which simple kernels do
+    torch: str | None = None
+    cuda: str | None = None
+    bf16: bool = False
+    fp8: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class NvccHost:
+    """MSVC toolsets that the nvcc of a CUDA range accepts."""
+
+    cuda: str
+    msvc: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix:
+    data_date: str
+    ptxas_since: str
+    tinycc_since: str
+    pairs: tuple[Pair, ...]
+    releases: tuple[Release, ...]
+    generations: tuple[Generation, ...]
+    nvcc_hosts: tuple[NvccHost, ...]
+
+    def pair(self, torch_version: str) -> Pair | None:
+        """The row of that torch; None when the table does not know its series."""
+        wanted = series(torch_version)
+        return next((p for p in self.pairs if p.torch == wanted), None)
+
+    def release(self, triton_series: str) -> Release | None:
+        return next((r for r in self.releases if r.series == triton_series), None)
+
+    def newest_release(self) -> Release:
+        return max(self.releases, key=lambda r: Version(r.series))
+
+    def generation(self, compute_capability: str) -> Generation | None:
+        """The generation of "8.9"; None for what is newer than the table or no version."""
+        version = parse(compute_capability)
+        if version is None:
+            return None
+        return next(
+            (g for g in self.generations if Version(g.start) <= version < Version(g.below)), None
+        )
+
+    def nvcc_host(self, cuda_version: str) -> NvccHost | None:
+        return next((h for h in self.nvcc_hosts if fits(cuda_version, h.cuda)), None)
+
+
+def parse(version: str) -> Version | None:
+    """The version, or None where the text is none (facts hold whatever a file said)."""
+    try:
+        return Version(version)
+    except InvalidVersion:
+        return None
+
+
+def series(version: str) -> str | None:
+    """Cut "2.9.1+cu128" to "2.9"; None where the text is no version."""
+    parsed = parse(version)
+    return f"{parsed.major}.{parsed.minor}" if parsed else None
+
+
+def older(version: str | None, than: str) -> bool:
+    """Whether the version is known and lower, local labels and post-releases counted."""
+    have = parse(version) if version else None
+    return have is not None and have < Version(than)
+
+
+def fits(version: str, specifier: str) -> bool:
+    """Whether the version lies in the range; pre-releases and local labels count as usual."""
+    parsed = parse(version)
+    try:
+        return parsed is not None and SpecifierSet(specifier).contains(
+            parsed.base_version, prereleases=True
+        )
+    except InvalidSpecifier:
+        return False
+
+
+@cache
+def load() -> Matrix:
+    """The shipped table.
+
+    Raises:
+        TypeError, KeyError: the table has a wrong row; tests keep that from being shipped.
+    """
+    data: dict[str, Any] = tomllib.loads(
+        files("tritonwin.support").joinpath("matrix.toml").read_text("utf-8")
+    )
+    return Matrix(
+        data_date=data["data_date"],
+        ptxas_since=data["ptxas_since"],
+        tinycc_since=data["tinycc_since"],
+        pairs=tuple(Pair(**{"windows": None, **row}) for row in data["pair"]),
+        releases=tuple(
+            Release(**{**row, "pythons": tuple(row["pythons"])}) for row in data["release"]
+        ),
+        generations=tuple(
+            Generation(**{"start" if k == "from" else k: v for k, v in row.items()})
+            for row in data["generation"]
+        ),
+        nvcc_hosts=tuple(NvccHost(**row) for row in data["nvcc_host"]),
+    )
