@@ -1,0 +1,22 @@
+"""What can go wrong in the lane, named by what the caller can do about it."""
+
+from __future__ import annotations
+
+
+class LaneError(Exception):
+    """The lane itself failed: a tool it drives ended in an error, or it was asked for nonsense."""
+
+
+class LaneUnavailable(LaneError):
+    """This machine cannot run the lane; the text says why. Tests skip on it."""
+
+
+class TimedOut(LaneError):
+    """A Windows command ran past its time limit and was killed with all it had started."""
+
+    def __init__(self, command: str, seconds: float, stdout: str, stderr: str) -> None:
+        super().__init__(f"killed after {seconds:g} s: {command}")
+        self.command = command
+        self.seconds = seconds
+        self.stdout = stdout
+        self.stderr = stderr

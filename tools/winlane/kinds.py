@@ -1,0 +1,125 @@
+"""How an environment of each kind is laid out below its root."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from winlane.cache import copy_tree
+from winlane.environment import Environment, Starter
+from winlane.errors import LaneError
+from winlane.packages import Packages
+from winlane.pythons import Pythons, distribution
+
+# What a program needs beside it to start at all; a venv has copies of these and nothing else.
+_STARTERS = ("python.exe", "pythonw.exe", "python3.dll", "vcruntime140.dll", "vcruntime140_1.dll")
+
+
+@dataclass(frozen=True)
+class Builder:
+    pythons: Pythons
+    packages: Packages
+    starter: Starter
+
+    def build(self, version: str, kind: str, packages: Sequence[str], root: Path) -> Environment:
+        layouts: dict[str, Callable[[str, Path], Environment]] = {
+            "bare": self._bare,
+            "comfyui": self._comfyui,
+            "full": self._full,
+            "conda": self._conda,
+        }
+        if kind == "venv":
+            base = self._full(version, root)
+            environment = self._venv(version, root, base)
+        elif kind in layouts:
+            environment = layouts[kind](version, root)
+        else:
+            msg = f"no kind {kind!r}; there are {', '.join([*layouts, 'venv'])}"
+            raise LaneError(msg)
+        environment.site_packages.mkdir(parents=True, exist_ok=True)
+        wanted = list(packages) if kind == "bare" else ["pip", *packages]
+        if wanted:
+            copy_tree(self.packages.unpacked(version, wanted), environment.site_packages)
+        return environment
+
+    def _bare(self, version: str, root: Path) -> Environment:
+        """The archive from python.org, unpacked and left alone."""
+        home = root / f"python-{distribution(version).full}-embed-amd64"
+        copy_tree(self.pythons.embedded(version), home)
+        return self._environment(version, "bare", root, home)
+
+    def _comfyui(self, version: str, root: Path) -> Environment:
+        """ComfyUI's portable archive: an embedded Python beside the application's folder."""
+        app = root / "ComfyUI_windows_portable"
+        home = app / "python_embeded"
+        copy_tree(self.pythons.embedded(version), home)
+        compact = distribution(version).compact
+        (home / f"python{compact}._pth").write_text(
+            f"../ComfyUI\npython{compact}.zip\n.\n\n# Uncomment to run site.main() automatically\n"
+            "import site\n",
+            newline="\r\n",
+        )
+        (app / "ComfyUI").mkdir()
+        (app / "ComfyUI" / "main.py").write_text('print("ComfyUI stand-in")\n')
+        (app / "run_nvidia_gpu.bat").write_text(
+            ".\\python_embeded\\python.exe -s ComfyUI\\main.py --windows-standalone-build\npause\n",
+            newline="\r\n",
+        )
+        return self._environment(version, "comfyui", root, home)
+
+    def _full(self, version: str, root: Path) -> Environment:
+        home = root / f"Python{distribution(version).compact}"
+        self._install(version, home)
+        return self._environment(version, "full", root, home)
+
+    def _conda(self, version: str, root: Path) -> Environment:
+        """A stand-in: conda's folders and records around the same full Python."""
+        home = root / "miniconda3"
+        self._install(version, home)
+        full = distribution(version).full
+        meta = home / "conda-meta"
+        meta.mkdir()
+        (meta / "history").write_text("==> 2026-11-01 12:00:00 <==\n# cmd: conda create\n")
+        (meta / f"python-{full}-h0_lane.json").write_text(
+            f'{{"name": "python", "version": "{full}", "build": "h0_lane", "channel": "lane"}}\n'
+        )
+        for folder in ("bin", "include", "lib"):
+            (home / "Library" / folder).mkdir(parents=True)
+        (home / "Scripts").mkdir(exist_ok=True)
+        return self._environment(version, "conda", root, home)
+
+    def _venv(self, version: str, root: Path, base: Environment) -> Environment:
+        """A stand-in: laid out by hand, because the embedded distribution has no `venv` module.
+
+        Scripts\\python.exe is a copy of the base's program with the DLLs it starts with, as
+        `python -m venv` made it before the launcher of 3.7.2; the launcher itself is not in the
+        distribution. pyvenv.cfg is what a real one says.
+        """
+        folder = root / "venv"
+        scripts = folder / "Scripts"
+        scripts.mkdir(parents=True)
+        compact = distribution(version).compact
+        for name in (*_STARTERS, f"python{compact}.dll"):
+            if (base.home / name).exists():
+                shutil.copy2(base.home / name, scripts / name)
+        home = base.win(base.home)
+        (folder / "pyvenv.cfg").write_text(
+            f"home = {home}\ninclude-system-site-packages = false\n"
+            f"version = {distribution(version).full}\nexecutable = {base.python}\n"
+            f"command = {base.python} -m venv {base.win(folder)}\n",
+            encoding="utf-8",
+        )
+        (folder / "Include").mkdir()
+        site_packages = folder / "Lib" / "site-packages"
+        return Environment(version, "venv", root, scripts, site_packages, self.starter, base)
+
+    def _install(self, version: str, home: Path) -> None:
+        copy_tree(self.pythons.embedded(version), home)
+        (home / f"python{distribution(version).compact}._pth").unlink()
+        copy_tree(self.pythons.development(version), home)
+        (home / "Scripts").mkdir()
+
+    def _environment(self, version: str, kind: str, root: Path, home: Path) -> Environment:
+        return Environment(version, kind, root, home, home / "Lib" / "site-packages", self.starter)

@@ -1,0 +1,116 @@
+"""The lane: everything set up, one prefix claimed, environments on request."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pwd
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from winlane import prefix, wine
+from winlane.cache import Cache
+from winlane.environment import Environment, Starter
+from winlane.errors import LaneError
+from winlane.kinds import Builder
+from winlane.packages import Packages
+from winlane.process import BASE_VARIABLES, Options, Result, home_variables, launch, merged
+from winlane.pythons import Pythons, linux_headers
+from winlane.resources import PYTHONS, TOOL_PACKAGES, TOOL_PYTHON
+from winlane.windows_paths import Drives
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+@dataclass
+class Lane:
+    cache: Cache
+    wine: wine.Wine
+    prefix: prefix.Prefix
+    drives: Drives
+    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1), repr=False)
+    _tool: Environment | None = field(default=None, repr=False)
+
+    @classmethod
+    def ready(cls, root: Path | None = None) -> Lane:
+        """Set up what is missing and claim a prefix; LaneUnavailable says why it cannot be."""
+        cache = Cache.open(root)
+        tree = wine.provide(cache)
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+        claimed = prefix.claim(cache, tree, worker)
+        lane = cls(cache, tree, claimed, Drives(claimed.drive_c))
+        # what an earlier, killed session left
+        shutil.rmtree(claimed.drive_c / "lane" / "env", ignore_errors=True)
+        return lane
+
+    def close(self) -> None:
+        """Stop this prefix's Wine and give the prefix back."""
+        self.prefix.close()
+
+    def __enter__(self) -> Lane:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def environment(
+        self,
+        version: str,
+        kind: str = "full",
+        packages: Sequence[str] = (),
+        where: str | None = None,
+        starter: Starter | None = None,
+    ) -> Environment:
+        """A new environment of its own files; `where` names its folder on Windows."""
+        chosen = where or rf"C:\lane\env\{next(self._numbers)}"
+        root = self.drives.linux(chosen)
+        if root.exists() and any(root.iterdir()):
+            msg = f"{chosen} is not empty"
+            raise LaneError(msg)
+        root.mkdir(parents=True, exist_ok=True)
+        return self._builder(starter or self).build(version, kind, packages, root)
+
+    def start(self, command: str, **options: Unpack[Options]) -> Result:
+        """Run a Windows command line in the bare Windows session, `env` laid over it."""
+        variables = merged(BASE_VARIABLES, home_variables(self.profile, self.user))
+        return launch(self.wine, self.prefix.path, self.drives, command, variables, options)
+
+    @property
+    def user(self) -> str:
+        """Wine names its Windows user after the Linux one."""
+        return pwd.getpwuid(os.getuid()).pw_name
+
+    @property
+    def profile(self) -> str:
+        return rf"C:\users\{self.user}"
+
+    @property
+    def template_drive(self) -> Path:
+        """C: as it was made, to restore from."""
+        return prefix.provide_template(self.cache, self.wine) / "drive_c"
+
+    @property
+    def tool(self) -> Environment:
+        """The Python that tritonwin itself runs in, made once a session."""
+        if self._tool is None:
+            root = self.drives.linux(r"C:\lane\env\tool")
+            root.mkdir(parents=True)
+            self._tool = self._builder(self).build(TOOL_PYTHON, "full", TOOL_PACKAGES, root)
+        return self._tool
+
+    def headers(self) -> dict[str, Path | None]:
+        """Which minors have Linux headers here, and so can compile."""
+        return {version: linux_headers(version) for version in PYTHONS}
+
+    def _builder(self, starter: Starter) -> Builder:
+        return Builder(Pythons(self.cache, self.wine), Packages(self.cache), starter)

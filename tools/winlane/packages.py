@@ -1,0 +1,61 @@
+"""Windows wheels, resolved on Linux for Windows by uv and kept unpacked, one folder a set."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from winlane.cache import Cache, fingerprint
+from winlane.errors import LaneUnavailable
+from winlane.resources import WHEELS
+from winlane.wine import run
+
+_RECIPE = "1"
+
+
+@dataclass(frozen=True)
+class Packages:
+    cache: Cache
+
+    def unpacked(self, version: str, requirements: Sequence[str]) -> Path:
+        """A folder laid out as site-packages; `requirements` are pip's strings or WHEELS' names."""
+        wanted = sorted({WHEELS.get(each, each) for each in requirements})
+        pins = sorted(pin for pin in WHEELS.values() if "triton" not in pin and "msvc" not in pin)
+        key = fingerprint(_RECIPE, version, *wanted, "--", *pins)
+
+        def build(folder: Path) -> None:
+            constraints = folder / "constraints.txt"
+            names = {each.partition("==")[0] for each in wanted}
+            constraints.write_text(
+                "".join(f"{pin}\n" for pin in pins if pin.partition("==")[0] not in names)
+            )
+            # pip's own --platform would evaluate the markers of dependencies as Linux
+            run(find_uv(), "pip", "install", "-q", "--no-config", "--target", folder,
+                "--python-platform", "x86_64-pc-windows-msvc", "--python-version", version,
+                "--only-binary", ":all:", "--link-mode", "copy",
+                "--constraint", constraints, *wanted)  # fmt: skip
+            constraints.unlink()
+            for leftover in (".lock", "CACHEDIR.TAG"):
+                (folder / leftover).unlink(missing_ok=True)
+            # uv writes scripts for the system it runs on: programs that no Windows can start
+            shutil.rmtree(folder / "bin", ignore_errors=True)
+
+        names = ", ".join(wanted)
+        return self.cache.product(f"packages/{version}-{key}", build, f"fetching {names}")
+
+
+def find_uv() -> str:
+    beside = Path(sys.executable).parent
+    for folder in (beside, Path(sysconfig.get_path("scripts"))):
+        if os.access(folder / "uv", os.X_OK):
+            return str(folder / "uv")
+    found = shutil.which("uv")
+    if not found:
+        msg = "uv is missing: pip install uv"
+        raise LaneUnavailable(msg)
+    return found

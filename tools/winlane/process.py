@@ -1,0 +1,165 @@
+"""Start one Windows program: chosen environment, separate pipes, a time limit that really kills."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+
+from winlane.errors import LaneError, TimedOut
+from winlane.windows_paths import Drives
+from winlane.wine import Wine
+
+# What a plain Windows 10 session has. PATH holds no Python and no compiler.
+BASE_VARIABLES: Mapping[str, str] = {
+    "ALLUSERSPROFILE": r"C:\ProgramData",
+    "CommonProgramFiles": r"C:\Program Files\Common Files",
+    "CommonProgramFiles(x86)": r"C:\Program Files (x86)\Common Files",
+    "CommonProgramW6432": r"C:\Program Files\Common Files",
+    "COMPUTERNAME": "LANE-PC",
+    "ComSpec": r"C:\windows\system32\cmd.exe",
+    "NUMBER_OF_PROCESSORS": "2",
+    "OS": "Windows_NT",
+    "Path": r"C:\windows\system32;C:\windows;C:\windows\system32\wbem",
+    "PATHEXT": ".COM;.EXE;.BAT;.CMD;.VBS;.VBE;.JS;.JSE;.WSF;.WSH;.MSC",
+    "PROCESSOR_ARCHITECTURE": "AMD64",
+    "PROCESSOR_IDENTIFIER": "Intel64 Family 6 Model 151 Stepping 2, GenuineIntel",
+    "ProgramData": r"C:\ProgramData",
+    "ProgramFiles": r"C:\Program Files",
+    "ProgramFiles(x86)": r"C:\Program Files (x86)",
+    "ProgramW6432": r"C:\Program Files",
+    "PUBLIC": r"C:\users\Public",
+    "SystemDrive": "C:",
+    "SystemRoot": r"C:\windows",
+    "USERDOMAIN": "LANE-PC",
+    "windir": r"C:\windows",
+    # the OpenMP library in torch's wheel asks for a NUMA call that Wine lacks
+    "KMP_AFFINITY": "disabled",
+}
+
+
+class Options(TypedDict, total=False):
+    """How a program is started; `env` is laid over the session's, None takes a name away.
+
+    `cwd` is a Linux Path or Windows text, `timeout` seconds (120 unless given), `input` goes to
+    the program's standard input, which is empty otherwise.
+    """
+
+    env: Mapping[str, str | None]
+    cwd: str | Path
+    timeout: float
+    input: str | bytes
+
+
+@dataclass(frozen=True)
+class Result:
+    """`returncode` is Windows' own 32-bit status: 0xC0000005 stays 3221225477."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+    def check(self) -> Result:
+        if self.returncode:
+            msg = f"ended with {self.returncode:#x}\n--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"
+            raise LaneError(msg)
+        return self
+
+
+def merged(*layers: Mapping[str, str | None] | None) -> dict[str, str]:
+    """Later layers win; names compare as Windows does; None takes a variable away."""
+    found: dict[str, tuple[str, str]] = {}
+    for layer in layers:
+        for name, value in (layer or {}).items():
+            found.pop(name.upper(), None)
+            if value is not None:
+                found[name.upper()] = (name, value)
+    return dict(found.values())
+
+
+def home_variables(profile: str, user: str) -> dict[str, str]:
+    """What Windows derives from the user's folder."""
+    local = rf"{profile}\AppData\Local"
+    return {
+        "APPDATA": rf"{profile}\AppData\Roaming",
+        "HOMEDRIVE": profile[:2],
+        "HOMEPATH": profile[2:],
+        "LOCALAPPDATA": local,
+        "TEMP": rf"{local}\Temp",
+        "TMP": rf"{local}\Temp",
+        "USERNAME": user,
+        "USERPROFILE": profile,
+    }
+
+
+def launch(
+    wine: Wine,
+    prefix: Path,
+    drives: Drives,
+    command: str,
+    variables: Mapping[str, str],
+    options: Options,
+) -> Result:
+    """`command` is a Windows command line."""
+    variables = merged(variables, options.get("env"))
+    folder = options.get("cwd") or r"C:\lane"
+    cwd = folder if isinstance(folder, str) else drives.windows(folder)
+    sent = options.get("input")
+    with tempfile.TemporaryDirectory(prefix="winlane-", dir=prefix / "requests") as scratch:
+        request = Path(scratch) / "request"
+        block = [f"{name}={variables[name]}" for name in sorted(variables, key=str.upper)]
+        request.write_bytes("\0".join([cwd, command, *block, "", ""]).encode("utf-16-le"))
+        process = subprocess.Popen(
+            [wine.loader, r"C:\lane\launch.exe", drives.windows(request)],
+            env=wine.unix_environment(prefix),
+            stdin=subprocess.DEVNULL if sent is None else subprocess.PIPE,
+            # python.exe dies at start when its stdout is a regular file: always pipes
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        data = sent.encode("utf-8") if isinstance(sent, str) else sent
+        out, err = _communicate(process, data, options.get("timeout", 120), command)
+        try:
+            status = int(Path(f"{request}.rc").read_text())
+        except FileNotFoundError:
+            msg = f"{command} did not start: {_text(out + err).strip()}"
+            raise LaneError(msg) from None
+    return Result(status, _text(out), _text(err))
+
+
+def _communicate(
+    process: subprocess.Popen[bytes], data: bytes | None, timeout: float, command: str
+) -> tuple[bytes, bytes]:
+    try:
+        return process.communicate(data, timeout)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        out, err = b"", b""
+        # a grandchild outside the group may hold the pipes; the job of launch.exe ends it shortly
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            out, err = process.communicate(timeout=10)
+        raise TimedOut(command, timeout, _text(out), _text(err)) from None
+    except BaseException:
+        _kill(process)
+        raise
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _text(data: bytes) -> str:
+    """Windows programs write UTF-8 or, into a pipe, the ANSI code page (1252 here)."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = data.decode("cp1252", "replace")
+    return text.replace("\r\n", "\n")

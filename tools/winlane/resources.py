@@ -1,0 +1,43 @@
+"""The pinned versions of resources.toml, typed."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # pytest brings tomli there
+    import tomli as tomllib
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """One CPython for Windows: `version` is the minor ("3.12"), `full` what sys.version says."""
+
+    version: str
+    sdist: str
+    full: str
+    sha256: str
+
+    @property
+    def compact(self) -> str:
+        return self.version.replace(".", "")
+
+
+def _load() -> dict[str, Any]:
+    return tomllib.loads((HERE / "resources.toml").read_text("utf-8"))
+
+
+_DATA = _load()
+DEBIAN_PACKAGES: tuple[str, ...] = tuple(_DATA["debian"]["packages"])
+PYTHONS: dict[str, Distribution] = {
+    version: Distribution(version, **entry) for version, entry in _DATA["python"].items()
+}
+WHEELS: dict[str, str] = dict(_DATA["wheels"])
+TOOL_PYTHON: str = _DATA["tool"]["python"]
+TOOL_PACKAGES: tuple[str, ...] = tuple(_DATA["tool"]["packages"])
