@@ -1,0 +1,147 @@
+"""C compilers outside of Visual Studio's own look-up, and the one that Triton would run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from tritonwin.facts.host import Host
+from tritonwin.facts.model import Compiler, Interpreter
+from tritonwin.facts.toolchain.files import is_file, is_folder, names_in, same_place
+
+Family = Literal["cl", "clang-cl", "clang", "gcc", "zig", "tinycc", "unknown"]
+Flaw = Literal["missing", "folder"]
+
+_ON_PATH: tuple[Family, ...] = ("cl", "gcc", "clang", "clang-cl", "zig")
+_NEVER_SOUGHT = frozenset({"clang-cl", "zig"})
+_CL_TARGETS = {"x64": "x64", "amd64": "x64", "x86": "x86", "arm64": "arm64", "bin": "x86"}
+_GCC_TARGETS = {"x86_64": "x64", "i686": "x86", "i586": "x86", "aarch64": "arm64"}
+
+
+@dataclass(frozen=True)
+class _Found:
+    path: Path
+    family: Family
+    source: str
+    flaw: Flaw | None = None
+    unreachable: str = ""
+
+
+def find_compilers(target: Interpreter | None, host: Host) -> tuple[Compiler, ...]:
+    """List every C compiler once, in the order of triton-windows' `_find_compiler("c")`.
+
+    That order is: CC, taken as it stands; clang-cl of the ROCm wheels; cl.exe of an activated
+    prompt (VCINSTALLDIR with VCToolsVersion); the TinyCC that lies in Triton; then cl, gcc and
+    clang on PATH. clang-cl and zig on PATH are listed, though Triton does not look for them.
+    Triton before 3.7.1 does not know the clang-cl of ROCm. CC that names no program has an
+    entry with `flaw` and is chosen all the same: Triton fails on it rather than look further.
+    Only absolute entries of PATH count, and only programs of exactly these names, so that the
+    editor "Microsoft VS Code" is no compiler.
+    """
+    listed: dict[str, Compiler] = {}
+    taken: Compiler | None = None
+    for found in _candidates(target, host):
+        key = same_place(found.path)
+        if key in listed:
+            continue
+        compiler = _judge(found, taken)
+        taken = compiler if compiler.chosen else taken
+        listed[key] = compiler
+    return tuple(listed.values())
+
+
+def _judge(found: _Found, taken: Compiler | None) -> Compiler:
+    compiler = Compiler(
+        family=found.family,
+        path=str(found.path),
+        source=found.source,
+        target=None if found.flaw else _target(found),
+        flaw=found.flaw,
+    )
+    if taken:
+        return replace(compiler, reason=f"{taken.source} comes first")
+    if found.unreachable:
+        return replace(compiler, reason=found.unreachable)
+    if found.flaw:
+        what = "is a folder" if found.flaw == "folder" else "does not exist"
+        return replace(compiler, chosen=True, reason=f"Triton obeys CC, but what it names {what}")
+    return replace(compiler, chosen=True, reason="the first in the order in which Triton looks")
+
+
+def _candidates(target: Interpreter | None, host: Host) -> Iterator[_Found]:
+    yield from _variable(host)
+    site_packages = [Path(folder) for folder in target.site_packages] if target else []
+    for folder in site_packages:
+        clang_cl = folder / "_rocm_sdk_core" / "lib" / "llvm" / "bin" / "clang-cl.exe"
+        if host.windows and is_file(clang_cl):
+            yield _Found(clang_cl, "clang-cl", "ROCm wheels")
+    yield from _activated_prompt(host)
+    for folder in site_packages:
+        tcc = folder / "triton" / "runtime" / "tcc" / "tcc.exe"
+        if is_file(tcc):
+            yield _Found(tcc, "tinycc", "bundled with Triton")
+    for family in _ON_PATH:
+        sought = family not in _NEVER_SOUGHT
+        unreachable = "" if sought else "Triton does not look for it; set CC to use it"
+        for program in host.executables(family):
+            yield _Found(program, family, "PATH", unreachable=unreachable)
+
+
+def _variable(host: Host) -> Iterator[_Found]:
+    """What CC names, by the rules of a process start: no quotes or blanks are taken off."""
+    value = host.env.get("CC") or ""
+    if not value.strip():
+        return
+    source = "variable CC"
+    if "/" not in value and "\\" not in value:
+        stem = value[:-4] if value.lower().endswith(".exe") else value
+        program = next(iter(host.executables(stem)), None)
+        if program:
+            yield _Found(program, _family(program), source)
+        else:
+            yield _Found(Path(value), _family(Path(value)), source, "missing")
+        return
+    path = host.cwd / value
+    with_end = path.with_name(f"{path.name}.exe") if path.name else path
+    if is_folder(path):
+        yield _Found(path, "unknown", source, "folder")
+    elif is_file(path):
+        yield _Found(path, _family(path), source)
+    elif host.windows and is_file(with_end):
+        yield _Found(with_end, _family(path), source)
+    else:
+        yield _Found(Path(value), _family(path), source, "missing")
+
+
+def _activated_prompt(host: Host) -> Iterator[_Found]:
+    vc = host.env.folder("VCINSTALLDIR")
+    version = (host.env.get("VCToolsVersion") or "").strip()
+    if vc and version:
+        compiler = vc / "Tools" / "MSVC" / version / "bin" / "Hostx64" / "x64" / "cl.exe"
+        if is_file(compiler):
+            yield _Found(compiler, "cl", "activated Visual Studio prompt")
+
+
+def _family(program: Path) -> Family:
+    name = program.name.lower().removesuffix(".exe")
+    exact: dict[str, Family] = {"cl": "cl", "tcc": "tinycc", "cc": "gcc"}
+    if name in exact:
+        return exact[name]
+    # the longer name first: clang-cl is not clang; x86_64-w64-mingw32-gcc and gcc-13 are gcc
+    known: tuple[Family, ...] = ("clang-cl", "clang", "gcc", "zig")
+    return next((family for family in known if family in name), "unknown")
+
+
+def _target(found: _Found) -> str | None:
+    """What the compiler makes code for, where its place says so; nothing is started."""
+    if found.family == "cl":  # ...\\bin\\Hostx64\\x86\\cl.exe: the host, then the target
+        return _CL_TARGETS.get(found.path.parent.name.lower())
+    if found.family == "tinycc":
+        return "x64"
+    if found.family == "gcc":
+        triples = names_in(found.path.parent.parent / "lib" / "gcc")
+        targets = {_GCC_TARGETS.get(triple.split("-")[0]) for triple in triples}
+        return targets.pop() if len(targets) == 1 else None
+    return None

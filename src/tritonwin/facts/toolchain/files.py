@@ -1,0 +1,65 @@
+"""Reading a disk that may hold anything: whatever lies there, nothing here raises."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+_TEXT_LIMIT = 4 * 1024 * 1024
+
+
+def is_file(path: Path) -> bool:
+    """True for a regular file. `Path.is_file` raises where access is denied."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def first_file(folder: Path, parts: tuple[str, ...]) -> Path | None:
+    """The first of the relative paths that is a file below `folder`."""
+    return next((p for part in parts if is_file(p := folder / part)), None)
+
+
+def names_in(folder: Path) -> tuple[str, ...]:
+    """The names in a folder, sorted; empty where it cannot be listed."""
+    try:
+        return tuple(sorted(entry.name for entry in folder.iterdir()))
+    except (OSError, ValueError):
+        return ()
+
+
+def read_bytes(path: Path, limit: int = _TEXT_LIMIT) -> bytes | None:
+    """The content of a regular file of at most `limit` bytes, else None."""
+    if not is_file(path):
+        return None
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(limit + 1)
+    except (OSError, ValueError):
+        return None
+    return content if len(content) <= limit else None
+
+
+def read_text(path: Path) -> str | None:
+    """The content as text, undecodable bytes replaced; None where there is none to be had."""
+    content = read_bytes(path)
+    return None if content is None else content.decode("utf-8-sig", "replace")
+
+
+def version_key(name: str) -> tuple[int, ...]:
+    """Order for version folders: the numbers of the name, so that v12.10 follows v12.9."""
+    return tuple(int(number) for number in re.findall(r"[0-9]{1,9}", name))
+
+
+def same_place(path: Path) -> str:
+    """A key under which two spellings of one path meet, as far as names alone can tell."""
+    return os.path.normcase(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow links

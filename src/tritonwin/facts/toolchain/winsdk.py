@@ -1,0 +1,95 @@
+"""Windows SDKs, side by side, and the one that triton-windows would take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path, PureWindowsPath
+
+from tritonwin.facts.host import Host
+from tritonwin.facts.model import WindowsSdk
+from tritonwin.facts.toolchain.files import is_file, names_in, same_place, version_key
+
+_TRITON_ASKS = ("Include/{}/ucrt/stdlib.h", "Lib/{}/ucrt/x64/ucrt.lib")
+SDK_PARTS = (*_TRITON_ASKS, "Include/{}/um/Windows.h", "Lib/{}/um/x64/kernel32.lib")
+_REGISTRY = (
+    ("HKLM\\SOFTWARE\\Microsoft\\Microsoft SDKs\\Windows\\v10.0", "InstallationFolder"),
+    ("HKLM\\SOFTWARE\\Microsoft\\Windows Kits\\Installed Roots", "KitsRoot10"),
+)
+
+
+@dataclass(frozen=True)
+class _Found:
+    root: Path
+    version: str
+    source: str
+
+
+def find_windows_sdks(host: Host) -> tuple[WindowsSdk, ...]:
+    """List every SDK version once, in the order of triton-windows' `find_winsdk()`.
+
+    That order is: WindowsSdkDir with WindowsSDKVersion (or WindowsSDKVer); the registry; Program
+    Files\\Windows Kits\\10; the highest version first. `chosen` is the first with `stdlib.h` and
+    `ucrt.lib`, which is all that Triton asks for; `missing` also names `Windows.h` and
+    `kernel32.lib`, which every build needs. Both views of the registry are read; Triton reads
+    the 32-bit view of `v10.0` only, and both hold the same folder where Microsoft's installer
+    wrote them.
+    """
+    listed: dict[str, WindowsSdk] = {}
+    taken: WindowsSdk | None = None
+    for found in _candidates(host):
+        key = same_place(found.root / "Include" / found.version)
+        if key in listed:
+            continue
+        sdk = _judge(found, taken)
+        taken = sdk if sdk.chosen else taken
+        listed[key] = sdk
+    return tuple(listed.values())
+
+
+def _judge(found: _Found, taken: WindowsSdk | None) -> WindowsSdk:
+    absent = [part for part in SDK_PARTS if not is_file(found.root / part.format(found.version))]
+    sdk = WindowsSdk(
+        version=found.version,
+        path=str(found.root),
+        source=found.source,
+        missing=tuple(_shown(part, found.version) for part in absent),
+    )
+    lacking = [_shown(part, found.version) for part in absent if part in _TRITON_ASKS]
+    if lacking:
+        return replace(sdk, reason=f"passed over: no {', no '.join(lacking)}")
+    if taken:
+        return replace(sdk, reason=f"{taken.version} of {taken.source} comes first")
+    return replace(sdk, chosen=True, reason=f"the first complete one, by {found.source}")
+
+
+def _candidates(host: Host) -> Iterator[_Found]:
+    root = host.env.folder("WindowsSdkDir")
+    version = _version_variable(host)
+    if root and version:
+        yield _Found(root, version, "variable WindowsSdkDir")
+    for key, name in _REGISTRY:
+        for view in (32, 64):
+            value = host.registry.value(key, name, view=view)
+            if isinstance(value, str) and value:
+                yield from _versions(Path(value), f"registry {key}")
+    for folder in host.program_files():
+        yield from _versions(folder / "Windows Kits" / "10", "Program Files")
+    if root and not version:
+        yield from _versions(root, "variable WindowsSdkDir without a version")
+
+
+def _version_variable(host: Host) -> str:
+    """`10.0.22621.0\\` without its end; a prompt without an SDK leaves a lone backslash."""
+    value = host.env.get("WindowsSDKVersion") or host.env.get("WindowsSDKVer") or ""
+    return value.strip().rstrip("\\/")
+
+
+def _versions(root: Path, source: str) -> Iterator[_Found]:
+    names = (name for name in names_in(root / "Include") if name.startswith("10."))
+    for name in sorted(names, key=version_key, reverse=True):
+        yield _Found(root, name, source)
+
+
+def _shown(part: str, version: str) -> str:
+    return str(PureWindowsPath(part.format(version)))
