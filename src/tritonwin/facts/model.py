@@ -9,9 +9,9 @@ a snapshot from Windows is examined on Linux too.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
-SCHEMA = "tritonwin.facts/1"
+SCHEMA: Final = "tritonwin.facts/1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +168,8 @@ class Triton:
     tinycc: str | None = None
     tinycc_python_def: bool | None = None  # a .def for the target's Python lies beside TinyCC
     traits: tuple[str, ...] = ()  # structural marks of its sources, see facts/triton_sources.py
+    trait_places: dict[str, str] = field(default_factory=dict)  # trait -> "runtime/build.py:43"
+    namespace: bool = False  # no __init__.py: what an uninstall left, importable but empty
     backends: tuple[str, ...] = ()
 
 
@@ -383,7 +385,7 @@ class Facts:
     requirement_lines: tuple[RequirementLine, ...] = ()
     imports: tuple[ImportResult, ...] = ()
     errors: tuple[CollectionError, ...] = ()
-    schema: str = SCHEMA
+    schema: Literal["tritonwin.facts/1"] = SCHEMA
 
     def distribution(self, name: str) -> Distribution | None:
         """The installed distribution of that normalised name that Python finds first."""

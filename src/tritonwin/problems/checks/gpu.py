@@ -86,11 +86,8 @@ def _shortcomings(
         return
     if version and generation.triton_partly and fits(version, generation.triton_partly):
         whole = f"; everything works with Triton {generation.triton}" if generation.triton else ""
-        yield (
-            "warning",
-            f"with Triton {version} simple kernels work, tensor-core and integer dot products "
-            f"do not{whole}",
-        )
+        dots = "tensor-core and integer dot products do not"
+        yield "warning", f"with Triton {version} simple kernels work, {dots}{whole}"
     elif version and generation.triton and not fits(version, generation.triton):
         yield "error", f"Triton {version} is installed, {generation.triton} is needed"
     for name, have, need in _torch_needs(facts, generation):

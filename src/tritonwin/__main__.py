@@ -1,0 +1,22 @@
+"""Entry point of `tritonwin` and `python -m tritonwin`."""
+
+from __future__ import annotations
+
+import sys
+
+from tritonwin import __version__
+
+
+def main() -> int:
+    """Run the command line and return its exit status."""
+    if sys.argv[1:] == ["--version"]:
+        # answered before click and the rest are imported, which takes longer than Python's start
+        print(f"tritonwin {__version__}")  # noqa: T201
+        return 0
+    from tritonwin.cli.app import run
+
+    return run(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

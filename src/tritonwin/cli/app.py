@@ -1,0 +1,113 @@
+"""The command line: which command lives in which module, and what every ending exits with."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from tritonwin import __version__
+from tritonwin.cli.common import wants_json
+from tritonwin.errors import Exit, UserError
+
+# command -> module below tritonwin.cli, which holds a click command called `command`
+COMMANDS = {
+    "doctor": "doctor",
+    "snapshot": "snapshot",
+    "demo": "demo",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module when the command is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"tritonwin.cli.{COMMANDS[cmd_name]}")
+        command: click.Command = module.command
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tritonwin", message="%(prog)s %(version)s")
+def main() -> None:
+    """Triton, torch.compile and FlashAttention on Windows: what is wrong, and what helps.
+
+    \b
+    Examples:
+      tritonwin doctor --python C:\\ComfyUI\\python_embeded\\python.exe
+      tritonwin doctor --app C:\\ComfyUI_windows_portable
+      tritonwin snapshot -o report.json
+    """
+
+
+def run(args: Sequence[str]) -> int:
+    """Run a command line; every ending becomes an exit status and, at most, a short message."""
+    _make_output_safe()
+    try:
+        result = main.main(args=list(args), prog_name="tritonwin", standalone_mode=False)
+        sys.stdout.flush()
+    except UserError as error:
+        return _refuse(args, str(error), error.help)
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        where = f"Try: {context.command_path} --help" if context else "Try: tritonwin --help"
+        return _refuse(args, error.format_message(), where)
+    except (click.Abort, KeyboardInterrupt):
+        print("interrupted", file=sys.stderr)  # noqa: T201
+        return 130
+    except BrokenPipeError:
+        # whoever read our output has seen enough; the rest must not fail at interpreter exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.DONE
+    except Exception as error:  # noqa: BLE001 - a person must never see a traceback unasked
+        return _failed(args, error)
+    return int(result) if isinstance(result, int) else Exit.DONE
+
+
+def _make_output_safe() -> None:
+    """What a console cannot show is written as an escape; no print may fail for its encoding."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _refuse(args: Sequence[str], message: str, help_text: str) -> int:
+    _say(args, message, help_text)
+    return Exit.USAGE
+
+
+def _failed(args: Sequence[str], error: Exception) -> int:
+    if os.environ.get("TRITONWIN_DEBUG"):
+        traceback.print_exc()
+    _say(
+        args,
+        f"tritonwin itself failed: {type(error).__name__}: {error}",
+        "Run it again with the variable TRITONWIN_DEBUG=1 and report what it prints.",
+    )
+    return Exit.INTERNAL
+
+
+def _say(args: Sequence[str], message: str, help_text: str) -> None:
+    from tritonwin.output.text import printable
+
+    message, help_text = printable(message), printable(help_text)
+    if wants_json(args):
+        from tritonwin.output.machine import error_document, print_json
+
+        print_json(error_document(message, help_text))
+        return
+    print(f"error: {message}", file=sys.stderr)  # noqa: T201
+    if help_text:
+        print(f"help:  {help_text}", file=sys.stderr)  # noqa: T201

@@ -1,0 +1,51 @@
+"""`tritonwin snapshot`: redacted facts in a file, for a bug report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tritonwin.cli.common import json_option, target_options
+from tritonwin.errors import Exit
+
+
+@click.command("snapshot")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="Where to write; an existing file is replaced only if it is a snapshot.",
+)
+@click.option("--deep", is_flag=True, help="Also import torch and triton, each in a process.")
+@target_options
+@json_option
+def command(
+    *,
+    output: Path,
+    python: str | None,
+    app: Path | None,
+    timeout: float,
+    deep: bool,
+    as_json: bool,
+) -> int:
+    """Write what is known of this machine to a file that can be shown to others.
+
+    User names, host names, GPU identities and secrets are replaced. Whoever receives the file
+    sees the same problems with: tritonwin doctor --snapshot FILE
+    """
+    from tritonwin.facts import snapshot as snapshots
+    from tritonwin.facts.collect import collect
+    from tritonwin.facts.host import Host
+    from tritonwin.facts.redact import Identity
+    from tritonwin.output import machine, terminal
+
+    facts = collect(python=python, app=app, timeout=timeout, deep=deep)
+    snapshots.write(facts, output, Identity.this_machine(Host.this_machine()))
+    if as_json:
+        machine.print_json({"schema": "tritonwin.snapshot-written/1", "path": str(output)})
+    else:
+        terminal.print_snapshot_written(output)
+    return Exit.DONE

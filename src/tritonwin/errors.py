@@ -1,0 +1,26 @@
+"""Errors that are the user's to solve: what is wrong, and what to do about it."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Exit statuses; the table in the README is checked against this."""
+
+    DONE = 0  # done, or nothing worse than information
+    PROBLEMS = 1  # at least one error or warning, or a proof that failed
+    USAGE = 2  # wrong use, or a target or input that cannot be used
+    INTERNAL = 3  # tritonwin itself failed
+
+
+class UserError(Exception):
+    """Something that the user gave cannot be used.
+
+    Attributes:
+        help: what to do, a sentence or a command; may be empty.
+    """
+
+    def __init__(self, message: str, help: str = "") -> None:  # noqa: A002 - as it is printed
+        super().__init__(message)
+        self.help = help

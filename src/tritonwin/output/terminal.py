@@ -1,0 +1,148 @@
+"""Output for people. Our own words are plain ASCII; colour is an addition, never the message."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from tritonwin import __version__
+from tritonwin.facts.model import Facts
+from tritonwin.output.text import printable
+from tritonwin.problems import catalogue
+from tritonwin.problems.check import Check
+from tritonwin.problems.doctor import Diagnosis
+from tritonwin.problems.model import CheckState, Problem
+
+_STYLES: dict[str, str] = {
+    "ok": "green",
+    "info": "cyan",
+    "warning": "yellow",
+    "problem": "bold red",
+    "error": "bold red",
+    "not-applicable": "dim",
+    "crashed": "magenta",
+}
+_WORDS: dict[CheckState, str] = {
+    "ok": "ok",
+    "info": "info",
+    "warning": "warning",
+    "problem": "problem",
+    "not-applicable": "n/a",
+    "crashed": "crashed",
+}
+_WIDTH = max(len(w) for w in _WORDS.values())
+# wide enough that a path or a command is not broken where nobody sees the output
+_PIPE_WIDTH = 1000
+
+
+def console() -> Console:
+    """A console that honours NO_COLOR and FORCE_COLOR and keeps commands whole in a pipe."""
+    interactive = sys.stdout.isatty()
+    return Console(
+        file=sys.stdout,
+        highlight=False,
+        emoji=False,
+        markup=False,
+        width=None if interactive else _PIPE_WIDTH,
+    )
+
+
+def print_checks(checks: Iterable[Check]) -> None:
+    out = console()
+    for check in checks:
+        out.print(Text.assemble((check.id, "bold"), f"  {check.title}"), soft_wrap=True)
+
+
+def print_snapshot_written(path: Path) -> None:
+    out = console()
+    out.print(Text(f"written: {printable(str(path))}"), soft_wrap=True)
+    out.print(Text("Look at it before you send it; it is plain text."), soft_wrap=True)
+
+
+def print_diagnosis(facts: Facts, diagnosis: Diagnosis) -> None:
+    out = console()
+    for line in _head(facts):
+        out.print(Text(printable(line)), soft_wrap=True)
+    out.print()
+    for result in diagnosis.checks:
+        line = Text.assemble(
+            ("  " + _WORDS[result.state].ljust(_WIDTH), _STYLES[result.state]),
+            "  " + result.title,
+        )
+        if result.state in {"not-applicable", "crashed"}:
+            line.append(f" ({printable(result.detail)})", "dim")
+        out.print(line, soft_wrap=True)
+    for problem in diagnosis.problems:
+        out.print()
+        _print_problem(out, problem)
+    for error in facts.errors:
+        out.print()
+        out.print(Text(f"not read: {error.collector} ({printable(error.error)})"), soft_wrap=True)
+    out.print()
+    out.print(Text(_verdict(diagnosis)), soft_wrap=True)
+
+
+def _head(facts: Facts) -> Iterable[str]:
+    target = facts.target
+    yield f"tritonwin {__version__}"
+    if target:
+        yield f"Python {target.version} ({target.kind})  {target.executable}"
+    parts = [f"torch {facts.torch.version}" if facts.torch else "no torch"]
+    if facts.triton:
+        owner = facts.distribution(facts.triton.distribution or "")
+        name = f"{owner.name} {owner.version}" if owner else f"Triton {facts.triton.version}"
+        parts.append(name)
+    else:
+        parts.append("no Triton")
+    for gpu in facts.gpus:
+        capability = f" ({gpu.compute_capability})" if gpu.compute_capability else ""
+        parts.append(gpu.name + capability)
+    parts += [f"driver {d.version}" for d in facts.drivers if d.version]
+    yield "  ".join(parts)
+
+
+def _print_problem(out: Console, problem: Problem) -> None:
+    style = _STYLES[problem.severity]
+    sure = "" if problem.certainty == "certain" else f", {problem.certainty}"
+    out.print(
+        Text.assemble(
+            (f"{problem.severity}{sure}: ", style),
+            (problem.title, "bold"),
+            (f"  [{problem.id}]", "dim"),
+        ),
+        soft_wrap=True,
+    )
+    _wrapped(out, problem.cause)
+    for item in problem.evidence:
+        out.print(Text(f"    - {printable(item.text)}"), soft_wrap=True)
+        out.print(Text(f"      in {printable(item.where)}", "dim"), soft_wrap=True)
+    _wrapped(out, "help: " + problem.remedy.summary)
+    for command in problem.remedy.commands:
+        # a command is copied: never wrapped, never coloured inside
+        out.print(Text("      " + printable(command), "bold"), soft_wrap=True)
+    if problem.explains:
+        titles = [catalogue.load().entry(i).title for i in problem.explains]
+        _wrapped(out, "This also explains: " + "; ".join(titles) + ".")
+    for reference in problem.references:
+        out.print(Text(f"    see {reference}", "dim"), soft_wrap=True)
+
+
+def _wrapped(out: Console, text: str) -> None:
+    out.print(Padding(Text(printable(text)), (0, 0, 0, 4)))
+
+
+def _verdict(diagnosis: Diagnosis) -> str:
+    counts = {s: sum(p.severity == s for p in diagnosis.problems) for s in _STYLES}
+    crashed = sum(c.state == "crashed" for c in diagnosis.checks)
+    if diagnosis.healthy:
+        text = "Nothing is wrong that these checks can see."
+    else:
+        text = f"{counts['error']} error(s), {counts['warning']} warning(s)."
+        if any('"' in c for p in diagnosis.problems for c in p.remedy.commands):
+            text += " In PowerShell put & before a command that starts with a quote."
+    return text + (f" {crashed} check(s) could not be run." if crashed else "")
