@@ -57,16 +57,10 @@ def sysconfig_paths():
 
 
 def isolated_by_pth():
-    """Whether a `._pth` file rules sys.path: then neither PYTHONPATH nor a user site count."""
+    """Whether a `._pth` file rules sys.path: then there is no user site."""
     folder = os.path.dirname(sys.executable or "")
     names = os.listdir(folder) if os.name == "nt" and folder else []
     return any(name.lower().endswith("._pth") for name in names)
-
-
-def python_path():
-    """What PYTHONPATH would add in a start without -I."""
-    value = os.environ.get("PYTHONPATH", "")
-    return [os.path.abspath(entry) for entry in value.split(os.pathsep) if entry]
 
 
 def shares_system_site():
@@ -97,7 +91,6 @@ def describe():
     pth = attempt(notes, "pth", isolated_by_pth)
     return {
         "version": "%d.%d.%d" % sys.version_info[:3],
-        "release_level": sys.version_info[3],
         "implementation": sys.implementation.name,
         "bits": bits(),
         "executable": sys.executable,
@@ -109,7 +102,6 @@ def describe():
         "ext_suffix": attempt(notes, "ext_suffix", extension_suffix),
         "free_threaded": attempt(notes, "free_threaded", free_threaded),
         "paths": attempt(notes, "sysconfig", sysconfig_paths),
-        "python_path": [] if pth else attempt(notes, "PYTHONPATH", python_path),
         "user_site": None if pth else attempt(notes, "user site", user_site),
         "has_pip": attempt(notes, "pip", has_pip),
         "notes": notes,

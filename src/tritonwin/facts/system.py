@@ -1,0 +1,159 @@
+"""The operating system and the settings of it that Triton, compilers and git stumble over."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from tritonwin.facts import winapi
+from tritonwin.facts.git_config import git_long_paths
+from tritonwin.facts.host import Host
+from tritonwin.facts.model import System
+
+_CURRENT_VERSION = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion"
+_CODE_PAGE = r"HKLM\SYSTEM\CurrentControlSet\Control\Nls\CodePage"
+_FILE_SYSTEM = r"HKLM\SYSTEM\CurrentControlSet\Control\FileSystem"
+_APP_MODEL = r"HKLM\SOFTWARE\Microsoft\Windows\CurrentVersion\AppModelUnlock"
+_CODE_INTEGRITY = r"HKLM\SYSTEM\CurrentControlSet\Control\CI\Policy"
+_INTERNATIONAL = r"HKCU\Control Panel\International"
+_MACHINE_ENVIRONMENT = r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"
+
+# VerifiedAndReputablePolicyState, "Smart App Control overview" of Microsoft Learn.
+_APP_CONTROL: dict[object, Literal["off", "on", "evaluation"]] = {
+    0: "off",
+    1: "on",
+    2: "evaluation",
+}
+
+# A fact and where it was read; an empty source where nothing was found.
+Sourced = tuple[Any, str]
+
+
+def read_system(host: Host) -> System:
+    """Read the system's facts; each field's source is in `sources`."""
+    readers: dict[str, Callable[[Host], Sourced]] = {
+        "version": _version,
+        "machine": _machine,
+        "wine": lambda _: (winapi.wine_version(), "ntdll wine_get_version"),
+        "language": _language,
+        "ansi_code_page": lambda h: _code_page(h, "ACP", 0),
+        "oem_code_page": lambda h: _code_page(h, "OEMCP", 1),
+        "long_paths": lambda h: _switch(h, _FILE_SYSTEM, "LongPathsEnabled"),
+        "developer_mode": lambda h: _switch(h, _APP_MODEL, "AllowDevelopmentWithoutDevLicense"),
+        "smart_app_control": _smart_app_control,
+        "admin": _admin,
+        "cpu_count": lambda _: (os.cpu_count(), "os.cpu_count"),
+        "temp": _temp,
+        "git_long_paths": git_long_paths,
+    }
+    facts = {name: reader(host) for name, reader in readers.items()}
+    memory, where = _memory()
+    facts["memory_bytes"] = (memory.total if memory else None, where)
+    facts["memory_free_bytes"] = (memory.free if memory else None, where)
+    return System(
+        os=_family(host),
+        sources={name: source for name, (value, source) in facts.items() if value is not None},
+        **{name: value for name, (value, _) in facts.items()},
+    )
+
+
+def _family(host: Host) -> Literal["windows", "linux", "other"]:
+    if host.windows:
+        return "windows"
+    return "linux" if sys.platform == "linux" else "other"
+
+
+def _version(host: Host) -> Sourced:
+    if sys.platform != "win32" and not host.windows:
+        return os.uname().release, "uname"
+    told = winapi.windows_version()
+    if told is not None:
+        return told, "sys.getwindowsversion"
+    names = ("CurrentMajorVersionNumber", "CurrentMinorVersionNumber", "CurrentBuild")
+    parts = [host.registry.value(_CURRENT_VERSION, name) for name in names]
+    version = "" if None in parts else ".".join(str(part) for part in parts)
+    return version, f"registry {_CURRENT_VERSION}"
+
+
+def _machine(host: Host) -> Sourced:
+    if sys.platform != "win32" and not host.windows:
+        return os.uname().machine, "uname"
+    # the registry first: a process that Windows emulates on ARM64 is told AMD64
+    name = "PROCESSOR_ARCHITECTURE"
+    value = host.registry.value(_MACHINE_ENVIRONMENT, name)
+    if isinstance(value, str) and value:
+        return value, f"registry {_MACHINE_ENVIRONMENT}"
+    return host.env.get("PROCESSOR_ARCHITEW6432") or host.env.get(name) or "", f"variable {name}"
+
+
+def _language(host: Host) -> Sourced:
+    if host.windows:
+        value = host.registry.value(_INTERNATIONAL, "LocaleName")
+        named = value.replace("-", "_") if isinstance(value, str) and value else None
+        return named, f"registry {_INTERNATIONAL}"
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        value = host.env.get(name)
+        if value:
+            return value.split(".", 1)[0], f"variable {name}"
+    return None, ""
+
+
+def _code_page(host: Host, name: str, index: int) -> Sourced:
+    value = host.registry.value(_CODE_PAGE, name) if host.windows else None
+    if isinstance(value, str) and value.isdecimal():
+        return int(value), f"registry {_CODE_PAGE}"
+    asked = winapi.code_pages()
+    return (asked[index] if asked else None), "kernel32"
+
+
+def _switch(host: Host, key: str, name: str) -> Sourced:
+    """A setting that is off where Windows holds no value for it."""
+    if not host.windows:
+        return None, ""
+    value = host.registry.value(key, name)
+    return value == 1, f"registry {key}" + ("" if value is not None else " (no value: off)")
+
+
+def _smart_app_control(host: Host) -> Sourced:
+    value = host.registry.value(_CODE_INTEGRITY, "VerifiedAndReputablePolicyState")
+    return _APP_CONTROL.get(value), f"registry {_CODE_INTEGRITY}"
+
+
+def _admin(host: Host) -> Sourced:
+    if host.windows or sys.platform == "win32":
+        return winapi.is_admin(), "shell32 IsUserAnAdmin"
+    return os.geteuid() == 0, "geteuid"
+
+
+def _memory() -> tuple[winapi.Memory | None, str]:
+    asked = winapi.memory()
+    if asked is not None:
+        return asked, "GlobalMemoryStatusEx"
+    with contextlib.suppress(OSError, ValueError, KeyError, IndexError):
+        return parse_meminfo(Path("/proc/meminfo").read_text("ascii")), "/proc/meminfo"
+    return None, ""
+
+
+def parse_meminfo(text: str) -> winapi.Memory:
+    """Total and available memory from Linux's /proc/meminfo, which counts in KiB.
+
+    Raises:
+        KeyError, IndexError, ValueError: the text is of another form.
+    """
+    lines = (line.partition(":") for line in text.splitlines())
+    values = {name: rest for name, _, rest in lines}
+    total, free = (int(values[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
+    return winapi.Memory(total, free)
+
+
+def _temp(host: Host) -> Sourced:
+    # the order of Python's tempfile module
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        value = host.env.get(name)
+        if value:
+            return value, f"variable {name}"
+    return (None, "") if host.windows else ("/tmp", "default")  # noqa: S108 - named, not used

@@ -1,0 +1,237 @@
+"""Ask one interpreter what it is (the probe), or whether a module can be imported in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import tempfile
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from tritonwin.facts.host import Host
+from tritonwin.facts.interpreter_kind import is_store_alias
+from tritonwin.facts.model import ImportResult, Interpreter
+from tritonwin.facts.process import Completed, run
+from tritonwin.facts.python_layout import describe
+
+_WRONG_USE = 2  # how Python 2 ends when it is given -I
+_ERROR_LENGTH = 500  # characters of a foreign program's error text that are shown
+
+
+class TargetError(Exception):
+    """An interpreter that cannot be examined: what is wrong, and what to do (`help`)."""
+
+    def __init__(self, message: str, help: str) -> None:  # noqa: A002 - the name that users see
+        super().__init__(message)
+        self.help = help
+
+
+def examine(executable: str, host: Host, timeout: float = 30) -> Interpreter:
+    """Run the probe in an interpreter; join its answer with what its files say.
+
+    Where the interpreter only starts without its `site` module, `site_loaded` is False and
+    `error` says why. `sys_path` is that of an ordinary start, less the folder of the script.
+    A 32-bit Python is reported like any other. `timeout` is in seconds, for each start.
+
+    Raises:
+        TargetError: no Python, no answer in time, a crash, or an answer that makes no sense.
+    """
+    path = Path(executable).absolute()
+    _refuse(path, windows=host.windows)
+    seen = describe(path, "target", host)
+    done, answer = _ask(path, host, timeout, ("-I", "-B", "-X", "utf8"))
+    trouble = None
+    if answer is None and not done.timed_out:
+        trouble = _said(done) or done.ending()
+        without, answer = _ask(path, host, timeout, ("-I", "-S", "-B", "-X", "utf8"))
+        done = done if answer is None else without
+    if answer is None:
+        raise _failure(path, done, timeout)
+    found = _join(seen, answer, host)
+    if trouble is not None:
+        # without `site`, an old interpreter does not know that it is a virtual environment
+        found = replace(
+            found,
+            prefix=seen.prefix,
+            base_prefix=seen.base_prefix,
+            site_packages=tuple(dict.fromkeys((*seen.site_packages, *found.site_packages))),
+            site_loaded=False,
+            error=f"starts only without its site module: {trouble}",
+        )
+    return found
+
+
+def deep_import(executable: str, module: str, timeout: float = 120) -> ImportResult:
+    """Import one module as the user's programs do, in a child process, in an empty folder.
+
+    A crash, a missing DLL and a hang are outcomes like any other. `timeout` is in seconds.
+
+    Raises:
+        TargetError: no such interpreter, or it cannot be started.
+    """
+    path = Path(executable).absolute()
+    _refuse(path, windows=os.name == "nt")
+    cookie = secrets.token_hex(16)
+    arguments = ("-B", "-", cookie, "--import", module)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        done = _start(path, arguments, timeout, cwd=Path(folder))
+    answer = parse_answer(done.out, cookie)
+    if answer is None:
+        outcome: Literal["timed-out", "crashed"] = "timed-out" if done.timed_out else "crashed"
+        return ImportResult(
+            module=module,
+            outcome=outcome,
+            seconds=timeout if done.timed_out else 0.0,
+            error=_said(done),
+            status=None if done.timed_out else done.ending(),
+        )
+    seconds = answer.get("seconds")
+    return ImportResult(
+        module=module,
+        outcome="imported" if answer.get("outcome") == "imported" else "exception",
+        seconds=seconds if isinstance(seconds, float) else 0.0,
+        version=_text(answer.get("version")),
+        error=_text(answer.get("error")),
+    )
+
+
+def parse_answer(out: bytes, cookie: str) -> dict[str, Any] | None:
+    """The JSON object between the cookies; None where there is none or it is damaged."""
+    text = out.decode("utf-8", "replace")
+    _, found, rest = text.partition(cookie)
+    body, ended, _ = rest.partition(cookie[::-1])
+    if not found or not ended:
+        return None
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def _refuse(path: Path, *, windows: bool) -> None:
+    """Name what can be seen to be no interpreter without starting it."""
+    if is_store_alias(path):
+        msg = f"{path} is a Microsoft Store alias, which may open the Store instead of a Python"
+        raise TargetError(msg, "Install Python from python.org and name its python.exe: --python")
+    if path.is_dir():
+        msg = f"{path} is a folder"
+        raise TargetError(msg, "Name the interpreter itself, such as python.exe in that folder")
+    if not path.is_file():
+        msg = f"there is no file {path}"
+        raise TargetError(msg, "Check the path; `where python` lists the Pythons on PATH")
+    if path.stat().st_size == 0:
+        msg = f"{path} is an empty file"
+        raise TargetError(msg, "Name another interpreter: --python")
+    if windows and path.suffix.lower() != ".exe":
+        msg = f"{path} is not a program: a Windows Python is an .exe file"
+        raise TargetError(msg, "Name the python.exe itself, not a script that starts it")
+
+
+def _ask(
+    path: Path, host: Host, timeout: float, flags: tuple[str, ...]
+) -> tuple[Completed, dict[str, Any] | None]:
+    cookie = secrets.token_hex(16)
+    done = _start(path, (*flags, "-", cookie), timeout, cwd=path.parent, env=dict(host.env.data))
+    return done, parse_answer(done.out, cookie)
+
+
+def _start(
+    path: Path,
+    arguments: tuple[str, ...],
+    timeout: float,
+    *,
+    cwd: Path,
+    env: dict[str, str] | None = None,
+) -> Completed:
+    probe = files("tritonwin.facts").joinpath("probe.py").read_bytes()
+    try:
+        return run(path, arguments, timeout=timeout, env=env, cwd=cwd, stdin=probe)
+    except OSError as error:
+        msg = f"{path} cannot be started: {error.strerror or error}"
+        raise TargetError(msg, "Name an interpreter that runs on this machine: --python") from error
+
+
+def _failure(path: Path, done: Completed, timeout: float) -> TargetError:
+    if done.timed_out:
+        return TargetError(
+            f"{path} gave no answer within {timeout:g} s",
+            f'Run it by hand to see what it waits for: "{path}" -c pass',
+        )
+    said = _said(done)
+    ending = done.ending() + (f": {said}" if said else "")
+    if done.code == 0:
+        return TargetError(
+            f"{path} did not answer as a Python would",
+            "Name a Python 3 interpreter: --python",
+        )
+    return TargetError(
+        f"{path} did not answer as a Python would ({ending})",
+        f'Run it by hand: "{path}" -c pass. If that fails as well, reinstall this Python',
+    )
+
+
+def _said(done: Completed) -> str | None:
+    """The line that names the trouble: the last one of a traceback, the first of a usage text."""
+    lines = [line.strip() for line in done.err.decode("utf-8", "replace").splitlines()]
+    lines = [line[:_ERROR_LENGTH] for line in lines if line]
+    if not lines:
+        return None
+    return lines[0] if done.code == _WRONG_USE else lines[-1]
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
+
+
+def _flag(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _python_path(seen: Interpreter, host: Host) -> tuple[str, ...]:
+    """What PYTHONPATH adds in an ordinary start; a `._pth` file rules it out."""
+    if seen.pth is not None:
+        return ()
+    entries = (host.env.get("PYTHONPATH") or "").split(";" if host.windows else ":")
+    return tuple(str(host.cwd / entry) for entry in entries if entry)
+
+
+def _join(seen: Interpreter, answer: dict[str, Any], host: Host) -> Interpreter:
+    """The answer of the interpreter where it has one, else what the files say."""
+    paths = answer.get("paths")
+    paths = paths if isinstance(paths, dict) else {}
+    user_site = _text(answer.get("user_site"))
+    sys_path = list(_texts(answer.get("sys_path")))
+    sites = [p for p in sys_path if Path(p).name.lower() in ("site-packages", "dist-packages")]
+    if user_site is not None:
+        # `site` puts the user's folder right before the first one of the installation
+        sys_path.insert(sys_path.index(sites[0]) if sites else len(sys_path), user_site)
+    own = [_text(paths.get(name)) for name in ("purelib", "platlib")]
+    bits = answer.get("bits")
+    return replace(
+        seen,
+        version=_text(answer.get("version")) or seen.version,
+        bits=bits if isinstance(bits, int) else seen.bits,
+        implementation=_text(answer.get("implementation")),
+        free_threaded=_flag(answer.get("free_threaded")),
+        prefix=_text(answer.get("prefix")) or seen.prefix,
+        base_prefix=_text(answer.get("base_prefix")) or seen.base_prefix,
+        base_executable=_text(answer.get("base_executable")) or seen.base_executable,
+        platform_tag=(_text(paths.get("platform")) or "").replace("-", "_").replace(".", "_")
+        or None,
+        ext_suffix=_text(answer.get("ext_suffix")),
+        include=_text(paths.get("include")),
+        site_packages=tuple(dict.fromkeys(p for p in (*sites, *own) if p)) or seen.site_packages,
+        user_site=user_site,
+        sys_path=(*_python_path(seen, host), *sys_path),
+        site_loaded=_flag(answer.get("site_loaded")),
+        has_pip=_flag(answer.get("has_pip")),
+        error="; ".join(_texts(answer.get("notes")))[:_ERROR_LENGTH] or None,
+    )

@@ -1,0 +1,110 @@
+"""Environment variables that matter, with the blanks, quotes and `;` that spoil them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from tritonwin.facts.host import Host
+from tritonwin.facts.model import Variable
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Kind = Literal["value", "path", "list", "options"]
+Scope = Literal["process", "user", "machine"]
+
+# Where Windows keeps what new processes will see, which may differ from what this one sees.
+_REGISTRY: tuple[tuple[Scope, str], ...] = (
+    ("user", r"HKCU\Environment"),
+    ("machine", r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """An entry of `variables.toml`."""
+
+    name: str  # may hold "*"
+    kind: Kind
+    purpose: str
+
+
+@cache
+def known_variables() -> tuple[Known, ...]:
+    """The variables that this product looks at, from `variables.toml`."""
+    data = tomllib.loads(files("tritonwin.facts").joinpath("variables.toml").read_text("utf-8"))
+    return tuple(Known(**entry) for entry in data["variable"])
+
+
+def known(name: str) -> Known | None:
+    """The entry that a name falls under, whatever its case."""
+    wanted = name.upper()
+    return next((k for k in known_variables() if fnmatchcase(wanted, k.name.upper())), None)
+
+
+def read_variables(host: Host) -> tuple[Variable, ...]:
+    """The variables that matter, as this process sees them and as the registry holds them.
+
+    Registry values are given as stored: `%NAME%` in them is not replaced.
+    """
+    scopes: list[tuple[Scope, dict[str, str]]] = [("process", dict(host.env.data))]
+    for scope, key in _REGISTRY:
+        stored = host.registry.values(key)
+        scopes.append((scope, {n: v for n, v in stored.items() if isinstance(v, str)}))
+    return tuple(
+        variable
+        for scope, values in scopes
+        for name in sorted(values)
+        if (variable := _variable(name, values[name], scope, host)) is not None
+    )
+
+
+def _variable(name: str, value: str, scope: Scope, host: Host) -> Variable | None:
+    entry = known(name)
+    if entry is None:
+        return None
+    return Variable(
+        name=name,
+        value=value,
+        scope=scope,
+        flaws=tuple(flaws(value, entry.kind)),
+        names=_names(value, host) if entry.kind == "path" and scope == "process" else None,
+    )
+
+
+def flaws(value: str, kind: Kind) -> Iterator[str]:
+    """What is wrong with the form of a value of that kind.
+
+    `set X=1 && command` in a batch file or prompt stores "1 ", with the blank.
+    """
+    if kind == "options":
+        return
+    entries = value.split(";") if kind == "list" else [value]
+    if any(entry != entry.rstrip() for entry in entries):
+        yield "trailing-blank"
+    if any(entry != entry.lstrip() for entry in entries):
+        yield "leading-blank"
+    if '"' in value or (len(value) > 1 and value[0] == value[-1] == "'"):
+        yield "quotes"
+    if kind != "list" and ";" in value:
+        yield "semicolon"
+
+
+def _names(value: str, host: Host) -> Literal["file", "folder", "missing"] | None:
+    """What an absolute path leads to; None for a bare word, which PATH would resolve."""
+    path = Path(value.strip().strip('"'))
+    if not path.is_absolute():
+        return "missing" if path.parent != Path() and not (host.cwd / path).exists() else None
+    try:
+        return "folder" if path.is_dir() else "file" if path.is_file() else "missing"
+    except (OSError, ValueError):
+        return "missing"

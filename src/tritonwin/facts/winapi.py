@@ -1,0 +1,88 @@
+"""The few questions that only Windows' own functions answer. Elsewhere every answer is None."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Physical memory in bytes."""
+
+    total: int
+    free: int
+
+
+if sys.platform == "win32":
+    import ctypes
+    from ctypes import wintypes
+
+    class _MemoryStatus(ctypes.Structure):
+        """MEMORYSTATUSEX of sysinfoapi.h."""
+
+        _fields_ = (
+            ("length", wintypes.DWORD),
+            ("load", wintypes.DWORD),
+            ("total", ctypes.c_uint64),
+            ("free", ctypes.c_uint64),
+            ("total_page_file", ctypes.c_uint64),
+            ("free_page_file", ctypes.c_uint64),
+            ("total_virtual", ctypes.c_uint64),
+            ("free_virtual", ctypes.c_uint64),
+            ("free_extended_virtual", ctypes.c_uint64),
+        )
+
+    def windows_version() -> str | None:
+        """ "10.0.22631", as the running Python is told it."""
+        version = sys.getwindowsversion()
+        return f"{version.major}.{version.minor}.{version.build}"
+
+    def code_pages() -> tuple[int, int] | None:
+        """ANSI and OEM code page of this process."""
+        return ctypes.windll.kernel32.GetACP(), ctypes.windll.kernel32.GetOEMCP()
+
+    def is_admin() -> bool | None:
+        """Whether this process runs with administrator rights."""
+        try:
+            return bool(ctypes.windll.shell32.IsUserAnAdmin())
+        except (AttributeError, OSError):
+            return None
+
+    def wine_version() -> str | None:
+        """The version of Wine where it plays Windows; None on Windows."""
+        ask = getattr(ctypes.windll.ntdll, "wine_get_version", None)
+        if ask is None:
+            return None
+        ask.restype = ctypes.c_char_p
+        answer = ask()
+        return answer.decode("ascii", "replace") if isinstance(answer, bytes) else None
+
+    def memory() -> Memory | None:
+        """Installed and available memory."""
+        status = _MemoryStatus(length=ctypes.sizeof(_MemoryStatus))
+        if not ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
+            return None
+        return Memory(status.total, status.free)
+
+else:
+
+    def windows_version() -> str | None:
+        """None: this is not Windows."""
+        return None
+
+    def code_pages() -> tuple[int, int] | None:
+        """None: this is not Windows."""
+        return None
+
+    def is_admin() -> bool | None:
+        """None: this is not Windows."""
+        return None
+
+    def wine_version() -> str | None:
+        """None: this is not Windows."""
+        return None
+
+    def memory() -> Memory | None:
+        """None: this is not Windows."""
+        return None
