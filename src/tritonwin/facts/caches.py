@@ -1,0 +1,174 @@
+"""The caches of Triton and torch.compile: where, how large, writable, and what is stale in them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tritonwin.facts.dll_search import DllSearch
+from tritonwin.facts.host import Host
+from tritonwin.facts.model import Cache, HelperModule, Interpreter
+from tritonwin.facts.pe import read_pe
+
+WALK_SECONDS = 1.0
+WALK_FILES = 50_000
+HELPERS = 50  # the first ones: a stale cache shows in any of them
+
+_PYTHON_DLL = re.compile(r"python3\d*t?(?:_d)?\.dll", re.IGNORECASE)
+_MODULE_SUFFIXES = (".pyd", ".so")
+
+
+def read_caches(target: Interpreter, host: Host, search: DllSearch) -> tuple[Cache, ...]:
+    """Triton's cache and inductor's, with the rules by which those programs choose the folder.
+
+    Whether a folder can be written to is proven by creating and deleting one uniquely named
+    file in it, or in the nearest parent that exists: on Windows neither the permission bits nor
+    `os.access` tell. Nothing stays.
+    """
+    triton, triton_source = triton_cache(host)
+    inductor, inductor_source = inductor_cache(host)
+    return (
+        _read("triton", triton, triton_source, target, search),
+        _read("inductor", inductor, inductor_source, target, search),
+    )
+
+
+def triton_cache(host: Host) -> tuple[Path, str]:
+    """Folder and source, as Triton's `knobs.py` (before 3.4: `runtime/cache.py`) decides it."""
+    folder = host.env.folder("TRITON_CACHE_DIR")
+    if folder:
+        return folder, "variable TRITON_CACHE_DIR"
+    home = host.env.folder("TRITON_HOME")
+    if home:
+        return home / ".triton" / "cache", "variable TRITON_HOME"
+    return host.home / ".triton" / "cache", "default"
+
+
+def inductor_cache(host: Host) -> tuple[Path, str]:
+    """Folder and source, as torch's `_inductor/runtime/cache_dir_utils.py` decides it."""
+    folder = host.env.folder("TORCHINDUCTOR_CACHE_DIR")
+    if folder:
+        return folder, "variable TORCHINDUCTOR_CACHE_DIR"
+    user = next((u for n in ("LOGNAME", "USER", "LNAME", "USERNAME") if (u := host.env.get(n))), "")
+    safe = re.sub(r'[\\/:*?"<>|]', "_", user)
+    return _temp(host) / f"torchinductor_{safe}", "default"
+
+
+def _temp(host: Host) -> Path:
+    # the order of Python's tempfile module
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        folder = host.env.folder(name)
+        if folder:
+            return folder
+    if host.windows:
+        return host.home / "AppData" / "Local" / "Temp"
+    return Path("/tmp")  # noqa: S108 - the place is looked at, not used
+
+
+def _read(kind: str, path: Path, source: str, target: Interpreter, search: DllSearch) -> Cache:
+    exists = path.is_dir()
+    walk = _walk(path) if exists else _Walk()
+    error = write_error(path)
+    return Cache(
+        kind="triton" if kind == "triton" else "inductor",
+        path=str(path),
+        source=source,
+        exists=exists,
+        writable=error is None,
+        entries=walk.files,
+        size_bytes=walk.size,
+        longest_path=walk.longest,
+        complete=walk.complete,
+        helpers=tuple(_helper(module, target, search) for module in walk.modules),
+        error=error,
+    )
+
+
+def write_error(folder: Path) -> str | None:
+    """Why no file can be created in the folder (or where it would be made); None if one can.
+
+    `tempfile` is not used: on Windows it tries names for ever in a folder that refuses writes
+    (CPython's issue 66305, in Python 3.10 and 3.11), because `os.access` says it is writable.
+    """
+    place = folder
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    probe = place / f"tritonwin-{uuid.uuid4().hex}.tmp"
+    try:
+        os.close(os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+    except OSError as error:
+        return f"{place}: {error.strerror or error}"
+    with contextlib.suppress(OSError):
+        probe.unlink()
+    return None
+
+
+@dataclass
+class _Walk:
+    files: int = 0
+    size: int = 0
+    longest: int = 0
+    complete: bool = True
+    modules: list[Path] = field(default_factory=list)
+
+
+def _walk(folder: Path) -> _Walk:
+    walk = _Walk()
+    deadline = time.monotonic() + WALK_SECONDS
+    for entry in _files(folder):
+        if walk.files >= WALK_FILES or time.monotonic() > deadline:
+            walk.complete = False
+            break
+        walk.files += 1
+        walk.longest = max(walk.longest, len(entry.path))
+        with contextlib.suppress(OSError):
+            walk.size += entry.stat(follow_symlinks=False).st_size
+        if entry.name.endswith(_MODULE_SUFFIXES) and len(walk.modules) < HELPERS:
+            walk.modules.append(Path(entry.path))
+    return walk
+
+
+def _files(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """Every file below the folder. Links to folders are not followed."""
+    waiting = [str(folder)]
+    while waiting:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    yield entry
+
+
+def _helper(path: Path, target: Interpreter, search: DllSearch) -> HelperModule:
+    image = read_pe(path)
+    python = (name for name in image.imports if _PYTHON_DLL.fullmatch(name)) if image else iter(())
+    return HelperModule(
+        path=str(path),
+        valid=image is not None if path.suffix == ".pyd" else _is_elf(path),
+        python_dll=next(python, None),
+        usable=_usable(path.name, target),
+        unresolved=search.unresolved(path) if image else (),
+    )
+
+
+def _usable(name: str, target: Interpreter) -> bool:
+    """Whether the target would load a module of that file name: its own tag, or none."""
+    if target.ext_suffix and name.endswith(target.ext_suffix):
+        return True
+    stem, _, kind = name.partition(".")
+    return bool(stem) and kind == (target.ext_suffix or name).rpartition(".")[2]
+
+
+def _is_elf(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError:
+        return False

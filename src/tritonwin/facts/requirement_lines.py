@@ -1,0 +1,103 @@
+"""Lines in an application's requirements that make pip look for upstream Triton on Windows."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from tritonwin.facts.host import Host
+from tritonwin.facts.model import RequirementLine
+from tritonwin.facts.packages import normalise
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_COMMENT = re.compile(r"(?:^|\s)#.*$")
+_OPTION = re.compile(r"\s--?[A-Za-z].*$")  # "--hash=..." after a requirement
+_LARGEST = 1 << 20  # bytes
+
+# A marker is judged for the machine that matters, whatever this one is.
+_WINDOWS = {
+    "os_name": "nt",
+    "sys_platform": "win32",
+    "platform_system": "Windows",
+    "platform_machine": "AMD64",
+    "extra": "",
+}
+
+
+def read_requirement_lines(host: Host) -> tuple[RequirementLine, ...]:
+    """Lines that name `triton` and hold on Windows, where no such wheel exists.
+
+    Looked at: `requirements*.txt` and `pyproject.toml` in the current and the application's
+    folder, and in the folders directly below their `custom_nodes`.
+    """
+    roots = dict.fromkeys(folder for folder in (host.cwd, host.app) if folder)
+    folders = dict.fromkeys(f for root in roots for f in (root, *_children(root / "custom_nodes")))
+    return tuple(line for folder in folders for line in _in_folder(folder))
+
+
+def _children(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_dir())
+    except OSError:
+        return []
+
+
+def _in_folder(folder: Path) -> Iterator[RequirementLine]:
+    for path in sorted(folder.glob("requirements*.txt")):
+        for number, line in enumerate(_text(path).splitlines(), 1):
+            text = _OPTION.sub("", _COMMENT.sub("", line)).strip(" \t\\")
+            if asks_for_triton(text):
+                yield RequirementLine(path=str(path), line=number, text=text)
+    path = folder / "pyproject.toml"
+    text = _text(path)
+    for requirement in _dependencies(text):
+        if asks_for_triton(requirement):
+            yield RequirementLine(
+                path=str(path), line=_line_of(requirement, text), text=requirement
+            )
+
+
+def asks_for_triton(requirement: str) -> bool:
+    """Whether a requirement names the distribution `triton` and its marker holds on Windows."""
+    try:
+        parsed = Requirement(requirement)
+    except InvalidRequirement:
+        return False
+    if normalise(parsed.name) != "triton":
+        return False
+    return parsed.marker is None or parsed.marker.evaluate(dict(_WINDOWS))
+
+
+def _dependencies(text: str) -> list[str]:
+    try:
+        project: Any = tomllib.loads(text).get("project", {})
+    except tomllib.TOMLDecodeError:
+        return []
+    listed = project.get("dependencies", []) if isinstance(project, dict) else []
+    return [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
+
+
+def _line_of(requirement: str, text: str) -> int:
+    start = text.find(requirement)
+    return text.count("\n", 0, max(start, 0)) + 1
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST)
+    except OSError:
+        return ""
+    # PowerShell's `>` writes UTF-16
+    utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return data.decode("utf-16" if utf16 else "utf-8-sig", "replace")

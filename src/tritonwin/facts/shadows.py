@@ -1,0 +1,60 @@
+"""What lies in the way of an import, and what asks pip for a package that Windows does not have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tritonwin.facts.host import Host
+from tritonwin.facts.model import Interpreter, Shadow
+from tritonwin.facts.packages import search_path
+
+# Module -> a pattern in its folder that only the real, built package has.
+_MODULES = {"triton": "_C/libtriton*", "torch": "_C*"}
+
+
+def read_shadows(target: Interpreter, host: Host) -> tuple[Shadow, ...]:
+    """Files and folders named `triton` or `torch` that Python would import instead of the package.
+
+    A folder without `__init__.py` does no harm: a real package anywhere on the path wins over it.
+    """
+    found = {
+        str(path): Shadow(module=module, path=str(path), reason=reason)
+        for folder, reason in reversed(tuple(_folders(target, host)))
+        for module in _MODULES
+        for path in _hiding(folder, module)
+    }
+    return tuple(reversed(found.values()))
+
+
+def _folders(target: Interpreter, host: Host) -> Iterator[tuple[Path, str]]:
+    installed = {_key(folder) for folder in search_path(target)}
+    places = [(host.cwd, "current folder")]
+    if host.app:
+        places.append((host.app, "application folder"))
+    if target.pth is None:  # a ._pth file makes Python ignore PYTHONPATH
+        separator = ";" if host.windows else ":"
+        entries = (host.env.get("PYTHONPATH") or "").split(separator)
+        places += [(Path(e.strip().strip('"')), "PYTHONPATH") for e in entries if e.strip()]
+    for folder, reason in places:
+        if _key(folder) not in installed or reason != "PYTHONPATH":
+            yield folder, reason
+
+
+def _hiding(folder: Path, module: str) -> Iterator[Path]:
+    try:
+        # listed, because Python compares case even where the file system does not
+        names = {entry.name for entry in os.scandir(folder)}
+    except OSError:
+        return
+    package = folder / module
+    if module in names and (package / "__init__.py").is_file():
+        if not any(package.glob(_MODULES[module])):
+            yield package
+    elif f"{module}.py" in names:
+        yield folder / f"{module}.py"
+
+
+def _key(folder: Path) -> str:
+    return os.path.normcase(os.path.normpath(folder))

@@ -1,0 +1,138 @@
+"""The `triton` folder that the target imports: whose it is, and what it carries."""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from tritonwin.facts.model import Distribution, Interpreter, Triton
+from tritonwin.facts.packages import PackageFolder, find_package, knowledge
+from tritonwin.facts.pe import read_pe
+from tritonwin.facts.triton_sources import find_traits, read_sources
+
+_VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]+)", re.MULTILINE)
+_CUDA_VERSION = re.compile(rb"^\s*#\s*define\s+CUDA_VERSION\s+(\d+)", re.MULTILINE)
+_BANNER = re.compile(rb"Cuda compilation tools, release (\d+\.\d+)")
+_NVIDIA = Path("backends", "nvidia")
+_TINYCC = Path("runtime", "tcc")
+
+
+def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> Triton | None:
+    """Flavour, bundled tools and source traits of the target's Triton; None when it has none.
+
+    What an uninstall leaves behind, a folder without `__init__.py`, is given too: Python imports
+    it as an empty package.
+    """
+    folder = find_package(target, "triton")
+    if folder is None:
+        return None
+    package = folder.path
+    hits = find_traits(read_sources(package))
+    traits = tuple(hit.id for hit in hits)
+    libtriton = _libtriton(package)
+    image = read_pe(libtriton) if libtriton else None
+    ptxas = _existing(package / _NVIDIA / "bin" / "ptxas.exe", package / _NVIDIA / "bin" / "ptxas")
+    header = _existing(package / _NVIDIA / "include" / "cuda.h")
+    tinycc = _existing(package / _TINYCC / "tcc.exe")
+    owner = _owner(package, distributions)
+    return Triton(
+        version=_version(package),
+        location=str(package),
+        source=owner.location if owner else str(package),
+        flavour=_flavour(folder),
+        distribution=owner.name if owner else None,
+        libtriton=_text(libtriton),
+        libtriton_imports=image.imports if image else (),
+        ptxas=_text(ptxas),
+        ptxas_version=tool_version(ptxas) if ptxas else None,
+        ptxas_blackwell=_text(
+            _existing(*(package / _NVIDIA / "bin" / f"ptxas-blackwell{e}" for e in (".exe", "")))
+        ),
+        cuda_header=_text(header),
+        cuda_header_version=header_version(header) if header else None,
+        cuda_library=_text(_existing(package / _NVIDIA / "lib" / "x64" / "cuda.lib")),
+        tinycc=_text(tinycc),
+        tinycc_python_def=_has_python_def(tinycc, target, traits) if tinycc else None,
+        traits=traits,
+        trait_places={hit.id: f"{hit.file}:{hit.line}" for hit in hits},
+        backends=_backends(package),
+        namespace=folder.namespace,
+    )
+
+
+def tool_version(path: Path) -> str | None:
+    """CUDA version of a CUDA tool, "12.8", from the banner in the file. It is not started."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            match = _BANNER.search(data)
+            return match[1].decode() if match else None
+    except (OSError, ValueError):  # ValueError: an empty file cannot be mapped
+        return None
+
+
+def header_version(path: Path) -> str | None:
+    """CUDA version of a `cuda.h`, "12.8": CUDA_VERSION is 1000 * major + 10 * minor."""
+    try:
+        match = _CUDA_VERSION.search(path.read_bytes())
+    except OSError:
+        return None
+    if not match:
+        return None
+    major, rest = divmod(int(match[1]), 1000)
+    return f"{major}.{rest // 10}"
+
+
+def _version(package: Path) -> str | None:
+    try:
+        match = _VERSION.search((package / "__init__.py").read_text("utf-8", "replace"))
+    except OSError:
+        return None
+    return match[1] if match else None
+
+
+def _flavour(folder: PackageFolder) -> Literal["fork", "upstream", "unknown"]:
+    if (folder.path / "windows_utils.py").is_file():
+        return "fork"
+    return "upstream" if (folder.path / "runtime" / "build.py").is_file() else "unknown"
+
+
+def _owner(package: Path, distributions: Iterable[Distribution]) -> Distribution | None:
+    """The distribution that the files belong to: where two claim the folder, the one whose
+    RECORD describes more of what lies there."""
+    claims = [
+        d
+        for d in distributions
+        if d.name in knowledge().triton and d.site_packages == str(package.parent)
+    ]
+    return min(claims, key=lambda d: len(d.missing_files) + len(d.altered_files), default=None)
+
+
+def _libtriton(package: Path) -> Path | None:
+    """The binary; the name that Python on Windows loads is preferred."""
+    found = sorted((package / "_C").glob("libtriton*"), key=lambda p: (p.suffix != ".pyd", p.name))
+    return next((p for p in found if p.suffix in {".pyd", ".so"} and p.is_file()), None)
+
+
+def _has_python_def(tinycc: Path, target: Interpreter, traits: tuple[str, ...]) -> bool | None:
+    """Whether TinyCC has the list of exports of the Python DLL that this Triton links."""
+    if target.version is None:
+        return None
+    major, minor, *_ = target.version.split(".")
+    digits = major if "stable-abi-link" in traits else major + minor
+    suffix = "t" if target.free_threaded else ""
+    return (tinycc.parent / "lib" / f"python{digits}{suffix}.def").is_file()
+
+
+def _backends(package: Path) -> tuple[str, ...]:
+    return tuple(sorted(p.parent.name for p in (package / "backends").glob("*/driver.py")))
+
+
+def _existing(*paths: Path) -> Path | None:
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)

@@ -1,0 +1,102 @@
+"""Structural traits of a Triton's sources: what in them works on Windows and what does not.
+
+The version string decides nothing: builds are patched, mixed and renamed. The traits are data,
+in `triton_traits.toml`; this module searches for them in what Windows sees of each source.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from tritonwin.facts.windows_view import windows_view
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_LARGEST_SOURCE = 2_000_000  # bytes; the largest real one has 70 kB
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trait:
+    """A mark to search for. `blocks`: no kernel compiles or launches on Windows with it."""
+
+    id: str
+    files: tuple[str, ...]
+    pattern: re.Pattern[str]
+    unless: re.Pattern[str] | None
+    raw: bool
+    blocks: bool
+    meaning: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraitHit:
+    """Where a trait was found: a file relative to the package, and a line counted from 1."""
+
+    id: str
+    file: str
+    line: int
+
+
+@cache
+def triton_traits() -> tuple[Trait, ...]:
+    """Every known trait, in the order of the data file."""
+    text = files("tritonwin.facts").joinpath("triton_traits.toml").read_text("utf-8")
+    return tuple(
+        Trait(
+            id=row["id"],
+            files=tuple(row["files"]),
+            pattern=re.compile(row["pattern"], re.MULTILINE),
+            unless=re.compile(row["unless"], re.MULTILINE) if "unless" in row else None,
+            raw=row.get("raw", False),
+            blocks=row["blocks"],
+            meaning=row["meaning"],
+        )
+        for row in tomllib.loads(text)["trait"]
+    )
+
+
+def read_sources(package: Path) -> dict[str, str]:
+    """The sources that traits are searched in, by path relative to the package folder."""
+    names = dict.fromkeys(name for trait in triton_traits() for name in trait.files)
+    found = {}
+    for name in names:
+        path = package / name
+        try:
+            with path.open("rb") as file:
+                data = file.read(_LARGEST_SOURCE)
+        except OSError:
+            continue
+        found[name] = data.decode("utf-8", "replace")
+    return found
+
+
+def find_traits(sources: Mapping[str, str]) -> tuple[TraitHit, ...]:
+    """The traits of these sources, each once, at its first place."""
+    views: dict[str, str] = {}
+    hits = (_find(trait, sources, views) for trait in triton_traits())
+    return tuple(hit for hit in hits if hit is not None)
+
+
+def _find(trait: Trait, sources: Mapping[str, str], views: dict[str, str]) -> TraitHit | None:
+    for name in trait.files:
+        text = sources.get(name, "")
+        if not trait.pattern.search(text):
+            continue  # a view only takes away, and it costs a parse
+        if not trait.raw:
+            if name not in views:
+                views[name] = windows_view(name, text)
+            text = views[name]
+        match = trait.pattern.search(text)
+        if match and not (trait.unless and trait.unless.search(text)):
+            line = text.count("\n", 0, match.start()) + 1
+            return TraitHit(id=trait.id, file=name, line=line)
+    return None
