@@ -63,7 +63,7 @@ def need_torch(facts: Facts) -> Torch:
 
 
 def need_triton(facts: Facts) -> Triton:
-    if facts.triton is None:
+    if facts.triton is None or facts.triton.namespace:
         msg = "no Triton is installed"
         raise NotApplicable(msg)
     return facts.triton

@@ -37,12 +37,14 @@ OTHER_TRITONS = (
 def triton_missing(facts: Facts) -> Iterator[Finding]:
     target = need_target(facts)
     if facts.triton is None:
-        yield finding(
-            "triton-missing",
-            "no package folder named triton is on this Python's path",
-            target.site_packages[0] if target.site_packages else target.executable,
-            triton_spec=triton_spec(facts),
-        )
+        text = "no package folder named triton is on this Python's path"
+        where = target.site_packages[0] if target.site_packages else target.executable
+    elif facts.triton.namespace:
+        text = "the folder triton is what an uninstall left: it holds no __init__.py"
+        where = facts.triton.location
+    else:
+        return
+    yield finding("triton-missing", text, where, triton_spec=triton_spec(facts))
 
 
 def wanted_series(torch: Torch) -> str | None:
@@ -201,8 +203,8 @@ def linux_wheel(facts: Facts) -> Iterator[Finding]:
 
 def files_missing(facts: Facts) -> Iterator[Finding]:
     triton = need_triton(facts)
-    owner = next((d for d in facts.distributions if d.missing_files), None)
-    if owner is not None:
+    owner = facts.distribution(triton.distribution or "")
+    if owner is not None and owner.missing_files:
         yield finding(
             "triton-files-missing",
             f"{owner.name} {owner.version} recorded {owner.missing_files[0]}, which is gone",

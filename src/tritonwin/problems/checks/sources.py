@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tritonwin.facts.model import Facts, Triton
+from tritonwin.facts.triton_sources import Trait, triton_traits
 from tritonwin.problems.check import (
     Check,
     NotApplicable,
@@ -15,25 +16,22 @@ from tritonwin.problems.check import (
     need_triton,
     nvidia_capability,
 )
-from tritonwin.problems.model import Finding
+from tritonwin.problems.model import Evidence, Finding
 from tritonwin.support.matrix import older
 
-# Marks of sources that can only work on Linux, with the words for a person.
-LINUX_TRAITS = {
-    "ldconfig": "the driver is searched with /sbin/ldconfig",
-    "libcuda-so": "libcuda.so.1 is linked or loaded by name",
-    "dlfcn": "C sources include dlfcn.h",
-    "posix-memalign": "C sources call posix_memalign",
-    "no-python-lib": "helper modules are linked without Python's import library",
-    "temp-removed-open": "temporary files are removed while open",
-    "so-extension": "helper modules are named .so",
-}
-PATCHED = "patched-by-tritonwin"
-FORK = "windows-branches"
+PATCHED = "patched"
+WINDOWS = "windows-branches"
 
 
-def _linuxisms(triton: Triton) -> list[str]:
-    return [t for t in triton.traits if t in LINUX_TRAITS]
+def _blocking(triton: Triton) -> tuple[Trait, ...]:
+    """The marks with which no kernel compiles or launches on Windows."""
+    return tuple(t for t in triton_traits() if t.blocks and t.id in triton.traits)
+
+
+def _place(triton: Triton, trait: Trait) -> Evidence:
+    return Evidence(
+        text=trait.meaning, where=f"{triton.location}: {triton.trait_places.get(trait.id, '?')}"
+    )
 
 
 def _windows_binary(facts: Facts) -> Triton:
@@ -46,33 +44,35 @@ def _windows_binary(facts: Facts) -> Triton:
 
 def not_for_windows(facts: Facts) -> Iterator[Finding]:
     triton = _windows_binary(facts)
-    marks = _linuxisms(triton)
-    if marks and FORK not in triton.traits and PATCHED not in triton.traits:
-        yield finding(
-            "triton-sources-not-for-windows",
-            f"{LINUX_TRAITS[marks[0]]} ({len(marks)} such marks in all: {', '.join(marks)})",
-            triton.location,
-            triton_version=triton.version,
+    marks = _blocking(triton)
+    if marks and not {WINDOWS, PATCHED} & set(triton.traits):
+        yield Finding(
+            id="triton-sources-not-for-windows",
+            evidence=tuple(_place(triton, mark) for mark in marks),
+            values={"triton_version": triton.version or ""},
         )
 
 
 def patch_incomplete(facts: Facts) -> Iterator[Finding]:
     triton = _windows_binary(facts)
-    marks = _linuxisms(triton)
-    ready = [t for t in (FORK, PATCHED) if t in triton.traits]
-    if marks and ready:
-        yield finding(
-            "triton-patch-incomplete",
-            f"some sources are made for Windows, others are not: {LINUX_TRAITS[marks[0]]}",
-            triton.location,
-            triton_version=triton.version,
+    marks = _blocking(triton)
+    if marks and {WINDOWS, PATCHED} & set(triton.traits):
+        yield Finding(
+            id="triton-patch-incomplete",
+            evidence=(
+                Evidence(
+                    text="some sources are made for Windows, these are not", where=triton.location
+                ),
+                *(_place(triton, mark) for mark in marks),
+            ),
+            values={"triton_version": triton.version or ""},
         )
 
 
 def altered(facts: Facts) -> Iterator[Finding]:
     triton = need_triton(facts)
-    owner = next((d for d in facts.distributions if d.altered_files), None)
-    if owner is not None and PATCHED not in triton.traits:
+    owner = facts.distribution(triton.distribution or "")
+    if owner and owner.altered_files and PATCHED not in triton.traits:
         yield finding(
             "foreign-or-patched-triton-build",
             f"{owner.altered_files[0]} is not the file that {owner.name} {owner.version} installed",
@@ -93,11 +93,12 @@ def altered(facts: Facts) -> Iterator[Finding]:
 
 def launcher_stale_error(facts: Facts) -> Iterator[Finding]:
     triton = _windows_binary(facts)
-    if "stale-last-error" in triton.traits:
+    mark = next((t for t in triton_traits() if t.id == "stale-last-error-launch"), None)
+    if mark and mark.id in triton.traits:
         yield finding(
             "fork-launcher-stale-error",
-            f"the launcher of Triton {triton.version} takes an old error number for a failure",
-            triton.location,
+            mark.meaning,
+            _place(triton, mark).where,
             certainty="possible",
             severity="info",
             triton_version=triton.version,

@@ -1,0 +1,140 @@
+"""All facts of this machine: every collector in its turn, none able to spoil the others.
+
+What takes long waits for other processes (the target, the drivers, vswhere), so those run side by
+side in threads; what reads the target's files follows when the target is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from tritonwin import __version__
+from tritonwin.facts.caches import read_caches
+from tritonwin.facts.choose_target import find_target
+from tritonwin.facts.distributions import read_distributions
+from tritonwin.facts.dll_search import dll_search
+from tritonwin.facts.extensions import read_extensions
+from tritonwin.facts.gpu import read_gpus
+from tritonwin.facts.host import Host
+from tritonwin.facts.interpreters import find_interpreters
+from tritonwin.facts.model import CollectionError, Facts, ImportResult, Interpreter, System
+from tritonwin.facts.requirement_lines import read_requirement_lines
+from tritonwin.facts.runtime_dlls import read_runtime_dlls
+from tritonwin.facts.shadows import read_shadows
+from tritonwin.facts.system import read_system
+from tritonwin.facts.target import deep_import, examine
+from tritonwin.facts.toolchain.compilers import find_compilers
+from tritonwin.facts.toolchain.cuda import find_cuda_toolkits
+from tritonwin.facts.toolchain.msvc import find_msvc
+from tritonwin.facts.toolchain.python_dev import find_python_dev
+from tritonwin.facts.toolchain.rocm import find_rocm
+from tritonwin.facts.toolchain.winsdk import find_windows_sdks
+from tritonwin.facts.torch_facts import read_torch
+from tritonwin.facts.triton_facts import read_triton
+from tritonwin.facts.variables import read_variables
+
+T = TypeVar("T")
+
+
+def collect(
+    *,
+    python: str | None = None,
+    app: Path | None = None,
+    timeout: float = 30,
+    deep: bool = False,
+) -> Facts:
+    """Read everything known of this machine and of one interpreter on it.
+
+    Args:
+        python: the interpreter; chosen by `find_target` when None.
+        app: an application's folder, whose interpreter is meant.
+        timeout: seconds for each program that is started.
+        deep: import torch and triton, each in a process of its own.
+
+    Raises:
+        TargetError: there is no such interpreter, or it cannot be examined.
+    """
+    host = Host.this_machine(app)
+    choice = find_target(host, python, app)
+    guard = _Guard()
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        target = pool.submit(examine, choice.executable, host, timeout)
+        gpus = pool.submit(guard.call, "gpus", lambda: read_gpus(host, min(timeout, 10)), ((), ()))
+        msvc = pool.submit(guard.call, "msvc", lambda: find_msvc(host), ())
+        facts = _of_machine(host, guard)
+        facts = _of_target(replace(target.result(), source=choice.reason), host, facts, guard)
+        imports = _deep(pool, facts, timeout) if deep else ()
+        found, drivers = gpus.result()
+        return replace(
+            facts,
+            gpus=found,
+            drivers=drivers,
+            msvc=msvc.result(),
+            imports=imports,
+            errors=tuple(guard.errors),
+        )
+
+
+@dataclass
+class _Guard:
+    """Runs collectors; one that raises leaves its part empty and its error on record."""
+
+    errors: list[CollectionError] = field(default_factory=list)
+
+    def call(self, name: str, collector: Callable[[], T], empty: T) -> T:
+        try:
+            return collector()
+        except Exception as error:  # noqa: BLE001 - the other facts are still worth having
+            text = f"{type(error).__name__}: {error}"
+            self.errors.append(CollectionError(collector=name, error=text))
+            return empty
+
+
+def _of_machine(host: Host, guard: _Guard) -> Facts:
+    unknown = System(os="windows" if host.windows else "other", version="", machine="")
+    return Facts(
+        tool_version=__version__,
+        system=guard.call("system", lambda: read_system(host), unknown),
+        variables=guard.call("variables", lambda: read_variables(host), ()),
+        interpreters=guard.call("interpreters", lambda: find_interpreters(host), ()),
+        windows_sdks=guard.call("windows_sdks", lambda: find_windows_sdks(host), ()),
+        requirement_lines=guard.call("requirements", lambda: read_requirement_lines(host), ()),
+    )
+
+
+def _of_target(target: Interpreter, host: Host, facts: Facts, guard: _Guard) -> Facts:
+    distributions = guard.call("distributions", lambda: read_distributions(target), ())
+    torch = guard.call("torch", lambda: read_torch(target, distributions), None)
+    search = dll_search(target, torch, host)
+    return replace(
+        facts,
+        target=target,
+        distributions=distributions,
+        torch=torch,
+        triton=guard.call("triton", lambda: read_triton(target, distributions), None),
+        python_dev=guard.call("python_dev", lambda: find_python_dev(target, host), None),
+        extensions=guard.call("extensions", lambda: read_extensions(target, torch, search), ()),
+        cuda_toolkits=guard.call("cuda", lambda: find_cuda_toolkits(target, host), ()),
+        compilers=guard.call("compilers", lambda: find_compilers(target, host), ()),
+        rocm=guard.call("rocm", lambda: find_rocm(target, host), ()),
+        runtime_dlls=guard.call("runtime_dlls", lambda: read_runtime_dlls(target, host), ()),
+        caches=guard.call("caches", lambda: read_caches(target, host, search), ()),
+        shadows=guard.call("shadows", lambda: read_shadows(target, host), ()),
+    )
+
+
+def _deep(pool: ThreadPoolExecutor, facts: Facts, timeout: float) -> tuple[ImportResult, ...]:
+    """Import what is installed, one process a module, side by side."""
+    if facts.target is None:
+        return ()
+    present = {"torch": facts.torch is not None, "triton": facts.triton is not None}
+    waiting: list[Future[ImportResult]] = [
+        pool.submit(deep_import, facts.target.executable, module, max(timeout, 120))
+        for module, installed in present.items()
+        if installed
+    ]
+    return tuple(w.result() for w in waiting)

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Everything a checkout needs, from nothing but Python 3.10 and pip.
+
+    python tools/dev.py demo [ARGS]        the main job on real input
+    python tools/dev.py test [--full] [-- PYTEST ARGS]
+    python tools/dev.py setup              only make the environment (.venv)
+
+`test` runs the linters, the type checker for both platforms, the unit tests and, where Wine can
+be had, the Windows lane. TRITONWIN_REQUIRE_LANE=1 makes a missing lane a failure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+STAMP = VENV / "tritonwin-setup.txt"
+
+
+def call(*command: str | Path, env: dict[str, str] | None = None) -> int:
+    """Run in the checkout; the output is ours."""
+    return subprocess.run([str(c) for c in command], cwd=ROOT, env=env, check=False).returncode
+
+
+def setup() -> None:
+    """Make or refresh `.venv` with the tool and what its tests need.
+
+    pip is put into the environment by the pip that is there, since distributions split ensurepip
+    off and older versions of pip cannot install into another environment.
+    """
+    if sys.version_info < (3, 10):
+        sys.exit(f"tritonwin needs Python 3.10 or later; this is {sys.version.split()[0]}")
+    fingerprint = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    fingerprint += f"\n{sys.version}\n{ROOT}"
+    if STAMP.is_file() and STAMP.read_text(encoding="utf-8") == fingerprint:
+        return
+    print("setup: .venv", flush=True)
+    shutil.rmtree(VENV, ignore_errors=True)
+    venv.create(VENV, with_pip=False)
+    where = subprocess.run(
+        [str(PYTHON), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    _install([sys.executable, "-m", "pip"], "--target", where, "pip>=25.1")
+    _install([str(PYTHON), "-m", "pip"], "--group", "dev", "-e", str(ROOT))
+    STAMP.write_text(fingerprint, encoding="utf-8")
+
+
+def _install(pip: Sequence[str], *args: str) -> None:
+    command = [*pip, "install", "--quiet", "--disable-pip-version-check", *args]
+    if subprocess.run(command, cwd=ROOT, check=False).returncode:
+        sys.exit(f"setup failed: {' '.join(command)}")
+
+
+def demo(args: Sequence[str]) -> int:
+    return call(PYTHON, "-m", "tritonwin", "demo", *args)
+
+
+def steps(full: bool, pytest_args: Sequence[str]) -> Iterator[tuple[str, list[str | Path]]]:
+    """What `test` runs, in order, with the names that the summary shows."""
+    tool = [PYTHON, "-m"]
+    yield "format", [*tool, "ruff", "format", "--check", "--quiet", "."]
+    yield "lint", [*tool, "ruff", "check", "--quiet", "."]
+    for platform in ("win32", "linux"):
+        yield f"types ({platform})", [*tool, "mypy", "--platform", platform]
+    coverage = [*tool, "coverage", "run", "--parallel-mode", "-m", "pytest", "-q"]
+    selection = [] if full else ["-m", "not full"]
+    yield "unit tests", [*coverage, "tests/unit", *selection, *pytest_args]
+    yield "Windows lane", [*coverage, "tests/winlane", *selection, *pytest_args]
+
+
+def test(args: Sequence[str]) -> int:
+    """Run every step, also after one that failed; the exit status is 1 if any did."""
+    cut = args.index("--") if "--" in args else len(args)
+    own, rest = args[:cut], args[cut + 1 :]
+    unknown = set(own) - {"--full"}
+    if unknown:
+        sys.exit(f"unknown option {sorted(unknown)[0]}; see the head of tools/dev.py")
+    for old in ROOT.glob(".coverage.*"):
+        old.unlink()
+    env = dict(os.environ, TRITONWIN_LANE_COVERAGE="1")
+    results: list[tuple[str, int, float]] = []
+    for name, command in steps("--full" in own, rest):
+        print(f"== {name}", flush=True)
+        start = time.monotonic()
+        code = call(*command, env=env)
+        results.append((name, code, time.monotonic() - start))
+    call(PYTHON, "-m", "coverage", "combine", "--quiet")
+    call(PYTHON, "-m", "coverage", "report", "--skip-covered", "--skip-empty")
+    print()
+    for name, code, seconds in results:
+        print(f"{'ok    ' if code == 0 else 'FAILED'}  {name}  ({seconds:.0f} s)")
+    return int(any(code for _, code, _ in results))
+
+
+def main(argv: Sequence[str]) -> int:
+    if not argv or argv[0] not in {"demo", "test", "setup"}:
+        print(__doc__)
+        return 2
+    setup()
+    if argv[0] == "demo":
+        return demo(argv[1:])
+    return test(argv[1:]) if argv[0] == "test" else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
