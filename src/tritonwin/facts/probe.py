@@ -4,66 +4,72 @@ Started by `tritonwin.facts.target` as `python -I -B -X utf8 - COOKIE [--import 
 text on standard input. The answer stands between COOKIE and the reversed COOKIE, so noise of a
 `sitecustomize` cannot be taken for it; only the reversed one proves that the text was run.
 
-Standard library only, ASCII only, valid on Python 3.6 and later: the target may be old. It changes
+Standard library only, ASCII only, valid on Python 3.8 and later: the target may be old. It changes
 nothing in the target, and imports neither torch nor triton unless `--import` names them.
 """
+
+from __future__ import annotations
 
 import os
 import sys
 import time
 
+TYPE_CHECKING = False  # the name that type checkers know; `typing` takes long to import
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 ERROR_LENGTH = 4000
 
 
-def attempt(notes, name, function, *args):
+def attempt(notes: list[str], name: str, function: Callable[[], object]) -> object:
     """The function's value; None and a note where a damaged Python cannot say."""
     try:
-        return function(*args)
+        return function()
     except Exception as error:
         notes.append("%s: %s: %s" % (name, type(error).__name__, error))
         return None
 
 
-def bits():
+def bits() -> int:
     return 64 if sys.maxsize > 2**32 else 32
 
 
-def extension_suffix():
+def extension_suffix() -> str:
     from importlib.machinery import EXTENSION_SUFFIXES
 
     return EXTENSION_SUFFIXES[0]
 
 
-def has_pip():
+def has_pip() -> bool:
     from importlib.machinery import PathFinder
 
     return PathFinder.find_spec("pip") is not None
 
 
-def free_threaded():
+def free_threaded() -> bool:
     import sysconfig
 
     return bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
-def sysconfig_paths():
+def sysconfig_paths() -> dict[str, str | None]:
     import sysconfig
 
     names = ("include", "purelib", "platlib", "stdlib")
     known = sysconfig.get_path_names()
-    paths = {name: sysconfig.get_path(name) for name in names if name in known}
+    paths: dict[str, str | None] = {name: sysconfig.get_path(name) for name in names if name in known}
     paths["platform"] = sysconfig.get_platform()
     return paths
 
 
-def isolated_by_pth():
+def isolated_by_pth() -> bool:
     """Whether a `._pth` file rules sys.path: then there is no user site."""
     folder = os.path.dirname(sys.executable or "")
     names = os.listdir(folder) if os.name == "nt" and folder else []
     return any(name.lower().endswith("._pth") for name in names)
 
 
-def shares_system_site():
+def shares_system_site() -> bool:
     """False in a virtual environment that shuts out the packages of its base."""
     if sys.prefix == sys.base_prefix:
         return True
@@ -76,7 +82,7 @@ def shares_system_site():
     return False
 
 
-def user_site():
+def user_site() -> str | None:
     """The folder that `site` would add for the user in a start without -I, or None."""
     if os.environ.get("PYTHONNOUSERSITE") or not shares_system_site():
         return None
@@ -86,8 +92,8 @@ def user_site():
     return folder if os.path.isdir(folder) else None
 
 
-def describe():
-    notes = []
+def describe() -> dict[str, object]:
+    notes: list[str] = []
     pth = attempt(notes, "pth", isolated_by_pth)
     return {
         "version": "%d.%d.%d" % sys.version_info[:3],
@@ -108,19 +114,19 @@ def describe():
     }
 
 
-def silence_error_boxes():
+def silence_error_boxes() -> None:
     """A crash must end the process, not open a window that waits for a click."""
-    if os.name == "nt":
+    if sys.platform == "win32":
         import msvcrt
 
         mode = msvcrt.SEM_FAILCRITICALERRORS | msvcrt.SEM_NOGPFAULTERRORBOX
         msvcrt.SetErrorMode(mode | msvcrt.SEM_NOOPENFILEERRORBOX)
 
 
-def import_one(name):
+def import_one(name: str) -> dict[str, object]:
     silence_error_boxes()
     started = time.perf_counter()
-    answer = {"module": name, "outcome": "imported", "version": None, "error": None}
+    answer: dict[str, object] = {"module": name, "outcome": "imported"}
     try:
         module = __import__(name)
         for part in name.split(".")[1:]:
@@ -134,7 +140,7 @@ def import_one(name):
     return answer
 
 
-def send(cookie, answer):
+def send(cookie: str, answer: dict[str, object]) -> None:
     """Write to the descriptor: `sys.stdout` may have been replaced or closed."""
     import json
 
@@ -143,7 +149,7 @@ def send(cookie, answer):
         data = data[os.write(1, data) :]
 
 
-def main(argv):
+def main(argv: list[str]) -> None:
     cookie = argv[1]
     if argv[2:3] == ["--import"]:
         send(cookie, import_one(argv[3]))

@@ -17,6 +17,7 @@ from tritonwin.facts.model import ImportResult, Interpreter
 from tritonwin.facts.process import Completed, run
 from tritonwin.facts.python_layout import describe
 
+OLDEST = (3, 8)  # what probe.py is written for
 _WRONG_USE = 2  # how Python 2 ends when it is given -I
 _ERROR_LENGTH = 500  # characters of a foreign program's error text that are shown
 
@@ -49,7 +50,7 @@ def examine(executable: str, host: Host, timeout: float = 30) -> Interpreter:
         without, answer = _ask(path, host, timeout, ("-I", "-S", "-B", "-X", "utf8"))
         done = done if answer is None else without
     if answer is None:
-        raise _failure(path, done, timeout)
+        raise _failure(path, done, timeout, seen.version)
     found = _join(seen, answer, host)
     if trouble is not None:
         # without `site`, an old interpreter does not know that it is a virtual environment
@@ -155,11 +156,18 @@ def _start(
         raise TargetError(msg, "Name an interpreter that runs on this machine: --python") from error
 
 
-def _failure(path: Path, done: Completed, timeout: float) -> TargetError:
+def _failure(path: Path, done: Completed, timeout: float, version: str | None) -> TargetError:
     if done.timed_out:
         return TargetError(
             f"{path} gave no answer within {timeout:g} s",
             f'Run it by hand to see what it waits for: "{path}" -c pass',
+        )
+    parts = (version or "").split(".")
+    if len(parts) > 1 and (int(parts[0]), int(parts[1])) < OLDEST:
+        return TargetError(
+            f"{path} is Python {version}; the oldest that can be examined is "
+            f"{OLDEST[0]}.{OLDEST[1]}",
+            "Name a newer interpreter: --python",
         )
     said = _said(done)
     ending = done.ending() + (f": {said}" if said else "")

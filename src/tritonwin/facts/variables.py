@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Literal
 
 from tritonwin.facts.host import Host
@@ -64,11 +63,11 @@ def read_variables(host: Host) -> tuple[Variable, ...]:
         variable
         for scope, values in scopes
         for name in sorted(values)
-        if (variable := _variable(name, values[name], scope, host)) is not None
+        if (variable := _variable(name, values[name], scope)) is not None
     )
 
 
-def _variable(name: str, value: str, scope: Scope, host: Host) -> Variable | None:
+def _variable(name: str, value: str, scope: Scope) -> Variable | None:
     entry = known(name)
     if entry is None:
         return None
@@ -77,7 +76,6 @@ def _variable(name: str, value: str, scope: Scope, host: Host) -> Variable | Non
         value=value,
         scope=scope,
         flaws=tuple(flaws(value, entry.kind)),
-        names=_names(value, host) if entry.kind == "path" and scope == "process" else None,
     )
 
 
@@ -97,14 +95,3 @@ def flaws(value: str, kind: Kind) -> Iterator[str]:
         yield "quotes"
     if kind != "list" and ";" in value:
         yield "semicolon"
-
-
-def _names(value: str, host: Host) -> Literal["file", "folder", "missing"] | None:
-    """What an absolute path leads to; None for a bare word, which PATH would resolve."""
-    path = Path(value.strip().strip('"'))
-    if not path.is_absolute():
-        return "missing" if path.parent != Path() and not (host.cwd / path).exists() else None
-    try:
-        return "folder" if path.is_dir() else "file" if path.is_file() else "missing"
-    except (OSError, ValueError):
-        return "missing"

@@ -1,0 +1,198 @@
+"""GPUs and their drivers: NVIDIA's own libraries first, what the system lists second."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tritonwin.facts.display_adapters import Adapter, display_adapters, nvidia_version
+from tritonwin.facts.host import Host
+from tritonwin.facts.model import Driver, Gpu
+from tritonwin.facts.pe import read_pe
+from tritonwin.facts.process import run
+from tritonwin.facts.target import parse_answer
+
+_MIB = 1024 * 1024
+_SMI_FIELDS = "name,compute_cap,driver_version,memory.total,uuid"
+# ZLUDA, which runs CUDA programs on AMD's GPUs, adds this to the names of the devices.
+_ZLUDA = "[ZLUDA]"
+
+Answer = tuple[tuple[Gpu, ...], Driver]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Libraries:
+    """What to load or start; None where it is not there."""
+
+    nvml: str | None
+    cuda: str | None
+    smi: Path | None
+
+
+def read_gpus(host: Host, timeout: float = 10) -> tuple[tuple[Gpu, ...], tuple[Driver, ...]]:
+    """All GPUs, NVIDIA's first, and one driver record for each vendor.
+
+    NVML is asked, else CUDA's driver, each in a child process; else `nvidia-smi`. A record for
+    NVIDIA's driver is always there: its `error` says that it is missing, crashes or gives no
+    answer within `timeout` seconds.
+    """
+    adapters = display_adapters(host)
+    gpus, driver = _nvidia(host, timeout)
+    own = [adapter for adapter in adapters if adapter.vendor == "nvidia"]
+    if not gpus:
+        gpus = tuple(_listed(adapter) for adapter in own)
+    if driver.version is None and own and own[0].driver_version:
+        driver = replace(driver, version=nvidia_version(own[0].driver_version))
+    # an AMD GPU that ZLUDA has shown already is not counted again
+    shown = {gpu.name.removesuffix(_ZLUDA).strip() for gpu in gpus}
+    others = [a for a in adapters if a.vendor != "nvidia"]
+    gpus += tuple(_listed(adapter) for adapter in others if adapter.name not in shown)
+    drivers = {a.vendor: _driver(a) for a in reversed(others)}
+    return tuple(replace(gpu, index=i) for i, gpu in enumerate(gpus)), (driver, *drivers.values())
+
+
+def nvidia_libraries(host: Host) -> Libraries:
+    """NVIDIA's libraries in the places where the driver's installer puts them."""
+    if not host.windows:
+        smi = next(iter(host.executables("nvidia-smi")), None)
+        return Libraries(nvml="libnvidia-ml.so.1", cuda="libcuda.so.1", smi=smi)
+    system32 = host.system32()
+    folders = [f / "NVIDIA Corporation" / "NVSMI" for f in host.program_files()]
+    if system32 is not None:
+        folders.insert(0, system32)
+
+    def first(name: str) -> Path | None:
+        return next((f / name for f in folders if (f / name).is_file()), None)
+
+    cuda = system32 / "nvcuda.dll" if system32 else None
+    nvml = first("nvml.dll")
+    return Libraries(
+        nvml=str(nvml) if nvml else None,
+        cuda=str(cuda) if cuda and cuda.is_file() else None,
+        smi=first("nvidia-smi.exe"),
+    )
+
+
+def _nvidia(host: Host, timeout: float) -> Answer:
+    libraries = nvidia_libraries(host)
+    if libraries.nvml is None and libraries.cuda is None and libraries.smi is None:
+        return (), Driver(vendor="nvidia", source="System32", error="nvcuda.dll was not found")
+    gpus, driver = _ask_libraries(libraries, host, timeout)
+    if driver.error is not None and not gpus and libraries.smi is not None:
+        asked = _ask_smi(libraries.smi, host, timeout)
+        gpus, driver = asked if asked is not None else (gpus, driver)
+    if host.windows and libraries.cuda is None:
+        # NVML alone does not run a kernel
+        driver = replace(driver, error="nvcuda.dll was not found in System32")
+    elif driver.version is None and libraries.cuda is not None and host.windows:
+        image = read_pe(libraries.cuda, version=True)
+        version = image.file_version if image else None
+        driver = replace(driver, version=nvidia_version(version) if version else None)
+    return gpus, driver
+
+
+def _ask_libraries(libraries: Libraries, host: Host, timeout: float) -> Answer:
+    """NVML and CUDA in one child; CUDA alone in a second one when NVML ends the first."""
+    asked = [libraries, replace(libraries, nvml=None)] if libraries.nvml else [libraries]
+    for attempt in asked:
+        source = attempt.nvml or attempt.cuda or "driver libraries"
+        cookie = secrets.token_hex(16)
+        done = run(
+            sys.executable,
+            ("-I", "-B", "-", cookie, attempt.nvml or "-", attempt.cuda or "-"),
+            timeout=timeout,
+            env=dict(host.env.data),
+            stdin=files("tritonwin.facts").joinpath("gpu_script.py").read_bytes(),
+        )
+        answer = parse_answer(done.out, cookie)
+        if answer is not None:
+            return _understand(answer, source)
+        if done.timed_out:
+            error = f"no answer within {timeout:g} s"
+            return (), Driver(vendor="nvidia", source=source, error=error)
+        failed = Driver(vendor="nvidia", source=source, error=f"crashed: {done.ending()}")
+    return (), failed
+
+
+def _understand(answer: dict[str, Any], source: str) -> Answer:
+    parts = [part for name in ("nvml", "cuda") if isinstance(part := answer.get(name), dict)]
+    good = [part for part in parts if not part.get("error")]
+    if not parts:
+        return (), Driver(vendor="nvidia", source=source, error="nvcuda.dll was not found")
+    part = (good or parts)[-1]
+    where = str(part.get("source"))
+    gpus = tuple(
+        Gpu(
+            index=index,
+            vendor="amd" if str(gpu["name"]).endswith(_ZLUDA) else "nvidia",
+            source=where,
+            **gpu,
+        )
+        for index, gpu in enumerate(part.get("gpus", ()))
+    )
+    driver = Driver(
+        vendor="nvidia",
+        source=where,
+        version=part.get("driver"),
+        cuda=part.get("cuda"),
+        error=part.get("error"),
+    )
+    return gpus, driver
+
+
+def _ask_smi(smi: Path, host: Host, timeout: float) -> Answer | None:
+    """None where `nvidia-smi` says nothing of use. Its header is not read: it changes."""
+    try:
+        done = run(
+            smi,
+            (f"--query-gpu={_SMI_FIELDS}", "--format=csv,noheader"),
+            timeout=timeout,
+            env=dict(host.env.data),
+        )
+    except OSError:
+        return None
+    return None if done.code else parse_smi(done.out.decode("utf-8", "replace"), str(smi))
+
+
+def parse_smi(text: str, source: str) -> Answer | None:
+    """Rows of `nvidia-smi --query-gpu=name,compute_cap,driver_version,memory.total,uuid`."""
+    rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines()]
+    rows = [row for row in rows if len(row) == len(_SMI_FIELDS.split(","))]
+    if not rows:
+        return None
+    gpus = tuple(
+        Gpu(
+            index=index,
+            vendor="nvidia",
+            name=name,
+            source=source,
+            compute_capability=capability if capability[:1].isdecimal() else None,
+            memory_bytes=_mebibytes(memory),
+            uuid=uuid or None,
+        )
+        for index, (name, capability, _, memory, uuid) in enumerate(rows)
+    )
+    return gpus, Driver(vendor="nvidia", source=source, version=rows[0][2])
+
+
+def _mebibytes(text: str) -> int | None:
+    number, _, unit = text.partition(" ")
+    return int(number) * _MIB if number.isdecimal() and unit == "MiB" else None
+
+
+def _listed(adapter: Adapter) -> Gpu:
+    return Gpu(
+        index=0,
+        vendor=adapter.vendor,
+        name=adapter.name,
+        source=adapter.source,
+        memory_bytes=adapter.memory_bytes,
+    )
+
+
+def _driver(adapter: Adapter) -> Driver:
+    return Driver(vendor=adapter.vendor, source=adapter.source, version=adapter.driver_version)

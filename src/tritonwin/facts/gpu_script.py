@@ -1,0 +1,183 @@
+"""Ask NVIDIA's driver libraries about the GPUs; print the answer between two cookies.
+
+Started by `tritonwin.facts.gpu` as `python -I -B - COOKIE NVML CUDA` with this text on standard
+input; NVML and CUDA are what to load, or "-". It runs in a process of its own because a broken
+driver crashes or hangs who asks. Standard library only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+from collections.abc import Callable
+from ctypes import byref, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from typing import Any
+
+TEXT = 96  # NVML_DEVICE_UUID_V2_BUFFER_SIZE, the longest of the texts
+COMPUTE_CAPABILITY = (75, 76)  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
+
+
+class DriverError(Exception):
+    """A function of a driver library reported an error, or does not exist."""
+
+
+class Library:
+    """A driver library whose functions return 0 for success."""
+
+    def __init__(self, path: str) -> None:
+        self.library = ctypes.CDLL(path)
+
+    def call(self, name: str, *args: Any) -> None:
+        function = getattr(self.library, name, None)
+        if function is None:
+            msg = f"{name}: no such function"
+            raise DriverError(msg)
+        status = function(*args)
+        if status:
+            msg = f"{name}: error {status}"
+            raise DriverError(msg)
+
+    def number(self, name: str, *args: Any) -> int:
+        value = c_int()
+        self.call(name, byref(value), *args)
+        return value.value
+
+
+class Memory(ctypes.Structure):
+    """nvmlMemory_t."""
+
+    _fields_ = [("total", c_uint64), ("free", c_uint64), ("used", c_uint64)]
+
+
+def optional(function: Callable[..., Any], *args: Any) -> Any:
+    """None where a library is too old to say."""
+    try:
+        return function(*args)
+    except DriverError:
+        return None
+
+
+def cuda_version(number: int | None) -> str | None:
+    """12080 is 12.8, as in cuDriverGetVersion."""
+    return f"{number // 1000}.{number % 1000 // 10}" if number else None
+
+
+def nvml_text(nvml: Library, name: str, *args: Any) -> str:
+    buffer = ctypes.create_string_buffer(TEXT)
+    nvml.call(name, *args, buffer, c_uint(TEXT))
+    return buffer.value.decode("utf-8", "replace")
+
+
+def nvml_capability(nvml: Library, device: c_void_p) -> str:
+    major, minor = c_int(), c_int()
+    nvml.call("nvmlDeviceGetCudaComputeCapability", device, byref(major), byref(minor))
+    return f"{major.value}.{minor.value}"
+
+
+def nvml_memory(nvml: Library, device: c_void_p) -> int:
+    memory = Memory()
+    nvml.call("nvmlDeviceGetMemoryInfo", device, byref(memory))
+    return int(memory.total)
+
+
+def ask_nvml(path: str) -> dict[str, Any]:
+    nvml = Library(path)
+    nvml.call("nvmlInit_v2")
+    gpus = []
+    for index in range(nvml.number("nvmlDeviceGetCount_v2")):
+        device = c_void_p()
+        nvml.call("nvmlDeviceGetHandleByIndex_v2", c_uint(index), byref(device))
+        gpus.append(
+            {
+                "name": nvml_text(nvml, "nvmlDeviceGetName", device),
+                "compute_capability": optional(nvml_capability, nvml, device),
+                "memory_bytes": optional(nvml_memory, nvml, device),
+                "uuid": optional(nvml_text, nvml, "nvmlDeviceGetUUID", device),
+            }
+        )
+    version = optional(nvml.number, "nvmlSystemGetCudaDriverVersion_v2")
+    return {
+        "source": path,
+        "driver": optional(nvml_text, nvml, "nvmlSystemGetDriverVersion"),
+        "cuda": cuda_version(version),
+        "gpus": gpus,
+    }
+
+
+def cuda_name(cuda: Library, device: int) -> str:
+    buffer = ctypes.create_string_buffer(TEXT)
+    cuda.call("cuDeviceGetName", buffer, c_int(TEXT), c_int(device))
+    return buffer.value.decode("utf-8", "replace")
+
+
+def cuda_capability(cuda: Library, device: int) -> str:
+    numbers = (
+        cuda.number("cuDeviceGetAttribute", c_int(what), c_int(device))
+        for what in COMPUTE_CAPABILITY
+    )
+    return ".".join(map(str, numbers))
+
+
+def cuda_memory(cuda: Library, device: int) -> int:
+    size = c_size_t()
+    cuda.call("cuDeviceTotalMem_v2", byref(size), c_int(device))
+    return size.value
+
+
+def cuda_uuid(cuda: Library, device: int) -> str:
+    raw = ctypes.create_string_buffer(16)
+    cuda.call("cuDeviceGetUuid", raw, c_int(device))
+    text = raw.raw.hex()
+    return "GPU-" + "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def ask_cuda(path: str) -> dict[str, Any]:
+    cuda = Library(path)
+    # the version is known without a GPU
+    version = optional(cuda.number, "cuDriverGetVersion")
+    gpus: list[dict[str, Any]] = []
+    answer = {"source": path, "driver": None, "cuda": cuda_version(version), "gpus": gpus}
+    try:
+        cuda.call("cuInit", c_uint(0))
+        for index in range(cuda.number("cuDeviceGetCount")):
+            device = cuda.number("cuDeviceGet", c_int(index))
+            gpus.append(
+                {
+                    "name": cuda_name(cuda, device),
+                    "compute_capability": optional(cuda_capability, cuda, device),
+                    "memory_bytes": optional(cuda_memory, cuda, device),
+                    "uuid": optional(cuda_uuid, cuda, device),
+                }
+            )
+    except DriverError as error:
+        answer["error"] = str(error)
+    return answer
+
+
+def attempt(ask: Callable[[str], dict[str, Any]], path: str) -> dict[str, Any] | None:
+    if path == "-":
+        return None
+    try:
+        return ask(path)
+    except (OSError, DriverError) as error:
+        return {"source": path, "error": str(error), "gpus": []}
+
+
+def main(argv: list[str]) -> None:
+    cookie, nvml_path, cuda_path = argv[1:4]
+    # before the drivers start, since it decides which GPUs they show
+    os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+    nvml = attempt(ask_nvml, nvml_path)
+    answer = {"nvml": nvml}
+    if not nvml or nvml.get("error"):
+        answer["cuda"] = attempt(ask_cuda, cuda_path)
+    data = (cookie + json.dumps(answer) + cookie[::-1]).encode("ascii")
+    while data:
+        data = data[os.write(1, data) :]
+    # a driver's own clean-up may hang
+    os._exit(0)
+
+
+main(sys.argv)
