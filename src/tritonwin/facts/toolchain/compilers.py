@@ -61,7 +61,7 @@ def _judge(found: _Found, taken: Compiler | None) -> Compiler:
         flaw=found.flaw,
     )
     if taken:
-        return replace(compiler, reason=f"{taken.source} comes first")
+        return replace(compiler, reason=f"{taken.path} comes first")
     if found.unreachable:
         return replace(compiler, reason=found.unreachable)
     if found.flaw:
@@ -72,10 +72,11 @@ def _judge(found: _Found, taken: Compiler | None) -> Compiler:
 
 def _candidates(target: Interpreter | None, host: Host) -> Iterator[_Found]:
     yield from _variable(host)
-    site_packages = [Path(folder) for folder in target.site_packages] if target else []
+    brought = target.site_packages if target and host.windows else ()
+    site_packages = [Path(folder) for folder in brought]
     for folder in site_packages:
         clang_cl = folder / "_rocm_sdk_core" / "lib" / "llvm" / "bin" / "clang-cl.exe"
-        if host.windows and is_file(clang_cl):
+        if is_file(clang_cl):
             yield _Found(clang_cl, "clang-cl", "ROCm wheels")
     yield from _activated_prompt(host)
     for folder in site_packages:

@@ -89,7 +89,12 @@ def layout_of(path: Path) -> LayoutName:
 
 
 def describe(place: Place, *, windows: bool) -> CudaToolkit:
-    """Read one toolkit. What Triton brings along itself is not expected to build anything."""
+    """Read one toolkit. What Triton brings along itself is not expected to build anything.
+
+    `version` is that of version.json, else of cuda.h, else of the programs. Where the parts are
+    of different ages (triton-windows 3.8.0.post29 bundles cuda.h 13.1 and ptxas 12.9), what
+    ptxas can do is told by `cuda_versions.banner_version`.
+    """
     layout = place.layout or layout_of(place.path)
     end = ".exe" if windows else ""
     parts = {

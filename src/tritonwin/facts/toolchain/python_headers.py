@@ -52,7 +52,8 @@ def read_headers(folder: Path) -> Headers | None:
             missing.append(name)
             continue
         texts[name] = text = _c_text(folder / name)
-        waiting += [_resolve(folder, name, wanted) for wanted in _INCLUDE.findall(text or "")]
+        included = (_resolve(folder, name, wanted) for wanted in _INCLUDE.findall(text or ""))
+        waiting += [n for n in included if not n.startswith(("/", "../"))]
     version = _VERSION.search(texts.get("patchlevel.h") or "")
     return Headers(
         version=version[1] if version else None,
@@ -76,8 +77,11 @@ def _c_text(path: Path) -> str | None:
 
 
 def _resolve(folder: Path, includer: str, wanted: str) -> str:
+    """The name below `folder`: beside the including file, as compilers look, or at the top."""
     beside = posixpath.normpath(posixpath.join(posixpath.dirname(includer), wanted))
-    return beside if os.path.lexists(folder / beside) else posixpath.normpath(wanted)
+    if wanted.startswith("../") or os.path.lexists(folder / beside):
+        return beside
+    return posixpath.normpath(wanted)
 
 
 def _free_threaded(pyconfig: str | None) -> bool | None:

@@ -23,6 +23,7 @@ class _Found:
     root: Path
     version: str
     source: str
+    unreachable: str = ""
 
 
 def find_windows_sdks(host: Host) -> tuple[WindowsSdk, ...]:
@@ -58,6 +59,8 @@ def _judge(found: _Found, taken: WindowsSdk | None) -> WindowsSdk:
     lacking = [_shown(part, found.version) for part in absent if part in _TRITON_ASKS]
     if lacking:
         return replace(sdk, reason=f"passed over: no {', no '.join(lacking)}")
+    if found.unreachable:
+        return replace(sdk, reason=found.unreachable)
     if taken:
         return replace(sdk, reason=f"{taken.version} of {taken.source} comes first")
     return replace(sdk, chosen=True, reason=f"the first complete one, by {found.source}")
@@ -76,7 +79,8 @@ def _candidates(host: Host) -> Iterator[_Found]:
     for folder in host.program_files():
         yield from _versions(folder / "Windows Kits" / "10", "Program Files")
     if root and not version:
-        yield from _versions(root, "variable WindowsSdkDir without a version")
+        for found in _versions(root, "variable WindowsSdkDir"):
+            yield replace(found, unreachable="WindowsSdkDir is set without WindowsSDKVersion")
 
 
 def _version_variable(host: Host) -> str:

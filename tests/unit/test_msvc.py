@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trees import plant, write
+
+from tritonwin.facts.host import fake_host
+from tritonwin.facts.model import MsvcToolset
+from tritonwin.facts.toolchain import vswhere
+from tritonwin.facts.toolchain.msvc import TOOLSET_PARTS, find_msvc
+
+needs_shebang = pytest.mark.skipif(os.name == "nt", reason="the stand-in program is a shell script")
+
+
+def toolset(instance: Path, version: str, *without: str) -> Path:
+    plant(instance, "VC/Auxiliary/Build/vcvarsall.bat")
+    plant(instance / "VC/Tools/MSVC" / version / "bin/Hostx64/x64/1033", "clui.dll")
+    parts = (part for part in TOOLSET_PARTS if not part.endswith(without))
+    return plant(instance / "VC/Tools/MSVC" / version, *parts)
+
+
+def entry(
+    path: Path, version: str, name: str = "Visual Studio", **more: object
+) -> dict[str, object]:
+    return {
+        "installationPath": str(path),
+        "installationVersion": version,
+        "displayName": name,
+        "isComplete": True,
+        **more,
+    }
+
+
+def say(tmp: Path, script: str) -> None:
+    """Put a program in the place of vswhere.exe."""
+    place = tmp / "pf86/Microsoft Visual Studio/Installer"
+    write(place, {"vswhere.exe": f"#!/bin/sh\n{script}\n"})
+    (place / "vswhere.exe").chmod(0o755)
+
+
+def vswhere_lists(tmp: Path, *entries: dict[str, object]) -> None:
+    write(tmp, {"vswhere.json": json.dumps(entries)})
+    say(tmp, f"cat '{tmp / 'vswhere.json'}'; echo \"$@\" > '{tmp / 'arguments'}'")
+
+
+def find(tmp: Path, env: Mapping[str, str] | None = None) -> list[MsvcToolset]:
+    folders = {"ProgramFiles": str(tmp / "pf"), "ProgramFiles(x86)": str(tmp / "pf86")}
+    found = find_msvc(fake_host(tmp, {**folders, **(env or {})}))
+    assert sum(t.chosen for t in found) <= 1
+    assert all(t.reason for t in found)
+    return list(found)
+
+
+def test_nothing_anywhere(tmp_path: Path) -> None:
+    assert find(tmp_path) == []
+    assert find_msvc(fake_host(tmp_path, windows=False)) == ()
+
+
+@needs_shebang
+def test_by_vswhere_newest_instance_and_toolset_first(tmp_path: Path) -> None:
+    old, new = tmp_path / "vs2022", tmp_path / "vs2026"
+    toolset(old, "14.44.35207")
+    toolset(new, "14.50.35717")
+    toolset(new, "14.9.1")
+    vswhere_lists(tmp_path, entry(old, "17.14.1"), entry(new, "18.0.1", "Build Tools 2026"))
+    found = find(tmp_path)
+    assert [t.version for t in found] == ["14.50.35717", "14.9.1", "14.44.35207"]
+    assert [t.chosen for t in found] == [True, False, False]
+    first = found[0]
+    assert (first.product, first.source, first.english) == ("Build Tools 2026", "vswhere", True)
+    assert first.vcvarsall == str(new / "VC/Auxiliary/Build/vcvarsall.bat")
+    assert first.missing == ()
+    asked = (tmp_path / "arguments").read_text().split()
+    assert {"-all", "-prerelease", "-utf8", "json"} <= set(asked)
+
+
+@needs_shebang
+def test_non_ascii_paths_survive(tmp_path: Path) -> None:
+    instance = tmp_path / "VS Größe 工具"
+    toolset(instance, "14.44.35207")
+    vswhere_lists(tmp_path, entry(instance, "17.14.1"))
+    assert find(tmp_path)[0].instance == str(instance)
+
+
+@needs_shebang
+def test_an_unfinished_installation_is_not_chosen(tmp_path: Path) -> None:
+    toolset(tmp_path / "vs", "14.44.35207")
+    vswhere_lists(tmp_path, entry(tmp_path / "vs", "17.14.1", isComplete=False))
+    (found,) = find(tmp_path)
+    assert not found.chosen
+    assert "unfinished" in found.reason
+
+
+@needs_shebang
+def test_visual_studio_without_cpp_tools(tmp_path: Path) -> None:
+    plant(tmp_path / "vs", "Common7/IDE/devenv.exe")
+    vswhere_lists(tmp_path, entry(tmp_path / "vs", "17.14.1"))
+    (found,) = find(tmp_path)
+    assert (found.version, found.compiler, found.chosen) == ("", None, False)
+    assert found.missing == ("VC\\Tools\\MSVC",)
+
+
+@needs_shebang
+@pytest.mark.parametrize(
+    ("script", "trouble"),
+    [
+        ("exit 3", "exit 3"),
+        ("echo 'not json'", "unreadable output"),
+        ("echo '{}'", "unreadable output"),
+        ("exec sleep 20", "time limit"),
+    ],
+)
+def test_without_an_answer_the_folders_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, trouble: str
+) -> None:
+    monkeypatch.setattr(vswhere, "_TIMEOUT", 0.5)
+    say(tmp_path, script)
+    toolset(tmp_path / "pf/Microsoft Visual Studio/2022/BuildTools", "14.44.35207")
+    started = time.monotonic()
+    (found,) = find(tmp_path)
+    assert time.monotonic() - started < 10
+    assert (found.product, found.chosen) == ("Visual Studio 2022 BuildTools", True)
+    assert found.source == f"Program Files (vswhere: {trouble})"
+
+
+def test_a_vswhere_that_cannot_start(tmp_path: Path) -> None:
+    write(tmp_path / "pf86/Microsoft Visual Studio/Installer", {"vswhere.exe": b"\0not a program"})
+    toolset(tmp_path / "pf/Microsoft Visual Studio/2022/Community", "14.44.35207")
+    assert find(tmp_path)[0].source.startswith("Program Files (vswhere: ")
+
+
+def test_instances_side_by_side_in_program_files(tmp_path: Path) -> None:
+    for place, version in (
+        ("pf86/Microsoft Visual Studio/2017/BuildTools", "14.16.27023"),
+        ("pf86/Microsoft Visual Studio/2019/Community", "14.29.30133"),
+        ("pf/Microsoft Visual Studio/2022/Enterprise", "14.44.35207"),
+        ("pf/Microsoft Visual Studio/18/Community", "14.50.35717"),
+    ):
+        toolset(tmp_path / place, version)
+    plant(tmp_path / "pf86/Microsoft Visual Studio/Installer", "setup.exe")
+    plant(tmp_path / "pf/Microsoft VS Code/bin", "code.cmd")
+    found = {t.product: t for t in find(tmp_path)}
+    assert set(found) == {
+        "Visual Studio 2017 BuildTools",
+        "Visual Studio 2019 Community",
+        "Visual Studio 2022 Enterprise",
+        "Visual Studio 2026 Community",
+    }
+    assert sum(t.chosen for t in found.values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("without", "missing", "chosen"),
+    [
+        ("cl.exe", "bin\\Hostx64\\x64\\cl.exe", False),
+        ("vcruntime.h", "include\\vcruntime.h", False),
+        ("vcruntime.lib", "lib\\x64\\vcruntime.lib", False),
+        ("msvcrt.lib", "lib\\x64\\msvcrt.lib", True),
+        ("libcmt.lib", "lib\\x64\\libcmt.lib", True),
+        ("omp.h", "include\\omp.h", True),
+    ],
+)
+def test_missing_parts(tmp_path: Path, without: str, missing: str, chosen: bool) -> None:
+    toolset(tmp_path / "pf/Microsoft Visual Studio/2022/BuildTools", "14.44.35207", without)
+    (found,) = find(tmp_path)
+    assert (found.missing, found.chosen) == ((missing,), chosen)
+    assert (found.compiler is None) == (without == "cl.exe")
+
+
+def test_no_english_resources(tmp_path: Path) -> None:
+    folder = toolset(tmp_path / "pf/Microsoft Visual Studio/2022/BuildTools", "14.44.35207")
+    (folder / "bin/Hostx64/x64/1033/clui.dll").unlink()
+    (folder / "bin/Hostx64/x64/1033").rename(folder / "bin/Hostx64/x64/1031")
+    assert find(tmp_path)[0].english is False
+
+
+def test_activated_prompt_comes_first(tmp_path: Path) -> None:
+    instance = tmp_path / "pf/Microsoft Visual Studio/2022/BuildTools"
+    toolset(instance, "14.44.35207")
+    toolset(instance, "14.38.33130")
+    prompt = {"VCINSTALLDIR": f"{instance / 'VC'}/", "VCToolsVersion": "14.38.33130"}
+    first, second = find(tmp_path, prompt)
+    assert (first.version, first.source, first.chosen) == (
+        "14.38.33130",
+        "variable VCINSTALLDIR",
+        True,
+    )
+    assert "comes first" in second.reason
+
+
+def test_prompt_of_a_toolset_that_was_removed(tmp_path: Path) -> None:
+    instance = tmp_path / "pf/Microsoft Visual Studio/2022/BuildTools"
+    toolset(instance, "14.44.35207")
+    stale = {"VCINSTALLDIR": str(instance / "VC"), "VCToolsVersion": "14.30.1"}
+    first, second = find(tmp_path, stale)
+    assert (first.version, first.chosen, first.compiler) == ("14.30.1", False, None)
+    assert second.chosen
+
+
+def test_variable_that_triton_does_not_read(tmp_path: Path) -> None:
+    folder = toolset(tmp_path / "elsewhere", "14.44.35207")
+    (found,) = find(tmp_path, {"VCToolsInstallDir": f"{folder}/"})
+    assert (found.version, found.chosen) == ("14.44.35207", False)
+    assert found.instance == str(tmp_path / "elsewhere")
+    assert "VCToolsInstallDir" in found.reason
+
+
+def test_toolset_by_path(tmp_path: Path) -> None:
+    folder = toolset(tmp_path / "elsewhere", "14.44.35207")
+    (found,) = find(tmp_path, {"PATH": f"{tmp_path};{folder / 'bin/Hostx64/x64'}"})
+    assert (found.source, found.chosen) == ("PATH", True)
+
+
+def test_files_in_place_of_folders(tmp_path: Path) -> None:
+    write(tmp_path / "pf/Microsoft Visual Studio/2022/BuildTools/VC", {"Tools": b"?"})
+    plant(tmp_path / "pf86", "Microsoft Visual Studio")
+    (found,) = find(tmp_path)
+    assert found.missing == ("VC\\Tools\\MSVC",)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["installationPath", "displayName", "installationVersion", "isComplete"]
+            ),
+            inner,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(value=json_values)
+def test_any_json_is_read_or_refused(value: object) -> None:
+    try:
+        found = vswhere.parse(json.dumps(value).encode())
+    except ValueError:
+        assert not isinstance(value, list)
+        return
+    assert isinstance(value, list)
+    assert len(found) <= len(value)
+
+
+@given(output=st.binary(max_size=60))
+def test_any_output_is_read_or_refused(output: bytes) -> None:
+    try:
+        assert isinstance(vswhere.parse(output), tuple)
+    except ValueError:
+        assert output
+
+
+def test_json_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(ValueError, match="deep"):
+        vswhere.parse(b"[" * 200_000)

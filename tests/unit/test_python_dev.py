@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import struct
+import sysconfig
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trees import plant, write
+
+from tritonwin.facts.host import fake_host
+from tritonwin.facts.model import Interpreter
+from tritonwin.facts.toolchain.import_library import ImportLibrary, read_import_library
+from tritonwin.facts.toolchain.python_dev import find_python_dev
+from tritonwin.facts.toolchain.python_headers import read_headers
+
+HEADERS = {
+    "Python.h": '#include "patchlevel.h"\n#include "pyconfig.h"\n#  include "object.h"\n',
+    "patchlevel.h": '#define PY_VERSION      "3.12.9"\n',
+    "pyconfig.h": "#define MS_WINDOWS\n",
+    "object.h": '#include "cpython/object.h"\n',
+    "cpython/object.h": '#include "../pystats.h"\n',
+    "pystats.h": "int x;\n",
+}
+
+
+def member(name: bytes, data: bytes) -> bytes:
+    header = name.ljust(16) + b"0".ljust(32) + str(len(data)).encode().ljust(10) + b"`\n"
+    return header + data + b"\n" * (len(data) % 2)
+
+
+def short_import(dll: str, machine: int = 0x8664) -> bytes:
+    names = b"PyList_New\0" + dll.encode() + b"\0"
+    return struct.pack("<HHHHIIHH", 0, 0xFFFF, 0, machine, 0, len(names), 0, 4) + names
+
+
+def coff_object(section: bytes, content: bytes, machine: int = 0x8664) -> bytes:
+    header = struct.pack("<HHIIIHH", machine, 1, 0, 0, 0, 0, 0)
+    table = struct.pack("<8sIIIIIIHHI", section, 0, 0, len(content), 60, 0, 0, 0, 0, 0)
+    return header + table + content
+
+
+def archive(*members: bytes) -> bytes:
+    symbols = member(b"/", b"\0\0\0\1\0\0\0\0python\0")
+    return b"!<arch>\n" + symbols + b"".join(member(b"python312.dll/", m) for m in members)
+
+
+LIB_312 = archive(short_import("python312.dll"))
+
+
+def target(root: Path, **changes: object) -> Interpreter:
+    fields: dict[str, object] = {
+        "executable": str(root / "python.exe"),
+        "source": "test",
+        "kind": "system",
+        "version": "3.12.9",
+        "prefix": str(root),
+        "base_prefix": str(root),
+        "include": str(root / "Include"),
+    }
+    return Interpreter(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        pytest.param(LIB_312, ImportLibrary("python312.dll", "x64"), id="short-import"),
+        pytest.param(
+            archive(short_import("python312.dll", 0x14C)),
+            ImportLibrary("python312.dll", "x86"),
+            id="short-import-of-32-bit",
+        ),
+        pytest.param(
+            archive(coff_object(b".idata$6", b"python3.dll\0")),
+            ImportLibrary("python3.dll", "x64"),
+            id="microsoft-descriptor",
+        ),
+        pytest.param(
+            archive(
+                coff_object(b".text", b"\x90" * 7),
+                coff_object(b".idata$6", b"\x05\0PyList_New\0"),
+                coff_object(b".idata$7", b"libpython3.12.dll\0"),
+            ),
+            ImportLibrary("libpython3.12.dll", "x64"),
+            id="gnu-dlltool",
+        ),
+        pytest.param(archive(coff_object(b".text", b"code")), None, id="static-library"),
+        pytest.param(b"!<arch>\n", None, id="empty-archive"),
+        pytest.param(LIB_312[:90], None, id="truncated"),
+        pytest.param(LIB_312.replace(b"`\n", b"??"), None, id="broken-member-header"),
+        pytest.param(LIB_312[:56] + b"?" * 10 + LIB_312[66:], None, id="no-member-size"),
+        pytest.param(b"", None, id="empty"),
+        pytest.param(b"\0" * 4096, None, id="zeros"),
+    ],
+)
+def test_import_library(tmp_path: Path, content: bytes, expected: ImportLibrary | None) -> None:
+    library = write(tmp_path, {"python.lib": content}) / "python.lib"
+    assert read_import_library(library) == expected
+
+
+def test_an_import_library_that_is_a_folder(tmp_path: Path) -> None:
+    assert read_import_library(tmp_path) is None
+
+
+@given(content=st.binary(max_size=400), cut=st.integers(0, len(LIB_312)))
+def test_import_library_of_any_bytes_never_raises(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, cut: int
+) -> None:
+    library = tmp_path_factory.getbasetemp() / "any.lib"
+    library.write_bytes(LIB_312[:cut] + content)
+    found = read_import_library(library)
+    assert found is None or found.dll
+
+
+def test_headers_are_followed_from_python_h(tmp_path: Path) -> None:
+    found = read_headers(write(tmp_path, HEADERS))
+    assert found is not None
+    assert (found.version, found.missing, found.damaged) == ("3.12.9", (), ())
+
+
+@pytest.mark.parametrize("name", [n for n in HEADERS if n != "Python.h"])
+def test_a_header_that_is_not_there_is_missing(tmp_path: Path, name: str) -> None:
+    write(tmp_path, HEADERS)
+    (tmp_path / name).unlink()
+    found = read_headers(tmp_path)
+    assert found is not None
+    assert found.missing == (name,)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b" \r\n\t", id="blank"),
+        pytest.param(b"\0" * 2048, id="zeros"),
+        pytest.param(b"\n<!DOCTYPE html><html>", id="saved-web-page"),
+        pytest.param(b"//" + b"x" * (5 << 20), id="huge"),
+    ],
+)
+def test_a_header_that_no_compiler_could_read_is_damaged(tmp_path: Path, content: bytes) -> None:
+    found = read_headers(write(tmp_path, {**HEADERS, "pystats.h": content}))
+    assert found is not None
+    assert (found.missing, found.damaged) == ((), ("pystats.h",))
+
+
+def test_a_folder_in_place_of_a_header_is_damaged(tmp_path: Path) -> None:
+    write(tmp_path, {k: v for k, v in HEADERS.items() if k != "Python.h"})
+    (tmp_path / "Python.h").mkdir()
+    found = read_headers(tmp_path)
+    assert found is not None
+    assert found.damaged == ("Python.h",)
+
+
+def test_headers_that_include_each_other_come_to_an_end(tmp_path: Path) -> None:
+    loop = {"object.h": '#include "pystats.h"\n', "pystats.h": '#include "object.h"\n'}
+    found = read_headers(write(tmp_path, {**HEADERS, **loop}))
+    assert found is not None
+    assert not found.missing
+
+
+def test_non_utf8_comments_do_no_harm(tmp_path: Path) -> None:
+    found = read_headers(write(tmp_path, {**HEADERS, "pystats.h": b"/* L\xf6wis */ int x;"}))
+    assert found is not None
+    assert not found.damaged
+
+
+@pytest.mark.parametrize(
+    ("pyconfig", "expected"),
+    [
+        ("#define Py_GIL_DISABLED 1\n", True),
+        ("/* #undef Py_GIL_DISABLED */\n", False),
+        ("#define WITH_THREAD 1\n", False),
+        ("#ifndef Py_GIL_DISABLED\n/* #define Py_GIL_DISABLED 1 */\n#endif\n", None),
+    ],
+)
+def test_free_threading(tmp_path: Path, pyconfig: str, expected: bool | None) -> None:
+    found = read_headers(write(tmp_path, {**HEADERS, "pyconfig.h": pyconfig}))
+    assert found is not None
+    assert found.free_threaded is expected
+
+
+@pytest.mark.skipif(
+    not Path(sysconfig.get_path("include"), "Python.h").is_file(),
+    reason="no headers of this Python",
+)
+def test_real_headers_of_the_running_python_are_whole() -> None:
+    found = read_headers(Path(sysconfig.get_path("include")))
+    assert found is not None
+    assert (found.missing, found.damaged) == ((), ())
+    assert (found.version or "").startswith(sysconfig.get_python_version())
+
+
+def test_full_installation(tmp_path: Path) -> None:
+    write(tmp_path / "Include", HEADERS)
+    write(tmp_path / "libs", {"python312.lib": LIB_312, "python3.lib": LIB_312})
+    dev = find_python_dev(target(tmp_path), fake_host(tmp_path))
+    assert dev.headers == str(tmp_path / "Include")
+    assert dev.headers_version == "3.12.9"
+    assert dev.import_library == str(tmp_path / "libs" / "python312.lib")
+    assert (dev.import_library_dll, dev.import_library_machine) == ("python312.dll", "x64")
+    assert dev.stable_abi_library == str(tmp_path / "libs" / "python3.lib")
+    assert [c.chosen for c in dev.candidates] == [True, True]
+
+
+def test_embedded_python_has_neither(tmp_path: Path) -> None:
+    dev = find_python_dev(target(tmp_path, kind="embedded"), fake_host(tmp_path))
+    assert (dev.headers, dev.import_library) == (None, None)
+    assert [c.reason for c in dev.candidates] == ["no such folder", "no such folder"]
+
+
+def test_libs_of_another_minor_are_named(tmp_path: Path) -> None:
+    plant(tmp_path / "libs", "python311.lib", "python3.lib")
+    dev = find_python_dev(target(tmp_path), fake_host(tmp_path))
+    assert dev.import_library is None
+    assert dev.candidates[-1].reason == "holds python311.lib, not python312.lib"
+
+
+def test_virtual_environment_takes_both_from_its_base(tmp_path: Path) -> None:
+    base, venv = tmp_path / "base", tmp_path / "venv"
+    write(base / "Include", HEADERS)
+    write(base / "libs", {"python312.lib": LIB_312})
+    write(venv / "Include", HEADERS)
+    dev = find_python_dev(
+        target(
+            venv,
+            kind="venv",
+            executable=str(venv / "Scripts" / "python.exe"),
+            base_prefix=str(base),
+            include=str(base / "Include"),
+        ),
+        fake_host(tmp_path),
+    )
+    assert dev.headers == str(base / "Include")
+    assert dev.import_library == str(base / "libs" / "python312.lib")
+    chosen = {(c.path, c.chosen) for c in dev.candidates}
+    assert (str(venv / "Include"), False) in chosen
+    assert (str(venv / "libs"), False) in chosen
+
+
+def test_prefix_comes_before_base(tmp_path: Path) -> None:
+    base, venv = tmp_path / "base", tmp_path / "venv"
+    for root in (base, venv):
+        write(root / "libs", {"python312.lib": LIB_312})
+    dev = find_python_dev(target(venv, base_prefix=str(base)), fake_host(tmp_path))
+    assert dev.import_library == str(venv / "libs" / "python312.lib")
+    assert "comes first" in next(c for c in dev.candidates if c.path == str(base / "libs")).reason
+
+
+def test_free_threaded_python_wants_its_own_library(tmp_path: Path) -> None:
+    write(tmp_path / "libs", {"python313.lib": LIB_312})
+    free_threaded = target(tmp_path, version="3.13.2", free_threaded=True)
+    assert find_python_dev(free_threaded, fake_host(tmp_path)).import_library is None
+    write(tmp_path / "libs", {"python313t.lib": LIB_312})
+    dev = find_python_dev(free_threaded, fake_host(tmp_path))
+    assert dev.import_library == str(tmp_path / "libs" / "python313t.lib")
+
+
+def test_headers_where_no_compiler_looks_are_listed_but_not_chosen(tmp_path: Path) -> None:
+    write(tmp_path / "Include", HEADERS)
+    dev = find_python_dev(
+        target(tmp_path, include=str(tmp_path / "elsewhere")), fake_host(tmp_path)
+    )
+    assert dev.headers is None
+    listed = next(c for c in dev.candidates if c.path == str(tmp_path / "Include"))
+    assert (listed.chosen, listed.version) == (False, "3.12.9")
+    assert str(tmp_path / "elsewhere") in listed.reason
+
+
+def test_linux_layout(tmp_path: Path) -> None:
+    write(tmp_path / "include" / "python3.12", HEADERS)
+    plant(tmp_path / "lib" / "x86_64-linux-gnu", "libpython3.12.so")
+    dev = find_python_dev(
+        target(tmp_path, executable=str(tmp_path / "bin" / "python3.12"), include=None),
+        fake_host(tmp_path, windows=False),
+    )
+    assert dev.headers == str(tmp_path / "include" / "python3.12")
+    assert dev.import_library == str(tmp_path / "lib" / "x86_64-linux-gnu" / "libpython3.12.so")
+
+
+def test_unknown_version_gives_no_library(tmp_path: Path) -> None:
+    write(tmp_path / "libs", {"python312.lib": LIB_312})
+    assert (
+        find_python_dev(target(tmp_path, version=None), fake_host(tmp_path)).import_library is None
+    )
+
+
+def test_an_include_that_leaves_the_folder_is_not_followed(tmp_path: Path) -> None:
+    outside = {"pystats.h": '#include "../../outside.h"\n#include "/outside.h"\n'}
+    found = read_headers(write(tmp_path / "Include", {**HEADERS, **outside}))
+    assert found is not None
+    assert not found.missing

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from trees import plant, write
+
+from tritonwin.facts.host import fake_host
+from tritonwin.facts.model import Interpreter, Rocm
+from tritonwin.facts.toolchain.rocm import find_rocm
+
+SDK = ("include/hip/hip_runtime.h", "lib/amdhip64.lib", "bin/clang.exe")
+
+
+def target(root: Path) -> Interpreter:
+    return Interpreter(
+        executable=str(root / "python.exe"),
+        source="test",
+        kind="system",
+        site_packages=(str(root / "sp"),),
+    )
+
+
+def find(tmp: Path, env: Mapping[str, str] | None = None, app: Path | None = None) -> list[Rocm]:
+    variables = {"ProgramFiles": str(tmp / "pf"), "SystemDrive": str(tmp / "c"), **(env or {})}
+    host = replace(fake_host(tmp / "cwd", variables), app=app)
+    return list(find_rocm(target(tmp), host))
+
+
+def test_nothing_anywhere(tmp_path: Path) -> None:
+    assert find(tmp_path) == []
+    assert find_rocm(None, fake_host(tmp_path)) == ()
+
+
+def test_sdk_places(tmp_path: Path) -> None:
+    for place in ("rocm-path", "hip-path", "pf/AMD/ROCm/6.4", "pf/AMD/ROCm/6.10", "c/ROCm"):
+        plant(tmp_path / place, *SDK)
+    env = {"ROCM_PATH": str(tmp_path / "rocm-path"), "HIP_PATH": str(tmp_path / "hip-path")}
+    found = find(tmp_path, env)
+    assert [r.source for r in found] == [
+        "variable ROCM_PATH",
+        "variable HIP_PATH",
+        "Program Files",
+        "Program Files",
+        "system drive",
+    ]
+    assert [r.version for r in found] == [None, None, "6.10", "6.4", None]
+    assert all(r.kind == "hip-sdk" and not r.missing and not r.chosen for r in found)
+
+
+@pytest.mark.parametrize(
+    ("files", "version"),
+    [
+        (
+            {"bin/.hipVersion": "# made\nHIP_VERSION_MAJOR=6\nHIP_VERSION_MINOR=4\n"},
+            "6.4",
+        ),
+        (
+            {
+                "bin/.hipVersion": "HIP_VERSION_MAJOR=5\r\nHIP_VERSION_MINOR=7\r\n"
+                "HIP_VERSION_PATCH=32000\r\n"
+            },
+            "5.7.32000",
+        ),
+        ({".info/version": "7.0.2-56\n"}, "7.0.2"),
+        ({"bin/.hipVersion": b"\xff\0=\0", ".info/version": b"\0"}, None),
+    ],
+)
+def test_sdk_version(tmp_path: Path, files: Mapping[str, str | bytes], version: str | None) -> None:
+    write(tmp_path / "c/ROCm", files)
+    (found,) = find(tmp_path)
+    assert found.version == version
+
+
+@pytest.mark.parametrize("gone", ["hip_runtime.h", "amdhip64", "clang"])
+def test_missing_parts_of_the_sdk(tmp_path: Path, gone: str) -> None:
+    plant(tmp_path / "c/ROCm", "bin/other.exe", *(f for f in SDK if gone not in f))
+    (found,) = find(tmp_path)
+    assert found.missing == (gone,)
+
+
+def test_wheels(tmp_path: Path) -> None:
+    plant(tmp_path / "sp", "_rocm_sdk_core/bin/amdhip64_7.dll", "rocm_sdk/__init__.py")
+    plant(tmp_path / "sp", "rocm_sdk_core-7.10.0a20251110.dist-info/METADATA")
+    (found,) = find(tmp_path)
+    assert (found.kind, found.version, found.missing, found.chosen) == (
+        "rocm-wheels",
+        "7.10.0a20251110",
+        (),
+        True,
+    )
+
+
+def test_wheels_without_their_finder_or_library(tmp_path: Path) -> None:
+    plant(tmp_path / "sp", "_rocm_sdk_core/bin/other.dll")
+    (found,) = find(tmp_path)
+    assert (found.missing, found.chosen) == (("amdhip64", "rocm_sdk"), False)
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        pytest.param(("zluda/nvcuda.dll", "zluda/zluda.exe"), ["zluda"], id="folder"),
+        pytest.param((".zluda/nvcuda.dll",), [".zluda"], id="hidden-folder"),
+        pytest.param(("nvcuda.dll", "zluda_redirect.dll"), ["."], id="beside-the-application"),
+        pytest.param(("nvcuda.dll",), [], id="some-nvcuda"),
+        pytest.param(("zluda/readme.md",), [], id="only-the-name"),
+    ],
+)
+@pytest.mark.parametrize("place", ["cwd", "app", "PATH"])
+def test_zluda(tmp_path: Path, files: tuple[str, ...], found: list[str], place: str) -> None:
+    plant(tmp_path / place, *files)
+    folders = ";".join(str((tmp_path / place / f).parent) for f in files)
+    app = tmp_path / "app" if place == "app" else None
+    listed = find(tmp_path, {"PATH": folders} if place == "PATH" else None, app)
+    assert [(r.kind, r.path) for r in listed] == [
+        ("zluda", str(tmp_path / place / name)) for name in found
+    ]
+
+
+def test_nvidias_own_driver_is_not_zluda(tmp_path: Path) -> None:
+    plant(tmp_path / "Windows/System32", "nvcuda.dll", "kernel32.dll")
+    assert find(tmp_path, {"PATH": str(tmp_path / "Windows/System32")}) == []
+
+
+def test_zluda_by_variable(tmp_path: Path) -> None:
+    plant(tmp_path / "else/where", "nvcuda.dll", "zluda_ml.dll")
+    (found,) = find(tmp_path, {"ZLUDA": str(tmp_path / "else/where")})
+    assert (found.kind, found.source) == ("zluda", "variable ZLUDA")
+
+
+def test_linux_sdk_by_variable(tmp_path: Path) -> None:
+    plant(tmp_path / "rocm-7.0.2", "include/hip/hip_runtime.h", "lib/libamdhip64.so")
+    host = fake_host(tmp_path, {"ROCM_PATH": str(tmp_path / "rocm-7.0.2")}, windows=False)
+    first = find_rocm(None, host)[0]
+    assert (first.version, first.missing) == ("7.0.2", ("clang",))
