@@ -9,39 +9,37 @@ from typing import NamedTuple
 
 class Placeholder(NamedTuple):
     meaning: str
-    neutral: str  # stands in a sentence where no finding supplies a value
+    neutral: str  # stands in its sentences where no finding supplies a value
     command: str | None = None  # the same for a command; None: there is no command
 
 
 PLACEHOLDERS: Mapping[str, Placeholder] = {
     "python": Placeholder("what starts the user's interpreter, quoted", "python", "python"),
-    "python_version": Placeholder("3.12.9", "(version not known)"),
+    "python_version": Placeholder("3.12.9", "version not known"),
     "python_folder": Placeholder("the folder that holds python.exe", "the folder of python.exe"),
-    "torch_version": Placeholder("2.9.1+cu128", "(version not known)"),
-    "triton_version": Placeholder("3.5.1.post24", "(version not known)"),
-    "wanted_triton": Placeholder("the Triton that torch asks for: 3.5", "(version not known)"),
+    "torch_version": Placeholder("2.9.1+cu128", "as installed"),
+    "triton_version": Placeholder("3.5.1.post24", "as installed"),
+    "wanted_triton": Placeholder("the Triton that torch asks for: 3.5", "of another version"),
     "triton_spec": Placeholder(
-        "what pip is to install: triton-windows<3.6", "the triton-windows made for this torch"
+        "what pip is to install: triton-windows<3.6", "see the table in its README"
     ),
-    "distribution": Placeholder(
-        "an installed distribution: triton", "the other distribution", "triton"
-    ),
+    "distribution": Placeholder("an installed distribution: triton", "the other Triton", "triton"),
     "package": Placeholder("the package concerned: sageattention", "the package"),
-    "package_version": Placeholder("its version: 2.2.0+cu128torch2.9.0", "(version not known)"),
-    "gpu": Placeholder("NVIDIA GeForce RTX 4090", "this GPU"),
+    "package_version": Placeholder("its version: 2.2.0+cu128torch2.9.0", "(not known)"),
+    "gpu": Placeholder("NVIDIA GeForce RTX 4090", "This GPU"),
     "compute_capability": Placeholder("8.9", "(not known)"),
-    "driver_version": Placeholder("581.57", "(version not known)"),
-    "cuda_version": Placeholder("12.8", "(version not known)"),
+    "driver_version": Placeholder("581.57", "version not known"),
+    "cuda_version": Placeholder("12.8", "as installed"),
     "cuda_tag": Placeholder("torch's index for this driver and GPU: cu128", "(not known)"),
-    "variable": Placeholder("an environment variable: CC", "the variable"),
+    "variable": Placeholder("an environment variable: CC", "The variable"),
     "value": Placeholder("the value that it has", "(not known)"),
     "new_value": Placeholder("the value that it should have", "the corrected value"),
-    "path": Placeholder("the file or folder concerned", "the file or folder named in the log"),
+    "path": Placeholder("the file or folder concerned", "a file or folder of that name"),
     "cache": Placeholder("a cache folder", "the cache folder"),
-    "dll": Placeholder("msvcp140.dll", "the DLL"),
-    "dll_version": Placeholder("14.29.30133.0", "(version not known)"),
-    "toolset": Placeholder("a version of MSVC: 14.44.35207", "(version not known)"),
-    "sdk": Placeholder("a version of the Windows SDK: 10.0.22621.0", "(version not known)"),
+    "dll": Placeholder("msvcp140.dll", "A DLL"),
+    "dll_version": Placeholder("14.29.30133.0", "(not known)"),
+    "toolset": Placeholder("a version of MSVC: 14.44.35207", "as installed"),
+    "sdk": Placeholder("a version of the Windows SDK: 10.0.22621.0", "as installed"),
 }
 
 _NAME = re.compile(r"\{([a-z_]+)\}")
