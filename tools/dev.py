@@ -38,7 +38,7 @@ def setup() -> None:
     pip is put into the environment by the pip that is there, since distributions split ensurepip
     off and older versions of pip cannot install into another environment.
     """
-    if sys.version_info < (3, 10):
+    if sys.version_info < (3, 10):  # noqa: UP036 - this file is what such a Python meets first
         sys.exit(f"tritonwin needs Python 3.10 or later; this is {sys.version.split()[0]}")
     fingerprint = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
     fingerprint += f"\n{sys.version}\n{ROOT}"
@@ -87,7 +87,7 @@ def test(args: Sequence[str]) -> int:
     own, rest = args[:cut], args[cut + 1 :]
     unknown = set(own) - {"--full"}
     if unknown:
-        sys.exit(f"unknown option {sorted(unknown)[0]}; see the head of tools/dev.py")
+        sys.exit(f"unknown option {min(unknown)}; see the head of tools/dev.py")
     for old in ROOT.glob(".coverage.*"):
         old.unlink()
     env = dict(os.environ, TRITONWIN_LANE_COVERAGE="1")

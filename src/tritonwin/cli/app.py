@@ -22,6 +22,9 @@ COMMANDS = {
     "demo": "demo",
 }
 
+# In the catalogue's advice already, in no release yet.
+PLANNED = ("explain", "fix", "undo", "run", "install", "verify", "patch", "build", "dlls", "cache")
+
 
 class LazyGroup(click.Group):
     """A group that imports a command's module when the command is asked for."""
@@ -32,6 +35,9 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
+        if cmd_name in PLANNED:
+            msg = f"tritonwin {__version__} does not have the command {cmd_name} yet"
+            raise UserError(msg, "Do by hand what doctor's help says, or wait for a later release.")
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"tritonwin.cli.{COMMANDS[cmd_name]}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from tritonwin.facts.model import Facts
 from tritonwin.problems import catalogue
 from tritonwin.problems.check import Check, NotApplicable
+from tritonwin.problems.context import context
 from tritonwin.problems.model import (
     CERTAINTIES,
     LAYERS,
@@ -45,7 +46,10 @@ def diagnose(facts: Facts, checks: Sequence[Check]) -> Diagnosis:
         results.append(result)
         findings.extend(found)
     prefix = shell_word(facts.target.executable) if facts.target else "python"
-    problems = tuple(render(f, prefix) for f in merge(findings))
+    known = context(facts)
+    problems = tuple(
+        render(replace(f, values={**known, **f.values}), prefix) for f in merge(findings)
+    )
     return Diagnosis(problems=fold(problems), checks=tuple(results))
 
 

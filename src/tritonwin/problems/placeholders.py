@@ -30,6 +30,7 @@ PLACEHOLDERS: Mapping[str, Placeholder] = {
     "compute_capability": Placeholder("8.9", "(not known)"),
     "driver_version": Placeholder("581.57", "version not known"),
     "cuda_version": Placeholder("12.8", "as installed"),
+    "torch_index": Placeholder("address of torch's own indexes", "PyTorch's index"),
     "cuda_tag": Placeholder("torch's index for this driver and GPU: cu128", "(not known)"),
     "variable": Placeholder("an environment variable: CC", "The variable"),
     "value": Placeholder("the value that it has", "(not known)"),

@@ -126,7 +126,6 @@ def _wheel_mismatch(facts: Facts, problem: str, names: tuple[str, ...]) -> Itera
                 also=(Evidence(text=f"torch {torch.version}", where=torch.source),),
                 package=dist.name,
                 package_version=dist.version,
-                torch_version=torch.version,
             )
 
 
@@ -175,7 +174,6 @@ def xformers_mismatch(facts: Facts) -> Iterator[Finding]:
                 also=(Evidence(text=f"torch {torch.version}", where=torch.source),),
                 package="xformers",
                 package_version=xformers.version,
-                torch_version=torch.version,
             )
 
 

@@ -25,7 +25,8 @@ def _msvc(facts: Facts) -> list[MsvcToolset]:
 
 
 def _none_found(facts: Facts) -> bool:
-    return not _usable(facts) and not _msvc(facts)
+    """Whether Triton's own search ends without a compiler, not even a wrong CC."""
+    return not any(c.chosen for c in facts.compilers)
 
 
 def _too_old_for_tinycc(facts: Facts) -> bool:
@@ -36,7 +37,10 @@ def _too_old_for_tinycc(facts: Facts) -> bool:
 
 def no_c_compiler(facts: Facts) -> Iterator[Finding]:
     triton = need_triton(facts)
-    if _none_found(facts) and (_too_old_for_tinycc(facts) or not facts.windows):
+    # before TinyCC was bundled, Triton looked for Visual Studio by itself
+    if facts.windows and (_msvc(facts) or not _too_old_for_tinycc(facts)):
+        return
+    if _none_found(facts):
         text = (
             f"Triton {triton.version} is from before a compiler was bundled"
             if facts.windows
@@ -46,7 +50,6 @@ def no_c_compiler(facts: Facts) -> Iterator[Finding]:
             "no-c-compiler",
             f"{text}, and none was found",
             triton.location,
-            triton_version=triton.version,
         )
 
 
@@ -57,7 +60,6 @@ def toolchain_absent(facts: Facts) -> Iterator[Finding]:
             "cc-and-toolchain-absent",
             "no TinyCC lies in Triton's package, and no other C compiler was found",
             triton.location,
-            triton_version=triton.version,
         )
 
 
@@ -66,7 +68,7 @@ def cc_variable(facts: Facts) -> Iterator[Finding]:
     if variable is None or not variable.value:
         msg = "CC is not set"
         raise NotApplicable(msg)
-    named = next((c for c in facts.compilers if "CC" in c.source.split()), None)
+    named = next((c for c in facts.compilers if c.source == "variable CC"), None)
     reason: str | None = None
     if ";" in variable.value:
         reason = "it holds a semicolon; CC is one path, not a list"
@@ -104,7 +106,7 @@ def msvc_environment(facts: Facts) -> Iterator[Finding]:
                 variable=lacks,
             )
             return
-    on_path = next((c for c in _usable(facts) if c.family == "cl" and "PATH" in c.source), None)
+    on_path = next((c for c in _usable(facts) if c.family == "cl" and c.source == "PATH"), None)
     if on_path and facts.variable("INCLUDE") is None:
         yield finding(
             "msvc-env-not-initialised",

@@ -109,7 +109,6 @@ def toolkit_for_build(facts: Facts) -> Iterator[Finding]:
             f"{have} was found; building an extension for this torch needs CUDA {wanted}",
             others[0].path if others else "CUDA_PATH, Program Files, pip, conda",
             severity="info",
-            cuda_version=wanted,
         )
 
 

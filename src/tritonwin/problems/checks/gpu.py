@@ -42,8 +42,6 @@ def driver_too_old(facts: Facts) -> Iterator[Finding]:
             "driver-too-old",
             f"driver {driver.version} runs CUDA up to {driver.cuda}, torch needs CUDA {needed}",
             driver.source,
-            driver_version=driver.version,
-            cuda_version=needed,
         )
 
 
@@ -72,24 +70,22 @@ def generation_unsupported(facts: Facts) -> Iterator[Finding]:
             f"{card}: {text}",
             gpu.source,
             severity=severity,
-            gpu=gpu.name,
-            compute_capability=capability,
-            triton_version=version,
         )
 
 
 def _shortcomings(
     facts: Facts, generation: Generation, version: str | None
 ) -> Iterator[tuple[Severity, str]]:
-    if generation.triton is None and generation.triton_partly is None:
+    whole, partly = generation.triton, generation.triton_partly
+    if whole is None and partly is None:
         yield "error", "no Triton for Windows supports it"
         return
-    if version and generation.triton_partly and fits(version, generation.triton_partly):
-        whole = f"; everything works with Triton {generation.triton}" if generation.triton else ""
+    if version and partly and fits(version, partly):
+        hint = f"; everything works with Triton {whole}" if whole else ""
         dots = "tensor-core and integer dot products do not"
-        yield "warning", f"with Triton {version} simple kernels work, {dots}{whole}"
-    elif version and generation.triton and not fits(version, generation.triton):
-        yield "error", f"Triton {version} is installed, {generation.triton} is needed"
+        yield "warning", f"with Triton {version} simple kernels work, {dots}{hint}"
+    elif version and not fits(version, whole or partly or ""):
+        yield "error", f"Triton {version} is installed, {whole or partly} is needed"
     for name, have, need in _torch_needs(facts, generation):
         yield "error", f"{name} {have} is installed, {need} is needed"
 
@@ -112,7 +108,6 @@ def bf16_missing(facts: Facts) -> Iterator[Finding]:
             f"compute capability {capability} has no bf16 instructions (8.0 and later have)",
             "GPU",
             severity="info",
-            compute_capability=capability,
         )
 
 
@@ -129,8 +124,6 @@ def fp8_missing(facts: Facts) -> Iterator[Finding]:
         f"and Triton {triton.version} does not emulate them",
         "GPU",
         severity="info",
-        compute_capability=capability,
-        triton_version=triton.version,
     )
 
 

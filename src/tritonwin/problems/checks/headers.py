@@ -54,13 +54,11 @@ def _missing(facts: Facts, problem: str) -> Iterator[Finding]:
             f"{' and '.join(missing)} not found for Python {target.version}"
             + (f"; looked in {', '.join(dict.fromkeys(looked))}" if looked else ""),
             target.base_prefix or target.prefix or target.executable,
-            python_version=target.version,
-            python_folder=target.base_prefix or target.prefix,
         )
 
 
 def wrong_set(facts: Facts) -> Iterator[Finding]:
-    target, dev = need_target(facts), _dev(facts)
+    dev = _dev(facts)
     if dev.headers is None and dev.import_library is None:
         msg = "there are no headers to look at"
         raise NotApplicable(msg)
@@ -69,8 +67,6 @@ def wrong_set(facts: Facts) -> Iterator[Finding]:
             "python-headers-wrong-set",
             text,
             where,
-            python_version=target.version,
-            python_folder=target.base_prefix or target.prefix,
         )
 
 

@@ -106,14 +106,13 @@ def python_unsupported(facts: Facts) -> Iterator[Finding]:
     target = need_target(facts)
     where = target.executable
     for reason in _unsupported(target):
-        yield finding("python-unsupported", reason, where, python_version=target.version)
+        yield finding("python-unsupported", reason, where)
     if facts.windows and target.free_threaded and _only_tinycc(facts):
         yield finding(
             "python-unsupported",
             "free-threaded Python: the bundled TinyCC cannot compile its headers, "
             "and no other C compiler was found",
             where,
-            python_version=target.version,
         )
     if target.kind == "store":
         yield finding(
@@ -122,7 +121,6 @@ def python_unsupported(facts: Facts) -> Iterator[Finding]:
             where,
             certainty="likely",
             severity="warning",
-            python_version=target.version,
         )
 
 

@@ -18,11 +18,11 @@ from tritonwin.problems.check import (
     need_triton,
     python_series,
 )
+from tritonwin.problems.context import FORK, served_series, wanted_series
 from tritonwin.problems.model import Evidence, Finding
 from tritonwin.support import matrix
 from tritonwin.support.matrix import fits, older, series
 
-FORK = "triton-windows"
 # Distributions other than the fork whose files lie in the package folder `triton`.
 OTHER_TRITONS = (
     "triton",
@@ -44,29 +44,7 @@ def triton_missing(facts: Facts) -> Iterator[Finding]:
         where = facts.triton.location
     else:
         return
-    yield finding("triton-missing", text, where, triton_spec=triton_spec(facts))
-
-
-def wanted_series(torch: Torch) -> str | None:
-    """The series of Triton that torch asks for: its own metadata first, then the table."""
-    if torch.wants_triton and (found := re.search(r"\d+\.\d+", torch.wants_triton)):
-        return found[0]
-    pair = matrix.load().pair(torch.version)
-    return pair.triton if pair else None
-
-
-def triton_spec(facts: Facts) -> str:
-    """What to ask pip for: `triton-windows<3.6` for the torch that is there."""
-    wanted = wanted_series(facts.torch) if facts.torch else None
-    if wanted is None:
-        return f"{FORK}<{_next(matrix.load().newest_release().series)}"
-    pair = matrix.load().pair(facts.torch.version) if facts.torch else None
-    return f"{FORK}<{_next((pair and pair.windows) or wanted)}"
-
-
-def _next(minor_series: str) -> str:
-    major, minor = minor_series.split(".")
-    return f"{major}.{int(minor) + 1}"
+    yield finding("triton-missing", text, where)
 
 
 def _pairing(facts: Facts) -> tuple[Torch, str, str]:
@@ -80,12 +58,6 @@ def _pairing(facts: Facts) -> tuple[Torch, str, str]:
     return torch, wanted, have
 
 
-def _served(torch: Torch, wanted: str) -> set[str]:
-    """The series that serve this torch on Windows."""
-    pair = matrix.load().pair(torch.version)
-    return {wanted, *([pair.windows] if pair and pair.windows else [])}
-
-
 def _pair_evidence(torch: Torch, wanted: str) -> Evidence:
     return Evidence(
         text=f"torch {torch.version} wants Triton {torch.wants_triton or wanted}",
@@ -96,7 +68,7 @@ def _pair_evidence(torch: Torch, wanted: str) -> Evidence:
 def triton_too_old(facts: Facts) -> Iterator[Finding]:
     torch, wanted, have = _pairing(facts)
     triton = need_triton(facts)
-    if have in _served(torch, wanted) or Version(have) > Version(wanted):
+    if have in served_series(torch, wanted) or Version(have) > Version(wanted):
         return
     turing = any(g.compute_capability == "7.5" for g in facts.gpus) and have == "3.2"
     yield finding(
@@ -107,17 +79,13 @@ def triton_too_old(facts: Facts) -> Iterator[Finding]:
         severity="warning" if turing else None,
         certainty="likely" if turing else "certain",
         also=(_pair_evidence(torch, wanted),),
-        torch_version=torch.version,
-        triton_version=triton.version,
-        wanted_triton=wanted,
-        triton_spec=triton_spec(facts),
     )
 
 
 def triton_too_new(facts: Facts) -> Iterator[Finding]:
     torch, wanted, have = _pairing(facts)
     triton = need_triton(facts)
-    if have in _served(torch, wanted) or Version(have) < Version(wanted):
+    if have in served_series(torch, wanted) or Version(have) < Version(wanted):
         return
     if fits(torch.version, "<2.4"):
         return  # torch-too-old-for-triton says it better
@@ -126,10 +94,6 @@ def triton_too_new(facts: Facts) -> Iterator[Finding]:
         f"Triton {triton.version} is installed",
         triton.source,
         also=(_pair_evidence(torch, wanted),),
-        torch_version=torch.version,
-        triton_version=triton.version,
-        wanted_triton=wanted,
-        triton_spec=triton_spec(facts),
     )
 
 
@@ -141,8 +105,6 @@ def torch_too_old(facts: Facts) -> Iterator[Finding]:
             f"torch {torch.version} is installed beside Triton {triton.version}; "
             "2.4 is the first torch that works with a triton-windows",
             torch.source,
-            torch_version=torch.version,
-            triton_version=triton.version,
         )
 
 
@@ -160,8 +122,6 @@ def no_triton_yet(facts: Facts) -> Iterator[Finding]:
             f"the newest triton-windows is {newest.newest} (state of {matrix.load().data_date})",
             "table of releases",
             also=(_pair_evidence(torch, wanted),),
-            torch_version=torch.version,
-            wanted_triton=wanted,
         )
 
 
@@ -178,7 +138,6 @@ def both_installed(facts: Facts) -> Iterator[Finding]:
         others[0].location,
         also=(Evidence(text=f"{fork.name} {fork.version}", where=fork.location),),
         distribution=others[0].name,
-        triton_spec=triton_spec(facts),
     )
 
 
@@ -210,7 +169,6 @@ def files_missing(facts: Facts) -> Iterator[Finding]:
             f"{owner.name} {owner.version} recorded {owner.missing_files[0]}, which is gone",
             owner.location,
             distribution=owner.name,
-            triton_spec=triton_spec(facts),
         )
     elif triton.libtriton is None:
         yield finding(
@@ -218,7 +176,6 @@ def files_missing(facts: Facts) -> Iterator[Finding]:
             "there is no _C/libtriton in the package folder",
             triton.location,
             distribution=triton.distribution,
-            triton_spec=triton_spec(facts),
         )
 
 
@@ -266,8 +223,6 @@ def cpu_only_torch(facts: Facts) -> Iterator[Finding]:
         f"torch {torch.version} is built without CUDA",
         torch.source,
         also=(Evidence(text=f"{gpu.name} is in this machine", where=gpu.source),),
-        torch_version=torch.version,
-        gpu=gpu.name,
     )
 
 
@@ -281,7 +236,6 @@ def replaced_torch(facts: Facts) -> Iterator[Finding]:
             f"the records of torch {versions} lie side by side: one was put over the other",
             same_folder[0].location,
             certainty="likely",
-            torch_version=facts.torch.version if facts.torch else None,
         )
 
 
@@ -313,7 +267,6 @@ def wheel_tags(facts: Facts) -> Iterator[Finding]:
                 f"{target.version} on {target.platform_tag}",
                 dist.location,
                 package=dist.name,
-                python_version=target.version,
             )
 
 
@@ -363,7 +316,6 @@ def triton_ops(facts: Facts) -> Iterator[Finding]:
             bnb.location,
             package="bitsandbytes",
             package_version=bnb.version,
-            triton_version=triton.version,
         )
 
 

@@ -58,7 +58,6 @@ def stale_helper(facts: Facts) -> Iterator[Finding]:
                     helper.path,
                     cache=cache.path,
                     path=helper.path,
-                    python_version=target.version,
                 )
 
 
@@ -83,7 +82,6 @@ def inductor_rename(facts: Facts) -> Iterator[Finding]:
             torch.source,
             certainty="likely",
             severity="warning",
-            torch_version=torch.version,
         )
 
 
@@ -125,6 +123,7 @@ def variable_blanks(facts: Facts) -> Iterator[Finding]:
                 f"variable {name} ({variable.scope})",
                 variable=name,
                 value=variable.value,
+                new_value=variable.value.strip(" \t;\"'"),
             )
 
 

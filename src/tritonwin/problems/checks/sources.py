@@ -49,7 +49,6 @@ def not_for_windows(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             id="triton-sources-not-for-windows",
             evidence=tuple(_place(triton, mark) for mark in marks),
-            values={"triton_version": triton.version or ""},
         )
 
 
@@ -65,7 +64,6 @@ def patch_incomplete(facts: Facts) -> Iterator[Finding]:
                 ),
                 *(_place(triton, mark) for mark in marks),
             ),
-            values={"triton_version": triton.version or ""},
         )
 
 
@@ -101,7 +99,6 @@ def launcher_stale_error(facts: Facts) -> Iterator[Finding]:
             _place(triton, mark).where,
             certainty="possible",
             severity="info",
-            triton_version=triton.version,
         )
 
 
@@ -118,7 +115,6 @@ def ptxas_variable(facts: Facts) -> Iterator[Finding]:
             "variable TRITON_PTXAS_PATH",
             variable=variable.name,
             value=variable.value,
-            triton_version=triton.version,
         )
 
 
@@ -131,7 +127,6 @@ def c_long(facts: Facts) -> Iterator[Finding]:
             triton.location,
             certainty="likely",
             severity="warning",
-            triton_version=triton.version,
         )
 
 
@@ -143,7 +138,6 @@ def ptxas_missing(facts: Facts) -> Iterator[Finding]:
             "ptxas-not-found",
             "no ptxas lies in Triton's package, and no CUDA toolkit was found",
             triton.location,
-            triton_version=triton.version,
         )
         return
     try:
@@ -155,7 +149,6 @@ def ptxas_missing(facts: Facts) -> Iterator[Finding]:
             "ptxas-not-found",
             "for this GPU these sources start ptxas-blackwell.exe, which is not there",
             triton.location,
-            triton_version=triton.version,
         )
 
 

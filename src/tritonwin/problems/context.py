@@ -1,0 +1,69 @@
+"""Values for the catalogue's placeholders that follow from the facts, whatever the problem is."""
+
+from __future__ import annotations
+
+import re
+
+from packaging.version import Version
+
+from tritonwin.facts.model import Facts, Torch
+from tritonwin.support import matrix
+from tritonwin.support.indexes import torch_index, torch_tag
+
+FORK = "triton-windows"
+
+
+def context(facts: Facts) -> dict[str, str]:
+    """Name what the facts know: versions, the GPU, what to ask pip for."""
+    target, torch, triton = facts.target, facts.torch, facts.triton
+    gpu = next((g for g in facts.gpus if g.vendor == "nvidia"), None)
+    driver = next((d for d in facts.drivers if d.vendor == "nvidia"), None)
+    values = {
+        "python_version": target.version if target else None,
+        "python_folder": (target.base_prefix or target.prefix) if target else None,
+        "torch_version": torch.version if torch else None,
+        "triton_version": triton.version if triton else None,
+        "wanted_triton": wanted_series(torch) if torch else None,
+        "triton_spec": triton_spec(facts),
+        "gpu": gpu.name if gpu else None,
+        "compute_capability": gpu.compute_capability if gpu else None,
+        "driver_version": driver.version if driver else None,
+        "cuda_version": torch.cuda if torch else None,
+        "torch_index": torch_index(),
+        "cuda_tag": torch_tag(
+            driver.cuda if driver else None, gpu.compute_capability if gpu else None
+        ),
+    }
+    return {name: value for name, value in values.items() if value}
+
+
+def wanted_series(torch: Torch) -> str | None:
+    """The series of Triton that torch asks for: its own metadata first, then the table."""
+    if torch.wants_triton and (found := re.search(r"\d{1,4}\.\d{1,4}", torch.wants_triton)):
+        return found[0]
+    pair = matrix.load().pair(torch.version)
+    return pair.triton if pair else None
+
+
+def served_series(torch: Torch, wanted: str) -> tuple[str, ...]:
+    """The series of triton-windows that serve this torch, the one to install last."""
+    pair = matrix.load().pair(torch.version)
+    return tuple(dict.fromkeys((wanted, (pair and pair.windows) or wanted)))
+
+
+def triton_spec(facts: Facts) -> str | None:
+    """What to ask pip for: `triton-windows<3.6` for the torch that is there.
+
+    None when no triton-windows serves that torch yet.
+    """
+    newest = matrix.load().newest_release().series
+    wanted = wanted_series(facts.torch) if facts.torch else None
+    if facts.torch is None or wanted is None:
+        return f"{FORK}<{_after(newest)}"
+    series = served_series(facts.torch, wanted)[-1]
+    return None if Version(series) > Version(newest) else f"{FORK}<{_after(series)}"
+
+
+def _after(series: str) -> str:
+    major, minor = series.split(".")
+    return f"{major}.{int(minor) + 1}"

@@ -1,0 +1,507 @@
+"""Every check on facts that are healthy but for one thing."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import healthy
+from healthy import changed, dist, gpu, part, toolkit, variable, without
+from tritonwin.facts.model import (
+    Compiler,
+    Driver,
+    ExtensionFile,
+    Facts,
+    Gpu,
+    HelperModule,
+    Interpreter,
+    RequirementLine,
+    Rocm,
+    RuntimeDll,
+    Shadow,
+    System,
+)
+from tritonwin.problems import catalogue
+from tritonwin.problems.checks import CHECKS
+from tritonwin.problems.doctor import diagnose
+
+H = healthy.HEALTHY
+
+
+def cc(value: str, family: str = "unknown", flaw: str | None = None, *flaws: str) -> Facts:
+    named = Compiler(family=family, path=value, source="variable CC", flaw=flaw, chosen=True)  # type: ignore[arg-type]
+    return changed(
+        variables=(variable("CC", value, *flaws),),
+        compilers=(named, replace(H.compilers[0], chosen=False)),
+    )
+
+
+def cache(index: int, **changes: object) -> Facts:
+    caches = list(H.caches)
+    caches[index] = replace(caches[index], **changes)
+    return changed(caches=tuple(caches))
+
+
+def helper(**changes: object) -> Facts:
+    module = HelperModule(path="m.pyd", valid=True, python_dll="python312.dll", usable=True)
+    return cache(0, helpers=(replace(module, **changes),))
+
+
+def target(**changes: object) -> Facts:
+    return part("target", **changes)
+
+
+def torch(version: str, wants: str | None, cuda: str | None = "12.8") -> Facts:
+    return part("torch", version=version, wants_triton=wants, cuda=cuda)
+
+
+def triton(version: str, release: str | None = None, **changes: object) -> Facts:
+    """A fork of that version, and a torch that wants it."""
+    series = ".".join(version.split(".")[:2])
+    owner = replace(healthy.FORK, version=release or f"{version}.post1")
+    return replace(
+        part("triton", version=version, **changes),
+        distributions=(*without("triton-windows"), owner),
+        torch=replace(H.torch, wants_triton=f"=={series}.0"),
+    )
+
+
+def installed(*dists: object, **changes: object) -> Facts:
+    return changed(distributions=(*H.distributions, *dists), **changes)
+
+
+def traits(*names: str, keep: tuple[str, ...] = ("windows-branches",)) -> Facts:
+    return part("triton", traits=(*keep, *names))
+
+
+def old_runtime(version: str, linker: str | None = "14.44") -> Facts:
+    beside = RuntimeDll(
+        name="msvcp140.dll",
+        path=healthy.HOME + r"\msvcp140.dll",
+        place="beside-python",
+        version=version,
+        loaded=True,
+    )
+    system = replace(H.runtime_dlls[0], loaded=False)
+    return replace(part("triton", libtriton_linker=linker), runtime_dlls=(beside, system))
+
+
+OTHER_PYTHON = Interpreter(
+    executable=r"C:\Python312\python.exe",
+    source="PATH",
+    kind="system",
+    packages={"triton-windows": "3.5.1.post24"},
+)
+AMD = Gpu(index=0, vendor="amd", name="Radeon RX 7900 XTX", source="registry")
+CL = Compiler(family="cl", path=r"C:\VS\bin\Hostx64\x64\cl.exe", source="PATH", target="x64")
+FLASH = ExtensionFile(
+    path=r"C:\s\flash_attn_2_cuda.pyd",
+    package="flash-attn",
+    imports=("cudart64_13.dll",),
+    unresolved=("cudart64_13.dll",),
+)
+
+# id, facts, what the first evidence must name
+BROKEN = [
+    ("python-unsupported", target(bits=32), "32-bit"),
+    ("python-unsupported", target(machine="ARM64"), "ARM64"),
+    ("python-unsupported", target(implementation="pypy"), "pypy"),
+    ("python-unsupported", target(kind="store"), "Store"),
+    ("python-unsupported", target(version="3.15.0"), "3.15"),
+    ("python-unsupported", target(free_threaded=True), "TinyCC"),
+    ("mixed-environments", target(managers=("conda", "venv")), "conda and venv"),
+    (
+        "mixed-environments",
+        changed(variables=(variable("VIRTUAL_ENV", r"C:\other"),)),
+        r"C:\other",
+    ),
+    (
+        "mixed-environments",
+        replace(
+            target(pth=None, kind="venv"), variables=(variable("PYTHONHOME", r"C:\Python310"),)
+        ),
+        r"C:\Python310",
+    ),
+    ("wrong-interpreter", changed(triton=None, interpreters=(OTHER_PYTHON,)), r"C:\Python312"),
+    ("app-control-blocks-dll", part("system", smart_app_control="on"), "Smart App Control"),
+    ("long-paths-off", part("system", long_paths=False), "LongPathsEnabled"),
+    (
+        "max-path-260",
+        replace(part("system", long_paths=False), caches=(replace(H.caches[1], longest_path=271),)),
+        "271",
+    ),
+    (
+        "max-path-260",
+        replace(
+            part("system", long_paths=False),
+            caches=(replace(H.caches[1], path="C:\\" + "d" * 110),),
+        ),
+        "113",
+    ),
+    (
+        "build-path-too-long",
+        part("system", long_paths=False, temp="C:\\" + "t" * 60),
+        "63",
+    ),
+    ("git-long-paths", part("system", git_long_paths=False), "core.longpaths"),
+    ("driver-too-old", changed(gpus=(), drivers=()), "no NVIDIA driver"),
+    (
+        "driver-too-old",
+        changed(drivers=(Driver(vendor="nvidia", source="nvcuda", error="no answer in 10 s"),)),
+        "no answer",
+    ),
+    (
+        "driver-too-old",
+        replace(part("torch", cuda="13.0"), drivers=(replace(H.drivers[0], cuda="12.8"),)),
+        "CUDA 13.0",
+    ),
+    ("gpu-generation-unsupported", changed(gpus=(gpu("6.1", "GTX 1060"),)), "GTX 1060"),
+    ("gpu-generation-unsupported", changed(gpus=(gpu("7.5", "RTX 2080"),)), "simple kernels"),
+    ("gpu-generation-unsupported", changed(gpus=(gpu("7.0", "V100"),)), "<3.3"),
+    (
+        "gpu-generation-unsupported",
+        replace(triton("3.2.0"), gpus=(gpu("12.0", "RTX 5090"),)),
+        ">=3.3",
+    ),
+    (
+        "gpu-generation-unsupported",
+        replace(torch("2.9.1+cu126", "==3.5.1", "12.6"), gpus=(gpu("12.0"),)),
+        "12.6",
+    ),
+    ("bf16-needs-sm80", changed(gpus=(gpu("7.5"),)), "7.5"),
+    ("fp8-needs-sm89", replace(triton("3.4.0"), gpus=(gpu("8.6"),)), "8.6"),
+    ("triton-missing", changed(triton=None, distributions=without("triton-windows")), "triton"),
+    ("triton-missing", part("triton", namespace=True, version=None), "uninstall"),
+    ("triton-too-old", torch("2.10.0+cu128", "==3.6.0"), "3.5.1"),
+    ("triton-too-old", torch("2.10.0+cu128", None), "3.5.1"),
+    ("triton-too-new-for-torch", torch("2.8.0+cu128", "==3.4.0"), "3.5.1"),
+    ("torch-too-old-for-triton", torch("2.3.1+cu121", "==2.3.1", "12.1"), "2.3.1"),
+    ("no-triton-for-torch-yet", torch("2.15.0+cu132", "~=3.9.0", "13.2"), "3.8.0"),
+    ("triton-and-fork-both-installed", installed(dist("triton", "3.5.1")), "triton 3.5.1"),
+    ("triton-and-fork-both-installed", installed(dist("triton-xpu", "3.4.0")), "triton-xpu"),
+    (
+        "upstream-triton-no-windows-wheel",
+        changed(requirement_lines=(RequirementLine(path="r.txt", line=3, text="triton"),)),
+        "line 3",
+    ),
+    (
+        "upstream-triton-no-windows-wheel",
+        part("triton", libtriton=healthy.TRITON + r"\_C\libtriton.so"),
+        "Linux library",
+    ),
+    ("triton-files-missing", part("triton", libtriton=None), "libtriton"),
+    (
+        "triton-files-missing",
+        changed(
+            distributions=(
+                *without("triton-windows"),
+                replace(healthy.FORK, missing_files=("triton/_C/libtriton.pyd",)),
+            )
+        ),
+        "libtriton.pyd",
+    ),
+    ("distribution-name-or-url", installed(dist("somenode", "1", requires=("triton>=3",))), "node"),
+    ("cpu-only-torch", torch("2.9.1+cpu", "==3.5.1", None), "2.9.1+cpu"),
+    ("update-replaced-torch", installed(dist("torch", "2.8.0+cu128")), "2.8.0"),
+    (
+        "old-setuptools",
+        changed(distributions=(*without("setuptools"), dist("setuptools", "65.5.0"))),
+        "65.5.0",
+    ),
+    (
+        "wheel-tag-unsupported",
+        installed(dist("flash-attn", "2.8.3", tags=("cp311-cp311-win_amd64",))),
+        "cp311",
+    ),
+    (
+        "wheel-tag-unsupported",
+        installed(dist("xformers", "0.0.33", tags=("cp39-abi3-manylinux_2_28_x86_64",))),
+        "manylinux",
+    ),
+    (
+        "script-shadows-triton",
+        changed(shadows=(Shadow(module="triton", path=r"C:\w\triton.py", reason="here"),)),
+        r"C:\w\triton.py",
+    ),
+    ("stale-package-needs-triton-ops", installed(dist("bitsandbytes", "0.43.1")), "0.43.1"),
+    ("triton-sources-not-for-windows", traits("ldconfig", "dlfcn", keep=()), "ldconfig"),
+    ("triton-patch-incomplete", traits("dlfcn"), "some sources"),
+    (
+        "foreign-or-patched-triton-build",
+        changed(
+            distributions=(
+                *without("triton-windows"),
+                replace(healthy.FORK, altered_files=("triton/runtime/build.py",)),
+            )
+        ),
+        "build.py",
+    ),
+    (
+        "foreign-or-patched-triton-build",
+        replace(part("triton", distribution=None), distributions=without("triton-windows")),
+        "no installed distribution",
+    ),
+    ("fork-launcher-stale-error", traits("stale-last-error-launch"), "old error"),
+    (
+        "ptxas-path-variable-ignored",
+        replace(traits("ptxas-env-key"), variables=(variable("TRITON_PTXAS_PATH", r"C:\p.exe"),)),
+        r"C:\p.exe",
+    ),
+    ("c-long-32bit", traits("long-as-32-bit"), "32 bits"),
+    ("ptxas-not-found", replace(part("triton", ptxas=None), cuda_toolkits=()), "ptxas"),
+    (
+        "ptxas-not-found",
+        replace(traits("ptxas-blackwell"), gpus=(gpu("12.0"),)),
+        "ptxas-blackwell",
+    ),
+    ("vcredist-missing", changed(runtime_dlls=(replace(H.runtime_dlls[0], loaded=False),)), "msvc"),
+    (
+        "vcredist-missing",
+        changed(extensions=(replace(FLASH, unresolved=("VCRUNTIME140_THREADS.dll",)),)),
+        "VCRUNTIME140_THREADS.dll",
+    ),
+    ("vcredist-too-old-beside-python", old_runtime("14.29.30139.0"), "14.29"),
+    ("vcredist-too-old-beside-python", old_runtime("14.29.30139.0", None), "14.29"),
+    (
+        "flash-wheel-torch-mismatch",
+        installed(dist("flash-attn", "2.8.3+cu128torch2.8.0")),
+        "2.8.3",
+    ),
+    ("flash-wheel-torch-mismatch", installed(dist("flash-attn", "2.8.3+cu130torch2.9")), "cu130"),
+    (
+        "flash-wheel-needs-cuda-dlls",
+        installed(dist("flash-attn", "2.8.3"), extensions=(FLASH,)),
+        "cudart64_13.dll",
+    ),
+    (
+        "sage-wheel-torch-mismatch",
+        installed(
+            dist("sageattention", "2.2.0+cu128torch2.7.1.post3"),
+            extensions=(replace(FLASH, package="sageattention", unresolved=()),),
+        ),
+        "2.2.0",
+    ),
+    (
+        "sage-wheel-torch-mismatch",
+        installed(
+            dist("sageattention", "2.2.0+cu128torch2.10.0andhigher.post4"),
+            extensions=(replace(FLASH, package="sageattention", unresolved=()),),
+        ),
+        "andhigher",
+    ),
+    ("sage-kernels-not-loaded", installed(dist("sageattention", "2.2.0")), "2.2.0"),
+    (
+        "xformers-torch-mismatch",
+        installed(dist("xformers", "0.0.31", requires=("torch==2.7.1",))),
+        "2.7.1",
+    ),
+    (
+        "benign-triton-warning",
+        changed(
+            triton=None, distributions=(*without("triton-windows"), dist("xformers", "0.0.33"))
+        ),
+        "xformers",
+    ),
+    ("bnb-without-windows-binaries", installed(dist("bitsandbytes", "0.45.0")), "0.45.0"),
+    ("bnb-without-windows-binaries", installed(dist("bitsandbytes-windows", "0.37")), "0.37"),
+    ("embedded-python-no-headers", part("python_dev", headers=None), "Python.h"),
+    ("embedded-python-no-headers", part("python_dev", import_library=None), "pythonXY.lib"),
+    (
+        "python-libs-not-found-venv-uv",
+        replace(target(kind="venv"), python_dev=replace(H.python_dev, import_library=None)),
+        "pythonXY.lib",
+    ),
+    ("python-headers-wrong-set", part("python_dev", headers_version="3.11.9"), "3.11.9"),
+    ("python-headers-wrong-set", part("python_dev", headers_missing=("pyconfig.h",)), "pyconfig.h"),
+    ("python-headers-wrong-set", part("python_dev", headers_damaged=("object.h",)), "object.h"),
+    ("python-headers-wrong-set", part("python_dev", headers_free_threaded=True), "free-threaded"),
+    (
+        "python-headers-wrong-set",
+        part("python_dev", import_library_dll="python310.dll"),
+        "python310.dll",
+    ),
+    ("python-headers-wrong-set", part("python_dev", import_library_machine="x86"), "32-bit"),
+    ("cc-variable-wrong", cc(r"C:\bin;", "unknown", "missing", "semicolon"), "semicolon"),
+    ("cc-variable-wrong", cc(r"C:\bin", "unknown", "folder"), "folder"),
+    ("cc-variable-wrong", cc(r"C:\gone\gcc.exe", "gcc", "missing"), "no such program"),
+    ("cc-variable-wrong", cc("gcc ", "gcc", None, "trailing-blank"), "blanks"),
+    ("cc-variable-wrong", cc(r"C:\VS\cl.exe", "cl"), "INCLUDE"),
+    (
+        "path-with-spaces-unquoted",
+        changed(variables=(variable("CL", r"/IC:\Program Files\x\include /O2"),)),
+        r"C:\Program",
+    ),
+    (
+        "msvc-env-not-initialised",
+        changed(variables=(variable("WindowsSdkDir", r"C:\Kits\10"),)),
+        "WindowsSDKVersion",
+    ),
+    ("msvc-env-not-initialised", changed(compilers=(*H.compilers, CL)), "cl.exe"),
+    ("x86-toolchain", changed(variables=(variable("VSCMD_ARG_TGT_ARCH", "x86"),)), "x86"),
+    (
+        "x86-toolchain",
+        changed(
+            variables=(variable("INCLUDE", "x"),),
+            compilers=(*H.compilers, replace(CL, target="x86")),
+        ),
+        "32-bit",
+    ),
+    ("cc-and-toolchain-absent", replace(part("triton", tinycc=None), compilers=()), "TinyCC"),
+    (
+        "no-c-compiler",
+        replace(triton("3.1.0", "3.1.0.post17"), compilers=()),
+        "before a compiler",
+    ),
+    (
+        "vs-components-missing",
+        changed(msvc=(replace(healthy.TOOLSET, missing=("omp.h",)),), windows_sdks=(healthy.SDK,)),
+        "omp.h",
+    ),
+    ("vs-components-missing", changed(msvc=(healthy.TOOLSET,)), "no Windows SDK"),
+    (
+        "msvc-localised-output",
+        changed(msvc=(replace(healthy.TOOLSET, english=False),), windows_sdks=(healthy.SDK,)),
+        "English",
+    ),
+    ("inductor-needs-cl", H, "Visual C++"),
+    (
+        "cuda-path-wrong",
+        changed(cuda_toolkits=(toolkit("11.8", "variable CUDA_PATH"),)),
+        "11.8",
+    ),
+    (
+        "cuda-path-wrong",
+        changed(cuda_toolkits=(toolkit("12.8", "variable CUDA_PATH", exists=False),)),
+        "does not exist",
+    ),
+    (
+        "cuda-path-wrong",
+        changed(cuda_toolkits=(toolkit("12.8", "variable CUDA_HOME", header=None),)),
+        "cuda.h",
+    ),
+    (
+        "ptxas-older-than-ptx",
+        changed(cuda_toolkits=(toolkit("12.4", "variable CUDA_PATH"), *H.cuda_toolkits)),
+        "12.4",
+    ),
+    ("cuda-toolkit-for-build", H, "12.8"),
+    (
+        "nvcc-host-compiler-mismatch",
+        changed(
+            msvc=(replace(healthy.TOOLSET, version="14.50.35717"),),
+            windows_sdks=(healthy.SDK,),
+            cuda_toolkits=(toolkit("12.8", "Program Files"), *H.cuda_toolkits),
+        ),
+        "14.50.35717",
+    ),
+    ("triton-home-not-writable", cache(0, writable=False, error="WinError 5"), "WinError 5"),
+    ("stale-helper-module", helper(valid=False), "damaged"),
+    ("stale-helper-module", helper(python_dll="python310.dll"), "python310.dll"),
+    ("stale-helper-module", helper(unresolved=("nvcuda2.dll",)), "nvcuda2.dll"),
+    ("inductor-rename-windows", torch("2.5.1+cu124", "==3.1.0", "12.4"), "2.5.1"),
+    ("amd-rocm-paths", changed(gpus=(AMD,), drivers=()), "Radeon"),
+    (
+        "amd-rocm-paths",
+        changed(
+            gpus=(AMD,),
+            drivers=(),
+            rocm=(Rocm(path=r"C:\R", source="x", kind="hip-sdk", missing=("hip_runtime.h",)),),
+        ),
+        "hip_runtime.h",
+    ),
+    (
+        "build-variable-blanks",
+        changed(variables=(variable("NVCC_THREADS", "1 ", "trailing-blank"),)),
+        "NVCC_THREADS",
+    ),
+    (
+        "build-resource-limits",
+        changed(variables=(variable("MAX_JOBS", "16"), variable("NVCC_THREADS", "2"))),
+        "224 GiB",
+    ),
+]
+
+
+@pytest.mark.parametrize(("problem", "facts", "names"), BROKEN, ids=lambda v: str(v)[:40])
+def test_finds_what_is_broken(problem: str, facts: Facts, names: str) -> None:
+    check = next(c for c in CHECKS if c.id == problem)
+    diagnosis = diagnose(facts, [check])
+    assert [p.id for p in diagnosis.problems] == [problem]
+    assert names in " ".join(e.text + e.where for e in diagnosis.problems[0].evidence)
+
+
+def test_every_check_is_shown_to_find_something() -> None:
+    assert {c.id for c in CHECKS} == {problem for problem, _, _ in BROKEN}
+    assert len(CHECKS) >= 40
+
+
+def test_what_has_no_check_says_why_only_a_log_shows_it() -> None:
+    entries = catalogue.load().entries
+    assert {c.id for c in CHECKS} == {i for i, e in entries.items() if e.log_only is None}
+
+
+FINE = [
+    H,
+    changed(gpus=(gpu("8.6"),)),
+    replace(triton("3.8.0"), gpus=(gpu("12.0"),)),
+    changed(msvc=(healthy.TOOLSET,), windows_sdks=(healthy.SDK,)),
+    # headers of another patch release, a newer minor CUDA in torch than in the driver
+    part("python_dev", headers_version="3.12.3"),
+    changed(drivers=(replace(H.drivers[0], cuda="12.4"),)),
+    # an old runtime DLL is no fault for a libtriton from before the break
+    old_runtime("14.29.30139.0", "14.38"),
+    # conda's base is active in the shell, the target is a plain installation
+    replace(target(kind="user", pth=None), variables=(variable("CONDA_PREFIX", r"C:\conda"),)),
+    # torch 2.4 asks for 3.0, which triton-windows serves with 3.1
+    replace(
+        part("triton", version="3.1.0"),
+        torch=replace(H.torch, version="2.4.1+cu124", wants_triton="==3.0.0", cuda="12.4"),
+    ),
+    installed(dist("flash-attn", "2.8.3+cu128torch2.9.0", tags=("cp39-abi3-win_amd64",))),
+    installed(
+        dist("sageattention", "2.2.0+cu128torch2.9.0andhigher.post4"),
+        extensions=(replace(FLASH, package="sageattention", unresolved=()),),
+    ),
+    helper(python_dll="python310.dll", usable=False),
+    helper(python_dll="python3.dll"),
+    changed(variables=(variable("FLASH_ATTN_CUDA_ARCHS", "80;120", "semicolon"),)),
+    changed(
+        variables=(variable("CL", r'/I"C:\Program Files\x\include" /O2'),),
+    ),
+    changed(variables=(variable("MAX_JOBS", "4"),)),
+    part("triton", traits=("patched", "stale-last-error-launch")),
+]
+
+
+@pytest.mark.parametrize("facts", FINE)
+def test_leaves_the_healthy_alone(facts: Facts) -> None:
+    # torch below 2.6 has a defect of its own
+    ignored = {"inductor-rename-windows"} if facts.torch.version.startswith("2.4") else set()
+    worse = [p.id for p in diagnose(facts, CHECKS).problems if p.severity != "info"]
+    assert set(worse) <= ignored
+
+
+def test_linux_runs_what_applies_there_and_says_what_does_not() -> None:
+    facts = part("system", os="linux")
+    results = {c.id: c for c in diagnose(facts, CHECKS).checks}
+    assert results["long-paths-off"].state == "not-applicable"
+    assert results["triton-missing"].state == "ok"
+
+
+EMPTY = Facts(tool_version="0", system=System(os="windows", version="", machine=""))
+
+
+@given(st.sets(st.sampled_from([f.name for f in fields(Facts)])))
+def test_no_check_needs_a_fact_that_may_be_missing(names: set[str]) -> None:
+    kept = {n: getattr(H, n) for n in names - {"system", "tool_version", "schema"}}
+    crashed = [c for c in diagnose(replace(EMPTY, **kept), CHECKS).checks if c.state == "crashed"]
+    assert crashed == []
+
+
+@given(st.sampled_from(["version", "wants_triton", "cuda"]), st.text(max_size=12))
+def test_nonsense_in_torch_crashes_nothing(field: str, value: str) -> None:
+    results = diagnose(part("torch", **{field: value}), CHECKS).checks
+    assert [c for c in results if c.state == "crashed"] == []
