@@ -57,8 +57,10 @@ def search_path(target: Interpreter) -> tuple[Path, ...]:
     """The folders that the target imports from, in its order, each once."""
     spelled = target.sys_path + target.site_packages
     spelled += (target.user_site,) if target.user_site and not target.sys_path else ()
-    unique = {os.path.normcase(os.path.normpath(p)): p for p in reversed(spelled) if p}
-    return tuple(Path(p) for p in reversed(unique.values()))
+    unique: dict[str, Path] = {}
+    for folder in filter(None, spelled):
+        unique.setdefault(os.path.normcase(os.path.normpath(folder)), Path(folder))
+    return tuple(unique.values())
 
 
 @dataclass(frozen=True, kw_only=True)

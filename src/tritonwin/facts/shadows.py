@@ -19,13 +19,12 @@ def read_shadows(target: Interpreter, host: Host) -> tuple[Shadow, ...]:
 
     A folder without `__init__.py` does no harm: a real package anywhere on the path wins over it.
     """
-    found = {
-        str(path): Shadow(module=module, path=str(path), reason=reason)
-        for folder, reason in reversed(tuple(_folders(target, host)))
-        for module in _MODULES
-        for path in _hiding(folder, module)
-    }
-    return tuple(reversed(found.values()))
+    found: dict[str, Shadow] = {}
+    for folder, reason in _folders(target, host):
+        for module in _MODULES:
+            for path in _hiding(folder, module):
+                found.setdefault(_key(path), Shadow(module=module, path=str(path), reason=reason))
+    return tuple(found.values())
 
 
 def _folders(target: Interpreter, host: Host) -> Iterator[tuple[Path, str]]:

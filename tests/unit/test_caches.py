@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from installed import target
+from pe_files import pe_file
+from trees import plant, write
+
+from tritonwin.facts import caches
+from tritonwin.facts.caches import inductor_cache, read_caches, triton_cache, write_error
+from tritonwin.facts.dll_search import DllSearch, dll_search
+from tritonwin.facts.host import Host, fake_host
+from tritonwin.facts.model import Cache
+
+
+NOWHERE = DllSearch(None)
+
+
+def read(host: Host, kind: str = "triton", search: DllSearch = NOWHERE) -> Cache:
+    found = read_caches(target(), host, search)
+    assert [cache.kind for cache in found] == ["triton", "inductor"]
+    return next(cache for cache in found if cache.kind == kind)
+
+
+@pytest.mark.parametrize(
+    ("env", "folder", "source"),
+    [
+        ({}, "home/.triton/cache", "default"),
+        ({"TRITON_HOME": "{tmp}/t"}, "t/.triton/cache", "variable TRITON_HOME"),
+        ({"TRITON_CACHE_DIR": "{tmp}/c"}, "c", "variable TRITON_CACHE_DIR"),
+        (
+            {"TRITON_CACHE_DIR": ' "{tmp}/c" ', "TRITON_HOME": "{tmp}/t"},
+            "c",
+            "variable TRITON_CACHE_DIR",
+        ),
+        ({"TRITON_CACHE_DIR": "  "}, "home/.triton/cache", "default"),
+    ],
+)
+def test_where_triton_keeps_its_cache(
+    tmp_path: Path, env: dict[str, str], folder: str, source: str
+) -> None:
+    filled = {name: value.format(tmp=tmp_path) for name, value in env.items()}
+
+    assert triton_cache(fake_host(tmp_path / "home", filled)) == (
+        tmp_path / "home" / tmp_path / folder,
+        source,
+    )
+
+
+@pytest.mark.parametrize(
+    ("env", "folder", "source"),
+    [
+        ({"TEMP": "{tmp}/T", "USERNAME": "ann"}, "T/torchinductor_ann", "default"),
+        ({"TMP": "{tmp}/U", "USERNAME": "a:b/c"}, "U/torchinductor_a_b_c", "default"),
+        ({"TMPDIR": "{tmp}/V", "TEMP": "{tmp}/T", "LOGNAME": "x"}, "V/torchinductor_x", "default"),
+        ({"USERNAME": "ann"}, "AppData/Local/Temp/torchinductor_ann", "default"),
+        ({"TORCHINDUCTOR_CACHE_DIR": "{tmp}/i"}, "i", "variable TORCHINDUCTOR_CACHE_DIR"),
+    ],
+)
+def test_where_inductor_keeps_its_cache(
+    tmp_path: Path, env: dict[str, str], folder: str, source: str
+) -> None:
+    filled = {name: value.format(tmp=tmp_path) for name, value in env.items()}
+
+    assert inductor_cache(fake_host(tmp_path, filled)) == (tmp_path / folder, source)
+
+
+def test_a_cache_is_measured(tmp_path: Path) -> None:
+    folder = write(tmp_path / "c", {"AB/kernel.cubin": b"12345", "CD/EF/kernel.json": b"{}"})
+
+    found = read(fake_host(tmp_path, {"TRITON_CACHE_DIR": str(folder)}))
+
+    assert found.exists
+    assert (found.entries, found.size_bytes, found.complete) == (2, 7, True)
+    assert found.longest_path == len(str(folder / "CD" / "EF" / "kernel.json"))
+    assert found.writable
+    assert found.error is None
+
+
+def test_an_absent_cache_is_judged_by_its_nearest_parent(tmp_path: Path) -> None:
+    found = read(fake_host(tmp_path, {"TRITON_CACHE_DIR": str(tmp_path / "a" / "b")}))
+
+    assert (found.exists, found.writable, found.entries) == (False, True, 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_in_the_place_of_the_folder_cannot_be_written_into(tmp_path: Path) -> None:
+    plant(tmp_path, "cache")
+
+    found = read(fake_host(tmp_path, {"TRITON_CACHE_DIR": str(tmp_path / "cache")}))
+
+    assert (found.exists, found.writable) == (False, False)
+    assert found.error is not None
+    assert found.error.startswith(str(tmp_path / "cache"))
+
+
+def test_a_refused_write_is_told_in_the_systems_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object) -> int:
+        raise PermissionError(13, "Access is denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+
+    assert write_error(tmp_path) == f"{tmp_path}: Access is denied"
+
+
+def test_the_proof_of_writability_leaves_nothing(tmp_path: Path) -> None:
+    assert write_error(tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("limit", ["WALK_FILES", "WALK_SECONDS"])
+def test_a_walk_that_is_cut_short_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    plant(tmp_path / "c", *(f"{n}/kernel.json" for n in range(5)))
+    monkeypatch.setattr(caches, limit, 3 if limit == "WALK_FILES" else -1)
+
+    found = read(fake_host(tmp_path, {"TRITON_CACHE_DIR": str(tmp_path / "c")}))
+
+    assert found.complete is False
+    assert found.entries < 5
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "valid", "dll", "usable"),
+    [
+        ("cuda_utils.cp312-win_amd64.pyd", pe_file("python312.dll"), True, "python312.dll", True),
+        ("cuda_utils.cp311-win_amd64.pyd", pe_file("PYTHON311.dll"), True, "PYTHON311.dll", False),
+        ("cuda_utils.pyd", pe_file("python3.dll"), True, "python3.dll", True),
+        ("cuda_utils.pyd", pe_file("python313t.dll"), True, "python313t.dll", True),
+        ("cuda_utils.pyd", pe_file("pythoncom312.dll", "nvcuda.dll"), True, None, True),
+        ("cuda_utils.pyd", b"", False, None, True),
+        ("cuda_utils.so", b"\x7fELF\x02", True, None, False),
+        ("cuda_utils.so", b"MZ", False, None, False),
+    ],
+)
+def test_a_helper_module(
+    tmp_path: Path, name: str, content: bytes, valid: bool, dll: str | None, usable: bool
+) -> None:
+    write(tmp_path / "c" / "KEY", {name: content})
+
+    (found,) = read(fake_host(tmp_path, {"TRITON_CACHE_DIR": str(tmp_path / "c")})).helpers
+
+    assert found.path == str(tmp_path / "c" / "KEY" / name)
+    assert (found.valid, found.python_dll, found.usable) == (valid, dll, usable)
+
+
+def test_dlls_that_a_helper_lacks(tmp_path: Path) -> None:
+    write(
+        tmp_path / "c", {"cuda_utils.pyd": pe_file("python312.dll", "nvcuda.dll", "kernel32.dll")}
+    )
+    plant(tmp_path / "py", "python312.dll")
+    host = fake_host(tmp_path, {"TRITON_CACHE_DIR": str(tmp_path / "c")})
+    search = dll_search(target(executable=str(tmp_path / "py" / "python.exe")), None, host)
+
+    (found,) = read(host, search=search).helpers
+
+    assert found.unresolved == ("nvcuda.dll",)

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from installed import install, target
+from pe_files import pe_file
+from trees import write
+
+from tritonwin.facts.distributions import read_distributions
+from tritonwin.facts.model import Triton
+from tritonwin.facts.triton_facts import header_version, read_triton, tool_version
+
+BANNER = b"\0\0Cuda compilation tools, release 12.8, V12.8.93\0"
+FORK: dict[str, str | bytes] = {
+    "triton/__init__.py": '"""docs"""\n__version__ = \'3.5.1\'\n',
+    "triton/windows_utils.py": "import winreg\n",
+    "triton/_C/libtriton.pyd": pe_file("python312.dll", "MSVCP140.dll"),
+    "triton/backends/amd/driver.py": "",
+    "triton/backends/nvidia/driver.py": "",
+    "triton/backends/nvidia/bin/ptxas.exe": bytes(5000) + BANNER + bytes(5000),
+    "triton/backends/nvidia/include/cuda.h": "/* */\n#define CUDA_VERSION 12080\n",
+    "triton/backends/nvidia/lib/x64/cuda.lib": b"!<arch>",
+    "triton/runtime/build.py": 'import os\nif os.name == "nt":\n    pass\n',
+    "triton/runtime/tcc/tcc.exe": b"MZ",
+    "triton/runtime/tcc/lib/python312.def": "",
+}
+
+
+def read(site: Path, **fields: object) -> Triton | None:
+    python = target(site, **fields)
+    return read_triton(python, read_distributions(python))
+
+
+def test_the_fork_with_everything_bundled(tmp_path: Path) -> None:
+    install(tmp_path, "triton-windows", "3.5.1.post24", FORK)
+
+    found = read(tmp_path)
+
+    assert found is not None
+    package = tmp_path / "triton"
+    assert (found.version, found.flavour, found.distribution) == ("3.5.1", "fork", "triton-windows")
+    assert found.location == str(package)
+    assert found.libtriton == str(package / "_C" / "libtriton.pyd")
+    assert found.libtriton_imports == ("python312.dll", "MSVCP140.dll")
+    assert (found.ptxas_version, found.cuda_header_version) == ("12.8", "12.8")
+    assert found.ptxas_blackwell is None
+    assert found.cuda_library == str(package / "backends/nvidia/lib/x64/cuda.lib")
+    assert found.tinycc == str(package / "runtime/tcc/tcc.exe")
+    assert found.tinycc_python_def is True
+    assert found.backends == ("amd", "nvidia")
+    assert "windows-branches" in found.traits
+    assert found.trait_places["windows-branches"] == "runtime/build.py:2"
+    assert found.namespace is False
+
+
+@pytest.mark.parametrize(
+    ("fields", "build", "has"),
+    [
+        ({"version": "3.13.2"}, "", False),
+        ({"free_threaded": True}, "", False),
+        ({}, 'libraries += ["python3"]\n', False),
+        ({"version": None}, "", None),
+    ],
+)
+def test_the_definition_file_for_tinycc(
+    tmp_path: Path, fields: dict[str, object], build: str, has: bool | None
+) -> None:
+    install(tmp_path, "triton-windows", "3.5.1", {**FORK, "triton/runtime/build.py": build})
+
+    found = read(tmp_path, **fields)
+
+    assert found is not None
+    assert found.tinycc_python_def is has
+
+
+def test_upstream_without_a_windows_binary(tmp_path: Path) -> None:
+    files = {
+        "triton/__init__.py": "__version__ = '3.9.0'\n",
+        "triton/_C/libtriton.so": b"\x7fELF",
+        "triton/runtime/build.py": "",
+    }
+    install(tmp_path, "triton", "3.9.0", files)
+
+    found = read(tmp_path)
+
+    assert found is not None
+    assert (found.flavour, found.distribution) == ("upstream", "triton")
+    assert found.libtriton == str(tmp_path / "triton" / "_C" / "libtriton.so")
+    assert (found.ptxas, found.tinycc, found.tinycc_python_def) == (None, None, None)
+
+
+def test_of_two_distributions_the_one_that_describes_the_files_owns_them(tmp_path: Path) -> None:
+    install(tmp_path, "triton-windows", "3.5.1.post24", FORK)
+    install(tmp_path, "triton", "3.6.0", {"triton/__init__.py": "__version__ = '3.6.0'\n"})
+
+    found = read(tmp_path)
+
+    assert found is not None
+    assert (found.version, found.distribution) == ("3.6.0", "triton")
+
+
+def test_what_an_uninstall_left_is_told_from_a_package(tmp_path: Path) -> None:
+    write(tmp_path, {"triton/backends/nvidia/driver.py.orig": ""})
+
+    found = read(tmp_path)
+
+    assert found is not None
+    assert (found.namespace, found.version, found.flavour) == (True, None, "unknown")
+
+
+def test_no_triton(tmp_path: Path) -> None:
+    assert read(tmp_path) is None
+
+
+@given(st.integers(0, 99), st.integers(0, 9), st.binary(max_size=40), st.binary(max_size=40))
+def test_a_banner_is_found_wherever_it_stands(
+    tmp_path_factory: pytest.TempPathFactory, major: int, minor: int, before: bytes, after: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("tool") / "ptxas.exe"
+    banner = f"Cuda compilation tools, release {major}.{minor}, V".encode()
+    path.write_bytes(before + banner + after)
+
+    assert tool_version(path) == f"{major}.{minor}"
+
+
+@pytest.mark.parametrize("content", [b"", b"MZ", b"Cuda compilation tools, release unknown"])
+def test_a_tool_without_a_banner_has_no_version(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "ptxas.exe"
+    path.write_bytes(content)
+
+    assert tool_version(path) is None
+    assert tool_version(tmp_path / "absent") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("#define CUDA_VERSION 13010\n", "13.1"),
+        ("  #  define CUDA_VERSION\t9000", "9.0"),
+        ("// CUDA_VERSION 12080", None),
+        ("#define CUDA_VERSION_MAJOR 12", None),
+    ],
+)
+def test_the_version_of_a_header(tmp_path: Path, text: str, version: str | None) -> None:
+    path = tmp_path / "cuda.h"
+    path.write_text(text)
+
+    assert header_version(path) == version
+    assert header_version(tmp_path / "absent.h") is None
