@@ -14,7 +14,6 @@ from tritonwin.facts.dll_search import DllSearch, dll_search
 from tritonwin.facts.host import Host, fake_host
 from tritonwin.facts.model import Cache
 
-
 NOWHERE = DllSearch(None)
 
 
