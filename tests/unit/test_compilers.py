@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -169,6 +170,7 @@ def test_empty_cc_is_no_cc(tmp_path: Path, value: str) -> None:
     assert find(tmp_path, {"CC": value}) == []
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a drive's colon would end the entry of PATH")
 def test_linux(tmp_path: Path) -> None:
     plant(tmp_path / "bin", "gcc", "clang")
     plant(tmp_path / "Lib/site-packages/_rocm_sdk_core/lib/llvm/bin", "clang-cl.exe")
