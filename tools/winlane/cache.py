@@ -20,10 +20,12 @@ from typing import IO
 from winlane.errors import LaneError
 
 ROOT_VARIABLE = "TRITONWIN_LANE_ROOT"
-# Programs and libraries are linked, all else is copied: tests break environments, and they do so by
-# editing text. What may be linked must be replaced through `files.replace`, never written in place.
+# Large programs and libraries are linked, all else is copied: tests break environments, and they do
+# so by editing text. What is linked must be replaced through `replace_file`, never written in place.
 LINKED_SUFFIXES = frozenset({".pyd", ".dll", ".exe", ".lib", ".zip", ".bc"})
 LINKED_FROM = 256 * 1024
+# Python itself never writes into one of these, it renames a new one over it
+ALWAYS_LINKED_SUFFIX = ".pyc"
 
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# tritonwin's Windows lane; safe to delete.\n"
 
@@ -107,20 +109,25 @@ def copy_tree(source: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     with os.scandir(source) as entries:
         for entry in entries:
-            there = os.path.join(target, entry.name)
+            there = target / entry.name
             if entry.is_symlink():
-                os.symlink(os.readlink(entry.path), there)
+                there.symlink_to(Path(entry.path).readlink())
             elif entry.is_dir():
-                copy_tree(Path(entry.path), Path(there))
-            elif _is_linked(entry):
-                os.link(entry.path, there)
+                copy_tree(Path(entry.path), there)
             else:
-                shutil.copy2(entry.path, there)
+                _copy_file(entry, there)
 
 
-def _is_linked(entry: os.DirEntry[str]) -> bool:
-    suffix = os.path.splitext(entry.name)[1].lower()
-    return suffix in LINKED_SUFFIXES and entry.stat().st_size > LINKED_FROM
+def _copy_file(entry: os.DirEntry[str], there: Path) -> None:
+    status = entry.stat()
+    suffix = there.suffix.lower()
+    large = suffix in LINKED_SUFFIXES and status.st_size > LINKED_FROM
+    if large or suffix == ALWAYS_LINKED_SUFFIX:
+        os.link(entry.path, there)
+    else:
+        shutil.copyfile(entry.path, there)
+        # compiled files stay valid only if their source keeps its time
+        os.utime(there, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def replace_file(path: Path, data: bytes) -> None:

@@ -10,17 +10,19 @@ from pathlib import Path
 from winlane.cache import copy_tree
 from winlane.environment import Environment, Starter
 from winlane.errors import LaneError
+from winlane.mingw import Mingw
 from winlane.packages import Packages
 from winlane.pythons import Pythons, distribution
+from winlane.resources import HERE
 
-# What a program needs beside it to start at all; a venv has copies of these and nothing else.
-_STARTERS = ("python.exe", "pythonw.exe", "python3.dll", "vcruntime140.dll", "vcruntime140_1.dll")
+_VENV_LAUNCHER = HERE / "native" / "venvlauncher.c"
 
 
 @dataclass(frozen=True)
 class Builder:
     pythons: Pythons
     packages: Packages
+    mingw: Mingw
     starter: Starter
 
     def build(self, version: str, kind: str, packages: Sequence[str], root: Path) -> Environment:
@@ -93,17 +95,15 @@ class Builder:
     def _venv(self, version: str, root: Path, base: Environment) -> Environment:
         """A stand-in: laid out by hand, because the embedded distribution has no `venv` module.
 
-        Scripts\\python.exe is a copy of the base's program with the DLLs it starts with, as
-        `python -m venv` made it before the launcher of 3.7.2; the launcher itself is not in the
-        distribution. pyvenv.cfg is what a real one says.
+        Scripts\\python.exe is a launcher of our own that does what CPython's does: it starts the
+        base's python.exe. pyvenv.cfg is what a real one says.
         """
         folder = root / "venv"
         scripts = folder / "Scripts"
         scripts.mkdir(parents=True)
-        compact = distribution(version).compact
-        for name in (*_STARTERS, f"python{compact}.dll"):
-            if (base.home / name).exists():
-                shutil.copy2(base.home / name, scripts / name)
+        launcher = self.mingw.program(_VENV_LAUNCHER, "python.exe")
+        for name in ("python.exe", "pythonw.exe"):
+            shutil.copy2(launcher, scripts / name)
         home = base.win(base.home)
         (folder / "pyvenv.cfg").write_text(
             f"home = {home}\ninclude-system-site-packages = false\n"

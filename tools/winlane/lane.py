@@ -17,6 +17,7 @@ from winlane.cache import Cache
 from winlane.environment import Environment, Starter
 from winlane.errors import LaneError
 from winlane.kinds import Builder
+from winlane.mingw import Mingw
 from winlane.packages import Packages
 from winlane.process import BASE_VARIABLES, Options, Result, home_variables, launch, merged
 from winlane.pythons import Pythons, linux_headers
@@ -113,4 +114,9 @@ class Lane:
         return {version: linux_headers(version) for version in PYTHONS}
 
     def _builder(self, starter: Starter) -> Builder:
-        return Builder(Pythons(self.cache, self.wine), Packages(self.cache), starter)
+        return Builder(
+            Pythons(self.cache, self.wine),
+            Packages(self.cache),
+            Mingw(self.cache, self.wine),
+            starter,
+        )

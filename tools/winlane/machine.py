@@ -11,11 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from winlane import cuda_toolkit
 from winlane.cache import copy_tree, replace_file
+from winlane.cuda_toolkit import Toolkit
 from winlane.environment import Environment
 from winlane.errors import LaneError
 from winlane.fakes import Fakes
 from winlane.lane import Lane
+from winlane.microsoft import COMPONENTS, Microsoft, VisualStudio
 from winlane.process import BASE_VARIABLES, Options, Result, home_variables, launch, merged
 from winlane.pythons import distribution
 from winlane.registry import Registry
@@ -45,6 +48,7 @@ class Machine:
     def __post_init__(self) -> None:
         self.registry = Registry(self.lane.tool)
         self.fakes = Fakes(self.lane.cache, self.lane.wine)
+        self._microsoft = Microsoft(self)
         self._profile = self.lane.profile
         self.drives.linux(rf"{self._profile}\AppData\Local\Temp").mkdir(parents=True, exist_ok=True)
 
@@ -162,6 +166,34 @@ class Machine:
         ):
             self.registry.set(_SHELL_FOLDERS, value, rf"{self._profile}\{folder}", "REG_EXPAND_SZ")
         return self._profile
+
+    # -- toolchains
+
+    def visual_studio(
+        self,
+        year: str = "2022",
+        edition: str = "BuildTools",
+        toolset: str = "14.44.35207",
+        components: Sequence[str] = COMPONENTS,
+        *,
+        english: bool = True,
+    ) -> VisualStudio:
+        """One more installation. Without the VC.Tools component it has no compiler."""
+        return self._microsoft.visual_studio(year, edition, toolset, components, english=english)
+
+    def windows_sdk(self, version: str = "10.0.22621.0", without: Sequence[str] = ()) -> str:
+        """One more SDK version, headers, libraries and registry; `without` leaves out parts."""
+        return self._microsoft.windows_sdk(version, without)
+
+    def cuda_toolkit(
+        self,
+        layout: str = "system",
+        version: str = "12.8",
+        environment: Environment | None = None,
+        root: str | None = None,
+    ) -> Toolkit:
+        """`environment` for the layouts pip-cu12, pip-cu13 and conda; sets no variable."""
+        return cuda_toolkit.install(self, layout, version, environment, root)
 
     # -- programs
 

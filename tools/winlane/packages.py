@@ -12,10 +12,11 @@ from pathlib import Path
 
 from winlane.cache import Cache, fingerprint
 from winlane.errors import LaneUnavailable
+from winlane.pythons import linux_python
 from winlane.resources import WHEELS
 from winlane.wine import run
 
-_RECIPE = "1"
+_RECIPE = "2"
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,10 @@ class Packages:
                 (folder / leftover).unlink(missing_ok=True)
             # uv writes scripts for the system it runs on: programs that no Windows can start
             shutil.rmtree(folder / "bin", ignore_errors=True)
+            # pip compiles on installing; bytecode is the same on every system
+            python = linux_python(version)
+            if python:
+                run(python, "-m", "compileall", "-q", "-j", "0", folder, check=False)
 
         names = ", ".join(wanted)
         return self.cache.product(f"packages/{version}-{key}", build, f"fetching {names}")

@@ -11,6 +11,7 @@ from typing import IO
 
 from winlane.cache import Cache, copy_tree, fingerprint
 from winlane.errors import LaneError
+from winlane.mingw import Mingw
 from winlane.resources import HERE
 from winlane.wine import Wine, run
 
@@ -87,7 +88,7 @@ def claim(cache: Cache, wine: Wine, worker: str) -> Prefix:
 
 
 def provide_template(cache: Cache, wine: Wine) -> Path:
-    name = f"prefix-template-{fingerprint(wine.tree.parent.name, _LAUNCHER.read_bytes())}"
+    name = f"prefix-template-{fingerprint(wine.name, _LAUNCHER.read_bytes())}"
 
     def build(folder: Path) -> None:
         environment = wine.unix_environment(folder)
@@ -102,7 +103,7 @@ def provide_template(cache: Cache, wine: Wine) -> Path:
         (folder / "requests").mkdir()
         lane = folder / "drive_c" / "lane"
         lane.mkdir()
-        run(wine.mingw("gcc-win32"), "-O2", "-s", "-municode", "-o", lane / "launch.exe", _LAUNCHER)
+        shutil.copy(Mingw(cache, wine).program(_LAUNCHER, "launch.exe"), lane)
 
     return cache.product(name, build, "making the Wine prefix (10 to 20 s)")
 

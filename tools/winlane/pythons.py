@@ -105,6 +105,13 @@ def linux_headers(version: str) -> Path | None:
     return next((place for place in places if (place / "Python.h").exists()), None)
 
 
+def linux_python(version: str) -> Path | None:
+    """The interpreter that belongs to those headers."""
+    headers = linux_headers(version)
+    program = headers.parents[1] / "bin" / f"python{version}" if headers else None
+    return program if program and program.exists() else None
+
+
 def _patch_level(include: Path) -> int:
     full = include.parents[1].name.split("-")[1 if "-" in include.parents[1].name else 0]
     patch = full.rpartition(".")[2]

@@ -41,3 +41,4 @@ PYTHONS: dict[str, Distribution] = {
 WHEELS: dict[str, str] = dict(_DATA["wheels"])
 TOOL_PYTHON: str = _DATA["tool"]["python"]
 TOOL_PACKAGES: tuple[str, ...] = tuple(_DATA["tool"]["packages"])
+TRITON_OF_TORCH: dict[str, str] = dict(_DATA["triton-of-torch"])

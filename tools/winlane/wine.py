@@ -25,6 +25,11 @@ class Wine:
     home: Path
 
     @property
+    def name(self) -> str:
+        """Which unpacked set of packages this is."""
+        return self.tree.parent.name
+
+    @property
     def dlls(self) -> Path:
         return self.tree / "lib" / "x86_64-linux-gnu" / "wine"
 

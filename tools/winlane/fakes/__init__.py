@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from winlane.cache import Cache, fingerprint
+from winlane.mingw import Mingw
 from winlane.wine import Wine, run
 
 _HERE = Path(__file__).resolve().parent
@@ -28,14 +29,18 @@ class Fakes:
     wine: Wine
 
     def nvcuda(self) -> Path:
-        return self._compile("nvcuda.dll", [_HERE / "nvcuda.c"], "-shared")
+        return Mingw(self.cache, self.wine).dll(_HERE / "nvcuda.c", "nvcuda.dll")
 
     def nvml(self) -> Path:
-        return self._compile("nvml.dll", [_HERE / "nvml.c"], "-shared")
+        return Mingw(self.cache, self.wine).dll(_HERE / "nvml.c", "nvml.dll")
 
     def tool(self) -> Path:
         """Any console program; see tool.c for the files beside it that steer it."""
-        return self._compile("tool.exe", [_HERE / "tool.c"], "-municode")
+        return Mingw(self.cache, self.wine).program(_HERE / "tool.c", "tool.exe")
+
+    def vswhere(self) -> Path:
+        """Answers from the folder vswhere.exe.d beside it; see vswhere.c."""
+        return Mingw(self.cache, self.wine).program(_HERE / "vswhere.c", "vswhere.exe")
 
     def build_dll(
         self,
@@ -61,15 +66,6 @@ class Fakes:
                 inputs.append(self._resource(sources, name, version))
             run(self.wine.mingw("gcc-win32"), "-O2", "-s", "-shared", "-o", folder / name, *inputs)
             shutil.rmtree(sources)
-
-        return self.cache.product(f"fakes/{key}", build) / name
-
-    def _compile(self, name: str, sources: Sequence[Path], *options: str) -> Path:
-        content = [source.read_bytes() for source in sorted(_HERE.glob("*.[ch]"))]
-        key = fingerprint(name, *options, *content)
-
-        def build(folder: Path) -> None:
-            run(self.wine.mingw("gcc-win32"), "-O2", "-s", *options, "-o", folder / name, *sources)
 
         return self.cache.product(f"fakes/{key}", build) / name
 

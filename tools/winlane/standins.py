@@ -1,0 +1,150 @@
+"""Distributions that stand in for ones not to be had: CUDA builds of torch, flash-attn, and others.
+
+They are installed as pip would leave them (dist-info with METADATA, WHEEL, RECORD) and hold just
+enough for finders, importers and Triton's driver detection. None of them computes anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from winlane.environment import Environment
+from winlane.errors import LaneError
+from winlane.fakes import Fakes
+from winlane.resources import TRITON_OF_TORCH
+
+_TORCH = '''\
+"""A stand-in for torch: what Triton's driver detection asks, answered from nvcuda.dll."""
+
+from torch.version import __version__
+from torch import _C, cuda, version
+'''
+_TORCH_CUDA = """\
+import ctypes
+
+
+class Stream:
+    cuda_stream = 0
+
+
+def _driver():
+    return ctypes.WinDLL("nvcuda.dll")
+
+
+def is_available():
+    try:
+        return _driver().cuInit(0) == 0
+    except OSError:
+        return False
+
+
+def device_count():
+    count = ctypes.c_int()
+    return count.value if is_available() and not _driver().cuDeviceGetCount(ctypes.byref(count)) else 0
+
+
+def get_device_capability(device=0):
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    _driver().cuDeviceComputeCapability(ctypes.byref(major), ctypes.byref(minor), 0)
+    return major.value, minor.value
+
+
+def get_device_name(device=0):
+    name = ctypes.create_string_buffer(128)
+    _driver().cuDeviceGetName(name, 128, 0)
+    return name.value.decode()
+
+
+def current_device():
+    return 0
+
+
+def set_device(device):
+    pass
+
+
+def current_stream(device=None):
+    return Stream()
+"""
+_TORCH_C = "def _cuda_getCurrentRawStream(device):\n    return 0\n"
+# cudart, cuDNN and cuBLAS as torch's Windows wheels name them, by CUDA's major version
+_CUDA_DLLS = {
+    11: ("cudart64_110.dll", "cublas64_11.dll", "cudnn64_8.dll", "nvrtc64_112_0.dll"),
+    12: ("cudart64_12.dll", "cublas64_12.dll", "cudnn64_9.dll", "nvrtc64_120_0.dll"),
+    13: ("cudart64_13.dll", "cublas64_13.dll", "cudnn64_9.dll", "nvrtc64_130_0.dll"),
+}
+_TORCH_DLLS = ("c10.dll", "c10_cuda.dll", "torch_cpu.dll", "torch_cuda.dll", "torch_python.dll")
+
+
+def distribution(
+    environment: Environment,
+    name: str,
+    version: str,
+    *,
+    tag: str | None = None,
+    requires: Sequence[str] = (),
+    files: Mapping[str, bytes | str] | None = None,
+    installer: str = "pip",
+) -> Path:
+    """Any distribution; `files` by their place below site-packages. Returns the dist-info folder."""
+    compact = environment.version.replace(".", "")
+    escaped = name.replace("-", "_")
+    info = f"{escaped}-{version}.dist-info"
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    metadata += "".join(f"Requires-Dist: {each}\n" for each in requires)
+    contents: dict[str, bytes | str] = {
+        **(files or {}),
+        f"{info}/METADATA": metadata,
+        f"{info}/INSTALLER": f"{installer}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: winlane stand-in\nRoot-Is-Purelib: false\n"
+        f"Tag: {tag or f'cp{compact}-cp{compact}-win_amd64'}\n",
+    }
+    record = io.StringIO()
+    rows = csv.writer(record, lineterminator="\n")
+    for place, content in contents.items():
+        data = content.encode() if isinstance(content, str) else content
+        environment.replace(environment.site_packages / place, data)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
+        rows.writerow([place, f"sha256={digest}", len(data)])
+    rows.writerow([f"{info}/RECORD", "", ""])
+    environment.replace(environment.site_packages / info / "RECORD", record.getvalue().encode())
+    return environment.site_packages / info
+
+
+def cuda_torch(
+    environment: Environment, fakes: Fakes, version: str, cuda: str, triton: str | None = None
+) -> Path:
+    """torch VERSION+cuXXX. `triton` is the specifier it asks for ("==3.5.1"), from torch's own
+    metadata when left out."""
+    if triton is None:
+        series = ".".join(version.split(".")[:2])
+        triton = TRITON_OF_TORCH.get(version) or TRITON_OF_TORCH.get(series)
+        if triton is None:
+            message = f"which Triton torch {version} asks for is not known: pass triton="
+            raise LaneError(message)
+    label = f"{version}+cu{cuda.replace('.', '')}"
+    major = int(cuda.partition(".")[0])
+    files: dict[str, bytes | str] = {
+        "torch/__init__.py": _TORCH,
+        "torch/_C.py": _TORCH_C,
+        "torch/cuda/__init__.py": _TORCH_CUDA,
+        "torch/version.py": (
+            f"__version__ = '{label}'\ndebug = False\ncuda = '{cuda}'\ngit_version = '{'0' * 40}'\n"
+            "hip = None\nxpu = None\n"
+        ),
+    }
+    for name in (*_TORCH_DLLS, *_CUDA_DLLS[major]):
+        files[f"torch/lib/{name}"] = fakes.build_dll(name).read_bytes()
+    requires = (
+        "filelock",
+        "typing-extensions>=4.10.0",
+        'setuptools; python_version >= "3.12"',
+        "sympy>=1.13.3",
+        f'triton{triton}; platform_system == "Linux"',
+    )
+    return distribution(environment, "torch", label, requires=requires, files=files)
