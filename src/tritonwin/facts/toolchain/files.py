@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from pathlib import Path
 
 _TEXT_LIMIT = 4 * 1024 * 1024
@@ -39,14 +40,15 @@ def names_in(folder: Path) -> tuple[str, ...]:
 
 def read_bytes(path: Path, limit: int = _TEXT_LIMIT) -> bytes | None:
     """The content of a regular file of at most `limit` bytes, else None."""
-    if not is_file(path):
-        return None
     try:
+        status = path.stat()
+        # a named pipe would keep us waiting
+        if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
+            return None
         with path.open("rb") as stream:
-            content = stream.read(limit + 1)
+            return stream.read(status.st_size)
     except (OSError, ValueError):
         return None
-    return content if len(content) <= limit else None
 
 
 def read_text(path: Path) -> str | None:

@@ -39,20 +39,21 @@ def read_headers(folder: Path) -> Headers | None:
     so each minor version is held to its own. `pyconfig.h` of Debian only points to a folder of
     the architecture, in angle brackets; that is followed by the compiler, not here.
     """
-    if not os.path.lexists(folder / "Python.h"):
+    tree = _Tree(folder)
+    if not tree.holds("Python.h"):
         return None
     texts: dict[str, str | None] = {}
-    missing: list[str] = []
+    missing: set[str] = set()
     waiting = list(_ROOTS)
     while waiting and len(texts) + len(missing) < _FILES_LIMIT:
         name = waiting.pop()
-        if name in texts or name in missing:
+        if name in texts:
             continue
-        if not os.path.lexists(folder / name):
-            missing.append(name)
+        if not tree.holds(name):
+            missing.add(name)
             continue
-        texts[name] = text = _c_text(folder / name)
-        included = (_resolve(folder, name, wanted) for wanted in _INCLUDE.findall(text or ""))
+        texts[name] = text = tree.c_text(name)
+        included = (_resolve(tree, name, wanted) for wanted in _INCLUDE.findall(text or ""))
         waiting += [n for n in included if not n.startswith(("/", "../"))]
     version = _VERSION.search(texts.get("patchlevel.h") or "")
     return Headers(
@@ -63,23 +64,47 @@ def read_headers(folder: Path) -> Headers | None:
     )
 
 
-def _c_text(path: Path) -> str | None:
-    """The text of a header; None for what a compiler could not read as one.
+class _Tree:
+    """An include folder, each folder in it listed once: asking for each file is slow on Windows."""
 
-    An HTML page instead of a header comes from saving a web page of a source browser.
-    """
-    content = read_bytes(path)
-    if content is None or b"\0" in content:
-        return None
-    text = content.decode("utf-8", "replace")
-    start = text.lstrip("\ufeff \t\r\n")
-    return text if start and not start.startswith("<") else None
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._listed: dict[str, dict[str, bool]] = {}
+
+    def holds(self, name: str) -> bool:
+        return self._is_file(name) is not None
+
+    def c_text(self, name: str) -> str | None:
+        """The text of a header; None for what a compiler could not read as one.
+
+        An HTML page instead of a header comes from saving a web page of a source browser.
+        """
+        content = read_bytes(self._root / name) if self._is_file(name) else None
+        if content is None or b"\0" in content:
+            return None
+        text = content.decode("utf-8", "replace")
+        start = text.lstrip("\ufeff \t\r\n")
+        return text if start and not start.startswith("<") else None
+
+    def _is_file(self, name: str) -> bool | None:
+        folder, base = posixpath.split(name)
+        if folder not in self._listed:
+            self._listed[folder] = _listing(self._root / folder)
+        return self._listed[folder].get(os.path.normcase(base))
 
 
-def _resolve(folder: Path, includer: str, wanted: str) -> str:
-    """The name below `folder`: beside the including file, as compilers look, or at the top."""
+def _listing(folder: Path) -> dict[str, bool]:
+    try:
+        with os.scandir(folder) as entries:
+            return {os.path.normcase(entry.name): entry.is_file() for entry in entries}
+    except OSError:
+        return {}
+
+
+def _resolve(tree: _Tree, includer: str, wanted: str) -> str:
+    """The name below the folder: beside the including file, as compilers look, or at the top."""
     beside = posixpath.normpath(posixpath.join(posixpath.dirname(includer), wanted))
-    if wanted.startswith("../") or os.path.lexists(folder / beside):
+    if wanted.startswith("../") or tree.holds(beside):
         return beside
     return posixpath.normpath(wanted)
 
