@@ -14,6 +14,7 @@ from typing import Any, Literal
 from tritonwin.facts.host import Host
 from tritonwin.facts.interpreter_kind import is_store_alias
 from tritonwin.facts.model import ImportResult, Interpreter
+from tritonwin.facts.pe import read_pe
 from tritonwin.facts.process import Completed, run
 from tritonwin.facts.python_layout import describe
 
@@ -130,6 +131,19 @@ def _refuse(path: Path, *, windows: bool) -> None:
     if windows and path.suffix.lower() != ".exe":
         msg = f"{path} is not a program: a Windows Python is an .exe file"
         raise TargetError(msg, "Name the python.exe itself, not a script that starts it")
+    if not _looks_like_python(path):
+        # a shell would take the probe's lines for commands
+        msg = f"{path} is not a Python"
+        raise TargetError(msg, "Name a Python 3 interpreter: --python")
+
+
+def _looks_like_python(path: Path) -> bool:
+    """By its name, or by the library of Python that a renamed program needs."""
+    names = (path.name.lower(), path.resolve().name.lower())
+    if any(word in name for word in ("python", "pypy") for name in names):
+        return True
+    image = read_pe(path)
+    return image is not None and any(name.lower().startswith("python3") for name in image.imports)
 
 
 def _ask(
@@ -211,6 +225,18 @@ def _python_path(seen: Interpreter, host: Host) -> tuple[str, ...]:
     return tuple(str(host.cwd / entry) for entry in entries if entry)
 
 
+def _base_executable(seen: Interpreter, answer: dict[str, Any]) -> str | None:
+    """The program that really runs: a virtual environment's own is only a launcher on Windows.
+
+    Launchers that are not CPython's leave `sys._base_executable` at the environment's program;
+    then `pyvenv.cfg` knows better.
+    """
+    told = _text(answer.get("base_executable"))
+    if told is None or (told == answer.get("executable") and seen.prefix != seen.base_prefix):
+        return seen.base_executable or told
+    return told
+
+
 def _join(seen: Interpreter, answer: dict[str, Any], host: Host) -> Interpreter:
     """The answer of the interpreter where it has one, else what the files say."""
     paths = answer.get("paths")
@@ -231,7 +257,7 @@ def _join(seen: Interpreter, answer: dict[str, Any], host: Host) -> Interpreter:
         free_threaded=_flag(answer.get("free_threaded")),
         prefix=_text(answer.get("prefix")) or seen.prefix,
         base_prefix=_text(answer.get("base_prefix")) or seen.base_prefix,
-        base_executable=_text(answer.get("base_executable")) or seen.base_executable,
+        base_executable=_base_executable(seen, answer),
         platform_tag=(_text(paths.get("platform")) or "").replace("-", "_").replace(".", "_")
         or None,
         ext_suffix=_text(answer.get("ext_suffix")),

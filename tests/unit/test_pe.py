@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pe_files import pe_file
+from pe_version import versioned
+
+from tritonwin.facts.pe import is_api_set, read_pe, unresolved_imports
+
+
+def test_headers_and_imports(tmp_path: Path) -> None:
+    path = tmp_path / "libtriton.pyd"
+    path.write_bytes(pe_file("KERNEL32.dll", "MSVCP140.dll", "python3.dll"))
+    image = read_pe(path)
+    assert image is not None
+    assert (image.machine, image.bits, image.dll) == ("AMD64", 64, True)
+    assert image.imports == ("KERNEL32.dll", "MSVCP140.dll", "python3.dll")
+    assert image.delay_imports == ()
+    assert image.file_version is None
+
+
+def test_functions_only_on_request(tmp_path: Path) -> None:
+    path = tmp_path / "a.dll"
+    path.write_bytes(pe_file("KERNEL32.dll"))
+    plain, full = read_pe(path), read_pe(path, functions=True)
+    assert plain is not None
+    assert plain.functions == {}
+    # the function of the made-up file is imported by number and has no name
+    assert full is not None
+    assert full.functions == {"KERNEL32.dll": ()}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "shown", "expected"),
+    [
+        ("14.44.35211.0", None, "14.44.35211.0"),
+        ("14.0.24215.1", "14.00.24215.1 built by: VCTOOLSREL", "14.00.24215.1"),
+        ("3.12.9150.1013", "3.12.9", "3.12.9"),
+        ("14.44.35211.0", " ", "14.44.35211.0"),
+    ],
+)
+def test_version(tmp_path: Path, numbers: str, shown: str | None, expected: str) -> None:
+    path = tmp_path / "msvcp140.dll"
+    path.write_bytes(versioned(pe_file(), numbers, shown))
+    image = read_pe(path, version=True)
+    assert image is not None
+    assert image.file_version == expected
+    unasked = read_pe(path)
+    assert unasked is not None
+    assert unasked.file_version is None
+
+
+@pytest.mark.parametrize(("machine", "name"), [(0xAA64, "ARM64"), (0x1234, "0x1234")])
+def test_other_machines(tmp_path: Path, machine: int, name: str) -> None:
+    path = tmp_path / "a.dll"
+    path.write_bytes(pe_file(machine=machine))
+    image = read_pe(path)
+    assert image is not None
+    assert image.machine == name
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"MZ", b"not a PE", b"MZ" + bytes(58) + b"\xff\xff\xff\x7f", bytes(4096)],
+    ids=["empty", "short", "text", "far-header", "zeros"],
+)
+def test_bad_files_are_none(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "bad.dll"
+    path.write_bytes(content)
+    assert read_pe(path, functions=True, exports=True, version=True) is None
+
+
+def test_what_is_no_file_is_none(tmp_path: Path) -> None:
+    assert read_pe(tmp_path) is None
+    assert read_pe(tmp_path / "absent.dll") is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.dll")
+    assert read_pe(tmp_path / "pipe.dll") is None
+
+
+@settings(deadline=None)  # the first call imports tables of pefile
+@given(
+    at=st.integers(0, 1500),
+    junk=st.binary(min_size=1, max_size=64),
+    cut=st.integers(0, 4000),
+)
+def test_damaged_files_never_raise(
+    tmp_path_factory: pytest.TempPathFactory, at: int, junk: bytes, cut: int
+) -> None:
+    data = bytearray(versioned(pe_file("KERNEL32.dll", "python312.dll"), "1.2.3.4"))
+    data[at : at + len(junk)] = junk
+    path = tmp_path_factory.getbasetemp() / "fuzzed.dll"
+    path.write_bytes(bytes(data[: len(data) - cut]))
+    read_pe(path, functions=True, exports=True, version=True)
+
+
+def test_unresolved_imports(tmp_path: Path) -> None:
+    module = tmp_path / "flash_attn_2_cuda.pyd"
+    imports = ("c10_cuda.dll", "CUDART64_12.dll", "KERNEL32.dll", "api-ms-win-crt-heap-l1-1-0.dll")
+    module.write_bytes(pe_file(*imports))
+    torch = tmp_path / "torch" / "lib"
+    torch.mkdir(parents=True)
+    assert unresolved_imports(module, [torch]) == ("c10_cuda.dll", "CUDART64_12.dll")
+    (torch / "cudart64_12.dll").touch()
+    assert unresolved_imports(module, [torch, tmp_path / "gone"]) == ("c10_cuda.dll",)
+    assert unresolved_imports(module, [torch], known_system={"c10_cuda.dll"}) == ("KERNEL32.dll",)
+    assert unresolved_imports(tmp_path / "absent.pyd", []) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("API-MS-Win-core-path-l1-1-0.dll", True), ("ext-ms-win-x.dll", True), ("a.dll", False)],
+)
+def test_api_sets(name: str, expected: bool) -> None:
+    assert is_api_set(name) is expected

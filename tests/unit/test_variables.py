@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from tritonwin.facts.host import fake_host
+from tritonwin.facts.registry import MemoryRegistry
+from tritonwin.facts.variables import Kind, flaws, known, known_variables, read_variables
+
+USER = r"HKCU\Environment"
+MACHINE = r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"
+
+
+def test_the_table_is_in_order() -> None:
+    entries = known_variables()
+    names = [entry.name.upper() for entry in entries]
+    assert len(set(names)) == len(names)
+    assert {entry.kind for entry in entries} == set(get_args(Kind))
+    assert all(entry.purpose and entry.purpose.isascii() for entry in entries)
+    # an entry that an earlier pattern swallows would never be read
+    assert [known(entry.name.replace("*", "X")) for entry in entries] == list(entries)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("CC", "path"),
+        ("cuda_path", "path"),
+        ("CUDA_PATH_V12_8", "path"),
+        ("TRITON_PTXAS_PATH", "path"),
+        ("VSCMD_ARG_TGT_ARCH", "value"),
+        ("VS170COMNTOOLS", "path"),
+        ("FLASH_ATTENTION_FORCE_BUILD", "value"),
+        ("FLASH_ATTN_CUDA_ARCHS", "list"),
+        ("TORCHINDUCTOR_CACHE_DIR", "path"),
+        ("_CL_", "options"),
+        ("INCLUDE", "list"),
+    ],
+)
+def test_known(name: str, kind: str) -> None:
+    entry = known(name)
+    assert entry is not None
+    assert entry.kind == kind
+
+
+@pytest.mark.parametrize("name", ["PATH", "USERNAME", "HF_TOKEN", "CCC", "X_TRITON"])
+def test_what_is_none_of_our_business(name: str) -> None:
+    assert known(name) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "expected"),
+    [
+        ("1", "value", []),
+        ("1 ", "value", ["trailing-blank"]),
+        (" TRUE\t", "value", ["trailing-blank", "leading-blank"]),
+        ('"C:\\Program Files\\x"', "path", ["quotes"]),
+        ("'1'", "value", ["quotes"]),
+        ("it's", "value", []),
+        ("C:\\a;C:\\b", "path", ["semicolon"]),
+        ("80;120", "list", []),
+        ("80;120 ", "list", ["trailing-blank"]),
+        ("80; 120", "list", ["leading-blank"]),
+        ("80 ;120", "list", ["trailing-blank"]),
+        ('/I"C:\\x y" ', "options", []),
+        ("", "value", []),
+    ],
+)
+def test_flaws(value: str, kind: Kind, expected: list[str]) -> None:
+    assert list(flaws(value, kind)) == expected
+
+
+def test_scopes(tmp_path: Path) -> None:
+    registry = MemoryRegistry(
+        {
+            USER: {"CC": r"%USERPROFILE%\cl.exe", "SECRET": "x", "MAX_JOBS": 4},
+            MACHINE: {"CUDA_PATH": r"C:\CUDA\v12.8", "PATH": r"C:\Windows"},
+        }
+    )
+    env = {"Cuda_Path": r"C:\CUDA\v11.8 ", "HOME": "/x"}
+    found = read_variables(fake_host(tmp_path, env, registry))
+    assert [(v.name, v.value, v.scope, v.flaws) for v in found] == [
+        ("Cuda_Path", r"C:\CUDA\v11.8 ", "process", ("trailing-blank",)),
+        ("CC", r"%USERPROFILE%\cl.exe", "user", ()),
+        ("CUDA_PATH", r"C:\CUDA\v12.8", "machine", ()),
+    ]
