@@ -106,6 +106,20 @@ def test_a_refused_write_is_told_in_the_systems_words(
     assert write_error(tmp_path) == f"{tmp_path}: Access is denied"
 
 
+def test_a_folder_that_may_not_be_looked_at_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object, **options: object) -> int:
+        raise PermissionError(13, "Access is denied")
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    monkeypatch.setattr(os, "open", refuse)
+
+    error = write_error(tmp_path / "locked")
+
+    assert error == f"{tmp_path / 'locked'}: Access is denied"
+
+
 def test_the_proof_of_writability_leaves_nothing(tmp_path: Path) -> None:
     assert write_error(tmp_path) is None
     assert list(tmp_path.iterdir()) == []

@@ -15,6 +15,7 @@ from tritonwin.facts.dll_search import DllSearch
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Cache, HelperModule, Interpreter
 from tritonwin.facts.pe import read_pe
+from tritonwin.facts.toolchain.files import is_folder
 
 WALK_SECONDS = 1.0
 WALK_FILES = 50_000
@@ -72,7 +73,7 @@ def _temp(host: Host) -> Path:
 
 
 def _read(kind: str, path: Path, source: str, target: Interpreter, search: DllSearch) -> Cache:
-    exists = path.is_dir()
+    exists = is_folder(path)
     walk = _walk(path) if exists else _Walk()
     error = write_error(path)
     return Cache(
@@ -97,7 +98,7 @@ def write_error(folder: Path) -> str | None:
     (CPython's issue 66305, in Python 3.10 and 3.11), because `os.access` says it is writable.
     """
     place = folder
-    while not place.exists() and place != place.parent:
+    while _absent(place) and place != place.parent:
         place = place.parent
     probe = place / f"tritonwin-{uuid.uuid4().hex}.tmp"
     try:
@@ -107,6 +108,17 @@ def write_error(folder: Path) -> str | None:
     with contextlib.suppress(OSError):
         probe.unlink()
     return None
+
+
+def _absent(path: Path) -> bool:
+    """Whether nothing is there. What may not be looked at is there."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 @dataclass

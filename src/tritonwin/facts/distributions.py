@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from tritonwin.facts.model import Distribution, Interpreter
 from tritonwin.facts.packages import knowledge, normalise, search_path
+from tritonwin.facts.toolchain.files import is_file, is_folder, names_in, read_bytes, read_text
 
 _FOLDER = re.compile(
     r"(?P<name>[A-Za-z0-9][\w.]*)(?:-(?P<version>[^-]+))?(?:-py[\d.]+)?\.(?P<kind>dist|egg)-info"
 )
 _REQUIRED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_HEADER_LIMIT = 1 << 18  # bytes; the header lines of real packages end far below
+_EXTRA = re.compile(r";.*\bextra\b\s*==")  # wanted only by whoever asked for the extra
+_RECORD_LIMIT = 1 << 26  # bytes; torch's has 1.5 million
 _HASHED = {".py", ".c"}
 
 
@@ -30,12 +31,7 @@ def read_distributions(target: Interpreter) -> tuple[Distribution, ...]:
 
 
 def _in_folder(folder: Path) -> Iterator[Distribution]:
-    try:
-        with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries)
-    except OSError:
-        return
-    for name in names:
+    for name in names_in(folder):
         match = _FOLDER.fullmatch(name)
         if match:
             yield _read(folder, name, match)
@@ -75,18 +71,13 @@ def _headers(location: Path, kind: str) -> str:
     if kind == "dist":
         path = location / "METADATA"
     else:
-        path = location / "PKG-INFO" if location.is_dir() else location
+        path = location / "PKG-INFO" if is_folder(location) else location
     text = _text(path)
     return text.partition("\n\n")[0]
 
 
 def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_HEADER_LIMIT)
-    except OSError:
-        return ""
-    return data.decode("utf-8", "replace").replace("\r\n", "\n")
+    return (read_text(path) or "").replace("\r\n", "\n")
 
 
 def _values(text: str, field: str) -> tuple[str, ...]:
@@ -96,7 +87,9 @@ def _values(text: str, field: str) -> tuple[str, ...]:
 
 def _named(requirement: str) -> bool:
     match = _REQUIRED_NAME.match(requirement)
-    return match is not None and knowledge().matters(normalise(match[0]))
+    if match is None or _EXTRA.search(requirement):
+        return False
+    return knowledge().matters(normalise(match[0]))
 
 
 def _compare(folder: Path, location: Path, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -104,10 +97,10 @@ def _compare(folder: Path, location: Path, name: str) -> tuple[tuple[str, ...], 
     key_files = knowledge().key_files_of(name)
     if not key_files:
         return (), ()
-    try:
-        record = b"\n" + (location / "RECORD").read_bytes()
-    except OSError:
+    content = read_bytes(location / "RECORD", _RECORD_LIMIT)
+    if content is None:
         return ("RECORD",), ()
+    record = b"\n" + content
     missing, altered = [], []
     for path in key_files:
         recorded = _recorded_hash(record, path)
@@ -131,14 +124,14 @@ def _recorded_hash(record: bytes, path: str) -> str | None:
 
 
 def _state(path: Path, recorded: str) -> str:
-    if not path.is_file():
+    if not is_file(path):
         return "missing"
     algorithm, _, expected = recorded.partition("=")
     if algorithm != "sha256" or path.suffix not in _HASHED:
         return "present"
-    try:
-        digest = hashlib.sha256(path.read_bytes()).digest()
-    except OSError:
+    content = read_bytes(path)
+    if content is None:
         return "present"
+    digest = hashlib.sha256(content).digest()
     found = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
     return "present" if found == expected else "altered"

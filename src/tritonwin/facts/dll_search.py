@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from tritonwin.facts.host import Host
 from tritonwin.facts.model import Interpreter, Torch
 from tritonwin.facts.packages import search_path
 from tritonwin.facts.pe import SYSTEM_DLLS, unresolved_imports
+from tritonwin.facts.toolchain.files import names_in
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def dll_search(target: Interpreter, torch: Torch | None, host: Host) -> DllSearc
     """
     if not host.windows:
         return DllSearch(None)
-    names = {name.lower() for folder in _folders(target, torch, host) for name in _names(folder)}
+    names = {name.lower() for folder in _folders(target, torch, host) for name in names_in(folder)}
     return DllSearch(SYSTEM_DLLS | names)
 
 
@@ -51,7 +51,7 @@ def _folders(target: Interpreter, torch: Torch | None, host: Host) -> Iterator[P
     if torch:
         yield Path(torch.location, "lib")
     for folder in search_path(target):
-        for part in _names(folder / "nvidia"):
+        for part in names_in(folder / "nvidia"):
             yield folder / "nvidia" / part / "bin"
             yield folder / "nvidia" / part / "bin" / "x86_64"
     cuda = host.env.folder("CUDA_PATH")
@@ -61,10 +61,3 @@ def _folders(target: Interpreter, torch: Torch | None, host: Host) -> Iterator[P
     system32 = host.system32()
     if system32:
         yield system32
-
-
-def _names(folder: Path) -> Iterable[str]:
-    try:
-        return os.listdir(folder)  # noqa: PTH208 - Path objects for all of System32 cost 20 ms
-    except OSError:
-        return ()

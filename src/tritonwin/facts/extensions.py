@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from tritonwin.facts.dll_search import DllSearch
 from tritonwin.facts.model import ExtensionFile, Interpreter, Torch
 from tritonwin.facts.packages import knowledge, search_path
 from tritonwin.facts.pe import read_pe
+from tritonwin.facts.toolchain.files import is_file, names_in
 
 _SUFFIXES = {".pyd", ".dll", ".so"}
 
@@ -21,21 +24,29 @@ def read_extensions(
     Files are looked for by name, not through a distribution, since a half-removed package is
     one of the reasons why loading fails.
     """
+    listing = cache(names_in)  # one listing of a folder serves all patterns
     cuda = (torch.cuda or "").replace(".", "") if torch else ""
     return tuple(
         _read(path, package, search)
         for package, patterns in knowledge().extensions.items()
-        for path in _find(search_path(target), patterns, cuda)
+        for path in _find(search_path(target), patterns, cuda, listing)
     )
 
 
-def _find(folders: Iterable[Path], patterns: Iterable[str], cuda: str) -> Iterator[Path]:
+def _find(
+    folders: Iterable[Path],
+    patterns: Iterable[str],
+    cuda: str,
+    listing: Callable[[Path], tuple[str, ...]],
+) -> Iterator[Path]:
     for pattern in patterns:
         if "{cuda}" in pattern and not cuda:
             continue
+        below, _, name = pattern.format(cuda=cuda).rpartition("/")
         for folder in folders:
-            found = sorted(folder.glob(pattern.format(cuda=cuda)))
-            modules = [p for p in found if p.suffix in _SUFFIXES and p.is_file()]
+            place = folder / below
+            found = [place / n for n in fnmatch.filter(listing(place), name)]
+            modules = [p for p in found if p.suffix in _SUFFIXES and is_file(p)]
             yield from modules
             if modules:
                 break  # Python takes the first on its path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from tritonwin.facts.model import Interpreter
+from tritonwin.facts.toolchain.files import is_file, is_folder, same_place
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -58,8 +58,8 @@ def search_path(target: Interpreter) -> tuple[Path, ...]:
     spelled = target.sys_path + target.site_packages
     spelled += (target.user_site,) if target.user_site and not target.sys_path else ()
     unique: dict[str, Path] = {}
-    for folder in filter(None, spelled):
-        unique.setdefault(os.path.normcase(os.path.normpath(folder)), Path(folder))
+    for folder in map(Path, filter(None, spelled)):
+        unique.setdefault(same_place(folder), folder)
     return tuple(unique.values())
 
 
@@ -76,7 +76,7 @@ def find_package(target: Interpreter, name: str) -> PackageFolder | None:
     a folder without `__init__.py`, as the import system does it."""
     folders = [folder / name for folder in search_path(target)]
     for folder in folders:
-        if (folder / "__init__.py").is_file():
+        if is_file(folder / "__init__.py"):
             return PackageFolder(path=folder, namespace=False)
-    leftover = next((folder for folder in folders if folder.is_dir()), None)
+    leftover = next((folder for folder in folders if is_folder(folder)), None)
     return None if leftover is None else PackageFolder(path=leftover, namespace=True)

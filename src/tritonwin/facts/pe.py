@@ -57,6 +57,7 @@ class PeImage:
     exports: tuple[str, ...] = ()  # on request
     file_version: str | None = None  # "14.44.35211.0", on request
     product_version: str | None = None
+    linker: str = ""  # "14.44": version of the linker that made it
 
 
 def read_pe(
@@ -86,6 +87,7 @@ def _image(pe: pefile.PE) -> PeImage:
     exported = getattr(getattr(pe, "DIRECTORY_ENTRY_EXPORT", None), "symbols", [])
     machine = pe.FILE_HEADER.Machine
     strings = _version_strings(pe)
+    optional = pe.OPTIONAL_HEADER
     return PeImage(
         machine=MACHINES.get(machine, f"0x{machine:04X}"),
         bits=64 if pe.PE_TYPE == pefile.OPTIONAL_HEADER_MAGIC_PE_PLUS else 32,
@@ -100,6 +102,7 @@ def _image(pe: pefile.PE) -> PeImage:
         exports=_names(symbol.name for symbol in exported),
         file_version=strings.get("FileVersion") or _fixed_version(pe, "File"),
         product_version=strings.get("ProductVersion") or _fixed_version(pe, "Product"),
+        linker=f"{optional.MajorLinkerVersion}.{optional.MinorLinkerVersion}",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import fnmatch
 import re
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import RequirementLine
 from tritonwin.facts.packages import normalise
+from tritonwin.facts.toolchain.files import is_folder, names_in, read_bytes
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -22,7 +24,6 @@ else:
 
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _OPTION = re.compile(r"\s--?[A-Za-z].*$")  # "--hash=..." after a requirement
-_LARGEST = 1 << 20  # bytes
 
 # A marker is judged for the machine that matters, whatever this one is.
 _WINDOWS = {
@@ -46,14 +47,11 @@ def read_requirement_lines(host: Host) -> tuple[RequirementLine, ...]:
 
 
 def _children(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if path.is_dir())
-    except OSError:
-        return []
+    return [path for name in names_in(folder) if is_folder(path := folder / name)]
 
 
 def _in_folder(folder: Path) -> Iterator[RequirementLine]:
-    for path in sorted(folder.glob("requirements*.txt")):
+    for path in (folder / n for n in fnmatch.filter(names_in(folder), "requirements*.txt")):
         for number, line in enumerate(_text(path).splitlines(), 1):
             text = _OPTION.sub("", _COMMENT.sub("", line)).strip(" \t\\")
             if asks_for_triton(text):
@@ -93,11 +91,7 @@ def _line_of(requirement: str, text: str) -> int:
 
 
 def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST)
-    except OSError:
-        return ""
+    data = read_bytes(path) or b""
     # PowerShell's `>` writes UTF-16
     utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return data.decode("utf-16" if utf16 else "utf-8-sig", "replace")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Interpreter, Shadow
 from tritonwin.facts.packages import search_path
+from tritonwin.facts.toolchain.files import is_file, names_in, same_place
 
 # Module -> a pattern in its folder that only the real, built package has.
 _MODULES = {"triton": "_C/libtriton*", "torch": "_C*"}
@@ -23,12 +23,14 @@ def read_shadows(target: Interpreter, host: Host) -> tuple[Shadow, ...]:
     for folder, reason in _folders(target, host):
         for module in _MODULES:
             for path in _hiding(folder, module):
-                found.setdefault(_key(path), Shadow(module=module, path=str(path), reason=reason))
+                found.setdefault(
+                    same_place(path), Shadow(module=module, path=str(path), reason=reason)
+                )
     return tuple(found.values())
 
 
 def _folders(target: Interpreter, host: Host) -> Iterator[tuple[Path, str]]:
-    installed = {_key(folder) for folder in search_path(target)}
+    installed = {same_place(folder) for folder in search_path(target)}
     places = [(host.cwd, "current folder")]
     if host.app:
         places.append((host.app, "application folder"))
@@ -37,23 +39,15 @@ def _folders(target: Interpreter, host: Host) -> Iterator[tuple[Path, str]]:
         entries = (host.env.get("PYTHONPATH") or "").split(separator)
         places += [(Path(e.strip().strip('"')), "PYTHONPATH") for e in entries if e.strip()]
     for folder, reason in places:
-        if _key(folder) not in installed or reason != "PYTHONPATH":
+        if same_place(folder) not in installed or reason != "PYTHONPATH":
             yield folder, reason
 
 
 def _hiding(folder: Path, module: str) -> Iterator[Path]:
-    try:
-        # listed, because Python compares case even where the file system does not
-        names = {entry.name for entry in os.scandir(folder)}
-    except OSError:
-        return
+    names = names_in(folder)  # Python compares case even where the file system does not
     package = folder / module
-    if module in names and (package / "__init__.py").is_file():
+    if module in names and is_file(package / "__init__.py"):
         if not any(package.glob(_MODULES[module])):
             yield package
     elif f"{module}.py" in names:
         yield folder / f"{module}.py"
-
-
-def _key(folder: Path) -> str:
-    return os.path.normcase(os.path.normpath(folder))

@@ -11,6 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from tritonwin.facts.model import Distribution, Interpreter, Torch
 from tritonwin.facts.packages import find_package, knowledge, normalise
+from tritonwin.facts.toolchain.files import names_in, read_text
 
 # The DLLs by which a CUDA build is known, and those that other packages borrow from torch.
 _CUDA_DLL = re.compile(
@@ -50,15 +51,15 @@ def read_torch(target: Interpreter, distributions: Iterable[Distribution]) -> To
         wants_triton_source=f"{distribution.location}: METADATA"
         if distribution and wants
         else None,
-        libraries=_libraries(folder.path / "lib"),
+        libraries=tuple(n for n in names_in(folder.path / "lib") if _CUDA_DLL.fullmatch(n)),
     )
 
 
 def _constants(path: Path) -> dict[str, str]:
     """The names that a module of assignments gives a string."""
     try:
-        tree = ast.parse(path.read_text("utf-8", "replace"))
-    except (OSError, SyntaxError, ValueError):
+        tree = ast.parse(read_text(path) or "")
+    except (SyntaxError, ValueError):
         return {}
     found = {}
     for node in tree.body:
@@ -81,11 +82,3 @@ def _triton_requirement(requires: Iterable[str]) -> str | None:
             continue
         found.setdefault(normalise(requirement.name), str(requirement.specifier))
     return next((found[name] for name in knowledge().triton if found.get(name)), None)
-
-
-def _libraries(folder: Path) -> tuple[str, ...]:
-    try:
-        names = sorted(entry.name for entry in folder.iterdir())
-    except OSError:
-        return ()
-    return tuple(name for name in names if _CUDA_DLL.fullmatch(name))

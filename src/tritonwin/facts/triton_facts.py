@@ -11,10 +11,11 @@ from typing import Literal
 from tritonwin.facts.model import Distribution, Interpreter, Triton
 from tritonwin.facts.packages import PackageFolder, find_package, knowledge
 from tritonwin.facts.pe import read_pe
+from tritonwin.facts.toolchain.files import is_file, read_text
 from tritonwin.facts.triton_sources import find_traits, read_sources
 
 _VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]+)", re.MULTILINE)
-_CUDA_VERSION = re.compile(rb"^\s*#\s*define\s+CUDA_VERSION\s+(\d+)", re.MULTILINE)
+_CUDA_VERSION = re.compile(r"^\s*#\s*define\s+CUDA_VERSION\s+(\d+)", re.MULTILINE)
 _BANNER = re.compile(rb"Cuda compilation tools, release (\d+\.\d+)")
 _NVIDIA = Path("backends", "nvidia")
 _TINYCC = Path("runtime", "tcc")
@@ -46,6 +47,7 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
         distribution=owner.name if owner else None,
         libtriton=_text(libtriton),
         libtriton_imports=image.imports if image else (),
+        libtriton_linker=image.linker if image else None,
         ptxas=_text(ptxas),
         ptxas_version=tool_version(ptxas) if ptxas else None,
         ptxas_blackwell=_text(
@@ -75,10 +77,7 @@ def tool_version(path: Path) -> str | None:
 
 def header_version(path: Path) -> str | None:
     """CUDA version of a `cuda.h`, "12.8": CUDA_VERSION is 1000 * major + 10 * minor."""
-    try:
-        match = _CUDA_VERSION.search(path.read_bytes())
-    except OSError:
-        return None
+    match = _CUDA_VERSION.search(read_text(path) or "")
     if not match:
         return None
     major, rest = divmod(int(match[1]), 1000)
@@ -86,17 +85,14 @@ def header_version(path: Path) -> str | None:
 
 
 def _version(package: Path) -> str | None:
-    try:
-        match = _VERSION.search((package / "__init__.py").read_text("utf-8", "replace"))
-    except OSError:
-        return None
+    match = _VERSION.search(read_text(package / "__init__.py") or "")
     return match[1] if match else None
 
 
 def _flavour(folder: PackageFolder) -> Literal["fork", "upstream", "unknown"]:
-    if (folder.path / "windows_utils.py").is_file():
+    if is_file(folder.path / "windows_utils.py"):
         return "fork"
-    return "upstream" if (folder.path / "runtime" / "build.py").is_file() else "unknown"
+    return "upstream" if is_file(folder.path / "runtime" / "build.py") else "unknown"
 
 
 def _owner(package: Path, distributions: Iterable[Distribution]) -> Distribution | None:
@@ -113,7 +109,7 @@ def _owner(package: Path, distributions: Iterable[Distribution]) -> Distribution
 def _libtriton(package: Path) -> Path | None:
     """The binary; the name that Python on Windows loads is preferred."""
     found = sorted((package / "_C").glob("libtriton*"), key=lambda p: (p.suffix != ".pyd", p.name))
-    return next((p for p in found if p.suffix in {".pyd", ".so"} and p.is_file()), None)
+    return next((p for p in found if p.suffix in {".pyd", ".so"} and is_file(p)), None)
 
 
 def _has_python_def(tinycc: Path, target: Interpreter, traits: tuple[str, ...]) -> bool | None:
@@ -123,7 +119,7 @@ def _has_python_def(tinycc: Path, target: Interpreter, traits: tuple[str, ...]) 
     major, minor, *_ = target.version.split(".")
     digits = major if "stable-abi-link" in traits else major + minor
     suffix = "t" if target.free_threaded else ""
-    return (tinycc.parent / "lib" / f"python{digits}{suffix}.def").is_file()
+    return is_file(tinycc.parent / "lib" / f"python{digits}{suffix}.def")
 
 
 def _backends(package: Path) -> tuple[str, ...]:
@@ -131,7 +127,7 @@ def _backends(package: Path) -> tuple[str, ...]:
 
 
 def _existing(*paths: Path) -> Path | None:
-    return next((path for path in paths if path.is_file()), None)
+    return next((path for path in paths if is_file(path)), None)
 
 
 def _text(path: Path | None) -> str | None:

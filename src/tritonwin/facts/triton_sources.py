@@ -14,14 +14,13 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from tritonwin.facts.toolchain.files import read_text
 from tritonwin.facts.windows_view import windows_view
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-_LARGEST_SOURCE = 2_000_000  # bytes; the largest real one has 70 kB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,16 +66,8 @@ def triton_traits() -> tuple[Trait, ...]:
 def read_sources(package: Path) -> dict[str, str]:
     """The sources that traits are searched in, by path relative to the package folder."""
     names = dict.fromkeys(name for trait in triton_traits() for name in trait.files)
-    found = {}
-    for name in names:
-        path = package / name
-        try:
-            with path.open("rb") as file:
-                data = file.read(_LARGEST_SOURCE)
-        except OSError:
-            continue
-        found[name] = data.decode("utf-8", "replace")
-    return found
+    texts = {name: read_text(package / name) for name in names}
+    return {name: text for name, text in texts.items() if text is not None}
 
 
 def find_traits(sources: Mapping[str, str]) -> tuple[TraitHit, ...]:
