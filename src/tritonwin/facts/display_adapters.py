@@ -43,9 +43,11 @@ def display_adapters(host: Host, drm: Path = _DRM) -> tuple[Adapter, ...]:
 
 def nvidia_version(windows_version: str) -> str | None:
     """NVIDIA's own number in Windows' driver version: "32.0.15.8157" is "581.57"."""
-    head, _, tail = windows_version.rpartition(".")
-    digits = head.rpartition(".")[2] + tail.zfill(4)
-    return f"{int(digits[-5:-2])}.{digits[-2:]}" if re.fullmatch(r"\d{5,}", digits) else None
+    match = re.fullmatch(r"\d+\.\d+\.\d*(\d)\.(\d{1,4})", windows_version)
+    if match is None:
+        return None
+    digits = match[1] + match[2].zfill(4)
+    return f"{digits[:3]}.{digits[3:]}"
 
 
 def _from_registry(host: Host) -> Iterator[Adapter]:

@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from pe_files import pe_file
+from pe_version import versioned
+from trees import plant, write
+
+from tritonwin.facts import gpu as gpu_module
+from tritonwin.facts.display_adapters import display_adapters, nvidia_version
+from tritonwin.facts.gpu import nvidia_libraries, parse_smi, read_gpus
+from tritonwin.facts.host import Host, fake_host
+from tritonwin.facts.model import Driver, Gpu
+from tritonwin.facts.process import Completed
+from tritonwin.facts.registry import MemoryRegistry, Value
+
+DISPLAY = r"HKLM\SYSTEM\CurrentControlSet\Control\Class\{4d36e968-e325-11ce-bfc1-08002be10318}"
+NVIDIA: dict[str, Value] = {
+    "DriverDesc": "NVIDIA GeForce RTX 4070",
+    "ProviderName": "NVIDIA",
+    "DriverVersion": "32.0.15.8157",
+    "MatchingDeviceId": r"pci\ven_10de&dev_2786",
+}
+AMD: dict[str, Value] = {
+    "DriverDesc": "AMD Radeon RX 7900 XTX",
+    "ProviderName": "Advanced Micro Devices, Inc.",
+    "DriverVersion": "32.0.21025.10016",
+    "HardwareInformation.qwMemorySize": 24 << 30,
+}
+INTEL: dict[str, Value] = {
+    "DriverDesc": "Intel(R) UHD Graphics 770",
+    "ProviderName": "Intel Corporation",
+    "DriverVersion": "31.0.101.5",
+    "MatchingDeviceId": r"PCI\VEN_8086&DEV_4680",
+}
+REMOTE: dict[str, Value] = {"DriverDesc": "Remote Display Adapter", "ProviderName": "Microsoft"}
+
+
+def registry(*adapters: dict[str, Value]) -> MemoryRegistry:
+    return MemoryRegistry({rf"{DISPLAY}\{i:04}": a for i, a in enumerate(adapters)})
+
+
+@pytest.fixture(scope="module")
+def drivers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("cc")
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("no C compiler for a stand-in of NVIDIA's Linux driver")
+    folder = tmp_path_factory.mktemp("drivers")
+    source = Path(__file__).parent.parent / "fake_driver.c"
+    for name in ("libnvidia-ml.so.1", "libcuda.so.1"):
+        command = [compiler, "-shared", "-fPIC", "-o", str(folder / name), str(source)]
+        subprocess.run(command, check=True, timeout=60)
+    return folder
+
+
+def linux(folder: Path, **env: str) -> Host:
+    return fake_host(folder, {"LD_LIBRARY_PATH": str(folder), **env}, windows=False)
+
+
+def test_nvml(drivers: Path) -> None:
+    gpus, found = read_gpus(linux(drivers))
+    source = "libnvidia-ml.so.1"
+    assert found == (Driver(vendor="nvidia", source=source, version="581.57", cuda="12.8"),)
+    assert gpus[0] == Gpu(
+        index=0,
+        vendor="nvidia",
+        name="NVIDIA GeForce RTX 4090",
+        source=source,
+        compute_capability="8.9",
+        memory_bytes=24 << 30,
+        uuid=None,
+    )
+    assert [(g.index, g.compute_capability) for g in gpus] == [(0, "8.9"), (1, "6.1")]
+
+
+@pytest.mark.parametrize("trouble", ["crash", "9"])
+def test_cuda_answers_where_nvml_does_not(drivers: Path, trouble: str) -> None:
+    host = linux(drivers, FAKE_NVML=trouble, CUDA_VISIBLE_DEVICES="-1")
+    gpus, found = read_gpus(host)
+    assert found == (Driver(vendor="nvidia", source="libcuda.so.1", cuda="13.1"),)
+    assert [(g.name, g.compute_capability, g.memory_bytes, g.uuid) for g in gpus] == [
+        (
+            "NVIDIA GeForce RTX 5090",
+            "12.0",
+            32 << 30,
+            "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("env", "error", "cuda"),
+    [
+        ({"FAKE_NVML": "hang"}, "no answer within 1 s", None),
+        ({"FAKE_NVML": "9", "FAKE_CUDA": "100"}, "cuInit: error 100", "13.1"),
+        ({"FAKE_NVML": "crash", "FAKE_CUDA": "crash"}, "crashed: signal 6", None),
+    ],
+)
+def test_a_driver_in_trouble(
+    drivers: Path, env: dict[str, str], error: str, cuda: str | None
+) -> None:
+    gpus, found = read_gpus(linux(drivers, **env), timeout=1 if "hang" in env.values() else 30)
+    assert gpus == ()
+    assert [(d.error, d.cuda) for d in found] == [(error, cuda)]
+
+
+def test_zluda_is_amd(drivers: Path) -> None:
+    host = linux(drivers, FAKE_NVML="9", FAKE_NAME="AMD Radeon RX 6800 [ZLUDA]")
+    (gpu,), _ = read_gpus(host)
+    assert (gpu.vendor, gpu.name) == ("amd", "AMD Radeon RX 6800 [ZLUDA]")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="names of Linux' libraries")
+def test_no_driver_on_linux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = gpu_module.Libraries(nvml="libabsent-ml.so.9", cuda="libabsent.so.9", smi=None)
+    monkeypatch.setattr(gpu_module, "nvidia_libraries", lambda host: absent)
+    gpus, found = read_gpus(fake_host(tmp_path, windows=False))
+    assert gpus == ()
+    assert found[0].error is not None
+    assert "libabsent.so.9" in found[0].error
+
+
+def test_no_driver_on_windows(tmp_path: Path) -> None:
+    host = fake_host(tmp_path, {"SystemRoot": str(tmp_path)}, registry(NVIDIA, AMD, INTEL, REMOTE))
+    gpus, found = read_gpus(host)
+    assert [(g.index, g.vendor, g.name) for g in gpus] == [
+        (0, "nvidia", "NVIDIA GeForce RTX 4070"),
+        (1, "amd", "AMD Radeon RX 7900 XTX"),
+        (2, "intel", "Intel(R) UHD Graphics 770"),
+    ]
+    assert [g.memory_bytes for g in gpus] == [None, 24 << 30, None]
+    by_vendor = {d.vendor: (d.version, d.error) for d in found}
+    assert by_vendor == {
+        "nvidia": ("581.57", "nvcuda.dll was not found"),
+        "amd": ("32.0.21025.10016", None),
+        "intel": ("31.0.101.5", None),
+    }
+
+
+def test_places_on_windows(tmp_path: Path) -> None:
+    env = {"SystemRoot": str(tmp_path / "W"), "ProgramFiles": str(tmp_path / "PF")}
+    nvsmi = "PF/NVIDIA Corporation/NVSMI"
+    plant(tmp_path, f"{nvsmi}/nvml.dll", f"{nvsmi}/nvidia-smi.exe", "W/System32/nvcuda.dll")
+    found = nvidia_libraries(fake_host(tmp_path, env))
+    assert found.nvml == str(tmp_path / nvsmi / "nvml.dll")
+    assert found.cuda == str(tmp_path / "W/System32/nvcuda.dll")
+    assert found.smi == tmp_path / nvsmi / "nvidia-smi.exe"
+    plant(tmp_path, "W/System32/nvml.dll")
+    newer = nvidia_libraries(fake_host(tmp_path, env))
+    assert newer.nvml == str(tmp_path / "W/System32/nvml.dll")
+
+
+def test_nvml_alone_runs_no_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(tmp_path, "System32/nvml.dll")
+    good = Driver(vendor="nvidia", source="nvml", version="581.57", cuda="13.0")
+    monkeypatch.setattr(gpu_module, "_ask_libraries", lambda *_: ((), good))
+    _, (driver,) = read_gpus(fake_host(tmp_path, {"SystemRoot": str(tmp_path)}))
+    assert (driver.version, driver.error) == ("581.57", "nvcuda.dll was not found in System32")
+
+
+def test_the_drivers_version_from_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"System32/nvcuda.dll": versioned(pe_file(), "32.0.15.7688")})
+    silent = Driver(vendor="nvidia", source="nvcuda", cuda="12.9")
+    monkeypatch.setattr(gpu_module, "_ask_libraries", lambda *_: ((), silent))
+    _, (driver,) = read_gpus(fake_host(tmp_path, {"SystemRoot": str(tmp_path)}))
+    assert (driver.version, driver.cuda) == ("576.88", "12.9")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="stands in for nvidia-smi by a shell script")
+def test_nvidia_smi_is_the_last_resort(drivers: Path, tmp_path: Path) -> None:
+    smi = write(
+        tmp_path,
+        {
+            "bin/nvidia-smi": "#!/bin/sh\n"
+            'test "$1" = --query-gpu=name,compute_cap,driver_version,memory.total,uuid || exit 1\n'
+            "echo 'NVIDIA GeForce RTX 3060, 8.6, 576.88, 12288 MiB, GPU-1'\n"
+        },
+    )
+    (smi / "bin/nvidia-smi").chmod(0o755)
+    host = linux(drivers, FAKE_NVML="9", FAKE_CUDA="999", PATH=str(smi / "bin"))
+    (gpu,), (driver,) = read_gpus(host)
+    assert (gpu.compute_capability, gpu.memory_bytes) == ("8.6", 12 << 30)
+    assert (driver.version, driver.error) == ("576.88", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A, 8.9, 581.57, 24564 MiB, GPU-1\nB, 7.5, 581.57, 4096 MiB, GPU-2\n", ["8.9", "7.5"]),
+        ("A, [N/A], 581.57, [N/A], \r\n", [None]),
+        ("NVIDIA-SMI has failed because it couldn't communicate with the driver.", None),
+        ("No devices were found", None),
+        ("", None),
+    ],
+)
+def test_smi_rows(text: str, expected: list[str | None] | None) -> None:
+    found = parse_smi(text, "nvidia-smi")
+    assert (found and [g.compute_capability for g in found[0]]) == expected
+
+
+@pytest.mark.parametrize(
+    ("windows", "nvidia"),
+    [
+        ("32.0.15.8157", "581.57"),
+        ("31.0.15.3667", "536.67"),
+        ("32.0.15.157", "501.57"),
+        ("1.2", None),
+        ("", None),
+        ("a.b.c.d", None),
+    ],
+)
+def test_nvidia_version(windows: str, nvidia: str | None) -> None:
+    assert nvidia_version(windows) == nvidia
+
+
+def test_cards_of_linux(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "card0/device/vendor": "0x1002\n",
+            "card0/device/device": "0x744C\n",
+            "card0/device/mem_info_vram_total": "25753026560\n",
+            "card1/device/vendor": "0x10de\n",
+            "card1/device/product_name": "NVIDIA A100\n",
+            "card2/device/vendor": "0x1af4\n",
+            "card0-HDMI-A-1/device/vendor": "0x1002\n",
+            "renderD128/device/vendor": "0x1002\n",
+        },
+    )
+    found = display_adapters(fake_host(tmp_path, windows=False), tmp_path)
+    assert [(a.vendor, a.name, a.memory_bytes) for a in found] == [
+        ("amd", "amd device 0x744c", 25753026560),
+        ("nvidia", "NVIDIA A100", None),
+    ]
+
+
+def test_the_script_stands_alone() -> None:
+    text = files("tritonwin.facts").joinpath("gpu_script.py").read_bytes()
+    assert text.isascii()
+    names = {
+        (node.module or "").split(".")[0]
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ImportFrom)
+    }
+    assert names <= sys.stdlib_module_names
+
+
+def test_garbage_from_the_child_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(tmp_path, "System32/nvcuda.dll")
+    crash = Completed(0xC0000005, b"garbage", b"")
+    monkeypatch.setattr(gpu_module, "run", lambda *args, **kwargs: crash)
+    _, (driver,) = read_gpus(fake_host(tmp_path, {"SystemRoot": str(tmp_path)}))
+    assert driver.error == "crashed: 0xC0000005 (access violation)"
