@@ -94,8 +94,8 @@ def _read(kind: str, path: Path, source: str, target: Interpreter, search: DllSe
 def write_error(folder: Path) -> str | None:
     """Why no file can be created in the folder (or where it would be made); None if one can.
 
-    `tempfile` is not used: on Windows it tries names for ever in a folder that refuses writes
-    (CPython's issue 66305, in Python 3.10 and 3.11), because `os.access` says it is writable.
+    `tempfile` is not used: on Windows it may try names without end in a folder that refuses
+    writes (CPython issue 66305), because `os.access` says that the folder is writable.
     """
     place = folder
     while _absent(place) and place != place.parent:
