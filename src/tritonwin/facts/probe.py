@@ -26,7 +26,7 @@ def attempt(notes: list[str], name: str, function: Callable[[], object]) -> obje
     try:
         return function()
     except Exception as error:
-        notes.append("%s: %s: %s" % (name, type(error).__name__, error))
+        notes.append(f"{name}: {type(error).__name__}: {error}")
         return None
 
 
@@ -57,7 +57,9 @@ def sysconfig_paths() -> dict[str, str | None]:
 
     names = ("include", "purelib", "platlib", "stdlib")
     known = sysconfig.get_path_names()
-    paths: dict[str, str | None] = {name: sysconfig.get_path(name) for name in names if name in known}
+    paths: dict[str, str | None] = {
+        name: sysconfig.get_path(name) for name in names if name in known
+    }
     paths["platform"] = sysconfig.get_platform()
     return paths
 
@@ -96,7 +98,7 @@ def describe() -> dict[str, object]:
     notes: list[str] = []
     pth = attempt(notes, "pth", isolated_by_pth)
     return {
-        "version": "%d.%d.%d" % sys.version_info[:3],
+        "version": ".".join(map(str, sys.version_info[:3])),
         "implementation": sys.implementation.name,
         "bits": bits(),
         "executable": sys.executable,
@@ -135,7 +137,7 @@ def import_one(name: str) -> dict[str, object]:
         answer["version"] = None if version is None else str(version)
     except BaseException as error:  # SystemExit and KeyboardInterrupt are outcomes as well
         answer["outcome"] = "exception"
-        answer["error"] = ("%s: %s" % (type(error).__name__, error))[:ERROR_LENGTH]
+        answer["error"] = f"{type(error).__name__}: {error}"[:ERROR_LENGTH]
     answer["seconds"] = time.perf_counter() - started
     return answer
 

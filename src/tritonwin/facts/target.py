@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import tempfile
+import time
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -61,6 +62,7 @@ def examine(executable: str, host: Host, timeout: float = 30) -> Interpreter:
             base_prefix=seen.base_prefix,
             site_packages=tuple(dict.fromkeys((*seen.site_packages, *found.site_packages))),
             site_loaded=False,
+            has_pip=seen.has_pip,
             error=f"starts only without its site module: {trouble}",
         )
     return found
@@ -78,6 +80,7 @@ def deep_import(executable: str, module: str, timeout: float = 120) -> ImportRes
     _refuse(path, windows=os.name == "nt")
     cookie = secrets.token_hex(16)
     arguments = ("-B", "-", cookie, "--import", module)
+    started = time.perf_counter()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         done = _start(path, arguments, timeout, cwd=Path(folder))
     answer = parse_answer(done.out, cookie)
@@ -86,7 +89,7 @@ def deep_import(executable: str, module: str, timeout: float = 120) -> ImportRes
         return ImportResult(
             module=module,
             outcome=outcome,
-            seconds=timeout if done.timed_out else 0.0,
+            seconds=time.perf_counter() - started,
             error=_said(done),
             status=None if done.timed_out else done.ending(),
         )
