@@ -20,8 +20,8 @@ from typing import IO
 from winlane.errors import LaneError
 
 ROOT_VARIABLE = "TRITONWIN_LANE_ROOT"
-# Large programs and libraries are linked, all else is copied: tests break environments, and they do
-# so by editing text. What is linked must be replaced through `replace_file`, never written in place.
+# Large programs and libraries are linked, all else is copied: tests break environments, and they
+# do so by editing text. What is linked must be replaced through `replace_file`, never in place.
 LINKED_SUFFIXES = frozenset({".pyd", ".dll", ".exe", ".lib", ".zip", ".bc"})
 LINKED_FROM = 256 * 1024
 # Python itself never writes into one of these, it renames a new one over it
@@ -86,13 +86,13 @@ class Cache:
 
     @contextlib.contextmanager
     def _locked(self, name: str) -> Iterator[None]:
-        with open(self._lock_path(name), "a") as lock:
+        with self._lock_path(name).open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def claim(self, name: str) -> IO[str] | None:
-        """Hold `name` until the returned file is closed (or this process dies); None if it is held."""
-        lock = open(self._lock_path(name), "a")  # noqa: SIM115 - held open on purpose
+        """Hold `name` until the file is closed or this process dies; None while another has it."""
+        lock = self._lock_path(name).open("a")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

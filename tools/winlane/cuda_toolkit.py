@@ -1,7 +1,7 @@
-"""CUDA toolkits in each layout that real ones have; nvcc and ptxas are stand-ins that say a version.
+"""CUDA toolkits in each layout that real ones have; their programs only say a version.
 
-Layouts: `system` (NVIDIA's installer), `conda` (<env>\\Library), `pip-cu12` and `pip-cu13` (NVIDIA's
-wheels in site-packages; the cu12 wheels carry ptxas but no nvcc).
+Layouts: `system` (NVIDIA's installer), `conda` (<env>\\Library), `pip-cu12` and `pip-cu13`
+(NVIDIA's wheels in site-packages; the cu12 wheels carry ptxas but no nvcc).
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ class _Place:
                 rf"{folder}\cuda_runtime.h": "/* stand-in */\n",
                 rf"{folder}\crt\host_config.h": (
                     f"#if _MSC_VER < {low} || _MSC_VER >= {high}\n"
-                    "#error -- unsupported Microsoft Visual Studio version! Only the versions between"
-                    " 2017 and 2022 (inclusive) are supported!\n#endif\n"
+                    "#error -- unsupported Microsoft Visual Studio version! Only the versions"
+                    " between 2017 and 2022 (inclusive) are supported!\n#endif\n"
                 ),
             }
         )
@@ -121,7 +121,7 @@ def _system(place: _Place) -> None:
     place.files(
         {
             "version.json": json.dumps(parts, indent=3),
-            rf"nvvm\libdevice\libdevice.10.bc": b"BC",
+            r"nvvm\libdevice\libdevice.10.bc": b"BC",
             rf"{folder}\{runtime}": place.host.fakes.build_dll(runtime).read_bytes(),
         }
     )

@@ -7,11 +7,11 @@ class LaneError(Exception):
     """The lane itself failed: a tool it drives ended in an error, or it was asked for nonsense."""
 
 
-class LaneUnavailable(LaneError):
+class LaneUnavailable(LaneError):  # noqa: N818 - a state, and its name is the API
     """This machine cannot run the lane; the text says why. Tests skip on it."""
 
 
-class TimedOut(LaneError):
+class TimedOut(LaneError):  # noqa: N818
     """A Windows command ran past its time limit and was killed with all it had started."""
 
     def __init__(self, command: str, seconds: float, stdout: str, stderr: str) -> None:

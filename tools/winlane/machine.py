@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -15,7 +14,6 @@ from winlane import cuda_toolkit
 from winlane.cache import copy_tree, replace_file
 from winlane.cuda_toolkit import Toolkit
 from winlane.environment import Environment
-from winlane.errors import LaneError
 from winlane.fakes import Fakes
 from winlane.lane import Lane
 from winlane.microsoft import COMPONENTS, Microsoft, VisualStudio
@@ -222,16 +220,22 @@ class Machine:
 
     def restore(self) -> None:
         """Registry, drive C: and environments as they were before the first change."""
-        self.registry.restore()
-        for made in self._environments:
-            made.remove()
-        template = self.lane.template_drive
+        try:
+            self.registry.restore()
+        finally:
+            for made in self._environments:
+                made.remove()
+            self._renew_drive()
+            self.variables.clear()
+            self.path_entries.clear()
+
+    def _renew_drive(self) -> None:
+        drive, template = self.drives.drive_c, self.lane.template_drive
         for there in self._windows_files:
-            _renew(there, template / there.relative_to(self.drives.drive_c))
-        for name in {*os.listdir(self.drives.drive_c), *os.listdir(template)} - _KEPT:
-            _renew(self.drives.drive_c / name, template / name)
-        self.variables.clear()
-        self.path_entries.clear()
+            _renew(there, template / there.relative_to(drive))
+        names = {each.name for folder in (drive, template) for each in folder.iterdir()}
+        for name in names - _KEPT:
+            _renew(drive / name, template / name)
 
 
 def _renew(there: Path, original: Path) -> None:
@@ -243,6 +247,3 @@ def _renew(there: Path, original: Path) -> None:
         copy_tree(original, there)
     elif original.exists():
         shutil.copy2(original, there)
-    if there.exists() and there.is_symlink():
-        msg = f"{there} leads out of the prefix"
-        raise LaneError(msg)

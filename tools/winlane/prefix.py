@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -17,6 +19,10 @@ from winlane.wine import Wine, run
 
 _LAUNCHER = HERE / "native" / "launch.c"
 _UNFINISHED = ".in-use"
+_RECIPE = "2"  # raise it when the template is made differently
+_SOCKETS = Path("/tmp")  # noqa: S108 - Wine's choice, not ours
+_START_SECONDS = 120
+_STOP_SECONDS = 20
 
 
 @dataclass
@@ -33,32 +39,81 @@ class Prefix:
         return self.path / "drive_c"
 
     def start(self) -> None:
+        """Start Wine's services and wait for them; they end with us, however we end."""
+        _give_server_folder(self.path)
         # Without a living process Wine ends its services, and the next start takes four seconds.
-        # Its standard input closes when we die, however we die.
         self._holder = subprocess.Popen(
             [self.wine.loader, r"C:\lane\launch.exe", "--hold"],
             env=self.wine.unix_environment(self.path),
             stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        if not _says_something(self._holder, _START_SECONDS):
+            self.close()
+            message = f"Wine did not start in {self.path}; run `python -m winlane stop`"
+            raise LaneError(message)
 
     def close(self) -> None:
-        if self._holder and self._holder.stdin:
-            self._holder.stdin.close()
+        holder, self._holder = self._holder, None
+        if holder and holder.stdin:
+            holder.stdin.close()
         stop(self.wine, self.path)
-        if self._holder:
-            self._holder.wait(timeout=30)
-            self._holder = None
+        if holder:
+            # its children may keep the pipe for a moment: do not read on
+            if holder.stdout:
+                holder.stdout.close()
+            _end(holder)
         (self.path / _UNFINISHED).unlink(missing_ok=True)
         self.claim.close()
 
 
 def stop(wine: Wine, path: Path) -> None:
     environment = wine.unix_environment(path)
-    run(wine.server, "-k", env=environment, check=False)
-    run(wine.server, "-w", env=environment, check=False)
+    for request in ("-k", "-k9"):
+        try:
+            subprocess.run(
+                [str(wine.server), request], env=environment, timeout=_STOP_SECONDS,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            continue
+        return
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(timeout=_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _says_something(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    pipe = process.stdout
+    return bool(pipe and select.select([pipe], [], [], seconds)[0] and pipe.read(1))
+
+
+def _give_server_folder(path: Path) -> None:
+    """Debian's Wine keeps its socket in a folder of /tmp that the file `wineserver` names.
+
+    Made by Wine it is made by whoever starts first, and two that start together break each other;
+    a copied prefix would name the folder of its template, a reboot takes the folder away.
+    """
+    name = path / "wineserver"
+    if name.exists() and _SOCKETS / name.read_text().is_dir():
+        return
+    name.unlink(missing_ok=True)
+    name.write_text(Path(tempfile.mkdtemp(prefix="wine-", dir=_SOCKETS)).name)
+
+
+def _remove(wine: Wine, path: Path) -> None:
+    stop(wine, path)
+    name = path / "wineserver"
+    if name.exists():
+        shutil.rmtree(_SOCKETS / name.read_text(), ignore_errors=True)
+    shutil.rmtree(path)
 
 
 def claim(cache: Cache, wine: Wine, worker: str) -> Prefix:
@@ -74,8 +129,7 @@ def claim(cache: Cache, wine: Wine, worker: str) -> Prefix:
         fresh = origin.exists() and origin.read_text() == template.name
         if not fresh or (path / _UNFINISHED).exists():
             if path.exists():
-                stop(wine, path)
-                shutil.rmtree(path)
+                _remove(wine, path)
             path.parent.mkdir(exist_ok=True)
             copy_tree(template, path)
             (path / ".template").write_text(template.name)
@@ -88,7 +142,7 @@ def claim(cache: Cache, wine: Wine, worker: str) -> Prefix:
 
 
 def provide_template(cache: Cache, wine: Wine) -> Path:
-    name = f"prefix-template-{fingerprint(wine.name, _LAUNCHER.read_bytes())}"
+    name = f"prefix-template-{fingerprint(_RECIPE, wine.name, _LAUNCHER.read_bytes())}"
 
     def build(folder: Path) -> None:
         environment = wine.unix_environment(folder)
@@ -97,6 +151,7 @@ def provide_template(cache: Cache, wine: Wine) -> Path:
         run(wine.loader, "reg", "add", r"HKCU\Software\Wine", "/v", "Version", "/d", "win10", "/f",
             env=environment)  # fmt: skip
         stop(wine, folder)
+        (folder / "wineserver").unlink(missing_ok=True)
         if not (folder / "system.reg").exists():
             msg = "wineboot left no registry behind"
             raise LaneError(msg)
@@ -114,7 +169,7 @@ def size_of(path: Path) -> int:
     total = 0
     for folder, _, names in os.walk(path):
         for name in names:
-            status = os.lstat(os.path.join(folder, name))
+            status = Path(folder, name).lstat()
             if status.st_ino not in seen:
                 seen.add(status.st_ino)
                 total += status.st_blocks * 512

@@ -67,7 +67,8 @@ class Result:
 
     def check(self) -> Result:
         if self.returncode:
-            msg = f"ended with {self.returncode:#x}\n--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"
+            streams = f"--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"
+            msg = f"ended with {self.returncode:#x}\n{streams}"
             raise LaneError(msg)
         return self
 

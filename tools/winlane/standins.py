@@ -45,7 +45,9 @@ def is_available():
 
 def device_count():
     count = ctypes.c_int()
-    return count.value if is_available() and not _driver().cuDeviceGetCount(ctypes.byref(count)) else 0
+    if is_available():
+        _driver().cuDeviceGetCount(ctypes.byref(count))
+    return count.value
 
 
 def get_device_capability(device=0):
@@ -91,7 +93,7 @@ def distribution(
     files: Mapping[str, bytes | str] | None = None,
     installer: str = "pip",
 ) -> Path:
-    """Any distribution; `files` by their place below site-packages. Returns the dist-info folder."""
+    """Any distribution; `files` by their place in site-packages. Returns the dist-info folder."""
     compact = environment.version.replace(".", "")
     escaped = name.replace("-", "_")
     info = f"{escaped}-{version}.dist-info"

@@ -1,7 +1,7 @@
 """tritonwin itself inside Windows: the command line that runs the checkout's sources there.
 
-With TRITONWIN_LANE_COVERAGE set to a folder, each run leaves one data file `.coverage.*` in it. They
-hold Windows paths, so they are combined on Linux with a path map in the coverage configuration:
+With TRITONWIN_LANE_COVERAGE set to a folder, each run leaves one data file `.coverage.*` in it.
+They hold Windows paths, so they are combined on Linux with a path map in the configuration:
 
     [tool.coverage.paths]
     source = ["src/tritonwin", "*\\\\src\\\\tritonwin"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +15,7 @@ class Drives:
     drive_c: Path
 
     def windows(self, path: Path) -> str:
-        absolute = Path(os.path.abspath(path))
+        absolute = path.absolute()
         if absolute == self.drive_c:
             return "C:\\"
         if absolute.is_relative_to(self.drive_c):
@@ -24,7 +23,7 @@ class Drives:
         return "Z:" + str(absolute).replace("/", "\\")
 
     def linux(self, windows_path: str) -> Path:
-        """Names are matched as Windows does, whatever their case; what is not there keeps its own."""
+        """Names match whatever their case, as on Windows; what is not there keeps its own."""
         drive, rest = windows_path[:2].upper(), windows_path[2:].replace("\\", "/")
         if drive not in ("C:", "Z:") or not rest.startswith("/"):
             msg = f"not an absolute path on C: or Z:, the lane's drives: {windows_path!r}"
@@ -37,7 +36,7 @@ class Drives:
 
 def _as_it_is_spelled(folder: Path, name: str) -> str:
     if not (folder / name).exists() and folder.is_dir():
-        for there in os.listdir(folder):
-            if there.casefold() == name.casefold():
-                return there
+        for there in folder.iterdir():
+            if there.name.casefold() == name.casefold():
+                return there.name
     return name

@@ -1,4 +1,4 @@
-"""Programs and DLLs that stand in for ones no Linux machine has, built by mingw, kept by content."""
+"""Programs and DLLs that stand in for ones no Linux machine has, built by mingw."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Fakes:
     ) -> Path:
         """A valid DLL or .pyd: functions that return 0, and an import of every function named.
 
-        `imports` maps a DLL's name to the functions wanted of it; whether such a DLL exists anywhere
-        is the test's business.
+        `imports` maps a DLL's name to the functions wanted of it; whether such a DLL exists
+        anywhere is the test's business.
         """
         wanted = {dll: tuple(functions) for dll, functions in (imports or {}).items()}
         key = fingerprint(name, repr(tuple(exports)), repr(sorted(wanted.items())), repr(version))
@@ -90,8 +90,8 @@ class Fakes:
             'END\nEND\nBLOCK "VarFileInfo"\nBEGIN\nVALUE "Translation", 0x409, 1200\nEND\nEND\n'
         )
         compiled = folder / "version.o"
-        run(self.wine.mingw("windres"), "--preprocessor", self.wine.mingw("cpp-win32"), "-DRC_INVOKED",
-            script, compiled)  # fmt: skip
+        windres, preprocessor = self.wine.mingw("windres"), self.wine.mingw("cpp-win32")
+        run(windres, "--preprocessor", preprocessor, "-DRC_INVOKED", script, compiled)
         return compiled
 
 

@@ -7,7 +7,7 @@
  * and an empty string last. The exit status is written, in decimal, to REQUEST.rc.
  * Everything runs in a job that dies with this process, so a killed test leaves nothing behind.
  *
- * launch.exe --hold waits for the end of its standard input. While it runs, Wine's services stay up
+ * launch.exe --hold says + and waits for the end of its standard input. While it runs, Wine's services stay up
  * and starting a program takes a twentieth of a second instead of four seconds.
  */
 #include <stdio.h>
@@ -40,8 +40,9 @@ static void write_status(const wchar_t *request, DWORD status) {
 }
 
 static int hold(void) {
-    char byte;
+    char byte = '+';
     DWORD got;
+    WriteFile(GetStdHandle(STD_OUTPUT_HANDLE), &byte, 1, &got, 0);
     while (ReadFile(GetStdHandle(STD_INPUT_HANDLE), &byte, 1, &got, 0) && got) {}
     return 0;
 }

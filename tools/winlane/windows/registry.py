@@ -2,9 +2,9 @@
 
     python -I registry.py STEPS.json ANSWER.json
 
-A step is {"do": "set" | "unset" | "delete" | "keep" | "restore" | "read", "key": "HKLM\\...", ...}. The
-answer holds "undo", the steps that restore what was there (last change first), and "read", one entry
-for each read step.
+A step is {"do": "set" | "unset" | "delete" | "keep" | "restore" | "read", "key": "HKLM\\..."}
+and more. The answer holds "undo", the steps that restore what was there (last change first), and
+"read", one entry for each read step.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from __future__ import annotations
 import json
 import sys
 import winreg
+from pathlib import Path
 from typing import Any
 
-assert sys.platform == "win32"
+assert sys.platform == "win32"  # noqa: S101 - this is how mypy learns it
 
 Step = dict[str, Any]
 Tree = dict[str, Any]
@@ -42,7 +43,7 @@ def unpack(value: Any) -> Any:
 
 
 def snapshot(key: str, *, deep: bool = True) -> Tree | None:
-    """{"values": [[name, value, type]], "keys": {name: snapshot}}, or None where there is no key."""
+    """{"values": [[name, value, type]], "keys": {name: snapshot}}; None where there is no key."""
     root, path = split(key)
     try:
         handle = winreg.OpenKey(root, path)
@@ -151,16 +152,14 @@ def carry_out(step: Step, undo: list[Step], read: list[Tree | None]) -> None:
 
 
 def main(steps_path: str, answer_path: str) -> None:
-    with open(steps_path, encoding="utf-8") as file:
-        steps = json.load(file)
+    steps = json.loads(Path(steps_path).read_text("utf-8"))
     undo: list[Step] = []
     read: list[Tree | None] = []
     try:
         for step in steps:
             carry_out(step, undo, read)
     finally:
-        with open(answer_path, "w", encoding="utf-8") as file:
-            json.dump({"undo": undo[::-1], "read": read}, file)
+        Path(answer_path).write_text(json.dumps({"undo": undo[::-1], "read": read}), "utf-8")
 
 
 if __name__ == "__main__":
