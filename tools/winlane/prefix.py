@@ -102,7 +102,7 @@ def _give_server_folder(path: Path) -> None:
     a copied prefix would name the folder of its template, a reboot takes the folder away.
     """
     name = path / "wineserver"
-    if name.exists() and _SOCKETS / name.read_text().is_dir():
+    if name.exists() and (_SOCKETS / name.read_text()).is_dir():
         return
     name.unlink(missing_ok=True)
     name.write_text(Path(tempfile.mkdtemp(prefix="wine-", dir=_SOCKETS)).name)
