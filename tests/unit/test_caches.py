@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from pe_files import pe_file
 from trees import plant, write
 
 from tritonwin.facts import caches
-from tritonwin.facts.caches import inductor_cache, read_caches, triton_cache, write_error
+from tritonwin.facts.caches import inductor_cache, read_caches, triton_cache
 from tritonwin.facts.dll_search import DllSearch, dll_search
 from tritonwin.facts.host import Host, fake_host
 from tritonwin.facts.model import Cache
@@ -93,36 +92,6 @@ def test_a_file_in_the_place_of_the_folder_cannot_be_written_into(tmp_path: Path
     assert (found.exists, found.writable) == (False, False)
     assert found.error is not None
     assert found.error.startswith(str(tmp_path / "cache"))
-
-
-def test_a_refused_write_is_told_in_the_systems_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*args: object) -> int:
-        raise PermissionError(13, "Access is denied")
-
-    monkeypatch.setattr(os, "open", refuse)
-
-    assert write_error(tmp_path) == f"{tmp_path}: Access is denied"
-
-
-def test_a_folder_that_may_not_be_looked_at_is_not_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*args: object, **options: object) -> int:
-        raise PermissionError(13, "Access is denied")
-
-    monkeypatch.setattr(Path, "stat", refuse)
-    monkeypatch.setattr(os, "open", refuse)
-
-    error = write_error(tmp_path / "locked")
-
-    assert error == f"{tmp_path / 'locked'}: Access is denied"
-
-
-def test_the_proof_of_writability_leaves_nothing(tmp_path: Path) -> None:
-    assert write_error(tmp_path) is None
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("limit", ["WALK_FILES", "WALK_SECONDS"])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
+import healthy
 import pytest
+from healthy import changed, dist, gpu, part, toolkit, variable, without
 from hypothesis import given
 from hypothesis import strategies as st
 
-import healthy
-from healthy import changed, dist, gpu, part, toolkit, variable, without
 from tritonwin.facts.model import (
     Compiler,
     Driver,

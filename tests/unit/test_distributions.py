@@ -40,7 +40,9 @@ def test_a_distribution_that_matters_is_read_in_full(tmp_path: Path) -> None:
 
 
 def test_any_package_that_demands_triton_is_seen(tmp_path: Path) -> None:
-    install(tmp_path, "some-node", "1.0", requires=["triton>=3", "requests", 'torch; extra == "gpu"'])
+    install(
+        tmp_path, "some-node", "1.0", requires=["triton>=3", "requests", 'torch; extra == "gpu"']
+    )
 
     (found,) = read_distributions(target(tmp_path))
 

@@ -10,7 +10,6 @@ from pe_files import pe_file
 from pe_version import versioned
 from trees import plant, write
 
-from tritonwin.facts.access import can_write, nearest_existing
 from tritonwin.facts.host import Host, fake_host
 from tritonwin.facts.interpreter_kind import is_store_alias, read_pyvenv
 from tritonwin.facts.interpreters import find_interpreters
@@ -385,22 +384,6 @@ def test_agrees_with_the_running_python(tmp_path: Path) -> None:
     assert Path(found.base_prefix or "").samefile(sys.base_prefix)
     assert found.site_packages == (str(made.site_packages),)
     assert found.bits == 64
-
-
-def test_can_write(tmp_path: Path) -> None:
-    assert can_write(tmp_path) is True
-    assert can_write(tmp_path / "not" / "yet") is True
-    assert nearest_existing(tmp_path / "not" / "yet") == tmp_path
-
-
-@pytest.mark.skipif(os.name == "nt", reason="modes do not rule Windows' folders")
-def test_cannot_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tmp_path.chmod(0o500)
-    # root may write everywhere; the answer of the system stands in for a plain user's
-    if os.geteuid() == 0:
-        monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert can_write(tmp_path) is False
-    tmp_path.chmod(0o700)
 
 
 def test_broken_links_and_odd_names_do_no_harm(tmp_path: Path) -> None:

@@ -3,15 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from installed import install, target
 from pe_files import pe_file
 from trees import write
 
 from tritonwin.facts.distributions import read_distributions
 from tritonwin.facts.model import Triton
-from tritonwin.facts.triton_facts import header_version, read_triton, tool_version
+from tritonwin.facts.triton_facts import read_triton
 
 BANNER = b"\0\0Cuda compilation tools, release 12.8, V12.8.93\0"
 FORK: dict[str, str | bytes] = {
@@ -114,40 +112,3 @@ def test_what_an_uninstall_left_is_told_from_a_package(tmp_path: Path) -> None:
 
 def test_no_triton(tmp_path: Path) -> None:
     assert read(tmp_path) is None
-
-
-@given(st.integers(0, 99), st.integers(0, 9), st.binary(max_size=40), st.binary(max_size=40))
-def test_a_banner_is_found_wherever_it_stands(
-    tmp_path_factory: pytest.TempPathFactory, major: int, minor: int, before: bytes, after: bytes
-) -> None:
-    path = tmp_path_factory.mktemp("tool") / "ptxas.exe"
-    banner = f"Cuda compilation tools, release {major}.{minor}, V".encode()
-    path.write_bytes(before + banner + after)
-
-    assert tool_version(path) == f"{major}.{minor}"
-
-
-@pytest.mark.parametrize("content", [b"", b"MZ", b"Cuda compilation tools, release unknown"])
-def test_a_tool_without_a_banner_has_no_version(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "ptxas.exe"
-    path.write_bytes(content)
-
-    assert tool_version(path) is None
-    assert tool_version(tmp_path / "absent") is None
-
-
-@pytest.mark.parametrize(
-    ("text", "version"),
-    [
-        ("#define CUDA_VERSION 13010\n", "13.1"),
-        ("  #  define CUDA_VERSION\t9000", "9.0"),
-        ("// CUDA_VERSION 12080", None),
-        ("#define CUDA_VERSION_MAJOR 12", None),
-    ],
-)
-def test_the_version_of_a_header(tmp_path: Path, text: str, version: str | None) -> None:
-    path = tmp_path / "cuda.h"
-    path.write_text(text)
-
-    assert header_version(path) == version
-    assert header_version(tmp_path / "absent.h") is None

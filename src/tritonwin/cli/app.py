@@ -110,9 +110,9 @@ def _say(args: Sequence[str], message: str, help_text: str) -> None:
 
     message, help_text = printable(message), printable(help_text)
     if wants_json(args):
-        from tritonwin.output.machine import error_document, print_json
+        from tritonwin.output.machine import error_document, print_document
 
-        print_json(error_document(message, help_text))
+        print_document(error_document(message, help_text))
         return
     print(f"error: {message}", file=sys.stderr)  # noqa: T201
     if help_text:

@@ -58,8 +58,10 @@ def command(
         raise UserError(msg, "List them: tritonwin doctor --list-checks")
     checks = [c for c in CHECKS if not only or c.id in only]
     if list_checks:
-        document = machine.checks_document(checks)
-        machine.print_json(document) if as_json else terminal.print_checks(checks)
+        if as_json:
+            machine.print_document(machine.check_list(checks))
+        else:
+            terminal.print_checks(checks)
         return Exit.DONE
     if snapshot:
         from tritonwin.facts import snapshot as snapshots
@@ -71,7 +73,7 @@ def command(
         facts = collect(python=python, app=app, timeout=timeout, deep=deep)
     diagnosis = diagnose(facts, checks)
     if as_json:
-        machine.print_json(machine.doctor_document(facts, diagnosis))
+        machine.print_document(machine.doctor_report(facts, diagnosis, snapshot))
     else:
         terminal.print_diagnosis(facts, diagnosis)
     return Exit.DONE if diagnosis.healthy else Exit.PROBLEMS

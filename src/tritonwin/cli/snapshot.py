@@ -39,13 +39,13 @@ def command(
     from tritonwin.facts import snapshot as snapshots
     from tritonwin.facts.collect import collect
     from tritonwin.facts.host import Host
-    from tritonwin.facts.redact import Identity
+    from tritonwin.facts.identity import Identity
     from tritonwin.output import machine, terminal
 
     facts = collect(python=python, app=app, timeout=timeout, deep=deep)
     snapshots.write(facts, output, Identity.this_machine(Host.this_machine()))
     if as_json:
-        machine.print_json({"schema": "tritonwin.snapshot-written/1", "path": str(output)})
+        machine.print_document({"schema": "tritonwin.snapshot-written/1", "path": str(output)})
     else:
         terminal.print_snapshot_written(output)
     return Exit.DONE

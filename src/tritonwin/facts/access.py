@@ -6,10 +6,22 @@ import os
 import sys
 from pathlib import Path
 
+from tritonwin.facts.files import is_file
+
 
 def nearest_existing(folder: Path) -> Path | None:
-    """The folder itself, or the closest parent that exists."""
-    return next((place for place in (folder, *folder.parents) if place.is_dir()), None)
+    """The folder itself, or the closest parent that exists. What may not be looked at is there."""
+    return next((place for place in (folder, *folder.parents) if not _absent(place)), None)
+
+
+def _absent(path: Path) -> bool:
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 if sys.platform == "win32":
@@ -67,4 +79,14 @@ def can_write(folder: Path) -> bool | None:
     scanner or Windows' controlled folder access refuses later is not seen.
     """
     existing = nearest_existing(folder)
-    return None if existing is None else _may_add_files(existing)
+    if existing is None:
+        return None
+    return False if is_file(existing) else _may_add_files(existing)
+
+
+def write_obstacle(folder: Path) -> str | None:
+    """Why no file can be added to the folder; None where one can, or where it cannot be told."""
+    existing = nearest_existing(folder)
+    if existing is None or can_write(existing) is not False:
+        return None
+    return f"{existing} is a file" if is_file(existing) else f"{existing}: access denied"

@@ -6,16 +6,16 @@ import contextlib
 import os
 import re
 import time
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tritonwin.facts.access import can_write, write_obstacle
 from tritonwin.facts.dll_search import DllSearch
+from tritonwin.facts.files import is_folder
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Cache, HelperModule, Interpreter
 from tritonwin.facts.pe import read_pe
-from tritonwin.facts.toolchain.files import is_folder
 
 WALK_SECONDS = 1.0
 WALK_FILES = 50_000
@@ -28,9 +28,7 @@ _MODULE_SUFFIXES = (".pyd", ".so")
 def read_caches(target: Interpreter, host: Host, search: DllSearch) -> tuple[Cache, ...]:
     """Triton's cache and inductor's, with the rules by which those programs choose the folder.
 
-    Whether a folder can be written to is proven by creating and deleting one uniquely named
-    file in it, or in the nearest parent that exists: on Windows neither the permission bits nor
-    `os.access` tell. Nothing stays.
+    Whether a folder can be written to is told by `facts/access.py`, which writes nothing.
     """
     triton, triton_source = triton_cache(host)
     inductor, inductor_source = inductor_cache(host)
@@ -75,50 +73,19 @@ def _temp(host: Host) -> Path:
 def _read(kind: str, path: Path, source: str, target: Interpreter, search: DllSearch) -> Cache:
     exists = is_folder(path)
     walk = _walk(path) if exists else _Walk()
-    error = write_error(path)
     return Cache(
         kind="triton" if kind == "triton" else "inductor",
         path=str(path),
         source=source,
         exists=exists,
-        writable=error is None,
+        writable=can_write(path),
         entries=walk.files,
         size_bytes=walk.size,
         longest_path=walk.longest,
         complete=walk.complete,
         helpers=tuple(_helper(module, target, search) for module in walk.modules),
-        error=error,
+        error=write_obstacle(path),
     )
-
-
-def write_error(folder: Path) -> str | None:
-    """Why no file can be created in the folder (or where it would be made); None if one can.
-
-    `tempfile` is not used: on Windows it may try names without end in a folder that refuses
-    writes (CPython issue 66305), because `os.access` says that the folder is writable.
-    """
-    place = folder
-    while _absent(place) and place != place.parent:
-        place = place.parent
-    probe = place / f"tritonwin-{uuid.uuid4().hex}.tmp"
-    try:
-        os.close(os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-    except OSError as error:
-        return f"{place}: {error.strerror or error}"
-    with contextlib.suppress(OSError):
-        probe.unlink()
-    return None
-
-
-def _absent(path: Path) -> bool:
-    """Whether nothing is there. What may not be looked at is there."""
-    try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
-    return False
 
 
 @dataclass

@@ -21,7 +21,14 @@ from tritonwin.facts.extensions import read_extensions
 from tritonwin.facts.gpu import read_gpus
 from tritonwin.facts.host import Host
 from tritonwin.facts.interpreters import find_interpreters
-from tritonwin.facts.model import CollectionError, Facts, ImportResult, Interpreter, System
+from tritonwin.facts.model import (
+    CollectionError,
+    Distribution,
+    Facts,
+    ImportResult,
+    Interpreter,
+    System,
+)
 from tritonwin.facts.requirement_lines import read_requirement_lines
 from tritonwin.facts.runtime_dlls import read_runtime_dlls
 from tritonwin.facts.shadows import read_shadows
@@ -107,7 +114,8 @@ def _of_machine(host: Host, guard: _Guard) -> Facts:
 
 
 def _of_target(target: Interpreter, host: Host, facts: Facts, guard: _Guard) -> Facts:
-    distributions = guard.call("distributions", lambda: read_distributions(target), ())
+    none: tuple[Distribution, ...] = ()
+    distributions = guard.call("distributions", lambda: read_distributions(target), none)
     torch = guard.call("torch", lambda: read_torch(target, distributions), None)
     search = dll_search(target, torch, host)
     return replace(

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tritonwin.facts.files import is_file, is_folder, names_in, read_bytes, read_text
 from tritonwin.facts.model import Distribution, Interpreter
 from tritonwin.facts.packages import knowledge, normalise, search_path
-from tritonwin.facts.toolchain.files import is_file, is_folder, names_in, read_bytes, read_text
 
 _FOLDER = re.compile(
     r"(?P<name>[A-Za-z0-9][\w.]*)(?:-(?P<version>[^-]+))?(?:-py[\d.]+)?\.(?P<kind>dist|egg)-info"

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tritonwin.facts.files import names_in
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Interpreter, Torch
 from tritonwin.facts.packages import search_path
 from tritonwin.facts.pe import SYSTEM_DLLS, unresolved_imports
-from tritonwin.facts.toolchain.files import names_in
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tritonwin.facts.files import is_file
 from tritonwin.facts.registry import MemoryRegistry, Registry, this_registry
 
 
@@ -66,7 +67,7 @@ class Host:
         """
         file = f"{name}.exe" if self.windows else name
         found = dict.fromkeys(entry / file for entry in self.env.path_entries())
-        return tuple(p for p in found if p.is_absolute() and p.is_file())
+        return tuple(p for p in found if p.is_absolute() and is_file(p))
 
 
 def fake_host(

@@ -9,8 +9,8 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from tritonwin.facts.files import is_file, is_folder, same_place
 from tritonwin.facts.model import Interpreter
-from tritonwin.facts.toolchain.files import is_file, is_folder, same_place
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -13,6 +13,9 @@ from pathlib import Path
 
 from tritonwin.facts.ntstatus import describe_exit
 
+if sys.platform == "win32":
+    import msvcrt
+
 
 @dataclass(frozen=True)
 class Completed:
@@ -49,6 +52,9 @@ def run(
     if not Path(program).is_absolute():
         msg = f"not an absolute path: {program}"
         raise ValueError(msg)
+    if sys.platform == "win32":
+        # a child whose DLLs are missing must fail, not open a box and wait; children inherit this
+        msvcrt.SetErrorMode(msvcrt.SEM_FAILCRITICALERRORS | msvcrt.SEM_NOGPFAULTERRORBOX)
     process = subprocess.Popen(
         [str(program), *args],
         stdin=subprocess.PIPE,

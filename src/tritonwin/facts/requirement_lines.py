@@ -12,10 +12,10 @@ from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from tritonwin.facts.files import is_folder, names_in, read_bytes
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import RequirementLine
 from tritonwin.facts.packages import normalise
-from tritonwin.facts.toolchain.files import is_folder, names_in, read_bytes
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from tritonwin.facts.files import names_in, read_text
 from tritonwin.facts.model import Distribution, Interpreter, Torch
 from tritonwin.facts.packages import find_package, knowledge, normalise
-from tritonwin.facts.toolchain.files import names_in, read_text
 
 # The DLLs by which a CUDA build is known, and those that other packages borrow from torch.
 _CUDA_DLL = re.compile(

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import mmap
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
+from tritonwin.facts.files import is_file, read_text
 from tritonwin.facts.model import Distribution, Interpreter, Triton
 from tritonwin.facts.packages import PackageFolder, find_package, knowledge
 from tritonwin.facts.pe import read_pe
-from tritonwin.facts.toolchain.files import is_file, read_text
+from tritonwin.facts.toolchain.cuda_versions import banner_version, header_version
 from tritonwin.facts.triton_sources import find_traits, read_sources
 
 _VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]+)", re.MULTILINE)
-_CUDA_VERSION = re.compile(r"^\s*#\s*define\s+CUDA_VERSION\s+(\d+)", re.MULTILINE)
-_BANNER = re.compile(rb"Cuda compilation tools, release (\d+\.\d+)")
 _NVIDIA = Path("backends", "nvidia")
 _TINYCC = Path("runtime", "tcc")
 
@@ -49,7 +47,7 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
         libtriton_imports=image.imports if image else (),
         libtriton_linker=image.linker if image else None,
         ptxas=_text(ptxas),
-        ptxas_version=tool_version(ptxas) if ptxas else None,
+        ptxas_version=banner_version(ptxas) if ptxas else None,
         ptxas_blackwell=_text(
             _existing(*(package / _NVIDIA / "bin" / f"ptxas-blackwell{e}" for e in (".exe", "")))
         ),
@@ -63,25 +61,6 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
         backends=_backends(package),
         namespace=folder.namespace,
     )
-
-
-def tool_version(path: Path) -> str | None:
-    """CUDA version of a CUDA tool, "12.8", from the banner in the file. It is not started."""
-    try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            match = _BANNER.search(data)
-            return match[1].decode() if match else None
-    except (OSError, ValueError):  # ValueError: an empty file cannot be mapped
-        return None
-
-
-def header_version(path: Path) -> str | None:
-    """CUDA version of a `cuda.h`, "12.8": CUDA_VERSION is 1000 * major + 10 * minor."""
-    match = _CUDA_VERSION.search(read_text(path) or "")
-    if not match:
-        return None
-    major, rest = divmod(int(match[1]), 1000)
-    return f"{major}.{rest // 10}"
 
 
 def _version(package: Path) -> str | None:

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from tritonwin.facts.toolchain.files import read_text
+from tritonwin.facts.files import read_text
 from tritonwin.facts.windows_view import windows_view
 
 if sys.version_info >= (3, 11):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from tritonwin import __version__
@@ -38,6 +38,7 @@ _WORDS: dict[CheckState, str] = {
 _WIDTH = max(len(w) for w in _WORDS.values())
 # wide enough that a path or a command is not broken where nobody sees the output
 _PIPE_WIDTH = 1000
+_PROSE_WIDTH = 100
 
 
 def console() -> Console:
@@ -70,13 +71,13 @@ def print_diagnosis(facts: Facts, diagnosis: Diagnosis) -> None:
         out.print(Text(printable(line)), soft_wrap=True)
     out.print()
     for result in diagnosis.checks:
-        line = Text.assemble(
+        row = Text.assemble(
             ("  " + _WORDS[result.state].ljust(_WIDTH), _STYLES[result.state]),
             "  " + result.title,
         )
         if result.state in {"not-applicable", "crashed"}:
-            line.append(f" ({printable(result.detail)})", "dim")
-        out.print(line, soft_wrap=True)
+            row.append(f" ({printable(result.detail)})", "dim")
+        out.print(row, soft_wrap=True)
     for problem in diagnosis.problems:
         out.print()
         _print_problem(out, problem)
@@ -133,7 +134,10 @@ def _print_problem(out: Console, problem: Problem) -> None:
 
 
 def _wrapped(out: Console, text: str) -> None:
-    out.print(Padding(Text(printable(text)), (0, 0, 0, 4)))
+    indent = " " * 4
+    width = min(out.width, _PROSE_WIDTH) if out.is_terminal else _PIPE_WIDTH
+    lines = textwrap.wrap(printable(text), width, initial_indent=indent, subsequent_indent=indent)
+    out.print(Text("\n".join(lines)), soft_wrap=True)
 
 
 def _verdict(diagnosis: Diagnosis) -> str:
@@ -143,6 +147,6 @@ def _verdict(diagnosis: Diagnosis) -> str:
         text = "Nothing is wrong that these checks can see."
     else:
         text = f"{counts['error']} error(s), {counts['warning']} warning(s)."
-        if any('"' in c for p in diagnosis.problems for c in p.remedy.commands):
+        if any(c.startswith('"') for p in diagnosis.problems for c in p.remedy.commands):
             text += " In PowerShell put & before a command that starts with a quote."
     return text + (f" {crashed} check(s) could not be run." if crashed else "")

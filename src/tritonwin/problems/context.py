@@ -11,6 +11,7 @@ from tritonwin.support import matrix
 from tritonwin.support.indexes import torch_index, torch_tag
 
 FORK = "triton-windows"
+UPSTREAM = "triton"
 
 
 def context(facts: Facts) -> dict[str, str]:
@@ -54,8 +55,12 @@ def served_series(torch: Torch, wanted: str) -> tuple[str, ...]:
 def triton_spec(facts: Facts) -> str | None:
     """What to ask pip for: `triton-windows<3.6` for the torch that is there.
 
-    None when no triton-windows serves that torch yet.
+    None when no triton-windows serves that torch yet. Elsewhere than on Windows upstream's
+    releases are meant, which exist for every torch.
     """
+    if not facts.windows:
+        wanted = facts.torch.wants_triton if facts.torch else None
+        return UPSTREAM + (wanted or "")
     newest = matrix.load().newest_release().series
     wanted = wanted_series(facts.torch) if facts.torch else None
     if facts.torch is None or wanted is None:

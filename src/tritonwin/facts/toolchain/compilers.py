@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from tritonwin.facts.files import is_file, is_folder, names_in, same_place
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Compiler, Interpreter
-from tritonwin.facts.toolchain.files import is_file, is_folder, names_in, same_place
 
 Family = Literal["cl", "clang-cl", "clang", "gcc", "zig", "tinycc", "unknown"]
 Flaw = Literal["missing", "folder"]

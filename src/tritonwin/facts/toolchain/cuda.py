@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from tritonwin.facts.files import is_file, is_folder, names_in, same_place, version_key
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import CudaToolkit, Interpreter
 from tritonwin.facts.toolchain.cuda_layout import KERNEL_PARTS, Place, describe
-from tritonwin.facts.toolchain.files import is_file, is_folder, names_in, same_place, version_key
 
 
 def find_cuda_toolkits(target: Interpreter | None, host: Host) -> tuple[CudaToolkit, ...]:

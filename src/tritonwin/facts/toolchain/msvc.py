@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
-from tritonwin.facts.host import Host
-from tritonwin.facts.model import MsvcToolset
-from tritonwin.facts.toolchain.files import (
+from tritonwin.facts.files import (
     is_file,
     is_folder,
     names_in,
     same_place,
     version_key,
 )
+from tritonwin.facts.host import Host
+from tritonwin.facts.model import MsvcToolset
 from tritonwin.facts.toolchain.vswhere import Instance, find_instances, product_name
 
 _CL = "bin/Hostx64/x64/cl.exe"

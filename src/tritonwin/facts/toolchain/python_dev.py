@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from tritonwin.facts.files import is_file, is_folder, names_in, same_place
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Candidate, Interpreter, PythonDev
-from tritonwin.facts.toolchain.files import is_file, is_folder, names_in, same_place
 from tritonwin.facts.toolchain.import_library import read_import_library
 from tritonwin.facts.toolchain.python_headers import Headers, read_headers
 

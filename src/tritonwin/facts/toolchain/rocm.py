@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tritonwin.facts.host import Host
-from tritonwin.facts.model import Interpreter, Rocm
-from tritonwin.facts.toolchain.files import (
+from tritonwin.facts.files import (
     first_file,
     is_folder,
     names_in,
@@ -16,6 +14,8 @@ from tritonwin.facts.toolchain.files import (
     same_place,
     version_key,
 )
+from tritonwin.facts.host import Host
+from tritonwin.facts.model import Interpreter, Rocm
 
 _SDK_PARTS = {
     "hip_runtime.h": ("include/hip/hip_runtime.h",),

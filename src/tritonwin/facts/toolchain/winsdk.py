@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
+from tritonwin.facts.files import is_file, names_in, same_place, version_key
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import WindowsSdk
-from tritonwin.facts.toolchain.files import is_file, names_in, same_place, version_key
 
 _TRITON_ASKS = ("Include/{}/ucrt/stdlib.h", "Lib/{}/ucrt/x64/ucrt.lib")
 SDK_PARTS = (*_TRITON_ASKS, "Include/{}/um/Windows.h", "Lib/{}/um/x64/kernel32.lib")

@@ -33,6 +33,8 @@ OTHER_TRITONS = (
     "pytorch-triton-rocm",
 )
 
+_BUNDLED = ("triton/runtime/tcc/", "triton/backends/nvidia/bin/")
+
 
 def triton_missing(facts: Facts) -> Iterator[Finding]:
     target = need_target(facts)
@@ -163,10 +165,13 @@ def linux_wheel(facts: Facts) -> Iterator[Finding]:
 def files_missing(facts: Facts) -> Iterator[Finding]:
     triton = need_triton(facts)
     owner = facts.distribution(triton.distribution or "")
-    if owner is not None and owner.missing_files:
+    missing = owner.missing_files if owner else ()
+    # what is bundled has problems of its own: ptxas-not-found, cc-and-toolchain-absent
+    gone = [f for f in missing if not f.startswith(_BUNDLED)]
+    if owner is not None and gone:
         yield finding(
             "triton-files-missing",
-            f"{owner.name} {owner.version} recorded {owner.missing_files[0]}, which is gone",
+            f"{owner.name} {owner.version} recorded {gone[0]}, which is gone",
             owner.location,
             distribution=owner.name,
         )

@@ -1,0 +1,281 @@
+"""Records to JSON and JSON to records, by the type hints of the record.
+
+A record is a frozen dataclass built of text, numbers, booleans, `None`, `Literal`,
+`tuple[X, ...]`, `dict[str, X]`, other records and unions of these. Reading is strict about what
+it knows and indifferent to what it does not: an unknown field is ignored, so that a file written
+by a later version, which may only add, can still be read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+T = TypeVar("T")
+
+MAX_DEPTH = 40
+MAX_ITEMS = 200_000
+MAX_TEXT = 4_000_000
+MAX_WHOLE = 2**63  # what every JSON reader can hold
+
+_DOCUMENT = "document"  # the place of an error in the text as a whole
+
+# type -> its name for people, its name in JSON Schema
+SCALARS: dict[Any, tuple[str, str]] = {
+    str: ("text", "string"),
+    bool: ("true or false", "boolean"),
+    int: ("a whole number", "integer"),
+    float: ("a number", "number"),
+    type(None): ("null", "null"),
+}
+
+
+class DecodeError(ValueError):
+    """Data that is not what the record wants; the message starts with the place."""
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(f"{where}: {reason}")
+        self.where = where
+        self.reason = reason
+
+
+def parse(text: str) -> Json:
+    """Parse JSON without the liberties of `json.loads`: no NaN, no endless number, no key twice.
+
+    Raises:
+        json.JSONDecodeError: not JSON; it knows line, column and position.
+        DecodeError: JSON that no record can hold.
+    """
+    try:
+        tree: Json = json.loads(
+            text,
+            parse_int=_whole,
+            parse_float=_finite,
+            parse_constant=_constant,
+            object_pairs_hook=_unique,
+        )
+    except RecursionError:
+        raise DecodeError(_DOCUMENT, "nested too deeply") from None
+    return tree
+
+
+def _whole(digits: str) -> int:
+    # int() itself needs quadratic time for a number of a million digits
+    value = int(digits) if len(digits) <= 20 else MAX_WHOLE
+    if not -MAX_WHOLE <= value < MAX_WHOLE:
+        raise DecodeError(_DOCUMENT, f"number too large: {digits[:24]}...")
+    return value
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise DecodeError(_DOCUMENT, f"number too large: {digits[:24]}")
+    return value
+
+
+def _constant(name: str) -> Json:
+    raise DecodeError(_DOCUMENT, f"{name} is not a number that JSON knows")
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found: dict[str, Json] = {}
+    for key, value in pairs:
+        if key in found:
+            raise DecodeError(_DOCUMENT, f"the name {_quoted(key)} appears twice in one object")
+        found[key] = value
+    return found
+
+
+def to_json(value: object) -> Json:
+    """The record as a tree for `json.dumps`, fields in the order of their declaration.
+
+    Text that no encoding can write (a file name with half a character) is repaired with U+FFFD.
+
+    Raises:
+        TypeError: a value that is not made of the kinds listed above.
+        ValueError: NaN or an infinite number.
+    """
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, str):
+        return (
+            value
+            if value.isascii()
+            else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        )
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            msg = f"not a finite number: {value}"
+            raise ValueError(msg)
+        return value
+    if isinstance(value, (tuple, list)):
+        return [to_json(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(to_json(str(key))): to_json(item) for key, item in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    msg = f"cannot be written as JSON: {type(value).__name__}"
+    raise TypeError(msg)
+
+
+def from_json(cls: type[T], tree: Json, where: str | None = None) -> T:
+    """The record `cls` from a tree; `where` names the tree in messages (default: the class).
+
+    Raises:
+        DecodeError: "facts.gpus[2].index: expected a whole number, got \"x\"".
+    """
+    record: T = _decode(cls, tree, cls.__name__.lower() if where is None else where, 0)
+    return record
+
+
+def _decode(hint: Any, tree: Json, where: str, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise DecodeError(where, "nested too deeply")
+    if hint in SCALARS:
+        return _scalar(hint, tree, where)
+    if dataclasses.is_dataclass(hint):
+        return _record(hint, tree, where, depth)
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        if not any(type(tree) is type(known) and tree == known for known in args):
+            raise _unexpected(hint, tree, where)
+        return tree
+    if origin in (Union, UnionType):
+        return _union(hint, tree, where, depth)
+    if origin is tuple:
+        if not isinstance(tree, list):
+            raise _unexpected(hint, tree, where)
+        _bounded(len(tree), MAX_ITEMS, where)
+        return tuple(_decode(args[0], v, f"{where}[{i}]", depth + 1) for i, v in enumerate(tree))
+    if origin is dict:
+        if not isinstance(tree, dict):
+            raise _unexpected(hint, tree, where)
+        _bounded(len(tree), MAX_ITEMS, where)
+        return {
+            _scalar(str, key, where): _decode(args[1], v, f"{where}[{_quoted(key)}]", depth + 1)
+            for key, v in tree.items()
+        }
+    msg = f"no JSON form for {hint!r}"
+    raise TypeError(msg)
+
+
+def _scalar(hint: type, tree: Json, where: str) -> Json:
+    if hint is float and type(tree) is int:
+        return float(tree)
+    if type(tree) is not hint:  # not isinstance: True is an int to Python
+        raise _unexpected(hint, tree, where)
+    if isinstance(tree, float) and not math.isfinite(tree):
+        raise DecodeError(where, "not a finite number")
+    if isinstance(tree, str):
+        _bounded(len(tree), MAX_TEXT, where)
+        if any("\ud800" <= c <= "\udfff" for c in tree if not c.isascii()):
+            raise DecodeError(where, "text with half a character (a lone surrogate)")
+    return tree
+
+
+def _union(hint: Any, tree: Json, where: str, depth: int) -> Any:
+    options = get_args(hint)
+    if tree is None and type(None) in options:
+        return None
+    options = tuple(o for o in options if o is not type(None))
+    if len(options) == 1:  # the error of the only option says more than "none fits"
+        return _decode(options[0], tree, where, depth)
+    for option in options:
+        with contextlib.suppress(DecodeError):
+            return _decode(option, tree, where, depth)
+    raise _unexpected(hint, tree, where)
+
+
+def _record(cls: Any, tree: Json, where: str, depth: int) -> Any:
+    if not isinstance(tree, dict):
+        raise _unexpected(cls, tree, where)
+    values: dict[str, Any] = {}
+    for name, hint, required in fields_of(cls):
+        if name in tree:
+            values[name] = _decode(hint, tree[name], f"{where}.{name}", depth + 1)
+        elif required:
+            place = f"{where}.{name}"
+            raise DecodeError(place, "missing")
+    return cls(**values)
+
+
+@cache
+def fields_of(cls: Any) -> tuple[tuple[str, Any, bool], ...]:
+    """Name, type and whether it must be there. A constant is a tag: it must be, default or not."""
+    hints = get_type_hints(cls)
+    return tuple(
+        (
+            f.name,
+            hints[f.name],
+            (f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING)
+            or _is_constant(hints[f.name]),
+        )
+        for f in dataclasses.fields(cls)
+        if f.init
+    )
+
+
+def _is_constant(hint: Any) -> bool:
+    return get_origin(hint) is Literal and len(get_args(hint)) == 1
+
+
+def _bounded(size: int, limit: int, where: str) -> None:
+    if size > limit:
+        raise DecodeError(where, f"too large: {size} where {limit} are allowed")
+
+
+def _unexpected(hint: Any, tree: Json, where: str) -> DecodeError:
+    return DecodeError(where, f"expected {_words(hint)}, got {_quoted(tree)}")
+
+
+def _words(hint: Any) -> str:
+    if hint in SCALARS:
+        return SCALARS[hint][0]
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        values = ", ".join(json.dumps(a) for a in args)
+        return values if len(args) == 1 else f"one of {values}"
+    if origin in (Union, UnionType):
+        return " or ".join(_words(a) for a in args)
+    return "a list" if origin is tuple else "an object"
+
+
+def _quoted(tree: Json) -> str:
+    if isinstance(tree, (list, dict)):
+        return "a list" if isinstance(tree, list) else "an object"
+    text = json.dumps(tree)
+    return text if len(text) <= 40 else f"{text[:36]}..."
+
+
+def map_text(record: T, change: Callable[[str], str]) -> T:
+    """The record with every free text changed; words fixed by a `Literal` and names stay."""
+    changed: T = _mapped(type(record), record, change)
+    return changed
+
+
+def _mapped(hint: Any, value: Any, change: Callable[[str], str]) -> Any:
+    if hint is str:
+        return change(value)
+    if dataclasses.is_dataclass(hint):
+        kind: Any = type(value)
+        fields = fields_of(kind)
+        changed = {n: _mapped(h, getattr(value, n), change) for n, h, _ in fields}
+        return dataclasses.replace(value, **changed)
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        options = [h for h in args if h is not type(None)]
+        fitting = next((h for h in options if h is type(value)), options[0])
+        return None if value is None else _mapped(fitting, value, change)
+    if origin is tuple:
+        return tuple(_mapped(args[0], item, change) for item in value)
+    if origin is dict:
+        return {key: _mapped(args[1], item, change) for key, item in value.items()}
+    return value

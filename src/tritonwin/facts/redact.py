@@ -1,0 +1,209 @@
+r"""Take out of a text what names a person, a machine or a secret; keep what explains a fault.
+
+A name becomes a mark: `<user>`, `<host>`, `<domain>`, `<uuid>`, `<token>`, `<email>`, ... What
+stands around it stays, so `C:\Users\Alexander\ComfyUI` becomes `C:\Users\<user>\ComfyUI`: still
+an absolute path of its kind. Different names get different marks (`<user-2>`), the same name the
+same mark in every spelling, so paths compare as before.
+
+A mark keeps the two traits of a name that can be the cause of a fault: `<user 1>` with a blank
+stands for a name with a blank, `<\u00fcser>` for one that is not ASCII; `<user~1>` is an 8.3 name.
+Not kept: the length of the name, and which code page it needs; a check that depends on these
+reads a fact of its own. `<` and `>` cannot occur in a Windows file name, so no mark is mistaken
+for a name, and redacting twice changes nothing.
+
+A user name is replaced only where a name must stand (below `Users`, `home` and the like, in
+`torchinductor_NAME`, `USERNAME=NAME`, `DOMAIN\NAME`), because "torch" may be a user too.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Literal
+from urllib.parse import unquote
+
+from tritonwin.facts import redact_paths, redact_rules
+from tritonwin.facts.codec import Json
+from tritonwin.facts.identity import NOT_PERSONS, Identity, last_component
+
+_SHORT_NAME = re.compile(r"(?P<start>[^~]{1,6})~\d{1,4}(?:\.[^.]{0,3})?")
+_ESCAPED = re.compile(
+    r"(?P<lead>\\{1,4})(?:u(?P<u>[0-9a-f]{4})|x(?P<x>[0-9a-f]{2})|U(?P<U>[0-9a-f]{8}))",
+    re.IGNORECASE,
+)
+_VARIABLE = re.compile(r"[.\u2026]+|%(?![0-9a-f]{2})\w+%?|[$~{@*].*", re.IGNORECASE | re.DOTALL)
+_FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
+_NOT_SERVERS = frozenset({"localhost", "wsl", "wsl.localhost", "tsclient"})
+
+
+class Redactor:
+    """Redacts the texts of one report: names are numbered in the order in which they turn up."""
+
+    def __init__(self, identity: Identity) -> None:
+        homes = [home for home in identity.homes if last_component(home)]
+        names = [*map(last_component, homes), *identity.users]
+        self._names = tuple(dict.fromkeys(p for n in names if (p := _plain(n)) not in NOT_PERSONS))
+        self._numbers: dict[str, dict[str, int]] = {}
+        for kind, listed in (
+            ("user", self._names),
+            ("host", identity.hosts),
+            ("domain", identity.domains),
+        ):
+            for name in listed:
+                self._number(kind, name.casefold())
+        self._domains = frozenset(d.casefold() for d in identity.domains)
+        users = _any_of(names)
+        hosts, domains = _any_of(identity.hosts), _any_of(identity.domains)
+        end = redact_paths.NAME_END
+        self._people = (
+            redact_paths.whole_text(users),
+            redact_paths.below_home_like(users),
+            *(redact_paths.home(home) for home in homes),
+            redact_paths.cache_folder(users),
+            re.compile(
+                rf"(?<![\w-])(?:{hosts}|{domains})\\{{1,8}}(?P<name>{users}){end}", re.IGNORECASE
+            ),
+            re.compile(rf"(?<![\w.-])(?P<name>{users})@(?=(?:{hosts})(?![\w-]))", re.IGNORECASE),
+        )
+        self._places = re.compile(
+            rf"(?<![\w+-])(?P<name>{hosts}|{domains})(?P<dotted>\.(?:{domains}))?(?![\w-])",
+            re.IGNORECASE,
+        )
+
+    def text(self, text: str) -> str:
+        """The text without secrets, names and identifiers. JSON stays valid JSON."""
+        for rule in redact_rules.SECRETS:
+            text = rule.pattern.sub(rule.replacement, text)
+        text = redact_rules.ASSIGNMENT.sub(_without_value, text)
+        for pattern in self._people:
+            text = pattern.sub(self._person, text)
+        text = redact_rules.ACCOUNT.sub(self._account, text)
+        text = redact_paths.SERVER.sub(self._server, text)
+        for rule in redact_rules.IDENTIFIERS:
+            text = rule.pattern.sub(rule.replacement, text)
+        text = redact_rules.UUID.sub(self._uuid, text)
+        return self._places.sub(self._place, text)
+
+    def variable(self, name: str, value: str) -> str:
+        """The value of an environment variable, of which the name may say what it holds."""
+        if redact_rules.SECRET_NAME.fullmatch(name):
+            return redact_rules.TOKEN if value.strip() else value
+        kind = redact_rules.ACCOUNT_VARIABLES.get(name.upper())
+        bare = value.strip("\\ ")
+        if kind is None or not bare or bare.startswith("<"):
+            return self.text(value)
+        return self._user(bare) if kind == "user" else self._mark(kind, bare)
+
+    def tree(self, tree: Json) -> Json:
+        """Every string of a JSON tree redacted, names of fields included."""
+        if isinstance(tree, str):
+            return self.text(tree)
+        if isinstance(tree, list):
+            return [self.tree(item) for item in tree]
+        if not isinstance(tree, dict):
+            return tree
+        name, value = tree.get("name"), tree.get("value")
+        if isinstance(name, str) and isinstance(value, str):
+            tree = {**tree, "value": self.variable(name, value)}
+        return {self.text(key): self._field(key, item) for key, item in tree.items()}
+
+    def _field(self, key: str, item: Json) -> Json:
+        if isinstance(item, str):
+            return self.variable(key, item)
+        if type(item) in (int, float) and redact_rules.SECRET_NAME.fullmatch(key):
+            return 0
+        return self.tree(item)
+
+    def _number(self, kind: str, key: str) -> int:
+        numbers = self._numbers.setdefault(kind, {})
+        return numbers.setdefault(key, len(numbers) + 1)
+
+    def _mark(self, kind: str, name: str) -> str:
+        number = self._number(kind, name.casefold())
+        return f"<{kind}>" if number == 1 else f"<{kind}-{number}>"
+
+    def _user(self, name: str) -> str:
+        plain = _plain(name)
+        if plain in NOT_PERSONS or _VARIABLE.fullmatch(name):
+            return name
+        short = _SHORT_NAME.fullmatch(plain)
+        owner = next((n for n in self._names if short and _is_short_of(short["start"], n)), plain)
+        number = self._number("user", owner)
+        escaped = _ESCAPED.search(name)
+        stem = "user" if name.isascii() else "\u00fcser"
+        if escaped and name.isascii():
+            stem = f"{escaped['lead']}u00fcser"
+        stem += "~1" if short else ""
+        if " " in name:
+            return f"<{stem} {number}>"
+        return f"<{stem}>" if number == 1 else f"<{stem}-{number}>"
+
+    def _person(self, match: re.Match[str]) -> str:
+        return _replaced(match, self._user(match["name"]))
+
+    def _account(self, match: re.Match[str]) -> str:
+        kind, name = redact_rules.ACCOUNT_VARIABLES[match["key"]], match["name"]
+        return _replaced(match, self._user(name) if kind == "user" else self._mark(kind, name))
+
+    def _server(self, match: re.Match[str]) -> str:
+        known = match["name"].casefold() in _NOT_SERVERS
+        return match[0] if known else _replaced(match, self._mark("host", match["name"]))
+
+    def _uuid(self, match: re.Match[str]) -> str:
+        first = match["first"].lower()
+        if first in redact_rules.PUBLIC_UUIDS:
+            return match[0]
+        return f"{match['device'] or ''}{self._mark('uuid', first)}"
+
+    def _place(self, match: re.Match[str]) -> str:
+        name, dotted = match["name"], match["dotted"] or ""
+        in_url = match.string.endswith("://", 0, match.start())
+        ordinary = name.casefold() in redact_rules.ORDINARY_WORDS or len(name) < 3
+        if ordinary and not dotted and not in_url:
+            return match[0]
+        kind = "domain" if name.casefold() in self._domains else "host"
+        return self._mark(kind, name) + (f".{self._mark('domain', dotted[1:])}" if dotted else "")
+
+
+def _replaced(match: re.Match[str], mark: str) -> str:
+    start = match.start("name") - match.start()
+    return match[0][:start] + mark + match[0][start + len(match["name"]) :]
+
+
+def _without_value(match: re.Match[str]) -> str:
+    head = match["head"]
+    if match["nested"]:
+        return f"{head}{match['nested']}{redact_rules.TOKEN}"
+    if match["double"] or match["single"]:
+        quote = '"' if match["double"] else "'"
+        return f"{head}{quote}{redact_rules.TOKEN}{quote}"
+    # a number in JSON must stay one
+    in_json = match["middle"].lstrip("\\").startswith('"') and ":" in match["middle"]
+    return f"{head}0" if match["number"] and in_json else f"{head}{redact_rules.TOKEN}"
+
+
+def _any_of(names: Iterable[str]) -> str:
+    """A pattern for any of the names, the longest first; for none of them, one that never fits."""
+    forms = {form for n in names for form in (n, *(unicodedata.normalize(f, n) for f in _FORMS))}
+    return "|".join(map(redact_paths.spellings, sorted(forms, key=len, reverse=True))) or "(?!)"
+
+
+def _plain(name: str) -> str:
+    """The name without its spelling: percent signs and escapes resolved, composed, case folded."""
+    plain = _ESCAPED.sub(lambda m: chr(int(m["u"] or m["x"] or m["U"], 16) % 0x110000), name)
+    for _ in range(3):
+        plain = unquote(plain)
+    plain = plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return unicodedata.normalize("NFC", plain).casefold()
+
+
+def _is_short_of(start: str, name: str) -> bool:
+    """Whether an 8.3 name that starts so can be that of `name`.
+
+    Windows leaves out blanks and dots and keeps six characters; after four names that start
+    alike it keeps two and adds four hexadecimal digits.
+    """
+    packed = re.sub(r"[ .]", "", name)
+    hashed = len(start) == 6 and re.fullmatch(r"[0-9a-f]{4}", start[2:]) is not None
+    return packed.startswith(start) or (hashed and packed.startswith(start[:2]))

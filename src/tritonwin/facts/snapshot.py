@@ -1,0 +1,180 @@
+"""A snapshot: facts in a file, redacted, to be examined on another machine."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import re
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from tritonwin.errors import UserError
+from tritonwin.facts.codec import DecodeError, Json, from_json, map_text, parse, to_json
+from tritonwin.facts.identity import Identity
+from tritonwin.facts.model import SCHEMA as FACTS_SCHEMA
+from tritonwin.facts.model import Facts
+from tritonwin.facts.redact import Redactor
+
+MAX_BYTES = 32 * 2**20
+
+_MAKE_ANOTHER = "Make a new one on the machine in question: tritonwin snapshot -o FILE"
+_NAME = re.compile(r"(tritonwin\.[a-z-]+)/([0-9]{1,9})", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """The file that `tritonwin snapshot` writes."""
+
+    schema: Literal["tritonwin.snapshot/1"] = "tritonwin.snapshot/1"
+    facts: Facts
+
+
+class SnapshotError(UserError):
+    """A file that is no usable snapshot, or that may not be written."""
+
+
+def redacted(facts: Facts, redactor: Redactor) -> Facts:
+    """The facts without what names a person or a machine; doctor finds the same problems in them.
+
+    Only free text changes: words that the model fixes (`Literal`) and field names stay.
+    """
+    variables = tuple(replace(v, value=redactor.variable(v.name, v.value)) for v in facts.variables)
+    return map_text(replace(facts, variables=variables), redactor.text)
+
+
+def write(facts: Facts, path: Path, identity: Identity) -> None:
+    """Write `facts`, redacted, to `path`: whole or not at all.
+
+    A file that is there is replaced only if it is a snapshot (of any version) or empty.
+
+    Raises:
+        SnapshotError: another file is in the way, or the folder cannot be written.
+    """
+    _refuse_other_files(path)
+    tree = to_json(Snapshot(facts=redacted(facts, Redactor(identity))))
+    text = json.dumps(tree, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    try:
+        _replace(Path(os.path.realpath(path)), text.encode())
+    except OSError as error:
+        msg = f"cannot write {path}: {error.strerror or error}"
+        raise SnapshotError(msg, "Choose another folder with -o FILE.") from None
+
+
+def _refuse_other_files(path: Path) -> None:
+    if path.is_dir():
+        msg = f"{path} is a folder"
+        raise SnapshotError(msg, "Give the name of a file: tritonwin snapshot -o FILE")
+    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
+        return
+    try:
+        kind, _ = _kind(_document(path), path)
+    except SnapshotError:
+        kind = ""
+    if kind != "tritonwin.snapshot":
+        msg = f"{path} exists and is not a snapshot, so it is left as it is"
+        raise SnapshotError(msg, "Choose another name, or delete the file first.")
+
+
+def _replace(path: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def read(path: Path) -> Facts:
+    """The facts of a snapshot file in UTF-8, or UTF-16 as PowerShell's `>` writes it.
+
+    Raises:
+        SnapshotError: missing, unreadable, too large, cut short, not a snapshot, or of a newer
+            tritonwin; the message names the file, `help` says what to do.
+    """
+    tree = _document(path)
+    kind, version = _kind(tree, path)
+    if kind != "tritonwin.snapshot":
+        msg = f"{path} is not a snapshot but a document of kind {kind}/{version}"
+        raise SnapshotError(msg, _MAKE_ANOTHER)
+    inner = tree.get("facts")
+    facts_schema = inner.get("schema") if isinstance(inner, dict) else None
+    if version > 1 or _newer(facts_schema):
+        msg = f"{path} was made by a newer tritonwin"
+        raise SnapshotError(msg, "Update this one: pip install -U tritonwin")
+    try:
+        return from_json(Snapshot, tree).facts
+    except DecodeError as error:
+        msg = f"{path} is damaged: {error}"
+        raise SnapshotError(msg, _MAKE_ANOTHER) from None
+
+
+def _newer(facts_schema: Json) -> bool:
+    found = _NAME.fullmatch(facts_schema) if isinstance(facts_schema, str) else None
+    return found is not None and int(found[2]) > int(FACTS_SCHEMA.rpartition("/")[2])
+
+
+def _kind(tree: dict[str, Json], path: Path) -> tuple[str, int]:
+    name = tree.get("schema")
+    found = _NAME.fullmatch(name) if isinstance(name, str) else None
+    if found is None:
+        msg = f"{path} is JSON, but not a snapshot"
+        raise SnapshotError(msg, _MAKE_ANOTHER)
+    return found[1], int(found[2])
+
+
+def _document(path: Path) -> dict[str, Json]:
+    text = _text(_bytes(path), path)
+    try:
+        tree = parse(text)
+    except json.JSONDecodeError as error:
+        # the parser reports an unfinished text where that text starts or where it ends
+        unfinished = error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip())
+        if text.lstrip().startswith("{") and unfinished:
+            msg = f"{path} is cut short: it ends in the middle, at line {text.count(chr(10)) + 1}"
+        else:
+            msg = f"{path} is not JSON (line {error.lineno}, column {error.colno})"
+        raise SnapshotError(msg, _MAKE_ANOTHER) from None
+    except DecodeError as error:
+        msg = f"{path} is damaged: {error}"
+        raise SnapshotError(msg, _MAKE_ANOTHER) from None
+    if not isinstance(tree, dict):
+        msg = f"{path} is JSON, but not a snapshot"
+        raise SnapshotError(msg, _MAKE_ANOTHER)
+    return tree
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            msg = f"{path} is a folder"
+            raise SnapshotError(msg, "Name the file that tritonwin snapshot -o FILE wrote.")
+        if not path.exists():
+            msg = f"{path} does not exist"
+            raise SnapshotError(msg, "Check the name and the folder.")
+        if not path.is_file():  # a device or a pipe may never end
+            msg = f"{path} is not an ordinary file"
+            raise SnapshotError(msg, _MAKE_ANOTHER)
+        if path.stat().st_size > MAX_BYTES:
+            msg = f"{path} is larger than {MAX_BYTES // 2**20} MiB, which no snapshot is"
+            raise SnapshotError(msg, _MAKE_ANOTHER)
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES)
+    except (OSError, ValueError) as error:  # ValueError: a zero character in the path
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        msg = f"cannot read {path}: {reason}"
+        raise SnapshotError(msg, "Check the name and the permissions of the file.") from None
+
+
+def _text(data: bytes, path: Path) -> str:
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        return data.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        msg = f"{path} is not text (byte {error.start})"
+        raise SnapshotError(msg, _MAKE_ANOTHER) from None

@@ -1,0 +1,114 @@
+"""JSON Schemas of the documents: made from the records' type hints, shipped as files.
+
+`tools/write_schemas.py` writes the files; programs that read our output take them from the
+package with `load`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from types import MappingProxyType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from tritonwin.facts.codec import SCALARS, Json, fields_of
+from tritonwin.facts.model import Facts
+from tritonwin.facts.snapshot import Snapshot
+from tritonwin.output.documents import CheckList, DoctorReport
+
+DOCUMENTS: Mapping[str, type] = MappingProxyType(
+    {
+        "tritonwin.checks/1": CheckList,
+        "tritonwin.doctor/1": DoctorReport,
+        "tritonwin.facts/1": Facts,
+        "tritonwin.snapshot/1": Snapshot,
+    }
+)
+
+
+def file_name(name: str) -> str:
+    """Where the schema `name` is shipped, below `output/schemas`: "doctor-1.json"."""
+    return f"{name.removeprefix('tritonwin.').replace('/', '-')}.json"
+
+
+def load(name: str) -> dict[str, Json]:
+    """The shipped schema of the document kind `name`, such as "tritonwin.doctor/1".
+
+    Raises:
+        KeyError: no such kind; the message lists those that exist.
+    """
+    if name not in DOCUMENTS:
+        msg = f"no schema named {name}; there are {', '.join(DOCUMENTS)}"
+        raise KeyError(msg)
+    file = resources.files("tritonwin.output").joinpath("schemas", file_name(name))
+    shipped: dict[str, Json] = json.loads(file.read_text(encoding="utf-8"))
+    return shipped
+
+
+def generate(name: str) -> dict[str, Json]:
+    """The schema of the document kind `name` as the records define it now."""
+    kind, _, version = name.removeprefix("tritonwin.").partition("/")
+    return schema(DOCUMENTS[name], f"urn:tritonwin:{kind}:{version}", name)
+
+
+def schema(cls: type, identifier: str, title: str) -> dict[str, Json]:
+    """The JSON Schema (2020-12) of what `codec.from_json(cls, ...)` accepts.
+
+    Unknown fields are allowed, for the reader ignores them too.
+    """
+    inner = {record.__name__: _record(record) for record in _records(cls) if record is not cls}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": identifier,
+        "title": title,
+        **_record(cls),
+        "$defs": dict(sorted(inner.items())),
+    }
+
+
+def _records(hint: Any, seen: set[Any] | None = None) -> Iterator[Any]:
+    seen = set() if seen is None else seen
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        if hint in seen:
+            return
+        seen.add(hint)
+        yield hint
+        for _, inner, _ in fields_of(hint):
+            yield from _records(inner, seen)
+    elif get_origin(hint) is not Literal:
+        for argument in get_args(hint):
+            yield from _records(argument, seen)
+
+
+def _record(cls: Any) -> dict[str, Json]:
+    fields = fields_of(cls)
+    described: dict[str, Json] = {}
+    # a dataclass without a docstring gets its signature as one
+    if cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}("):
+        described["description"] = " ".join(cls.__doc__.split("\n\n", 1)[0].split())
+    return {
+        **described,
+        "type": "object",
+        "properties": {name: _hint(hint) for name, hint, _ in fields},
+        "required": [name for name, _, required in fields if required],
+    }
+
+
+def _hint(hint: Any) -> dict[str, Json]:
+    if hint in SCALARS:
+        return {"type": SCALARS[hint][1]}
+    if dataclasses.is_dataclass(hint):
+        return {"$ref": f"#/$defs/{getattr(hint, '__name__', '')}"}
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return {"const": args[0]} if len(args) == 1 else {"enum": list(args)}
+    if origin in (Union, UnionType):
+        return {"anyOf": [_hint(a) for a in args]}
+    if origin is tuple:
+        return {"type": "array", "items": _hint(args[0])}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _hint(args[1])}
+    msg = f"no JSON Schema for {hint!r}"
+    raise TypeError(msg)

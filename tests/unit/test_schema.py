@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import write_schemas
+from jsonschema import Draft202012Validator
+
+from tritonwin.facts.codec import DecodeError, from_json, to_json
+from tritonwin.facts.model import Facts, Gpu, System
+from tritonwin.facts.snapshot import Snapshot
+from tritonwin.output import schema
+from tritonwin.output.documents import CheckList, CheckName, DoctorReport, Target, Tool
+from tritonwin.problems.model import CheckResult, Evidence, Problem, Remedy
+
+FACTS = Facts(
+    tool_version="0",
+    system=System(os="windows", version="10.0.22631", machine="AMD64", sources={"os": "kernel"}),
+    gpus=(Gpu(index=0, vendor="nvidia", name="RTX", source="NVML"),),
+)
+PROBLEM = Problem(
+    id="triton-missing",
+    severity="error",
+    certainty="certain",
+    title="no Triton",
+    cause="There is none.",
+    evidence=(Evidence(text="no folder named triton", where="site-packages"),),
+    remedy=Remedy(summary="Install it.", commands=("pip install triton-windows",)),
+)
+DOCUMENTS = {
+    "tritonwin.facts/1": FACTS,
+    "tritonwin.snapshot/1": Snapshot(facts=FACTS),
+    "tritonwin.checks/1": CheckList(checks=(CheckName(id="a", title="A"),)),
+    "tritonwin.doctor/1": DoctorReport(
+        tool=Tool(),
+        target=Target(executable="python.exe", kind="embedded"),
+        problems=(PROBLEM,),
+        checks=(CheckResult(id="triton-missing", title="Triton", state="problem"),),
+    ),
+}
+
+
+def test_every_document_has_an_example_here() -> None:
+    assert set(DOCUMENTS) == set(schema.DOCUMENTS)
+
+
+@pytest.mark.parametrize("name", schema.DOCUMENTS)
+def test_shipped_file_is_what_the_records_say(name: str) -> None:
+    shipped = (write_schemas.FOLDER / schema.file_name(name)).read_text(encoding="utf-8")
+    assert shipped == write_schemas.rendered(name), "run: python tools/write_schemas.py"
+
+
+def test_no_file_is_left_over() -> None:
+    shipped = {file.name for file in write_schemas.FOLDER.iterdir()}
+    assert shipped == {schema.file_name(name) for name in schema.DOCUMENTS}
+
+
+@pytest.mark.parametrize("name", schema.DOCUMENTS)
+def test_schema_accepts_the_document_and_names_it(name: str) -> None:
+    loaded: dict[str, Any] = schema.load(name)
+    Draft202012Validator.check_schema(loaded)
+    tree: Any = to_json(DOCUMENTS[name])
+    assert tree["schema"] == name
+    Draft202012Validator(loaded).validate(tree)
+    Draft202012Validator(loaded).validate({**tree, "later": 1})
+
+
+def _change(tree: Any, path: str, value: object) -> Any:
+    head, _, rest = path.partition(".")
+    if not rest:
+        return {**tree, head: value}
+    return {**tree, head: _change(tree[head], rest, value)}
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "value"),
+    [
+        ("tritonwin.facts/1", "schema", "tritonwin.facts/2"),
+        ("tritonwin.facts/1", "system.os", "beos"),
+        ("tritonwin.facts/1", "system.long_paths", 1),
+        ("tritonwin.facts/1", "system.sources", {"os": 1}),
+        ("tritonwin.facts/1", "gpus", {}),
+        ("tritonwin.facts/1", "gpus", [{"index": "0"}]),
+        ("tritonwin.snapshot/1", "facts.system", None),
+        ("tritonwin.doctor/1", "problems", [{"id": "x"}]),
+        ("tritonwin.doctor/1", "target.kind", "homemade"),
+        ("tritonwin.checks/1", "checks", [{"id": "x"}]),
+    ],
+)
+def test_schema_and_reader_refuse_the_same(name: str, path: str, value: object) -> None:
+    tree = _change(to_json(DOCUMENTS[name]), path, value)
+    assert not Draft202012Validator(schema.load(name)).is_valid(tree)
+    with pytest.raises(DecodeError):
+        from_json(schema.DOCUMENTS[name], tree)
+
+
+def test_unknown_kind_is_told_what_there_is() -> None:
+    with pytest.raises(KeyError, match=r"tritonwin\.doctor/1"):
+        schema.load("tritonwin.nothing/1")

@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from healthy import HEALTHY
+
+from tritonwin.errors import UserError
+from tritonwin.facts import snapshot
+from tritonwin.facts.codec import to_json
+from tritonwin.facts.identity import Identity
+from tritonwin.facts.model import Facts, Gpu, Variable
+from tritonwin.facts.redact import Redactor
+from tritonwin.facts.snapshot import Snapshot, SnapshotError
+
+# what redaction leaves as it is
+PLAIN = snapshot.redacted(HEALTHY, Redactor(Identity()))
+JOERG = Identity(
+    users=("Jörg W",), homes=(r"C:\Users\Jörg W",), hosts=("windows", "BOX-1"), domains=("CORP",)
+)
+PRIVATE: Facts = replace(
+    PLAIN,
+    system=replace(PLAIN.system, temp=r"C:\Users\JRGW~1\AppData\Local\Temp"),
+    gpus=(
+        Gpu(
+            index=0,
+            vendor="nvidia",
+            name="RTX",
+            source="NVML",
+            uuid="GPU-12345678-9abc-def0-1234-56789abcdef0",
+        ),
+    ),
+    variables=(
+        Variable(name="CC", value=r" C:\Users\Jörg W\cl.exe ", scope="process"),
+        Variable(name="HF_TOKEN", value="it is 'secret'", scope="user"),
+        Variable(name="CUDA_PATH", value=r"\\BOX-1\CUDA", scope="machine"),
+    ),
+)
+
+
+def test_facts_come_back_as_they_were_where_nothing_is_private(tmp_path: Path) -> None:
+    file = tmp_path / "s.json"
+    snapshot.write(PLAIN, file, Identity())
+    assert snapshot.read(file) == PLAIN
+
+
+def test_what_is_private_is_gone_and_the_rest_is_there(tmp_path: Path) -> None:
+    file = tmp_path / "s.json"
+    snapshot.write(PRIVATE, file, JOERG)
+    text = file.read_text(encoding="utf-8")
+    for leak in ("Jörg", "JRG", "12345678", "secret", "BOX"):
+        assert leak not in text
+    found = snapshot.read(file)
+    assert [v.value for v in found.variables] == [
+        r" C:\Users\<üser 1>\cl.exe ",
+        "<token>",
+        r"\\<host-2>\CUDA",
+    ]
+    assert found.gpus[0].uuid == "GPU-<uuid>"
+    assert found.system.os == "windows"  # though the computer is called so
+    assert found.target == PLAIN.target
+
+
+def test_file_is_sorted_utf8_with_one_field_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "s.json"
+    snapshot.write(PRIVATE, file, JOERG)
+    data = file.read_bytes()
+    tree = json.loads(data)
+    assert data.decode() == json.dumps(tree, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    assert tree["schema"] == "tritonwin.snapshot/1"
+    assert [f.name for f in tmp_path.iterdir()] == ["s.json"]
+
+
+@pytest.mark.parametrize(
+    ("before", "replaced"),
+    [
+        (None, True),
+        ("", True),
+        ('{"schema": "tritonwin.snapshot/1", "facts": "of no use"}', True),
+        ('{"schema": "tritonwin.snapshot/7"}', True),
+        ('{"schema": "tritonwin.doctor/1"}', False),
+        ("my thesis", False),
+        ('{"schema": "tritonwin.snapshot/1"', False),
+    ],
+)
+def test_only_a_snapshot_is_overwritten(tmp_path: Path, before: str | None, replaced: bool) -> None:
+    file = tmp_path / "s.json"
+    if before is not None:
+        file.write_text(before)
+    if replaced:
+        snapshot.write(PLAIN, file, Identity())
+        assert snapshot.read(file) == PLAIN
+    else:
+        with pytest.raises(SnapshotError, match="exists and is not a snapshot") as caught:
+            snapshot.write(PLAIN, file, Identity())
+        assert "another name" in caught.value.help
+        assert file.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("place", "message"), [(".", "is a folder"), ("absent/s.json", "cannot write")]
+)
+def test_places_that_cannot_be_written(tmp_path: Path, place: str, message: str) -> None:
+    with pytest.raises(SnapshotError, match=message):
+        snapshot.write(PLAIN, tmp_path / place, Identity())
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "s.json"
+    snapshot.write(PLAIN, file, Identity())
+    before = file.read_bytes()
+
+    def full(self: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(SnapshotError, match="No space left on device"):
+        snapshot.write(PRIVATE, file, JOERG)
+    assert file.read_bytes() == before
+    assert [f.name for f in tmp_path.iterdir()] == ["s.json"]
+
+
+def test_a_link_is_written_through(tmp_path: Path) -> None:
+    target, link = tmp_path / "target.json", tmp_path / "link.json"
+    try:
+        link.symlink_to(target)
+    except OSError as error:
+        pytest.skip(f"this system refuses links: {error}")
+    snapshot.write(PLAIN, link, Identity())
+    assert link.is_symlink()
+    assert snapshot.read(target) == PLAIN
+
+
+def _text(change: Callable[[dict[str, Any]], object] = lambda tree: None) -> str:
+    tree: Any = to_json(Snapshot(facts=PLAIN))
+    change(tree)
+    return json.dumps(tree)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_encodings_that_windows_writes(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "s.json"
+    file.write_bytes(_text().replace("\n", "\r\n").encode(encoding))
+    assert snapshot.read(file) == PLAIN
+
+
+def test_fields_of_a_later_version_are_ignored(tmp_path: Path) -> None:
+    file = tmp_path / "s.json"
+    file.write_text(
+        _text(
+            lambda tree: tree["facts"].update(later=[1], system=tree["facts"]["system"] | {"x": {}})
+        )
+    )
+    assert snapshot.read(file) == PLAIN
+
+
+BAD: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "is not JSON"),
+    "cut short": (_text().encode()[:-50], "is cut short"),
+    "cut in a string": (b'{"schema": "tritonwin.snap', "is cut short"),
+    "prose": (b"hello", r"is not JSON \(line 1, column 1\)"),
+    "zeros": (bytes(1000), "is not JSON"),
+    "a list": (b"[]", "is JSON, but not a snapshot"),
+    "another object": (b'{"name": "x"}', "is JSON, but not a snapshot"),
+    "schema of another kind": (b'{"schema": 1}', "is JSON, but not a snapshot"),
+    "a report": (b'{"schema": "tritonwin.doctor/1"}', "a document of kind tritonwin.doctor/1"),
+    "newer file": (b'{"schema": "tritonwin.snapshot/2"}', "made by a newer tritonwin"),
+    "newer facts": (
+        _text(lambda tree: tree["facts"].update(schema="tritonwin.facts/2")).encode(),
+        "made by a newer tritonwin",
+    ),
+    "endless version": (b'{"schema": "tritonwin.snapshot/' + b"9" * 5000 + b'"}', "not a snapshot"),
+    "no facts": (b'{"schema": "tritonwin.snapshot/1"}', "snapshot.facts: missing"),
+    "wrong type": (
+        _text(lambda tree: tree["facts"]["system"].update(os=3)).encode(),
+        "snapshot.facts.system.os: expected one of",
+    ),
+    "nested lists": (b"[" * 100_000, "nested too deeply"),
+    "nested in a field": (
+        _text().encode()[:-1] + b', "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        "nested too deeply",
+    ),
+    "huge number": (b'{"schema": ' + b"9" * 100_000 + b"}", "number too large"),
+    "not a number": (b'{"schema": NaN}', "NaN is not a number"),
+    "a name twice": (b'{"schema": "a", "schema": "b"}', 'the name "schema" appears twice'),
+    "half a character": (
+        _text(lambda tree: tree["facts"].update(tool_version="\ud800")).encode(),
+        "snapshot.facts.tool_version: text with half a character",
+    ),
+    "latin-1": ('{"schema": "ü"}'.encode("latin-1"), "is not text"),
+    "half of utf-16": (b"\xff\xfea", "is not text"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files_are_refused_with_what_to_do(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "s.json"
+    data, message = BAD[name]
+    file.write_bytes(data)
+    with pytest.raises(SnapshotError, match=message) as caught:
+        snapshot.read(file)
+    assert str(file) in str(caught.value)
+    assert caught.value.help
+    assert isinstance(caught.value, UserError)
+
+
+def test_a_gigabyte_of_zeros_is_refused_without_reading_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "s.json"
+    with file.open("wb") as handle:
+        handle.truncate(2**30)
+
+    def read(self: Path, mode: str = "r") -> None:
+        pytest.fail("it was opened")
+
+    monkeypatch.setattr(Path, "open", read)
+    with pytest.raises(SnapshotError, match="larger than 32 MiB"):
+        snapshot.read(file)
+
+
+@pytest.mark.parametrize(
+    ("place", "message"), [(".", "is a folder"), ("absent.json", "does not exist")]
+)
+def test_places_that_cannot_be_read(tmp_path: Path, place: str, message: str) -> None:
+    with pytest.raises(SnapshotError, match=message):
+        snapshot.read(tmp_path / place)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
+def test_a_pipe_is_refused_instead_of_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(SnapshotError, match="not an ordinary file"):
+        snapshot.read(tmp_path / "pipe")
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "s.json"
+    file.write_text(_text())
+
+    def refuse(self: Path, mode: str = "r") -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)  # root may read everything
+    with pytest.raises(SnapshotError, match=r"cannot read .*: Permission denied"):
+        snapshot.read(file)
