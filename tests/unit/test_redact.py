@@ -12,7 +12,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tritonwin.facts.host import fake_host
-from tritonwin.facts.identity import Identity
+from tritonwin.facts.identity import NOT_PERSONS, Identity
 from tritonwin.facts.redact import Redactor
 from tritonwin.facts.registry import MemoryRegistry
 
@@ -216,11 +216,12 @@ CONTEXTS = {
 
 
 def _legal(name: str) -> bool:
-    """Whether Windows lets a folder be called so."""
+    """Whether a person's folder may be called so, and shows where it ends."""
     return (
         name == name.strip(" .'-")
         and "  " not in name
         and bool(name)
+        and name.casefold() not in NOT_PERSONS
         and not re.search(r"'(?!\w)", name)  # an apostrophe is told from a quote by what follows
         and not re.search(r" [^\w(&]", name)  # a command's " -flag" is no part of a name
         and not any(c in name for c in "ſK")  # these change their script when the case changes

@@ -40,7 +40,7 @@ _PEOPLE = (
 )
 
 _ESCAPE = r"(?(half)(?P=half)(?:u[0-9a-f]{4}|x[0-9a-f]{2}|U[0-9a-f]{8})|(?<=[^\\])\\u[0-9a-f]{4})"
-_ENCODED_END = rf"{PERCENT}(?:5C|2F|22|3C|3E|0A|0D|7C|26|3B)"
+_ENCODED_END = rf"{PERCENT}(?:5C|2F|22|3A|3B|3C|3E|7C|0A|0D)"
 _CHARACTER = rf"(?:[^\s\\/<>:\"|?*;'%]|(?!{_ENCODED_END})%|{_ESCAPE}|'(?=\w|\\{{1,4}}u))"
 _NEXT_WORD = rf"(?<![,)\]}}])[ ](?=[\w(\\]|&[ ]){_CHARACTER}{{1,255}}"
 _BARE = (
