@@ -11,16 +11,21 @@ from winlane.pythons import linux_headers
 from winlane.resources import PYTHONS
 
 REQUIRE_VARIABLE = "TRITONWIN_REQUIRE_LANE"
+SKIPPED = "WINDOWS LANE SKIPPED"
+HEADERS = {version: linux_headers(version) for version in PYTHONS}
 
 
 @pytest.fixture(scope="session")
 def lane() -> Iterator[Lane]:
+    required = bool(os.environ.get(REQUIRE_VARIABLE))
+    if required and not any(HEADERS.values()):
+        pytest.fail("no Linux CPython headers of any of these: " + ", ".join(HEADERS))
     try:
         ready = Lane.ready()
     except LaneUnavailable as reason:
-        if os.environ.get(REQUIRE_VARIABLE):
-            pytest.fail(f"the Windows lane is required ({REQUIRE_VARIABLE}) but not here: {reason}")
-        pytest.skip(f"WINDOWS LANE SKIPPED: {reason}")
+        if required:
+            pytest.fail(f"{REQUIRE_VARIABLE} is set, but the Windows lane is not here: {reason}")
+        pytest.skip(f"{SKIPPED}: {reason}")
     with ready:
         yield ready
 
@@ -32,12 +37,18 @@ def machine(lane: Lane) -> Iterator[Machine]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    headers = {version: linux_headers(version) for version in PYTHONS}
-    compiling = [version for version, found in headers.items() if found]
-    others = [version for version, found in headers.items() if not found]
     terminalreporter.section("Windows lane")
-    terminalreporter.line(f"compile rungs ran for CPython {', '.join(compiling) or 'none'}")
+    skipped = [
+        str(report.longrepr[2])
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple) and SKIPPED in str(report.longrepr[2])
+    ]
+    if skipped:
+        terminalreporter.line(f"{skipped[0]} ({len(skipped)} tests did not run)", red=True)
+        return
+    compiling = [version for version, found in HEADERS.items() if found]
+    terminalreporter.line(f"compile rungs run for CPython {', '.join(compiling) or 'none'}")
+    others = [version for version, found in HEADERS.items() if not found]
     if others:
-        terminalreporter.line(
-            f"NOT for {', '.join(others)}: no Linux headers of it on this machine"
-        )
+        missing = ", ".join(others)
+        terminalreporter.line(f"NOT for {missing}: no Linux headers of it on this machine")

@@ -253,6 +253,25 @@ def test_built_libraries_carry_versions_and_imports(machine: Machine) -> None:
     assert "DLL load failed while importing needy" in failed.stderr
 
 
+def test_vc_runtimes_differ_in_version(machine: Machine) -> None:
+    made = machine.environment("3.12", "full", ["pefile==2024.8.26"])
+    versions = []
+    for age in ("old", "new"):
+        dll = (machine.lane.vc_runtime(age) / "msvcp140.dll").read_bytes()
+        made.replace("msvcp140.dll", dll)
+        said = made.run(str(PROGRAMS / "read_pe.py"), made.win(made.home / "msvcp140.dll"))
+        versions.append(json.loads(said.check().stdout)["version"])
+    assert [14, 40] == versions[0][:2] < versions[1][:2]
+
+
+def test_tool_runs_the_checkout_and_measures_it(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITONWIN_LANE_COVERAGE", str(tmp_path))
+    assert machine.tool("--version").check().stdout.startswith("tritonwin ")
+    assert len(list(tmp_path.glob(".coverage.*"))) == 1
+
+
 def test_stand_in_distributions(machine: Machine) -> None:
     made = machine.environment("3.12", "comfyui", ["packaging"])
     standins.cuda_torch(made, machine.fakes, "2.9.1", "12.8")
@@ -266,7 +285,7 @@ def test_stand_in_distributions(machine: Machine) -> None:
     assert said == [
         "2.9.1+cu128",
         "2.8.3+cu128torch2.8.0",
-        'triton==3.5.1; platform_system == "Linux"',
+        'triton==3.5.1; platform_system == "Linux" and platform_machine == "x86_64"',
     ]
     with pytest.raises(LaneError, match="pass triton="):
         standins.cuda_torch(made, machine.fakes, "9.9.0", "12.8")

@@ -18,7 +18,7 @@ from winlane.environment import Environment, Starter
 from winlane.errors import LaneError
 from winlane.kinds import Builder
 from winlane.mingw import Mingw
-from winlane.packages import Packages
+from winlane.packages import Packages, find_uv
 from winlane.process import BASE_VARIABLES, Options, Result, home_variables, launch, merged
 from winlane.pythons import Pythons, linux_headers
 from winlane.resources import PYTHONS, TOOL_PACKAGES, TOOL_PYTHON
@@ -42,6 +42,7 @@ class Lane:
         """Set up what is missing and claim a prefix; LaneUnavailable says why it cannot be."""
         cache = Cache.open(root)
         tree = wine.provide(cache)
+        find_uv()
         worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
         claimed = prefix.claim(cache, tree, worker)
         lane = cls(cache, tree, claimed, Drives(claimed.drive_c))
@@ -108,6 +109,13 @@ class Lane:
             root.mkdir(parents=True)
             self._tool = self._builder(self).build(TOOL_PYTHON, "full", TOOL_PACKAGES, root)
         return self._tool
+
+    def vc_runtime(self, age: str) -> Path:
+        """A folder with msvcp140.dll, vcruntime140.dll and the others, "old" or "new".
+
+        Microsoft's own, with version resources; Wine's have none.
+        """
+        return Packages(self.cache).unpacked(TOOL_PYTHON, [f"msvc-runtime-{age}"]) / "Scripts"
 
     def headers(self) -> dict[str, Path | None]:
         """Which minors have Linux headers here, and so can compile."""

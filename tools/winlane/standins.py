@@ -147,6 +147,6 @@ def cuda_torch(
         "typing-extensions>=4.10.0",
         'setuptools; python_version >= "3.12"',
         "sympy>=1.13.3",
-        f'triton{triton}; platform_system == "Linux"',
+        f'triton{triton}; platform_system == "Linux" and platform_machine == "x86_64"',
     )
     return distribution(environment, "torch", label, requires=requires, files=files)
