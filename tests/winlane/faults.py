@@ -45,7 +45,7 @@ class Seed:
 
     def dll(self, *imports: str) -> bytes:
         """A small valid extension module that needs these DLLs."""
-        wanted = {name: ("lane_function",) for name in imports}
+        wanted = dict.fromkeys(imports, ("lane_function",))
         return self.machine.fakes.build_dll("lane_module.pyd", imports=wanted).read_bytes()
 
 

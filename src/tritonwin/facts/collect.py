@@ -53,6 +53,7 @@ def collect(
     app: Path | None = None,
     timeout: float = 30,
     deep: bool = False,
+    host: Host | None = None,
 ) -> Facts:
     """Read everything known of this machine and of one interpreter on it.
 
@@ -61,11 +62,12 @@ def collect(
         app: an application's folder, whose interpreter is meant.
         timeout: seconds for each program that is started.
         deep: import torch and triton, each in a process of its own.
+        host: the machine as the finders shall see it; this one when None.
 
     Raises:
         TargetError: there is no such interpreter, or it cannot be examined.
     """
-    host = Host.this_machine(app)
+    host = host or Host.this_machine(app)
     choice = find_target(host, python, app)
     guard = _Guard()
     with ThreadPoolExecutor(max_workers=4) as pool:

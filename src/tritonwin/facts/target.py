@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
+from tritonwin.errors import UserError
 from tritonwin.facts.host import Host
 from tritonwin.facts.interpreter_kind import is_store_alias
 from tritonwin.facts.model import ImportResult, Interpreter
@@ -24,12 +25,8 @@ _WRONG_USE = 2  # how Python 2 ends when it is given -I
 _ERROR_LENGTH = 500  # characters of a foreign program's error text that are shown
 
 
-class TargetError(Exception):
+class TargetError(UserError):
     """An interpreter that cannot be examined: what is wrong, and what to do (`help`)."""
-
-    def __init__(self, message: str, help: str) -> None:  # noqa: A002 - the name that users see
-        super().__init__(message)
-        self.help = help
 
 
 def examine(executable: str, host: Host, timeout: float = 30) -> Interpreter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import textwrap
 from collections.abc import Iterable
@@ -49,6 +50,8 @@ def console() -> Console:
         highlight=False,
         emoji=False,
         markup=False,
+        # rich would still write bold and dim, which is no plain text either
+        force_terminal=False if os.environ.get("NO_COLOR") else None,
         width=None if interactive else _PIPE_WIDTH,
     )
 
@@ -63,6 +66,24 @@ def print_snapshot_written(path: Path) -> None:
     out = console()
     out.print(Text(f"written: {printable(str(path))}"), soft_wrap=True)
     out.print(Text("Look at it before you send it; it is plain text."), soft_wrap=True)
+
+
+def print_note(text: str) -> None:
+    console().print(Text(printable(text)), soft_wrap=True)
+
+
+def print_story(title: str, facts: Facts, diagnosis: Diagnosis) -> None:
+    """A diagnosis in short: the machine, how many checks are fine, and the gravest problem."""
+    out = console()
+    out.print(Text(printable(f"== {title}"), "bold"), soft_wrap=True)
+    for line in list(_head(facts))[1:]:
+        out.print(Text(printable(line), "dim"), soft_wrap=True)
+    fine = sum(c.state == "ok" for c in diagnosis.checks)
+    out.print(Text(f"{fine} checks ok. {_verdict(diagnosis)}"), soft_wrap=True)
+    for problem in diagnosis.problems[:1]:
+        if problem.severity != "info":
+            _print_problem(out, problem)
+    out.print()
 
 
 def print_diagnosis(facts: Facts, diagnosis: Diagnosis) -> None:

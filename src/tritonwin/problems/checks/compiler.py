@@ -83,7 +83,7 @@ def cc_variable(facts: Facts) -> Iterator[Finding]:
     if reason:
         yield finding(
             "cc-variable-wrong",
-            f"CC is {variable.value!r}: {reason}",
+            f'CC is "{variable.value}": {reason}',
             f"variable CC ({variable.scope})",
             variable="CC",
             value=variable.value,

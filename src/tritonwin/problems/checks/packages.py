@@ -147,7 +147,7 @@ def linux_wheel(facts: Facts) -> Iterator[Finding]:
     for line in facts.requirement_lines:
         yield finding(
             "upstream-triton-no-windows-wheel",
-            f"line {line.line} asks for {line.text!r}, which has no Windows wheel",
+            f'line {line.line} asks for "{line.text}", which has no Windows wheel',
             line.path,
             certainty="likely",
             severity="info",

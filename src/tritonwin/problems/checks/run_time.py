@@ -119,7 +119,7 @@ def variable_blanks(facts: Facts) -> Iterator[Finding]:
         if flaws:
             yield finding(
                 "build-variable-blanks",
-                f"{name} is {variable.value!r} ({', '.join(flaws)})",
+                f'{name} is "{variable.value}": {" and ".join(flaws)}',
                 f"variable {name} ({variable.scope})",
                 variable=name,
                 value=variable.value,

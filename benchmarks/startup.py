@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""How long doctor and --version take, as ratios to what a user knows, in one run.
+
+    python benchmarks/startup.py [--runs N] [--lane]
+
+doctor is compared with `import torch` in the Python that it examines, `tritonwin --version` with
+`python -c pass`. Goals: at most 0.5 and at most 3. The Linux environment (CPU torch and Triton) is
+made once below the user's cache folder; with --lane the same is measured in Windows Python under
+Wine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import platformdirs
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("torch==2.13.0", "triton==3.7.1")
+
+
+def seconds(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def ratio(name: str, goal: float, first: Callable[[], object], second: Callable[[], object],
+          runs: int) -> bool:  # fmt: skip
+    """Time both alternately, so that what else the machine does hits both, and print medians."""
+    first(), second()  # file caches warm for both
+    pairs = [(seconds(first), seconds(second)) for _ in range(runs)]
+    one, other = (statistics.median(column) for column in zip(*pairs, strict=True))
+    met = one / other <= goal
+    print(f"{name}: {one:.3f} s / {other:.3f} s = {one / other:.2f} (goal {goal:g}), "
+          f"median of {runs}: {'met' if met else 'MISSED'}", flush=True)  # fmt: skip
+    return met
+
+
+def program(*command: str | Path) -> Callable[[], object]:
+    def run() -> None:
+        done = subprocess.run([str(c) for c in command], capture_output=True, check=False,
+                              timeout=300)  # fmt: skip
+        if done.returncode not in {0, 1}:
+            sys.exit(f"{command} ended with {done.returncode}: {done.stderr.decode()[-500:]}")
+
+    return run
+
+
+def linux_environment() -> Path:
+    """A venv with CPU torch and Triton; returns its interpreter."""
+    home = Path(platformdirs.user_cache_dir("tritonwin")) / "benchmark-venv"
+    python = home / "bin" / "python"
+    if not (home / "complete").is_file():
+        print(f"setup: {' '.join(PACKAGES)}", flush=True)
+        venv.create(home, with_pip=True, clear=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-q", *PACKAGES], check=True)
+        (home / "complete").touch()
+    return python
+
+
+def on_linux(runs: int) -> bool:
+    target = linux_environment()
+    tool: Sequence[str | Path] = (sys.executable, "-m", "tritonwin")
+    start = ratio("tritonwin --version / python -c pass, Linux", 3, program(*tool, "--version"),
+                  program(sys.executable, "-c", "pass"), 3 * runs)  # fmt: skip
+    doctor = ratio("doctor / import torch, Linux", 0.5,
+                   program(*tool, "doctor", "--python", target),
+                   program(target, "-c", "import torch"), runs)  # fmt: skip
+    return start and doctor
+
+
+def in_the_lane(runs: int) -> bool:
+    sys.path.insert(0, str(ROOT / "tools"))
+    from winlane import Lane, Machine
+    from winlane.resources import WHEELS
+
+    packages = [WHEELS["torch-cpu"], WHEELS["triton-3.5"]]
+    with Lane.ready() as lane, Machine(lane) as machine:
+        machine.gpu()
+        env = machine.environment("3.12", "full", packages)
+        return ratio("doctor / import torch, Windows under Wine", 0.5,
+                     lambda: machine.tool("doctor", "--python", env.python),
+                     lambda: env.run("-c", "import torch").check(), runs)  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--lane", action="store_true")
+    options = parser.parse_args()
+    met = on_linux(options.runs)
+    if options.lane:
+        met &= in_the_lane(options.runs)
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""`tritonwin demo`: doctor at work on machines that are broken in known ways."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tritonwin.errors import Exit, UserError
+
+if TYPE_CHECKING:
+    from tritonwin.demo.story import Story
+
+
+@click.command("demo")
+@click.option("--lane", is_flag=True, help="Do it live in Windows Pythons under Wine (checkout).")
+def command(*, lane: bool) -> int:
+    """Show what doctor finds on machines that are broken in known ways.
+
+    On Windows a copy of a small Python is broken and examined. Elsewhere the facts come from
+    snapshots of real Windows Pythons; with --lane they are read live from such Pythons under Wine.
+    """
+    from tritonwin.demo import story as recorded
+    from tritonwin.output import terminal
+
+    if lane:
+        with _lane() as told:
+            return _tell(told)
+    if sys.platform == "win32":
+        from tritonwin.demo import live
+
+        with live.small_python() as python:
+            return _tell(live.stories(python))
+    terminal.print_note("Snapshots of real Windows Pythons; tritonwin demo --lane reads live ones.")
+    return _tell(recorded.shipped())
+
+
+def _tell(stories: Iterable[Story]) -> int:
+    from tritonwin.output import terminal
+
+    told = kept = 0
+    for story in stories:
+        diagnosis = story.diagnosis()
+        terminal.print_story(story.title, story.facts, diagnosis)
+        told += 1
+        kept += story.kept(diagnosis)
+    terminal.print_note(f"{kept} of {told} machines: doctor named what was done to them.")
+    return Exit.DONE if told and kept == told else Exit.PROBLEMS
+
+
+@contextmanager
+def _lane() -> Iterator[Iterator[Story]]:
+    """The stories of `tools/lane_stories.py`, which only a checkout has."""
+    tools = Path(__file__).resolve().parents[3] / "tools"
+    if not (tools / "lane_stories.py").is_file():
+        msg = "--lane needs a checkout of tritonwin: the lane is no part of the installed package"
+        raise UserError(msg, "Without it: tritonwin demo")
+    sys.path.insert(0, str(tools))
+    import lane_stories
+    import winlane
+
+    try:
+        with lane_stories.live() as stories:
+            yield stories
+    except winlane.LaneUnavailable as reason:
+        msg = f"the Windows lane cannot run here: {reason}"
+        raise UserError(msg, "Without it: tritonwin demo") from reason

@@ -1,0 +1,52 @@
+"""Live stories on Windows: a copy of a small Python is broken, and doctor explains it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from tritonwin.demo.story import Story
+from tritonwin.facts.collect import collect
+from tritonwin.facts.host import Environment, Host
+
+
+@contextmanager
+def small_python() -> Iterator[Path]:
+    """A Python of its own in a temporary folder, gone afterwards; yields its python.exe."""
+    with tempfile.TemporaryDirectory(prefix="tritonwin-demo-", ignore_cleanup_errors=True) as root:
+        home = Path(root, "python_embeded")
+        base = Path(sys.base_prefix)
+        if any(base.glob("python*._pth")):
+            # the embeddable package is flat: its top-level files are all of it
+            home.mkdir()
+            for file in base.iterdir():
+                if file.is_file():
+                    shutil.copy2(file, home)
+            yield home / "python.exe"
+        else:
+            venv.create(home, with_pip=False, symlinks=False)
+            yield home / "Scripts" / "python.exe"
+
+
+def stories(python: Path) -> Iterator[Story]:
+    """Break the copy in one way after the other; each facts are read while it is broken."""
+    host = Host.this_machine()
+    work = python.parent / "work"
+    work.mkdir()
+    here = replace(host, cwd=work)
+    yield _story("a Python without Triton", "triton-missing", python, here)
+    (work / "triton.py").write_text("print('my first kernel')\n", encoding="utf-8")
+    yield _story("a script named triton.py", "script-shadows-triton", python, here)
+    env = {k: v for k, v in host.env.data.items() if k.upper() != "CC"}
+    wrong = replace(host, env=Environment({**env, "CC": str(work)}))
+    yield _story("the variable CC names a folder", "cc-variable-wrong", python, wrong)
+
+
+def _story(title: str, expects: str, python: Path, host: Host) -> Story:
+    return Story(title, expects, collect(python=str(python), host=host), first=False)

@@ -1,0 +1,192 @@
+"""The command line: every ending has its exit status, and no user sees a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import healthy
+import jsonschema
+import pytest
+
+from tritonwin import __version__
+from tritonwin.cli import app
+from tritonwin.facts import snapshot
+from tritonwin.facts.identity import Identity
+from tritonwin.output import schema
+
+
+def run(*args: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "tritonwin", *args],
+        capture_output=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, **(env or {})},
+    )
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    file = tmp_path / "facts.json"
+    snapshot.write(healthy.changed(triton=None), file, Identity())
+    return file
+
+
+def test_version_needs_no_library() -> None:
+    code = (
+        "import sys; sys.argv[1:] = ['--version']; import tritonwin.__main__ as m; m.main();"
+        "sys.exit('click' in sys.modules or 'rich' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0
+    assert done.stdout.split() == [b"tritonwin", __version__.encode()]
+
+
+def test_doctor_on_a_snapshot(saved: Path) -> None:
+    done = run("doctor", "--snapshot", str(saved))
+    assert done.returncode == 1
+    assert b"[triton-missing]" in done.stdout
+    assert b"help:" in done.stdout
+    assert done.stderr == b""
+    assert not any(line.endswith(b" ") for line in done.stdout.splitlines())
+
+
+def test_json_follows_its_schema(saved: Path) -> None:
+    done = run("doctor", "--snapshot", str(saved), "--json")
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, schema.load("tritonwin.doctor/1"))
+    assert document["problems"][0]["id"] == "triton-missing"
+    assert document["target"]["snapshot"] == str(saved)
+
+
+def test_list_checks() -> None:
+    document = json.loads(run("doctor", "--list-checks", "--json").stdout)
+    jsonschema.validate(document, schema.load("tritonwin.checks/1"))
+    assert len(document["checks"]) >= 40
+    assert b"triton-missing" in run("doctor", "--list-checks").stdout
+
+
+def test_only(saved: Path) -> None:
+    done = run("doctor", "--snapshot", str(saved), "--only", "cpu-only-torch", "--json")
+    assert done.returncode == 0
+    assert [c["id"] for c in json.loads(done.stdout)["checks"]] == ["cpu-only-torch"]
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("doctor", "--only", "no-such-check"), "no-such-check"),
+        (("doctor", "--snapshot", "gone.json"), "gone.json"),
+        (("doctor", "--snapshot", "x.json", "--python", "y"), "--snapshot"),
+        (("doctor", "--python", "/no/such/python"), "python"),
+        (("doctor", "--app", "/no/such/folder"), "folder"),
+        (("doctor", "--timeout", "soon"), "soon"),
+        (("doctor", "--nonsense"), "--nonsense"),
+        (("nonsense",), "nonsense"),
+        (("fix",), "fix"),
+        (("snapshot",), "--output"),
+    ],
+)
+def test_wrong_use_ends_with_2_and_says_what_to_do(args: tuple[str, ...], says: str) -> None:
+    done = run(*args)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    error = done.stderr.decode()
+    assert says in error
+    assert error.startswith("error: ")
+    assert "help:  " in error
+    assert "Traceback" not in error
+
+
+def test_errors_are_json_when_json_is_asked_for() -> None:
+    done = run("doctor", "--python", "/no/such/python", "--json")
+    assert done.returncode == 2
+    document = json.loads(done.stdout)
+    assert document["schema"] == "tritonwin.error/1"
+    assert document["error"]["help"]
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize("command", ["doctor", "snapshot", "demo"])
+def test_help(command: str) -> None:
+    done = run(command, "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"Usage: tritonwin " + command.encode())
+
+
+def test_our_own_failure_is_3_and_short(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*args: object, **kwargs: object) -> int:
+        raise RuntimeError("boom\x1b[2J")
+
+    monkeypatch.delenv("TRITONWIN_DEBUG", raising=False)
+    monkeypatch.setattr(app.main, "main", fail)
+    assert app.run(["doctor"]) == 3
+    error = capsys.readouterr().err
+    assert error.splitlines()[0] == "error: tritonwin itself failed: RuntimeError: boom\\x1b[2J"
+    monkeypatch.setenv("TRITONWIN_DEBUG", "1")
+    assert app.run(["doctor"]) == 3
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_quiet(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*args: object, **kwargs: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(app.main, "main", interrupt)
+    assert app.run(["doctor"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_a_reader_that_leaves_early_is_no_error(saved: Path) -> None:
+    reader = subprocess.Popen(
+        [sys.executable, "-m", "tritonwin", "doctor", "--snapshot", str(saved)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert reader.stdout
+    assert reader.stderr
+    reader.stdout.close()
+    reader.wait(60)
+    assert reader.stderr.read() == b""
+    reader.stderr.close()
+
+
+@pytest.mark.parametrize("encoding", ["cp437", "cp936", "cp1252", "ascii", "utf-8"])
+def test_output_survives_every_console(tmp_path: Path, encoding: str) -> None:
+    facts = healthy.changed(
+        triton=None,
+        target=healthy.replace(
+            healthy.TARGET, executable="C:\\Пользователи\\Jürgen 用户\\python.exe"
+        ),
+    )
+    file = tmp_path / "facts.json"
+    snapshot.write(facts, file, Identity())
+    done = run("doctor", "--snapshot", str(file), env={"PYTHONIOENCODING": encoding})
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr.decode()
+    assert "triton-missing" in done.stdout.decode(encoding)
+
+
+@pytest.mark.parametrize(("variables", "coloured"), [
+    ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+    ({"FORCE_COLOR": "1", "NO_COLOR": ""}, True),
+    ({"NO_COLOR": "", "FORCE_COLOR": ""}, False),
+])  # fmt: skip
+def test_colour_is_a_wish(saved: Path, variables: dict[str, str], coloured: bool) -> None:
+    done = run("doctor", "--snapshot", str(saved), env={"TERM": "xterm-256color", **variables})
+    assert (b"\x1b[" in done.stdout) is coloured
+
+
+def test_demo_tells_every_story() -> None:
+    done = run("demo")
+    assert done.returncode == 0, done.stdout
+    assert b"doctor named what was done to them." in done.stdout

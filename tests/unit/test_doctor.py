@@ -1,0 +1,148 @@
+"""From findings to a diagnosis: merged, folded under their causes, the root first."""
+
+from __future__ import annotations
+
+import healthy
+import pytest
+from healthy import changed, dist, gpu, part
+
+from tritonwin.facts.model import Facts, Gpu
+from tritonwin.problems.check import Check, NotApplicable, finding
+from tritonwin.problems.checks import CHECKS
+from tritonwin.problems.doctor import diagnose, fold, merge, shell_word
+from tritonwin.problems.model import CERTAINTIES, Evidence, Finding, Problem, Remedy
+
+
+def problem(name: str, severity: str = "error", certainty: str = "certain") -> Problem:
+    return Problem(
+        id=name,
+        severity=severity,  # type: ignore[arg-type]
+        certainty=certainty,  # type: ignore[arg-type]
+        title="",
+        cause="",
+        evidence=(),
+        remedy=Remedy(summary=""),
+    )
+
+
+def raising(error: BaseException) -> Check:
+    def run(facts: Facts) -> list[Finding]:
+        raise error
+
+    return Check(id="triton-missing", title="t", run=run, windows_only=False)
+
+
+def test_a_check_that_raises_is_a_line_and_the_others_still_run() -> None:
+    diagnosis = diagnose(changed(triton=None), [raising(ZeroDivisionError("x")), *CHECKS])
+    assert diagnosis.checks[0].state == "crashed"
+    assert diagnosis.checks[0].detail == "ZeroDivisionError: x"
+    assert len(diagnosis.checks) == len(CHECKS) + 1
+
+
+def test_what_does_not_apply_says_why() -> None:
+    result = diagnose(healthy.HEALTHY, [raising(NotApplicable("no such GPU"))]).checks[0]
+    assert (result.state, result.detail) == ("not-applicable", "no such GPU")
+
+
+def test_consequences_are_folded_under_their_cause() -> None:
+    facts = changed(
+        torch=healthy.part("torch", version="2.9.1+cpu", cuda=None).torch,
+        distributions=(
+            *healthy.HEALTHY.distributions,
+            dist("xformers", "0.0.31", requires=("torch==2.7.1",)),
+        ),
+    )
+    problems = [p for p in diagnose(facts, CHECKS).problems if p.severity == "error"]
+    assert [p.id for p in problems] == ["cpu-only-torch"]
+    assert "xformers-torch-mismatch" in problems[0].explains
+
+
+def test_explains_lists_only_what_was_found() -> None:
+    folded = fold([problem("cpu-only-torch")])
+    assert folded[0].explains == ()
+
+
+def test_a_milder_cause_hides_no_graver_consequence() -> None:
+    folded = fold([problem("cpu-only-torch", "warning"), problem("xformers-torch-mismatch")])
+    assert [p.id for p in folded] == ["xformers-torch-mismatch", "cpu-only-torch"]
+
+
+def test_order_is_severity_then_ground_up() -> None:
+    mixed = [
+        problem("long-paths-off", "info"),
+        problem("cc-variable-wrong"),
+        problem("build-variable-blanks", "warning"),
+        problem("driver-too-old"),
+    ]
+    assert [p.id for p in fold(mixed)] == [
+        "driver-too-old",
+        "cc-variable-wrong",
+        "build-variable-blanks",
+        "long-paths-off",
+    ]
+
+
+def test_findings_of_one_id_become_one() -> None:
+    first = finding("triton-missing", "a", "x", certainty="possible", severity="warning")
+    second = finding("triton-missing", "b", "y", certainty="likely", severity="error")
+    (merged,) = merge([first, second, second])
+    assert merged.evidence == (Evidence(text="a", where="x"), Evidence(text="b", where="y"))
+    assert (merged.severity, merged.certainty) == ("error", "likely")
+    assert CERTAINTIES.index("likely") < CERTAINTIES.index("possible")
+
+
+def test_the_command_names_the_interpreter() -> None:
+    (found,) = diagnose(
+        changed(triton=None), [c for c in CHECKS if c.id == "triton-missing"]
+    ).problems
+    assert found.remedy.commands == (
+        rf'{healthy.HOME}\python.exe -m pip install -U "triton-windows<3.6"',
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        (r"C:\ComfyUI\python.exe", r"C:\ComfyUI\python.exe"),
+        (r"C:\my apps\python.exe", r'"C:\my apps\python.exe"'),
+        (r"C:\a&b\python.exe", r'"C:\a&b\python.exe"'),
+        (r"C:\用户\python.exe", r"C:\用户\python.exe"),
+        (r"C:\a(1)\python.exe", r'"C:\a(1)\python.exe"'),
+    ],
+)
+def test_shell_word(path: str, word: str) -> None:
+    assert shell_word(path) == word
+
+
+@pytest.mark.parametrize(
+    ("facts", "spec"),
+    [
+        (healthy.HEALTHY, "triton-windows<3.6"),
+        (changed(torch=None), "triton-windows<3.9"),
+        (part("torch", version="2.4.1", wants_triton="==3.0.0"), "triton-windows<3.2"),
+        (part("system", os="linux"), "triton==3.5.1"),
+    ],
+)
+def test_what_pip_is_asked_for(facts: Facts, spec: str) -> None:
+    broken = healthy.replace(facts, triton=None)
+    (found,) = diagnose(broken, [c for c in CHECKS if c.id == "triton-missing"]).problems
+    assert spec in found.remedy.commands[0]
+
+
+@pytest.mark.parametrize(
+    ("cuda", "card", "tag"),
+    [("13.0", "8.9", "cu130"), ("12.9", "12.0", "cu128"), ("13.0", "6.1", "cu126")],
+)
+def test_the_index_of_torch_fits_driver_and_card(cuda: str, card: str, tag: str) -> None:
+    driver = healthy.replace(healthy.HEALTHY.drivers[0], cuda=cuda)
+    facts = healthy.replace(
+        part("torch", version="2.9.1", cuda=None), drivers=(driver,), gpus=(gpu(card),)
+    )
+    (found,) = diagnose(facts, [c for c in CHECKS if c.id == "cpu-only-torch"]).problems
+    assert any(command.endswith(f'/{tag}"') for command in found.remedy.commands)
+
+
+def test_no_check_names_nvidia_where_another_card_is_in_charge() -> None:
+    amd = Gpu(index=0, vendor="amd", name="Radeon", source="registry")
+    results = {c.id: c for c in diagnose(changed(gpus=(amd,), drivers=()), CHECKS).checks}
+    assert results["driver-too-old"].state == "not-applicable"

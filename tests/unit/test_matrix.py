@@ -1,0 +1,97 @@
+"""The table of what fits what."""
+
+from __future__ import annotations
+
+import pytest
+from packaging.version import Version
+
+from tritonwin.support import matrix
+from tritonwin.support.indexes import torch_index, torch_tag
+
+M = matrix.load()
+
+
+@pytest.mark.parametrize(
+    ("torch", "triton", "windows"),
+    [
+        ("2.4.1+cu124", "3.0", "3.1"),
+        ("2.7.1+cu128", "3.3", "3.3"),
+        ("2.10.0", "3.6", "3.6"),
+        ("2.15.0+cu132", "3.9", None),
+        ("2.9.0.dev20250901", "3.5", "3.5"),
+    ],
+)
+def test_pairs(torch: str, triton: str, windows: str | None) -> None:
+    pair = M.pair(torch)
+    assert pair is not None
+    assert (pair.triton, pair.windows) == (triton, windows)
+
+
+@pytest.mark.parametrize("version", ["2.3.1", "nonsense", "", "99"])
+def test_no_pair(version: str) -> None:
+    assert M.pair(version) is None
+
+
+@pytest.mark.parametrize(
+    ("capability", "name"),
+    [
+        ("6.1", "Pascal or older"),
+        ("7.0", "Volta"),
+        ("7.5", "Turing"),
+        ("8.6", "Ampere"),
+        ("8.9", "Ada"),
+        ("9.0", "Hopper"),
+        ("10.0", "Blackwell"),
+        ("12.1", "Blackwell"),
+    ],
+)
+def test_generations(capability: str, name: str) -> None:
+    generation = M.generation(capability)
+    assert generation is not None
+    assert generation.name == name
+
+
+def test_generations_leave_no_gap() -> None:
+    for older, newer in zip(M.generations, M.generations[1:], strict=False):
+        assert older.below == newer.start
+
+
+def test_every_windows_series_is_a_release() -> None:
+    series = {r.series for r in M.releases}
+    assert {p.windows for p in M.pairs if p.windows} <= series
+    assert all(matrix.series(r.newest) == r.series for r in M.releases)
+
+
+@pytest.mark.parametrize(
+    ("cuda", "toolset", "fits"),
+    [
+        ("12.1", "14.39.33519", True),
+        ("12.1", "14.40.33807", False),
+        ("12.8", "14.44.35207", True),
+        ("12.8", "14.50.35717", False),
+        ("13.0", "14.16.27023", False),
+        ("13.2", "14.50.35717", True),
+    ],
+)
+def test_nvcc_and_its_host(cuda: str, toolset: str, fits: bool) -> None:
+    rule = M.nvcc_host(cuda)
+    assert rule is not None
+    assert matrix.fits(toolset, rule.msvc) is fits
+
+
+def test_older_and_fits_are_quiet_about_nonsense() -> None:
+    assert matrix.older("3.2.0.post9", "3.2.0.post13")
+    assert not matrix.older("3.2.0.post13", "3.2.0.post13")
+    assert not matrix.older(None, "1")
+    assert not matrix.older("nonsense", "1")
+    assert not matrix.fits("nonsense", ">=1")
+    assert not matrix.fits("1.0", "nonsense")
+
+
+def test_torch_tags() -> None:
+    assert torch_tag("13.1", "9.0") == "cu130"
+    assert torch_tag("12.2", None) == "cu128"
+    assert torch_tag("11.8", "8.0") is None
+    assert torch_tag(None, "8.0") is None
+    assert torch_index().startswith("https://")
+    assert Version(M.newest_release().series) >= Version("3.8")
