@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from winlane import Environment, Lane, LaneError, Machine, TimedOut, standins
@@ -291,26 +292,39 @@ def test_stand_in_distributions(machine: Machine) -> None:
         standins.cuda_torch(made, machine.fakes, "9.9.0", "12.8")
 
 
+def _launch(
+    version: str, triton: str, torch: str | None = None, *marks: pytest.MarkDecorator
+) -> Any:
+    return pytest.param(version, triton, torch, marks=[needs_headers(version), *marks])
+
+
+# torch is needed by Triton up to 3.7 to find the driver; a stand-in says what it asks
 LAUNCHES = [
-    pytest.param("triton-3.8", None, marks=needs_headers("3.12")),
-    pytest.param("triton-3.2", "2.6.0", marks=needs_headers("3.12")),
-    pytest.param("triton-3.3", "2.7.1", marks=needs_headers("3.12")),
-    pytest.param("triton-3.5", "2.9.1", marks=needs_headers("3.12")),
+    _launch("3.12", "triton-3.8"),
+    _launch("3.12", "triton-3.2", "2.6.0"),
+    _launch("3.12", "triton-3.3", "2.7.1"),
+    _launch("3.12", "triton-3.5", "2.9.1"),
+    _launch("3.12", "triton-3.6", "2.10.0", pytest.mark.full),
+    _launch("3.10", "triton-3.8"),
+    _launch("3.11", "triton-3.8", None, pytest.mark.full),
+    _launch("3.13", "triton-3.8"),
 ]
 
 
-def _launching(machine: Machine, triton: str, torch: str | None) -> Environment:
+def _launching(machine: Machine, version: str, triton: str, torch: str | None) -> Environment:
     machine.gpu(cc="8.6")
     machine.variables["FAKECUDA_LOG"] = r"C:\Users\Public\launches.jsonl"
-    made = machine.environment("3.12", "full", [triton, "setuptools"])
+    made = machine.environment(version, "full", [triton, "setuptools"])
     if torch:
         standins.cuda_torch(made, machine.fakes, torch, "12.8")
     return made
 
 
-@pytest.mark.parametrize(("triton", "torch"), LAUNCHES)
-def test_jit_from_source_to_launch(machine: Machine, triton: str, torch: str | None) -> None:
-    made = _launching(machine, triton, torch)
+@pytest.mark.parametrize(("version", "triton", "torch"), LAUNCHES)
+def test_jit_from_source_to_launch(
+    machine: Machine, version: str, triton: str, torch: str | None
+) -> None:
+    made = _launching(machine, version, triton, torch)
     said = made.run(str(PROGRAMS / "jit.py")).check().stdout.splitlines()
     assert json.loads(said[0]) == {"backend": "cuda", "arch": 86}
     assert json.loads(said[1])["cubin"] > 1000
@@ -325,6 +339,6 @@ def test_jit_from_source_to_launch(machine: Machine, triton: str, torch: str | N
 @needs_headers("3.12")
 def test_stale_last_error_kills_the_launcher_of_3_5(machine: Machine) -> None:
     """A defect of triton-windows 3.4 to 3.6 that a driver can provoke: the fake does it at will."""
-    made = _launching(machine, "triton-3.5", "2.9.1")
+    made = _launching(machine, "3.12", "triton-3.5", "2.9.1")
     machine.variables["FAKECUDA_LAST_ERROR"] = "2"
     assert made.run(str(PROGRAMS / "jit.py")).returncode == 0xC0000005

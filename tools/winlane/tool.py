@@ -6,7 +6,7 @@ They hold Windows paths, so they are combined on Linux with a path map in the co
     [tool.coverage.paths]
     source = ["src/tritonwin", "*\\\\src\\\\tritonwin"]
 
-    coverage combine --keep FOLDER
+    COVERAGE_FILE=FOLDER/.coverage coverage combine --keep FOLDER
 """
 
 from __future__ import annotations
