@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tritonwin.facts.model import Facts
@@ -53,6 +53,12 @@ def diagnose(facts: Facts, checks: Sequence[Check]) -> Diagnosis:
     return Diagnosis(problems=fold(problems), checks=tuple(results))
 
 
+def findings_of(facts: Facts, checks: Sequence[Check]) -> Iterable[Finding]:
+    """What the checks find in the facts; those that do not apply or fail find nothing."""
+    for check in checks:
+        yield from _run(check, facts)[1]
+
+
 def shell_word(path: str) -> str:
     """The path as one word of a command line, in double quotes only where it needs them."""
     return f'"{path}"' if re.search(r"[^\w:\\/.~+-]", path) else path
@@ -97,13 +103,30 @@ def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(merged.values())
 
 
-def fold(problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    """Order by severity and layer, and put the consequences of an error below its cause.
+Rank = tuple[int, int, int, int]
 
-    A problem is folded when another one that is at least as grave and not itself folded into it
-    explains it; the ids go into the cause's `explains`, restricted to what was really found.
+
+def by_layer(problem: Problem) -> Rank:
+    """Severity first, then from the ground up: facts are mostly certain."""
+    severity, certainty, layer, position = _ranks(problem)
+    return severity, layer, certainty, position
+
+
+def by_certainty(problem: Problem) -> Rank:
+    """Severity first, then what is proven: a log leaves much open."""
+    return _ranks(problem)
+
+
+def fold(
+    problems: Sequence[Problem], rank: Callable[[Problem], Rank] = by_layer
+) -> tuple[Problem, ...]:
+    """Order the problems, and put the consequences of an error below its cause.
+
+    A problem is folded when another one that is at least as grave, at least as certain and not
+    itself folded into it explains it; the ids go into the cause's `explains`, restricted to what
+    was really found.
     """
-    ordered = sorted(problems, key=_rank)
+    ordered = sorted(problems, key=rank)
     present = {p.id: p for p in ordered}
     folded: set[str] = set()
     kept: list[Problem] = []
@@ -116,6 +139,7 @@ def fold(problems: Sequence[Problem]) -> tuple[Problem, ...]:
             if i in present
             and i not in folded
             and SEVERITIES.index(problem.severity) <= SEVERITIES.index(present[i].severity)
+            and CERTAINTIES.index(problem.certainty) <= CERTAINTIES.index(present[i].certainty)
         ]
         folded.update(consequences)
         kept = [k for k in kept if k.id not in folded]
@@ -136,12 +160,12 @@ def _reachable(problem: str) -> tuple[str, ...]:
     return tuple(seen)
 
 
-def _rank(problem: Problem) -> tuple[int, int, int, int]:
+def _ranks(problem: Problem) -> Rank:
     entry = catalogue.load().entry(problem.id)
     position = list(catalogue.load().entries).index(problem.id)
     return (
         SEVERITIES.index(problem.severity),
-        LAYERS.index(entry.layer),
         CERTAINTIES.index(problem.certainty),
+        LAYERS.index(entry.layer),
         position,
     )

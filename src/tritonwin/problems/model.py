@@ -54,6 +54,48 @@ class Remedy:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LinePattern:
+    """What is looked for in one line of a log.
+
+    Attributes:
+        anchors: literals, one of which must stand in the line; the fast search is made of them.
+        line: a regular expression for the whole normalised line; None: an anchor is enough.
+    """
+
+    anchors: tuple[str, ...]
+    line: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """One thing that must be known of the machine: its value, or a range of versions."""
+
+    fact: str  # a name of catalogue/signatures.py: VERSIONS and WORDS
+    allowed: tuple[str, ...]  # any of these
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    """How a problem shows in a log. The format of the files: catalogue/signatures.py."""
+
+    pattern: LinePattern
+    certainty: Certainty
+    before: tuple[LinePattern, ...] = ()
+    after: tuple[LinePattern, ...] = ()
+    without: tuple[LinePattern, ...] = ()
+    when: tuple[Condition, ...] = ()
+    unknown: Certainty | None = None  # where a fact of `when` is not known; None: no finding
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What would decide between causes that a log cannot tell apart."""
+
+    text: str
+    command: str  # its output is the answer
+
+
+@dataclass(frozen=True, kw_only=True)
 class Entry:
     """One problem of the catalogue: the single text for both doors, facts and logs.
 
@@ -70,6 +112,8 @@ class Entry:
     references: tuple[str, ...] = ()
     actions: tuple[Action, ...] = ()
     log_only: str | None = None  # why facts cannot show it
+    signatures: tuple[Signature, ...] = ()
+    question: Question | None = None  # asked where it is not certain that this is the problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +141,7 @@ class Problem:
     explains: tuple[str, ...] = ()  # ids found as well that this one makes moot
     references: tuple[str, ...] = ()
     actions: tuple[Action, ...] = ()
+    question: Question | None = None  # what would decide; None where it is certain
 
 
 CheckState = Literal["ok", "info", "warning", "problem", "not-applicable", "crashed"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tritonwin.problems import placeholders
 from tritonwin.problems.catalogue import load
-from tritonwin.problems.model import Action, Entry, Finding, Problem, Remedy
+from tritonwin.problems.model import Action, Entry, Finding, Problem, Question, Remedy
 
 
 def render(finding: Finding, python_command: str) -> Problem:
@@ -37,7 +37,17 @@ def render(finding: Finding, python_command: str) -> Problem:
         ),
         references=entry.references,
         actions=actions,
+        question=None if finding.certainty == "certain" else _question(entry, values),
     )
+
+
+def _question(entry: Entry, values: Mapping[str, str]) -> Question | None:
+    if entry.question is None:
+        return None
+    command = placeholders.commands([entry.question.command], values)
+    if not command:
+        return None
+    return Question(text=placeholders.sentence(entry.question.text, values), command=command[0])
 
 
 def _actions(entry: Entry, values: Mapping[str, str]) -> tuple[Action, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from tritonwin.problems.catalogue.reader import Catalogue, CatalogueError, UnknownProblemError, read
+from tritonwin.problems.catalogue.reader import Catalogue, UnknownProblemError, read
+from tritonwin.problems.catalogue.table import CatalogueError
 
 __all__ = ["Catalogue", "CatalogueError", "UnknownProblemError", "load"]
 

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
-from typing import NoReturn, TypeVar
 
 from tritonwin.problems import placeholders
-from tritonwin.problems.model import LAYERS, SEVERITIES, Action, Entry, Remedy
+from tritonwin.problems.catalogue import signatures
+from tritonwin.problems.catalogue.table import CatalogueError, Table
+from tritonwin.problems.model import (
+    LAYERS,
+    SEVERITIES,
+    Action,
+    Entry,
+    LinePattern,
+    Question,
+    Remedy,
+)
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-T = TypeVar("T")
 
 # The remedies that an entry may name, each with the arguments that it takes.
 ACTIONS: Mapping[str, frozenset[str]] = {
@@ -36,10 +43,6 @@ ACTIONS: Mapping[str, frozenset[str]] = {
         "patch": (),
     }.items()
 }
-
-
-class CatalogueError(ValueError):
-    """A catalogue file is wrong; the message names the file and the id."""
 
 
 class UnknownProblemError(KeyError):
@@ -72,8 +75,10 @@ def read(sources: Mapping[str, str]) -> Catalogue:
     """
     entries: dict[str, Entry] = {}
     origin: dict[str, str] = {}
-    for file, text in sources.items():
-        for entry in _read_file(file, text):
+    documents = {file: _document(file, text) for file, text in sources.items()}
+    marks = _marks(documents)
+    for file, document in documents.items():
+        for entry in _entries(file, document, marks):
             if entry.id in entries:
                 msg = f"{file}: {entry.id}: this id is taken, see {origin[entry.id]}"
                 raise CatalogueError(msg)
@@ -84,88 +89,33 @@ def read(sources: Mapping[str, str]) -> Catalogue:
     return Catalogue(MappingProxyType({entry.id: entry for entry in ordered}))
 
 
-class _Table:
-    """A TOML table whose keys are taken one by one; what is left at the end is unknown."""
-
-    def __init__(self, data: object, where: str) -> None:
-        self.where = where
-        self._rest = dict(self._typed(data, dict, "entry"))
-
-    def fail(self, what: str) -> NoReturn:
-        msg = f"{self.where}: {what}"
-        raise CatalogueError(msg)
-
-    def _typed(self, value: object, kind: type[T], key: str) -> T:
-        if not isinstance(value, kind):
-            self.fail(f"{key} must be of type {kind.__name__}, not {value!r}")
-        return value
-
-    def take(self, key: str, kind: type[T], default: T | None = None) -> T:
-        value = self._rest.pop(key, default)
-        if value is None:
-            self.fail(f"{key} is missing")
-        return self._typed(value, kind, key)
-
-    def text(self, key: str) -> str:
-        """A text on one line, however it is broken in the file."""
-        text = " ".join(self.take(key, str).split())
-        if not text:
-            self.fail(f"{key} is empty")
-        return text
-
-    def optional_text(self, key: str) -> str | None:
-        return self.text(key) if key in self._rest else None
-
-    def template(self, key: str) -> str:
-        text = self.text(key)
-        self._check_placeholders(text)
-        return text
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        return tuple(self._typed(item, str, key) for item in self.take(key, list, []))
-
-    def templates(self, key: str) -> tuple[str, ...]:
-        for text in (texts := self.texts(key)):
-            self._check_placeholders(text)
-        return texts
-
-    def choice(self, key: str, allowed: Iterable[T]) -> T:
-        value = self.take(key, str)
-        option = next((option for option in allowed if option == value), None)
-        if option is None:
-            self.fail(f"unknown {key} {value!r}")
-        return option
-
-    def arguments(self, key: str) -> dict[str, str]:
-        table = _Table(self.take(key, dict, {}), self.where)
-        return {name: table.template(name) for name in tuple(table._rest)}
-
-    def tables(self, key: str) -> tuple[_Table, ...]:
-        return tuple(_Table(item, self.where) for item in self.take(key, list, []))
-
-    def end(self) -> None:
-        if self._rest:
-            self.fail(f"unknown key {min(self._rest)!r}")
-
-    def _check_placeholders(self, text: str) -> None:
-        try:
-            tuple(placeholders.names(text))
-        except ValueError as error:
-            self.fail(str(error))
-
-
-def _read_file(file: str, text: str) -> tuple[Entry, ...]:
+def _document(file: str, text: str) -> Table:
     try:
-        document = _Table(tomllib.loads(text), file)
+        return Table(tomllib.loads(text), file)
     except tomllib.TOMLDecodeError as error:
         msg = f"{file}: {error}"
         raise CatalogueError(msg) from None
-    entries = tuple(_entry(table, file) for table in document.tables("problem"))
+
+
+def _marks(documents: Mapping[str, Table]) -> dict[str, LinePattern]:
+    """What signatures of all files may name; a file declares its marks before its problems."""
+    marks: dict[str, LinePattern] = {}
+    for document in documents.values():
+        for name, mark in document.named_tables("marks").items():
+            if name in marks:
+                mark.fail("this mark is taken")
+            marks[name] = signatures.pattern(mark)
+            mark.end()
+    return marks
+
+
+def _entries(file: str, document: Table, marks: Mapping[str, LinePattern]) -> tuple[Entry, ...]:
+    entries = tuple(_entry(table, file, marks) for table in document.tables("problem"))
     document.end()
     return entries
 
 
-def _entry(table: _Table, file: str) -> Entry:
+def _entry(table: Table, file: str, marks: Mapping[str, LinePattern]) -> Entry:
     problem_id = table.text("id")
     table.where = f"{file}: {problem_id}"
     actions = tuple(_action(item) for item in table.tables("actions"))
@@ -175,17 +125,28 @@ def _entry(table: _Table, file: str) -> Entry:
         severity=table.choice("severity", SEVERITIES),
         layer=table.choice("layer", LAYERS),
         cause=table.template("cause"),
-        remedy=_remedy(_Table(table.take("remedy", dict), table.where), automatic=bool(actions)),
+        remedy=_remedy(Table(table.take("remedy", dict), table.where), automatic=bool(actions)),
         explains=table.texts("explains"),
         references=table.texts("references"),
         actions=actions,
         log_only=table.optional_text("log_only"),
+        signatures=tuple(signatures.signature(t, marks) for t in table.tables("signatures")),
+        question=next((_question(t) for t in table.optional_table("question")), None),
     )
     table.end()
     return entry
 
 
-def _remedy(table: _Table, *, automatic: bool) -> Remedy:
+def _question(table: Table) -> Question:
+    command = table.template("command")
+    for name in placeholders.unquoted(command):
+        table.fail(f"{{{name}}} stands outside double quotes: {command}")
+    question = Question(text=table.template("text"), command=command)
+    table.end()
+    return question
+
+
+def _remedy(table: Table, *, automatic: bool) -> Remedy:
     remedy = Remedy(
         summary=table.template("summary"),
         commands=table.templates("commands"),
@@ -198,7 +159,7 @@ def _remedy(table: _Table, *, automatic: bool) -> Remedy:
     return remedy
 
 
-def _action(table: _Table) -> Action:
+def _action(table: Table) -> Action:
     name = table.choice("name", ACTIONS)
     action = Action(name=name, arguments=table.arguments("arguments"))
     table.end()

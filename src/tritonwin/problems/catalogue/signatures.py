@@ -1,0 +1,123 @@
+"""Signatures: how a problem shows in a log, as TOML below its `[[problem]]`.
+
+    [[problem.signatures]]
+    anchor = "LNK1181"          # or a list: one of these literals must stand in the line
+    line = '''LNK1181.*'(?P<path>[^']{1,260})' '''
+    certainty = "certain"       # only where the line, with the conditions, proves it
+    before = ["msvc-banner"]    # each in an earlier line; a mark's name or { anchor, line }
+    after = []                  # each in a later line
+    without = []                # none of them anywhere
+    when = { torch = "<2.6", python_kind = ["embedded", "venv"] }
+    unknown = "possible"        # the certainty where a fact of `when` is not known
+
+`line` is searched in the normalised line (explain/normalise.py): no escapes, no prefixes, single
+backslashes, plain quotes. Its groups that bear the name of a placeholder fill the entry's words.
+An anchor is case-sensitive and is found through its longest piece of word characters, so that
+piece should be rare: an error number, an identifier, a file name. Marks are patterns that several
+signatures share: `[marks.NAME]` with `anchor` and `line`, in marks.toml.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from tritonwin.problems.catalogue.table import Table
+from tritonwin.problems.model import CERTAINTIES, Condition, LinePattern, Signature
+
+VERSIONS = frozenset({"torch", "triton", "python", "cuda", "gpu", "msvc", "driver", "setuptools"})
+WORDS: Mapping[str, frozenset[str]] = {
+    "os": frozenset({"windows", "linux", "other"}),
+    "python_kind": frozenset(
+        {"embedded", "store", "system", "user", "venv", "conda", "uv", "pyenv", "poetry"}
+    ),
+    "torch_build": frozenset({"cpu", "cuda", "rocm", "xpu"}),
+    "pip_target": frozenset({"same", "other"}),  # pip's environment against the one that runs
+}
+ABSENT = "absent"  # known not to be installed
+
+MIN_ANCHOR = 4  # characters of an anchor's longest piece
+BOUNDARY = "\n"  # a token's end in a key; no token holds one
+# What normalising never changes; a blank of the anchor bounds a piece as it bounds a token.
+_PIECE = re.compile(r"[\w.=/+-]+")
+
+
+def key(anchor: str) -> str:
+    """The piece of an anchor that the fast search looks for: the longest one.
+
+    Where a blank stands beside it, so does the mark of a token's end: the key of "torch " is
+    "torch\\n", which is not in "torchvision".
+    """
+    best = max(_PIECE.finditer(anchor), key=lambda found: len(found[0]), default=None)
+    if best is None:
+        return ""
+    before = BOUNDARY if anchor[: best.start()][-1:].isspace() else ""
+    after = BOUNDARY if anchor[best.end() :][:1].isspace() else ""
+    return before + best[0] + after
+
+
+def signature(table: Table, marks: Mapping[str, LinePattern]) -> Signature:
+    """Read one signature. Raises CatalogueError."""
+    unknown = table.choice("unknown", CERTAINTIES) if "unknown" in table.names() else None
+    found = Signature(
+        pattern=pattern(table),
+        certainty=table.choice("certainty", CERTAINTIES),
+        before=_patterns(table, "before", marks),
+        after=_patterns(table, "after", marks),
+        without=_patterns(table, "without", marks),
+        when=tuple(
+            _condition(item, fact) for item in table.optional_table("when") for fact in item.names()
+        ),
+        unknown=unknown,
+    )
+    if unknown and not found.when:
+        table.fail("unknown is of no use without when")
+    table.end()
+    return found
+
+
+def pattern(table: Table) -> LinePattern:
+    """Read `anchor` and `line`. Raises CatalogueError."""
+    anchors = table.one_or_more("anchor")
+    if not anchors:
+        table.fail("anchor is missing")
+    for anchor in anchors:
+        if len(key(anchor)) < MIN_ANCHOR:
+            table.fail(f"anchor {anchor!r} has no piece of {MIN_ANCHOR} characters")
+    line = table.take("line", str) if "line" in table.names() else None
+    return LinePattern(anchors=anchors, line=line)
+
+
+def _patterns(table: Table, name: str, marks: Mapping[str, LinePattern]) -> tuple[LinePattern, ...]:
+    found = []
+    for item in table.take(name, list, []):
+        if isinstance(item, str):
+            if item not in marks:
+                table.fail(f"unknown mark {item!r}")
+            found.append(marks[item])
+        else:
+            inner = Table(item, table.where)
+            found.append(pattern(inner))
+            inner.end()
+    return tuple(found)
+
+
+def _condition(table: Table, fact: str) -> Condition:
+    allowed = table.one_or_more(fact)
+    if fact in VERSIONS:
+        for text in allowed:
+            _check_range(table, fact, text)
+    elif fact not in WORDS:
+        table.fail(f"unknown fact {fact!r}")
+    elif unknown := set(allowed) - WORDS[fact]:
+        table.fail(f"{fact}: unknown value {min(unknown)!r}")
+    return Condition(fact=fact, allowed=allowed)
+
+
+def _check_range(table: Table, fact: str, text: str) -> None:
+    try:
+        SpecifierSet("" if text == ABSENT else text)
+    except InvalidSpecifier:
+        table.fail(f"{fact}: not a range of versions: {text!r}")

@@ -1,0 +1,129 @@
+"""Bytes of a log to text, whatever wrote them: one encoding, several in a row, or none at all."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+BLOCK = 1 << 20  # bytes read at once; also how much of a line without end is kept together
+
+_ASCII_RUN = re.compile(rb"[\t\n\r\x20-\x7e]{24,}")
+_CJK = re.compile("[\u4e00-\u9fff]+")
+_KANA = re.compile("[\u3040-\u30ff]+")
+# one Cyrillic letter among Latin ones is a German or French letter read wrongly
+_CYRILLIC = re.compile("[\u0410-\u044f\u0401\u0451]{2,}")
+_LATIN = re.compile("[\u00c0-\u024f]+")
+# GB2312's common characters: first byte B0-D7, second A1-FE
+_GB_COMMON = re.compile(rb"[\xb0-\xd7][\xa1-\xfe]")
+# What Windows consoles and compilers write in, most telling first.
+_LEGACY = (
+    ("cp932", _KANA),
+    ("cp936", _CJK),
+    ("cp1251", _CYRILLIC),
+    ("cp866", _CYRILLIC),
+    ("cp1252", _LATIN),
+    ("cp850", _LATIN),
+)
+
+
+def text_blocks(stream: BinaryIO) -> Iterator[str]:
+    """The stream as text in blocks of whole lines.
+
+    A line longer than `BLOCK` comes in several blocks; only the last of them ends it. Nothing is
+    refused: what is no text becomes U+FFFD.
+    """
+    head = stream.read(BLOCK)
+    wide = _wide(head)
+    newline = {"utf-16-le": b"\n\0", "utf-16-be": b"\0\n"}.get(wide or "", b"\n")
+    decoder = _Decoder()
+    rest = b""
+    while head:
+        data = rest + head
+        cut = data.rfind(newline) + len(newline)
+        if cut < len(newline):
+            cut = len(data) if len(data) >= BLOCK else 0
+        rest = data[cut:]
+        if cut:
+            yield _decode_wide(data[:cut], wide) if wide else decoder.decode(data[:cut])
+        head = stream.read(BLOCK)
+    if rest:
+        yield _decode_wide(rest, wide) if wide else decoder.decode(rest)
+
+
+def _wide(head: bytes) -> str | None:
+    """The kind of UTF-16, by its mark or by where the zeros of its Latin letters stand."""
+    if head.startswith(codecs.BOM_UTF16_LE):
+        return "utf-16-le"
+    if head.startswith(codecs.BOM_UTF16_BE):
+        return "utf-16-be"
+    sample = head[:4096]
+    even, odd = sample[::2].count(0), sample[1::2].count(0)
+    if odd > len(sample) // 5 and odd > 4 * even:
+        return "utf-16-le"
+    if even > len(sample) // 5 and even > 4 * odd:
+        return "utf-16-be"
+    return None
+
+
+def _decode_wide(data: bytes, codec: str) -> str:
+    """UTF-16 in which another program may have appended lines of single bytes."""
+    if data.count(0) * 50 >= len(data) * 24:
+        return data.decode(codec, "replace")
+    parts = []
+    position = 0
+    for run in _ASCII_RUN.finditer(data):
+        if b" " not in run[0]:
+            continue
+        parts += [data[position : run.start()].decode(codec, "replace"), run[0].decode("ascii")]
+        position = run.end()
+    parts.append(data[position:].decode(codec, "replace"))
+    return "".join(parts)
+
+
+class _Decoder:
+    """UTF-8 where it is valid, otherwise line by line, with one legacy code page for the log."""
+
+    def __init__(self) -> None:
+        self._legacy: str | None = None
+
+    def decode(self, data: bytes) -> str:
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            text = "".join(map(self._line, data.splitlines(keepends=True)))
+        return text.replace("\0", "") if "\0" in text else text
+
+    def _line(self, line: bytes) -> str:
+        if b"\0" in line:
+            line = line.replace(b"\0", b"")
+        try:
+            return line.decode("utf-8")
+        except UnicodeDecodeError:
+            if self._legacy is None:
+                self._legacy = legacy_code_page(line)
+            return line.decode(self._legacy, "replace")
+
+
+def legacy_code_page(sample: bytes) -> str:
+    """The code page in which the bytes read best."""
+    return max(_LEGACY, key=lambda entry: _score(sample[:BLOCK], *entry))[0]
+
+
+def _score(sample: bytes, codec: str, letters: re.Pattern[str]) -> float:
+    """The share of what is not ASCII that is a letter of the code page's language."""
+    text = sample.decode(codec, "replace")
+    foreign = sum(not c.isascii() for c in text)
+    if not foreign:
+        return 0.0
+    if codec == "cp936":
+        return len(_GB_COMMON.findall(sample)) / foreign
+    score = _length(letters, text) / foreign
+    if codec == "cp932":
+        return score + _length(_CJK, text) / foreign if score else 0.0
+    return score * (0.9 if codec == "cp850" else 1.0)
+
+
+def _length(letters: re.Pattern[str], text: str) -> int:
+    return sum(map(len, letters.findall(text)))

@@ -1,0 +1,215 @@
+"""What a log says about the machine, each value with the line that it came from."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from tritonwin.facts.model import (
+    Distribution,
+    Driver,
+    Facts,
+    Gpu,
+    Interpreter,
+    MsvcToolset,
+    PythonKind,
+    System,
+    Torch,
+    Triton,
+)
+from tritonwin.problems.model import LinePattern
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MAX_VALUES = 32  # changes of one fact that are remembered
+PATIENCE = 4_000  # lines that a fact's pattern may see: versions stand in banners and first errors
+SOURCE = "the log"
+
+# By the place of the interpreter, the most telling first; facts/interpreter_kind.py knows more, but
+# needs the disk.
+_KINDS: tuple[tuple[PythonKind, str], ...] = (
+    ("embedded", r"python_embedd?ed|\\system\\python\b|\\python_standalone\b|\\embedded_python\b"),
+    ("store", r"\\WindowsApps\\|\\PythonSoftwareFoundation\."),
+    ("uv", r"\\uv\\(?:data\\)?python\\"),
+    ("poetry", r"\\pypoetry\\"),
+    ("conda", r"\\(?:mini|ana|mambaf|minif)orge3?\\|\\(?:mini|ana)conda3?\b|\\envs\\[^\\]{1,60}$"),
+    ("venv", r"\\\.?v?env(?:[-_]?\w{0,20})?(?:\\Scripts)?$|\\[^\\]{1,60}[-_]v?env$"),
+    ("pyenv", r"\\\.?pyenv(?:-win)?\\"),
+    ("user", r"\\AppData\\Local\\Programs\\Python\\"),
+    ("system", r"^[A-Z]:\\Python3\d{1,3}|\\Program Files\\Python"),
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    value: str
+    line: int
+    text: str
+
+
+class LogFacts:
+    """Values by name, in the order of the log; a value that repeats is kept once."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, list[Seen]] = {}
+
+    def add(self, name: str, value: str, line: int, text: str) -> None:
+        values = self._seen.setdefault(name, [])
+        if len(values) < MAX_VALUES and (not values or values[-1].value != value):
+            values.append(Seen(value, line, text))
+
+    def at(self, name: str, line: int) -> Seen | None:
+        """The value in force at a line: the last one before it, else the first after it."""
+        values = self._seen.get(name, [])
+        earlier = [seen for seen in values if seen.line <= line]
+        return earlier[-1] if earlier else values[0] if values else None
+
+    def values(self) -> Mapping[str, Sequence[Seen]]:
+        return self._seen
+
+
+@dataclass(frozen=True)
+class _Knowledge:
+    patterns: tuple[LinePattern, ...]
+    gpus: tuple[tuple[re.Pattern[str], str], ...]
+
+
+@cache
+def knowledge() -> _Knowledge:
+    data: dict[str, Any] = tomllib.loads(
+        files("tritonwin.problems.explain").joinpath("facts.toml").read_text("utf-8")
+    )
+    return _Knowledge(
+        patterns=tuple(
+            LinePattern(
+                anchors=tuple(a if isinstance(a := row["anchor"], list) else [a]), line=row["line"]
+            )
+            for row in data["fact"]
+        ),
+        gpus=tuple((re.compile(row["name"]), row["capability"]) for row in data["gpu"]),
+    )
+
+
+def capability(gpu_name: str) -> str | None:
+    """The compute capability of an NVIDIA GPU of that name."""
+    return next((c for name, c in knowledge().gpus if name.search(gpu_name)), None)
+
+
+def kind_of(place: str) -> PythonKind:
+    """The kind of a Python from the folder or the path of its python.exe."""
+    folder = re.sub(r"\\python\.exe$", "", place, flags=re.IGNORECASE)
+    return next(
+        (kind for kind, mark in _KINDS if re.search(mark, folder, re.IGNORECASE)), "unknown"
+    )
+
+
+def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
+    """The machine as it is known at a line of the log; the snapshot fills the gaps."""
+
+    def value(name: str) -> str | None:
+        seen = log.at(name, line)
+        return seen.value if seen else None
+
+    base = snapshot or Facts(
+        tool_version="", system=System(os="windows", version="", machine="AMD64")
+    )
+    changes: dict[str, Any] = {
+        "target": _interpreter(value("executable"), value("prefix"), value("python")),
+        "torch": _torch(value("torch"), value("cuda")),
+        "triton": _triton(value("triton")),
+        "gpus": _gpus(value("gpu_name"), value("gpu")),
+        "drivers": _drivers(value("driver")),
+        "msvc": _msvc(value("msvc") or _toolset(value("msc"))),
+        "distributions": _distributions(base, value("setuptools")),
+    }
+    return replace(base, **{name: change for name, change in changes.items() if change})
+
+
+def _interpreter(
+    executable: str | None, prefix: str | None, version: str | None
+) -> Interpreter | None:
+    if not (executable or prefix or version):
+        return None
+    place = prefix or executable or ""
+    kind = kind_of(place)
+    if prefix:
+        inner = r"\Scripts\python.exe" if kind in ("venv", "poetry") else r"\python.exe"
+        executable = prefix + inner
+    return Interpreter(
+        executable=executable or "python",
+        source=SOURCE,
+        kind=kind,
+        version=version,
+        prefix=prefix or (executable and executable.rpartition("\\")[0]) or None,
+    )
+
+
+def _torch(version: str | None, cuda: str | None) -> Torch | None:
+    if version is None:
+        return None
+    tag = re.search(r"\+cu(\d{2})(\d)\b", version)
+    return Torch(
+        version=version, location="", source=SOURCE, cuda=f"{tag[1]}.{tag[2]}" if tag else cuda
+    )
+
+
+def _triton(version: str | None) -> Triton | None:
+    if version is None:
+        return None
+    return Triton(version=version, location="", source=SOURCE, flavour="unknown")
+
+
+def _gpus(name: str | None, known: str | None) -> tuple[Gpu, ...]:
+    if name is None and known is None:
+        return ()
+    amd = name is not None and re.search(r"AMD|Radeon", name) is not None
+    return (
+        Gpu(
+            index=0,
+            vendor="amd" if amd else "nvidia",
+            name=name or "the GPU",
+            source=SOURCE,
+            compute_capability=known or (capability(name) if name else None),
+        ),
+    )
+
+
+def _drivers(version: str | None) -> tuple[Driver, ...]:
+    return (Driver(vendor="nvidia", source=SOURCE, version=version),) if version else ()
+
+
+def _msvc(version: str | None) -> tuple[MsvcToolset, ...]:
+    if version is None:
+        return ()
+    return (
+        MsvcToolset(
+            version=version,
+            path="",
+            compiler=None,
+            english=None,
+            instance="",
+            product="",
+            source=SOURCE,
+            chosen=True,
+        ),
+    )
+
+
+def _toolset(compiler: str | None) -> str | None:
+    """Toolset 14.44 of the compiler that calls itself 19.44.35207."""
+    return compiler.replace("19.", "14.", 1) if compiler else None
+
+
+def _distributions(base: Facts, setuptools: str | None) -> tuple[Distribution, ...]:
+    if setuptools is None:
+        return ()
+    found = Distribution(name="setuptools", version=setuptools, location="", site_packages="")
+    return (found, *(d for d in base.distributions if d.name != "setuptools"))

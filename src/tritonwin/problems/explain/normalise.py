@@ -1,0 +1,81 @@
+"""One line of a log as the program printed it: without what terminals, tools and pages added."""
+
+from __future__ import annotations
+
+import html
+import re
+
+# CSI, OSC (ended by BEL or ST), other two-character escapes. Bounded: a log may hold half a one.
+_ESCAPE = re.compile(
+    r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,512}(?:\x07|\x1b\\)?"
+    r"|[PX^_][^\x1b]{0,512}(?:\x1b\\)?|[ -/]{0,4}[0-~])|\x9b[0-?]{0,64}[ -/]{0,8}[@-~]"
+)
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
+_BACKSLASHES = re.compile(r"\\{2,}")
+_PLAIN = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u300c\u300d\u300e\u300f", '"'),
+        **dict.fromkeys("\u00a0\u2007\u202f\u3000", " "),
+        "\uff1a": ":",
+        "\uff08": "(",
+        "\uff09": ")",
+    }
+)
+
+# What stands before the line proper: one of these, several times over. None of them swallows a
+# word of the message.
+_PREFIX = re.compile(
+    r"""\s{0,40}(?:
+      [>|+*-](?=\s)                                          # Markdown quote, table, diff, list
+    | `{3,}\w{0,20}$                                         # a code fence
+    | \[?\d{4}[-/.]\d\d[-/.]\d\d[T\ _]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?
+        (?:Z|\ ?[+-]\d\d:?\d\d)?\]?:?(?=\s|$)                # ISO time
+    | \[?\d{1,2}:\d\d:\d\d(?:[.,]\d{1,9})?(?:\ [AP]M)?\]?:?(?=\s|$)    # time of day
+    | \[\ {0,6}\d{1,9}\.\d{1,6}\](?=\s)                      # seconds since the start
+    | (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\ {1,2}\d{1,2}\ \d\d:\d\d:\d\d
+        (?:\ [\w.-]{1,64}\ [\w./-]{1,64}(?:\[\d{1,9}\])?:)?  # syslog
+    | \#\#\[\w{1,20}\]                                       # CI annotations
+    | [\w.-]{1,60}\ {1,20}\|(?=\ )                           # docker compose
+    | (?:STDOUT|STDERR|stdout|stderr)(?:\ [FP])?[:\ ](?=\s|\S)   # container logs
+    | [\w.:\\/ ()~-]{1,200}\.exe\ :(?=\ )                    # PowerShell 5 before a native error
+    | L\d{1,7}:(?=\s)                                        # line numbers of a pasted page
+    )\s{0,8}""",
+    re.VERBOSE,
+)
+_MAX_PREFIXES = 4
+
+
+def segments(line: str) -> list[str]:
+    """What a line showed one after another: a progress bar overwrites itself by CR."""
+    return [part for part in line.split("\r") if part] if "\r" in line else [line]
+
+
+def clean(line: str) -> str:
+    """The line without escapes, control characters and prefixes; its indentation is kept."""
+    if "\x1b" in line or "\x9b" in line:
+        line = _ESCAPE.sub("", line)
+    line = _CONTROL.sub("", line)
+    for _ in range(_MAX_PREFIXES):
+        found = _PREFIX.match(line)
+        if found is None or not found[0].strip():
+            break
+        line = line[found.end() :]
+    return line.rstrip()
+
+
+def plain(text: str) -> str:
+    """A cleaned line with plain quotes and single backslashes, without HTML entities."""
+    if "&" in text and _ENTITY.search(text):
+        text = html.unescape(text)
+    if not text.isascii():
+        text = text.translate(_PLAIN)
+    if "\\\\" in text:
+        text = _BACKSLASHES.sub(r"\\", text)
+    return text.strip()
+
+
+def normalise(line: str) -> str:
+    """The line that signatures are searched in."""
+    return plain(clean(line))
