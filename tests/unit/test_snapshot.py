@@ -134,6 +134,8 @@ def test_a_link_is_written_through(tmp_path: Path) -> None:
         link.symlink_to(target)
     except OSError as error:
         pytest.skip(f"this system refuses links: {error}")
+    if not link.is_symlink():
+        pytest.skip("Wine reports its links as plain files")
     snapshot.write(PLAIN, link, Identity())
     assert link.is_symlink()
     assert snapshot.read(target) == PLAIN

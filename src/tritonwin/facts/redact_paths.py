@@ -24,10 +24,12 @@ _SHARES = rf"(?:{_USERS}|homes?\$?|profiles?\$?|userdata\$?)"
 _PART = r"[^\s\\/:*?\"<>|%]{1,80}"
 _DRIVE = rf"[A-Z]{_COLON}{_SEPARATOR}{{1,2}}"
 _ROOTLESS = rf"(?:{_START}|(?<=%))\\{{1,8}}"
+_FOLDER = rf"(?!{_SHARES}[\\/%]){_PART}"
 _UNC = (
-    rf"(?:{_START}(?P<k>\\{{1,4}})(?P=k)(?!\\)(?:[?.](?P=k)UNC(?P=k))?(?:{_PART}(?P=k)(?!\\)){{1,4}}"
-    rf"|(?:(?<=file:)|{_START})/{{2,5}}(?:{_PART}/){{1,4}}"
-    rf"|{PERCENT}5C{PERCENT}5C(?:{_PART}{PERCENT}5C){{1,4}})"
+    rf"(?:{_START}(?P<k>\\{{1,4}})(?P=k)(?!\\)(?:[?.](?P=k)UNC(?P=k))?"
+    rf"{_PART}(?P=k)(?!\\)(?:{_FOLDER}(?P=k)(?!\\)){{0,3}}"
+    rf"|(?:(?<=file:)(?://)?|{_START})//(?!/){_PART}/(?:{_FOLDER}/){{0,3}}"
+    rf"|{PERCENT}5C{PERCENT}5C{_PART}{PERCENT}5C(?:{_FOLDER}{PERCENT}5C){{0,3}})"
 )
 _POSIX = (
     rf"(?:{_START}|(?<=[:@])|(?<=:\\/\\/)|(?<=://)|(?<=%3D)|(?<=%3A)|(?<=%20)|(?<=%22)|(?<=%2F))"
@@ -35,7 +37,10 @@ _POSIX = (
 )
 _MOUNT = rf"(?:(?:(?:mnt|cygdrive|media){_SEPARATOR})?[a-z]{_SEPARATOR})?"
 _PEOPLE = (
-    rf"(?:{_DRIVE}{_USERS}|{_ROOTLESS}{_USERS}|{_UNC}{_SHARES}|{_POSIX}{_MOUNT}Users"
+    rf"(?:{_DRIVE}{_USERS}|{_ROOTLESS}{_USERS}|{_UNC}{_SHARES}"
+    rf"(?:{_SEPARATOR}{_USERS}|(?!{_SEPARATOR}{_USERS}{_SEPARATOR}))"
+    # C:\\Windows.old\\Users; in lower case it may be a package
+    rf"|(?:(?<=\\)|(?<=%5C))(?-i:Users)|{_POSIX}{_MOUNT}Users"
     rf"|{_POSIX}(?:(?:export|var|usr|data){_SEPARATOR})?home){_BEFORE_NAME}"
 )
 
