@@ -113,4 +113,6 @@ def _names(values: Iterable[str | None], leave_out: Iterable[str] = ()) -> tuple
 
 
 def _node_name() -> str | None:
-    return None if sys.platform == "win32" else os.uname().nodename
+    if sys.platform == "win32":
+        return None
+    return os.uname().nodename
