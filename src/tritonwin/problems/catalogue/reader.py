@@ -76,9 +76,9 @@ def read(sources: Mapping[str, str]) -> Catalogue:
     entries: dict[str, Entry] = {}
     origin: dict[str, str] = {}
     documents = {file: _document(file, text) for file, text in sources.items()}
-    marks = _marks(documents)
+    vocabulary = _vocabulary(documents)
     for file, document in documents.items():
-        for entry in _entries(file, document, marks):
+        for entry in _entries(file, document, vocabulary):
             if entry.id in entries:
                 msg = f"{file}: {entry.id}: this id is taken, see {origin[entry.id]}"
                 raise CatalogueError(msg)
@@ -97,25 +97,29 @@ def _document(file: str, text: str) -> Table:
         raise CatalogueError(msg) from None
 
 
-def _marks(documents: Mapping[str, Table]) -> dict[str, LinePattern]:
-    """What signatures of all files may name; a file declares its marks before its problems."""
+def _vocabulary(documents: Mapping[str, Table]) -> signatures.Vocabulary:
+    """What signatures of all files may name."""
+    words: dict[str, str] = {}
+    for document in documents.values():
+        for table in document.optional_table("words"):
+            words |= {name: table.take(name, str) for name in table.names()}
     marks: dict[str, LinePattern] = {}
     for document in documents.values():
         for name, mark in document.named_tables("marks").items():
             if name in marks:
                 mark.fail("this mark is taken")
-            marks[name] = signatures.pattern(mark)
+            marks[name] = signatures.pattern(mark, words)
             mark.end()
-    return marks
+    return signatures.Vocabulary(words=words, marks=marks)
 
 
-def _entries(file: str, document: Table, marks: Mapping[str, LinePattern]) -> tuple[Entry, ...]:
-    entries = tuple(_entry(table, file, marks) for table in document.tables("problem"))
+def _entries(file: str, document: Table, vocabulary: signatures.Vocabulary) -> tuple[Entry, ...]:
+    entries = tuple(_entry(table, file, vocabulary) for table in document.tables("problem"))
     document.end()
     return entries
 
 
-def _entry(table: Table, file: str, marks: Mapping[str, LinePattern]) -> Entry:
+def _entry(table: Table, file: str, vocabulary: signatures.Vocabulary) -> Entry:
     problem_id = table.text("id")
     table.where = f"{file}: {problem_id}"
     actions = tuple(_action(item) for item in table.tables("actions"))
@@ -130,7 +134,7 @@ def _entry(table: Table, file: str, marks: Mapping[str, LinePattern]) -> Entry:
         references=table.texts("references"),
         actions=actions,
         log_only=table.optional_text("log_only"),
-        signatures=tuple(signatures.signature(t, marks) for t in table.tables("signatures")),
+        signatures=tuple(signatures.signature(t, vocabulary) for t in table.tables("signatures")),
         question=next((_question(t) for t in table.optional_table("question")), None),
     )
     table.end()

@@ -14,13 +14,16 @@
 backslashes, plain quotes. Its groups that bear the name of a placeholder fill the entry's words.
 An anchor is case-sensitive and is found through its longest piece of word characters, so that
 piece should be rare: an error number, an identifier, a file name. Marks are patterns that several
-signatures share: `[marks.NAME]` with `anchor` and `line`, in marks.toml.
+signatures share: `[marks.NAME]` with `anchor` and `line`, in marks.toml; `[words]` there are pieces
+of regular expressions, such as Windows' word for "module" in ten languages: `(?P>NAME)` in a `line`
+stands for one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -38,10 +41,11 @@ WORDS: Mapping[str, frozenset[str]] = {
 }
 ABSENT = "absent"  # known not to be installed
 
-MIN_ANCHOR = 4  # characters of an anchor's longest piece
+MIN_ANCHOR = 3  # characters of an anchor's longest piece
 BOUNDARY = "\n"  # a token's end in a key; no token holds one
 # What normalising never changes; a blank of the anchor bounds a piece as it bounds a token.
 _PIECE = re.compile(r"[\w.=/+-]+")
+_WORD = re.compile(r"\(\?P>(\w+)\)")  # as PCRE calls a named part of an expression
 
 
 def key(anchor: str) -> str:
@@ -58,15 +62,23 @@ def key(anchor: str) -> str:
     return before + best[0] + after
 
 
-def signature(table: Table, marks: Mapping[str, LinePattern]) -> Signature:
+@dataclass(frozen=True, kw_only=True)
+class Vocabulary:
+    """What the signatures of all files may name."""
+
+    words: Mapping[str, str]
+    marks: Mapping[str, LinePattern]
+
+
+def signature(table: Table, vocabulary: Vocabulary) -> Signature:
     """Read one signature. Raises CatalogueError."""
     unknown = table.choice("unknown", CERTAINTIES) if "unknown" in table.names() else None
     found = Signature(
-        pattern=pattern(table),
+        pattern=pattern(table, vocabulary.words),
         certainty=table.choice("certainty", CERTAINTIES),
-        before=_patterns(table, "before", marks),
-        after=_patterns(table, "after", marks),
-        without=_patterns(table, "without", marks),
+        before=_patterns(table, "before", vocabulary),
+        after=_patterns(table, "after", vocabulary),
+        without=_patterns(table, "without", vocabulary),
         when=tuple(
             _condition(item, fact) for item in table.optional_table("when") for fact in item.names()
         ),
@@ -78,7 +90,7 @@ def signature(table: Table, marks: Mapping[str, LinePattern]) -> Signature:
     return found
 
 
-def pattern(table: Table) -> LinePattern:
+def pattern(table: Table, words: Mapping[str, str]) -> LinePattern:
     """Read `anchor` and `line`. Raises CatalogueError."""
     anchors = table.one_or_more("anchor")
     if not anchors:
@@ -87,19 +99,28 @@ def pattern(table: Table) -> LinePattern:
         if len(key(anchor)) < MIN_ANCHOR:
             table.fail(f"anchor {anchor!r} has no piece of {MIN_ANCHOR} characters")
     line = table.take("line", str) if "line" in table.names() else None
-    return LinePattern(anchors=anchors, line=line)
+    return LinePattern(anchors=anchors, line=line and _spelled_out(table, line, words))
 
 
-def _patterns(table: Table, name: str, marks: Mapping[str, LinePattern]) -> tuple[LinePattern, ...]:
+def _spelled_out(table: Table, line: str, words: Mapping[str, str]) -> str:
+    def word(found: re.Match[str]) -> str:
+        if found[1] not in words:
+            table.fail(f"unknown word {found[1]!r}")
+        return f"(?:{words[found[1]]})"
+
+    return _WORD.sub(word, line)
+
+
+def _patterns(table: Table, name: str, vocabulary: Vocabulary) -> tuple[LinePattern, ...]:
     found = []
     for item in table.take(name, list, []):
         if isinstance(item, str):
-            if item not in marks:
+            if item not in vocabulary.marks:
                 table.fail(f"unknown mark {item!r}")
-            found.append(marks[item])
+            found.append(vocabulary.marks[item])
         else:
             inner = Table(item, table.where)
-            found.append(pattern(inner))
+            found.append(pattern(inner, vocabulary.words))
             inner.end()
     return tuple(found)
 
