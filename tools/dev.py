@@ -24,6 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+COVERAGE = ROOT / ".coverage-data"
 STAMP = VENV / "tritonwin-setup.txt"
 
 
@@ -88,17 +89,21 @@ def test(args: Sequence[str]) -> int:
     unknown = set(own) - {"--full"}
     if unknown:
         sys.exit(f"unknown option {min(unknown)}; see the head of tools/dev.py")
-    for old in ROOT.glob(".coverage.*"):
-        old.unlink()
-    env = dict(os.environ, TRITONWIN_LANE_COVERAGE="1")
+    shutil.rmtree(COVERAGE, ignore_errors=True)
+    COVERAGE.mkdir()
+    env = dict(
+        os.environ,
+        COVERAGE_FILE=str(COVERAGE / ".coverage"),
+        TRITONWIN_LANE_COVERAGE=str(COVERAGE),
+    )
     results: list[tuple[str, int, float]] = []
     for name, command in steps("--full" in own, rest):
         print(f"== {name}", flush=True)
         start = time.monotonic()
         code = call(*command, env=env)
         results.append((name, code, time.monotonic() - start))
-    call(PYTHON, "-m", "coverage", "combine", "--quiet")
-    call(PYTHON, "-m", "coverage", "report", "--skip-covered", "--skip-empty")
+    call(PYTHON, "-m", "coverage", "combine", "--quiet", COVERAGE, env=env)
+    call(PYTHON, "-m", "coverage", "report", "--skip-covered", "--skip-empty", env=env)
     print()
     for name, code, seconds in results:
         print(f"{'ok    ' if code == 0 else 'FAILED'}  {name}  ({seconds:.0f} s)")

@@ -17,7 +17,9 @@ from winlane.microsoft import Host
 # Newest patch level known for a toolkit; nvcc prints it as V12.8.93, made up for others.
 _BUILDS = {"11.8": "89", "12.4": "131", "12.6": "85", "12.8": "93", "12.9": "86", "13.0": "88"}
 # Which versions of cl.exe host_config.h lets through, by the toolkit's major version.
-_MSC_LIMITS = {11: (1910, 1940), 12: (1910, 1950), 13: (1920, 1960)}
+_MSC_LIMITS = {11: (1910, 1940), 12: (1910, 1950), 13: (1920, 1950)}
+# From 13.2 on, Visual Studio 2026 is accepted too.
+_MSC_LIMIT_OF_13_2 = 1960
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,8 @@ class _Place:
     def headers(self, folder: str) -> None:
         minor = int(self.version.partition(".")[2])
         low, high = _MSC_LIMITS.get(self.major, (1910, 1960))
+        if (self.major, minor) >= (13, 2):
+            high = _MSC_LIMIT_OF_13_2
         self.files(
             {
                 rf"{folder}\cuda.h": f"#define CUDA_VERSION {self.major * 1000 + minor * 10}\n",

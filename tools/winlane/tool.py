@@ -12,9 +12,12 @@ They hold Windows paths, so they are combined on Linux with a path map in the co
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from winlane.process import Result
 
 if TYPE_CHECKING:
     from winlane.lane import Lane
@@ -24,14 +27,21 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def tool_command(lane: Lane, args: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The words of the command line, and the variables it needs."""
+    """The words of tritonwin's command line, and the variables it needs."""
+    return module_command(lane, "tritonwin", args)
+
+
+def module_command(
+    lane: Lane, module: str, args: Sequence[str]
+) -> tuple[list[str], dict[str, str]]:
+    """The same for any module of the lane's own Windows Python."""
     tool = lane.tool
     pth = tool.site_packages / "tritonwin-checkout.pth"
     if not pth.exists():
         pth.write_text(lane.drives.windows(CHECKOUT / "src") + "\n", encoding="utf-8")
     # compiled files belong beside the lane's Python, not into the checkout of a Linux machine
     variables = {"PYTHONPYCACHEPREFIX": tool.win(tool.root / "compiled")}
-    words = [tool.python, "-m", "tritonwin", *args]
+    words = [tool.python, "-m", module, *args]
     folder = os.environ.get(COVERAGE_VARIABLE)
     if folder:
         data = Path(folder).absolute()
@@ -41,3 +51,9 @@ def tool_command(lane: Lane, args: Sequence[str]) -> tuple[list[str], dict[str, 
             f"--data-file={lane.drives.windows(data / '.coverage')}",
         ]  # fmt: skip
     return words, variables
+
+
+def run_module(lane: Lane, module: str, *args: str, timeout: float) -> Result:
+    """Run a module in the lane's Windows Python, in the checkout."""
+    words, variables = module_command(lane, module, args)
+    return lane.start(subprocess.list2cmdline(words), cwd=CHECKOUT, env=variables, timeout=timeout)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-import venv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,14 +21,16 @@ def small_python() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="tritonwin-demo-", ignore_cleanup_errors=True) as root:
         home = Path(root, "python_embeded")
         base = Path(sys.base_prefix)
-        if any(base.glob("python*._pth")):
-            # the embeddable package is flat: its top-level files are all of it
+        if any(base.glob("python3*.zip")):
+            # the embeddable package is flat, and it has no venv: its top-level files are all of it
             home.mkdir()
             for file in base.iterdir():
                 if file.is_file():
-                    shutil.copy2(file, home)
+                    shutil.copyfile(file, home / file.name)
             yield home / "python.exe"
         else:
+            import venv
+
             venv.create(home, with_pip=False, symlinks=False)
             yield home / "Scripts" / "python.exe"
 

@@ -1,0 +1,157 @@
+"""What only shows inside Windows: our own unit tests there, facts held to other readings, bad targets."""
+
+from __future__ import annotations
+
+import email.parser
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pefile
+import pytest
+from faults import FORK, TORCH, Fault, prepare
+from packaging.version import Version
+from winlane import Lane, Machine, standins
+from winlane.tool import CHECKOUT, run_module
+
+# The unit tests whose subject differs between systems: paths, registry, processes, DLLs.
+UNIT = (
+    "access", "caches", "catalogue", "checks", "compilers", "cuda", "distributions", "doctor",
+    "extensions", "files", "gpu", "interpreters", "msvc", "pe", "python_dev", "redact",
+    "runtime_dlls", "shadows", "snapshot", "system", "target", "torch_facts", "triton_facts",
+    "variables", "winsdk",
+)  # fmt: skip
+
+
+def test_unit_tests_pass_in_windows_python(lane: Lane) -> None:
+    files = [f"tests/unit/test_{name}.py" for name in UNIT]
+    done = run_module(lane, "pytest", "-q", "-p", "no:cacheprovider", *files, timeout=600)
+    assert done.returncode == 0, done.stdout[-6000:]
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed
+    assert int(passed[1]) > 300
+
+
+@pytest.fixture
+def facts(machine: Machine) -> tuple[Machine, Any, dict[str, Any]]:
+    """A full Python with Triton and a runtime DLL beside it, and the facts that we read there."""
+    fault = Fault("none", "", lambda s: None, version="3.11", more=("msvc-runtime==14.34.31931",))
+    seed = prepare(machine, fault)
+    for dll in seed.env.site_packages.glob("msvcp140.dll"):
+        seed.env.replace(dll.name, dll.read_bytes())
+    machine.register_python(seed.env)
+    machine.registry.set(
+        r"HKLM\SYSTEM\CurrentControlSet\Control\FileSystem", "LongPathsEnabled", 1, "REG_DWORD"
+    )
+    machine.tool("snapshot", "-o", r"C:\f.json", "--python", seed.env.python, cwd="C:\\").check()
+    return machine, seed.env, json.loads(seed.env.path(r"C:\f.json").read_bytes())["facts"]
+
+
+def test_facts_agree_with_independent_readings(facts: tuple[Machine, Any, dict[str, Any]]) -> None:
+    machine, env, found = facts
+    # versions and requirements by the metadata itself
+    for info in env.site_packages.glob("*.dist-info"):
+        meta = email.parser.HeaderParser().parsestr((info / "METADATA").read_text("utf-8"))
+        name = meta["Name"].lower().replace("_", "-")
+        listed = [d for d in found["distributions"] if d["name"] == name]
+        if name in {"torch", "triton-windows", "msvc-runtime", "pip"}:
+            assert listed, name
+        assert all(Version(d["version"]) == Version(meta["Version"]) for d in listed)
+    # DLLs by pefile
+    image = pefile.PE(str(env.site_packages / "triton/_C/libtriton.pyd"), fast_load=True)
+    image.parse_data_directories()
+    imports = {entry.dll.decode() for entry in image.DIRECTORY_ENTRY_IMPORT}
+    assert set(found["triton"]["libtriton_imports"]) == imports
+    image.close()
+    beside = next(d for d in found["runtime_dlls"] if d["place"] == "beside-python" and d["loaded"])
+    fixed = pefile.PE(str(env.home / beside["name"])).VS_FIXEDFILEINFO[0]
+    version = (fixed.FileVersionMS >> 16, fixed.FileVersionMS & 0xFFFF, fixed.FileVersionLS >> 16)
+    assert beside["version"].startswith(".".join(map(str, version)))
+    # the interpreter by itself, settings by the registry
+    said = env.run("-c", "import sys; print(sys.version.split()[0], sys.prefix)").check().stdout
+    assert said.split() == [found["target"]["version"], found["target"]["prefix"]]
+    key = r"HKLM\SYSTEM\CurrentControlSet\Control\FileSystem"
+    assert found["system"]["long_paths"] is (machine.registry.read(key)["LongPathsEnabled"] == 1)
+    named = machine.registry.read(r"HKCU\Software\Python\PythonCore\3.11\InstallPath")
+    assert any(
+        i["executable"].lower() == named["ExecutablePath"].lower() for i in found["interpreters"]
+    )
+    gpu = found["gpus"][0]
+    assert (gpu["name"], gpu["compute_capability"]) == ("NVIDIA GeForce RTX 4090", "8.9")
+
+
+def test_imports_are_tried_when_asked(machine: Machine) -> None:
+    machine.gpu()
+    env = machine.environment("3.12", "full", [FORK])
+    standins.cuda_torch(env, machine.fakes, *TORCH)
+    env.replace(env.site_packages / "triton/_C/libtriton.pyd", b"no library")
+    args = ("--python", env.python, "--deep", "-o", r"C:\f.json")
+    machine.tool("snapshot", *args, cwd="C:\\").check()
+    imports = json.loads(env.path(r"C:\f.json").read_bytes())["facts"]["imports"]
+    outcomes = {i["module"]: (i["outcome"], i["error"]) for i in imports}
+    assert outcomes["torch"][0] == "imported"
+    assert outcomes["triton"][0] == "exception"
+    assert "libtriton" in outcomes["triton"][1]
+
+
+def test_the_driver_that_hangs_is_a_finding(machine: Machine) -> None:
+    machine.gpu(hang=True)
+    env = machine.environment("3.12", "full", [FORK])
+    start = time.monotonic()
+    done = machine.tool("doctor", "--python", env.python, "--timeout", "4", "--json", cwd="C:\\")
+    assert time.monotonic() - start < 60
+    first = json.loads(done.stdout)["problems"][0]
+    assert first["id"] == "driver-too-old"
+    assert "no answer" in json.dumps(first["evidence"])
+
+
+BAD = {
+    "a text": (rb"C:\bad\python.exe", b"print('hello')\n", "python"),
+    "an empty file": (rb"C:\bad\python.exe", b"", "empty"),
+    "half a program": (rb"C:\bad\python.exe", b"MZ" + bytes(200), "python"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_files_that_are_no_python_are_refused(machine: Machine, name: str) -> None:
+    path, content, says = BAD[name]
+    machine.place(path.decode(), content)
+    done = machine.tool("doctor", "--python", path.decode())
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stderr.startswith("error: ")
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_another_program_is_refused_and_not_started(machine: Machine) -> None:
+    machine.place(r"C:\bad\python.exe", machine.fakes.tool())
+    done = machine.tool("doctor", "--python", r"C:\bad\python.exe", "--timeout", "5")
+    assert done.returncode == 2
+    assert "did not answer" in done.stderr or "no Python" in done.stderr
+
+
+def test_programs_planted_in_the_current_folder_are_not_run(machine: Machine) -> None:
+    machine.gpu()
+    env = machine.environment("3.12", "full", [FORK])
+    names = ("python", "pip", "nvidia-smi", "vswhere", "git", "cmd", "cl", "gcc", "nvcc", "uv")
+    for name in names:
+        machine.place(rf"C:\planted\{name}.exe", machine.fakes.tool())
+    machine.tool("doctor", "--python", env.python, cwd=r"C:\planted")
+    started = [p.name for p in env.path(r"C:\planted").glob("*.log")]
+    assert started == []
+
+
+def test_the_live_demo(machine: Machine) -> None:
+    machine.gpu()
+    done = machine.tool("demo", timeout=180)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 of 3 machines" in done.stdout
+    left = list(Path(machine.drives.linux(r"C:\users")).rglob("tritonwin-demo-*"))
+    assert left == []
+
+
+def test_the_checkout_is_what_runs(machine: Machine) -> None:
+    assert (CHECKOUT / "src" / "tritonwin").is_dir()
+    assert machine.tool("--version").stdout.startswith("tritonwin ")
