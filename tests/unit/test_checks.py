@@ -265,6 +265,7 @@ BROKEN = [
     ),
     ("vcredist-too-old-beside-python", old_runtime("14.29.30139.0"), "14.29"),
     ("vcredist-too-old-beside-python", old_runtime("14.29.30139.0", None), "14.29"),
+    ("vcredist-too-old-beside-python", old_runtime("14.40.33807.0"), "14.40"),
     (
         "flash-wheel-torch-mismatch",
         installed(dist("flash-attn", "2.8.3+cu128torch2.8.0")),
@@ -453,6 +454,8 @@ FINE = [
     changed(drivers=(replace(H.drivers[0], cuda="12.4"),)),
     # an old runtime DLL is no fault for a libtriton from before the break
     old_runtime("14.29.30139.0", "14.38"),
+    old_runtime("14.44.35112.1"),
+    changed(runtime_dlls=(replace(H.runtime_dlls[0], version="14.42.34433.0"),)),
     # conda's base is active in the shell, the target is a plain installation
     replace(target(kind="user", pth=None), variables=(variable("CONDA_PREFIX", r"C:\conda"),)),
     # torch 2.4 asks for 3.0, which triton-windows serves with 3.1

@@ -11,7 +11,8 @@ from tritonwin.problems.model import Evidence, Finding
 from tritonwin.support.matrix import older, series
 
 # Code compiled by toolset 14.40 or later initialises std::mutex at compile time; an older
-# msvcp140.dll then locks a null pointer (release notes of Visual Studio 2022 17.10).
+# msvcp140.dll then locks a null pointer (release notes of Visual Studio 2022 17.10). The functions
+# themselves are all there: those that libtriton imports are exported by 14.29 already.
 _MUTEX_BREAK = "14.40"
 
 _FLASH = ("flash-attn", "flash-attn-3")
@@ -33,21 +34,24 @@ def vcredist_too_old(facts: Facts) -> Iterator[Finding]:
         msg = "no msvcp140.dll of known version is loaded"
         raise NotApplicable(msg)
     linker = facts.triton.libtriton_linker if facts.triton else None
-    if not older(dll.version, _MUTEX_BREAK) or older(linker, _MUTEX_BREAK):
+    broken = older(dll.version, _MUTEX_BREAK) and not older(linker, _MUTEX_BREAK)
+    # Microsoft promises only that a runtime serves what older tools made. In System32 an update
+    # sees to that; a copy beside python.exe stays as it is.
+    risky = dll.place != "system32" and linker is not None and older(dll.version, linker)
+    if not (broken or risky):
         return
     others = [
         Evidence(text=f"version {d.version} is there too, but is not the one loaded", where=d.path)
         for d in facts.runtime_dlls
         if d.name == dll.name and not d.loaded and d.version
     ]
-    compiled = (
-        f"libtriton was linked by toolset {linker}" if linker else f"libtriton needs {_MUTEX_BREAK}"
-    )
+    compiled = f"libtriton was linked by tools of {linker or _MUTEX_BREAK + ' or later'}"
     yield finding(
         "vcredist-too-old-beside-python",
         f"msvcp140.dll {dll.version} is the one that Python loads; {compiled}",
         dll.path,
-        certainty="certain" if linker else "likely",
+        certainty="possible" if not broken else "certain" if linker else "likely",
+        severity=None if broken else "warning",
         also=others,
         dll=dll.name,
         dll_version=dll.version,
