@@ -453,7 +453,7 @@ FINE = [
     part("python_dev", headers_version="3.12.3"),
     changed(drivers=(replace(H.drivers[0], cuda="12.4"),)),
     # an old runtime DLL is no fault for a libtriton from before the break
-    old_runtime("14.29.30139.0", "14.38"),
+    old_runtime("14.38.33130.0", "14.38"),
     old_runtime("14.44.35112.1"),
     changed(runtime_dlls=(replace(H.runtime_dlls[0], version="14.42.34433.0"),)),
     # conda's base is active in the shell, the target is a plain installation

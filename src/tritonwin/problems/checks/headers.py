@@ -12,7 +12,7 @@ from tritonwin.problems.check import (
     need_target,
     python_series,
 )
-from tritonwin.problems.model import Finding
+from tritonwin.problems.model import Evidence, Finding
 from tritonwin.support.matrix import series
 
 
@@ -47,14 +47,28 @@ def installed_no_headers(facts: Facts) -> Iterator[Finding]:
 
 def _missing(facts: Facts, problem: str) -> Iterator[Finding]:
     target, missing = need_target(facts), _absent(facts)
-    if missing:
-        looked = [c.path for c in _dev(facts).candidates if not c.chosen]
-        yield finding(
-            problem,
-            f"{' and '.join(missing)} not found for Python {target.version}"
-            + (f"; looked in {', '.join(dict.fromkeys(looked))}" if looked else ""),
-            target.base_prefix or target.prefix or target.executable,
-        )
+    if not missing:
+        return
+    looked = dict.fromkeys(c.path for c in _dev(facts).candidates if not c.chosen)
+    text = f"{' and '.join(missing)} not found for Python {target.version}"
+    # seen in real runs: TinyCC with a .def of its own for this Python links without pythonXY.lib
+    spared = _dev(facts).headers is not None and bool(
+        facts.triton and facts.triton.tinycc_python_def
+    )
+    yield finding(
+        problem,
+        text + (f"; looked in {', '.join(looked)}" if looked else ""),
+        target.base_prefix or target.prefix or target.executable,
+        severity="warning" if spared else None,
+        also=[
+            Evidence(
+                text="the bundled TinyCC does without it, any other compiler does not",
+                where=facts.triton.tinycc or facts.triton.location,
+            )
+        ]
+        if spared and facts.triton
+        else (),
+    )
 
 
 def wrong_set(facts: Facts) -> Iterator[Finding]:
