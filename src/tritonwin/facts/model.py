@@ -391,6 +391,9 @@ class Facts:
         """The installed distribution of that normalised name that Python finds first."""
         return next((d for d in self.distributions if d.name == name), None)
 
+    def extensions_of(self, package: str) -> tuple[ExtensionFile, ...]:
+        return tuple(e for e in self.extensions if e.package == package)
+
     def variable(self, name: str) -> Variable | None:
         """The variable as a process started now would see it (names are case-insensitive)."""
         wanted = name.upper()

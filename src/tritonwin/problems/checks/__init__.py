@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from tritonwin.problems.check import Check
 from tritonwin.problems.checks import (
-    binaries,
+    attention,
     compiler,
     cuda,
     gpu,
     headers,
     machine,
     packages,
+    pairs,
     run_time,
     sources,
+    triton_package,
+    vc_runtime,
 )
 
 CHECKS: tuple[Check, ...] = (
     *machine.CHECKS,
     *gpu.CHECKS,
-    *packages.CHECKS,
+    *triton_package.CHECKS,
+    *pairs.CHECKS,
     *sources.CHECKS,
-    *binaries.CHECKS,
+    *vc_runtime.CHECKS,
+    *packages.CHECKS,
+    *attention.CHECKS,
     *headers.CHECKS,
     *compiler.CHECKS,
     *cuda.CHECKS,
