@@ -76,10 +76,11 @@ def steps(full: bool, pytest_args: Sequence[str]) -> Iterator[tuple[str, list[st
     yield "lint", [*tool, "ruff", "check", "--quiet", "."]
     for platform in ("win32", "linux"):
         yield f"types ({platform})", [*tool, "mypy", "--platform", platform]
-    coverage = [*tool, "coverage", "run", "--parallel-mode", "-m", "pytest", "-q"]
-    selection = [] if full else ["-m", "not full"]
-    yield "unit tests", [*coverage, "tests/unit", *selection, *pytest_args]
-    yield "Windows lane", [*coverage, "tests/winlane", *selection, *pytest_args]
+    workers = str(min(4, os.cpu_count() or 1))
+    pytest = [*tool, "coverage", "run", "-m", "pytest", "-q", "-n", workers, "--dist", "worksteal"]
+    pytest += [] if full else ["-m", "not full"]
+    yield "unit tests", [*pytest, "tests/unit", *pytest_args]
+    yield "Windows lane", [*pytest, "tests/winlane", *pytest_args]
 
 
 def test(args: Sequence[str]) -> int:
