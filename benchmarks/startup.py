@@ -38,7 +38,7 @@ def ratio(name: str, goal: float, first: Callable[[], object], second: Callable[
     first(), second()  # file caches warm for both
     pairs = [(seconds(first), seconds(second)) for _ in range(runs)]
     one, other = (statistics.median(column) for column in zip(*pairs, strict=True))
-    met = one / other <= goal
+    met = bool(one / other <= goal)
     print(f"{name}: {one:.3f} s / {other:.3f} s = {one / other:.2f} (goal {goal:g}), "
           f"median of {runs}: {'met' if met else 'MISSED'}", flush=True)  # fmt: skip
     return met
