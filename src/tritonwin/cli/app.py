@@ -18,12 +18,13 @@ from tritonwin.errors import Exit, UserError
 # command -> module below tritonwin.cli, which holds a click command called `command`
 COMMANDS = {
     "doctor": "doctor",
+    "explain": "explain",
     "snapshot": "snapshot",
     "demo": "demo",
 }
 
 # In the catalogue's advice already, in no release yet.
-PLANNED = ("explain", "fix", "undo", "run", "install", "verify", "patch", "build", "dlls", "cache")
+PLANNED = ("fix", "undo", "run", "install", "verify", "patch", "build", "dlls", "cache")
 
 
 class LazyGroup(click.Group):
@@ -54,6 +55,7 @@ def main() -> None:
     Examples:
       tritonwin doctor --python C:\\ComfyUI\\python_embeded\\python.exe
       tritonwin doctor --app C:\\ComfyUI_windows_portable
+      tritonwin explain build.log
       tritonwin snapshot -o report.json
     """
 

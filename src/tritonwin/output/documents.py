@@ -11,7 +11,7 @@ from typing import Literal
 
 from tritonwin import __version__
 from tritonwin.facts.model import PythonKind
-from tritonwin.problems.model import CheckResult, Problem
+from tritonwin.problems.model import CheckResult, Evidence, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,3 +58,18 @@ class CheckList:
 
     schema: Literal["tritonwin.checks/1"] = "tritonwin.checks/1"
     checks: tuple[CheckName, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainReport:
+    """What `tritonwin explain --json` prints: the root cause first, with the lines that show it."""
+
+    schema: Literal["tritonwin.explain/1"] = "tritonwin.explain/1"
+    tool: Tool
+    log: str | None  # the file; None: standard input
+    snapshot: str | None = None
+    lines: int
+    problems: tuple[Problem, ...]
+    known: tuple[Evidence, ...] = ()  # what the log says about the machine
+    suspicious: tuple[Evidence, ...] = ()  # where to look, if no problem is known
+    checks: tuple[CheckResult, ...] = ()  # always empty: a log is not checked

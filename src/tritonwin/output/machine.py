@@ -10,9 +10,17 @@ from typing import Any
 
 from tritonwin.facts.codec import to_json
 from tritonwin.facts.model import Facts
-from tritonwin.output.documents import CheckList, CheckName, DoctorReport, Target, Tool
+from tritonwin.output.documents import (
+    CheckList,
+    CheckName,
+    DoctorReport,
+    ExplainReport,
+    Target,
+    Tool,
+)
 from tritonwin.problems.check import Check
 from tritonwin.problems.doctor import Diagnosis
+from tritonwin.problems.explain import Explanation
 
 
 def print_document(document: Any) -> None:
@@ -32,14 +40,29 @@ def check_list(checks: Iterable[Check]) -> CheckList:
 
 
 def doctor_report(facts: Facts, diagnosis: Diagnosis, snapshot: Path | None) -> DoctorReport:
-    found = facts.target
-    target = found and Target(
-        executable=found.executable,
-        version=found.version,
-        kind=found.kind,
-        reason=found.source,
-        snapshot=str(snapshot) if snapshot else None,
-    )
+    found, target = facts.target, None
+    if found:
+        target = Target(
+            executable=found.executable,
+            version=found.version,
+            kind=found.kind,
+            reason=found.source,
+            snapshot=str(snapshot) if snapshot else None,
+        )
     return DoctorReport(
         tool=Tool(), target=target, problems=diagnosis.problems, checks=diagnosis.checks
+    )
+
+
+def explain_report(
+    explanation: Explanation, log: Path | None, snapshot: Path | None
+) -> ExplainReport:
+    return ExplainReport(
+        tool=Tool(),
+        log=str(log) if log else None,
+        snapshot=str(snapshot) if snapshot else None,
+        lines=explanation.lines,
+        problems=explanation.problems,
+        known=explanation.known,
+        suspicious=explanation.suspicious,
     )

@@ -16,12 +16,13 @@ from typing import Any, Literal, Union, get_args, get_origin
 from tritonwin.facts.codec import SCALARS, Json, fields_of
 from tritonwin.facts.model import Facts
 from tritonwin.facts.snapshot import Snapshot
-from tritonwin.output.documents import CheckList, DoctorReport
+from tritonwin.output.documents import CheckList, DoctorReport, ExplainReport
 
 DOCUMENTS: Mapping[str, type] = MappingProxyType(
     {
         "tritonwin.checks/1": CheckList,
         "tritonwin.doctor/1": DoctorReport,
+        "tritonwin.explain/1": ExplainReport,
         "tritonwin.facts/1": Facts,
         "tritonwin.snapshot/1": Snapshot,
     }

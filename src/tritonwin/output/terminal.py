@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -82,7 +82,7 @@ def print_story(title: str, facts: Facts, diagnosis: Diagnosis) -> None:
     out.print(Text(f"{fine} checks ok. {_verdict(diagnosis)}"), soft_wrap=True)
     for problem in diagnosis.problems[:1]:
         if problem.severity != "info":
-            _print_problem(out, problem)
+            print_problem(out, problem)
     out.print()
 
 
@@ -101,7 +101,7 @@ def print_diagnosis(facts: Facts, diagnosis: Diagnosis) -> None:
         out.print(row, soft_wrap=True)
     for problem in diagnosis.problems:
         out.print()
-        _print_problem(out, problem)
+        print_problem(out, problem)
     for error in facts.errors:
         out.print()
         out.print(Text(f"not read: {error.collector} ({printable(error.error)})"), soft_wrap=True)
@@ -128,7 +128,8 @@ def _head(facts: Facts) -> Iterable[str]:
     yield "  ".join(parts)
 
 
-def _print_problem(out: Console, problem: Problem) -> None:
+def print_problem(out: Console, problem: Problem) -> None:
+    """Cause, evidence and help, and the question that would decide where it is not certain."""
     style = _STYLES[problem.severity]
     sure = "" if problem.certainty == "certain" else f", {problem.certainty}"
     out.print(
@@ -147,6 +148,9 @@ def _print_problem(out: Console, problem: Problem) -> None:
     for command in problem.remedy.commands:
         # a command is copied: never wrapped, never coloured inside
         out.print(Text("      " + printable(command), "bold"), soft_wrap=True)
+    if problem.question:
+        _wrapped(out, "to be sure: " + problem.question.text)
+        out.print(Text("      " + printable(problem.question.command), "bold"), soft_wrap=True)
     if problem.explains:
         titles = [catalogue.load().entry(i).title for i in problem.explains]
         _wrapped(out, "This also explains: " + "; ".join(titles) + ".")
@@ -161,13 +165,19 @@ def _wrapped(out: Console, text: str) -> None:
     out.print(Text("\n".join(lines)), soft_wrap=True)
 
 
+def counted(problems: Sequence[Problem]) -> str:
+    """How many problems there are, and how to copy their commands into PowerShell."""
+    counts = {s: sum(p.severity == s for p in problems) for s in ("error", "warning")}
+    text = f"{counts['error']} error(s), {counts['warning']} warning(s)."
+    if any(c.startswith('"') for p in problems for c in p.remedy.commands):
+        text += " In PowerShell put & before a command that starts with a quote."
+    return text
+
+
 def _verdict(diagnosis: Diagnosis) -> str:
-    counts = {s: sum(p.severity == s for p in diagnosis.problems) for s in _STYLES}
     crashed = sum(c.state == "crashed" for c in diagnosis.checks)
     if diagnosis.healthy:
         text = "Nothing is wrong that these checks can see."
     else:
-        text = f"{counts['error']} error(s), {counts['warning']} warning(s)."
-        if any(c.startswith('"') for p in diagnosis.problems for c in p.remedy.commands):
-            text += " In PowerShell put & before a command that starts with a quote."
+        text = counted(diagnosis.problems)
     return text + (f" {crashed} check(s) could not be run." if crashed else "")

@@ -12,11 +12,12 @@
 
 `line` is searched in the normalised line (explain/normalise.py): no escapes, no prefixes, single
 backslashes, plain quotes. Its groups that bear the name of a placeholder fill the entry's words.
-An anchor is case-sensitive and is found through its longest piece of word characters, so that
-piece should be rare: an error number, an identifier, a file name. Marks are patterns that several
-signatures share: `[marks.NAME]` with `anchor` and `line`, in marks.toml; `[words]` there are pieces
-of regular expressions, such as Windows' word for "module" in ten languages: `(?P>NAME)` in a `line`
-stands for one.
+An anchor is case-sensitive, begins where a word begins and is found through its rarest word
+(anchors.py), so there should be a rare one: an error number, an identifier, a file name.
+
+Marks are patterns that several signatures share: `[marks.NAME]` with `anchor` and `line`, in
+marks.toml; `[words]` there are pieces of regular expressions, such as Windows' word for "module" in
+ten languages: `(?P>NAME)` in a `line` stands for one.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from dataclasses import dataclass
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from tritonwin.problems.catalogue.anchors import MIN_WORD, key
 from tritonwin.problems.catalogue.table import Table
 from tritonwin.problems.model import CERTAINTIES, Condition, LinePattern, Signature
 
@@ -41,25 +43,7 @@ WORDS: Mapping[str, frozenset[str]] = {
 }
 ABSENT = "absent"  # known not to be installed
 
-MIN_ANCHOR = 3  # characters of an anchor's longest piece
-BOUNDARY = "\n"  # a token's end in a key; no token holds one
-# What normalising never changes; a blank of the anchor bounds a piece as it bounds a token.
-_PIECE = re.compile(r"[\w.=/+-]+")
 _WORD = re.compile(r"\(\?P>(\w+)\)")  # as PCRE calls a named part of an expression
-
-
-def key(anchor: str) -> str:
-    """The piece of an anchor that the fast search looks for: the longest one.
-
-    Where a blank stands beside it, so does the mark of a token's end: the key of "torch " is
-    "torch\\n", which is not in "torchvision".
-    """
-    best = max(_PIECE.finditer(anchor), key=lambda found: len(found[0]), default=None)
-    if best is None:
-        return ""
-    before = BOUNDARY if anchor[: best.start()][-1:].isspace() else ""
-    after = BOUNDARY if anchor[best.end() :][:1].isspace() else ""
-    return before + best[0] + after
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +80,8 @@ def pattern(table: Table, words: Mapping[str, str]) -> LinePattern:
     if not anchors:
         table.fail("anchor is missing")
     for anchor in anchors:
-        if len(key(anchor)) < MIN_ANCHOR:
-            table.fail(f"anchor {anchor!r} has no piece of {MIN_ANCHOR} characters")
+        if len(key(anchor).word) < MIN_WORD:
+            table.fail(f"anchor {anchor!r} has no piece of {MIN_WORD} characters")
     line = table.take("line", str) if "line" in table.names() else None
     return LinePattern(anchors=anchors, line=line and _spelled_out(table, line, words))
 

@@ -43,11 +43,13 @@ class Collector:
         self.sightings: dict[LinePattern, Sighting] = {}
         self._watches: dict[LinePattern, list[_Watch]] = {}
         self._marks: set[LinePattern] = set()
+        self._last_matters: set[LinePattern] = set()
         for entry in entries:
             for signature in entry.signatures:
                 watch = _Watch(entry, signature)
                 self._watches.setdefault(signature.pattern, []).append(watch)
                 self._marks |= {*signature.before, *signature.after, *signature.without}
+                self._last_matters |= {*signature.after}
         self._facts = frozenset(knowledge().patterns)
         self.patterns = tuple(
             dict.fromkeys((*self._watches, *sorted(self._marks, key=repr), *knowledge().patterns))
@@ -74,7 +76,7 @@ class Collector:
         if pattern in self._marks:
             sighting = self.sightings.setdefault(pattern, Sighting(hit, hit))
             sighting.last = hit
-            wanted = True
+            wanted = wanted or pattern in self._last_matters
         return wanted
 
     def _seen_before(self, signature: Signature, line: int) -> bool:

@@ -30,7 +30,7 @@ else:
     import tomli as tomllib
 
 MAX_VALUES = 32  # changes of one fact that are remembered
-PATIENCE = 4_000  # lines that a fact's pattern may see: versions stand in banners and first errors
+PATIENCE = 1_000  # lines that a fact's pattern may see: versions stand in banners and first errors
 SOURCE = "the log"
 
 # By the place of the interpreter, the most telling first; facts/interpreter_kind.py knows more, but
@@ -138,6 +138,7 @@ def _interpreter(
 ) -> Interpreter | None:
     if not (executable or prefix or version):
         return None
+    prefix = prefix.replace("/", "\\") if prefix else None
     place = prefix or executable or ""
     kind = kind_of(place)
     if prefix:

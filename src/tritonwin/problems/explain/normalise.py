@@ -13,6 +13,7 @@ _ESCAPE = re.compile(
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
 _BACKSLASHES = re.compile(r"\\{2,}")
+_EXTENDED = re.compile(r"\\\?\\(?=[A-Za-z]:)|//\?/(?=[A-Za-z]:)")  # how long paths begin
 _PLAIN = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
@@ -52,10 +53,14 @@ def segments(line: str) -> list[str]:
     return [part for part in line.split("\r") if part] if "\r" in line else [line]
 
 
+def without_escapes(text: str) -> str:
+    """The text without terminal escapes."""
+    return _ESCAPE.sub("", text) if "\x1b" in text or "\x9b" in text else text
+
+
 def clean(line: str) -> str:
     """The line without escapes, control characters and prefixes; its indentation is kept."""
-    if "\x1b" in line or "\x9b" in line:
-        line = _ESCAPE.sub("", line)
+    line = without_escapes(line)
     line = _CONTROL.sub("", line)
     for _ in range(_MAX_PREFIXES):
         found = _PREFIX.match(line)
@@ -66,13 +71,15 @@ def clean(line: str) -> str:
 
 
 def plain(text: str) -> str:
-    """A cleaned line with plain quotes and single backslashes, without HTML entities."""
+    """A cleaned line with plain quotes, single backslashes and short paths, without entities."""
     if "&" in text and _ENTITY.search(text):
         text = html.unescape(text)
     if not text.isascii():
         text = text.translate(_PLAIN)
     if "\\\\" in text:
         text = _BACKSLASHES.sub(r"\\", text)
+    if "?" in text:
+        text = _EXTENDED.sub("", text)
     return text.strip()
 
 

@@ -1,0 +1,74 @@
+"""`tritonwin explain`: from a log to the problem that caused it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tritonwin.cli.common import json_option
+from tritonwin.errors import Exit, UserError
+
+if TYPE_CHECKING:
+    from tritonwin.facts.model import Facts
+    from tritonwin.problems.explain import Explanation
+
+STANDARD_INPUT = "-"
+
+
+@click.command("explain")
+@click.argument("log", default=STANDARD_INPUT)
+@click.option(
+    "--snapshot",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Take what the log does not say from the facts in this file.",
+)
+@json_option
+@click.pass_context
+def command(ctx: click.Context, *, log: str, snapshot: Path | None, as_json: bool) -> int:
+    """Name the cause behind a failure, from what the program printed.
+
+    LOG is a file with the output, whole if possible, in any encoding; - or nothing reads standard
+    input. Exit status 1 when a problem is recognised, 0 when none is.
+
+    \b
+    Examples:
+      tritonwin explain build.log
+      python test_triton.py 2>&1 | tritonwin explain -
+      tritonwin explain issue.md --snapshot report.json --json
+    """
+    from tritonwin.output import machine
+    from tritonwin.output.explanation import print_explanation
+    from tritonwin.problems.explain import explain_stream
+
+    facts = None
+    if snapshot:
+        from tritonwin.facts import snapshot as snapshots
+
+        facts = snapshots.read(snapshot)
+    if log == STANDARD_INPUT:
+        if sys.stdin is None or sys.stdin.isatty():
+            msg = "no log was given"
+            raise click.UsageError(msg, ctx)
+        path, explanation = None, explain_stream(sys.stdin.buffer, facts)
+    else:
+        path = Path(log)
+        explanation = _from_file(path, facts)
+    if as_json:
+        machine.print_document(machine.explain_report(explanation, path, snapshot))
+    else:
+        print_explanation(explanation, log if path else "standard input")
+    return Exit.DONE if explanation.healthy else Exit.PROBLEMS
+
+
+def _from_file(path: Path, facts: Facts | None) -> Explanation:
+    from tritonwin.problems.explain import explain_file
+
+    try:
+        return explain_file(path, facts)
+    except OSError as error:
+        msg = f"cannot read {path}: {error.strerror or error}"
+        raise UserError(msg, "Give the name of a text file, or - for standard input.") from None

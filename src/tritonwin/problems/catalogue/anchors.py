@@ -1,0 +1,63 @@
+"""What the fast search looks for in place of an anchor: its rarest piece, by its rarest word."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+BOUNDARY = "\n"  # a token's end in a piece; no token holds one
+MIN_WORD = 3  # letters
+
+_WORD = re.compile(r"\w+")
+# Words that stand in most lines of a build or a traceback: as keys they would find all of them.
+_COMMON = frozenset(
+    _WORD.findall("""
+    base build code command compiler conversion cpython cuda defined driver error errors failed
+    fatal file files find found from include interface invalid kernel lib line microsoft module
+    nvidia object only option package packages program ptxas python recent return site source studio
+    supported symbol system target torch traceback triton type undefined unresolved unsupported
+    version visual warning win32 windows
+    """)
+)
+# between blanks; up to a quote, which is worth having: it tells a word from the part of a path
+_PIECE = re.compile(r"""[^\s'"&<>]+['"]?""")
+# How characters that normalising changes stand in a log as it is: in a page, in a literal, doubled.
+_SPELLINGS = {
+    "'": ("'", "\u2019", "\u2018", "&#39;", "\\'"),
+    '"': ('"', "\u201d", "\u201c", "&quot;", '\\"'),
+    "\\": ("\\", "\\\\", "\\\\\\\\"),
+}
+
+
+class Key(NamedTuple):
+    """A word, and the pieces of text one of which stands in the same token.
+
+    Where a piece has no word worth the name ("C/C++"), the piece itself takes its place.
+    """
+
+    word: str
+    pieces: tuple[str, ...]
+
+
+def key(anchor: str) -> Key:
+    """The key of an anchor; its word is empty where there is none to search for.
+
+    A piece holds no blank. Where a blank stands beside it, so does the mark of a token's end: the
+    piece of "torch " is "torch\\n", which is not in "torchvision". The word begins where a word of
+    the log begins, but need not end there.
+    """
+    word = max(_WORD.finditer(anchor), key=_rarity, default=None)
+    if word is None:
+        return Key("", ())
+    piece = next(p for p in _PIECE.finditer(anchor) if p.start() <= word.start() < p.end())
+    before = BOUNDARY if anchor[: piece.start()][-1:].isspace() else ""
+    after = BOUNDARY if anchor[piece.end() :][:1].isspace() else ""
+    spellings = {piece[0]}
+    for character, ways in _SPELLINGS.items():
+        spellings = {text.replace(character, way) for text in spellings for way in ways}
+    found = word[0] if len(word[0]) >= MIN_WORD else piece[0]
+    return Key(found, tuple(before + text + after for text in sorted(spellings)))
+
+
+def _rarity(word: re.Match[str]) -> tuple[bool, int]:
+    return len(word[0]) >= MIN_WORD and word[0].lower() not in _COMMON, len(word[0])
