@@ -13,10 +13,10 @@ _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
     _WORD.findall("""
     base build code command compiler conversion cpython cuda defined driver error errors failed
-    fatal file files find found from include interface invalid kernel lib line microsoft module
-    nvidia object only option package packages program ptxas python recent return site source studio
-    supported symbol system target torch traceback triton type undefined unresolved unsupported
-    version visual warning win32 windows
+    fatal file files find for found from include interface invalid kernel lib line microsoft module
+    not nvidia object only option package packages program ptxas python recent return site source
+    studio supported symbol system target torch traceback triton type undefined unresolved
+    unsupported version visual warning win32 windows with
     """)
 )
 # between blanks; up to a quote, which is worth having: it tells a word from the part of a path

@@ -14,7 +14,7 @@ from tritonwin.problems.context import context
 from tritonwin.problems.doctor import by_certainty, fold, merge, shell_word
 from tritonwin.problems.explain.conditions import holds, source
 from tritonwin.problems.explain.decode import text_blocks
-from tritonwin.problems.explain.hits import Collector, Hit
+from tritonwin.problems.explain.hits import Collector, Hit, Watch
 from tritonwin.problems.explain.log_facts import LogFacts, facts_at
 from tritonwin.problems.explain.normalise import clean
 from tritonwin.problems.explain.scan import Scanner
@@ -23,15 +23,14 @@ from tritonwin.problems.explain.wrapped import joined, width_of
 from tritonwin.problems.model import (
     CERTAINTIES,
     Certainty,
-    Entry,
     Evidence,
     Finding,
     Problem,
     Question,
-    Signature,
 )
 from tritonwin.problems.render import render
 
+HEAD = 200_000  # characters, the beginning of a log
 MAX_QUOTE = 500  # characters of a line that is quoted
 
 
@@ -74,21 +73,21 @@ def explain_lines(lines: Iterable[str], snapshot: Facts | None = None) -> Explan
 def explain_stream(stream: BinaryIO, snapshot: Facts | None = None) -> Explanation:
     """Explain a log from its bytes, read once; memory does not grow with its length."""
     collector = Collector(catalogue.load().entries.values())
-    scanner = Scanner(collector.patterns, collector.take, collector.patience())
+    scanner = Scanner(collector.patterns, collector)
     suspects = Suspects()
     line = 1
     for block in text_blocks(stream):
-        if line == 1:
-            _scan_head(scanner, block)
-        else:
-            scanner.feed(block, line)
+        head = block.find("\n", HEAD) + 1 or len(block) if line == 1 else 0
+        if head:
+            _scan_head(scanner, block[:head])
+        scanner.feed(block[head:], line + block.count("\n", 0, head))
         suspects.feed(block, line)
         line += block.count("\n")
     return _verdict(collector, suspects, line, snapshot)
 
 
 def _scan_head(scanner: Scanner, block: str) -> None:
-    """The first block, which is all of a log that somebody pasted: it may have been wrapped."""
+    """The beginning, which is all of a log that somebody pasted: it may have been wrapped."""
     lines = block.split("\n")
     width = width_of(lines)
     if width is None:
@@ -107,7 +106,7 @@ def _verdict(
     collector: Collector, suspects: Suspects, lines: int, snapshot: Facts | None
 ) -> Explanation:
     log = collector.facts
-    findings = [f for found in collector.found() if (f := _finding(*found, collector, snapshot))]
+    findings = [f for watch in collector.found() if (f := _finding(watch, log, snapshot))]
     findings.sort(key=lambda f: CERTAINTIES.index(f.certainty))
     if snapshot:
         findings += _confirmed(findings, snapshot)
@@ -128,15 +127,9 @@ def _verdict(
     )
 
 
-def _finding(
-    entry: Entry,
-    signature: Signature,
-    hits: list[Hit],
-    collector: Collector,
-    snapshot: Facts | None,
-) -> Finding | None:
-    log = collector.facts
-    for hit in hits:
+def _finding(watch: Watch, log: LogFacts, snapshot: Facts | None) -> Finding | None:
+    signature = watch.signature
+    for hit in watch.hits:
         facts = facts_at(log, hit.line, snapshot)
         verdicts = [holds(condition, facts, log, hit.line) for condition in signature.when]
         if False in verdicts:
@@ -145,24 +138,19 @@ def _finding(
         if certainty is None:
             continue
         return Finding(
-            id=entry.id,
-            evidence=tuple(dict.fromkeys(_evidence(signature, hit, collector))),
+            id=watch.entry.id,
+            evidence=tuple(dict.fromkeys(_evidence(watch, hit, log))),
             certainty=certainty,
             values=dict(hit.groups),
         )
     return None
 
 
-def _evidence(signature: Signature, hit: Hit, collector: Collector) -> Iterator[Evidence]:
-    yield quote(hit.text, hit.line)
-    for pattern in signature.before:
-        seen = collector.sightings[pattern].first
+def _evidence(watch: Watch, hit: Hit, log: LogFacts) -> Iterator[Evidence]:
+    for seen in (hit, *watch.before.values(), *watch.after.values()):
         yield quote(seen.text, seen.line)
-    for pattern in signature.after:
-        seen = collector.sightings[pattern].last
-        yield quote(seen.text, seen.line)
-    for condition in signature.when:
-        if fact := source(condition, collector.facts, hit.line):
+    for condition in watch.signature.when:
+        if fact := source(condition, log, hit.line):
             yield quote(fact.text, fact.line)
 
 

@@ -1,7 +1,12 @@
-"""What a scan leaves: first sightings of signatures and marks, in memory that does not grow."""
+"""What a scan leaves: first sightings of signatures and marks, in memory that does not grow.
+
+Only what can still change the verdict is looked for: a signature once all of its `before` have been
+seen, a mark of `after` once its signature has been seen, everything else until it was seen.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -19,81 +24,113 @@ class Hit:
 
 
 @dataclass
-class Sighting:
-    """Where a pattern was seen: its first and its last line."""
-
-    first: Hit
-    last: Hit
-
-
-@dataclass
-class _Watch:
-    """A signature in waiting: its hits count from the line on which all of `before` were seen."""
+class Watch:
+    """A signature, the lines that matched it, and what was seen of its marks."""
 
     entry: Entry
     signature: Signature
     hits: list[Hit] = field(default_factory=list)
+    before: dict[LinePattern, Hit] = field(default_factory=dict)
+    after: dict[LinePattern, Hit] = field(default_factory=dict)
+
+    @property
+    def open(self) -> bool:
+        """Whether a line that matches would count."""
+        return len(self.hits) < MAX_HITS and len(self.before) == len({*self.signature.before})
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.hits) and len(self.after) == len({*self.signature.after})
+
+    def take(self, hit: Hit) -> None:
+        earlier = all(seen.line < hit.line for seen in self.before.values())
+        if self.open and earlier and all(known.line != hit.line for known in self.hits):
+            self.hits.append(hit)
+
+    def mark(self, pattern: LinePattern, hit: Hit) -> None:
+        if pattern in self.signature.before:
+            self.before.setdefault(pattern, hit)
+        if pattern in self.signature.after and self.hits and hit.line > self.hits[0].line:
+            self.after.setdefault(pattern, hit)
+
+    def awaits(self, pattern: LinePattern) -> bool:
+        """Whether a sighting of this mark would change anything."""
+        return (pattern in self.signature.before and pattern not in self.before) or (
+            bool(self.hits) and pattern in self.signature.after and pattern not in self.after
+        )
 
 
 class Collector:
-    """Receives the lines that match and keeps what the verdict needs."""
+    """Receives the lines that match and keeps what the verdict needs.
+
+    Attributes:
+        patterns: everything to be looked for, at one time or another.
+        wanted: indexes of those that are of use now; the scan reads it as it changes.
+        patience: how many lines a pattern may see before it is given up, by index.
+        facts: what the log says about the machine.
+    """
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.facts = LogFacts()
-        self.sightings: dict[LinePattern, Sighting] = {}
-        self._watches: dict[LinePattern, list[_Watch]] = {}
-        self._marks: set[LinePattern] = set()
-        self._last_matters: set[LinePattern] = set()
+        self._forbidden: dict[LinePattern, bool] = {}  # marks of `without`, and if they were seen
+        self._starts: dict[LinePattern, list[Watch]] = defaultdict(list)
+        self._marks: dict[LinePattern, list[Watch]] = defaultdict(list)
         for entry in entries:
             for signature in entry.signatures:
-                watch = _Watch(entry, signature)
-                self._watches.setdefault(signature.pattern, []).append(watch)
-                self._marks |= {*signature.before, *signature.after, *signature.without}
-                self._last_matters |= {*signature.after}
-        self._facts = frozenset(knowledge().patterns)
-        self.patterns = tuple(
-            dict.fromkeys((*self._watches, *sorted(self._marks, key=repr), *knowledge().patterns))
-        )
+                self._add(Watch(entry, signature))
+        self._of_facts = frozenset(knowledge().patterns)
+        used = (*self._starts, *self._marks, *self._forbidden, *knowledge().patterns)
+        self.patterns = tuple(dict.fromkeys(used))
+        self._index = {pattern: index for index, pattern in enumerate(self.patterns)}
+        self.wanted = {i for i, pattern in enumerate(self.patterns) if self._needed(pattern)}
+        self.patience = {
+            i: PATIENCE
+            for i, p in enumerate(self.patterns)
+            if p in self._of_facts and not (p in self._starts or p in self._marks)
+        }
 
-    def patience(self) -> dict[int, int]:
-        """Facts are given up after a while; signatures and marks never."""
-        facts_only = self._facts - self._watches.keys() - self._marks
-        return {i: PATIENCE for i, p in enumerate(self.patterns) if p in facts_only}
+    def _add(self, watch: Watch) -> None:
+        signature = watch.signature
+        self._starts[signature.pattern].append(watch)
+        for pattern in {*signature.before, *signature.after}:
+            self._marks[pattern].append(watch)
+        self._forbidden |= dict.fromkeys(signature.without, False)
 
-    def take(self, index: int, line: int, text: str, groups: dict[str, str]) -> bool:
-        """Take a match; the answer says whether more of this pattern is of use."""
+    def take(self, index: int, line: int, text: str, groups: dict[str, str]) -> None:
+        """Take a line that matches a pattern."""
         pattern = self.patterns[index]
         hit = Hit(line, text, groups)
-        if pattern in self._facts:
+        if pattern in self._of_facts:
             for name, value in groups.items():
                 self.facts.add(name, value, line, text)
-        wanted = pattern in self._facts
-        for watch in self._watches.get(pattern, ()):
-            known = len(watch.hits) >= MAX_HITS or any(h.line == line for h in watch.hits)
-            if not known and self._seen_before(watch.signature, line):
-                watch.hits.append(hit)
-            wanted = wanted or len(watch.hits) < MAX_HITS
-        if pattern in self._marks:
-            sighting = self.sightings.setdefault(pattern, Sighting(hit, hit))
-            sighting.last = hit
-            wanted = wanted or pattern in self._last_matters
-        return wanted
+        if pattern in self._forbidden:
+            self._forbidden[pattern] = True
+        concerned = [*self._starts.get(pattern, ()), *self._marks.get(pattern, ())]
+        for watch in self._starts.get(pattern, ()):
+            watch.take(hit)
+        for watch in self._marks.get(pattern, ()):
+            watch.mark(pattern, hit)
+        self._review(pattern)
+        for watch in concerned:
+            self._review(watch.signature.pattern)
+            for mark in watch.signature.after:
+                self._review(mark)
 
-    def _seen_before(self, signature: Signature, line: int) -> bool:
-        return all(
-            (seen := self.sightings.get(pattern)) is not None and seen.first.line < line
-            for pattern in signature.before
+    def _review(self, pattern: LinePattern) -> None:
+        change = self.wanted.add if self._needed(pattern) else self.wanted.discard
+        change(self._index[pattern])
+
+    def _needed(self, pattern: LinePattern) -> bool:
+        return (
+            pattern in self._of_facts
+            or self._forbidden.get(pattern) is False
+            or any(watch.open for watch in self._starts.get(pattern, ()))
+            or any(watch.awaits(pattern) for watch in self._marks.get(pattern, ()))
         )
 
-    def found(self) -> Iterable[tuple[Entry, Signature, list[Hit]]]:
+    def found(self) -> Iterable[Watch]:
         """Signatures whose lines stand in the log, in the right order; `when` is not looked at."""
-        for watches in self._watches.values():
+        for watches in self._starts.values():
             for watch in watches:
-                if watch.hits and self._complete(watch.signature, watch.hits[0].line):
-                    yield watch.entry, watch.signature, watch.hits
-
-    def _complete(self, signature: Signature, line: int) -> bool:
-        after = (self.sightings.get(pattern) for pattern in signature.after)
-        if not all(seen is not None and seen.last.line > line for seen in after):
-            return False
-        return not any(pattern in self.sightings for pattern in signature.without)
+                if watch.complete and not any(self._forbidden[p] for p in watch.signature.without):
+                    yield watch

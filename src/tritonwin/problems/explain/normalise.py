@@ -61,7 +61,8 @@ def without_escapes(text: str) -> str:
 def clean(line: str) -> str:
     """The line without escapes, control characters and prefixes; its indentation is kept."""
     line = without_escapes(line)
-    line = _CONTROL.sub("", line)
+    if not line.isprintable():
+        line = _CONTROL.sub("", line)
     for _ in range(_MAX_PREFIXES):
         found = _PREFIX.match(line)
         if found is None or not found[0].strip():

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
+from collections.abc import Iterable, Iterator, KeysView, Sequence
 from functools import cache
+from typing import Protocol
 
 from tritonwin.problems.catalogue.anchors import BOUNDARY, key
 from tritonwin.problems.explain.normalise import normalise, segments, without_escapes
@@ -27,27 +28,29 @@ FEW = 12  # tokens that are found one by one faster than line by line
 _WORD = re.compile(r"\w+")
 _TO_WORDS = str.maketrans({c: " " for c in map(chr, range(128)) if not (c.isalnum() or c == "_")})
 
-# called with the pattern's index, the line's number, the line as read and the groups found;
-# the answer says whether the pattern is still wanted
-Sink = Callable[[int, int, str, dict[str, str]], bool]
+
+class Sink(Protocol):
+    """Who takes the matches, and says which patterns are of use at any moment."""
+
+    wanted: set[int]
+    patience: dict[int, int]  # how many lines a pattern may see before it is given up
+
+    def take(self, index: int, line: int, text: str, groups: dict[str, str]) -> None:
+        """Pattern `index` matches the line of that number, as it was read."""
 
 
 class Scanner:
     """Feeds a sink with the lines that match patterns, in the order of the log."""
 
-    def __init__(
-        self, patterns: Sequence[LinePattern], sink: Sink, patience: Mapping[int, int]
-    ) -> None:
-        """`patience`: how many lines a pattern may see before it is given up."""
+    def __init__(self, patterns: Sequence[LinePattern], sink: Sink) -> None:
         self._patterns = patterns
         self._sink = sink
-        self._patience = dict(patience)
-        self._wanted = set(range(len(patterns)))
-        self._keys: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        self._keys: dict[str, dict[str, set[int]]] = defaultdict(dict)  # word -> piece -> patterns
         for index, pattern in enumerate(patterns):
             for anchor in pattern.anchors:
                 word, texts = key(anchor)
-                self._keys[word] += [(text, index) for text in texts]
+                for text in texts:
+                    self._keys[word].setdefault(text, set()).add(index)
         self._odd: list[str] = []  # keys that are no words of ASCII
         self._starts: dict[str, list[str]] = defaultdict(list)
         for word in self._keys:
@@ -62,16 +65,23 @@ class Scanner:
             block = without_escapes(block)
         tokens = set(block.split())
         self._learn(tokens - self._clean - self._hot.keys())
-        wanted = self._wanted
-        hot = {t: w for t in tokens & self._hot.keys() if (w := self._hot[t] & wanted)}
-        if not hot:
-            return
+        known = tokens & self._hot.keys()
+        position = 0
+        while known and position < len(block):
+            position, first = self._search(block, position, first, known)
+
+    def _search(self, block: str, position: int, first: int, known: set[str]) -> tuple[int, int]:
+        """Search from a position until more patterns are wanted; where, and in which line."""
+        wanted = frozenset(self._sink.wanted)
+        hot = {token: w for token in known if (w := self._hot[token] & wanted)}
         names = hot.keys()
-        lines = few_lines if len(hot) <= FEW else all_lines
-        for offset, line in lines(block, names):
+        for number, line, end in lines_with(block, position, first, names):
             words = names & line.split()
             if words:
-                self._line(first + offset, line, frozenset().union(*(hot[w] for w in words)))
+                self._line(number, line, frozenset().union(*(hot[w] for w in words)))
+                if not wanted.issuperset(self._sink.wanted):
+                    return end, number + 1
+        return len(block), first
 
     def feed_line(self, number: int, line: str) -> None:
         """Search one line that is not in the blocks, such as one put together again."""
@@ -92,15 +102,14 @@ class Scanner:
         text = BOUNDARY + (BOUNDARY * 2).join(tokens) + BOUNDARY
         found: dict[str, frozenset[int]] = {}
         for word in self._words_in(text):
-            at = text.find(word)
-            while at >= 0:
-                start, end = text.rfind(BOUNDARY, 0, at), text.find(BOUNDARY, at)
-                bounded = text[start : end + 1]
-                indexes = [index for piece, index in self._keys[word] if piece in bounded]
-                if indexes:
-                    token = bounded[1:-1]
-                    found[token] = found.get(token, frozenset()).union(indexes)
-                at = text.find(word, end)
+            for piece, indexes in self._keys[word].items():
+                at = text.find(piece)
+                while at >= 0:
+                    start = text.rfind(BOUNDARY, 0, at + 1)
+                    end = text.find(BOUNDARY, start + 1)
+                    token = text[start + 1 : end]
+                    found[token] = found.get(token, frozenset()) | indexes
+                    at = text.find(piece, end)
         return found
 
     def _words_in(self, text: str) -> Iterator[str]:
@@ -116,23 +125,28 @@ class Scanner:
     def _line(self, number: int, line: str, indexes: frozenset[int]) -> None:
         for part in segments(line):
             for piece in pieces(part):
-                text = normalise(piece)
-                for index in sorted(indexes & self._wanted):
-                    self._try(index, number, piece, text)
+                if indexes := indexes & self._sink.wanted:
+                    self._piece(number, piece, indexes)
 
-    def _try(self, index: int, number: int, line: str, text: str) -> None:
-        groups = match(self._patterns[index], text)
-        if groups is not None and not self._sink(index, number, line, groups):
-            self._wanted.discard(index)
-        if index in self._patience:
-            self._patience[index] -= 1
-            if self._patience[index] <= 0:
-                self._wanted.discard(index)
+    def _piece(self, number: int, line: str, indexes: frozenset[int]) -> None:
+        text = normalise(line)
+        sink = self._sink
+        for index in sorted(indexes):
+            groups = match(self._patterns[index], text)
+            if groups is not None:
+                sink.take(index, number, line, groups)
+            if index in sink.patience:
+                sink.patience[index] -= 1
+                if sink.patience[index] <= 0:
+                    sink.wanted.discard(index)
 
 
 def match(pattern: LinePattern, text: str) -> dict[str, str] | None:
     """The groups of a pattern in a normalised line; None where it does not match."""
-    if not any(anchor in text for anchor in pattern.anchors):
+    for anchor in pattern.anchors:
+        if anchor in text:
+            break
+    else:
         return None
     if pattern.line is None:
         return {}
@@ -152,25 +166,35 @@ def pieces(line: str) -> Iterable[str]:
     return (line[i : i + PIECE] for i in range(0, len(line), PIECE - OVERLAP))
 
 
-def all_lines(block: str, names: KeysView[str]) -> Iterator[tuple[int, str]]:
-    """The lines of a block that hold one of the tokens, numbered from 0."""
-    for number, line in enumerate(block.split("\n")):
-        if not names.isdisjoint(line.split()):
-            yield number, line
+def lines_with(
+    block: str, position: int, first: int, names: KeysView[str]
+) -> Iterator[tuple[int, str, int]]:
+    """The lines from a position on that hold one of the tokens, and perhaps some more.
+
+    Each comes as (its number, the line, where the next one begins); `first` is the number of the
+    line at the position.
+    """
+    if len(names) > FEW:
+        for number, line in enumerate(block[position:].split("\n"), first):
+            position += len(line) + 1
+            if not names.isdisjoint(line.split()):
+                yield number, line, position
+        return
+    for start in sorted(_starts(block, position, names)):
+        first += block.count("\n", position, start)
+        end = block.find("\n", start)
+        position = (end if end >= 0 else len(block)) + 1
+        yield first, block[start : position - 1], position
+        first += 1
 
 
-def few_lines(block: str, names: KeysView[str]) -> Iterator[tuple[int, str]]:
-    """The same, and perhaps more lines, for few tokens that stand in few lines."""
+def _starts(block: str, position: int, names: KeysView[str]) -> set[int]:
+    """Where the lines begin that hold one of a few names, each searched for by itself."""
     starts = set()
     for name in names:
-        at = block.find(name)
+        at = block.find(name, position)
         while at >= 0:
-            starts.add(block.rfind("\n", 0, at) + 1)
+            starts.add(block.rfind("\n", position, at) + 1 or position)
             end = block.find("\n", at)
             at = block.find(name, end) if end >= 0 else -1
-    number = position = 0
-    for start in sorted(starts):
-        number += block.count("\n", position, start)
-        position = start
-        end = block.find("\n", start)
-        yield number, block[start : end if end >= 0 else len(block)]
+    return starts
