@@ -5,25 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tritonwin.facts.model import Distribution, Facts
+from tritonwin.facts.model import Facts
 from tritonwin.problems.check import Check, NotApplicable, finding, need_torch
 from tritonwin.problems.model import Evidence, Finding
-from tritonwin.support.matrix import older, series
+from tritonwin.support import torch_abi
+from tritonwin.support.matrix import older
+from tritonwin.support.wheel_names import read_local
 
 _FLASH = ("flash-attn", "flash-attn-3")
 _SAGE = ("sageattention", "sageattn3", "spas-sage-attn")
-
-
-def _built_for(dist: Distribution) -> tuple[str | None, str | None, bool]:
-    """torch series and CUDA major in a wheel's local version, and whether newer torch will do.
-
-    The grammar is that of the public Windows wheels: `2.8.3+cu128torch2.8.0`,
-    `2.2.0+cu130torch2.9.0andhigher.post4`.
-    """
-    _, _, local = dist.version.partition("+")
-    torch = re.search(r"torch(\d+\.\d+)", local)
-    cuda = re.search(r"cu(\d{2})\d?", local)
-    return (torch and torch[1]) or None, (cuda and cuda[1]) or None, "andhigher" in local
 
 
 def _wheel_mismatch(facts: Facts, problem: str, names: tuple[str, ...]) -> Iterator[Finding]:
@@ -33,14 +23,12 @@ def _wheel_mismatch(facts: Facts, problem: str, names: tuple[str, ...]) -> Itera
         raise NotApplicable(msg)
     torch = need_torch(facts)
     for dist in dists:
-        wants, cuda, higher = _built_for(dist)
-        have = series(torch.version)
-        other = wants and have and (older(have, wants) if higher else wants != have)
-        other_cuda = cuda and torch.cuda and cuda != torch.cuda.split(".")[0]
-        if other or other_cuda:
+        _, _, local = dist.version.partition("+")
+        reason = torch_abi.misfit(read_local(local), torch.version, torch.cuda)
+        if reason:
             yield finding(
                 problem,
-                f"{dist.name} {dist.version} is built for another torch than {torch.version}",
+                f"{dist.name} {dist.version} is built for another torch: it {reason}",
                 dist.location,
                 also=(Evidence(text=f"torch {torch.version}", where=torch.source),),
                 package=dist.name,

@@ -1,0 +1,108 @@
+"""What a wheel's file name says: the tags, and what its compiled parts were built against.
+
+Extensions of torch are built for one torch and one CUDA. Their makers write that into the local
+version, in several spellings: `cu128torch2.8.0cxx11abiTRUE`, `torch2.10cu130`,
+`20260318.cu128torch280cxx11abitrue.8afc61`, `cu130torch2.9.0andhigher.post4`. The grammar is that
+of the public Windows wheels (mjun0812, woct0rdho, kingbri1, windreamer, Wildminder, mengqin).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from packaging.tags import Tag
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import Version
+
+# not part of a longer word, but after a date or another number: d20260328cu130
+_CUDA = re.compile(r"(?<![a-z])cu(\d{2,3})(?!\d)")
+_TORCH = re.compile(r"torch[._]?(\d{1,6}(?:\.\d{1,4}){0,2})")
+_OTHER_BUILDS = re.compile(r"(?<![a-z])(cpu|xpu|rocm)")
+# torch 2.1 was never built for a CUDA of this age or younger, so "210" cannot mean 2.1.0 there
+_CUDA_AFTER_TORCH_2_1 = (12, 2)
+
+
+class WheelNameError(ValueError):
+    """The file name is not that of a wheel."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltFor:
+    """What a compiled wheel was built against; None: its name does not say."""
+
+    torch: str | None = None  # "2.9.1" or "2.9"
+    cuda: str | None = None  # "12.8", or "12" where only the major version is named
+    newer_torch: bool = False  # built with libtorch's stable ABI: that torch or a newer one
+    backend: str | None = None  # "cpu", "xpu", "rocm": a build for something else than CUDA
+
+
+@dataclass(frozen=True, kw_only=True)
+class WheelName:
+    """A wheel's file name in its parts."""
+
+    file: str
+    distribution: str  # normalised: "flash-attn"
+    version: Version
+    tags: frozenset[Tag]
+    built_for: BuiltFor
+
+
+def read_local(local: str | None) -> BuiltFor:
+    """Read a local version such as `cu128torch2.8.0`; what is not in it stays None."""
+    text = (local or "").lower()
+    cuda = _CUDA.search(text)
+    cuda_version = _cuda_version(cuda[1]) if cuda else None
+    torch = _TORCH.search(text)
+    other = _OTHER_BUILDS.search(text)
+    return BuiltFor(
+        torch=_torch_version(torch[1], cuda_version) if torch else None,
+        cuda=cuda_version,
+        newer_torch="andhigher" in text,
+        backend=other[1] if other and not cuda else None,
+    )
+
+
+def read(name_or_url: str) -> WheelName:
+    """Take a file name, path or URL apart.
+
+    Raises:
+        WheelNameError: it does not end in a wheel's file name (PEP 427).
+    """
+    path = urlsplit(name_or_url).path if "://" in name_or_url else name_or_url
+    file = unquote(re.split(r"[/\\]", path)[-1])
+    try:
+        distribution, version, _, tags = parse_wheel_filename(file)
+    except InvalidWheelFilename as error:
+        raise WheelNameError(str(error)) from None
+    return WheelName(
+        file=file,
+        distribution=str(distribution),
+        version=version,
+        tags=tags,
+        built_for=read_local(version.local),
+    )
+
+
+def _cuda_version(digits: str) -> str:
+    """"128" is 12.8; "12" names a major version alone."""
+    return f"{digits[:2]}.{digits[2:]}" if len(digits) > 2 else digits
+
+
+def _torch_version(text: str, cuda: str | None) -> str:
+    """"2.9.1" as it is; without dots the first digit is the major, the last the patch version."""
+    if "." in text or len(text) == 1:
+        return text
+    if len(text) == 2:
+        return f"{text[0]}.{text[1]}"
+    two_digit_minor = len(text) == 3 and text[1] == "1" and _after_torch_2_1(cuda)
+    if two_digit_minor:
+        return f"{text[0]}.{text[1:]}"
+    return f"{text[0]}.{text[1:-1]}.{text[-1]}"
+
+
+def _after_torch_2_1(cuda: str | None) -> bool:
+    if cuda is None or "." not in cuda:
+        return cuda == "13"
+    return tuple(int(n) for n in cuda.split(".")) >= _CUDA_AFTER_TORCH_2_1

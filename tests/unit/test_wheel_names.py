@@ -1,0 +1,163 @@
+"""File names of real public wheels, and what they say."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tritonwin.facts.model import Interpreter
+from tritonwin.support import wheel_names, wheel_tags
+from tritonwin.support.wheel_names import BuiltFor, WheelNameError
+
+REAL = [
+    ("flash_attn-2.8.2+cu128torch2.7-cp310-cp310-win_amd64.whl", "2.7", "12.8"),
+    ("flash_attn-2.8.2%2Bcu128torch2.8.0cxx11abiTRUE-cp312-cp312-win_amd64.whl", "2.8.0", "12.8"),
+    ("flash_attn-2.8.3%2Bd20260121.cu130torch2.10.0cxx11abiTRUE-cp312-cp312-win_amd64.whl", "2.10.0", "13.0"),
+    ("flash_attn-2.8.4+d20260328cu130torch2.11.0cxx11abiTRUE-cp313-cp313-win_amd64.whl", "2.11.0", "13.0"),
+    ("flash_attn-2.8.3+cu12torch2.9cxx11abiFALSE-cp312-cp312-win_amd64.whl", "2.9", "12"),
+    ("flash_attn-2.8.4-cp312-cp312-win_amd64.whl", None, None),
+    ("flash_attn_3-3.0.0+cu130torch2.13gite2743ab-cp39-abi3-win_amd64.whl", "2.13", "13.0"),
+    ("flash_attn_3-3.0.0+20260318.cu128torch2100cxx11abitrue.8afc61-cp39-abi3-win_amd64.whl", "2.10.0", "12.8"),
+    ("flash_attn_3-3.0.0+20260318.cu128torch280cxx11abitrue.8afc61-cp39-abi3-win_amd64.whl", "2.8.0", "12.8"),
+    ("sageattention-2.2.0+cu128torch2.9.1.post6-cp310-abi3-win_amd64.whl", "2.9.1", "12.8"),
+    ("sageattention-2.1.1+cu124torch2.5.1-cp312-cp312-win_amd64.whl", "2.5.1", "12.4"),
+    ("sageattn3-1.0.0+cu128torch280-cp312-cp312-win_amd64.whl", "2.8.0", "12.8"),
+    ("sageattn3-1.0.0+cu130torch291-cp313-cp313-win_amd64.whl", "2.9.1", "13.0"),
+    ("spas_sage_attn-0.1.0+cu128torch2.7.1.post1-cp39-abi3-win_amd64.whl", "2.7.1", "12.8"),
+    ("xformers-0.0.34+torch2.10cu130-cp39-abi3-win_amd64.whl", "2.10", "13.0"),
+    ("xformers-0.0.33%2Bcu130torch2.9-cp39-abi3-win_amd64.whl", "2.9", "13.0"),
+    ("xformers-0.0.35+d20260715.cu132torch2.12.1cxx11abi1-py39-none-win_amd64.whl", "2.12.1", "13.2"),
+    ("deepspeed-0.19.2+d20260610.cu130torch2.13.0.dev20260610cxx11abi1-cp314-cp314-win_amd64.whl", "2.13.0", "13.0"),
+    ("deepspeed-0.18.6+0ccb2bb6-cp313-cp313-win_amd64.whl", None, None),
+    ("torch-2.9.1+cu128-cp312-cp312-win_amd64.whl", None, "12.8"),
+    ("triton_windows-3.8.0.post29-cp313-cp313-win_amd64.whl", None, None),
+    ("bitsandbytes-0.50.2-py3-none-win_amd64.whl", None, None),
+]
+
+
+@pytest.mark.parametrize(("file", "torch", "cuda"), REAL)
+def test_real_names(file: str, torch: str | None, cuda: str | None) -> None:
+    name = wheel_names.read(f"https://example.org/a%20b/{file}?download=true")
+    assert (name.built_for.torch, name.built_for.cuda) == (torch, cuda)
+    assert "%" not in name.file
+    assert not name.built_for.newer_torch
+    assert name.built_for.backend is None
+
+
+def test_stable_abi_says_and_higher() -> None:
+    name = wheel_names.read(
+        r"C:\wheels\sageattention-2.2.0+cu130torch2.9.0andhigher.post4-cp39-abi3-win_amd64.whl"
+    )
+    assert name.distribution == "sageattention"
+    assert name.built_for == BuiltFor(torch="2.9.0", cuda="13.0", newer_torch=True)
+
+
+@pytest.mark.parametrize(
+    ("local", "backend"), [("cpu", "cpu"), ("xpu", "xpu"), ("rocm6.4", "rocm"), ("cu128", None)]
+)
+def test_backends_of_torch(local: str, backend: str | None) -> None:
+    assert wheel_names.read_local(local).backend == backend
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("cu118torch28", "2.8"),
+        ("cu118torch210", "2.1.0"),  # torch 2.1 was built for CUDA 11.8
+        ("cu130torch210", "2.10"),  # and never for 13.0
+        ("cu13torch210", "2.10"),
+        ("cu128torch2101", "2.10.1"),
+        ("cu121torch_2.5.1", "2.5.1"),
+        ("torch2", "2"),
+    ],
+)
+def test_torch_without_dots(text: str, version: str) -> None:
+    assert wheel_names.read_local(text).torch == version
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "torch", "torch-2.9.1.tar.gz", "a-b-c.whl", "flash_attn-x-cp312-cp312-win_amd64.whl"],
+)
+def test_no_wheel(name: str) -> None:
+    with pytest.raises(WheelNameError):
+        wheel_names.read(name)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    wheel_names.read_local(text)
+    try:
+        wheel_names.read(text)
+    except WheelNameError:
+        pass
+
+
+@given(
+    torch=st.tuples(st.integers(1, 3), st.integers(0, 40), st.integers(0, 9)),
+    cuda=st.tuples(st.integers(11, 14), st.integers(0, 9)),
+    dotted=st.booleans(),
+    higher=st.booleans(),
+    before=st.sampled_from(["", "d20260121.", "20260318.", "d20260121"]),
+    after=st.sampled_from(["", ".post4", "cxx11abiTRUE", "cxx11abi0.8afc61"]),
+)
+def test_what_is_written_is_read(
+    torch: tuple[int, int, int],
+    cuda: tuple[int, int],
+    dotted: bool,
+    higher: bool,
+    before: str,
+    after: str,
+) -> None:
+    torch_text = ".".join(map(str, torch))
+    written = torch_text if dotted else torch_text.replace(".", "")
+    local = f"{before}cu{cuda[0]}{cuda[1]}torch{written}{'andhigher' * higher}{after}"
+    read = wheel_names.read_local(local)
+    assert read.cuda == f"{cuda[0]}.{cuda[1]}"
+    assert read.newer_torch is higher
+    if dotted or torch[1] != 1:
+        assert read.torch == torch_text
+
+
+def python(version: str, platform: str = "win_amd64", threads: bool = False) -> Interpreter:
+    return Interpreter(
+        executable="python.exe",
+        source="test",
+        kind="embedded",
+        version=version,
+        platform_tag=platform,
+        free_threaded=threads,
+    )
+
+
+@pytest.mark.parametrize(
+    ("tag", "target", "reason"),
+    [
+        ("cp312-cp312-win_amd64", python("3.12.9"), None),
+        ("cp39-abi3-win_amd64", python("3.13.1"), None),
+        ("py3-none-win_amd64", python("3.13.1"), None),
+        ("py39-none-win_amd64", python("3.13.1"), None),
+        ("py3-none-any", python("3.13.1"), None),
+        ("cp311-cp311-win_amd64", python("3.13.1"), "made for cp311, this Python is cp313"),
+        ("cp314-abi3-win_amd64", python("3.13.1"), "made for cp314 or later, this Python is cp313"),
+        ("cp313-cp313t-win_amd64", python("3.13.1"), "made for cp313t, this Python is cp313"),
+        ("cp313-cp313-win_amd64", python("3.13.1", threads=True), "made for cp313, this Python is cp313t"),
+        ("cp310-abi3-win_amd64", python("3.13.1", threads=True), "made for cp310 or later, this Python is cp313t"),
+        ("cp312-cp312-win_arm64", python("3.12.9"), "made for win_arm64, this Python is win_amd64"),
+        ("cp312-cp312-manylinux_2_28_x86_64", python("3.12.9"), "made for manylinux_2_28_x86_64, this Python is win_amd64"),
+        ("cp312-cp312-win_amd64", python(""), "the tags that this Python loads are not known"),
+    ],
+)  # fmt: skip
+def test_tags(tag: str, target: Interpreter, reason: str | None) -> None:
+    name = wheel_names.read(f"p-1-{tag}.whl")
+    assert wheel_tags.misfit(name.tags, wheel_tags.supported(target)) == reason
+
+
+def test_own_abi_ranks_before_the_stable_one() -> None:
+    target = wheel_tags.supported(python("3.12.9"))
+    own = wheel_tags.rank(wheel_names.read("p-1-cp312-cp312-win_amd64.whl").tags, target)
+    stable = wheel_tags.rank(wheel_names.read("p-1-cp39-abi3-win_amd64.whl").tags, target)
+    assert own == 0
+    assert stable is not None
+    assert stable > 0
