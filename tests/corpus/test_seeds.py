@@ -1,0 +1,35 @@
+"""Every error that the documents of the start name is explained."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tritonwin.problems.explain import explain_lines
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ITEMS = tomllib.loads(Path(__file__).with_name("seeds.toml").read_text("utf-8"))["item"]
+
+
+@pytest.mark.parametrize(
+    ("log", "ids"),
+    [
+        pytest.param(item["log"], item["ids"], id=f"{item['seed']}: {item['section']}")
+        for item in ITEMS
+    ],
+)
+def test_an_error_of_the_seeds_is_explained(log: str, ids: list[str]) -> None:
+    problems = explain_lines(log.strip().split("\n")).problems
+    assert [p.id for p in problems][:1] in [[problem] for problem in ids]
+
+
+def test_all_four_documents_are_covered() -> None:
+    sections = [(item["seed"], item["section"]) for item in ITEMS]
+    assert len(set(sections)) == len(sections)
+    assert {seed for seed, _ in sections} == {"000", "001", "002", "003"}

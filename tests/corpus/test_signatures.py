@@ -1,0 +1,105 @@
+"""Every signature finds what it is made for, and none of its near misses.
+
+`signatures/*.toml` hold a few lines of a log for each certainty that a problem can have, and
+under `near` lines that look alike. The texts are those that the programs print, in the languages
+that Windows and its compiler have; where a source is named it was read there.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from regex_lint import flaws
+
+from tritonwin.problems.catalogue import load
+from tritonwin.problems.explain import explain_lines
+from tritonwin.problems.explain.normalise import normalise
+from tritonwin.problems.explain.scan import match
+from tritonwin.problems.model import CERTAINTIES, LinePattern, Signature
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ENTRIES = load().entries
+FILES = sorted((Path(__file__).parent / "signatures").glob("*.toml"))
+TEXTS: dict[str, dict[str, list[str]]] = {
+    problem: texts
+    for file in FILES
+    for problem, texts in tomllib.loads(file.read_text("utf-8")).items()
+}
+
+# No log tells these from another problem; the facts do.
+FACTS_ONLY = {
+    "cc-and-toolchain-absent": "in a log it is no-c-compiler",
+    "environment-drifted": "it takes a record of the last proven state",
+    "triton-patch-incomplete": "its failures are those of triton-sources-not-for-windows",
+}
+
+
+def cases(*kinds: str) -> list[object]:
+    return [
+        pytest.param(problem, kind, text.strip(), id=f"{problem}-{kind}-{number}")
+        for problem, texts in TEXTS.items()
+        for kind in kinds
+        for number, text in enumerate(texts.get(kind, []))
+    ]
+
+
+def found(text: str) -> dict[str, str]:
+    """Certainty by id, with what was folded."""
+    problems = explain_lines(text.split("\n")).problems
+    return {p.id: p.certainty for p in problems} | {
+        folded: "folded" for p in problems for folded in p.explains
+    }
+
+
+@pytest.mark.parametrize(("problem", "certainty", "text"), cases(*CERTAINTIES))
+def test_a_problem_is_found(problem: str, certainty: str, text: str) -> None:
+    assert found(text).get(problem) in {certainty, "folded"}
+
+
+@pytest.mark.parametrize(("problem", "kind", "text"), cases("near"))
+def test_a_near_miss_is_not(problem: str, kind: str, text: str) -> None:
+    assert found(text).get(problem) in {None, "possible"}, kind
+
+
+def test_every_problem_has_texts_or_a_reason_to_have_none() -> None:
+    assert not {e.id for e in ENTRIES.values() if e.signatures} ^ TEXTS.keys()
+    assert not ENTRIES.keys() - TEXTS.keys() ^ FACTS_ONLY.keys()
+    assert all(texts.get("near") for texts in TEXTS.values())
+
+
+each_signature = pytest.mark.parametrize(
+    ("problem", "signature"),
+    [
+        pytest.param(entry.id, signature, id=f"{entry.id}-{number}")
+        for entry in ENTRIES.values()
+        for number, signature in enumerate(entry.signatures, 1)
+    ],
+)
+
+
+@each_signature
+def test_no_signature_is_dead(problem: str, signature: Signature) -> None:
+    lines = [
+        normalise(line)
+        for kind in CERTAINTIES
+        for text in TEXTS[problem].get(kind, [])
+        for line in text.split("\n")
+    ]
+    assert any(match(signature.pattern, line) is not None for line in lines)
+
+
+@each_signature
+def test_expressions_are_searched_in_linear_time(problem: str, signature: Signature) -> None:
+    patterns: tuple[LinePattern, ...] = (
+        signature.pattern,
+        *signature.before,
+        *signature.after,
+        *signature.without,
+    )
+    assert [flaw for p in patterns if p.line for flaw in flaws(p.line)] == [], problem
