@@ -1,4 +1,4 @@
-"""Start a program: absolute path, no shell, a time limit that ends its whole tree."""
+"""Start a program: absolute path, no shell, bounds on time and output that end its whole tree."""
 
 from __future__ import annotations
 
@@ -7,14 +7,25 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from tritonwin.facts.ntstatus import describe_exit
 
 if sys.platform == "win32":
     import msvcrt
+
+# Nothing that we start has that much to say; a program that floods us must not fill the memory.
+OUTPUT_LIMIT = 16 * 2**20
+
+_AFTERMATH = 2.0  # seconds for the pipes to close when their program has ended
+
+_running: set[subprocess.Popen[bytes]] = set()
+_running_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -43,7 +54,9 @@ def run(
     cwd: str | Path | None = None,
     stdin: bytes = b"",
 ) -> Completed:
-    """Run `program` and wait at most `timeout` seconds.
+    """Run `program` and wait for its end, at most `timeout` seconds.
+
+    One that writes more than OUTPUT_LIMIT bytes to a stream is ended; what it wrote is kept.
 
     Raises:
         OSError: the program cannot be started.
@@ -66,18 +79,65 @@ def run(
         # no window flashes up, and Ctrl-C reaches us alone
         creationflags=0x08000200 if sys.platform == "win32" else 0,
     )
+    with _running_lock:
+        _running.add(process)
     try:
-        out, err = process.communicate(stdin, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        _end_tree(process)
-        # a grandchild that survived may still hold the pipes
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.communicate(timeout=2)
-        return Completed(None, b"", b"")
+        return _converse(process, stdin, timeout)
     except BaseException:
         _end_tree(process)
         raise
-    return Completed(process.returncode, out, err)
+    finally:
+        with _running_lock:
+            _running.discard(process)
+
+
+def end_running() -> None:
+    """End every program that `run` waits for in any thread, so that the threads can go on."""
+    with _running_lock:
+        processes = tuple(_running)
+    for process in processes:
+        _end_tree(process)
+
+
+def _converse(process: subprocess.Popen[bytes], stdin: bytes, timeout: float) -> Completed:
+    """Feed and drain the pipes, each in a thread: on Windows a pipe cannot be waited for."""
+    out, err = bytearray(), bytearray()
+    workers = [
+        threading.Thread(target=_feed, args=(process.stdin, stdin), daemon=True),
+        threading.Thread(target=_drain, args=(process, process.stdout, out), daemon=True),
+        threading.Thread(target=_drain, args=(process, process.stderr, err), daemon=True),
+    ]
+    for worker in workers:
+        worker.start()
+    code: int | None = None
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        code = process.wait(timeout)
+    if code is None or not _joined(workers):
+        # out of time, or something that it started lives on and holds its pipes
+        _end_tree(process)
+        _joined(workers)
+    return Completed(code, bytes(out), bytes(err))
+
+
+def _joined(workers: Sequence[threading.Thread]) -> bool:
+    deadline = time.monotonic() + _AFTERMATH
+    for worker in workers:
+        worker.join(max(0.0, deadline - time.monotonic()))
+    return not any(worker.is_alive() for worker in workers)
+
+
+def _feed(pipe: IO[bytes], data: bytes) -> None:
+    # a program that ends without reading breaks the pipe
+    with contextlib.suppress(OSError), pipe:
+        pipe.write(data)
+
+
+def _drain(process: subprocess.Popen[bytes], pipe: IO[bytes], into: bytearray) -> None:
+    with contextlib.suppress(OSError), pipe:
+        while len(into) <= OUTPUT_LIMIT and (chunk := os.read(pipe.fileno(), 2**16)):
+            into += chunk
+    if len(into) > OUTPUT_LIMIT:
+        _end_tree(process)
 
 
 def _end_tree(process: subprocess.Popen[bytes]) -> None:
@@ -98,3 +158,5 @@ def _end_tree(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(OSError):
         process.kill()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_AFTERMATH)
