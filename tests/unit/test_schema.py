@@ -10,8 +10,17 @@ from tritonwin.facts.codec import DecodeError, from_json, to_json
 from tritonwin.facts.model import Facts, Gpu, System
 from tritonwin.facts.snapshot import Snapshot
 from tritonwin.output import schema
-from tritonwin.output.documents import CheckList, CheckName, DoctorReport, Target, Tool
+from tritonwin.output.documents import (
+    CheckList,
+    CheckName,
+    DoctorReport,
+    ExplainReport,
+    Target,
+    Tool,
+    VerifyReport,
+)
 from tritonwin.problems.model import CheckResult, Evidence, Problem, Remedy
+from tritonwin.verify.model import RungResult
 
 FACTS = Facts(
     tool_version="0",
@@ -36,6 +45,14 @@ DOCUMENTS = {
         target=Target(executable="python.exe", kind="embedded"),
         problems=(PROBLEM,),
         checks=(CheckResult(id="triton-missing", title="Triton", state="problem"),),
+    ),
+    "tritonwin.explain/1": ExplainReport(tool=Tool(), log="a.log", lines=3, problems=(PROBLEM,)),
+    "tritonwin.verify/1": VerifyReport(
+        tool=Tool(),
+        target=None,
+        arch=89,
+        proven=True,
+        rungs=(RungResult(id="a", title="A", state="passed", detail="seen", seconds=0.5),),
     ),
 }
 

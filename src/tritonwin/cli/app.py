@@ -20,11 +20,12 @@ COMMANDS = {
     "doctor": "doctor",
     "explain": "explain",
     "snapshot": "snapshot",
+    "verify": "verify",
     "demo": "demo",
 }
 
 # In the catalogue's advice already, in no release yet.
-PLANNED = ("fix", "undo", "run", "install", "verify", "patch", "build", "dlls", "cache")
+PLANNED = ("fix", "undo", "run", "install", "patch", "build", "dlls", "cache")
 
 
 class LazyGroup(click.Group):

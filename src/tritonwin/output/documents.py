@@ -12,6 +12,7 @@ from typing import Literal
 from tritonwin import __version__
 from tritonwin.facts.model import PythonKind
 from tritonwin.problems.model import CheckResult, Evidence, Problem
+from tritonwin.verify.model import RungResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,3 +74,15 @@ class ExplainReport:
     known: tuple[Evidence, ...] = ()  # what the log says about the machine
     suspicious: tuple[Evidence, ...] = ()  # where to look, if no problem is known
     checks: tuple[CheckResult, ...] = ()  # always empty: a log is not checked
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyReport:
+    """What `tritonwin verify --json` prints: every rung that was reached, from the ground up."""
+
+    schema: Literal["tritonwin.verify/1"] = "tritonwin.verify/1"
+    tool: Tool
+    target: Target | None
+    arch: int  # what the kernel was compiled for: 89
+    proven: bool
+    rungs: tuple[RungResult, ...]

@@ -17,10 +17,12 @@ from tritonwin.output.documents import (
     ExplainReport,
     Target,
     Tool,
+    VerifyReport,
 )
 from tritonwin.problems.check import Check
 from tritonwin.problems.doctor import Diagnosis
 from tritonwin.problems.explain import Explanation
+from tritonwin.verify.model import Proof
 
 
 def print_document(document: Any) -> None:
@@ -40,17 +42,34 @@ def check_list(checks: Iterable[Check]) -> CheckList:
 
 
 def doctor_report(facts: Facts, diagnosis: Diagnosis, snapshot: Path | None) -> DoctorReport:
-    found, target = facts.target, None
-    if found:
-        target = Target(
-            executable=found.executable,
-            version=found.version,
-            kind=found.kind,
-            reason=found.source,
-            snapshot=str(snapshot) if snapshot else None,
-        )
     return DoctorReport(
-        tool=Tool(), target=target, problems=diagnosis.problems, checks=diagnosis.checks
+        tool=Tool(),
+        target=target_of(facts, snapshot),
+        problems=diagnosis.problems,
+        checks=diagnosis.checks,
+    )
+
+
+def target_of(facts: Facts, snapshot: Path | None = None) -> Target | None:
+    found = facts.target
+    if found is None:
+        return None
+    return Target(
+        executable=found.executable,
+        version=found.version,
+        kind=found.kind,
+        reason=found.source,
+        snapshot=str(snapshot) if snapshot else None,
+    )
+
+
+def verify_report(facts: Facts, proof: Proof, arch: int) -> VerifyReport:
+    return VerifyReport(
+        tool=Tool(),
+        target=target_of(facts),
+        arch=arch,
+        proven=proof.holds,
+        rungs=proof.results,
     )
 
 

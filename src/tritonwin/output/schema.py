@@ -16,7 +16,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from tritonwin.facts.codec import SCALARS, Json, fields_of
 from tritonwin.facts.model import Facts
 from tritonwin.facts.snapshot import Snapshot
-from tritonwin.output.documents import CheckList, DoctorReport, ExplainReport
+from tritonwin.output.documents import CheckList, DoctorReport, ExplainReport, VerifyReport
 
 DOCUMENTS: Mapping[str, type] = MappingProxyType(
     {
@@ -25,6 +25,7 @@ DOCUMENTS: Mapping[str, type] = MappingProxyType(
         "tritonwin.explain/1": ExplainReport,
         "tritonwin.facts/1": Facts,
         "tritonwin.snapshot/1": Snapshot,
+        "tritonwin.verify/1": VerifyReport,
     }
 )
 

@@ -1,0 +1,56 @@
+"""Run one rung in the Python that runs this file; print how it ended as one JSON object.
+
+Started by `tritonwin.verify.ladder` as `python -B frame.py COOKIE RUNG.py ARGUMENTS`, where
+ARGUMENTS is JSON. The answer stands between COOKIE and the reversed COOKIE, so that what Triton
+and compilers print is not taken for it. A rung is a module with a function `prove(arguments)` that
+returns what it saw, or raises. Standard library only, valid on Python 3.8 and later.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+import traceback
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+ERROR_LENGTH = 4000
+
+
+def climb(path: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    spec = importlib.util.spec_from_file_location("tritonwin_rung", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(path)
+    rung = importlib.util.module_from_spec(spec)
+    # where inspect.getsource, which Triton asks for a kernel's text, looks modules up
+    sys.modules["tritonwin_rung"] = rung
+    try:
+        spec.loader.exec_module(rung)
+        seen = rung.prove(arguments)
+    except BaseException as error:  # noqa: BLE001 - a SystemExit of the target's fails too
+        last = traceback.format_exception_only(type(error), error)[-1].strip()
+        trace = traceback.format_exc()
+        return {
+            "state": "failed",
+            "detail": last[:ERROR_LENGTH],
+            "traceback": trace[-ERROR_LENGTH:],
+        }
+    return {"state": "passed", "detail": seen}
+
+
+def main(argv: list[str]) -> None:
+    cookie, path, arguments = argv[1:4]
+    # what a rung starts writes to our streams; the answer must not stand in the middle of it
+    answer = climb(path, json.loads(arguments))
+    sys.stdout.flush()
+    data = (cookie + json.dumps(answer) + cookie[::-1]).encode("ascii")
+    while data:
+        data = data[os.write(1, data) :]
+
+
+if __name__ == "__main__":
+    main(sys.argv)
