@@ -1,0 +1,214 @@
+"""Fetch a file: over https alone, with a limit for time and size, and held to its hash."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from email.message import Message
+from http.client import HTTPException
+from pathlib import Path
+from typing import IO
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+
+from tritonwin import __version__
+from tritonwin.errors import UserError
+
+_BLOCK = 1024 * 1024
+_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+# the variables by which pip and its libraries are told of a company's own certificates
+_CERTIFICATE_VARIABLES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+
+
+class DownloadError(UserError):
+    """Something could not be fetched."""
+
+
+class NotFoundError(DownloadError):
+    """The server, or the disk, has nothing at this address."""
+
+
+def is_url(text: str) -> bool:
+    return "://" in text
+
+
+def without_secrets(url: str) -> str:
+    """The address as it may be printed: user name and password left out."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def local_path(location: str) -> Path | None:
+    """The path that a `file:` address or a plain path means; None for what lies elsewhere."""
+    if not is_url(location):
+        return Path(location)
+    parts = urlsplit(location)
+    if parts.scheme != "file":
+        return None
+    return Path(urllib.request.url2pathname(parts.path))
+
+
+def read(
+    url: str,
+    *,
+    limit: int = 64 * 1024 * 1024,
+    timeout: float = 60.0,
+    headers: Mapping[str, str] | None = None,
+) -> bytes:
+    """The content of an address or of a local path.
+
+    Args:
+        limit: refuse more than so many bytes.
+        timeout: seconds for the whole transfer.
+
+    Raises:
+        NotFoundError: nothing is there.
+        DownloadError: any other failure, or an address that is not https, localhost or a file.
+    """
+    return b"".join(_blocks(url, limit, timeout, headers or {}))
+
+
+def fetch(
+    url: str,
+    to: Path,
+    *,
+    sha256: str,
+    limit: int = 8 * 1024**3,
+    timeout: float = 3600.0,
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Write the content of an address to the file `to`, which appears only when the hash is right.
+
+    Args:
+        progress: told the bytes that have come so far.
+
+    Raises:
+        DownloadError: as for `read`, or the content has another hash.
+    """
+    digest, done = hashlib.sha256(), 0
+    part = to.with_name(to.name + ".part")
+    try:
+        with part.open("wb") as stream:
+            for block in _blocks(url, limit, timeout, {}):
+                stream.write(block)
+                digest.update(block)
+                done += len(block)
+                if progress:
+                    progress(done)
+        if digest.hexdigest() != sha256.lower():
+            msg = f"{without_secrets(url)} has the hash {digest.hexdigest()}, not {sha256}"
+            raise DownloadError(msg, "It was damaged on its way, or replaced. Do not install it.")
+        part.replace(to)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _blocks(url: str, limit: int, timeout: float, headers: Mapping[str, str]) -> Iterator[bytes]:
+    shown, deadline, done = without_secrets(url), time.monotonic() + timeout, 0
+    try:
+        with _open(url, timeout, headers) as stream:
+            while block := stream.read(_BLOCK):
+                done += len(block)
+                if done > limit:
+                    msg = f"{shown} is larger than {limit} bytes"
+                    raise DownloadError(msg)
+                if time.monotonic() > deadline:
+                    msg = f"{shown} did not come within {timeout:.0f} s"
+                    raise DownloadError(msg, "Try again, or fetch it by hand and give the file.")
+                yield block
+    except urllib.error.HTTPError as error:
+        if error.code in {404, 410}:
+            msg = f"nothing is at {shown} (HTTP {error.code})"
+            raise NotFoundError(msg) from None
+        msg = f"{shown}: HTTP {error.code} {error.reason}"
+        raise DownloadError(msg) from None
+    except FileNotFoundError:
+        msg = f"there is no file {shown}"
+        raise NotFoundError(msg) from None
+    except (OSError, HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        msg = f"{shown} could not be read: {reason}"
+        raise DownloadError(msg, _advice(reason)) from None
+
+
+def _advice(reason: object) -> str:
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return "Name your company's certificates in the variable SSL_CERT_FILE or PIP_CERT."
+    return "Check the connection (a proxy is named in HTTPS_PROXY), or work with local files."
+
+
+def _open(url: str, timeout: float, headers: Mapping[str, str]) -> IO[bytes]:
+    path = local_path(url)
+    if path is not None:
+        return path.open("rb")
+    parts = _checked(url)
+    sent = {"User-Agent": f"tritonwin/{__version__}", **headers, **_authorization(parts)}
+    clean = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
+    request = urllib.request.Request(clean, headers=sent)  # noqa: S310 - the scheme is checked
+    opener = urllib.request.build_opener(
+        _CheckedRedirects(), urllib.request.HTTPSHandler(context=_certificates())
+    )
+    stream: IO[bytes] = opener.open(request, timeout=timeout)
+    return stream
+
+
+def _checked(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError as error:
+        msg = f"no usable address: {url!r} ({error})"
+        raise DownloadError(msg) from None
+    if parts.scheme == "https" and host:
+        return parts
+    if parts.scheme == "http" and host in _LOCAL_HOSTS:
+        return parts
+    msg = f"{without_secrets(url)} is not https"
+    raise DownloadError(msg, "Only https, localhost and local files are used.")
+
+
+def _authorization(parts: SplitResult) -> dict[str, str]:
+    if parts.username is None:
+        return {}
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return {"Authorization": "Basic " + base64.b64encode(pair.encode()).decode()}
+
+
+def _certificates() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    for name in _CERTIFICATE_VARIABLES:
+        file = os.environ.get(name)
+        if file and Path(file).is_file():
+            context.load_verify_locations(cafile=file)
+    return context
+
+
+class _CheckedRedirects(urllib.request.HTTPRedirectHandler):
+    """Follow a redirect only to where we would have gone ourselves, without the password."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: Message,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        target = _checked(newurl)
+        follow: urllib.request.Request | None = super().redirect_request(
+            req,
+            fp,
+            code,
+            msg,
+            headers,  # type: ignore[arg-type]  # typeshed wants http.client's subclass
+            newurl,
+        )
+        if follow is not None and target.hostname != urlsplit(req.full_url).hostname:
+            follow.remove_header("Authorization")
+        return follow

@@ -1,0 +1,211 @@
+"""Lists of wheels as people publish them: index pages, JSON lists, lists of addresses, folders.
+
+Read here is text alone; `places` fetches it. What a name cannot tell but a list claims (the torch
+that a wheel was built for) is kept apart, because public lists are wrong in places and the name
+is not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+
+from tritonwin.support.download import is_url
+from tritonwin.support.wheel_names import BuiltFor, WheelName, read
+
+MAX_LINKS = 50_000
+_WHEEL = re.compile(r"""[^\s|()<>"'`\[\]]{1,2000}\.whl(?:[?#][^\s|()<>"'`\[\]]{0,500})?""")
+_HASH = re.compile(r"sha256[=:]([0-9a-fA-F]{64})\b")
+_DIGEST = re.compile(r"(?:sha256[:=])?([0-9a-fA-F]{64})")
+# Hugging Face shows a page at /blob/; the file itself is at /resolve/
+_BLOB_PAGE = re.compile(r"^(https://huggingface\.co/[^/]+/[^/]+)/blob/")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WheelLink:
+    """A wheel that could be installed: where it is and what the list says of it."""
+
+    location: str  # an address or a path, without its fragment
+    source: str  # the list or folder that named it
+    sha256: str | None = None
+    size: int | None = None
+    requires_python: str | None = None
+    yanked: str | None = None  # the reason, "" where none is given
+    metadata: str | None = None  # address of its METADATA alone (PEP 658)
+    index: str | None = None  # the index below which pip finds it by name and version
+    claims: BuiltFor = field(default_factory=BuiltFor)
+
+    @property
+    def file(self) -> str:
+        path = urlsplit(self.location).path if is_url(self.location) else self.location
+        return unquote(re.split(r"[/\\]", path)[-1])
+
+    @property
+    def local(self) -> bool:
+        return not is_url(self.location) or self.location.startswith("file:")
+
+    @cached_property
+    def name(self) -> WheelName:
+        """The parts of its name; raises WheelNameError."""
+        return read(self.file)
+
+    @cached_property
+    def built_for(self) -> BuiltFor:
+        """What its name says it was built for, filled up from the list's claims."""
+        said = self.name.built_for
+        return replace(
+            said,
+            torch=said.torch or self.claims.torch,
+            cuda=said.cuda or self.claims.cuda,
+            newer_torch=said.newer_torch or (not said.torch and self.claims.newer_torch),
+        )
+
+
+def read_list(text: str, base: str, source: str) -> tuple[WheelLink, ...]:
+    """The wheels that a text names, whatever its kind, each once.
+
+    Kinds: a page of an index (PEP 503, PEP 691), a JSON list such as the public `wheels.json` or
+    GitHub's list of releases, a plain or Markdown list of addresses.
+
+    Args:
+        base: what relative addresses are relative to.
+        source: how the list is called in reasons.
+    """
+    start = text.lstrip("\ufeff \t\r\n")[:1]
+    links: Iterator[WheelLink]
+    if start in {"{", "["}:
+        try:
+            links = _from_json(json.loads(text), base, source)
+        except (ValueError, RecursionError):
+            links = _from_lines(text, base, source)
+    elif start == "<":
+        links = _from_html(text, base, source)
+    else:
+        links = _from_lines(text, base, source)
+    found: dict[str, WheelLink] = {}
+    for link in links:
+        found.setdefault(link.location, link)
+        if len(found) >= MAX_LINKS:
+            break
+    return tuple(found.values())
+
+
+def _link(address: str, base: str, source: str, **known: Any) -> WheelLink:
+    plain, fragment = urldefrag(address.strip())
+    in_fragment = _HASH.search(fragment)
+    location = plain if not base else urljoin(base, plain)
+    known.setdefault("sha256", in_fragment[1].lower() if in_fragment else None)
+    return WheelLink(location=_BLOB_PAGE.sub(r"\1/resolve/", location), source=source, **known)
+
+
+def _from_lines(text: str, base: str, source: str) -> Iterator[WheelLink]:
+    for line in text.splitlines():
+        if line.lstrip().startswith("#"):
+            continue
+        hashes = _HASH.findall(line)
+        found = _WHEEL.findall(line)
+        for address in found:
+            # a hash elsewhere in the line can only be told to belong to a single address
+            known = {"sha256": hashes[0].lower()} if len(hashes) == len(found) == 1 else {}
+            yield _link(address, base, source, **known)
+
+
+class _Anchors(HTMLParser):
+    """Collect the anchors of a page, and the base that it may set for them."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.base: str | None = None
+        self.found: list[dict[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if tag == "a" and values.get("href"):
+            self.found.append(values)
+        elif tag == "base" and self.base is None:
+            self.base = values.get("href")
+
+
+def _from_html(text: str, base: str, source: str) -> Iterator[WheelLink]:
+    page = _Anchors()
+    page.feed(text)
+    base = urljoin(base, page.base) if page.base else base
+    for anchor in page.found:
+        href = anchor["href"] or ""
+        if not urlsplit(urldefrag(href)[0]).path.endswith(".whl"):
+            continue
+        link = _link(
+            href,
+            base,
+            source,
+            requires_python=anchor.get("data-requires-python") or None,
+            yanked=(anchor["data-yanked"] or "") if "data-yanked" in anchor else None,
+        )
+        if "data-core-metadata" in anchor or "data-dist-info-metadata" in anchor:
+            link = replace(link, metadata=link.location + ".metadata")
+        yield link
+
+
+def _from_json(tree: Any, base: str, source: str) -> Iterator[WheelLink]:
+    """Every wheel in the tree: an address, with the hash and the versions that stand beside it."""
+    if isinstance(tree, list):
+        for item in tree:
+            if isinstance(item, str) and _WHEEL.fullmatch(item):
+                yield _link(item, base, source)
+            else:
+                yield from _from_json(item, base, source)
+    elif isinstance(tree, dict):
+        named = [v for v in tree.values() if isinstance(v, str) and _WHEEL.fullmatch(v)]
+        addresses = [v for v in named if is_url(v)] or [v for v in named if "/" in v] or named[:1]
+        for address in addresses:
+            yield _described(address, tree, base, source)
+        for value in tree.values():
+            if isinstance(value, (list, dict)):
+                yield from _from_json(value, base, source)
+
+
+def _described(address: str, entry: Mapping[str, Any], base: str, source: str) -> WheelLink:
+    known: dict[str, Any] = {"claims": _claims(entry)}
+    hashes = entry.get("hashes")
+    digests = [hashes.get("sha256")] if isinstance(hashes, dict) else []
+    for text in (*digests, entry.get("sha256"), entry.get("digest"), entry.get("hash")):
+        found = _DIGEST.fullmatch(text) if isinstance(text, str) else None
+        if found:
+            known["sha256"] = found[1].lower()
+            break
+    if type(entry.get("size")) is int:
+        known["size"] = entry["size"]
+    if isinstance(entry.get("requires-python"), str):
+        known["requires_python"] = entry["requires-python"]
+    yanked = entry.get("yanked", False)
+    if yanked is not False:
+        known["yanked"] = yanked if isinstance(yanked, str) else ""
+    link = _link(address, base, source, **known)
+    if entry.get("core-metadata") or entry.get("dist-info-metadata"):
+        link = replace(link, metadata=link.location + ".metadata")
+    return link
+
+
+def _claims(entry: Mapping[str, Any]) -> BuiltFor:
+    """The ranges of a `wheels.json`: `[lowest, highest]`, where null means no bound."""
+    torch, cuda = _bounds(entry.get("torch_version")), _bounds(entry.get("cuda_version"))
+    return BuiltFor(
+        torch=torch[0],
+        cuda=cuda[0],
+        newer_torch=torch[0] is not None and torch[1] is None,
+    )
+
+
+def _bounds(value: Any) -> tuple[str | None, str | None]:
+    if isinstance(value, str):
+        return value, value
+    if isinstance(value, list) and len(value) == 2:
+        low, high = (v if isinstance(v, str) else None for v in value)
+        return low, high
+    return None, None

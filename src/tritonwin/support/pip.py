@@ -1,0 +1,161 @@
+"""Ask the target's own pip: where it looks for packages, and what it would install.
+
+pip is run inside the target, so it answers for the target's tags, configuration, proxies and
+credentials. How it is started there is the caller's choice (`python -m pip`, or a wheel of pip
+where the target has none). Nothing here installs.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.utils import canonicalize_name
+
+from tritonwin.errors import UserError
+from tritonwin.facts.process import Completed, run
+
+QUERY_TIMEOUT = 120.0
+RESOLVE_TIMEOUT = 1800.0
+_DEFAULT_INDEX = re.compile(r"--index-url\s+<url>.*?\(default\s+(\S+?)\)", re.DOTALL)
+_SETTING = re.compile(r"^[^\n.]+\.([\w-]+)=(.*)$", re.MULTILINE)
+
+
+class PipError(UserError):
+    """pip could not be run, or refused."""
+
+
+@dataclass(frozen=True)
+class Pip:
+    """A pip that runs in the target: the absolute program and the arguments before pip's own."""
+
+    command: tuple[str, ...]
+
+    def run(self, args: Sequence[str], *, timeout: float) -> Completed:
+        """Run pip, never asking and never looking for a newer pip.
+
+        Raises:
+            PipError: it cannot be started, or took too long.
+        """
+        program, *before = self.command
+        # PYTHONPATH and PYTHONHOME of our own process are none of the target's business
+        env = {k: v for k, v in os.environ.items() if k not in {"PYTHONPATH", "PYTHONHOME"}}
+        env |= {"PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONUTF8": "1"}
+        try:
+            done = run(program, [*before, *args], timeout=timeout, env=env)
+        except OSError as error:
+            msg = f"pip cannot be started with {program}: {error}"
+            raise PipError(msg) from None
+        if done.timed_out:
+            msg = f"pip {args[0]} did not finish within {timeout:.0f} s"
+            raise PipError(msg, "Try again; a slow or blocked network is the usual cause.")
+        return done
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """Where a pip looks: package indexes and folders or pages of links."""
+
+    index: str | None
+    extra_indexes: tuple[str, ...] = ()
+    find_links: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Download:
+    """A wheel that pip would install: exactly this file."""
+
+    name: str  # normalised
+    version: str
+    location: str  # an address or a path
+    sha256: str | None
+    size: int | None = None
+    requested: bool = False  # asked for, not a dependency
+
+
+def configured_places(pip: Pip) -> Places:
+    """Where this pip looks without being told, from its files and variables.
+
+    No address of an index is written into this program: the default one is pip's own, which its
+    help names.
+    """
+    settings: dict[str, str] = {}
+    text = pip.run(["config", "list"], timeout=QUERY_TIMEOUT).out.decode("utf-8", "replace")
+    for name, value in _SETTING.findall(text):  # later lines override earlier ones
+        settings[name] = _unquoted(value)
+    index = None if settings.get("no-index") else settings.get("index-url") or _built_in(pip)
+    return Places(
+        index=index,
+        extra_indexes=tuple(settings.get("extra-index-url", "").split()) if index else (),
+        find_links=tuple(settings.get("find-links", "").split()),
+    )
+
+
+def _unquoted(value: str) -> str:
+    try:
+        return str(ast.literal_eval(value.strip()))
+    except (ValueError, SyntaxError):
+        return value.strip()
+
+
+def _built_in(pip: Pip) -> str | None:
+    help_text = pip.run(["install", "--help"], timeout=QUERY_TIMEOUT).out.decode("utf-8", "replace")
+    found = _DEFAULT_INDEX.search(help_text)
+    return found[1] if found else None
+
+
+def dry_run(
+    pip: Pip,
+    requirements: Iterable[str],
+    *,
+    options: Sequence[str] = (),
+    constraints: Path | None = None,
+) -> tuple[Download, ...]:
+    """What `pip install` would install, dependencies that are missing included. Nothing changes.
+
+    Only wheels: a source distribution would run its own code to be asked for its name.
+
+    Raises:
+        PipError: pip finds no set that fits, in pip's own words.
+    """
+    args = ["install", "--dry-run", "--quiet", "--report", "-", "--only-binary", ":all:"]
+    if constraints:
+        args += ["--constraint", str(constraints)]
+    done = pip.run([*args, *options, "--", *requirements], timeout=RESOLVE_TIMEOUT)
+    if done.code != 0:
+        msg = f"pip finds nothing to install: {_last_words(done)}"
+        raise PipError(msg, "Look at the reasons above, or name another index with --index.")
+    try:
+        # a sitecustomize of the target may print before pip does
+        report = json.loads(done.out[done.out.index(b"{") :])
+        return tuple(_download(entry) for entry in report["install"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        msg = f"pip's report cannot be read: {error!r}"
+        raise PipError(msg, "pip 22.2 or newer is needed: update it in the target.") from None
+
+
+def _download(entry: dict[str, Any]) -> Download:
+    info = entry["download_info"]
+    archive = info.get("archive_info", {})
+    sha256 = archive.get("hashes", {}).get("sha256")
+    if sha256 is None and str(archive.get("hash", "")).startswith("sha256="):
+        sha256 = archive["hash"].partition("=")[2]  # as pip before 23.1 wrote it
+    return Download(
+        name=canonicalize_name(entry["metadata"]["name"]),
+        version=entry["metadata"]["version"],
+        location=info["url"],
+        sha256=sha256,
+        requested=bool(entry.get("requested")),
+    )
+
+
+def _last_words(done: Completed) -> str:
+    lines = done.err.decode("utf-8", "replace").strip().splitlines()
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR:")]
+    return " ".join(errors or lines[-3:]) or done.ending()

@@ -1,0 +1,142 @@
+"""Collect the wheels of a package from every place that may offer one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tritonwin.facts.files import is_file, is_folder, names_in
+from tritonwin.support import download
+from tritonwin.support.download import DownloadError, NotFoundError, is_url, without_secrets
+from tritonwin.support.links import WheelLink, read_list
+from tritonwin.support.wheel_names import WheelNameError
+
+# PEP 691 where the index has it, the older HTML page where it has not
+_ACCEPT = {"Accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.5, */*;q=0.1"}
+_LIST_SUFFIXES = (".json", ".html", ".htm", ".txt", ".md", ".csv", ".whl")
+_LIST_LIMIT = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """Where to look for wheels, in the order in which equal ones are preferred.
+
+    Attributes:
+        lists: what the user named: folders of wheels, files with a list, pages.
+        indexes: package indexes (PEP 503) that pip asks by itself.
+        torch_indexes: those of torch's own project, one a CUDA tag, the preferred one first.
+        offline: folders and files alone; nothing is fetched.
+    """
+
+    lists: tuple[str, ...] = ()
+    indexes: tuple[str, ...] = ()
+    torch_indexes: tuple[str, ...] = ()
+    offline: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """The wheels that were found, and what could not be read."""
+
+    links: tuple[WheelLink, ...]
+    notes: tuple[str, ...] = ()
+
+
+# packages that torch's own indexes hold; xformers is built there too
+_ON_TORCH_INDEX = frozenset({"torch", "torchvision", "torchaudio", "xformers"})
+
+
+def find(package: str, sources: Sources) -> Listing:
+    """Every wheel of `package` (its normalised name) that the sources name, each once."""
+    found: dict[str, WheelLink] = {}
+    notes: list[str] = []
+    for place, is_index in _places(package, sources):
+        if sources.offline and download.local_path(place) is None:
+            notes.append(f"not asked, because of --offline: {without_secrets(place)}")
+            continue
+        try:
+            links = _index_page(place, package) if is_index else read_place(place, package)
+        except NotFoundError as error:
+            if not is_index:  # an index without the package is nothing to speak of
+                notes.append(str(error))
+            continue
+        except DownloadError as error:
+            notes.append(str(error))
+            continue
+        for link in links:
+            found.setdefault(link.location, link)
+    return Listing(links=tuple(found.values()), notes=tuple(notes))
+
+
+def _places(package: str, sources: Sources) -> Iterator[tuple[str, bool]]:
+    yield from ((place, False) for place in sources.lists)
+    if package in _ON_TORCH_INDEX:
+        yield from ((place, True) for place in sources.torch_indexes)
+    yield from ((place, True) for place in sources.indexes)
+
+
+def _index_page(index: str, package: str) -> tuple[WheelLink, ...]:
+    page = f"{index.rstrip('/')}/{package}/"
+    folder = download.local_path(page)
+    if folder is not None:
+        return tuple(replace(k, index=index) for k in _of(package, _folder(folder)))
+    return tuple(replace(k, index=index) for k in _of(package, _page(page)))
+
+
+def read_place(place: str, package: str) -> tuple[WheelLink, ...]:
+    """The wheels of a package in one place that the user named.
+
+    A folder (of wheels, or laid out as an index), a file with a list of any kind, the address of a
+    list, of an index or of a wheel.
+
+    Raises:
+        DownloadError: it cannot be read, or is not there (NotFoundError).
+    """
+    path = download.local_path(place)
+    if path is not None:
+        path = path.absolute()
+        if is_folder(path):
+            return _of(package, [*_folder(path), *_folder(path / package)])
+        if path.suffix == ".whl" and is_file(path):
+            return _of(package, [WheelLink(location=str(path), source=str(path))])
+        return _of(package, _page(str(path)))
+    suffix = urlsplit(place).path.lower()
+    if suffix.endswith(".whl"):
+        return _of(package, read_list(place, "", without_secrets(place)))
+    if not suffix.endswith(_LIST_SUFFIXES):
+        try:
+            return _index_page(place, package)
+        except NotFoundError:
+            pass  # no index, so the address is that of a list
+    return _of(package, _page(place))
+
+
+def _of(package: str, links: Iterable[WheelLink]) -> tuple[WheelLink, ...]:
+    """Those of the package; names that are none stay, so that the chooser can say so."""
+    return tuple(link for link in links if _belongs(link, package))
+
+
+def _belongs(link: WheelLink, package: str) -> bool:
+    try:
+        return link.name.distribution == package
+    except WheelNameError:
+        return link.file.lower().replace("-", "_").startswith(package.replace("-", "_"))
+
+
+def _folder(folder: Path) -> list[WheelLink]:
+    names = names_in(folder)
+    if "index.html" in names:
+        return list(_page(str(folder / "index.html")))
+    return [
+        WheelLink(location=str(folder / name), source=f"folder {folder}")
+        for name in names
+        if name.endswith(".whl")
+    ]
+
+
+def _page(place: str) -> tuple[WheelLink, ...]:
+    content = download.read(place, limit=_LIST_LIMIT, headers=_ACCEPT)
+    base = place if is_url(place) else Path(place).as_uri()
+    return read_list(content.decode("utf-8-sig", "replace"), base, without_secrets(place))
