@@ -1,0 +1,40 @@
+"""What was changed, and how to give it back byte for byte.
+
+    store = Store.default()
+    with store.lock(target), Journal.begin(store, target=target, title="...") as journal:
+        journal.delete(folder)               # moved into the journal, not deleted
+        journal.write(file, b"...")
+        journal.place(staged, destination)   # a staged file or folder, merged into what is there
+
+Leaving the block applies the journal; an exception in it undoes what was done. Whatever changes
+a target goes through these operations and no other way.
+"""
+
+from __future__ import annotations
+
+from tritonwin.journal.backwards import Conflict
+from tritonwin.journal.faults import faultpoint
+from tritonwin.journal.journal import Journal
+from tritonwin.journal.lock import TargetBusyError
+from tritonwin.journal.model import Header, State
+from tritonwin.journal.refusal import JournalError
+from tritonwin.journal.registry import RegistryValue
+from tritonwin.journal.store import Store
+from tritonwin.journal.tree import tree_hash
+from tritonwin.journal.undo import UndoReport, preview, undo
+
+__all__ = [
+    "Conflict",
+    "Header",
+    "Journal",
+    "JournalError",
+    "RegistryValue",
+    "State",
+    "Store",
+    "TargetBusyError",
+    "UndoReport",
+    "faultpoint",
+    "preview",
+    "tree_hash",
+    "undo",
+]

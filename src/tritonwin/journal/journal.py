@@ -1,0 +1,308 @@
+"""A journal that is being written: the primitive operations, each recorded before it is done."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import stat
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from tritonwin import __version__
+from tritonwin.facts.access import can_write, nearest_existing
+from tritonwin.facts.codec import Json
+from tritonwin.journal import disk
+from tritonwin.journal.faults import faultpoint
+from tritonwin.journal.log import Log
+from tritonwin.journal.model import (
+    Area,
+    Header,
+    MakeFolder,
+    MakeKey,
+    Mark,
+    Move,
+    RemoveFolder,
+    SetValue,
+    Step,
+)
+from tritonwin.journal.refusal import JournalError, refusal, registry_refusal
+from tritonwin.journal.registry import (
+    RegistryValue,
+    RegistryWriter,
+    announce_environment,
+    this_writer,
+)
+from tritonwin.journal.store import PLAN, STEPS, Store
+from tritonwin.journal.undo import undo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FOLDER_PATIENCE = 0.3  # seconds; a folder with a loaded DLL in it stays locked, its files do not
+
+
+class Journal:
+    """Changes to one target that can be taken back. Paths are absolute.
+
+    A context manager: applied at the end of the block, undone when an exception leaves it.
+    Every operation raises JournalError where the system refuses; nothing is half done then.
+    """
+
+    def __init__(
+        self, store: Store, header: Header, log: Log, registry: RegistryWriter | None = None
+    ) -> None:
+        self.store = store
+        self.header = header
+        self.log = log
+        self.registry = registry or this_writer()
+        self._areas: dict[int, Path] = {}  # device number -> area
+
+    @classmethod
+    def begin(
+        cls,
+        store: Store,
+        *,
+        target: str,
+        title: str,
+        plan: Json = None,
+        registry: RegistryWriter | None = None,
+    ) -> Journal:
+        """Start a journal; the caller holds `store.lock(target)`.
+
+        Raises:
+            JournalError: the store cannot be written.
+        """
+        now = datetime.now(timezone.utc)
+        header = Header(
+            id=f"{now:%Y%m%d-%H%M%S-%f}-{secrets.token_hex(3)}",
+            tool_version=__version__,
+            target=target,
+            title=title,
+            started=now.isoformat(timespec="seconds"),
+            state="open",
+        )
+        folder = store.folder(header.id)
+        try:
+            (folder / "area").mkdir(parents=True)
+            log = Log.create(folder / STEPS)
+            if plan is not None:
+                disk.replace_text(folder / PLAN, json.dumps(plan, indent=2))
+            store.write_header(header)
+        except OSError as error:
+            raise refusal(folder, error) from error
+        return cls(store, header, log, registry)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.commit()
+            return
+        undo(self.store, self.header.id, registry=self.registry)
+
+    def commit(self) -> None:
+        """Everything is done: what was only staged goes, what was replaced is kept."""
+        try:
+            self.header = self.store.set_state(self.header, "applied")
+        except OSError as error:
+            raise refusal(self.store.folder(self.header.id), error) from error
+        for area in self.store.areas(self.header.id, self.log):
+            disk.discard(area / "staged")
+        if any(isinstance(step, SetValue) for step in self.log.steps):
+            announce_environment()
+
+    # -- files and folders
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Give a file this content; what was there before, attributes and all, is kept.
+
+        A file that replaces another takes over its permission bits (read-only on Windows).
+        """
+        mode = None
+        if os.path.lexists(path):
+            mode = stat.S_IMODE(path.lstat().st_mode) if not path.is_symlink() else None
+        staged = self._staged(path)
+        disk.write_new(staged, data, mode)
+        if os.path.lexists(path):
+            self.delete(path)
+        self.make_folder(path.parent)
+        self._move(staged, path, hashlib.sha256(data).hexdigest())
+
+    def delete(self, path: Path) -> None:
+        """Take away a file, link or folder with all that is in it."""
+        area = self._area(path)  # may take a number of its own
+        self.move(path, _own_folder(area, "kept") / str(self._n))
+
+    def move(self, source: Path, destination: Path) -> None:
+        """Give a file, link or folder another name on its volume; folders above are made.
+
+        A folder that cannot be renamed, because a DLL in it is loaded, is moved file by file.
+        """
+        self.make_folder(destination.parent)
+        if sys.platform != "win32" or not source.is_dir() or source.is_symlink():
+            self._move(source, destination)
+            return
+        try:
+            self._move(source, destination, patience=_FOLDER_PATIENCE)
+        except JournalError as error:
+            if not isinstance(error.__cause__, PermissionError):
+                raise
+            self._make_one_folder(destination)
+            for child in sorted(source.iterdir()):
+                self.move(child, destination / child.name)
+            self.remove_folder(source)
+
+    def place(self, source: Path, destination: Path) -> None:
+        """Put a staged file or folder at `destination`, merged into a folder that is there.
+
+        A file that is in the way is kept. `source` is on the volume of `destination`, see
+        `scratch`.
+        """
+        both_folders = _is_real_folder(source) and _is_real_folder(destination)
+        if not both_folders:
+            if os.path.lexists(destination):
+                self.delete(destination)
+            self.move(source, destination)
+            return
+        for child in sorted(source.iterdir()):
+            self.place(child, destination / child.name)
+
+    def make_folder(self, path: Path) -> None:
+        """Make a folder and those above it, where they are not there."""
+        missing = [p for p in (path, *path.parents) if not p.is_dir()]
+        for folder in reversed(missing):
+            self._make_one_folder(folder)
+
+    def remove_folder(self, path: Path) -> None:
+        """Remove an empty folder."""
+        mode = stat.S_IMODE(path.lstat().st_mode)
+        with self._recorded(RemoveFolder(n=self._n, path=_spelled(path), mode=mode)):
+            disk.remove_folder(path)
+
+    def scratch(self, near: Path) -> Path:
+        """A new empty folder on the volume of `near`, for what is to be moved from there.
+
+        Programs may write into it; it is gone when the journal is applied or undone.
+        """
+        folder = _own_folder(self._area(near), "staged") / secrets.token_hex(8)
+        folder.mkdir()
+        return folder
+
+    # -- registry
+
+    def set_value(self, key: str, name: str, value: RegistryValue | None) -> None:
+        """Write the value `name` of `HKCU\\...` or `HKLM\\...`; None removes it.
+
+        Keys that are missing are made. A value that is so already is left alone.
+        """
+        try:
+            old = self.registry.value(key, name)
+            if old == value:
+                return
+            parts = key.split("\\")
+            for depth in range(2, len(parts) + 1):
+                above = "\\".join(parts[:depth])
+                if not self.registry.exists(above):
+                    with self._recorded(MakeKey(n=self._n, key=above)):
+                        self.registry.make_key(above)
+            with self._recorded(SetValue(n=self._n, key=key, name=name, old=old, new=value)):
+                self.registry.set(key, name, value)
+        except OSError as error:
+            raise registry_refusal(key, error) from error
+
+    # -- inside
+
+    @property
+    def _n(self) -> int:
+        return self.log.next_number()
+
+    @contextlib.contextmanager
+    def _recorded(self, step: Step) -> Iterator[None]:
+        """Record the step, do it, and say so if it failed and was not done."""
+        self.log.append(step)
+        try:
+            faultpoint(f"begin {step.op}")
+            yield
+            faultpoint(f"end {step.op}")
+        except (JournalError, OSError):
+            self.log.append(Mark(n=step.n, state="failed"))
+            raise
+
+    def _move(
+        self,
+        source: Path,
+        destination: Path,
+        sha256: str | None = None,
+        patience: float = disk.RETRY_SECONDS,
+    ) -> None:
+        if not os.path.lexists(source):
+            msg = f"{source} does not exist"
+            raise JournalError(msg)
+        step = Move(
+            n=self._n, source=_spelled(source), destination=_spelled(destination), sha256=sha256
+        )
+        with self._recorded(step):
+            disk.rename(source, destination, patience)
+
+    def _make_one_folder(self, path: Path) -> None:
+        with self._recorded(MakeFolder(n=self._n, path=_spelled(path))):
+            disk.make_folder(path)
+
+    def _staged(self, path: Path) -> Path:
+        return _own_folder(self._area(path), "staged") / secrets.token_hex(8)
+
+    def _area(self, path: Path) -> Path:
+        """The journal's folder on the volume of `path`, made where there is none yet."""
+        place = nearest_existing(path.parent) or path.parent
+        device = place.stat().st_dev
+        own = self.store.folder(self.header.id) / "area"
+        if device == own.stat().st_dev:
+            return own
+        if device not in self._areas:
+            self._areas[device] = self._make_area(place, device)
+        return self._areas[device]
+
+    def _make_area(self, place: Path, device: int) -> Path:
+        # the folder of python.exe rather than site-packages, which programs list and copy
+        home = Path(self.header.target).parent
+        suits = home.is_dir() and home.stat().st_dev == device and can_write(home)
+        area = (home if suits else place) / f".tritonwin-{self.header.id}"
+        with self._recorded(Area(n=self._n, path=_spelled(area))):
+            disk.make_folder(area)
+        return area
+
+
+def _own_folder(area: Path, name: str) -> Path:
+    folder = area / name
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _is_real_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _spelled(path: Path) -> str:
+    """The path as it can be recorded. Raises JournalError for a name that is no text."""
+    text = str(path)
+    if not path.is_absolute():
+        msg = f"not an absolute path: {text}"
+        raise JournalError(msg)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        msg = f"a file name with a character that cannot be written down: {text!r}"
+        raise JournalError(msg, "Rename that file and try again.") from None
+    return text

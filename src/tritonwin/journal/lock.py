@@ -1,0 +1,100 @@
+"""One tritonwin at a time on one target. The system drops the lock of a process that dies."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tritonwin.errors import UserError
+
+_PAUSE = 0.2  # seconds between two tries
+
+
+class TargetBusyError(UserError):
+    """Another tritonwin is at work on the same target."""
+
+
+if sys.platform == "win32":
+    import ctypes
+    from ctypes import wintypes
+
+    _GENERIC_READ_WRITE = 0xC0000000
+    _SHARE_READ = 1
+    _OPEN_ALWAYS = 4
+    _SHARING_VIOLATION = 32
+
+    def _try_lock(path: Path) -> int | None:
+        """A descriptor of the file that nobody else may open for writing; None if held."""
+        import msvcrt
+
+        kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
+        create = kernel32.CreateFileW
+        create.restype = wintypes.HANDLE
+        create.argtypes = (
+            wintypes.LPCWSTR,
+            wintypes.DWORD,
+            wintypes.DWORD,
+            wintypes.LPVOID,
+            wintypes.DWORD,
+            wintypes.DWORD,
+            wintypes.HANDLE,
+        )
+        # not msvcrt.locking: a share mode lets others read who holds it
+        handle = create(str(path), _GENERIC_READ_WRITE, _SHARE_READ, None, _OPEN_ALWAYS, 0, None)
+        if handle == wintypes.HANDLE(-1).value or handle is None:
+            code = ctypes.get_last_error()
+            if code == _SHARING_VIOLATION:
+                return None
+            raise ctypes.WinError(code)
+        return msvcrt.open_osfhandle(handle, os.O_RDWR)
+
+else:
+    import fcntl
+
+    def _try_lock(path: Path) -> int | None:
+        """A descriptor of the file, locked for us alone; None if another process has it."""
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        return descriptor
+
+
+@contextlib.contextmanager
+def locked(path: Path, target: str, wait: float) -> Iterator[None]:
+    """Hold the lock file `path` for `target`; wait at most `wait` seconds for it.
+
+    The file stays when the lock is given back: removing it would let two processes each hold a
+    lock on a file of that name.
+
+    Raises:
+        TargetBusyError: another process has it; the message says which.
+        OSError: the lock file cannot be made.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + wait
+    while (descriptor := _try_lock(path)) is None:
+        if time.monotonic() >= end:
+            msg = f"another tritonwin{_holder(path)} is at work on {target}"
+            raise TargetBusyError(msg, "Wait until it has finished, or end it, and try again.")
+        time.sleep(_PAUSE)
+    try:
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, str(os.getpid()).encode())
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _holder(path: Path) -> str:
+    try:
+        number = path.read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return f" (process {number})" if number.isdigit() else ""

@@ -1,0 +1,108 @@
+"""The records of a journal on disk: `journal.json` (the header) and `steps.jsonl`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tritonwin.journal.registry import RegistryValue
+
+State = Literal[
+    "open",  # being applied, or cut off in the middle
+    "applied",
+    "half",  # its undo began and did not end
+    "undone",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """What a journal is about."""
+
+    schema: Literal["tritonwin.journal/1"] = "tritonwin.journal/1"
+    id: str  # "20261128-003015-4f2a91": the order of ids is that of time
+    tool_version: str
+    target: str  # the interpreter or folder whose changes these are
+    title: str  # one line for people: "install triton-windows 3.5.1.post24"
+    started: str  # ISO 8601, UTC
+    state: State
+
+
+@dataclass(frozen=True, kw_only=True)
+class Area:
+    """A folder of the journal's own on the volume of what it changes. Not part of the target."""
+
+    op: Literal["area"] = "area"
+    n: int
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """A file or folder gets another name on the same volume. All files are changed by this.
+
+    A deletion moves into an area of the journal, a new file is written there and moved out.
+    """
+
+    op: Literal["move"] = "move"
+    n: int
+    source: str
+    destination: str
+    sha256: str | None = None  # of a file that the journal wrote: whether it was changed since
+
+
+@dataclass(frozen=True, kw_only=True)
+class MakeFolder:
+    op: Literal["make-folder"] = "make-folder"
+    n: int
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoveFolder:
+    """An empty folder goes."""
+
+    op: Literal["remove-folder"] = "remove-folder"
+    n: int
+    path: str
+    mode: int  # permission bits
+
+
+@dataclass(frozen=True, kw_only=True)
+class MakeKey:
+    """A registry key that was not there."""
+
+    op: Literal["make-key"] = "make-key"
+    n: int
+    key: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetValue:
+    """A registry value; None: there is none."""
+
+    op: Literal["set-value"] = "set-value"
+    n: int
+    key: str
+    name: str
+    old: RegistryValue | None
+    new: RegistryValue | None
+
+
+Step: TypeAlias = Move | MakeFolder | RemoveFolder | MakeKey | SetValue | Area
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """What became of step `n`. A step followed by another one is done, unless marked failed."""
+
+    op: Literal["mark"] = "mark"
+    n: int
+    state: Literal["failed", "undone"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line of `steps.jsonl`."""
+
+    entry: Step | Mark

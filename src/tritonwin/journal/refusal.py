@@ -1,0 +1,34 @@
+"""What the system refused, in words, with what to do about it."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+from tritonwin.errors import UserError
+
+
+class JournalError(UserError):
+    """A change that cannot be made or taken back; the message names the file."""
+
+
+def refusal(path: Path, error: OSError) -> JournalError:
+    """The error of a change to the disk."""
+    reason = f"cannot change {path}: {error.strerror or error}"
+    if error.errno == errno.ENOSPC:
+        return JournalError(reason, "Make room on that drive and try again.")
+    if isinstance(error, PermissionError):
+        return JournalError(
+            reason,
+            "Close the programs that use it (ComfyUI, Python, an editor) and try again; in a "
+            "folder like Program Files administrator rights are needed.",
+        )
+    return JournalError(reason)
+
+
+def registry_refusal(key: str, error: OSError) -> JournalError:
+    """The error of a change to the registry."""
+    reason = f"cannot change {key}: {error.strerror or error}"
+    if isinstance(error, PermissionError):
+        return JournalError(reason, "Run tritonwin in a terminal started as administrator.")
+    return JournalError(reason)

@@ -1,0 +1,215 @@
+"""Give back what a journal changed, newest step first; begun again wherever it was cut off."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tritonwin.journal import disk
+from tritonwin.journal.backwards import (
+    Action,
+    Backwards,
+    Conflict,
+    Decision,
+    Discard,
+    PutFolder,
+    PutValue,
+    Rename,
+    TakeFolder,
+    TakeKey,
+    words,
+)
+from tritonwin.journal.faults import faultpoint
+from tritonwin.journal.log import Log
+from tritonwin.journal.model import Header, Mark, SetValue, State, Step
+from tritonwin.journal.refusal import JournalError, refusal, registry_refusal
+from tritonwin.journal.registry import RegistryWriter, announce_environment, this_writer
+from tritonwin.journal.store import Store
+from tritonwin.journal.view import Imagined, Machine, View
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndoReport:
+    """What an undo does, or did.
+
+    Attributes:
+        conflicts: places changed by somebody else since; with any, and without force, nothing is
+            done.
+        notes: what stays, and why.
+        left: folders of the journal that a running program keeps from being deleted.
+    """
+
+    id: str
+    title: str
+    target: str
+    state: State
+    actions: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    notes: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+def preview(store: Store, identifier: str, registry: RegistryWriter | None = None) -> UndoReport:
+    """What `undo` would do. Nothing is changed.
+
+    Raises:
+        JournalError: no such journal, or one that cannot be read.
+    """
+    run = _Run(store, identifier, registry)
+    return run.report(run.imagine())
+
+
+def undo(
+    store: Store,
+    identifier: str,
+    *,
+    force: bool = False,
+    registry: RegistryWriter | None = None,
+) -> UndoReport:
+    """Take back every change of a journal; the caller holds the lock of its target.
+
+    With conflicts nothing is done, unless `force`: then what is in the way gets another name
+    beside it, and what is gone stays gone.
+
+    Raises:
+        JournalError: a file cannot be moved now; what is left to do is done by the next undo.
+    """
+    run = _Run(store, identifier, registry)
+    if run.header.state == "undone":
+        return run.report([])
+    foreseen = run.imagine()
+    if not force and any(d.conflict for d in foreseen):
+        return run.report(foreseen)
+    return run.carry_out(force=force)
+
+
+class _Run:
+    def __init__(self, store: Store, identifier: str, registry: RegistryWriter | None) -> None:
+        self.store = store
+        self.header: Header = store.header(identifier)
+        self.log: Log = store.log(identifier)
+        self.areas = store.areas(identifier, self.log)
+        self.registry = registry or this_writer()
+
+    def _pending(self) -> Iterator[tuple[Step, bool]]:
+        """Steps to be taken back, newest first, and whether it is certain that each was done."""
+        certain = self.header.state != "half"  # one that a cut-off undo did not mark
+        for step in reversed(self.log.steps):
+            if step.n not in self.log.undone and step.n not in self.log.failed:
+                yield step, certain and step.n != self._last_begun()
+                certain = True
+
+    def _last_begun(self) -> int | None:
+        """The step that a crash may have kept from being done."""
+        return self.log.uncertain if self.header.state == "open" else None
+
+    def _backwards(self, view: View) -> Backwards:
+        return Backwards(view, self.areas, f".kept-{self.header.id}")
+
+    def imagine(self) -> list[Decision]:
+        view = Imagined(Machine(self.registry))
+        backwards = self._backwards(view)
+        decisions: list[Decision] = []
+        with _in_words():
+            for step, certain in self._pending():
+                decision = backwards.decide(step, certain=certain)
+                decisions.append(decision)
+                for action in decision.actions:
+                    _imagine(action, view)
+        return decisions
+
+    def carry_out(self, *, force: bool) -> UndoReport:
+        backwards = self._backwards(Machine(self.registry))
+        pending = list(self._pending())
+        self._set_state("half")
+        decisions: list[Decision] = []
+        for step, certain in pending:
+            with _in_words():
+                decision = backwards.decide(step, certain=certain)
+                if decision.conflict and not force:
+                    raise _changed_meanwhile(decision.conflict)
+                for action in decision.actions:
+                    self._do(action)
+            self.log.append(Mark(n=step.n, state="undone"))
+            decisions.append(decision)
+        left = [str(area) for area in self.areas if not disk.discard(area)]
+        self.store.drop_reserve(self.header.id)
+        self._set_state("undone")
+        if any(isinstance(step, SetValue) for step, _ in pending):
+            announce_environment()
+        return self.report(decisions, left)
+
+    def report(self, decisions: list[Decision], left: list[str] | None = None) -> UndoReport:
+        return UndoReport(
+            id=self.header.id,
+            title=self.header.title,
+            target=self.header.target,
+            state=self.header.state,
+            actions=tuple(words(action) for d in decisions for action in d.actions),
+            conflicts=tuple(d.conflict for d in decisions if d.conflict),
+            notes=tuple(d.note for d in decisions if d.note),
+            left=tuple(left or ()),
+        )
+
+    def _set_state(self, state: State) -> None:
+        with _in_words():
+            self.header = self.store.set_state(self.header, state)
+
+    def _do(self, action: Action) -> None:
+        match action:
+            case Rename(source, destination):
+                # a folder of our own may have been cleared when the journal was applied
+                if any(destination.is_relative_to(area) for area in self.areas):
+                    destination.parent.mkdir(parents=True, exist_ok=True)
+                disk.rename(source, destination)
+            case PutFolder(path, mode):
+                disk.make_folder(path)
+                path.chmod(mode)
+            case TakeFolder(path):
+                disk.remove_folder(path)
+            case Discard(path):
+                disk.discard(path)
+            case PutValue():
+                self._put_value(action)
+            case TakeKey(key):
+                faultpoint("before remove key")
+                self.registry.remove_key(key)
+
+    def _put_value(self, action: PutValue) -> None:
+        key = action.key
+        try:
+            faultpoint("before put value")
+            if action.value is not None and not self.registry.exists(key):
+                self.registry.make_key(key)
+            self.registry.set(key, action.name, action.value)
+        except OSError as error:
+            raise registry_refusal(key, error) from error
+
+
+def _imagine(action: Action, view: Imagined) -> None:
+    match action:
+        case Rename(source, destination):
+            view.move(source, destination)
+        case PutFolder(path):
+            view.make_folder(path)
+        case TakeFolder(path) | Discard(path):
+            view.remove(path)
+        case PutValue(key, name, value):
+            view.set_value(key, name, value)
+        case TakeKey(key):
+            view.remove_key(key)
+
+
+def _changed_meanwhile(conflict: Conflict) -> JournalError:
+    msg = f"{conflict.place} was changed while the undo was running: {conflict.found}"
+    return JournalError(msg, "See what is there now: tritonwin undo --dry-run")
+
+
+@contextlib.contextmanager
+def _in_words() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise refusal(Path(str(error.filename or "a file")), error) from error
