@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
-from packaging.version import Version
-
-from tritonwin.facts.model import Facts, Torch
+from tritonwin.facts.model import Facts
 from tritonwin.support import matrix
 from tritonwin.support.indexes import torch_index, torch_tag
+from tritonwin.support.pairing import released, served_series, wanted_series
 
 FORK = "triton-windows"
 UPSTREAM = "triton"
@@ -38,20 +35,6 @@ def context(facts: Facts) -> dict[str, str]:
     return {name: value for name, value in values.items() if value}
 
 
-def wanted_series(torch: Torch) -> str | None:
-    """The series of Triton that torch asks for: its own metadata first, then the table."""
-    if torch.wants_triton and (found := re.search(r"\d{1,4}\.\d{1,4}", torch.wants_triton)):
-        return found[0]
-    pair = matrix.load().pair(torch.version)
-    return pair.triton if pair else None
-
-
-def served_series(torch: Torch, wanted: str) -> tuple[str, ...]:
-    """The series of triton-windows that serve this torch, the one to install last."""
-    pair = matrix.load().pair(torch.version)
-    return tuple(dict.fromkeys((wanted, (pair and pair.windows) or wanted)))
-
-
 def triton_spec(facts: Facts) -> str | None:
     """What to ask pip for: `triton-windows<3.6` for the torch that is there.
 
@@ -66,7 +49,7 @@ def triton_spec(facts: Facts) -> str | None:
     if facts.torch is None or wanted is None:
         return f"{FORK}<{_after(newest)}"
     series = served_series(facts.torch, wanted)[-1]
-    return None if Version(series) > Version(newest) else f"{FORK}<{_after(series)}"
+    return f"{FORK}<{_after(series)}" if released(series) else None
 
 
 def _after(series: str) -> str:
