@@ -23,7 +23,7 @@ _COMMON = frozenset(
 _PIECE = re.compile(r"""[^\s'"&<>]+['"]?""")
 # How characters that normalising changes stand in a log as it is: in a page, in a literal, doubled.
 _SPELLINGS = {
-    "'": ("'", "\u2019", "\u2018", "&#39;", "\\'"),
+    "'": ("'", "\u2019", "\u2018", "&#39;", "&#x27;", "\\'"),
     '"': ('"', "\u201d", "\u201c", "&quot;", '\\"'),
     "\\": ("\\", "\\\\", "\\\\\\\\"),
 }

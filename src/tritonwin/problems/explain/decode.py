@@ -76,8 +76,13 @@ def _decode_wide(data: bytes, codec: str) -> str:
     for run in _ASCII_RUN.finditer(data):
         if b" " not in run[0]:
             continue
-        parts += [data[position : run.start()].decode(codec, "replace"), run[0].decode("ascii")]
-        position = run.end()
+        start, end = run.span()
+        # the half of a wide character that looks like the run's first or last
+        start += codec == "utf-16-be" and data[start - 1 : start] == b"\0"
+        end -= codec == "utf-16-le" and data[end : end + 1] == b"\0"
+        parts.append(data[position:start].decode(codec, "replace"))
+        parts.append(data[start:end].decode("ascii"))
+        position = end
     parts.append(data[position:].decode(codec, "replace"))
     return "".join(parts)
 
@@ -89,14 +94,19 @@ class _Decoder:
         self._legacy: str | None = None
 
     def decode(self, data: bytes) -> str:
-        try:
-            text = data.decode("utf-8")
-        except UnicodeDecodeError:
-            text = "".join(map(self._line, data.splitlines(keepends=True)))
-        return text.replace("\0", "") if "\0" in text else text
+        if b"\0" not in data:
+            try:
+                return data.decode("utf-8")
+            except UnicodeDecodeError:
+                pass
+        return "\n".join(map(self._line, data.split(b"\n")))
 
     def _line(self, line: bytes) -> str:
-        if b"\0" in line:
+        zeros = line.count(0)
+        if zeros:
+            line = line.strip(b"\0")
+            if zeros > len(line) // 4:  # a line of UTF-16, its outer zeros lost with the line ends
+                return (line + b"\0" * (len(line) % 2)).decode("utf-16-le", "replace")
             line = line.replace(b"\0", b"")
         try:
             return line.decode("utf-8")

@@ -76,6 +76,7 @@ def explain_stream(stream: BinaryIO, snapshot: Facts | None = None) -> Explanati
     scanner = Scanner(collector.patterns, collector)
     suspects = Suspects()
     line = 1
+    last = ""
     for block in text_blocks(stream):
         head = block.find("\n", HEAD) + 1 or len(block) if line == 1 else 0
         if head:
@@ -83,7 +84,8 @@ def explain_stream(stream: BinaryIO, snapshot: Facts | None = None) -> Explanati
         scanner.feed(block[head:], line + block.count("\n", 0, head))
         suspects.feed(block, line)
         line += block.count("\n")
-    return _verdict(collector, suspects, line, snapshot)
+        last = block[-1:] or last
+    return _verdict(collector, suspects, line - (last in ("", "\n")), snapshot)
 
 
 def _scan_head(scanner: Scanner, block: str) -> None:

@@ -8,7 +8,7 @@ import re
 # CSI, OSC (ended by BEL or ST), other two-character escapes. Bounded: a log may hold half a one.
 _ESCAPE = re.compile(
     r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,512}(?:\x07|\x1b\\)?"
-    r"|[PX^_][^\x1b]{0,512}(?:\x1b\\)?|[ -/]{0,4}[0-~])|\x9b[0-?]{0,64}[ -/]{0,8}[@-~]"
+    r"|[PX^_][^\x1b\n]{0,512}(?:\x1b\\)?|[ -/]{0,4}[0-~])|\x9b[0-?]{0,64}[ -/]{0,8}[@-~]"
 )
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
@@ -42,7 +42,7 @@ _PREFIX = re.compile(
     | (?:STDOUT|STDERR|stdout|stderr)(?:\ [FP])?[:\ ](?=\s|\S)   # container logs
     | [\w.:\\/ ()~-]{1,200}\.exe\ :(?=\ )                    # PowerShell 5 before a native error
     | L\d{1,7}:(?=\s)                                        # line numbers of a pasted page
-    )\s{0,8}""",
+    )\ ?""",
     re.VERBOSE,
 )
 _MAX_PREFIXES = 4

@@ -13,15 +13,18 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, KeysView, Sequence
 from functools import cache
+from itertools import islice
 from typing import Protocol
 
 from tritonwin.problems.catalogue.anchors import BOUNDARY, key
 from tritonwin.problems.explain.normalise import normalise, segments, without_escapes
 from tritonwin.problems.model import LinePattern
 
-MAX_TOKENS = 50_000  # remembered, clean and hot together twice that: about 20 MB
+MEMORY = 16_000_000  # bytes of tokens that are remembered, about
+PER_TOKEN = 100  # bytes that a token takes beside its text
 PIECE = 16_384  # characters of a line that a regular expression sees at once
 OVERLAP = 1_024
+MAX_PIECES = 64  # of one line, about a million characters
 
 FEW = 12  # tokens that are found one by one faster than line by line
 
@@ -56,6 +59,7 @@ class Scanner:
         for word in self._keys:
             plain = word.isascii() and _WORD.fullmatch(word)
             (self._starts[word[:4]] if plain else self._odd).append(word)
+        self._used = 0
         self._clean: set[str] = set()
         self._hot: dict[str, frozenset[int]] = {}
 
@@ -63,6 +67,10 @@ class Scanner:
         """Search a block of lines; `first` is the number of its first line."""
         if "\x1b" in block:
             block = without_escapes(block)
+        if self._used > MEMORY:
+            self._clean.clear()
+            self._hot.clear()
+            self._used = 0
         tokens = set(block.split())
         self._learn(tokens - self._clean - self._hot.keys())
         known = tokens & self._hot.keys()
@@ -90,10 +98,7 @@ class Scanner:
 
     def _learn(self, tokens: set[str]) -> None:
         hot = self._patterns_in(tokens)
-        if len(self._clean) + len(tokens) > MAX_TOKENS:
-            self._clean.clear()
-        if len(self._hot) + len(hot) > MAX_TOKENS:
-            self._hot.clear()
+        self._used += sum(map(len, tokens)) + PER_TOKEN * len(tokens)
         self._clean |= tokens - hot.keys()
         self._hot.update(hot)
 
@@ -124,7 +129,7 @@ class Scanner:
 
     def _line(self, number: int, line: str, indexes: frozenset[int]) -> None:
         for part in segments(line):
-            for piece in pieces(part):
+            for piece in islice(pieces(part), MAX_PIECES):
                 if indexes := indexes & self._sink.wanted:
                     self._piece(number, piece, indexes)
 
