@@ -95,3 +95,30 @@ def test_torch_tags() -> None:
     assert torch_tag(None, "8.0") is None
     assert torch_index().startswith("https://")
     assert Version(M.newest_release().series) >= Version("3.8")
+
+
+def test_no_series_of_torch_is_left_out() -> None:
+    known = {p.torch for p in M.pairs}
+    newest = max(known, key=Version)
+    assert {f"2.{minor}" for minor in range(4, Version(newest).minor + 1)} <= known
+
+
+def test_every_row_says_where_it_is_from() -> None:
+    rows = (*M.pairs, *M.releases, *M.generations, *M.nvcc_hosts, *M.dtypes, *M.notes)
+    assert all(row.source.strip() for row in rows)
+
+
+def test_old_generations_say_what_still_works() -> None:
+    assert all(g.advice for g in M.generations if g.triton is None or g.triton_partly)
+
+
+@pytest.mark.parametrize("subject", ["AMD", "Intel", "ARM64", "free-threaded", "Proton"])
+def test_notes(subject: str) -> None:
+    assert any(subject in note.subject for note in M.notes)
+
+
+def test_dtypes_agree_with_generations() -> None:
+    for generation in M.generations:
+        for dtype, has in (("bf16", generation.bf16), ("fp8e4nv", generation.fp8)):
+            below = matrix.older(generation.start, M.dtype(dtype).capability)
+            assert has is not below, (generation.name, dtype)

@@ -1,9 +1,12 @@
-"""What fits what: torch, Triton, Python, CUDA, GPU generation and compiler, from `matrix.toml`."""
+"""What fits what: torch, Triton, Python, CUDA, GPU generation, number format and compiler.
+
+From `matrix.toml`, which `tools/refresh_matrix.py` writes, and `hardware.toml`, written by hand.
+"""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -36,6 +39,7 @@ class Release:
     pythons: tuple[str, ...]
     bundled_cuda: str
     source: str
+    platforms: tuple[str, ...] = ("win_amd64",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,7 @@ class Generation:
     cuda: str | None = None
     bf16: bool = False
     fp8: bool = False
+    advice: str | None = None  # what still works, where not everything does
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +70,26 @@ class NvccHost:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Dtype:
+    """A number format that kernels compute with."""
+
+    name: str
+    capability: str  # the lowest compute capability that has it
+    text: str
+    source: str
+    emulated: dict[str, str] = field(default_factory=dict)  # series -> first release
+
+
+@dataclass(frozen=True, kw_only=True)
+class Note:
+    """What else is known of Triton on Windows: other GPUs, platforms, tools."""
+
+    subject: str
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Matrix:
     data_date: str
     ptxas_since: str
@@ -73,6 +98,8 @@ class Matrix:
     releases: tuple[Release, ...]
     generations: tuple[Generation, ...]
     nvcc_hosts: tuple[NvccHost, ...]
+    dtypes: tuple[Dtype, ...]
+    notes: tuple[Note, ...]
 
     def pair(self, torch_version: str) -> Pair | None:
         """The row of that torch; None when the table does not know its series."""
@@ -93,6 +120,9 @@ class Matrix:
         return next(
             (g for g in self.generations if Version(g.start) <= version < Version(g.below)), None
         )
+
+    def dtype(self, name: str) -> Dtype:
+        return next(d for d in self.dtypes if d.name == name)
 
     def nvcc_host(self, cuda_version: str) -> NvccHost | None:
         return next((h for h in self.nvcc_hosts if fits(cuda_version, h.cuda)), None)
@@ -131,25 +161,42 @@ def fits(version: str, specifier: str) -> bool:
 
 @cache
 def load() -> Matrix:
-    """The shipped table.
+    """The shipped tables.
 
     Raises:
-        TypeError, KeyError: the table has a wrong row; tests keep that from being shipped.
+        TypeError, KeyError: a table has a wrong row; tests keep that from being shipped.
     """
-    data: dict[str, Any] = tomllib.loads(
-        files("tritonwin.support").joinpath("matrix.toml").read_text("utf-8")
-    )
+    return read(_text("matrix.toml"), _text("hardware.toml"))
+
+
+def _text(file: str) -> str:
+    return files("tritonwin.support").joinpath(file).read_text("utf-8")
+
+
+def read(matrix_toml: str, hardware_toml: str) -> Matrix:
+    """Build the matrix from the texts of its two files; raises as `load` does."""
+    pairs: dict[str, Any] = tomllib.loads(matrix_toml)
+    hardware: dict[str, Any] = tomllib.loads(hardware_toml)
     return Matrix(
-        data_date=data["data_date"],
-        ptxas_since=data["ptxas_since"],
-        tinycc_since=data["tinycc_since"],
-        pairs=tuple(Pair(**{"windows": None, **row}) for row in data["pair"]),
+        data_date=pairs["data_date"],
+        ptxas_since=hardware["ptxas_since"],
+        tinycc_since=hardware["tinycc_since"],
+        pairs=tuple(Pair(**{"windows": None, **row}) for row in pairs["pair"]),
         releases=tuple(
-            Release(**{**row, "pythons": tuple(row["pythons"])}) for row in data["release"]
+            Release(
+                **{
+                    **row,
+                    "pythons": tuple(row["pythons"]),
+                    "platforms": tuple(row["platforms"]),
+                }
+            )
+            for row in pairs["release"]
         ),
         generations=tuple(
             Generation(**{"start" if k == "from" else k: v for k, v in row.items()})
-            for row in data["generation"]
+            for row in hardware["generation"]
         ),
-        nvcc_hosts=tuple(NvccHost(**row) for row in data["nvcc_host"]),
+        nvcc_hosts=tuple(NvccHost(**row) for row in hardware["nvcc_host"]),
+        dtypes=tuple(Dtype(**row) for row in hardware["dtype"]),
+        notes=tuple(Note(**row) for row in hardware["note"]),
     )

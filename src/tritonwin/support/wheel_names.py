@@ -86,12 +86,12 @@ def read(name_or_url: str) -> WheelName:
 
 
 def _cuda_version(digits: str) -> str:
-    """ "128" is 12.8; "12" names a major version alone."""
+    """Read "128" as 12.8; "12" names a major version alone."""
     return f"{digits[:2]}.{digits[2:]}" if len(digits) > 2 else digits
 
 
 def _torch_version(text: str, cuda: str | None) -> str:
-    """ "2.9.1" as it is; without dots the first digit is the major, the last the patch version."""
+    """Take "2.9.1" as it is; without dots the first digit is the major, the last the patch."""
     if "." in text or len(text) == 1:
         return text
     if len(text) == 2:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from packaging.version import Version
+
 from tritonwin.facts.model import Facts
 from tritonwin.problems.check import (
     Check,
@@ -15,9 +17,6 @@ from tritonwin.problems.check import (
 from tritonwin.problems.model import Finding, Severity
 from tritonwin.support import matrix
 from tritonwin.support.matrix import Generation, fits, parse
-
-# fp8 is emulated on older cards from these releases on (fork README section 1).
-_FP8_EMULATED = {"3.2": "3.2.0.post21", "3.5": "3.5.0.post21"}
 
 
 def driver_too_old(facts: Facts) -> Iterator[Finding]:
@@ -131,7 +130,8 @@ def _emulates_fp8(release: str) -> bool:
     version, series = parse(release), matrix.series(release)
     if version is None or series is None:
         return False
-    since = parse(_FP8_EMULATED.get(series, "3.5.0.post21"))
+    emulated = matrix.load().dtype("fp8e4nv").emulated
+    since = parse(emulated.get(series, max(emulated.values(), key=Version)))
     return since is not None and version >= since
 
 
