@@ -54,7 +54,8 @@ def key(anchor: str) -> Key:
     after = BOUNDARY if anchor[piece.end() :][:1].isspace() else ""
     spellings = {piece[0]}
     for character, ways in _SPELLINGS.items():
-        spellings = {text.replace(character, way) for text in spellings for way in ways}
+        if character in piece[0]:
+            spellings = {text.replace(character, way) for text in spellings for way in ways}
     found = word[0] if len(word[0]) >= MIN_WORD else piece[0]
     return Key(found, tuple(before + text + after for text in sorted(spellings)))
 

@@ -10,13 +10,12 @@ a line in pieces of bounded length once per pattern.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, KeysView, Sequence
+from collections.abc import Iterable, Iterator, KeysView
 from functools import cache
 from itertools import islice
 from typing import Protocol
 
-from tritonwin.problems.catalogue.anchors import BOUNDARY, key
+from tritonwin.problems.explain.index import index_of
 from tritonwin.problems.explain.normalise import normalise, segments, without_escapes
 from tritonwin.problems.model import LinePattern
 
@@ -27,9 +26,6 @@ OVERLAP = 1_024
 MAX_PIECES = 64  # of one line, about a million characters
 
 FEW = 12  # tokens that are found one by one faster than line by line
-
-_WORD = re.compile(r"\w+")
-_TO_WORDS = str.maketrans({c: " " for c in map(chr, range(128)) if not (c.isalnum() or c == "_")})
 
 
 class Sink(Protocol):
@@ -45,20 +41,10 @@ class Sink(Protocol):
 class Scanner:
     """Feeds a sink with the lines that match patterns, in the order of the log."""
 
-    def __init__(self, patterns: Sequence[LinePattern], sink: Sink) -> None:
+    def __init__(self, patterns: tuple[LinePattern, ...], sink: Sink) -> None:
         self._patterns = patterns
         self._sink = sink
-        self._keys: dict[str, dict[str, set[int]]] = defaultdict(dict)  # word -> piece -> patterns
-        for index, pattern in enumerate(patterns):
-            for anchor in pattern.anchors:
-                word, texts = key(anchor)
-                for text in texts:
-                    self._keys[word].setdefault(text, set()).add(index)
-        self._odd: list[str] = []  # keys that are no words of ASCII
-        self._starts: dict[str, list[str]] = defaultdict(list)
-        for word in self._keys:
-            plain = word.isascii() and _WORD.fullmatch(word)
-            (self._starts[word[:4]] if plain else self._odd).append(word)
+        self._index = index_of(patterns)
         self._used = 0
         self._clean: set[str] = set()
         self._hot: dict[str, frozenset[int]] = {}
@@ -93,39 +79,14 @@ class Scanner:
 
     def feed_line(self, number: int, line: str) -> None:
         """Search one line that is not in the blocks, such as one put together again."""
-        indexes = self._patterns_in(line.split())
+        indexes = self._index.patterns_in(line.split())
         self._line(number, line, frozenset().union(*indexes.values()))
 
     def _learn(self, tokens: set[str]) -> None:
-        hot = self._patterns_in(tokens)
+        hot = self._index.patterns_in(tokens)
         self._used += sum(map(len, tokens)) + PER_TOKEN * len(tokens)
         self._clean |= tokens - hot.keys()
         self._hot.update(hot)
-
-    def _patterns_in(self, tokens: Iterable[str]) -> dict[str, frozenset[int]]:
-        """The tokens that hold keys, each with its patterns."""
-        text = BOUNDARY + (BOUNDARY * 2).join(tokens) + BOUNDARY
-        found: dict[str, frozenset[int]] = {}
-        for word in self._words_in(text):
-            for piece, indexes in self._keys[word].items():
-                at = text.find(piece)
-                while at >= 0:
-                    start = text.rfind(BOUNDARY, 0, at + 1)
-                    end = text.find(BOUNDARY, start + 1)
-                    token = text[start + 1 : end]
-                    found[token] = found.get(token, frozenset()) | indexes
-                    at = text.find(piece, end)
-        return found
-
-    def _words_in(self, text: str) -> Iterator[str]:
-        """The keys' words that words of the text begin with, and perhaps some more."""
-        words = set(text.translate(_TO_WORDS).split() if text.isascii() else _WORD.findall(text))
-        starts = {word[:4] for word in words} | {word[:3] for word in words}
-        # in a literal, "\n" stands before the word that began a line
-        starts |= {word[1:5] for word in words if word[0] in "nrt"}
-        for start in starts & self._starts.keys():
-            yield from self._starts[start]
-        yield from self._odd
 
     def _line(self, number: int, line: str, indexes: frozenset[int]) -> None:
         for part in segments(line):
