@@ -39,7 +39,9 @@ def install(
     info = f"{name.replace('-', '_')}-{version}.dist-info"
     headers = [f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}"]
     headers += [f"Requires-Dist: {line}" for line in requires]
-    record = [f"{path},sha256={_hash(site / path)},1" for path in files]
+    record = [
+        f"{path},sha256={_hash(site / path)},{(site / path).stat().st_size}" for path in files
+    ]
     write(
         site / info,
         {

@@ -125,13 +125,15 @@ def test_missing_and_altered_key_files_are_named(tmp_path: Path) -> None:
     assert found.altered_files == ("triton/runtime/build.py",)
 
 
-def test_binaries_are_not_hashed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("content", "cut"), [(b"MZ another", False), (b"M", True), (b"", True)])
+def test_binaries_are_not_hashed_but_weighed(tmp_path: Path, content: bytes, cut: bool) -> None:
     install(tmp_path, "triton-windows", "3.5.1.post24", TRITON)
-    write(tmp_path, {"triton/_C/libtriton.pyd": b"MZ other"})
+    write(tmp_path, {"triton/_C/libtriton.pyd": content})
 
     (found,) = read_distributions(target(tmp_path))
 
     assert found.altered_files == ()
+    assert found.cut_files == (("triton/_C/libtriton.pyd",) if cut else ())
 
 
 @pytest.mark.parametrize(

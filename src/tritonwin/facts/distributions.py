@@ -6,9 +6,10 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tritonwin.facts.files import is_file, is_folder, names_in, read_bytes, read_text
+from tritonwin.facts.files import file_size, is_file, is_folder, names_in, read_bytes, read_text
 from tritonwin.facts.model import Distribution, Interpreter
 from tritonwin.facts.packages import knowledge, normalise, search_path
 
@@ -19,6 +20,7 @@ _REQUIRED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXTRA = re.compile(r";.*\bextra\b\s*==")  # wanted only by whoever asked for the extra
 _RECORD_LIMIT = 1 << 26  # bytes; torch's has 1.5 million
 _HASHED = {".py", ".c"}
+_LIBRARIES = {".pyd", ".dll", ".so"}
 
 
 def read_distributions(target: Interpreter) -> tuple[Distribution, ...]:
@@ -51,7 +53,7 @@ def _read(folder: Path, entry: str, match: re.Match[str]) -> Distribution:
             site_packages=str(folder),
             requires=requires,
         )
-    missing, altered = _compare(folder, location, name) if match["kind"] == "dist" else ((), ())
+    found = _compare(folder, location, name) if match["kind"] == "dist" else _Found()
     return Distribution(
         name=name,
         # the folder's name escapes what a file name cannot hold
@@ -61,8 +63,9 @@ def _read(folder: Path, entry: str, match: re.Match[str]) -> Distribution:
         tags=_values(_text(location / "WHEEL"), "Tag"),
         requires=requires,
         installer=_text(location / "INSTALLER").strip() or None,
-        missing_files=missing if headers else ("METADATA", *missing),
-        altered_files=altered,
+        missing_files=tuple(found.missing if headers else ("METADATA", *found.missing)),
+        altered_files=tuple(found.altered),
+        cut_files=tuple(found.cut),
     )
 
 
@@ -92,46 +95,62 @@ def _named(requirement: str) -> bool:
     return knowledge().matters(normalise(match[0]))
 
 
-def _compare(folder: Path, location: Path, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The key files that RECORD names and the disk lacks, and those with another hash."""
+@dataclass
+class _Found:
+    """The key files that are not as RECORD says."""
+
+    missing: list[str] = field(default_factory=list)
+    altered: list[str] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+
+
+def _compare(folder: Path, location: Path, name: str) -> _Found:
+    found = _Found()
     key_files = knowledge().key_files_of(name)
     if not key_files:
-        return (), ()
+        return found
     content = read_bytes(location / "RECORD", _RECORD_LIMIT)
     if content is None:
-        return ("RECORD",), ()
+        found.missing.append("RECORD")
+        return found
     record = b"\n" + content
-    missing, altered = [], []
     for path in key_files:
-        recorded = _recorded_hash(record, path)
+        recorded = _recorded(record, path)
         if recorded is None:
             continue
-        state = _state(folder / path, recorded)
-        if state == "missing":
-            missing.append(path)
-        elif state == "altered":
-            altered.append(path)
-    return tuple(missing), tuple(altered)
+        if not is_file(folder / path):
+            found.missing.append(path)
+        elif _is_altered(folder / path, recorded[0]):
+            found.altered.append(path)
+        elif _is_cut(folder / path, recorded[1]):
+            found.cut.append(path)
+    return found
 
 
-def _recorded_hash(record: bytes, path: str) -> str | None:
-    """The hash column of a path ("" where it is empty); None when the path is not recorded."""
+def _recorded(record: bytes, path: str) -> tuple[str, str] | None:
+    """Hash and size of a path ("" where they are empty); None when the path is not recorded."""
     start = record.find(b"\n" + path.encode() + b",")
     if start < 0:
         return None
-    line = record[start + 1 :].split(b"\n", 1)[0]
-    return line.split(b",")[1].decode("ascii", "replace")
+    line = record[start + 1 :].split(b"\n", 1)[0].decode("ascii", "replace")
+    _, hashed, size, *_ = (*line.strip().split(","), "", "")
+    return hashed, size
 
 
-def _state(path: Path, recorded: str) -> str:
-    if not is_file(path):
-        return "missing"
+def _is_altered(path: Path, recorded: str) -> bool:
     algorithm, _, expected = recorded.partition("=")
     if algorithm != "sha256" or path.suffix not in _HASHED:
-        return "present"
+        return False
     content = read_bytes(path)
     if content is None:
-        return "present"
+        return False
     digest = hashlib.sha256(content).digest()
-    found = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-    return "present" if found == expected else "altered"
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode() != expected
+
+
+def _is_cut(path: Path, recorded: str) -> bool:
+    """A program may have been replaced by another version of it; nobody does that to these."""
+    if path.suffix not in _LIBRARIES or not recorded.isdecimal():
+        return False
+    size = file_size(path)
+    return size is not None and len(recorded) < 20 and size < int(recorded)

@@ -25,6 +25,22 @@ def is_folder(path: Path) -> bool:
         return False
 
 
+def file_size(path: Path) -> int | None:
+    """Bytes of a file; None where it cannot be asked."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None
+
+
+def paths_in(folder: Path, pattern: str) -> tuple[Path, ...]:
+    """The paths below a folder that fit a pattern, sorted; empty where it cannot be searched."""
+    try:
+        return tuple(sorted(folder.glob(pattern)))
+    except OSError:
+        return ()
+
+
 def first_file(folder: Path, parts: tuple[str, ...]) -> Path | None:
     """The first of the relative paths that is a file below `folder`."""
     return next((p for part in parts if is_file(p := folder / part)), None)

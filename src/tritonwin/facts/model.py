@@ -130,6 +130,7 @@ class Distribution:
     installer: str | None = None
     missing_files: tuple[str, ...] = ()  # of those that matter, named by RECORD, not on disk
     altered_files: tuple[str, ...] = ()  # of those that matter, with another hash than RECORD's
+    cut_files: tuple[str, ...] = ()  # DLLs among them that are shorter than RECORD says
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,6 +35,8 @@ def shadowed(facts: Facts) -> Iterator[Finding]:
 
 def triton_missing(facts: Facts) -> Iterator[Finding]:
     target = need_target(facts)
+    if _emptied(facts):
+        return  # pip takes what it recorded for installed: see triton-files-missing
     if facts.triton is None:
         text = "no package folder named triton is on this Python's path"
         where = target.site_packages[0] if target.site_packages else target.executable
@@ -81,20 +83,35 @@ def linux_wheel(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def _emptied(facts: Facts) -> Distribution | None:
+    """The distribution that recorded a package folder which is gone or hollow now."""
+    if facts.triton is not None and not facts.triton.namespace:
+        return None
+    return next(
+        (
+            d
+            for d in facts.distributions
+            if d.name in (FORK, *OTHER_TRITONS) and "triton/__init__.py" in d.missing_files
+        ),
+        None,
+    )
+
+
 def files_missing(facts: Facts) -> Iterator[Finding]:
-    triton = need_triton(facts)
-    owner = facts.distribution(triton.distribution or "")
-    missing = owner.missing_files if owner else ()
+    emptied = _emptied(facts)
+    triton = facts.triton if emptied else need_triton(facts)
+    owner = emptied or facts.distribution((triton and triton.distribution) or "")
     # what is bundled has problems of its own: ptxas-not-found, cc-and-toolchain-absent
-    gone = [f for f in missing if not f.startswith(_BUNDLED)]
-    if owner is not None and gone:
+    gone = [f for f in owner.missing_files if not f.startswith(_BUNDLED)] if owner else []
+    if owner is not None and (gone or owner.cut_files):
+        what = f"{gone[0]}, which is gone" if gone else f"{owner.cut_files[0]}, which is cut short"
         yield finding(
             "triton-files-missing",
-            f"{owner.name} {owner.version} recorded {gone[0]}, which is gone",
+            f"{owner.name} {owner.version} recorded {what}",
             owner.location,
             distribution=owner.name,
         )
-    elif triton.libtriton is None:
+    elif triton is not None and triton.libtriton is None:
         yield finding(
             "triton-files-missing",
             "there is no _C/libtriton in the package folder",
