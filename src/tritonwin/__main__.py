@@ -13,9 +13,12 @@ def main() -> int:
         # answered before click and the rest are imported, which takes longer than Python's start
         print(f"tritonwin {__version__}")  # noqa: T201
         return 0
-    from tritonwin.cli.app import run
+    try:
+        from tritonwin.cli.app import run
 
-    return run(sys.argv[1:])
+        return run(sys.argv[1:])
+    except KeyboardInterrupt:  # before there was anybody to say so
+        return 130
 
 
 if __name__ == "__main__":

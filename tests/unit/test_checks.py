@@ -73,6 +73,12 @@ def installed(*dists: object, **changes: object) -> Facts:
     return changed(distributions=(*H.distributions, *dists), **changes)
 
 
+def hollow(**changes: object) -> Facts:
+    """pip's record of the fork without its package."""
+    record = replace(healthy.FORK, missing_files=("triton/__init__.py",))
+    return changed(distributions=(*without("triton-windows"), record), **changes)
+
+
 def traits(*names: str, keep: tuple[str, ...] = ("windows-branches",)) -> Facts:
     return part("triton", traits=(*keep, *names))
 
@@ -124,6 +130,13 @@ BROKEN = [
             target(pth=None, kind="venv"), variables=(variable("PYTHONHOME", r"C:\Python310"),)
         ),
         r"C:\Python310",
+    ),
+    (
+        "mixed-environments",
+        changed(
+            variables=(variable("CONDA_PREFIX", r"C:\conda"), variable("CONDA_DEFAULT_ENV", "ml"))
+        ),
+        r"C:\conda",
     ),
     ("wrong-interpreter", changed(triton=None, interpreters=(OTHER_PYTHON,)), r"C:\Python312"),
     ("app-control-blocks-dll", part("system", smart_app_control="on"), "Smart App Control"),
@@ -202,6 +215,22 @@ BROKEN = [
             )
         ),
         "libtriton.pyd",
+    ),
+    (
+        "triton-files-missing",
+        changed(
+            distributions=(
+                *without("triton-windows"),
+                replace(healthy.FORK, cut_files=("triton/_C/libtriton.pyd",)),
+            )
+        ),
+        "cut short",
+    ),
+    ("triton-files-missing", hollow(triton=None), "triton/__init__.py"),
+    (
+        "triton-files-missing",
+        hollow(triton=replace(healthy.changed().triton, namespace=True)),
+        "triton/__init__.py",
     ),
     ("distribution-name-or-url", installed(dist("somenode", "1", requires=("triton>=3",))), "node"),
     ("cpu-only-torch", torch("2.9.1+cpu", "==3.5.1", None), "2.9.1+cpu"),
@@ -458,6 +487,14 @@ FINE = [
     changed(runtime_dlls=(replace(H.runtime_dlls[0], version="14.42.34433.0"),)),
     # conda's base is active in the shell, the target is a plain installation
     replace(target(kind="user", pth=None), variables=(variable("CONDA_PREFIX", r"C:\conda"),)),
+    changed(
+        variables=(variable("CONDA_PREFIX", r"C:\conda"), variable("CONDA_DEFAULT_ENV", "base"))
+    ),
+    # a venv activated on top of a conda environment
+    replace(
+        target(kind="venv", pth=None, prefix=r"C:\venv"),
+        variables=(variable("CONDA_PREFIX", r"C:\conda"), variable("VIRTUAL_ENV", r"C:\venv")),
+    ),
     # torch 2.4 asks for 3.0, which triton-windows serves with 3.1
     replace(
         part("triton", version="3.1.0"),

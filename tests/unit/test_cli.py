@@ -86,6 +86,9 @@ def test_only(saved: Path) -> None:
         (("doctor", "--python", "/no/such/python"), "python"),
         (("doctor", "--app", "/no/such/folder"), "folder"),
         (("doctor", "--timeout", "soon"), "soon"),
+        (("doctor", "--timeout", "nan"), "not a number"),
+        (("doctor", "--timeout", "inf"), "inf"),
+        (("snapshot", "-o", "n" * 300), "long"),
         (("doctor", "--nonsense"), "--nonsense"),
         (("nonsense",), "nonsense"),
         (("fix",), "fix"),
@@ -101,6 +104,58 @@ def test_wrong_use_ends_with_2_and_says_what_to_do(args: tuple[str, ...], says: 
     assert error.startswith("error: ")
     assert "help:  " in error
     assert "Traceback" not in error
+
+
+def test_no_words_at_all_give_the_help() -> None:
+    done = run()
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"Usage: tritonwin ")
+
+
+def shell(command: str, *args: str) -> subprocess.CompletedProcess[bytes]:
+    """Run tritonwin in a POSIX shell, where `"$@"` stands for its command line."""
+    words = ["/bin/sh", "-c", command, "sh", sys.executable, "-m", "tritonwin", *args]
+    return subprocess.run(words, capture_output=True, check=False, timeout=120)
+
+
+needs_posix = pytest.mark.skipif(os.name == "nt", reason="a POSIX shell is not there")
+
+
+@needs_posix
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", ">&- 2>&- <&-"])
+def test_closed_descriptors_change_no_exit_status(saved: Path, closed: str) -> None:
+    done = shell(f'"$@" {closed}', "doctor", "--snapshot", str(saved))
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert shell(f'"$@" {closed}', "nonsense").returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("args", [("doctor", "--json"), ("doctor",)])
+def test_a_full_disk_is_no_traceback(saved: Path, args: tuple[str, ...]) -> None:
+    done = shell('"$@" >/dev/full', *args, "--snapshot", str(saved))
+    assert done.returncode == 3
+    assert b"Traceback" not in done.stderr
+    assert shell('"$@" 2>/dev/full', "nonsense").returncode == 2
+
+
+@needs_posix
+def test_a_current_folder_that_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    done = shell(f'cd "{tmp_path}/gone" && rmdir "{tmp_path}/gone" && "$@"', "doctor")
+    assert done.returncode == 2
+    assert b"current folder" in done.stderr
+
+
+@needs_posix
+@pytest.mark.parametrize("columns", ["0", "1", "20"])
+def test_the_narrowest_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], saved: Path, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert app.run(["doctor", "--snapshot", str(saved)]) == 1
+    assert "triton-missing" in capsys.readouterr().out
 
 
 def test_errors_are_json_when_json_is_asked_for() -> None:

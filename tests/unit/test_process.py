@@ -35,7 +35,9 @@ def ended(number: int, within: float = 5) -> bool:
 
 
 def test_output_input_and_status() -> None:
-    done = python("import sys; print(sys.stdin.read()); sys.stderr.write('e'); sys.exit(7)", 30, b"x")
+    done = python(
+        "import sys; print(sys.stdin.read()); sys.stderr.write('e'); sys.exit(7)", 30, b"x"
+    )
     assert (done.code, done.out.split(), done.err) == (7, [b"x"], b"e")
 
 

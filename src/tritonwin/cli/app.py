@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TextIO
 
 import click
 
@@ -64,8 +66,16 @@ def main() -> None:
 def run(args: Sequence[str]) -> int:
     """Run a command line; every ending becomes an exit status and, at most, a short message."""
     _make_output_safe()
+    status = _run(args)
+    for stream in (sys.stdout, sys.stderr):
+        _let_go_of(stream)
+    return status
+
+
+def _run(args: Sequence[str]) -> int:
     try:
-        result = main.main(args=list(args), prog_name="tritonwin", standalone_mode=False)
+        words = list(args) or ["--help"]
+        result = main.main(args=words, prog_name="tritonwin", standalone_mode=False)
         sys.stdout.flush()
     except UserError as error:
         return _refuse(args, str(error), error.help)
@@ -76,9 +86,7 @@ def run(args: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)  # noqa: T201
         return 130
-    except BrokenPipeError:
-        # whoever read our output has seen enough; the rest must not fail at interpreter exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our output has seen enough
         return Exit.DONE
     except Exception as error:  # noqa: BLE001 - a person must never see a traceback unasked
         return _failed(args, error)
@@ -86,25 +94,40 @@ def run(args: Sequence[str]) -> int:
 
 
 def _make_output_safe() -> None:
-    """What a console cannot show is written as an escape; no print may fail for its encoding."""
+    """What a console cannot show is written as an escape; no print may fail for its encoding.
+
+    Where there is no output at all (`pythonw`, a closed descriptor), what is printed is lost.
+    """
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
+def _let_go_of(stream: TextIO) -> None:
+    """What could not be written must not fail once more when the interpreter ends."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def _refuse(args: Sequence[str], message: str, help_text: str) -> int:
-    _say(args, message, help_text)
+    with contextlib.suppress(OSError):
+        _say(args, message, help_text)
     return Exit.USAGE
 
 
 def _failed(args: Sequence[str], error: Exception) -> int:
-    if os.environ.get("TRITONWIN_DEBUG"):
-        traceback.print_exc()
-    _say(
-        args,
-        f"tritonwin itself failed: {type(error).__name__}: {error}",
-        "Run it again with the variable TRITONWIN_DEBUG=1 and report what it prints.",
-    )
+    with contextlib.suppress(OSError):
+        if os.environ.get("TRITONWIN_DEBUG"):
+            traceback.print_exc()
+        _say(
+            args,
+            f"tritonwin itself failed: {type(error).__name__}: {error}",
+            "Run it again with the variable TRITONWIN_DEBUG=1 and report what it prints.",
+        )
     return Exit.INTERNAL
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,13 +17,22 @@ def wants_json(args: Sequence[str]) -> bool:
     return "--json" in args
 
 
+def _number(context: click.Context, option: click.Parameter, value: float) -> float:
+    """Refuse "nan", which no bound of a range keeps out."""
+    if math.isnan(value):
+        msg = f"{value} is not a number."
+        raise click.BadParameter(msg, context, option)
+    return value
+
+
 def target_options(command: Command) -> Command:
     """Add --python, --app and --timeout: which interpreter is meant."""
     for option in (
         click.option(
             "--timeout",
-            type=click.FloatRange(min=1),
+            type=click.FloatRange(min=1, max=3600),
             default=30.0,
+            callback=_number,
             metavar="SECONDS",
             help="Give up on a program of the target after so long (default 30).",
         ),

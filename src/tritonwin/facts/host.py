@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tritonwin.errors import UserError
 from tritonwin.facts.files import is_file
 from tritonwin.facts.registry import MemoryRegistry, Registry, this_registry
 
@@ -49,7 +50,21 @@ class Host:
 
     @classmethod
     def this_machine(cls, app: Path | None = None) -> Host:
-        return cls(Environment(dict(os.environ)), this_registry(), Path.cwd(), Path.home(), app=app)
+        """The machine that this process runs on.
+
+        Raises:
+            UserError: the current folder was deleted, so nothing can be said of it.
+        """
+        try:
+            cwd = Path.cwd()
+        except OSError as error:
+            msg = f"the current folder cannot be used: {error.strerror or error}"
+            raise UserError(msg, "Change to another folder (cd) and try again.") from None
+        try:
+            home = Path.home()
+        except RuntimeError:  # no variable names it, as in some services and containers
+            home = Path(cwd.anchor)
+        return cls(Environment(dict(os.environ)), this_registry(), cwd, home, app=app)
 
     def program_files(self) -> tuple[Path, ...]:
         """`Program Files` and `Program Files (x86)`, each once, existing or not."""

@@ -53,10 +53,10 @@ def write(facts: Facts, path: Path, identity: Identity) -> None:
     Raises:
         SnapshotError: another file is in the way, or the folder cannot be written.
     """
-    _refuse_other_files(path)
     tree = to_json(Snapshot(facts=redacted(facts, Redactor(identity))))
     text = json.dumps(tree, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
     try:
+        _refuse_other_files(path)
         _replace(Path(os.path.realpath(path)), text.encode())
     except OSError as error:
         msg = f"cannot write {path}: {error.strerror or error}"

@@ -40,12 +40,13 @@ _WIDTH = max(len(w) for w in _WORDS.values())
 # wide enough that a path or a command is not broken where nobody sees the output
 _PIPE_WIDTH = 1000
 _PROSE_WIDTH = 100
+_NARROWEST = 30  # a terminal may call itself one of 0 columns
 
 
 def console() -> Console:
     """A console that honours NO_COLOR and FORCE_COLOR and keeps commands whole in a pipe."""
     interactive = sys.stdout.isatty()
-    return Console(
+    made = Console(
         file=sys.stdout,
         highlight=False,
         emoji=False,
@@ -54,6 +55,8 @@ def console() -> Console:
         force_terminal=False if os.environ.get("NO_COLOR") else None,
         width=None if interactive else _PIPE_WIDTH,
     )
+    made.width = max(made.width, _NARROWEST)
+    return made
 
 
 def print_checks(checks: Iterable[Check]) -> None:

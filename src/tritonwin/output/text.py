@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 
-# C0 and C1 controls, bidirectional overrides and lone surrogates: what could move the cursor,
-# change the order of what is read, or break the encoder.
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# C0 and C1 controls, line separators, bidirectional overrides, characters without a width and lone
+# surrogates: what could move the cursor, change the order of what is read, hide in what is copied,
+# or break the encoder. (Unicode's categories Cc, Zl, Zp and Cs, and of Cf what no script needs.)
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 
 
 def printable(text: str) -> str:

@@ -154,7 +154,7 @@ def mixed_environments(facts: Facts) -> Iterator[Finding]:
         )
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         variable = facts.variable(name)
-        if variable and not _same_place(variable.value, target) and _foreign(name, target):
+        if variable and not _same_place(variable.value, target) and _foreign(name, facts):
             yield finding(
                 "mixed-environments",
                 f"{name} names {variable.value}, but this Python belongs to {target.prefix}",
@@ -173,11 +173,18 @@ def mixed_environments(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _foreign(variable: str, target: Interpreter) -> bool:
+def _foreign(variable: str, facts: Facts) -> bool:
     """An activated environment is odd for an embedded Python and for one of another manager.
 
-    A shell with conda's base activated is common and harmless beside a plain installation.
+    Conda's base is not: `conda init` activates it in every shell, and a venv is put on top of it.
     """
+    target = need_target(facts)
+    conda = facts.variable("CONDA_DEFAULT_ENV")
+    if variable == "CONDA_PREFIX" and conda and conda.value == "base":
+        return False
+    venv = facts.variable("VIRTUAL_ENV")
+    if variable == "CONDA_PREFIX" and venv and _same_place(venv.value, target):
+        return False
     if target.kind == "embedded":
         return True
     return (variable, target.kind) in {("VIRTUAL_ENV", "conda"), ("CONDA_PREFIX", "venv")}
