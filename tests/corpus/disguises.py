@@ -15,7 +15,9 @@ def _lines(change: Callable[[str], str]) -> Disguise:
 
 
 def _each(change: Callable[[str], Iterable[str]]) -> Disguise:
-    return lambda text: "\n".join(part for line in text.split("\n") for part in change(line)).encode()
+    return lambda text: "\n".join(
+        part for line in text.split("\n") for part in change(line)
+    ).encode()
 
 
 def _cut(width: int) -> Callable[[str], Iterable[str]]:
@@ -56,17 +58,18 @@ def _appended(text: str) -> bytes:
 
 
 def _code_page(text: str) -> bytes:
-    for page in ("cp1252", "cp1251", "cp936", "cp932"):
-        try:
-            return text.encode(page)
-        except UnicodeEncodeError:
-            continue
-    return text.encode()
+    pages = ("cp1252", "cp1251", "cp936", "cp932")
+    fitting = (p for p in pages if text == text.encode(p, "replace").decode(p, "replace"))
+    return text.encode(next(fitting, "utf-8"))
 
 
 def _spinner(text: str) -> bytes:
-    bar = "\r".join(f" {n:3}%|{'#' * (n // 10):10}| {n}/100 [00:0{n % 10}<00:01]" for n in range(0, 101, 9))
-    return "\n".join(f"{bar}\r{line}" if n % 5 == 0 else line for n, line in enumerate(text.split("\n"))).encode()
+    bar = "\r".join(
+        f" {n:3}%|{'#' * (n // 10):10}| {n}/100 [00:0{n % 10}<00:01]" for n in range(0, 101, 9)
+    )
+    return "\n".join(
+        f"{bar}\r{line}" if n % 5 == 0 else line for n, line in enumerate(text.split("\n"))
+    ).encode()
 
 
 DISGUISES: dict[str, Disguise] = {

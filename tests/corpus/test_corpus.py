@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import score_corpus
-
 from corpus.disguises import DISGUISES
+
 from tritonwin.problems.explain import explain_stream
 
 FOLDER = Path(__file__).with_name("cases")

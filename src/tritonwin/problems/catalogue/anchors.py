@@ -46,19 +46,19 @@ def key(anchor: str) -> Key:
     piece of "torch " is "torch\\n", which is not in "torchvision". The word begins where a word of
     the log begins, but need not end there.
     """
-    word = max(_WORD.finditer(anchor), key=_rarity, default=None)
-    if word is None:
+    pieces = list(_PIECE.finditer(anchor))
+    words = [w for w in _WORD.finditer(anchor) if len(w[0]) >= MIN_WORD]
+    if words:
+        word = max(words, key=lambda w: (w[0].lower() not in _COMMON, len(w[0])))
+        piece = next(p for p in pieces if p.start() <= word.start() < p.end())
+    elif pieces:
+        word = piece = max(pieces, key=lambda p: len(p[0]))
+    else:
         return Key("", ())
-    piece = next(p for p in _PIECE.finditer(anchor) if p.start() <= word.start() < p.end())
     before = BOUNDARY if anchor[: piece.start()][-1:].isspace() else ""
     after = BOUNDARY if anchor[piece.end() :][:1].isspace() else ""
     spellings = {piece[0]}
     for character, ways in _SPELLINGS.items():
         if character in piece[0]:
             spellings = {text.replace(character, way) for text in spellings for way in ways}
-    found = word[0] if len(word[0]) >= MIN_WORD else piece[0]
-    return Key(found, tuple(before + text + after for text in sorted(spellings)))
-
-
-def _rarity(word: re.Match[str]) -> tuple[bool, int]:
-    return len(word[0]) >= MIN_WORD and word[0].lower() not in _COMMON, len(word[0])
+    return Key(word[0], tuple(before + text + after for text in sorted(spellings)))

@@ -12,8 +12,8 @@ BLOCK = 1 << 20  # bytes read at once; also how much of a line without end is ke
 _ASCII_RUN = re.compile(rb"[\t\n\r\x20-\x7e]{24,}")
 _CJK = re.compile("[\u4e00-\u9fff]+")
 _KANA = re.compile("[\u3040-\u30ff]+")
-# one Cyrillic letter among Latin ones is a German or French letter read wrongly
-_CYRILLIC = re.compile("[\u0410-\u044f\u0401\u0451]{2,}")
+# Cyrillic letters among Latin ones are German or French letters read wrongly
+_CYRILLIC = re.compile("(?<![A-Za-z])[\u0410-\u044f\u0401\u0451]{2,}(?![A-Za-z])")
 _LATIN = re.compile("[\u00c0-\u024f]+")
 # GB2312's common characters: first byte B0-D7, second A1-FE
 _GB_COMMON = re.compile(rb"[\xb0-\xd7][\xa1-\xfe]")
@@ -58,6 +58,8 @@ def _wide(head: bytes) -> str | None:
         return "utf-16-le"
     if head.startswith(codecs.BOM_UTF16_BE):
         return "utf-16-be"
+    if b"\0" not in head[:8]:  # UTF-16 may follow, but the log does not begin with it
+        return None
     sample = head[:4096]
     even, odd = sample[::2].count(0), sample[1::2].count(0)
     if odd > len(sample) // 5 and odd > 4 * even:

@@ -37,10 +37,10 @@ SOURCE = "the log"
 # needs the disk.
 _KINDS: tuple[tuple[PythonKind, str], ...] = (
     ("embedded", r"python_embedd?ed|\\system\\python\b|\\python_standalone\b|\\embedded_python\b"),
-    ("store", r"\\WindowsApps\\|\\PythonSoftwareFoundation\."),
+    ("store", r"\\WindowsApps\b|\\PythonSoftwareFoundation\."),
     ("uv", r"\\uv\\(?:data\\)?python\\"),
     ("poetry", r"\\pypoetry\\"),
-    ("conda", r"\\(?:mini|ana|mambaf|minif)orge3?\\|\\(?:mini|ana)conda3?\b|\\envs\\[^\\]{1,60}$"),
+    ("conda", r"\\(?:miniconda|anaconda|miniforge|mambaforge)3?\b|\\envs\\[^\\]{1,60}$"),
     ("venv", r"\\\.?v?env(?:[-_]?\w{0,20})?(?:\\Scripts)?$|\\[^\\]{1,60}[-_]v?env$"),
     ("pyenv", r"\\\.?pyenv(?:-win)?\\"),
     ("user", r"\\AppData\\Local\\Programs\\Python\\"),

@@ -15,7 +15,8 @@ from tritonwin.problems.explain.normalise import clean
 NARROW, WIDE = 40, 200  # columns between which a log counts as wrapped
 MAX_JOINED = 16_000  # characters
 
-_FIRST_WORD = re.compile(r"[^\s-]{0,200}-?")
+# what would have been moved up: a word, or its part up to a hyphen between letters
+_FIRST_WORD = re.compile(r"[^\s\w]{0,20}\w{1,80}[^\W\d_]-(?=\w{1,40}[^\W\d_])|\S{0,200}")
 
 
 def width_of(lines: Sequence[str]) -> int | None:

@@ -1,0 +1,187 @@
+"""Versions, paths and names that logs give away, and conditions on them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import healthy
+import pytest
+
+from tritonwin.facts.model import Facts
+from tritonwin.problems.explain import explain_lines
+from tritonwin.problems.explain.conditions import holds, source
+from tritonwin.problems.explain.log_facts import LogFacts, capability, facts_at, kind_of
+from tritonwin.problems.model import Condition
+
+
+@pytest.mark.parametrize(
+    ("line", "known"),
+    [
+        ("pytorch version: 2.5.1+cu124", "torch 2.5.1+cu124"),
+        ("torch==2.7.0+cu128", "torch 2.7.0+cu128"),
+        ("torch                    2.6.0", "torch 2.6.0"),
+        ("PyTorch 2.9.0.dev20250901+cu130", "torch 2.9.0.dev20250901+cu130"),
+        ("torch.__version__: 2.4.1", "torch 2.4.1"),
+        ("torch version: 2.3.1+cpu", "torch 2.3.1+cpu"),
+        ("triton-windows==3.2.0.post18", "triton 3.2.0.post18"),
+        ("triton-windows           3.5.1.post24", "triton 3.5.1.post24"),
+        ("Triton version: 3.3.1", "triton 3.3.1"),
+        ("Successfully installed filelock-3.1 torch-2.6.0 triton-windows-3.2.0", "triton 3.2.0"),
+        (
+            "Requirement already satisfied: torch in c:\\x\\lib\\site-packages (from a) (2.4.0+cu121)",
+            "torch 2.4.0+cu121",
+        ),
+        ("** Python version: 3.12.10 (tags/v3.12) [MSC v.1943 64 bit (AMD64)]", "python 3.12.10"),
+        ("Python 3.11.7 (tags/v3.11.7) on win32", "python 3.11.7"),
+        (
+            "Device: cuda:0 NVIDIA GeForce RTX 4070 : cudaMallocAsync",
+            "gpu_name NVIDIA GeForce RTX 4070",
+        ),
+        ("CUDA capability 12.0", "gpu 12.0"),
+        ("| NVIDIA-SMI 581.57  Driver Version: 581.57  CUDA Version: 13.0 |", "driver 581.57"),
+        (
+            '  File "D:\\ComfyUI\\python_embeded\\Lib\\site-packages\\triton\\a.py", line 1',
+            "prefix D:\\ComfyUI\\python_embeded",
+        ),
+        ("D:\\a b\\python.exe main.py", "executable D:\\a b\\python.exe"),
+        (".\\python_embeded\\python.exe -s main.py", "executable .\\python_embeded\\python.exe"),
+        ("C:/VS/VC/Tools/MSVC/14.44.35207/bin/Hostx64/x64/cl.exe /c a.c", "msvc 14.44.35207"),
+        ("Microsoft (R) C/C++-Optimierungscompiler Version 19.38.33133 für x64", "msc 19.38.33133"),
+        ("setuptools==65.5.0", "setuptools 65.5.0"),
+        (
+            "/home/u/venv/lib/python3.11/site-packages/torch/a.py",
+            "linux /home/u/venv/lib/python3.11/",
+        ),
+    ],
+)
+def test_what_a_line_gives_away(line: str, known: str) -> None:
+    assert known in [item.text for item in explain_lines([line]).known]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["torchvision 0.20.1", "torch 20 days", "pip 24.0", "triton is not installed", "Python 2.7.18"],
+)
+def test_what_gives_nothing_away(line: str) -> None:
+    assert explain_lines([line]).known == ()
+
+
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        (r"F:\ComfyUI_windows_portable\python_embeded", "embedded"),
+        (r"C:\framepack\system\python\python.exe", "embedded"),
+        (r"D:\proj\venv", "venv"),
+        (r"D:\proj\.venv\Scripts\python.exe", "venv"),
+        (r"C:\Users\a\miniconda3\envs\t312", "conda"),
+        (r"C:\Users\a\anaconda3", "conda"),
+        (r"C:\Users\a\miniforge3", "conda"),
+        (r"C:\Users\a\AppData\Roaming\uv\python\cpython-3.12", "uv"),
+        (r"C:\Users\a\.pyenv\pyenv-win\versions\3.11.9", "pyenv"),
+        (r"C:\Users\a\AppData\Local\Programs\Python\Python311", "user"),
+        (r"C:\Python312\python.exe", "system"),
+        (r"C:\Users\a\AppData\Local\Microsoft\WindowsApps\python.exe", "store"),
+        (r"D:\somewhere", "unknown"),
+    ],
+)
+def test_kinds_of_interpreters(place: str, kind: str) -> None:
+    assert kind_of(place) == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("NVIDIA GeForce RTX 5090", "12.0"),
+        ("NVIDIA GeForce RTX 4070 Ti SUPER", "8.9"),
+        ("NVIDIA GeForce RTX 3060 Laptop GPU", "8.6"),
+        ("NVIDIA A100-SXM4-80GB", "8.0"),
+        ("NVIDIA H100 PCIe", "9.0"),
+        ("NVIDIA GeForce RTX 2080 Ti", "7.5"),
+        ("NVIDIA GeForce GTX 1660 SUPER", "7.5"),
+        ("NVIDIA GeForce GTX 1080 Ti", "6.1"),
+        ("Tesla P100-PCIE-16GB", "6.0"),
+        ("Quadro RTX 6000", "7.5"),
+        ("NVIDIA RTX 6000 Ada Generation", "8.9"),
+        ("NVIDIA RTX A4000", "8.6"),
+        ("Some other card", None),
+    ],
+)
+def test_capabilities_by_name(name: str, known: str | None) -> None:
+    assert capability(name) == known
+
+
+def log(**values: str) -> LogFacts:
+    found = LogFacts()
+    for number, (name, value) in enumerate(values.items(), 1):
+        found.add(name, value, number, f"{name} is {value}")
+    return found
+
+
+def verdict(fact: str, *allowed: str, snapshot: Facts | None = None, **values: str) -> bool | None:
+    seen = log(**values)
+    return holds(Condition(fact=fact, allowed=allowed), facts_at(seen, 99, snapshot), seen, 99)
+
+
+@pytest.mark.parametrize(
+    ("fact", "allowed", "values", "expected"),
+    [
+        ("torch", ("<2.6",), {"torch": "2.5.1+cu124"}, True),
+        ("torch", ("<2.6",), {"torch": "2.6.0"}, False),
+        ("torch", ("<2.6",), {}, None),
+        ("triton", ("<3.0", ">=3.5"), {"triton": "3.5.1.post24"}, True),
+        ("python", ("==3.13.*",), {"python": "3.13.1"}, True),
+        ("gpu", ("<8.9",), {"gpu_name": "NVIDIA GeForce RTX 3090"}, True),
+        ("gpu", ("<8.9",), {"gpu_name": "NVIDIA GeForce RTX 3090", "gpu": "8.9"}, False),
+        ("gpu", ("<8.9",), {"gpu_name": "AMD Radeon RX 7900"}, None),
+        ("cuda", (">=12.8",), {"torch": "2.7.0+cu128"}, True),
+        ("msvc", (">=14.40",), {"msc": "19.44.35207"}, True),
+        ("driver", ("<530",), {"driver": "528.49"}, True),
+        ("setuptools", ("<66",), {"setuptools": "65.5.0"}, True),
+        ("torch_build", ("cpu",), {"torch": "2.5.1+cpu"}, True),
+        ("torch_build", ("cpu",), {"torch": "2.5.1+cu124"}, False),
+        ("torch_build", ("cpu",), {"torch": "2.5.1"}, None),
+        ("python_kind", ("embedded",), {"prefix": r"D:\x\python_embeded"}, True),
+        ("python_kind", ("embedded",), {"prefix": "D:/x/venv"}, False),
+        ("python_kind", ("embedded",), {"prefix": r"D:\x"}, None),
+        ("os", ("windows",), {"prefix": r"D:\x"}, True),
+        ("os", ("windows",), {"linux": "/usr/lib/python3.12/"}, False),
+        ("os", ("windows",), {}, None),
+        ("pip_target", ("other",), {"pip_prefix": r"C:\py", "prefix": r"D:\x\venv"}, True),
+        ("pip_target", ("other",), {"pip_prefix": r"d:\X\venv", "prefix": "D:/x/venv"}, False),
+        ("pip_target", ("other",), {"prefix": "D:/x/venv"}, None),
+    ],
+)
+def test_conditions(
+    fact: str, allowed: tuple[str, ...], values: dict[str, str], expected: bool | None
+) -> None:
+    assert verdict(fact, *allowed, **values) is expected
+
+
+def test_the_snapshot_fills_the_gaps() -> None:
+    machine = healthy.changed()
+    assert machine.torch is not None
+    exact = f"=={machine.torch.version.partition('+')[0]}"
+    assert verdict("torch", exact, snapshot=machine) is True
+    assert verdict("torch", exact, snapshot=machine, torch="1.0.0") is False
+    assert verdict("os", "windows", snapshot=machine) is True
+    assert verdict("triton", "absent", snapshot=replace(machine, triton=None)) is True
+    assert verdict("triton", "absent", snapshot=machine) is False
+    assert verdict("triton", "absent") is None
+
+
+def test_the_value_in_force_is_the_last_one_before_the_line() -> None:
+    found = LogFacts()
+    for line, version in ((5, "2.5.1"), (9, "2.6.0"), (9, "2.6.0")):
+        found.add("torch", version, line, "")
+    at = {line: seen.value for line in (1, 5, 8, 9, 50) if (seen := found.at("torch", line))}
+    assert at == {1: "2.5.1", 5: "2.5.1", 8: "2.5.1", 9: "2.6.0", 50: "2.6.0"}
+    assert len(found.values()["torch"]) == 2
+
+
+def test_a_condition_names_the_line_that_it_rests_on() -> None:
+    seen = log(torch="2.5.1+cpu", gpu_name="NVIDIA GeForce RTX 3090")
+    for fact, name in (("torch_build", "torch"), ("gpu", "gpu_name"), ("cuda", "torch")):
+        place = source(Condition(fact=fact, allowed=("x",)), seen, 9)
+        assert place is not None
+        assert place.text.startswith(name)
+    assert source(Condition(fact="driver", allowed=("x",)), seen, 9) is None

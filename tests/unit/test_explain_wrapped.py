@@ -1,0 +1,54 @@
+"""Lines that a console, a mail or PowerShell broke are put together again."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tritonwin.problems.explain.wrapped import joined, width_of
+
+TEXT = (
+    "subprocess.CalledProcessError: Command '['C:\\Program Files\\tcc\\tcc.exe', '-O3', '-shared', "
+    "'-LC:\\python\\libs', 'C:\\Temp\\main.c']' returned non-zero exit status 1."
+)
+
+
+def readings(lines: list[str]) -> list[str]:
+    width = width_of(lines)
+    assert width is not None
+    return [text for _, text in joined(lines, width)]
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_cut_at_a_column(width: int) -> None:
+    assert TEXT in readings([TEXT[i : i + width] for i in range(0, len(TEXT), width)])
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_wrapped_at_words(width: int) -> None:
+    filler = "a line of text that is as wide as this log's lines ever get".ljust(width, ".")
+    assert TEXT in readings([filler, "", *textwrap.wrap(TEXT, width)])
+
+
+def test_separate_lines_stay_separate() -> None:
+    lines = ["x" * 80, "", "error: one", "error: two", "a" * 40]
+    assert readings(lines) == []
+
+
+@pytest.mark.parametrize("widest", [39, 201])
+def test_a_log_that_was_not_wrapped(widest: int) -> None:
+    assert width_of(["short", "x" * widest]) is None
+
+
+def test_nothing_has_no_width() -> None:
+    assert width_of([]) is None
+
+
+@given(st.lists(st.text(alphabet="ab -", max_size=60), max_size=12), st.integers(40, 80))
+def test_nothing_is_invented(lines: list[str], width: int) -> None:
+    for index, text in joined(lines, width):
+        assert text.startswith(lines[index].rstrip())
+        assert set(text.split()) or not text.strip()
