@@ -51,7 +51,8 @@ each_entry = pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 def texts(entry: Entry) -> list[str]:
     prose = [entry.title, entry.cause, entry.remedy.summary, entry.log_only or ""]
     arguments = [text for action in entry.actions for text in action.arguments.values()]
-    return [*prose, *entry.remedy.commands, *arguments]
+    asked = [entry.question.text, entry.question.command] if entry.question else []
+    return [*prose, *entry.remedy.commands, *arguments, *asked]
 
 
 # --- the catalogue's content ---
@@ -112,7 +113,8 @@ def test_commands_have_a_known_form(entry: Entry) -> None:
 
 @each_entry
 def test_commands_mean_the_same_in_cmd_and_powershell(entry: Entry) -> None:
-    for command in entry.remedy.commands:
+    asked = [entry.question.command] if entry.question else []
+    for command in [*entry.remedy.commands, *asked]:
         outside = "".join(command.split('"')[::2])
         assert not set(outside) & set("&|<>;^%$`(),'@#"), command
 
@@ -318,13 +320,15 @@ def test_every_entry_renders_without_values(entry: Entry) -> None:
 @each_entry
 def test_every_entry_renders_with_all_values(entry: Entry) -> None:
     values = {name: f"<{name}>" for name in placeholders.PLACEHOLDERS if name != "python"}
-    problem = render(Finding(id=entry.id, evidence=(), values=values), "<python>")
+    found = Finding(id=entry.id, evidence=(), certainty="possible", values=values)
+    problem = render(found, "<python>")
     assert len(problem.remedy.commands) == len(entry.remedy.commands)
     assert len(problem.actions) == len(entry.actions)
     expected = set().union(*(names(text) for text in texts(entry)))
     shown = " ".join(
         [problem.cause, problem.remedy.summary, *problem.remedy.commands]
         + [value for action in problem.actions for value in action.arguments.values()]
+        + ([problem.question.text, problem.question.command] if problem.question else [])
     )
     assert set(re.findall(r"<([a-z_]+)>", shown)) == expected
 
