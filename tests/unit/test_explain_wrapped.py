@@ -19,7 +19,7 @@ TEXT = (
 def readings(lines: list[str]) -> list[str]:
     width = width_of(lines)
     assert width is not None
-    return [text for _, text in joined(lines, width)]
+    return [reading.text for reading in joined(lines, width)]
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
@@ -49,6 +49,8 @@ def test_nothing_has_no_width() -> None:
 
 @given(st.lists(st.text(alphabet="ab -", max_size=60), max_size=12), st.integers(40, 80))
 def test_nothing_is_invented(lines: list[str], width: int) -> None:
-    for index, text in joined(lines, width):
-        assert text.startswith(lines[index].rstrip())
-        assert set(text.split()) or not text.strip()
+    for first, last, text in joined(lines, width):
+        assert first < last
+        assert text.startswith(lines[first].rstrip())
+        letters = "".join(lines[first : last + 1]).replace(" ", "")
+        assert text.replace(" ", "") == letters

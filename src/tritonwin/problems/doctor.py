@@ -124,7 +124,7 @@ def fold(
 
     A problem is folded when another one that is at least as grave, at least as certain and not
     itself folded into it explains it; the ids go into the cause's `explains`, restricted to what
-    was really found.
+    was really found. What is merely possible folds nothing: both are shown, and what decides.
     """
     ordered = sorted(problems, key=rank)
     present = {p.id: p for p in ordered}
@@ -136,7 +136,8 @@ def fold(
         consequences = [
             i
             for i in _reachable(problem.id)
-            if i in present
+            if problem.certainty != "possible"
+            and i in present
             and i not in folded
             and SEVERITIES.index(problem.severity) <= SEVERITIES.index(present[i].severity)
             and CERTAINTIES.index(problem.certainty) <= CERTAINTIES.index(present[i].certainty)

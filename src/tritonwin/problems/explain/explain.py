@@ -19,7 +19,7 @@ from tritonwin.problems.explain.log_facts import LogFacts, facts_at
 from tritonwin.problems.explain.normalise import clean
 from tritonwin.problems.explain.scan import Scanner
 from tritonwin.problems.explain.suspects import Suspects
-from tritonwin.problems.explain.wrapped import joined, width_of
+from tritonwin.problems.explain.wrapped import Joined, joined, width_of
 from tritonwin.problems.model import (
     CERTAINTIES,
     Certainty,
@@ -95,13 +95,14 @@ def _scan_head(scanner: Scanner, block: str) -> None:
     if width is None:
         scanner.feed(block, 1)
         return
-    readings: dict[int, list[str]] = {}
-    for index, text in joined(lines, width):
-        readings.setdefault(index, []).append(text)
+    readings: dict[int, list[Joined]] = {}
+    for reading in joined(lines, width):
+        readings.setdefault(reading.last, []).append(reading)
     for index, physical in enumerate(lines):
-        for text in readings.get(index, ()):
-            scanner.feed_line(index + 1, text)
         scanner.feed(physical, index + 1)
+        # after its parts: where one of them says all, it is what will be quoted
+        for reading in readings.get(index, ()):
+            scanner.feed_line(reading.first + 1, reading.text)
 
 
 def _verdict(

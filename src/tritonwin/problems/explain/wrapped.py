@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from tritonwin.problems.explain.normalise import clean
 
@@ -26,8 +27,16 @@ def width_of(lines: Sequence[str]) -> int | None:
     return widest if NARROW <= widest <= WIDE else None
 
 
-def joined(lines: Sequence[str], width: int) -> Iterator[tuple[int, str]]:
-    """Every group of lines that may have been one, as (index of its first line, text)."""
+class Joined(NamedTuple):
+    """A text that may have been one line: the indexes of its first and last line."""
+
+    first: int
+    last: int
+    text: str
+
+
+def joined(lines: Sequence[str], width: int) -> Iterator[Joined]:
+    """Every group of lines that may have been one, in each of its readings."""
     cleaned = [clean(line) for line in lines]
     start = 0
     while start < len(cleaned):
@@ -36,7 +45,8 @@ def joined(lines: Sequence[str], width: int) -> Iterator[tuple[int, str]]:
             end += 1
         if end - start > 1:
             group = cleaned[start:end]
-            yield from ((start, text[:MAX_JOINED]) for text in _readings(group, width))
+            for text in _readings(group, width):
+                yield Joined(start, end - 1, text[:MAX_JOINED])
         start = end
 
 
