@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from tritonwin.support.matrix import older, parse
+from tritonwin.support.matrix import fits, parse
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -26,8 +26,8 @@ def torch_index() -> str:
     return address
 
 
-def torch_tag(driver_cuda: str | None, capability: str | None) -> str | None:
-    """The newest tag ("cu130") that this driver runs and that has kernels for this GPU.
+def torch_tags(driver_cuda: str | None, capability: str | None) -> tuple[str, ...]:
+    """The tags ("cu130") that this driver runs and that have kernels for this GPU, best first.
 
     Args:
         driver_cuda: the highest CUDA of the driver, "13.0"; None when it is not known.
@@ -35,10 +35,24 @@ def torch_tag(driver_cuda: str | None, capability: str | None) -> str | None:
     """
     driver = parse(driver_cuda or "")
     if driver is None:
-        return None
-    for row in _data()["torch_tag"]:
-        major = int(row["cuda"].split(".")[0])
-        if driver.major >= major and not older(capability, row["capability"]):
-            tag: str = row["tag"]
-            return tag
-    return None
+        return ()
+    return tuple(
+        row["tag"]
+        for row in _data()["torch_tag"]
+        # within one major version CUDA is compatible both ways
+        if driver.major >= int(row["cuda"].split(".")[0])
+        and (capability is None or fits(capability, row["capability"]))
+    )
+
+
+def torch_tag(driver_cuda: str | None, capability: str | None) -> str | None:
+    """The best of `torch_tags`, None where none is known to fit."""
+    return next(iter(torch_tags(driver_cuda, capability)), None)
+
+
+def torch_gpus(cuda: str) -> str | None:
+    """The compute capabilities, as a specifier, that torch's builds for this CUDA have kernels for.
+
+    None where the table does not know these builds.
+    """
+    return next((r["capability"] for r in _data()["torch_tag"] if r["cuda"] == cuda), None)

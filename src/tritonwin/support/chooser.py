@@ -1,0 +1,202 @@
+"""Choose the wheel that fits best, and say of every other one why it was not taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from tritonwin.support import rules, wheel_tags
+from tritonwin.support.download import without_secrets
+from tritonwin.support.links import WheelLink
+from tritonwin.support.needs import Needs
+from tritonwin.support.wheel_names import WheelNameError
+
+RequiresOf = Callable[[WheelLink], "tuple[str, ...] | None"]
+
+# What an entry of `_merits` means, for a wheel that fits and is not the best.
+_PREFERRED = (
+    "says for which torch it is built",
+    "is newer",
+    "is built for this very version of torch",
+    "is built for the CUDA that suits this torch or driver best",
+    "is made for this very Python",
+    "comes with a hash",
+    "is a newer build",
+    "is named first",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rejection:
+    """A wheel that was not taken, and everything that stands against it."""
+
+    file: str
+    location: str
+    source: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """The wheel for one request; `version` and `file` are None where none fits."""
+
+    package: str  # normalised
+    request: str  # as it was asked for
+    version: str | None = None
+    file: str | None = None
+    location: str | None = None
+    source: str | None = None
+    sha256: str | None = None
+    rejected: tuple[Rejection, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """The wheel that was taken, if any, and the report of the choice."""
+
+    link: WheelLink | None
+    choice: Choice
+
+
+def choose(
+    request: Requirement,
+    links: Iterable[WheelLink],
+    needs: Needs,
+    *,
+    requires_of: RequiresOf = lambda _: None,
+    allow_unhashed: bool = False,
+    notes: Sequence[str] = (),
+) -> Chosen:
+    """Take the best of the wheels that fit.
+
+    Args:
+        links: candidates of the requested package, preferred sources first.
+        requires_of: reads a wheel's Requires-Dist lines, None where they cannot be had; it is
+            asked for wheels that fit by name alone, the best first, until one is taken.
+        allow_unhashed: take a wheel from the network for which no hash is known.
+        notes: what was said while the candidates were collected.
+    """
+    rejected: list[Rejection] = []
+    fitting: list[tuple[tuple[Any, ...], WheelLink]] = []
+    for place, link in enumerate(links):
+        against = _against(request, link, needs, allow_unhashed=allow_unhashed)
+        if against:
+            rejected.append(_rejection(link, against))
+        else:
+            fitting.append((_merits(link, needs, place), link))
+    fitting.sort(key=lambda item: item[0], reverse=True)
+    best: tuple[tuple[Any, ...], WheelLink] | None = None
+    for merits, fit in fitting:
+        if best is not None:
+            rejected.append(_rejection(fit, (_second_to(best, merits),)))
+        elif against_torch := rules.requirements(requires_of(fit) or (), needs):
+            rejected.append(_rejection(fit, (against_torch,)))
+        else:
+            best = (merits, fit)
+    return Chosen(
+        link=best[1] if best else None,
+        choice=_report(request, best[1] if best else None, needs, rejected, notes),
+    )
+
+
+def _report(
+    request: Requirement,
+    link: WheelLink | None,
+    needs: Needs,
+    rejected: Iterable[Rejection],
+    notes: Iterable[str],
+) -> Choice:
+    return Choice(
+        package=canonicalize_name(request.name),
+        request=str(request),
+        version=str(link.name.version) if link else None,
+        file=link.file if link else None,
+        location=without_secrets(link.location) if link else None,
+        source=link.source if link else None,
+        sha256=link.sha256 if link else None,
+        rejected=tuple(rejected),
+        notes=(*notes, *_notes(link, needs)),
+    )
+
+
+def _against(
+    request: Requirement, link: WheelLink, needs: Needs, *, allow_unhashed: bool
+) -> tuple[str, ...]:
+    try:
+        version = link.name.version
+    except WheelNameError as error:
+        return (f"no wheel by its name ({error})",)
+    found = list(rules.reasons(link, needs))
+    if not request.specifier.contains(version, prereleases=True):
+        found.insert(0, f"not what was asked for ({request.specifier})")
+    elif version.is_prerelease and not request.specifier.prereleases:
+        found.append("a pre-release: ask for it by its version")
+    if not link.local and link.sha256 is None and not allow_unhashed:
+        found.append("no hash is known for it (--allow-unhashed takes it all the same)")
+    return tuple(found)
+
+
+def _merits(link: WheelLink, needs: Needs, place: int) -> tuple[Any, ...]:
+    """What makes a wheel better than another that fits as well; compared from the first on."""
+    name, built_for = link.name, link.built_for
+    knows = bool(built_for.torch or link.local or link.index or link.metadata)
+    torch = needs.torch.version.partition("+")[0] if needs.torch else None
+    rank = wheel_tags.rank(name.tags, needs.tags)
+    return (
+        knows or not rules.compiled_for_torch(name.distribution),
+        Version(name.version.public),
+        torch is not None and built_for.torch == torch,
+        _cuda_merit(link, needs),
+        -(rank or 0),
+        link.sha256 is not None or link.local,
+        name.version,
+        -place,
+    )
+
+
+def _cuda_merit(link: WheelLink, needs: Needs) -> int:
+    """Nearness to torch's CUDA, or for torch itself to the head of the tags that fit."""
+    cuda = link.built_for.cuda
+    if cuda is None:
+        return -len(needs.torch_tags)
+    if link.name.distribution != "torch":
+        return int(needs.torch is not None and cuda == needs.torch.cuda)
+    tag = "cu" + cuda.replace(".", "")
+    tags = needs.torch_tags
+    return -tags.index(tag) if tag in tags else -len(tags)
+
+
+def _second_to(best: tuple[tuple[Any, ...], WheelLink], merits: tuple[Any, ...]) -> str:
+    differing = next(i for i, (a, b) in enumerate(zip(best[0], merits, strict=True)) if a != b)
+    return f"fits, but {best[1].file} {_PREFERRED[differing]}"
+
+
+def _rejection(link: WheelLink, reasons: tuple[str, ...]) -> Rejection:
+    return Rejection(
+        file=link.file,
+        location=without_secrets(link.location),
+        source=link.source,
+        reasons=reasons,
+    )
+
+
+def _notes(link: WheelLink | None, needs: Needs) -> tuple[str, ...]:
+    if link is None:
+        return ()
+    notes = []
+    partly = rules.works_partly(link, needs)
+    if partly:
+        notes.append(partly)
+    if rules.compiled_for_torch(link.name.distribution) and link.built_for.torch is None:
+        platforms = {tag.platform for tag in link.name.tags}
+        if platforms != {"any"}:
+            notes.append(
+                f"{link.file} does not say for which torch it is built: its import is the proof"
+            )
+    return tuple(notes)

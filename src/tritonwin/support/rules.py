@@ -1,0 +1,242 @@
+"""Why a wheel does not fit a target: one small rule a reason, each told in words.
+
+A rule gets a wheel and the needs and returns None, or what stands against the wheel. Rules know
+what a name and a list can tell; `requirements` judges what a wheel's own metadata adds.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+
+from tritonwin.support import indexes, matrix, torch_abi, wheel_tags
+from tritonwin.support.links import WheelLink
+from tritonwin.support.matrix import Generation, fits, older, series
+from tritonwin.support.needs import Needs
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Rule = Callable[[WheelLink, Needs], "str | None"]
+
+FORK = "triton-windows"
+
+
+@cache
+def _packages() -> dict[str, dict[str, Any]]:
+    text = files("tritonwin.support").joinpath("packages.toml").read_text("utf-8")
+    return {row["name"]: row for row in tomllib.loads(text)["package"]}
+
+
+def compiled_for_torch(distribution: str) -> bool:
+    """Whether the package is an extension that is compiled for one torch."""
+    return distribution in _packages()
+
+
+def reasons(link: WheelLink, needs: Needs) -> tuple[str, ...]:
+    """Everything that stands against the wheel; empty where it fits."""
+    return tuple(reason for rule in _RULES if (reason := rule(link, needs)))
+
+
+def _tags(link: WheelLink, needs: Needs) -> str | None:
+    return wheel_tags.misfit(link.name.tags, needs.tags)
+
+
+def _python(link: WheelLink, needs: Needs) -> str | None:
+    if not link.requires_python or not needs.python:
+        return None
+    try:
+        wanted = SpecifierSet(link.requires_python)
+    except InvalidSpecifier:
+        return None  # pip ignores it as well
+    if wanted.contains(needs.python, prereleases=True):
+        return None
+    return f"needs Python {link.requires_python}, this is {needs.python}"
+
+
+def _yanked(link: WheelLink, needs: Needs) -> str | None:
+    del needs
+    return link.yanked if link.yanked is None else f"withdrawn by its makers {link.yanked}".rstrip()
+
+
+def _torch_abi(link: WheelLink, needs: Needs) -> str | None:
+    built_for = link.built_for
+    if needs.torch is None or link.name.distribution == "torch":
+        return None
+    # on Linux the builds for CUDA of the default index have no +cu in their version
+    without_cuda = needs.torch.cuda is None and (needs.windows or "+" in needs.torch.version)
+    if without_cuda and built_for.cuda:
+        return f"needs torch for CUDA, torch {needs.torch.version} is built without"
+    return torch_abi.misfit(built_for, needs.torch.version, needs.torch.cuda)
+
+
+def _without_torch(link: WheelLink, needs: Needs) -> str | None:
+    if needs.torch is None and link.built_for.torch:
+        return f"built for torch {link.built_for.torch}, and no torch is installed"
+    return None
+
+
+def _package_gpus(link: WheelLink, needs: Needs) -> str | None:
+    package = _packages().get(link.name.distribution, {})
+    if "capability" not in package or not needs.gpus:
+        return None
+    served = [g for g in needs.gpus if fits(g, package["capability"])]
+    if not served:
+        return f"works on compute capability {package['capability']}, this GPU has {needs.gpus[0]}"
+    if any(_has_kernels(link, package, gpu) for gpu in served):
+        return None
+    return f"no kernels for sm_{served[0].replace('.', '')}"
+
+
+def _has_kernels(link: WheelLink, package: dict[str, Any], gpu: str) -> bool:
+    if any(tag.platform == "any" for tag in link.name.tags):
+        return True  # nothing is compiled in it
+    for row in package.get("kernels", ()):
+        if not fits(gpu, row["gpu"]):
+            continue
+        cuda = link.built_for.cuda
+        # "cu12" alone says too little to reject the wheel
+        known = cuda is not None and "." in cuda
+        if known and not fits(cuda or "", row["cuda"]):
+            return False
+        if not fits(link.name.version.public, row["version"]):
+            return False
+    return True
+
+
+def _torch_build(link: WheelLink, needs: Needs) -> str | None:
+    built_for = link.built_for
+    if link.name.distribution != "torch":
+        return None
+    if needs.other_gpu and built_for.backend is None:
+        return f"not a build for this machine's GPU ({needs.other_gpu.upper()})"
+    if not needs.gpus:
+        return None
+    if built_for.backend:
+        return f"a build for {built_for.backend.upper()}, this machine has an NVIDIA GPU"
+    if built_for.cuda is None:
+        # the default index has CPU builds for Windows, and names them like any other
+        return "the CPU build: builds for CUDA have +cu in their version" if needs.windows else None
+    if needs.driver_cuda and older(needs.driver_cuda, built_for.cuda.split(".")[0]):
+        return f"needs a driver for CUDA {built_for.cuda}, this one runs up to {needs.driver_cuda}"
+    kernels = indexes.torch_gpus(built_for.cuda)
+    if kernels and not any(fits(gpu, kernels) for gpu in needs.gpus):
+        return f"no kernels for sm_{needs.gpus[0].replace('.', '')}: built for {kernels}"
+    return None
+
+
+def _torch_generation(link: WheelLink, needs: Needs) -> str | None:
+    if link.name.distribution != "torch":
+        return None
+    for generation in _generations(needs):
+        version, cuda = link.name.version.public, link.built_for.cuda
+        torch_fits = not generation.torch or fits(version, generation.torch)
+        cuda_fits = not (generation.cuda and cuda) or fits(cuda or "", generation.cuda or "")
+        if torch_fits and cuda_fits:
+            return None
+        return (
+            f"{generation.name} (compute capability {needs.gpus[0]}) needs torch "
+            f"{generation.torch} built for CUDA {generation.cuda}"
+        )
+    return None
+
+
+def _torch_has_triton(link: WheelLink, needs: Needs) -> str | None:
+    if link.name.distribution != "torch" or not needs.windows:
+        return None
+    version = str(link.name.version)
+    pair = matrix.load().pair(version)
+    if pair is None:
+        known = matrix.load().pairs
+        if older(version, known[0].torch):
+            return f"no triton-windows serves a torch before {known[0].torch}"
+        return f"no triton-windows is known for torch {series(version)} yet"
+    if pair.windows is None:
+        return f"torch {pair.torch} wants Triton {pair.triton}, which has no triton-windows yet"
+    return None
+
+
+def _triton_pair(link: WheelLink, needs: Needs) -> str | None:
+    if link.name.distribution != FORK or needs.torch is None:
+        return None
+    if not needs.triton_series:
+        return f"no triton-windows is known to serve torch {needs.torch.version}"
+    if series(str(link.name.version)) in needs.triton_series:
+        return None
+    return f"torch {needs.torch.version} wants Triton {needs.triton_series[-1]}"
+
+
+def _triton_gpu(link: WheelLink, needs: Needs) -> str | None:
+    generations = tuple(_generations(needs))
+    if link.name.distribution != FORK or not generations:
+        return None
+    version = link.name.version.public
+    if any(_works(version, g) or _works_partly(version, g) for g in generations):
+        return None
+    best = generations[0]
+    ranges = " or ".join(r for r in (best.triton, best.triton_partly) if r)
+    wanted = f"needs Triton {ranges}" if ranges else "has no Triton"
+    return f"{best.name} (compute capability {needs.gpus[0]}) {wanted}"
+
+
+def _generations(needs: Needs) -> Iterator[Generation]:
+    table = matrix.load()
+    return (g for gpu in needs.gpus if (g := table.generation(gpu)) is not None)
+
+
+def works_partly(link: WheelLink, needs: Needs) -> str | None:
+    """What does not work with this triton-windows on the GPU; None where everything does."""
+    version = link.name.version.public
+    generations = tuple(_generations(needs))
+    if link.name.distribution != FORK or any(_works(version, g) for g in generations):
+        return None
+    return next((g.advice for g in generations if _works_partly(version, g)), None)
+
+
+def _works(version: str, generation: Generation) -> bool:
+    return generation.triton is not None and fits(version, generation.triton)
+
+
+def _works_partly(version: str, generation: Generation) -> bool:
+    return generation.triton_partly is not None and fits(version, generation.triton_partly)
+
+
+_RULES: tuple[Rule, ...] = (
+    _tags,
+    _python,
+    _yanked,
+    _without_torch,
+    _torch_abi,
+    _torch_build,
+    _torch_generation,
+    _torch_has_triton,
+    _triton_pair,
+    _triton_gpu,
+    _package_gpus,
+)
+
+
+def requirements(lines: Iterable[str], needs: Needs) -> str | None:
+    """What the Requires-Dist lines of a wheel's metadata have against the torch that is there."""
+    if needs.torch is None:
+        return None
+    base = Version(needs.torch.version).base_version if matrix.parse(needs.torch.version) else None
+    for line in lines:
+        try:
+            wanted = Requirement(line)
+        except InvalidRequirement:
+            continue
+        if wanted.name.lower() != "torch" or "extra" in str(wanted.marker):
+            continue
+        if base and not wanted.specifier.contains(base, prereleases=True):
+            return f"needs torch {wanted.specifier}, this is torch {needs.torch.version}"
+    return None
