@@ -14,13 +14,15 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
 from tritonwin.facts.model import Facts
-from tritonwin.support import download, indexes, wheel_metadata
+from tritonwin.support import download, wheel_metadata
 from tritonwin.support.chooser import Choice, Chosen, choose
+from tritonwin.support.download import is_url
+from tritonwin.support.indexes import torch_index
 from tritonwin.support.links import WheelLink
 from tritonwin.support.matrix import series
 from tritonwin.support.needs import Needs, needs_of
 from tritonwin.support.pairing import released, wanted_series
-from tritonwin.support.pip import Download, Pip, PipError, Places, configured_places, dry_run
+from tritonwin.support.pip import Download, Pip, PipError, configured_places, dry_run
 from tritonwin.support.rules import FORK
 from tritonwin.support.sources import Sources, find
 from tritonwin.support.wheel_names import WheelNameError, read
@@ -62,72 +64,77 @@ class InstallPlan:
         return all(choice.file for choice in self.choices)
 
 
-def sources_of(
-    places: Places | None, needs: Needs, *, lists: Iterable[str] = (), offline: bool = False
+def sources_for(
+    facts: Facts,
+    pip: Callable[[], Pip],
+    *,
+    lists: Iterable[str] = (),
+    indexes: Iterable[str] = (),
+    offline: bool = False,
 ) -> Sources:
-    """Where to look: what the user named first, then what the target's pip is configured for.
+    """Where to look for wheels: what the user named first, then where the target's pip looks.
 
     Args:
-        places: from `pip.configured_places`; None where the target's pip is not to be asked.
+        pip: gives the pip that runs in the target; asked only where its configuration counts.
+        indexes: package indexes in the place of those that pip is configured for.
     """
-    configured = places or Places(index=None)
-    base = indexes.torch_index()
-    return Sources(
-        lists=(*lists, *configured.find_links),
-        indexes=tuple(i for i in (configured.index, *configured.extra_indexes) if i),
-        torch_indexes=tuple(f"{base}/{tag}" for tag in needs.torch_tags),
-        offline=offline,
+    named = Sources(lists=tuple(lists), indexes=tuple(indexes), offline=offline)
+    if offline:
+        return named
+    tags = needs_of(facts).torch_tags
+    on_torch = replace(named, torch_indexes=tuple(f"{torch_index()}/{tag}" for tag in tags))
+    if named.indexes:
+        return on_torch
+    places = configured_places(pip())
+    return replace(
+        on_torch,
+        lists=(*named.lists, *places.find_links),
+        indexes=tuple(i for i in (places.index, *places.extra_indexes) if i),
     )
 
 
 def plan(
     facts: Facts,
-    requests: Sequence[str],
-    pip: Callable[[], Pip],
+    requests: Sequence[Requirement],
+    sources: Sources,
+    pip: Pip,
     *,
-    lists: Iterable[str] = (),
-    offline: bool = False,
     allow_unhashed: bool = False,
     reinstall: bool = False,
 ) -> InstallPlan:
     """Choose a wheel for every request and find out what else is missing. Nothing changes.
 
+    What finds no wheel is left out of the downloads: see `InstallPlan.complete`.
+
     Args:
-        requests: requirements (`flash-attn`, `torch<2.9`), or paths or addresses of wheels.
-        pip: gives the pip that runs in the target; asked once, and not where nothing is found.
-        lists: folders, files and addresses that name wheels, preferred to the package index.
+        requests: from `parse_request`.
+        pip: runs in the target.
         reinstall: take also what is installed in the chosen version.
 
     Raises:
-        UserError: a request cannot be read, or pip finds no set that fits.
+        PipError: pip finds no set that fits.
     """
-    needs = needs_of(facts)
-    the_pip = pip()
-    sources = sources_of(configured_places(the_pip), needs, lists=lists, offline=offline)
-    wanted = [_request(text) for text in requests]
-    chosen: list[Chosen] = []
-    notes: list[str] = []
-    for requirement, place in _ordered(wanted):
-        found = _choose(requirement, place, needs, sources, allow_unhashed=allow_unhashed)
+    needs, chosen, notes = needs_of(facts), list[Chosen](), list[str]()
+    for request in _ordered(requests):
+        found = _choose(request, needs, sources, allow_unhashed=allow_unhashed)
         chosen.append(found)
         if found.link and found.choice.package == "torch":
             needs = needs.with_torch(found.link)
-            if _triton_has_to_follow(facts, needs, wanted):
+            if _triton_has_to_follow(facts, needs, requests):
                 notes.append(f"{FORK} is replaced as well: the installed one is for another torch")
                 chosen.append(
-                    _choose(Requirement(FORK), None, needs, sources, allow_unhashed=allow_unhashed)
+                    _choose(Requirement(FORK), needs, sources, allow_unhashed=allow_unhashed)
                 )
     kept = tuple(_kept(facts, chosen)) if not reinstall else ()
     new = [c.link for c in chosen if c.link and c.choice.package not in {k.name for k in kept}]
-    downloads = _resolve(facts, new, the_pip, sources) if new else ()
+    downloads = _resolve(facts, new, pip, sources) if new else ()
     if any(d.name == "torch" and not d.requested for d in downloads):
         # pip alone would take the default index's torch, which is the CPU build on Windows
         again = plan(
             facts,
-            ["torch", *requests],
-            lambda: the_pip,
-            lists=lists,
-            offline=offline,
+            [Requirement("torch"), *requests],
+            sources,
+            pip,
             allow_unhashed=allow_unhashed,
             reinstall=reinstall,
         )
@@ -141,45 +148,43 @@ def plan(
     )
 
 
-def _request(text: str) -> tuple[Requirement, str | None]:
-    """A request as a requirement and, where a wheel itself was named, its place."""
+def parse_request(text: str) -> Requirement:
+    """A requirement (`flash-attn`, `torch<2.9`), or a wheel by its path or address.
+
+    Raises:
+        UserError: it is neither.
+    """
     plain = text.partition("#")[0]
     try:
-        if plain.partition("?")[0].endswith(".whl") and " @ " not in plain:
-            return Requirement(read(plain).distribution), text
-        requirement = Requirement(text)
+        if not plain.partition("?")[0].endswith(".whl") or " @ " in plain:
+            return Requirement(text)
+        address = text if is_url(text) else Path(text).absolute().as_uri()
+        return Requirement(f"{read(plain).distribution} @ {address}")
     except (InvalidRequirement, WheelNameError) as error:
         msg = f"{text!r} names no package: {' '.join(str(error).split())}"
         raise UserError(msg, "Write flash-attn, 'torch<2.9', or a wheel's path.") from None
-    return requirement, requirement.url
 
 
-def _ordered(
-    requests: Iterable[tuple[Requirement, str | None]],
-) -> list[tuple[Requirement, str | None]]:
+def _ordered(requests: Iterable[Requirement]) -> list[Requirement]:
     """torch first, for the others have to fit it, then its Triton."""
     order = {"torch": 0, FORK: 1}
-    return sorted(requests, key=lambda r: order.get(canonicalize_name(r[0].name), 2))
+    return sorted(requests, key=lambda r: order.get(canonicalize_name(r.name), 2))
 
 
 def _choose(
-    requirement: Requirement,
-    place: str | None,
-    needs: Needs,
-    sources: Sources,
-    *,
-    allow_unhashed: bool,
+    request: Requirement, needs: Needs, sources: Sources, *, allow_unhashed: bool
 ) -> Chosen:
-    package = canonicalize_name(requirement.name)
-    where = Sources(lists=(place,), offline=sources.offline) if place else sources
-    listing = find(package, where)
+    package = canonicalize_name(request.name)
+    if request.url:
+        sources = Sources(lists=(request.url,), offline=sources.offline)
+    listing = find(package, sources)
     notes = list(listing.notes)
     if not listing.links:
         notes.append(f"no source names a wheel of {package}; name one with --index or --find-links")
     if package == FORK and (waiting := _not_released_yet(needs)):
         notes.append(waiting)
     return choose(
-        requirement,
+        request,
         listing.links,
         needs,
         requires_of=lambda link: wheel_metadata.requires(link, offline=sources.offline),
@@ -198,11 +203,9 @@ def _not_released_yet(needs: Needs) -> str | None:
     )
 
 
-def _triton_has_to_follow(
-    facts: Facts, needs: Needs, wanted: Iterable[tuple[Requirement, str | None]]
-) -> bool:
+def _triton_has_to_follow(facts: Facts, needs: Needs, requests: Iterable[Requirement]) -> bool:
     installed = facts.distribution(FORK)
-    if installed is None or any(canonicalize_name(r.name) == FORK for r, _ in wanted):
+    if installed is None or any(canonicalize_name(r.name) == FORK for r in requests):
         return False
     return series(installed.version) not in needs.triton_series
 
