@@ -47,7 +47,15 @@ class TakeKey:
     key: str
 
 
-Action: TypeAlias = Rename | PutFolder | TakeFolder | Discard | PutValue | TakeKey
+@dataclass(frozen=True)
+class Merge:
+    """Move what is in a folder into another of the same names, which was begun already."""
+
+    source: Path
+    destination: Path
+
+
+Action: TypeAlias = Rename | Merge | PutFolder | TakeFolder | Discard | PutValue | TakeKey
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,12 +90,15 @@ class Backwards:
     areas: tuple[Path, ...]
     suffix: str
 
-    def decide(self, step: Step, *, certain: bool) -> Decision:
+    def decide(self, step: Step, *, certain: bool, split: bool = False) -> Decision:
         """What takes the step back; nothing where it was not done or is taken back already.
 
-        `certain` says that the step was done and not yet taken back.
+        `certain` says that the step was done and not yet taken back, `split` that a folder was
+        being moved back file by file.
         """
         if isinstance(step, Move):
+            if split and self.view.kind(Path(step.destination)) == "folder":
+                return Decision(actions=(Merge(Path(step.destination), Path(step.source)),))
             return self._move(step, certain=certain)
         if isinstance(step, MakeFolder):
             return self._made_folder(Path(step.path))
@@ -207,7 +218,7 @@ def _said(value: RegistryValue | None) -> str:
 def words(action: Action) -> str:
     """The action for people: "move A to B"."""
     match action:
-        case Rename(source, destination):
+        case Rename(source, destination) | Merge(source, destination):
             return f"move {source} to {destination}"
         case PutFolder(path):
             return f"make the folder {path}"

@@ -15,12 +15,23 @@ from typing import Any
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.refusal import JournalError, refusal
 
-# A virus scanner or an indexer holds a new file for a moment; a program in use stays.
-RETRY_SECONDS = 2.0
+# On Windows a virus scanner or an indexer holds a new file for a moment.
+PATIENCE = 2.0 if sys.platform == "win32" else 0.0  # seconds
+# A folder with a loaded DLL in it stays locked; the files in it can be renamed.
+FOLDER_PATIENCE = min(PATIENCE, 0.3)
 _PAUSE = 0.1
 
 
-def rename(source: Path, destination: Path, patience: float = RETRY_SECONDS) -> None:
+def is_real_folder(path: Path) -> bool:
+    """Whether it is a folder and neither a link to one nor a junction. Raises OSError."""
+    try:
+        status = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return stat.S_ISDIR(status.st_mode) and not getattr(status, "st_reparse_tag", 0)
+
+
+def rename(source: Path, destination: Path, patience: float = PATIENCE) -> None:
     """Give a file, folder or link another name on the same volume; nothing may be there yet.
 
     Also works on a DLL that is loaded and on a read-only file, where Windows refuses deletion.
@@ -30,23 +41,37 @@ def rename(source: Path, destination: Path, patience: float = RETRY_SECONDS) -> 
             or something lies at `destination`.
     """
     faultpoint(f"before rename {destination.name}")
-    end = time.monotonic() + (patience if sys.platform == "win32" else 0)
-    while True:
-        # os.rename would replace a file on Linux
-        if os.path.lexists(destination):
-            msg = f"{destination} exists already"
-            raise JournalError(msg, "Move it away and try again.")
-        try:
-            source.rename(destination)
-        except PermissionError as error:
-            if time.monotonic() >= end:
-                raise refusal(source, error) from error
-            time.sleep(_PAUSE)
-        except OSError as error:
-            raise refusal(source, error) from error
-        else:
-            break
+    # os.rename would replace a file on Linux
+    if os.path.lexists(destination):
+        msg = f"{destination} exists already"
+        raise JournalError(msg, "Move it away and try again.")
+    try:
+        _patiently(lambda: source.rename(destination), patience)
+    except OSError as error:
+        raise refusal(source, error) from error
     faultpoint(f"after rename {destination.name}")
+
+
+def locked_folder(source: Path, error: JournalError) -> bool:
+    """Whether a rename failed because of what a program has open somewhere in the folder."""
+    return isinstance(error.__cause__, PermissionError) and is_real_folder(source)
+
+
+def _patiently(action: Callable[[], object], patience: float) -> None:
+    """Do it as soon as nobody else has the file; raise PermissionError when that takes too long."""
+    end = time.monotonic() + patience
+    while not _permitted(action, last=time.monotonic() >= end):
+        time.sleep(_PAUSE)
+
+
+def _permitted(action: Callable[[], object], *, last: bool) -> bool:
+    try:
+        action()
+    except PermissionError:
+        if last:
+            raise
+        return False
+    return True
 
 
 def write_new(path: Path, data: bytes, mode: int | None = None) -> None:
@@ -74,7 +99,7 @@ def replace_text(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     faultpoint(f"before replace {path.name}")
-    temporary.replace(path)
+    _patiently(lambda: temporary.replace(path), PATIENCE)
     sync_folder(path.parent)
     faultpoint(f"after replace {path.name}")
 
@@ -116,23 +141,27 @@ def discard(path: Path) -> bool:
     if not os.path.lexists(path):
         return True
     faultpoint(f"before discard {path.name}")
-    if path.is_dir() and not path.is_symlink():
+    if is_real_folder(path):
         if sys.version_info >= (3, 12):
             shutil.rmtree(path, onexc=_insist)
         else:
             shutil.rmtree(path, onerror=_insist)
     else:
-        _insist(os.unlink, str(path), None)
+        _delete(path)
     faultpoint(f"after discard {path.name}")
     return not os.path.lexists(path)
 
 
 def _insist(action: Callable[..., Any], name: str, _reason: object) -> None:
-    """Once more without the read-only attribute; what a program still has loaded stays."""
+    """Once more, with rights; what a program still has loaded stays."""
+    if action is os.unlink:
+        with contextlib.suppress(OSError):
+            Path(name).parent.chmod(stat.S_IRWXU)
+        _delete(Path(name))
+
+
+def _delete(path: Path) -> None:
     with contextlib.suppress(OSError):
-        path = Path(name)
-        path.parent.chmod(path.parent.stat().st_mode | stat.S_IRWXU)
         if not path.is_symlink():
-            path.chmod(stat.S_IRWXU if path.is_dir() else stat.S_IWRITE | stat.S_IREAD)
-        if action in (os.unlink, os.rmdir):
-            action(name)
+            path.chmod(stat.S_IREAD | stat.S_IWRITE)  # Windows deletes no read-only file
+        path.unlink()

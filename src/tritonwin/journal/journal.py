@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import stat
-import sys
+import tempfile
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -44,8 +44,6 @@ from tritonwin.journal.undo import undo
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FOLDER_PATIENCE = 0.3  # seconds; a folder with a loaded DLL in it stays locked, its files do not
-
 
 class Journal:
     """Changes to one target that can be taken back. Paths are absolute.
@@ -80,7 +78,8 @@ class Journal:
         """
         now = datetime.now(timezone.utc)
         header = Header(
-            id=f"{now:%Y%m%d-%H%M%S-%f}-{secrets.token_hex(3)}",
+            # short: paths of staged files must stay below Windows' limit of 260 characters
+            id=f"{now:%y%m%d-%H%M%S-%f}",
             tool_version=__version__,
             target=target,
             title=title,
@@ -110,7 +109,10 @@ class Journal:
         if error is None:
             self.commit()
             return
-        undo(self.store, self.header.id, registry=self.registry)
+        report = undo(self.store, self.header.id, registry=self.registry)
+        if report.conflicts:
+            msg = f"{error}; what was done before that could not be taken back"
+            raise JournalError(msg, f"See why: tritonwin undo {self.header.id} --dry-run")
 
     def commit(self) -> None:
         """Everything is done: what was only staged goes, what was replaced is kept."""
@@ -151,13 +153,11 @@ class Journal:
         A folder that cannot be renamed, because a DLL in it is loaded, is moved file by file.
         """
         self.make_folder(destination.parent)
-        if sys.platform != "win32" or not source.is_dir() or source.is_symlink():
-            self._move(source, destination)
-            return
+        folder = disk.is_real_folder(source)
         try:
-            self._move(source, destination, patience=_FOLDER_PATIENCE)
+            self._move(source, destination, patience=disk.FOLDER_PATIENCE if folder else None)
         except JournalError as error:
-            if not isinstance(error.__cause__, PermissionError):
+            if not disk.locked_folder(source, error):
                 raise
             self._make_one_folder(destination)
             for child in sorted(source.iterdir()):
@@ -170,8 +170,7 @@ class Journal:
         A file that is in the way is kept. `source` is on the volume of `destination`, see
         `scratch`.
         """
-        both_folders = _is_real_folder(source) and _is_real_folder(destination)
-        if not both_folders:
+        if not (disk.is_real_folder(source) and disk.is_real_folder(destination)):
             if os.path.lexists(destination):
                 self.delete(destination)
             self.move(source, destination)
@@ -196,9 +195,7 @@ class Journal:
 
         Programs may write into it; it is gone when the journal is applied or undone.
         """
-        folder = _own_folder(self._area(near), "staged") / secrets.token_hex(8)
-        folder.mkdir()
-        return folder
+        return Path(tempfile.mkdtemp(prefix="", dir=_own_folder(self._area(near), "staged")))
 
     # -- registry
 
@@ -245,7 +242,7 @@ class Journal:
         source: Path,
         destination: Path,
         sha256: str | None = None,
-        patience: float = disk.RETRY_SECONDS,
+        patience: float | None = None,
     ) -> None:
         if not os.path.lexists(source):
             msg = f"{source} does not exist"
@@ -254,7 +251,7 @@ class Journal:
             n=self._n, source=_spelled(source), destination=_spelled(destination), sha256=sha256
         )
         with self._recorded(step):
-            disk.rename(source, destination, patience)
+            disk.rename(source, destination, disk.PATIENCE if patience is None else patience)
 
     def _make_one_folder(self, path: Path) -> None:
         with self._recorded(MakeFolder(n=self._n, path=_spelled(path))):
@@ -288,10 +285,6 @@ def _own_folder(area: Path, name: str) -> Path:
     folder = area / name
     folder.mkdir(exist_ok=True)
     return folder
-
-
-def _is_real_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
 
 
 def _spelled(path: Path) -> str:

@@ -27,6 +27,7 @@ class Log:
     steps: list[Step] = field(default_factory=list)
     failed: set[int] = field(default_factory=set)
     undone: set[int] = field(default_factory=set)
+    split: set[int] = field(default_factory=set)
 
     @classmethod
     def create(cls, path: Path) -> Log:
@@ -111,7 +112,6 @@ class Log:
     def _take(self, entry: Step | Mark) -> None:
         if not isinstance(entry, Mark):
             self.steps.append(entry)
-        elif entry.state == "failed":
-            self.failed.add(entry.n)
         else:
-            self.undone.add(entry.n)
+            marked = {"failed": self.failed, "undone": self.undone, "split": self.split}
+            marked[entry.state].add(entry.n)

@@ -20,7 +20,7 @@ class Header:
     """What a journal is about."""
 
     schema: Literal["tritonwin.journal/1"] = "tritonwin.journal/1"
-    id: str  # "20261128-003015-4f2a91": the order of ids is that of time
+    id: str  # "261128-003015-041526": the order of ids is that of time
     tool_version: str
     target: str  # the interpreter or folder whose changes these are
     title: str  # one line for people: "install triton-windows 3.5.1.post24"
@@ -94,11 +94,14 @@ Step: TypeAlias = Move | MakeFolder | RemoveFolder | MakeKey | SetValue | Area
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """What became of step `n`. A step followed by another one is done, unless marked failed."""
+    """What became of step `n`. A step followed by another one is done, unless marked failed.
+
+    "split": its undo moves a folder file by file, since a program has something in it loaded.
+    """
 
     op: Literal["mark"] = "mark"
     n: int
-    state: Literal["failed", "undone"]
+    state: Literal["failed", "split", "undone"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -113,9 +113,14 @@ class Store:
         replace_text(self.folder(header.id) / HEADER, text + "\n")
 
     def set_state(self, header: Header, state: State) -> Header:
-        """Write down how the journal stands now. Raises OSError."""
+        """Write down how the journal stands now, also where the disk is full. Raises OSError."""
         changed = replace(header, state=state)
-        self.write_header(changed)
+        try:
+            self.write_header(changed)
+        except OSError:
+            if not discard(self.folder(header.id) / RESERVE):
+                raise
+            self.write_header(changed)
         return changed
 
     def forget(self, identifier: str) -> tuple[Path, ...]:
@@ -130,8 +135,17 @@ class Store:
             left.append(self.folder(header.id))
         return tuple(left)
 
-    def drop_reserve(self, identifier: str) -> None:
-        discard(self.folder(identifier) / RESERVE)
+    def later(self, header: Header) -> Header | None:
+        """The newest journal of the same target that came after this one and is not undone."""
+        newest = self.latest(header.target)
+        return newest if newest is not None and newest.id > header.id else None
+
+    def sweep(self) -> None:
+        """Delete what undone journals had to leave, because a program had it loaded then."""
+        for header in self.journals():
+            if header.state == "undone":
+                for area in self.areas(header.id, self.log(header.id)):
+                    discard(area)
 
     def _read(self, name: str) -> Header | None:
         file = self.root / name / HEADER

@@ -14,6 +14,7 @@ from tritonwin.journal.backwards import (
     Conflict,
     Decision,
     Discard,
+    Merge,
     PutFolder,
     PutValue,
     Rename,
@@ -22,7 +23,7 @@ from tritonwin.journal.backwards import (
     words,
 )
 from tritonwin.journal.faults import faultpoint
-from tritonwin.journal.log import Log
+from tritonwin.journal.log import RESERVE, Log
 from tritonwin.journal.model import Header, Mark, SetValue, State, Step
 from tritonwin.journal.refusal import JournalError, refusal, registry_refusal
 from tritonwin.journal.registry import RegistryWriter, announce_environment, this_writer
@@ -79,6 +80,10 @@ def undo(
     run = _Run(store, identifier, registry)
     if run.header.state == "undone":
         return run.report([])
+    later = store.later(run.header)
+    if later is not None:
+        msg = f"{identifier} cannot be undone before {later.id} ({later.title}), which came later"
+        raise JournalError(msg, f"Undo that first: tritonwin undo {later.id}")
     foreseen = run.imagine()
     if not force and any(d.conflict for d in foreseen):
         return run.report(foreseen)
@@ -114,7 +119,7 @@ class _Run:
         decisions: list[Decision] = []
         with _in_words():
             for step, certain in self._pending():
-                decision = backwards.decide(step, certain=certain)
+                decision = backwards.decide(step, certain=certain, split=step.n in self.log.split)
                 decisions.append(decision)
                 for action in decision.actions:
                     _imagine(action, view)
@@ -127,16 +132,16 @@ class _Run:
         decisions: list[Decision] = []
         for step, certain in pending:
             with _in_words():
-                decision = backwards.decide(step, certain=certain)
+                decision = backwards.decide(step, certain=certain, split=step.n in self.log.split)
                 if decision.conflict and not force:
                     raise _changed_meanwhile(decision.conflict)
                 for action in decision.actions:
-                    self._do(action)
+                    self._do(step.n, action)
             self.log.append(Mark(n=step.n, state="undone"))
             decisions.append(decision)
         left = [str(area) for area in self.areas if not disk.discard(area)]
-        self.store.drop_reserve(self.header.id)
         self._set_state("undone")
+        disk.discard(self.store.folder(self.header.id) / RESERVE)
         if any(isinstance(step, SetValue) for step, _ in pending):
             announce_environment()
         return self.report(decisions, left)
@@ -157,13 +162,12 @@ class _Run:
         with _in_words():
             self.header = self.store.set_state(self.header, state)
 
-    def _do(self, action: Action) -> None:
+    def _do(self, number: int, action: Action) -> None:
         match action:
-            case Rename(source, destination):
-                # a folder of our own may have been cleared when the journal was applied
-                if any(destination.is_relative_to(area) for area in self.areas):
-                    destination.parent.mkdir(parents=True, exist_ok=True)
-                disk.rename(source, destination)
+            case Rename():
+                self._rename(number, action)
+            case Merge(source, destination):
+                _merge(source, destination)
             case PutFolder(path, mode):
                 disk.make_folder(path)
                 path.chmod(mode)
@@ -177,6 +181,19 @@ class _Run:
                 faultpoint("before remove key")
                 self.registry.remove_key(key)
 
+    def _rename(self, number: int, action: Rename) -> None:
+        source, destination = action.source, action.destination
+        # a folder of our own may have been cleared when the journal was applied
+        if any(destination.is_relative_to(area) for area in self.areas):
+            destination.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            disk.rename(source, destination, _patience(source))
+        except JournalError as error:
+            if not disk.locked_folder(source, error):
+                raise
+            self.log.append(Mark(n=number, state="split"))
+            _merge(source, destination)
+
     def _put_value(self, action: PutValue) -> None:
         key = action.key
         try:
@@ -188,9 +205,31 @@ class _Run:
             raise registry_refusal(key, error) from error
 
 
+def _merge(source: Path, destination: Path) -> None:
+    """Move a folder file by file, which a DLL that is loaded allows; goes on where it stopped."""
+    if not disk.is_real_folder(destination):
+        disk.make_folder(destination)
+    for child in sorted(source.iterdir()):
+        there = destination / child.name
+        if disk.is_real_folder(child) and disk.is_real_folder(there):
+            _merge(child, there)
+            continue
+        try:
+            disk.rename(child, there, _patience(child))
+        except JournalError as error:
+            if not disk.locked_folder(child, error):
+                raise
+            _merge(child, there)
+    disk.remove_folder(source)
+
+
+def _patience(path: Path) -> float:
+    return disk.FOLDER_PATIENCE if disk.is_real_folder(path) else disk.PATIENCE
+
+
 def _imagine(action: Action, view: Imagined) -> None:
     match action:
-        case Rename(source, destination):
+        case Rename(source, destination) | Merge(source, destination):
             view.move(source, destination)
         case PutFolder(path):
             view.make_folder(path)

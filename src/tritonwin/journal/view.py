@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,18 +65,19 @@ class Imagined:
     """As it would be, had the changes noted here been made: asks backwards through them."""
 
     real: View
-    _changes: list[tuple[Path | None, Path | None]] = field(default_factory=list)
+    # spelled with a separator at the end, so that "inside" is "starts with"; None: no such place
+    _changes: list[tuple[str | None, str | None]] = field(default_factory=list)
     _values: dict[tuple[str, str], RegistryValue | None] = field(default_factory=dict)
     _removed_keys: set[str] = field(default_factory=set)
 
     def move(self, source: Path, destination: Path) -> None:
-        self._changes.append((source, destination))
+        self._changes.append((_inside(source), _inside(destination)))
 
     def make_folder(self, path: Path) -> None:
-        self._changes.append((None, path))
+        self._changes.append((None, _inside(path)))
 
     def remove(self, path: Path) -> None:
-        self._changes.append((path, None))
+        self._changes.append((_inside(path), None))
 
     def set_value(self, key: str, name: str, value: RegistryValue | None) -> None:
         self._values[key.lower(), name.lower()] = value
@@ -85,15 +87,16 @@ class Imagined:
 
     def _origin(self, path: Path) -> Path | Kind:
         """Where on the real disk the thing at `path` lies, or its kind where it lies nowhere."""
+        place = _inside(path)
         for source, destination in reversed(self._changes):
-            if destination is not None and path.is_relative_to(destination):
+            if destination is not None and place.startswith(destination):
                 if source is not None:
-                    path = source / path.relative_to(destination)
-                elif path == destination:
+                    place = source + place[len(destination) :]
+                elif place == destination:
                     return "folder"
-            elif source is not None and path.is_relative_to(source):
+            elif source is not None and place.startswith(source):
                 return "absent"
-        return path
+        return Path(place)
 
     def kind(self, path: Path) -> Kind:
         origin = self._origin(path)
@@ -108,7 +111,7 @@ class Imagined:
         listed: set[str] = set()
         if isinstance(origin, Path):
             listed |= self.real.names(origin)
-        listed |= {place.name for change in self._changes for place in change if place is not None}
+        listed |= {Path(p).name for change in self._changes for p in change if p is not None}
         return frozenset(name for name in listed if self.kind(folder / name) != "absent")
 
     def value(self, key: str, name: str) -> RegistryValue | None:
@@ -123,3 +126,7 @@ class Imagined:
         below = [k for k in self._removed_keys if k.rpartition("\\")[0] == key.lower()]
         # what was taken out of it may have been all that was in it
         return "empty" if found == "full" and (inside or below) and not any(inside) else found
+
+
+def _inside(path: Path) -> str:
+    return f"{path}{os.sep}"

@@ -1,0 +1,90 @@
+"""Run something in a forked process that dies at its nth fault point, and a registry that stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tritonwin.facts.codec import from_json, to_json
+from tritonwin.journal import RegistryValue, faults
+
+CAN_FORK = hasattr(os, "fork")
+
+
+def killed_at(point: int, action: Callable[[], object]) -> bool:
+    """Whether the process was killed at that point; False: it ended before it came there.
+
+    Raises:
+        AssertionError: the action failed in another way.
+    """
+    with warnings.catch_warnings():
+        # pytest-xdist has a thread that takes no part in this
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.environ[faults.VARIABLE] = str(point)
+            faults._passed.clear()
+            action()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return True
+    assert os.waitstatus_to_exitcode(status) == 0
+    return False
+
+
+@dataclass(frozen=True)
+class FileRegistry:
+    """A registry in a JSON file, so that a process that is killed leaves it as it was then."""
+
+    file: Path
+
+    def _read(self) -> dict[str, dict[str, RegistryValue]]:
+        if not self.file.exists():
+            return {}
+        tree = json.loads(self.file.read_text())
+        return {k: {n: from_json(RegistryValue, v) for n, v in t.items()} for k, t in tree.items()}
+
+    def _write(self, tree: dict[str, dict[str, RegistryValue]]) -> None:
+        new = self.file.with_suffix(".new")
+        new.write_text(json.dumps(to_json(tree), sort_keys=True))
+        new.replace(self.file)
+
+    def value(self, key: str, name: str) -> RegistryValue | None:
+        return self._read().get(key, {}).get(name)
+
+    def set(self, key: str, name: str, value: RegistryValue | None) -> None:
+        tree = self._read()
+        if value is None:
+            tree[key].pop(name, None)
+        else:
+            tree[key][name] = value
+        self._write(tree)
+
+    def exists(self, key: str) -> bool:
+        return key in self._read()
+
+    def is_empty(self, key: str) -> bool:
+        tree = self._read()
+        return not tree[key] and not any(k.startswith(key + "\\") for k in tree)
+
+    def make_key(self, key: str) -> None:
+        tree = self._read()
+        tree.setdefault(key, {})
+        self._write(tree)
+
+    def remove_key(self, key: str) -> None:
+        tree = self._read()
+        del tree[key]
+        self._write(tree)
