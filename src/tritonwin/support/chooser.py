@@ -55,6 +55,21 @@ class Choice:
     rejected: tuple[Rejection, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def grouped(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Reasons with the files that were rejected for them, the nearest misses first."""
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for rejection in self.rejected:
+            groups.setdefault(rejection.reasons, []).append(rejection.file)
+        nearest = sorted(groups.items(), key=lambda item: (len(item[0]), -len(item[1])))
+        return tuple(("; ".join(reasons), tuple(files)) for reasons, files in nearest)
+
+    def in_short(self, limit: int = 3) -> tuple[str, ...]:
+        """Why nothing, or nothing else, was taken, in a few sentences."""
+        return tuple(
+            f"{files[0]}: {reason}" + (f" (and {len(files) - 1} more)" if len(files) > 1 else "")
+            for reason, files in self.grouped()[:limit]
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,24 +12,18 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
 from tritonwin.facts.model import Facts
-from tritonwin.support import download, wheel_metadata
+from tritonwin.support import wheel_metadata
 from tritonwin.support.chooser import Choice, Chosen, choose
 from tritonwin.support.download import is_url
 from tritonwin.support.indexes import torch_index
-from tritonwin.support.links import WheelLink
 from tritonwin.support.matrix import series
 from tritonwin.support.needs import Needs, needs_of
 from tritonwin.support.pairing import released, wanted_series
-from tritonwin.support.pip import Download, Pip, PipError, configured_places, dry_run
+from tritonwin.support.pip import Download, Pip, configured_places
+from tritonwin.support.resolve import resolve
 from tritonwin.support.rules import FORK
 from tritonwin.support.sources import Sources, find
 from tritonwin.support.wheel_names import WheelNameError, read
-
-# built together with torch: another torch needs others of them
-_COMPANIONS = ("torchvision", "torchaudio")
-# never replaced because something else asks for another version
-_HELD = ("torch", FORK, "triton", *_COMPANIONS)
-_BLOCK = 1024 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +119,7 @@ def plan(
                 )
     kept = tuple(_kept(facts, chosen)) if not reinstall else ()
     new = [c.link for c in chosen if c.link and c.choice.package not in {k.name for k in kept}]
-    downloads = _resolve(facts, new, pip, sources) if new else ()
+    downloads = resolve(facts, new, pip, sources) if new else ()
     if any(d.name == "torch" and not d.requested for d in downloads):
         # pip alone would take the default index's torch, which is the CPU build on Windows
         again = plan(
@@ -215,94 +207,3 @@ def _kept(facts: Facts, chosen: Iterable[Chosen]) -> Iterable[Kept]:
         installed = facts.distribution(item.choice.package)
         if installed and item.choice.version == installed.version:
             yield Kept(name=installed.name, version=installed.version)
-
-
-def _resolve(
-    facts: Facts, links: Sequence[WheelLink], pip: Pip, sources: Sources
-) -> tuple[Download, ...]:
-    """Ask pip for the files: the chosen wheels, and what they need and the target lacks."""
-    names = {link.name.distribution for link in links}
-    companions = [
-        d.name for n in _COMPANIONS if "torch" in names and (d := facts.distribution(n)) is not None
-    ]
-    with tempfile.TemporaryDirectory(prefix="tritonwin-") as folder:
-        constraints = Path(folder, "constraints.txt")
-        constraints.write_text(_constraints(facts, {*names, *companions}), encoding="utf-8")
-        for pinned in (True, False):
-            # by version pip reads the metadata alone; by address it fetches the whole wheel first
-            wanted = [_requirement(link, pinned=pinned) for link in links]
-            found = dry_run(
-                pip,
-                [*wanted, *(n for n in companions if n not in names)],
-                options=_options(links, sources),
-                constraints=constraints,
-            )
-            if _as_chosen(links, found):
-                return _completed(links, found)
-    msg = "pip would install other files than those that were chosen"
-    raise PipError(msg, "Name the wheels by their path or address.")
-
-
-def _constraints(facts: Facts, free: set[str]) -> str:
-    """Hold what must not change because something else asks for it."""
-    held = (facts.distribution(name) for name in _HELD if name not in free)
-    return "".join(f"{d.name}=={d.version}\n" for d in held if d is not None)
-
-
-def _requirement(link: WheelLink, *, pinned: bool) -> str:
-    name = link.name.distribution
-    if pinned and link.index:
-        return f"{name}=={link.name.version}"
-    path = download.local_path(link.location)
-    address = path.absolute().as_uri() if path is not None else link.location
-    return f"{name} @ {address}" + (f"#sha256={link.sha256}" if link.sha256 else "")
-
-
-def _options(links: Iterable[WheelLink], sources: Sources) -> list[str]:
-    """The places that pip may look at: those that were looked at here, and no other."""
-    folders = [p for place in sources.lists if (p := download.local_path(place)) and p.is_dir()]
-    options = [f"--find-links={folder.absolute()}" for folder in folders]
-    of_links = [link.index for link in links if link.index]
-    indexes_used = dict.fromkeys((*sources.indexes, *of_links))
-    usable = [i for i in indexes_used if not sources.offline or download.local_path(i) is not None]
-    if not usable:
-        return [*options, "--no-index"]
-    first, *more = usable
-    return [*options, f"--index-url={first}", *(f"--extra-index-url={i}" for i in more)]
-
-
-def _as_chosen(links: Iterable[WheelLink], found: Iterable[Download]) -> bool:
-    files = {item.name: WheelLink(location=item.location, source="pip").file for item in found}
-    return all(files.get(k.name.distribution, k.file) == k.file for k in links)
-
-
-def _completed(links: Sequence[WheelLink], found: Iterable[Download]) -> tuple[Download, ...]:
-    """The chosen wheels in their order, then the rest, each with its hash and size if known."""
-    by_name = {item.name: item for item in found}
-    main = []
-    for link in links:
-        name = link.name.distribution
-        item = by_name.pop(name, None)  # pip leaves out what is installed in that version
-        sha256 = link.sha256 or (item.sha256 if item else None)
-        main.append(
-            Download(
-                name=name,
-                version=str(link.name.version),
-                location=link.location,
-                sha256=sha256 or _hash_of_file(link),
-                size=link.size,
-                requested=True,
-            )
-        )
-    return (*main, *by_name.values())
-
-
-def _hash_of_file(link: WheelLink) -> str | None:
-    path = download.local_path(link.location)
-    if path is None:
-        return None
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()

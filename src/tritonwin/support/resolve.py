@@ -1,0 +1,119 @@
+"""Let pip find out what the chosen wheels need and the target lacks."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tritonwin.facts.model import Facts
+from tritonwin.support import download
+from tritonwin.support.links import WheelLink
+from tritonwin.support.pip import Download, Pip, PipError, dry_run
+from tritonwin.support.rules import FORK
+from tritonwin.support.sources import Sources
+
+# built together with torch: another torch needs others of them
+_COMPANIONS = ("torchvision", "torchaudio")
+# never replaced because something else asks for another version
+_HELD = ("torch", FORK, "triton", *_COMPANIONS)
+_BLOCK = 1024 * 1024
+
+
+def resolve(
+    facts: Facts, links: Sequence[WheelLink], pip: Pip, sources: Sources
+) -> tuple[Download, ...]:
+    """The chosen wheels in their order, then what they need and the target lacks.
+
+    Installed distributions that matter are held in their version, so that nothing replaces torch
+    behind our back; torchvision and torchaudio follow a new torch.
+
+    Raises:
+        PipError: pip finds no set that fits, or insists on other files.
+    """
+    names = {link.name.distribution for link in links}
+    companions = [
+        d.name for n in _COMPANIONS if "torch" in names and (d := facts.distribution(n)) is not None
+    ]
+    with tempfile.TemporaryDirectory(prefix="tritonwin-") as folder:
+        constraints = Path(folder, "constraints.txt")
+        constraints.write_text(_constraints(facts, {*names, *companions}), encoding="utf-8")
+        for pinned in (True, False):
+            # by version pip reads the metadata alone; by address it fetches the whole wheel first
+            wanted = [_requirement(link, pinned=pinned) for link in links]
+            found = dry_run(
+                pip,
+                [*wanted, *(n for n in companions if n not in names)],
+                options=_options(links, sources),
+                constraints=constraints,
+            )
+            if _as_chosen(links, found):
+                return _completed(links, found)
+    msg = "pip would install other files than those that were chosen"
+    raise PipError(msg, "Name the wheels by their path or address.")
+
+
+def _constraints(facts: Facts, free: set[str]) -> str:
+    """Hold what must not change because something else asks for it."""
+    held = (facts.distribution(name) for name in _HELD if name not in free)
+    return "".join(f"{d.name}=={d.version}\n" for d in held if d is not None)
+
+
+def _requirement(link: WheelLink, *, pinned: bool) -> str:
+    name = link.name.distribution
+    if pinned and link.index:
+        return f"{name}=={link.name.version}"
+    path = download.local_path(link.location)
+    address = path.absolute().as_uri() if path is not None else link.location
+    return f"{name} @ {address}" + (f"#sha256={link.sha256}" if link.sha256 else "")
+
+
+def _options(links: Iterable[WheelLink], sources: Sources) -> list[str]:
+    """The places that pip may look at: those that were looked at here, and no other."""
+    folders = [p for place in sources.lists if (p := download.local_path(place)) and p.is_dir()]
+    options = [f"--find-links={folder.absolute()}" for folder in folders]
+    of_links = [link.index for link in links if link.index]
+    indexes_used = dict.fromkeys((*sources.indexes, *of_links))
+    usable = [i for i in indexes_used if not sources.offline or download.local_path(i) is not None]
+    if not usable:
+        return [*options, "--no-index"]
+    first, *more = usable
+    return [*options, f"--index-url={first}", *(f"--extra-index-url={i}" for i in more)]
+
+
+def _as_chosen(links: Iterable[WheelLink], found: Iterable[Download]) -> bool:
+    files = {item.name: WheelLink(location=item.location, source="pip").file for item in found}
+    return all(files.get(k.name.distribution, k.file) == k.file for k in links)
+
+
+def _completed(links: Sequence[WheelLink], found: Iterable[Download]) -> tuple[Download, ...]:
+    """The chosen wheels in their order, then the rest, each with its hash and size if known."""
+    by_name = {item.name: item for item in found}
+    main = []
+    for link in links:
+        name = link.name.distribution
+        item = by_name.pop(name, None)  # pip leaves out what is installed in that version
+        sha256 = link.sha256 or (item.sha256 if item else None)
+        main.append(
+            Download(
+                name=name,
+                version=str(link.name.version),
+                location=link.location,
+                sha256=sha256 or _hash_of_file(link),
+                size=link.size,
+                requested=True,
+            )
+        )
+    return (*main, *by_name.values())
+
+
+def _hash_of_file(link: WheelLink) -> str | None:
+    path = download.local_path(link.location)
+    if path is None:
+        return None
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
