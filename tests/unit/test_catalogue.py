@@ -40,9 +40,9 @@ vs-components-missing wheel-tag-unsupported wrong-interpreter x86-toolchain xfor
 """
 IDS = PROMISED.split()
 # Causes that the promised ids have no name for.
-ADDED = ["inductor-workers-windows", "triton-files-missing"]
+ADDED = ["dlltracer-needs-admin", "inductor-workers-windows", "triton-files-missing"]
 
-INFO = {"benign-triton-warning", "long-paths-off"}
+INFO = {"benign-triton-warning", "dlltracer-needs-admin", "long-paths-off"}
 
 ENTRIES = load().entries
 each_entry = pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
