@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tritonwin.problems.placeholders import PLACEHOLDERS
@@ -51,3 +51,44 @@ def _repeats(tree: Any, *, inside: bool) -> Iterator[str]:
                 yield from _repeats(branch, inside=inside)
         elif name in {"ASSERT", "ASSERT_NOT"}:
             yield from _repeats(argument[1], inside=inside)
+
+
+def samples(line: str, anchors: Iterable[str]) -> set[str]:
+    """Texts that, repeated, give an expression as much to try in vain as possible."""
+    tree = regex_parser.parse(line)
+    whole = {_example(tree, longest=True), _example(tree, longest=False), *anchors}
+    parts = {text[:end] for text in whole for end in (len(text) // 2, -1)}
+    common = {"a", "\\", " ", "/", "C:\\", "1", "x\\", "'", "'a", "A.", "(", "w ", "_", "error "}
+    return {unit for unit in whole | parts | {text + " " for text in whole} | common if unit}
+
+
+def _example(tree: Any, *, longest: bool) -> str:
+    """A text that the expression matches, its repeats as long or as short as they may be."""
+    text = ""
+    for operator, argument in tree:
+        name = str(operator)
+        if name == "LITERAL":
+            text += chr(argument)
+        elif name in {"NOT_LITERAL", "ANY"}:
+            text += "y" if argument == ord("x") else "x"
+        elif name == "IN":
+            text += _member(argument)
+        elif name in {"MAX_REPEAT", "MIN_REPEAT"}:
+            least, most, body = argument
+            text += _example(body, longest=longest) * (min(most, 300) if longest else least)
+        elif name == "SUBPATTERN":
+            text += _example(argument[-1], longest=longest)
+        elif name == "BRANCH":
+            text += _example(argument[1][0 if longest else -1], longest=longest)
+    return text
+
+
+def _member(items: Any) -> str:
+    """A character of a class."""
+    if str(items[0][0]) == "NEGATE":
+        excluded = {chr(argument) for operator, argument in items if str(operator) == "LITERAL"}
+        return next(c for c in "x \\/a1" if c not in excluded)
+    operator, argument = items[0]
+    if str(operator) == "CATEGORY":
+        return {"CATEGORY_DIGIT": "1", "CATEGORY_SPACE": " "}.get(str(argument), "w")
+    return chr(argument if str(operator) == "LITERAL" else argument[0])

@@ -1,0 +1,252 @@
+"""From sightings to problems: order, conditions, certainty, evidence, questions."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import healthy
+import pytest
+
+from tritonwin.problems import catalogue
+from tritonwin.problems.catalogue.reader import read
+from tritonwin.problems.doctor import by_certainty, fold
+from tritonwin.problems.explain import Explanation, explain_file, explain_lines, explain_stream
+from tritonwin.problems.explain.explain import quote
+from tritonwin.problems.model import Problem, Remedy
+
+ENTRY = """
+[[problem]]
+id = "{id}"
+title = "the {id}"
+severity = "{severity}"
+layer = "packages"
+cause = "It is {{path}}."
+explains = [{explains}]
+{log_only}
+[problem.remedy]
+summary = "Help."
+commands = ['{{python}} -m pip install "x"']
+"""
+
+
+def entry(
+    name: str, *signatures: str, severity: str = "error", explains: str = "", log_only: bool = True
+) -> str:
+    reason = 'log_only = "No fact shows it."' if log_only else ""
+    head = ENTRY.format(id=name, severity=severity, explains=explains, log_only=reason)
+    return head + "".join(f"[[problem.signatures]]\n{text}\n" for text in signatures)
+
+
+@pytest.fixture
+def using(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    def use(*entries: str) -> None:
+        made = read({"test.toml": "\n".join(entries)})
+        monkeypatch.setattr(catalogue, "load", lambda: made)
+        monkeypatch.setattr("tritonwin.problems.render.load", lambda: made)
+
+    return use
+
+
+def ids(explanation: Explanation) -> list[str]:
+    return [f"{p.id} {p.certainty}" for p in explanation.problems]
+
+
+SURE = 'anchor = "NEEDLE"\ncertainty = "certain"'
+
+
+def test_lines_in_order(using) -> None:
+    using(entry("it", SURE + '\nbefore = [{anchor = "FIRST"}]\nafter = [{anchor = "THIRD"}]'))
+    assert ids(explain_lines(["FIRST", "NEEDLE", "THIRD"])) == ["it certain"]
+    for order in (
+        ["NEEDLE", "FIRST", "THIRD"],
+        ["FIRST", "THIRD", "NEEDLE"],
+        ["FIRST NEEDLE THIRD"],
+        ["FIRST", "NEEDLE"],
+    ):
+        assert ids(explain_lines(order)) == []
+    # earlier sightings that came too soon do not hide those that count
+    lines = ["THIRD", "NEEDLE", "FIRST", "NEEDLE", "x", "THIRD"]
+    (problem,) = explain_lines(lines).problems
+    assert [e.where for e in problem.evidence] == ["line 4", "line 3", "line 6"]
+
+
+def test_what_must_not_be_there(using) -> None:
+    using(entry("it", SURE + '\nwithout = [{anchor = "UNLESS"}]'))
+    assert ids(explain_lines(["NEEDLE"])) == ["it certain"]
+    assert ids(explain_lines(["NEEDLE", "UNLESS"])) == []
+    assert ids(explain_lines(["UNLESS", "NEEDLE"])) == []
+
+
+def test_conditions_and_what_is_not_known(using) -> None:
+    using(
+        entry("old", SURE + '\nwhen = { torch = "<2.6" }\nunknown = "possible"'),
+        entry("new", SURE + '\nwhen = { torch = ">=2.6" }'),
+    )
+    assert ids(explain_lines(["NEEDLE"])) == ["old possible"]
+    assert ids(explain_lines(["torch==2.5.1", "NEEDLE"])) == ["old certain"]
+    assert ids(explain_lines(["NEEDLE", "torch==2.7.0"])) == ["new certain"]
+    (problem,) = explain_lines(["torch==2.5.1", "NEEDLE"]).problems
+    assert [e.text for e in problem.evidence] == ["NEEDLE", "torch==2.5.1"]
+
+
+def test_the_snapshot_answers_conditions(using, monkeypatch: pytest.MonkeyPatch) -> None:
+    using(entry("old", SURE + '\nwhen = { torch = ">=2" }\nunknown = "possible"'))
+    monkeypatch.setattr("tritonwin.problems.checks.CHECKS", ())  # the real ids are not there
+    assert ids(explain_lines(["NEEDLE"], healthy.changed())) == ["old certain"]
+
+
+def test_the_snapshot_confirms_what_the_log_suspects() -> None:
+    line = ["RuntimeError: Cannot find a working triton installation."]
+    alone = {p.id: p.certainty for p in explain_lines(line).problems}
+    assert alone["triton-missing"] == "possible"
+    known = {p.id: p.certainty for p in explain_lines(line, healthy.changed(triton=None)).problems}
+    assert known["triton-missing"] == "certain"
+
+
+def test_certain_comes_first_and_folds_its_consequences(using) -> None:
+    possible = SURE.replace('"certain"', '"possible"')
+    using(
+        entry("maybe", possible, explains='"symptom"'),
+        entry("root", SURE, explains='"symptom"'),
+        entry("symptom", SURE),
+    )
+    (root, maybe) = explain_lines(["NEEDLE"]).problems
+    assert (root.id, root.explains) == ("root", ("symptom",))
+    assert (maybe.id, maybe.explains) == ("maybe", ())
+
+
+def test_what_is_less_certain_or_merely_possible_folds_nothing(using) -> None:
+    using(entry("cause", explains='"effect"'), entry("effect"))
+
+    def found(cause: str, effect: str) -> list[str]:
+        problems = [
+            Problem(
+                id=name,
+                severity="error",
+                certainty=certainty,  # type: ignore[arg-type]
+                title="",
+                cause="",
+                evidence=(),
+                remedy=Remedy(summary=""),
+            )
+            for name, certainty in (("cause", cause), ("effect", effect))
+        ]
+        return [p.id for p in fold(problems, by_certainty)]
+
+    assert found("certain", "certain") == ["cause"]
+    assert found("likely", "possible") == ["cause"]
+    assert found("likely", "certain") == ["effect", "cause"]
+    assert found("possible", "possible") == ["cause", "effect"]
+
+
+def test_groups_and_the_interpreter_fit_the_help(using) -> None:
+    using(entry("it", SURE + "\nline = '''NEEDLE in (?P<path>\\S{1,99})'''"))
+    place = r'File "D:\My Apps\python_embeded\Lib\site-packages\triton\a.py", line 1'
+    (problem,) = explain_lines([place, "NEEDLE in C:\\x"]).problems
+    assert problem.cause == r"It is C:\x."
+    assert problem.remedy.commands == (
+        r'"D:\My Apps\python_embeded\python.exe" -m pip install "x"',
+    )
+    venv = r'File "D:\w\venv\Lib\site-packages\triton\a.py", line 1'
+    (problem,) = explain_lines([venv, "NEEDLE in C:\\x"]).problems
+    assert problem.remedy.commands[0].startswith(r"D:\w\venv\Scripts\python.exe -m pip")
+
+
+def test_where_it_is_not_certain_a_question_decides(using) -> None:
+    possible = SURE.replace('"certain"', '"possible"')
+    asked = '[problem.question]\ntext = "Is it?"\ncommand = "{python} -c 1"\n'
+    head, mark, signatures = entry("asked", possible).partition("[[problem.signatures]]")
+    using(
+        head + asked + mark + signatures,
+        entry("checked", possible, log_only=False),
+        entry("unasked", possible),
+    )
+    found = {p.id: p.question for p in explain_lines(["NEEDLE"]).problems}
+    assert found["asked"] is not None
+    assert (found["asked"].text, found["asked"].command) == ("Is it?", "python -c 1")
+    assert found["checked"] is not None
+    assert found["checked"].command == "tritonwin doctor --only checked"
+    assert found["unasked"] is None
+
+
+def test_the_certain_have_no_question(using) -> None:
+    using(entry("it", SURE, log_only=False))
+    assert explain_lines(["NEEDLE"]).problems[0].question is None
+
+
+def test_an_unknown_log_shows_where_to_look() -> None:
+    lines = [
+        "all is well",
+        "npm ERR! code 1",
+        "main.c(3): error: something else",
+        "Traceback (most recent call last):",
+        '  File "a.py", line 1, in <module>',
+        "    first()",
+        "KeyError: 'first'",
+        "Traceback (most recent call last):",
+        '  File "b.py", line 1, in <module>',
+        '  File "c.py", line 9, in last',
+        "    last()",
+        "    ^^^^^^",
+        "ValueError: \x1b[31mnobody knows\x1b[0m",
+        "bye",
+    ]
+    explanation = explain_lines(lines)
+    assert explanation.problems == ()
+    assert explanation.healthy
+    assert explanation.lines == len(lines)
+    assert [(e.where, e.text) for e in explanation.suspicious] == [
+        ("line 3", "main.c(3): error: something else"),
+        ("line 10", 'File "c.py", line 9, in last'),
+        ("line 13", "ValueError: nobody knows"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "line", ["cl.exe /c error.cpp -Werror", "0 errors, 0 warnings", "loading error_codes.json"]
+)
+def test_a_healthy_log_has_nothing_suspicious(line: str) -> None:
+    assert explain_lines([line] * 3).suspicious == ()
+
+
+def test_known_problems_leave_nothing_suspicious(using) -> None:
+    using(entry("it", SURE))
+    assert explain_lines(["error: NEEDLE"]).suspicious == ()
+
+
+def test_information_is_no_problem(using) -> None:
+    using(entry("it", SURE, severity="info"))
+    explanation = explain_lines(["NEEDLE", "error: other"])
+    assert explanation.healthy
+    assert ids(explanation) == ["it certain"]
+    assert explanation.suspicious
+
+
+def test_a_long_line_is_quoted_in_part() -> None:
+    found = quote("\x1b[1m" + "a" * 900 + "\x07" + "z" * 900, 7)
+    assert found.where == "line 7"
+    assert found.text == "a" * 250 + " ... " + "z" * 250
+
+
+@pytest.mark.parametrize(("text", "lines"), [("", 0), ("a", 1), ("a\n", 1), ("a\n\nb", 3)])
+def test_lines_are_counted(text: str, lines: int) -> None:
+    assert explain_stream(io.BytesIO(text.encode())).lines == lines
+
+
+def test_numbers_are_right_across_blocks(using, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tritonwin.problems.explain.decode.BLOCK", 64)
+    using(entry("it", SURE))
+    lines = [f"line {n}" for n in range(1, 500)]
+    lines[332] += " NEEDLE"
+    (problem,) = explain_lines(lines).problems
+    assert problem.evidence[0].where == "line 333"
+
+
+def test_a_file_is_explained(using, tmp_path) -> None:
+    using(entry("it", SURE))
+    file = tmp_path / "a.log"
+    file.write_bytes("\r\nNEEDLE\r\n".encode("utf-16"))
+    assert ids(explain_file(file)) == ["it certain"]
+    with pytest.raises(FileNotFoundError):
+        explain_file(tmp_path / "none.log")
