@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tritonwin.facts.files import is_file, is_folder
 from tritonwin.facts.host import Host
 from tritonwin.facts.interpreter_kind import backslashes, is_store_alias
 from tritonwin.facts.interpreter_places import Place, near, on_path
@@ -67,20 +69,20 @@ def find_target(
 def is_tool_environment(prefix: Path) -> bool:
     """Whether pipx, `uv tool` or `uvx` made this environment for one program."""
     place = backslashes(prefix).lower() + "\\"
-    return any((prefix / name).is_file() for name in _TOOL_MARKERS) or any(
+    return any(is_file(prefix / name) for name in _TOOL_MARKERS) or any(
         part in place for part in _TOOL_PLACES
     )
 
 
 def _named(python: str, host: Host) -> Choice:
-    path = Path(python).expanduser()
-    if path.is_dir():
+    path = Path(os.path.expanduser(python))  # noqa: PTH111 - Path's raises for an unknown user
+    if is_folder(path):
         inside = python_in(path, host)
         if inside is None:
             msg = f"{path} is a folder without a Python in it"
             raise TargetError(msg, NAME_IT)
         return Choice(str(inside.absolute()), f"--python names its folder {path}")
-    if path.parent == Path() and not path.is_file():
+    if path.parent == Path() and not is_file(path):
         # a bare name means PATH; the current folder is not searched for programs
         found = host.executables(path.name.removesuffix(".exe"))
         if not found:
@@ -91,7 +93,7 @@ def _named(python: str, host: Host) -> Choice:
 
 
 def _of_application(app: Path, host: Host) -> Choice:
-    if not app.is_dir():
+    if not is_folder(app):
         msg = f"{app} is not a folder"
         raise TargetError(msg, "Name the folder of ComfyUI, FramePack or the like: --app FOLDER")
     for place in near(app.absolute(), host):

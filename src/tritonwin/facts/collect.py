@@ -7,7 +7,7 @@ side in threads; what reads the target's files follows when the target is known.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -24,7 +24,9 @@ from tritonwin.facts.interpreters import find_interpreters
 from tritonwin.facts.model import (
     CollectionError,
     Distribution,
+    Driver,
     Facts,
+    Gpu,
     ImportResult,
     Interpreter,
     System,
@@ -43,8 +45,11 @@ from tritonwin.facts.toolchain.winsdk import find_windows_sdks
 from tritonwin.facts.torch_facts import read_torch
 from tritonwin.facts.triton_facts import read_triton
 from tritonwin.facts.variables import read_variables
+from tritonwin.facts.waiting import WaitingThreads, waiting_threads
 
 T = TypeVar("T")
+
+_DRIVER_PATIENCE = 10.0  # seconds; a driver that is well answers in one
 
 
 def collect(
@@ -70,19 +75,20 @@ def collect(
     host = host or Host.this_machine(app)
     choice = find_target(host, python, app)
     guard = _Guard()
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        target = pool.submit(examine, choice.executable, host, timeout)
-        gpus = pool.submit(guard.call, "gpus", lambda: read_gpus(host, min(timeout, 10)), ((), ()))
-        msvc = pool.submit(guard.call, "msvc", lambda: find_msvc(host), ())
+    with waiting_threads() as threads:
+        target = threads.submit(examine, choice.executable, host, timeout)
+        gpus = threads.submit(guard.call, "gpus", lambda: _gpus(host, timeout), ((), ()))
+        msvc = threads.submit(guard.call, "msvc", lambda: find_msvc(host), ())
         facts = _of_machine(host, guard)
-        facts = _of_target(replace(target.result(), source=choice.reason), host, facts, guard)
-        imports = _deep(pool, facts, timeout) if deep else ()
-        found, drivers = gpus.result()
+        examined = replace(threads.result(target), source=choice.reason)
+        facts = _of_target(examined, host, facts, guard)
+        imports = _deep(threads, facts, timeout) if deep else ()
+        found, drivers = threads.result(gpus)
         return replace(
             facts,
             gpus=found,
             drivers=drivers,
-            msvc=msvc.result(),
+            msvc=threads.result(msvc),
             imports=imports,
             errors=tuple(guard.errors),
         )
@@ -101,6 +107,10 @@ class _Guard:
             text = f"{type(error).__name__}: {error}"
             self.errors.append(CollectionError(collector=name, error=text))
             return empty
+
+
+def _gpus(host: Host, timeout: float) -> tuple[tuple[Gpu, ...], tuple[Driver, ...]]:
+    return read_gpus(host, min(timeout, _DRIVER_PATIENCE))
 
 
 def _of_machine(host: Host, guard: _Guard) -> Facts:
@@ -137,14 +147,14 @@ def _of_target(target: Interpreter, host: Host, facts: Facts, guard: _Guard) -> 
     )
 
 
-def _deep(pool: ThreadPoolExecutor, facts: Facts, timeout: float) -> tuple[ImportResult, ...]:
+def _deep(threads: WaitingThreads, facts: Facts, timeout: float) -> tuple[ImportResult, ...]:
     """Import what is installed, one process a module, side by side."""
     if facts.target is None:
         return ()
     present = {"torch": facts.torch is not None, "triton": facts.triton is not None}
     waiting: list[Future[ImportResult]] = [
-        pool.submit(deep_import, facts.target.executable, module, max(timeout, 120))
+        threads.submit(deep_import, facts.target.executable, module, max(timeout, 120))
         for module, installed in present.items()
         if installed
     ]
-    return tuple(w.result() for w in waiting)
+    return tuple(threads.result(w) for w in waiting)

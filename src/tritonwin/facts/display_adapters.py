@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tritonwin.facts.files import paths_in
 from tritonwin.facts.host import Host
 
 Vendor = Literal["nvidia", "amd", "intel"]
@@ -78,7 +79,7 @@ def _vendor(device: str, provider: str) -> Vendor | None:
 
 
 def _from_drm(drm: Path) -> Iterator[Adapter]:
-    for card in sorted(drm.glob("card*")):
+    for card in paths_in(drm, "card*"):
         if not re.fullmatch(r"card\d+", card.name):  # card0-HDMI-A-1 is a connector
             continue
         vendor = _VENDORS.get(_hex(card / "device" / "vendor"))

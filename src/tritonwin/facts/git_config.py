@@ -6,6 +6,7 @@ import contextlib
 import re
 from pathlib import Path
 
+from tritonwin.facts.files import is_file
 from tritonwin.facts.host import Host
 
 _LIMIT = 262144  # bytes of a settings file that are read
@@ -28,7 +29,7 @@ def git_long_paths(host: Host) -> tuple[bool | None, str]:
         system.insert(0, shared / "Git" / "config")
     general = host.env.folder("XDG_CONFIG_HOME") or host.home / ".config"
     files = [*system, general / "git" / "config", host.home / ".gitconfig"]
-    present = [path for path in files if path.is_file()]
+    present = [path for path in files if is_file(path)]
     answer, source = None, ""
     for path in present:
         value = core_setting(path, "longpaths")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tritonwin.facts.display_adapters import Adapter, display_adapters, nvidia_version
+from tritonwin.facts.files import is_file
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Driver, Gpu
 from tritonwin.facts.pe import read_pe
@@ -66,13 +67,13 @@ def nvidia_libraries(host: Host) -> Libraries:
         folders.insert(0, system32)
 
     def first(name: str) -> Path | None:
-        return next((f / name for f in folders if (f / name).is_file()), None)
+        return next((f / name for f in folders if is_file(f / name)), None)
 
     cuda = system32 / "nvcuda.dll" if system32 else None
     nvml = first("nvml.dll")
     return Libraries(
         nvml=str(nvml) if nvml else None,
-        cuda=str(cuda) if cuda and cuda.is_file() else None,
+        cuda=str(cuda) if cuda and is_file(cuda) else None,
         smi=first("nvidia-smi.exe"),
     )
 

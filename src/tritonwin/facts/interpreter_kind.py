@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tritonwin.facts.files import is_folder
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import PythonKind
 
@@ -75,7 +76,7 @@ def kind_of(
         ("store", is_store_alias(executable) or bool(_STORE_PACKAGE.search(place))),
         ("poetry", venv and bool(_POETRY.search(place))),
         ("venv", venv),
-        ("conda", (prefix / "conda-meta").is_dir()),
+        ("conda", is_folder(prefix / "conda-meta")),
         ("embedded", embedded),
         ("uv", bool(_UV_PYTHON.search(place)) or _below(executable, uv_folders(host))),
         ("pyenv", bool(_PYENV.search(place))),
@@ -101,7 +102,7 @@ def managers_of(
         found.append("poetry" if kind == "poetry" else "uv" if pyvenv.uv else "venv")
     elif kind in ("uv", "pyenv", "embedded"):
         found.append(kind)
-    if any((folder / "conda-meta").is_dir() for folder in (prefix, base_prefix)):
+    if any(is_folder(folder / "conda-meta") for folder in (prefix, base_prefix)):
         found.append("conda")
     if pyvenv is not None and base_embedded:
         found.append("embedded")

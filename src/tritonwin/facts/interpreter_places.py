@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tritonwin.facts.files import is_file, is_folder, paths_in, read_text
 from tritonwin.facts.host import Host
 from tritonwin.facts.interpreter_kind import uv_folders
 from tritonwin.facts.model import PythonKind
@@ -83,7 +83,7 @@ def _activated(host: Host) -> Iterator[Place]:
 
 def _registered(host: Host) -> Iterator[Place]:
     for entry in registrations(host):
-        if entry.executable.is_file():
+        if is_file(entry.executable):
             yield Place(
                 path=entry.executable, source=entry.source, version=entry.version, kind=entry.kind
             )
@@ -135,9 +135,8 @@ def _conda(host: Host) -> Iterator[Path]:
     for root in roots:
         yield root
         yield from _children(root / "envs")
-    with contextlib.suppress(OSError):
-        text = (host.home / ".conda" / "environments.txt").read_text("utf-8", "replace")
-        yield from (Path(line) for line in text.splitlines()[:_CHILDREN] if line)
+    text = read_text(host.home / ".conda" / "environments.txt") or ""
+    yield from (Path(line) for line in text.splitlines()[:_CHILDREN] if line)
 
 
 def _poetry(host: Host) -> Iterator[Path]:
@@ -163,7 +162,4 @@ def _children(folder: Path) -> list[Path]:
 
 
 def _matching(folder: Path, pattern: str) -> list[Path]:
-    try:
-        return sorted(path for path in folder.glob(pattern) if path.is_dir())[:_CHILDREN]
-    except OSError:
-        return []
+    return [path for path in paths_in(folder, pattern) if is_folder(path)][:_CHILDREN]

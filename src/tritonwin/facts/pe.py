@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pefile
 
+from tritonwin.facts.files import is_file
+
 # IMAGE_FILE_MACHINE_* of Microsoft's "PE Format" reference.
 MACHINES = {0x014C: "x86", 0x8664: "AMD64", 0xAA64: "ARM64", 0x01C4: "ARM"}
 
@@ -72,7 +74,7 @@ def read_pe(
     wanted += [_EXPORT] if exports else []
     wanted += [_RESOURCE] if version else []
     try:
-        if not Path(path).is_file():  # a pipe or device would block
+        if not is_file(Path(path)):  # a pipe or device would block
             return None
         with pefile.PE(str(path), fast_load=True) as pe:
             pe.parse_data_directories(wanted, import_dllnames_only=not functions)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from tritonwin.facts.files import is_file
 from tritonwin.facts.ntstatus import describe_exit
 
 if sys.platform == "win32":
@@ -144,7 +145,7 @@ def _end_tree(process: subprocess.Popen[bytes]) -> None:
     if sys.platform == "win32":
         root = os.environ.get("SystemRoot", r"C:\Windows")
         taskkill = Path(root, "System32", "taskkill.exe")
-        if taskkill.is_file():
+        if is_file(taskkill):
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                 subprocess.run(
                     [str(taskkill), "/T", "/F", "/PID", str(process.pid)],

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tritonwin.facts.access import can_write
+from tritonwin.facts.files import is_file, is_folder, paths_in, read_text
 from tritonwin.facts.host import Host
 from tritonwin.facts.interpreter_kind import (
     STORE_ALIAS,
@@ -27,7 +28,6 @@ PACKAGES = frozenset({"torch", "triton", "triton-windows"})
 _DLL = re.compile(r"python3(\d+)(t?)\.dll", re.IGNORECASE)
 _DIST_INFO = re.compile(r"([A-Za-z0-9._]+)-([^-]+)\.dist-info")
 _ELF_MACHINES = {3: "x86", 40: "arm", 62: "x86_64", 183: "aarch64"}
-_PTH_LIMIT = 65536  # bytes of a ._pth file that are read
 
 
 def describe(
@@ -75,10 +75,10 @@ def describe(
             prefix,
             base,
             pyvenv,
-            base_embedded=host.windows and next(base.glob("python*._pth"), None) is not None,
+            base_embedded=host.windows and bool(paths_in(base, "python*._pth")),
         ),
         packages=_packages(sites),
-        has_pip=any((folder / "pip").is_dir() for folder in sites) if sites else None,
+        has_pip=any(is_folder(folder / "pip") for folder in sites) if sites else None,
     )
 
 
@@ -86,24 +86,20 @@ def python_in(folder: Path, host: Host) -> Path | None:
     """The interpreter of an installation or environment folder, if there is one."""
     windows = ("python.exe", "Scripts/python.exe")
     names = windows if host.windows else ("bin/python", "bin/python3")
-    return next((path for name in names if (path := folder / name).is_file()), None)
+    return next((path for name in names if is_file(path := folder / name)), None)
 
 
 def read_pth(executable: Path) -> PthFile | None:
     """The `._pth` file that CPython obeys: named after its DLL or after the executable."""
-    folder = executable.parent
-    with contextlib.suppress(OSError):
-        for path in sorted(folder.glob("*._pth")):
-            if not re.fullmatch(r"python\d*t?", path.stem) and path.stem != executable.stem:
-                continue
-            with path.open("rb") as file:
-                text = file.read(_PTH_LIMIT).decode("utf-8-sig", "replace")
-            lines = [line.split("#", 1)[0].strip() for line in text.splitlines()]
-            return PthFile(
-                path=str(path),
-                entries=tuple(line for line in lines if line and line != "import site"),
-                import_site="import site" in lines,
-            )
+    for path in paths_in(executable.parent, "*._pth"):
+        if not re.fullmatch(r"python\d*t?", path.stem) and path.stem != executable.stem:
+            continue
+        lines = [line.split("#", 1)[0].strip() for line in (read_text(path) or "").splitlines()]
+        return PthFile(
+            path=str(path),
+            entries=tuple(line for line in lines if line and line != "import site"),
+            import_site="import site" in lines,
+        )
     return None
 
 
@@ -129,15 +125,13 @@ def _base_executable(pyvenv: Pyvenv | None, executable: Path, host: Host) -> Pat
     if pyvenv.home is None:
         return None
     names = ("python.exe",) if host.windows else (executable.name, "python3", "python")
-    return next((path for name in names if (path := pyvenv.home / name).is_file()), None)
+    return next((path for name in names if is_file(path := pyvenv.home / name)), None)
 
 
 def _python_dll(executable: Path, base: Path) -> Path | None:
     """The DLL that holds Python: pythonXY.dll, or pythonXYt.dll for a name such as python3.13t."""
     free_threaded = executable.stem.lower().endswith("t")
-    found: list[Path] = []
-    with contextlib.suppress(OSError):
-        found = sorted(path for path in base.glob("python3*.dll") if _DLL.fullmatch(path.name))
+    found = [path for path in paths_in(base, "python3*.dll") if _DLL.fullmatch(path.name)]
     matching = [path for path in found if path.stem.lower().endswith("t") == free_threaded]
     return next(iter(matching or found), None)
 
@@ -156,12 +150,11 @@ def _dll_version(dll: Path | None) -> str | None:
 def _posix_version(executable: Path, base: Path) -> str | None:
     name = re.search(r"python(3\.\d+)", os.path.realpath(executable))
     folders = [f"include/python{name[1]}*"] if name else ["include/python3.*"]
-    for header in (path for pattern in folders for path in sorted(base.glob(pattern))):
-        with contextlib.suppress(OSError):
-            text = (header / "patchlevel.h").read_text("utf-8", "replace")
-            exact = re.search(r'#define\s+PY_VERSION\s+"(\d+\.\d+\.\d+)', text)
-            if exact:
-                return exact[1]
+    for header in (path for pattern in folders for path in paths_in(base, pattern)):
+        text = read_text(header / "patchlevel.h") or ""
+        exact = re.search(r'#define\s+PY_VERSION\s+"(\d+\.\d+\.\d+)', text)
+        if exact:
+            return exact[1]
     return name[1] if name else None
 
 
@@ -174,8 +167,8 @@ def _free_threaded(
         return None
     minor = ".".join(version.split(".")[:2])
     name = Path(os.path.realpath(executable)).name
-    alone = not (base / "lib" / f"python{minor}").is_dir()
-    return name.endswith("t") or ((base / "lib" / f"python{minor}t").is_dir() and alone)
+    alone = not is_folder(base / "lib" / f"python{minor}")
+    return name.endswith("t") or (is_folder(base / "lib" / f"python{minor}t") and alone)
 
 
 def _word(executable: Path, host: Host) -> tuple[int, str] | None:
@@ -212,7 +205,7 @@ def _site_packages(
     ):
         # lib64 is a link to lib in many a virtual environment
         yield from {
-            os.path.realpath(path): path for path in sorted(prefix.glob(pattern))[::-1]
+            os.path.realpath(path): path for path in paths_in(prefix, pattern)[::-1]
         }.values()
 
 

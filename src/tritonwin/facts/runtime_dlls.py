@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from tritonwin.facts.files import is_file, is_folder
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Interpreter, RuntimeDll
 from tritonwin.facts.pe import read_pe
@@ -40,7 +41,7 @@ def _copies(name: str, target: Interpreter, host: Host) -> Iterator[RuntimeDll]:
     taken = False
     for place, folder, searched in _places(target, host):
         path = folder / name
-        if not path.is_file():
+        if not is_file(path):
             continue
         image = read_pe(path, version=True)
         loads = searched and not taken
@@ -62,7 +63,7 @@ def _places(target: Interpreter, host: Host) -> Iterator[tuple[Place, Path, bool
     if own != base:
         yield "base-python", base, True
     library = base / "Library" / "bin"
-    if (base / "conda-meta").is_dir():
+    if is_folder(base / "conda-meta"):
         yield "conda", library, True
     system32 = host.system32()
     if system32 is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tritonwin.facts.files import is_file, names_in, same_place
+from tritonwin.facts.files import is_file, names_in, paths_in, same_place
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Interpreter, Shadow
 from tritonwin.facts.packages import search_path
@@ -47,7 +47,7 @@ def _hiding(folder: Path, module: str) -> Iterator[Path]:
     names = names_in(folder)  # Python compares case even where the file system does not
     package = folder / module
     if module in names and is_file(package / "__init__.py"):
-        if not any(package.glob(_MODULES[module])):
+        if not paths_in(package, _MODULES[module]):
             yield package
     elif f"{module}.py" in names:
         yield folder / f"{module}.py"

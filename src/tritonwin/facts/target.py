@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tritonwin.errors import UserError
+from tritonwin.facts.files import file_size, is_file, is_folder
 from tritonwin.facts.host import Host
 from tritonwin.facts.interpreter_kind import is_store_alias
 from tritonwin.facts.model import ImportResult, Interpreter
@@ -119,13 +120,13 @@ def _refuse(path: Path, *, windows: bool) -> None:
     if is_store_alias(path):
         msg = f"{path} is a Microsoft Store alias, which may open the Store instead of a Python"
         raise TargetError(msg, "Install Python from python.org and name its python.exe: --python")
-    if path.is_dir():
+    if is_folder(path):
         msg = f"{path} is a folder"
         raise TargetError(msg, "Name the interpreter itself, such as python.exe in that folder")
-    if not path.is_file():
+    if not is_file(path):
         msg = f"there is no file {path}"
         raise TargetError(msg, "Check the path; `where python` lists the Pythons on PATH")
-    if path.stat().st_size == 0:
+    if file_size(path) == 0:
         msg = f"{path} is an empty file"
         raise TargetError(msg, "Name another interpreter: --python")
     if windows and path.suffix.lower() != ".exe":
@@ -139,7 +140,7 @@ def _refuse(path: Path, *, windows: bool) -> None:
 
 def _looks_like_python(path: Path) -> bool:
     """By its name, or by the library of Python that a renamed program needs."""
-    names = (path.name.lower(), path.resolve().name.lower())
+    names = (path.name.lower(), Path(os.path.realpath(path)).name.lower())
     if any(word in name for word in ("python", "pypy") for name in names):
         return True
     image = read_pe(path)

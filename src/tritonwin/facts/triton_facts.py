@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from tritonwin.facts.files import is_file, read_text
+from tritonwin.facts.files import is_file, paths_in, read_text
 from tritonwin.facts.model import Distribution, Interpreter, Triton
 from tritonwin.facts.packages import PackageFolder, find_package, knowledge
 from tritonwin.facts.pe import read_pe
@@ -87,7 +87,7 @@ def _owner(package: Path, distributions: Iterable[Distribution]) -> Distribution
 
 def _libtriton(package: Path) -> Path | None:
     """The binary; the name that Python on Windows loads is preferred."""
-    found = sorted((package / "_C").glob("libtriton*"), key=lambda p: (p.suffix != ".pyd", p.name))
+    found = sorted(paths_in(package / "_C", "libtriton*"), key=lambda p: p.suffix != ".pyd")
     return next((p for p in found if p.suffix in {".pyd", ".so"} and is_file(p)), None)
 
 
@@ -102,7 +102,7 @@ def _has_python_def(tinycc: Path, target: Interpreter, traits: tuple[str, ...]) 
 
 
 def _backends(package: Path) -> tuple[str, ...]:
-    return tuple(sorted(p.parent.name for p in (package / "backends").glob("*/driver.py")))
+    return tuple(p.parent.name for p in paths_in(package / "backends", "*/driver.py"))
 
 
 def _existing(*paths: Path) -> Path | None:
