@@ -150,6 +150,14 @@ BROKEN = [
         "max-path-260",
         replace(
             part("system", long_paths=False),
+            caches=(replace(H.caches[0], path="C:\\" + "x" * 120),),
+        ),
+        "triton cache",
+    ),
+    (
+        "max-path-260",
+        replace(
+            part("system", long_paths=False),
             caches=(replace(H.caches[1], path="C:\\" + "d" * 110),),
         ),
         "113",

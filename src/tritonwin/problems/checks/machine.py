@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tritonwin.facts.model import Cache, Facts, Interpreter
+from tritonwin.facts.model import Facts, Interpreter
 from tritonwin.problems.check import Check, NotApplicable, finding, need_target, python_series
 from tritonwin.problems.model import Finding
 from tritonwin.support import matrix
 
 MAX_PATH = 260
-# What inductor appends to its folder: \triton\0\<52 characters>\tmp.pid_NNNNN_<36>\<kernel name>;
-# kernel names of fused graphs reach 100 characters and more.
-_INDUCTOR_TAIL = 150
+# What Triton appends to its cache folder: \<52 characters>\tmp.pid_NNNNN_<36>\<kernel name>;
+# inductor puts \triton\0 before it, and kernel names of fused graphs reach 100 characters and more.
+_CACHE_TAIL = {"triton": 140, "inductor": 150}
 # flash-attn's longest path inside a source tree is 177 without composable_kernel, pip puts
 # pip-install-xxxxxxxx_<40>\flash-attn_<36>\ before it.
 _BUILD_TAIL = 200
@@ -43,20 +43,16 @@ def max_path_260(facts: Facts) -> Iterator[Finding]:
                 cache.path,
                 cache=cache.path,
             )
-        elif _inductor_will_overflow(cache):
+        elif len(cache.path) + _CACHE_TAIL[cache.kind] >= MAX_PATH:
             yield finding(
                 "max-path-260",
-                f"the inductor cache folder has {len(cache.path)} characters; the files below it "
-                f"need about {_INDUCTOR_TAIL} more, and {MAX_PATH - 1} are allowed",
+                f"the {cache.kind} cache folder has {len(cache.path)} characters; the files below "
+                f"it need about {_CACHE_TAIL[cache.kind]} more, and {MAX_PATH - 1} are allowed",
                 cache.source,
                 certainty="likely",
                 severity="warning",
                 cache=cache.path,
             )
-
-
-def _inductor_will_overflow(cache: Cache) -> bool:
-    return cache.kind == "inductor" and len(cache.path) + _INDUCTOR_TAIL >= MAX_PATH
 
 
 def build_path_too_long(facts: Facts) -> Iterator[Finding]:
