@@ -143,25 +143,26 @@ def print_problem(out: Console, problem: Problem) -> None:
         ),
         soft_wrap=True,
     )
-    _wrapped(out, problem.cause)
+    wrapped(out, problem.cause)
     for item in problem.evidence:
         out.print(Text(f"    - {printable(item.text)}"), soft_wrap=True)
         out.print(Text(f"      in {printable(item.where)}", "dim"), soft_wrap=True)
-    _wrapped(out, "help: " + problem.remedy.summary)
+    wrapped(out, "help: " + problem.remedy.summary)
     for command in problem.remedy.commands:
         # a command is copied: never wrapped, never coloured inside
         out.print(Text("      " + printable(command), "bold"), soft_wrap=True)
     if problem.question:
-        _wrapped(out, "to be sure: " + problem.question.text)
+        wrapped(out, "to be sure: " + problem.question.text)
         out.print(Text("      " + printable(problem.question.command), "bold"), soft_wrap=True)
     if problem.explains:
         titles = [catalogue.load().entry(i).title for i in problem.explains]
-        _wrapped(out, "This also explains: " + "; ".join(titles) + ".")
+        wrapped(out, "This also explains: " + "; ".join(titles) + ".")
     for reference in problem.references:
         out.print(Text(f"    see {reference}", "dim"), soft_wrap=True)
 
 
-def _wrapped(out: Console, text: str) -> None:
+def wrapped(out: Console, text: str) -> None:
+    """Print a paragraph, indented; foreign text in it is made safe."""
     indent = " " * 4
     width = min(out.width, _PROSE_WIDTH) if out.is_terminal else _PIPE_WIDTH
     lines = textwrap.wrap(printable(text), width, initial_indent=indent, subsequent_indent=indent)

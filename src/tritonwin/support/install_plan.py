@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -13,25 +12,18 @@ from packaging.utils import canonicalize_name
 from tritonwin.errors import UserError
 from tritonwin.facts.model import Facts
 from tritonwin.support import wheel_metadata
-from tritonwin.support.chooser import Choice, Chosen, choose
+from tritonwin.support.chooser import Chosen, choose
 from tritonwin.support.download import is_url
 from tritonwin.support.indexes import torch_index
 from tritonwin.support.matrix import series
+from tritonwin.support.model import Choice, Download, Kept
 from tritonwin.support.needs import Needs, needs_of
 from tritonwin.support.pairing import released, wanted_series
-from tritonwin.support.pip import Download, Pip, configured_places
+from tritonwin.support.pip import Pip, configured_places
 from tritonwin.support.resolve import resolve
 from tritonwin.support.rules import FORK
 from tritonwin.support.sources import Sources, find
 from tritonwin.support.wheel_names import WheelNameError, read
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kept:
-    """A distribution that is there already and is what would have been chosen."""
-
-    name: str
-    version: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +35,6 @@ class InstallPlan:
             what is installed under the same name.
     """
 
-    schema: Literal["tritonwin.install/1"] = "tritonwin.install/1"
     target: str | None
     choices: tuple[Choice, ...]
     downloads: tuple[Download, ...] = ()

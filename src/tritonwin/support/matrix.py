@@ -128,10 +128,14 @@ class Matrix:
         return next((h for h in self.nvcc_hosts if fits(cuda_version, h.cuda)), None)
 
 
+_LONGEST_VERSION = 200  # characters
+
+
 def parse(version: str) -> Version | None:
     """The version, or None where the text is none (facts hold whatever a file said)."""
     try:
-        return Version(version)
+        # Python refuses to print an integer of thousands of digits
+        return Version(version) if len(version) <= _LONGEST_VERSION else None
     except InvalidVersion:
         return None
 

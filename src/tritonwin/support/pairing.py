@@ -12,7 +12,7 @@ from tritonwin.support import matrix
 
 def wanted_series(torch: Torch) -> str | None:
     """The series of Triton that torch asks for: its own metadata first, then the table."""
-    if torch.wants_triton and (found := re.search(r"\d{1,4}\.\d{1,4}", torch.wants_triton)):
+    if torch.wants_triton and (found := re.search(r"[0-9]{1,4}\.[0-9]{1,4}", torch.wants_triton)):
         return found[0]
     pair = matrix.load().pair(torch.version)
     return pair.triton if pair else None

@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
 from tritonwin.facts.process import Completed, run
+from tritonwin.support.model import Download
 
 QUERY_TIMEOUT = 120.0
 RESOLVE_TIMEOUT = 1800.0
@@ -65,18 +66,6 @@ class Places:
     index: str | None
     extra_indexes: tuple[str, ...] = ()
     find_links: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Download:
-    """A wheel that pip would install: exactly this file."""
-
-    name: str  # normalised
-    version: str
-    location: str  # an address or a path
-    sha256: str | None
-    size: int | None = None
-    requested: bool = False  # asked for, not a dependency
 
 
 def configured_places(pip: Pip) -> Places:

@@ -10,7 +10,8 @@ from pathlib import Path
 from tritonwin.facts.model import Facts
 from tritonwin.support import download
 from tritonwin.support.links import WheelLink
-from tritonwin.support.pip import Download, Pip, PipError, dry_run
+from tritonwin.support.model import Download
+from tritonwin.support.pip import Pip, PipError, dry_run
 from tritonwin.support.rules import FORK
 from tritonwin.support.sources import Sources
 

@@ -42,6 +42,14 @@ def compiled_for_torch(distribution: str) -> bool:
     return distribution in _packages()
 
 
+def module_of(distribution: str) -> str:
+    """The module that shows, when it is imported, that the package works."""
+    if distribution == FORK:
+        return "triton"
+    module: str = _packages().get(distribution, {}).get("module", distribution.replace("-", "_"))
+    return module
+
+
 def reasons(link: WheelLink, needs: Needs) -> tuple[str, ...]:
     """Everything that stands against the wheel; empty where it fits."""
     return tuple(reason for rule in _RULES if (reason := rule(link, needs)))

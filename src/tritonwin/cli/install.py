@@ -1,0 +1,91 @@
+"""`tritonwin install`: the right wheel for this Python, torch, GPU and driver."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from tritonwin.cli.common import json_option, target_options
+from tritonwin.errors import Exit, UserError
+
+
+@click.command("install")
+@click.argument("packages", nargs=-1, required=True, metavar="PACKAGE...")
+@target_options
+@click.option("--dry-run", is_flag=True, help="Show what would be installed; change nothing.")
+@click.option("--yes", is_flag=True, help="Install without asking.")
+@click.option(
+    "--index",
+    "lists",
+    multiple=True,
+    metavar="FILE|URL",
+    help="Also take wheels from this list: an index, a page, a JSON list, lines (repeatable).",
+)
+@click.option(
+    "--find-links",
+    multiple=True,
+    metavar="DIR",
+    help="Also take wheels from this folder (repeatable).",
+)
+@click.option("--allow-unhashed", is_flag=True, help="Take wheels for which no hash is known.")
+@click.option("--reinstall", is_flag=True, help="Install again what is there already.")
+@click.option("--offline", is_flag=True, help="Fetch nothing: folders and files that you name.")
+@click.option("--all", "every_reason", is_flag=True, help="Show every rejected wheel.")
+@json_option
+def command(
+    *,
+    packages: tuple[str, ...],
+    python: str | None,
+    app: Path | None,
+    timeout: float,
+    dry_run: bool,
+    yes: bool,
+    lists: tuple[str, ...],
+    find_links: tuple[str, ...],
+    allow_unhashed: bool,
+    reinstall: bool,
+    offline: bool,
+    every_reason: bool,
+    as_json: bool,
+) -> int:
+    """Install packages in the builds that fit this Python, torch, GPU and driver.
+
+    Says of every wheel that was not taken why. What was installed is imported afterwards, and
+    tritonwin undo gives everything back. Exit status 1 where a wheel is missing or does not work.
+
+    \b
+    Examples:
+      tritonwin install triton-windows
+      tritonwin install torch triton-windows --dry-run
+      tritonwin install flash-attn --index wheels.json
+      tritonwin install sageattention --find-links D:\\wheels --offline
+    """
+    from tritonwin.facts.collect import collect
+    from tritonwin.journal import Store
+    from tritonwin.output import installation, machine
+    from tritonwin.remedies.install import Order, install
+    from tritonwin.support.install_plan import parse_request
+
+    if as_json and not (yes or dry_run):
+        msg = "--json cannot ask: it needs --yes or --dry-run"
+        raise UserError(msg, "Look at the plan first: tritonwin install PACKAGE --dry-run")
+    order = Order(
+        requests=tuple(parse_request(text) for text in packages),
+        lists=(*lists, *find_links),
+        offline=offline,
+        allow_unhashed=allow_unhashed,
+        reinstall=reinstall,
+    )
+    facts = collect(python=python, app=app, timeout=timeout, deep=False)
+    ask = partial(installation.agree, every_reason=every_reason, yes=yes)
+    consent = None if dry_run else (lambda _: True) if as_json else ask
+    done = install(order, facts, Store.default(), agree=consent)
+    if as_json:
+        machine.print_document(installation.report(facts, done))
+    else:
+        shown = consent is not None and done.status not in {"nothing-fits", "nothing-to-do"}
+        installation.print_outcome(done, every_reason=every_reason, shown=shown)
+    failed = {"nothing-fits", "import-failed", "declined"}
+    return Exit.PROBLEMS if done.status in failed else Exit.DONE

@@ -1,0 +1,31 @@
+"""`tritonwin matrix`: what fits what."""
+
+from __future__ import annotations
+
+import click
+
+from tritonwin.cli.common import json_option
+from tritonwin.errors import Exit
+
+
+@click.command("matrix")
+@json_option
+def command(*, as_json: bool) -> int:
+    """Show which torch, Triton, Python, CUDA, GPU and number format fit together.
+
+    \b
+    Examples:
+      tritonwin matrix
+      tritonwin matrix --json
+    """
+    from tritonwin.support import matrix
+
+    if as_json:
+        from tritonwin.output import machine
+
+        machine.print_document(machine.matrix_report(matrix.load()))
+    else:
+        from tritonwin.output.matrix import print_matrix
+
+        print_matrix(matrix.load())
+    return Exit.DONE

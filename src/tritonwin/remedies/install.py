@@ -1,0 +1,150 @@
+"""install: the right wheels for what was asked for, put in through the journal, then imported."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from tritonwin.facts.host import Host
+from tritonwin.facts.model import Facts, ImportResult, Interpreter
+from tritonwin.facts.target import deep_import
+from tritonwin.journal import Store
+from tritonwin.remedies.apply import apply_plan
+from tritonwin.remedies.distributions import REMOVE, install_change
+from tritonwin.remedies.plan import CannotRemedyError, Change, Plan
+from tritonwin.remedies.remedy import Means
+from tritonwin.remedies.target_pip import find_pip
+from tritonwin.support import install_plan
+from tritonwin.support.install_plan import InstallPlan
+from tritonwin.support.model import InstallStatus
+from tritonwin.support.pip import Pip
+from tritonwin.support.rules import FORK, module_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What the user asked for.
+
+    Attributes:
+        lists: folders, files and addresses that name wheels, preferred to the package index.
+        indexes: package indexes in the place of those that pip is configured for.
+        allow_unhashed: take wheels from the network for which no hash is known.
+        reinstall: install again what is there in the right version.
+    """
+
+    requests: tuple[Requirement, ...]
+    lists: tuple[str, ...] = ()
+    indexes: tuple[str, ...] = ()
+    offline: bool = False
+    allow_unhashed: bool = False
+    reinstall: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installation:
+    """How an installation ended."""
+
+    status: InstallStatus
+    found: InstallPlan
+    plan: Plan
+    journal: str | None = None
+    imports: tuple[ImportResult, ...] = ()
+
+
+def install(
+    order: Order,
+    facts: Facts,
+    store: Store,
+    *,
+    agree: Callable[[Installation], bool] | None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Installation:
+    """Choose, show, install and import.
+
+    Args:
+        agree: shown the plan and asked; None: plan only.
+
+    Raises:
+        UserError: no target, no pip to ask, or a change that failed; the target is then as before.
+    """
+    target = facts.target
+    if target is None:
+        msg = "no target interpreter"
+        raise CannotRemedyError(msg)
+    with tempfile.TemporaryDirectory(prefix="tw", ignore_cleanup_errors=True) as scratch:
+
+        @cache
+        def pip() -> Pip:
+            return find_pip(facts, order.lists, Path(scratch))
+
+        planned = _planned(order, facts, pip)
+        if planned.status != "planned" or agree is None:
+            return planned
+        if not agree(planned):
+            return replace(planned, status="declined")
+        with store.lock(target.executable, wait=5):
+            _refuse_unfinished(store, target)
+            journal = apply_plan(planned.plan, target, store, pip, say)
+    return _proven(replace(planned, journal=journal), target, say)
+
+
+def _planned(order: Order, facts: Facts, pip: Callable[[], Pip]) -> Installation:
+    means = Means(
+        facts=facts,
+        host=Host.this_machine(),
+        pip=pip,
+        sources=lambda: install_plan.sources_for(
+            facts, pip, lists=order.lists, indexes=order.indexes, offline=order.offline
+        ),
+        offline=order.offline,
+    )
+    found = install_plan.plan(
+        facts,
+        order.requests,
+        means.sources(),
+        pip(),
+        allow_unhashed=order.allow_unhashed,
+        reinstall=order.reinstall,
+    )
+    status: InstallStatus = "planned" if found.downloads else "nothing-to-do"
+    return Installation(
+        status=status if found.complete else "nothing-fits",
+        found=found,
+        plan=Plan(
+            target=found.target or "",
+            changes=_changes(found, means) if found.complete and found.downloads else (),
+        ),
+    )
+
+
+def _changes(found: InstallPlan, means: Means) -> tuple[Change, ...]:
+    asked = ", ".join(choice.request for choice in found.choices)
+    install = replace(install_change(found.downloads, means.facts), why=f"asked for: {asked}")
+    fork = any(download.name == FORK for download in found.downloads)
+    if not fork or means.facts.distribution("triton") is None or REMOVE.plan is None:
+        return (install,)
+    remove = REMOVE.plan({"distribution": "triton"}, means)
+    return (replace(remove, why=f"it lies in the same folder as {FORK}"), install)
+
+
+def _refuse_unfinished(store: Store, target: Interpreter) -> None:
+    for header in store.unfinished(target.executable):
+        msg = f"{header.target} is in the middle of a change: {header.title}"
+        raise CannotRemedyError(msg, f"tritonwin undo {header.id}")
+
+
+def _proven(done: Installation, target: Interpreter, say: Callable[[str], None]) -> Installation:
+    """Import what was asked for: an extension for another torch fails only then."""
+    imports = []
+    for choice in done.found.choices:
+        module = module_of(choice.package)
+        say(f"importing {module}")
+        imports.append(deep_import(target.executable, module))
+    good = all(result.outcome == "imported" for result in imports)
+    status: InstallStatus = "installed" if good else "import-failed"
+    return replace(done, status=status, imports=tuple(imports))

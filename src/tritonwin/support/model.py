@@ -1,0 +1,75 @@
+"""Records of a choice of wheels: plain, and light to import for whoever prints them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+InstallStatus = Literal[
+    "planned",
+    "nothing-fits",  # no wheel for at least one request, so nothing was installed
+    "nothing-to-do",
+    "declined",
+    "installed",
+    "import-failed",  # installed, but the proof failed
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rejection:
+    """A wheel that was not taken, and everything that stands against it."""
+
+    file: str
+    location: str
+    source: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """The wheel for one request; `version` and `file` are None where none fits."""
+
+    package: str  # normalised
+    request: str  # as it was asked for
+    version: str | None = None
+    file: str | None = None
+    location: str | None = None
+    source: str | None = None
+    sha256: str | None = None
+    rejected: tuple[Rejection, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def grouped(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Reasons with the files that were rejected for them, the nearest misses first."""
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for rejection in self.rejected:
+            groups.setdefault(rejection.reasons, []).append(rejection.file)
+        nearest = sorted(groups.items(), key=lambda item: (len(item[0]), -len(item[1])))
+        return tuple(("; ".join(reasons), tuple(files)) for reasons, files in nearest)
+
+    def in_short(self, limit: int = 3) -> tuple[str, ...]:
+        """Why nothing, or nothing else, was taken, in a few sentences."""
+        return tuple(
+            f"{files[0]}: {reason}" + (f" (and {len(files) - 1} more)" if len(files) > 1 else "")
+            for reason, files in self.grouped()[:limit]
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """A distribution that is there already and is what would have been chosen."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Download:
+    """A wheel that pip would install: exactly this file."""
+
+    name: str  # normalised
+    version: str
+    location: str  # an address or a path
+    sha256: str | None
+    size: int | None = None
+    requested: bool = False  # asked for, not a dependency
