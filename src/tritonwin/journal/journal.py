@@ -244,12 +244,12 @@ class Journal:
         sha256: str | None = None,
         patience: float | None = None,
     ) -> None:
-        if not os.path.lexists(source):
-            msg = f"{source} does not exist"
-            raise JournalError(msg)
         step = Move(
             n=self._n, source=_spelled(source), destination=_spelled(destination), sha256=sha256
         )
+        if not os.path.lexists(source):
+            msg = f"{source} does not exist"
+            raise JournalError(msg)
         with self._recorded(step):
             disk.rename(source, destination, disk.PATIENCE if patience is None else patience)
 

@@ -169,6 +169,7 @@ class _Run:
             case Merge(source, destination):
                 _merge(source, destination)
             case PutFolder(path, mode):
+                self._provide_own_parent(path)
                 disk.make_folder(path)
                 path.chmod(mode)
             case TakeFolder(path):
@@ -181,11 +182,14 @@ class _Run:
                 faultpoint("before remove key")
                 self.registry.remove_key(key)
 
+    def _provide_own_parent(self, path: Path) -> None:
+        """A folder of our own may have been cleared when the journal was applied."""
+        if any(path.is_relative_to(area) for area in self.areas):
+            path.parent.mkdir(parents=True, exist_ok=True)
+
     def _rename(self, number: int, action: Rename) -> None:
         source, destination = action.source, action.destination
-        # a folder of our own may have been cleared when the journal was applied
-        if any(destination.is_relative_to(area) for area in self.areas):
-            destination.parent.mkdir(parents=True, exist_ok=True)
+        self._provide_own_parent(destination)
         try:
             disk.rename(source, destination, _patience(source))
         except JournalError as error:

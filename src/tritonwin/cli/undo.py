@@ -1,0 +1,135 @@
+"""`tritonwin undo`: give back what tritonwin changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tritonwin.cli.common import json_option
+from tritonwin.errors import Exit, UserError
+
+if TYPE_CHECKING:
+    from tritonwin.journal import Header, Store
+
+_WAIT = 5.0  # seconds for another tritonwin that is at work on the target
+
+
+@click.command("undo")
+@click.argument("identifier", metavar="[ID]", required=False)
+@click.option("--python", metavar="EXE", help="The last change of this Python, not of all.")
+@click.option(
+    "--app",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The last change of the Python of this application.",
+)
+@click.option("--list", "list_them", is_flag=True, help="List what can be undone, newest first.")
+@click.option("--dry-run", is_flag=True, help="Show what would be given back; change nothing.")
+@click.option("--yes", is_flag=True, help="Do it without asking.")
+@click.option("--force", is_flag=True, help="Also where something was changed since; keep that.")
+@click.option(
+    "--forget",
+    is_flag=True,
+    help="Delete what is kept for an undo: the disk is freed, the change stays for good.",
+)
+@json_option
+def command(
+    *,
+    identifier: str | None,
+    python: str | None,
+    app: Path | None,
+    list_them: bool,
+    dry_run: bool,
+    yes: bool,
+    force: bool,
+    forget: bool,
+    as_json: bool,
+) -> int:
+    """Give back what tritonwin changed last, byte for byte.
+
+    Needs no network. Begun again, it goes on wherever it was cut off. Exit status 1 when
+    something was changed by others since and so nothing was done.
+
+    \b
+    Examples:
+      tritonwin undo
+      tritonwin undo --list
+      tritonwin undo 261128-003015-041526 --dry-run
+    """
+    from tritonwin.journal import Store
+
+    store = Store.default()
+    target = _target(python, app)
+    if list_them:
+        _print_list(store, target, as_json=as_json)
+        return Exit.DONE
+    header = store.header(identifier) if identifier else store.latest(target)
+    if header is None:
+        msg = f"tritonwin changed nothing that could be undone{f' in {target}' if target else ''}"
+        raise UserError(msg, "See what it did: tritonwin undo --list")
+    if as_json and not (yes or dry_run):
+        msg = "--json cannot ask: it needs --yes or --dry-run"
+        raise UserError(msg, "Look first: tritonwin undo --dry-run")
+    with store.lock(header.target, _WAIT):
+        if forget:
+            return _forget(store, header, yes=yes)
+        return _undo(store, header, dry_run=dry_run, yes=yes, force=force, as_json=as_json)
+
+
+def _target(python: str | None, app: Path | None) -> str | None:
+    if python is None and app is None:
+        return None
+    from tritonwin.facts.choose_target import find_target
+    from tritonwin.facts.host import Host
+
+    return find_target(Host.this_machine(app), python, app).executable
+
+
+def _print_list(store: Store, target: str | None, *, as_json: bool) -> None:
+    from tritonwin.output import journals, machine
+    from tritonwin.output.documents import JournalList, Tool
+
+    headers = store.journals(target)[::-1]
+    if as_json:
+        machine.print_document(JournalList(tool=Tool(), journals=headers))
+    else:
+        journals.print_journals(headers)
+
+
+def _undo(
+    store: Store, header: Header, *, dry_run: bool, yes: bool, force: bool, as_json: bool
+) -> int:
+    from tritonwin.journal import preview, undo
+    from tritonwin.output import journals, machine
+    from tritonwin.output.consent import agreed
+    from tritonwin.output.documents import Tool, UndoDocument
+
+    report = preview(store, header.id)
+    if not dry_run and (force or not report.conflicts):
+        if not yes:
+            journals.print_undo(report)
+            if not agreed("Give this back?"):
+                return Exit.DONE
+        report = undo(store, header.id, force=force)
+    if as_json:
+        machine.print_document(UndoDocument(tool=Tool(), undo=report))
+    else:
+        journals.print_undo(report)
+    return Exit.PROBLEMS if report.conflicts and report.state != "undone" else Exit.DONE
+
+
+def _forget(store: Store, header: Header, *, yes: bool) -> int:
+    from tritonwin.journal import JournalError
+    from tritonwin.output.consent import agreed
+    from tritonwin.output.terminal import print_note
+
+    if header.state in {"open", "half"}:
+        msg = f"{header.id} was cut off in the middle; its target is neither old nor new"
+        raise JournalError(msg, f"Give it back first: tritonwin undo {header.id}")
+    if not yes and not agreed(f"Never undo {header.id} ({header.title})?"):
+        return Exit.DONE
+    for folder in store.forget(header.id):
+        print_note(f"{folder} could not be deleted: a program has something in it loaded")
+    return Exit.DONE

@@ -1,0 +1,65 @@
+"""Journals and undo for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.text import Text
+
+from tritonwin.journal.model import Header, State
+from tritonwin.journal.undo import UndoReport
+from tritonwin.output.terminal import console
+from tritonwin.output.text import printable
+
+_STATES: dict[State, str] = {
+    "open": "cut off",
+    "applied": "applied",
+    "half": "half undone",
+    "undone": "undone",
+}
+_SHOWN = 20  # actions; the rest is counted
+
+
+def print_journals(headers: Iterable[Header]) -> None:
+    """One line each, the newest first."""
+    out = console()
+    for header in headers:
+        line = f"{header.id}  {_STATES[header.state]:<11}  {header.title}  ({header.target})"
+        out.print(Text(printable(line)), soft_wrap=True)
+
+
+def print_undo(report: UndoReport) -> None:
+    """What an undo did, would do, or cannot do."""
+    out = console()
+    out.print(Text(printable(f"{report.id}  {report.title}"), "bold"), soft_wrap=True)
+    undone = report.state == "undone"
+    if not report.conflicts or undone:
+        for action in report.actions[:_SHOWN]:
+            out.print(Text(f"  {printable(action)}"), soft_wrap=True)
+        if len(report.actions) > _SHOWN:
+            out.print(Text(f"  and {len(report.actions) - _SHOWN} more"), soft_wrap=True)
+    for conflict in report.conflicts:
+        out.print(Text(printable(f"changed since: {conflict.place}"), "yellow"), soft_wrap=True)
+        for word, text in (
+            ("tritonwin left it", conflict.left),
+            ("now", conflict.found),
+            ("before, it was", conflict.before),
+        ):
+            out.print(Text(printable(f"      {word}: {text}")), soft_wrap=True)
+    for note in report.notes:
+        out.print(Text(printable(f"note: {note}")), soft_wrap=True)
+    for folder in report.left:
+        line = f"note: {folder} goes later: a program has something in it loaded"
+        out.print(Text(printable(line)), soft_wrap=True)
+    out.print(Text(_verdict(report)), soft_wrap=True)
+
+
+def _verdict(report: UndoReport) -> str:
+    if report.state == "undone":
+        return "Everything is as it was before."
+    if report.conflicts:
+        return (
+            "Nothing was changed. With --force what is in the way is kept beside its place under "
+            "another name, and the rest is given back."
+        )
+    return "Nothing was changed yet."

@@ -1,0 +1,517 @@
+"""What a journal does, what it refuses, and what undo says where others changed things since."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from killing import FileRegistry
+from trees import plant, write
+
+from tritonwin.journal import (
+    Journal,
+    JournalError,
+    RegistryValue,
+    Store,
+    TargetBusyError,
+    UndoReport,
+    disk,
+    preview,
+    tree_hash,
+    undo,
+)
+from tritonwin.journal.log import RESERVE, Log
+from tritonwin.journal.tree import describe_tree
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return write(
+        tmp_path / "target",
+        {"python.exe": "exe", "a.txt": "old", "pkg/__init__.py": "1", "pkg/_C/lib.pyd": "2"},
+    )
+
+
+def begin(store: Store, target: Path, title: str = "test") -> Journal:
+    registry = FileRegistry(store.root.parent / "registry.json")
+    return Journal.begin(store, target=str(target / "python.exe"), title=title, registry=registry)
+
+
+Change = Callable[[Journal, Path], object]
+
+
+def apply(store: Store, target: Path, *changes: Change) -> Journal:
+    with begin(store, target) as journal:
+        for change in changes:
+            change(journal, target)
+    return journal
+
+
+def undo_last(store: Store, *, force: bool = False) -> UndoReport:
+    header = store.latest()
+    assert header
+    registry = FileRegistry(store.root.parent / "registry.json")
+    foreseen = preview(store, header.id, registry)
+    report = undo(store, header.id, force=force, registry=registry)
+    assert report.conflicts == foreseen.conflicts
+    return report
+
+
+def test_what_is_there_meanwhile(store: Store, target: Path) -> None:
+    with begin(store, target) as journal:
+        journal.write(target / "a.txt", b"new")
+        journal.write(target / "deep/down/b.txt", b"b")
+        journal.delete(target / "pkg/_C")
+        journal.move(target / "pkg", target / "other/pkg")
+    assert describe_tree(target) == [
+        *(
+            f"file rw {name} {digest}"
+            for name, digest in sorted(
+                (path, _sha(content))
+                for path, content in {
+                    "a.txt": b"new",
+                    "deep/down/b.txt": b"b",
+                    "other/pkg/__init__.py": b"1",
+                    "python.exe": b"exe",
+                }.items()
+            )
+        ),
+        *(f"folder {name}" for name in (".", "deep", "deep/down", "other", "other/pkg")),
+    ]
+
+
+def _sha(content: bytes) -> str:
+    import hashlib
+
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_a_file_keeps_being_read_only(store: Store, target: Path) -> None:
+    (target / "a.txt").chmod(0o444)
+    before = tree_hash(target)
+    with begin(store, target) as journal:
+        journal.write(target / "a.txt", b"new")
+    assert not (target / "a.txt").stat().st_mode & stat.S_IWUSR
+    assert (target / "a.txt").read_bytes() == b"new"
+    assert undo_last(store).state == "undone"
+    assert tree_hash(target) == before
+
+
+def test_an_exception_gives_everything_back(store: Store, target: Path) -> None:
+    before = tree_hash(target)
+    with pytest.raises(ZeroDivisionError):
+        apply(
+            store,
+            target,
+            lambda j, t: j.delete(t / "pkg"),
+            lambda j, t: j.write(t / "a.txt", b"new"),
+            lambda j, t: 1 / 0,
+        )
+    assert tree_hash(target) == before
+    assert [h.state for h in store.journals()] == ["undone"]
+    assert store.unfinished() == ()
+
+
+def test_what_is_staged_is_merged_and_goes(store: Store, target: Path) -> None:
+    with begin(store, target) as journal:
+        stage = plant(journal.scratch(target), "lib/pkg/new.py", "lib/pkg/_C/lib.pyd", "lib/b/c")
+        journal.place(stage / "lib", target)
+        kept_apart = journal.scratch(target)
+        assert kept_apart.is_dir()
+    assert not stage.exists()
+    assert not kept_apart.exists()
+    assert sorted(p.name for p in (target / "pkg").iterdir()) == ["_C", "__init__.py", "new.py"]
+    assert (target / "pkg/_C/lib.pyd").read_bytes() == b"x"
+
+
+def test_a_link_is_changed_not_followed(store: Store, target: Path, tmp_path: Path) -> None:
+    plant(tmp_path / "elsewhere", "kept.txt")
+    (target / "link").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    before = tree_hash(target)
+    with begin(store, target) as journal:
+        journal.delete(target / "link")
+    assert (tmp_path / "elsewhere/kept.txt").exists()
+    assert undo_last(store).state == "undone"
+    assert tree_hash(target) == before
+
+
+def test_the_other_name_of_a_hard_link_is_left_alone(store: Store, target: Path) -> None:
+    """uv and conda link files of an environment to their caches."""
+    shared = target.parent / "cache.txt"
+    shared.hardlink_to(target / "a.txt")
+    with begin(store, target) as journal:
+        journal.write(target / "a.txt", b"new")
+    assert shared.read_bytes() == b"old"
+    undo_last(store)
+    assert shared.samefile(target / "a.txt")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda j, t: j.delete(t / "nothing"), "nothing does not exist"),
+        (lambda j, t: j.move(t / "a.txt", t / "python.exe"), "python.exe exists already"),
+        (lambda j, t: j.write(t / "a.txt/b", b""), "a.txt"),
+        (lambda j, t: j.remove_folder(t / "pkg"), "cannot change"),
+        (lambda j, t: j.delete(Path("a.txt")), "not an absolute path"),
+    ],
+)
+def test_a_change_that_cannot_be_made(
+    store: Store, target: Path, change: Change, says: str
+) -> None:
+    before = tree_hash(target)
+    with pytest.raises(JournalError, match=says):
+        apply(store, target, lambda j, t: j.delete(t / "pkg/_C"), change)
+    assert tree_hash(target) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps names as UTF-16")
+def test_a_name_that_is_no_text_is_refused(store: Store, target: Path) -> None:
+    name = os.fsdecode(b"\xff.txt")
+    (target / name).write_bytes(b"")
+    with pytest.raises(JournalError, match="cannot be written down"), begin(store, target) as j:
+        j.delete(target / name)
+    assert (target / name).exists()
+
+
+# -- changed by others since
+
+SINCE: dict[str, tuple[Callable[[Path], object], str, str]] = {
+    "a file that was written": (
+        lambda t: (t / "a.txt").write_text("mine"), "a.txt", "changed since"
+    ),
+    "something in the place of what was deleted": (
+        lambda t: plant(t, "pkg/__init__.py"), "pkg", "something else is there"
+    ),
+    "what was put there is gone": (lambda t: (t / "b.txt").unlink(), "b.txt", "gone"),
+    "a file in the place of a folder": (
+        lambda t: plant(t, "empty"), "empty", "a file is there"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SINCE)
+def test_what_others_changed_is_not_touched_unasked(store: Store, target: Path, name: str) -> None:
+    since, place, found = SINCE[name]
+    (target / "empty").mkdir()
+    before = describe_tree(target)
+    with begin(store, target) as journal:
+        journal.write(target / "a.txt", b"new")
+        journal.write(target / "b.txt", b"new")
+        journal.delete(target / "pkg")
+        journal.remove_folder(target / "empty")
+    since(target)
+    changed = tree_hash(target)
+
+    report = undo_last(store)
+    assert report.state == "applied"
+    (conflict,) = report.conflicts
+    assert conflict.place == str(target / place)
+    assert conflict.found == found
+    assert tree_hash(target) == changed
+
+    assert undo_last(store, force=True).state == "undone"
+    after = [line for line in describe_tree(target) if ".kept-" not in line]
+    assert after == before
+    kept = [p.name for p in target.iterdir() if ".kept-" in p.name]
+    assert len(kept) == (0 if found == "gone" else 1)
+
+
+def test_a_value_that_others_changed(store: Store, target: Path) -> None:
+    registry = FileRegistry(store.root.parent / "registry.json")
+    with begin(store, target) as journal:
+        journal.set_value(r"HKCU\Environment", "CC", RegistryValue(data="tcc"))
+    registry.set(r"HKCU\Environment", "CC", RegistryValue(data="cl"))
+    (conflict,) = undo_last(store).conflicts
+    assert (conflict.left, conflict.found, conflict.before) == (
+        "REG_SZ tcc", "REG_SZ cl", "no value",
+    )  # fmt: skip
+    assert undo_last(store, force=True).state == "undone"
+    assert not registry.exists(r"HKCU\Environment")
+
+
+def test_what_others_put_into_a_new_folder_stays(store: Store, target: Path) -> None:
+    with begin(store, target) as journal:
+        journal.write(target / "Include/Python.h", b"#")
+        journal.write(target / "new/module.py", b"")
+        journal.set_value(r"HKCU\Software\New", "A", RegistryValue(data="a"))
+    plant(target, "Include/mine.h", "new/__pycache__/module.cpython-312.pyc")
+    registry = FileRegistry(store.root.parent / "registry.json")
+    registry.set(r"HKCU\Software\New", "B", RegistryValue(data="b"))
+    report = undo_last(store)
+    assert report.state == "undone"
+    assert [p.name for p in (target / "Include").iterdir()] == ["mine.h"]
+    assert not (target / "new").exists()
+    assert [note.split(" ")[0] for note in report.notes] == [
+        r"HKCU\Software\New", r"HKCU\Software", str(target / "Include"),
+    ]  # fmt: skip
+
+
+def test_a_kept_copy_that_is_gone_is_told(store: Store, target: Path) -> None:
+    with begin(store, target) as journal:
+        journal.delete(target / "a.txt")
+    (store.folder(journal.header.id) / "area/kept/1").unlink()
+    (conflict,) = undo_last(store).conflicts
+    assert conflict.found == "the copy kept there is gone"
+
+
+def test_the_newest_is_undone_first(store: Store, target: Path) -> None:
+    with begin(store, target, "first") as first:
+        first.write(target / "a.txt", b"1")
+    with begin(store, target, "second") as second:
+        second.write(target / "a.txt", b"2")
+    with pytest.raises(JournalError, match="second"):
+        undo(store, first.header.id)
+    assert undo_last(store).title == "second"
+    assert undo_last(store).title == "first"
+    assert (target / "a.txt").read_bytes() == b"old"
+
+
+def test_an_undone_journal_stays_undone(store: Store, target: Path) -> None:
+    with begin(store, target) as journal:
+        journal.delete(target / "a.txt")
+    undo_last(store)
+    (target / "a.txt").write_bytes(b"later")
+    assert undo(store, journal.header.id).actions == ()
+    assert (target / "a.txt").read_bytes() == b"later"
+
+
+def test_forgetting_frees_the_disk(store: Store, target: Path) -> None:
+    with begin(store, target) as journal:
+        (target / "pkg/_C/lib.pyd").chmod(0o444)
+        journal.delete(target / "pkg")
+    assert store.forget(journal.header.id) == ()
+    assert store.journals() == ()
+    assert not store.folder(journal.header.id).exists()
+    with pytest.raises(JournalError, match="there is no journal"):
+        undo(store, journal.header.id)
+
+
+# -- programs that hold files
+
+
+def hold(monkeypatch: pytest.MonkeyPatch, *held: str) -> None:
+    """Renames fail as on Windows for a folder that holds a loaded DLL, or for an open file."""
+    rename = Path.rename
+
+    def refuse(self: Path, to: Path) -> Path:
+        inside = self.is_dir() and any(p.name == "lib.pyd" for p in self.rglob("*"))
+        if inside or self.name in held:
+            raise PermissionError(errno.EACCES, "Access is denied", str(self))
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    monkeypatch.setattr(disk, "PATIENCE", 0.0)
+
+
+def test_a_folder_with_a_loaded_dll_goes_file_by_file(
+    store: Store, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tree_hash(target)
+    hold(monkeypatch)
+    with begin(store, target) as journal:
+        journal.delete(target / "pkg")
+        stage = plant(journal.scratch(target), "pkg/_C/lib.pyd", "pkg/b.py")
+        journal.place(stage / "pkg", target / "pkg")
+    assert sorted(p.name for p in (target / "pkg").iterdir()) == ["_C", "b.py"]
+    assert undo_last(store).state == "undone"
+    assert tree_hash(target) == before
+
+
+def test_an_undo_that_moved_half_a_folder_goes_on(
+    store: Store, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(target, "pkg/a.py", "pkg/z.py")
+    before = tree_hash(target)
+    with begin(store, target) as journal:
+        journal.delete(target / "pkg")
+    with monkeypatch.context() as patch:
+        hold(patch, "z.py")
+        with pytest.raises(JournalError, match=r"z\.py"):
+            undo_last(store)
+    assert (target / "pkg/a.py").exists()
+    assert [h.state for h in store.unfinished()] == ["half"]
+    assert undo_last(store).state == "undone"
+    assert tree_hash(target) == before
+
+
+def test_a_file_in_use_is_named_and_nothing_is_changed(
+    store: Store, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tree_hash(target)
+    hold(monkeypatch, "a.txt")
+    with pytest.raises(JournalError, match=r"a\.txt") as caught:
+        apply(
+            store,
+            target,
+            lambda j, t: j.delete(t / "pkg/__init__.py"),
+            lambda j, t: j.write(t / "a.txt", b"new"),
+        )
+    assert "Close the programs" in caught.value.help
+    assert tree_hash(target) == before
+
+
+# -- the log, a full disk
+
+
+def test_a_full_disk(store: Store, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing more can be recorded, so nothing more is changed; the undo uses up the reserve."""
+    before = tree_hash(target)
+    write_log = Log._write
+    filled: list[bool] = []
+
+    def fill(self: Log, data: bytes) -> None:
+        if filled and self.path.with_name(RESERVE).exists():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write_log(self, data)
+
+    monkeypatch.setattr(Log, "_write", fill)
+    with pytest.raises(JournalError, match="No space") as caught:
+        apply(
+            store,
+            target,
+            lambda j, t: j.delete(t / "pkg"),
+            lambda j, t: filled.append(True),
+            lambda j, t: j.write(t / "a.txt", b"new"),
+        )
+    assert "Make room" in caught.value.help
+    assert tree_hash(target) == before
+    assert [h.state for h in store.journals()] == ["undone"]
+
+
+FILL = """
+import os, sys
+from pathlib import Path
+from tritonwin.journal import Journal, JournalError, Store, tree_hash
+disk = Path(sys.argv[1])
+target = disk / "target"
+target.mkdir()
+(target / "python.exe").write_bytes(b"exe")
+(target / "a").write_bytes(b"old")
+before, store = tree_hash(target), Store(disk / "store")
+try:
+    with Journal.begin(store, target=str(target / "python.exe"), title="t") as journal:
+        journal.delete(target / "a")
+        with open(disk / "filler", "wb", buffering=0) as file:
+            try:
+                while file.write(bytes(4096)) == 4096: pass
+            except OSError: pass
+        for n in range(999):
+            journal.write(target / f"n{n}", bytes(4096))
+except JournalError as error:
+    assert "space" in str(error), error
+assert tree_hash(target) == before
+print([h.state for h in store.journals()])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a file system of a given size")
+def test_a_really_full_disk(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    script = f'mount -t tmpfs -o size=2m none "{small}" && exec "$@"'
+    words = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]
+    if subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no mount for this user")
+    done = subprocess.run(
+        [*words, sys.executable, "-c", FILL, str(small)],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "['undone']\n"
+
+
+@pytest.mark.parametrize("content", [b"not json\n{}\n", b'{"op":"move"}\n{}\n', b"\xff\n\n"])
+def test_a_damaged_log_is_not_guessed_at(store: Store, target: Path, content: bytes) -> None:
+    with begin(store, target) as journal:
+        journal.delete(target / "a.txt")
+    (store.folder(journal.header.id) / "steps.jsonl").write_bytes(content)
+    with pytest.raises(JournalError, match=r"line 1 is damaged"):
+        undo_last(store)
+
+
+def test_a_header_of_a_later_tritonwin_is_refused(store: Store, target: Path) -> None:
+    with begin(store, target) as journal:
+        pass
+    file = store.folder(journal.header.id) / "journal.json"
+    file.write_text(file.read_text().replace("journal/1", "journal/2"))
+    with pytest.raises(JournalError, match=r"journal\.json cannot be read"):
+        store.journals()
+
+
+def test_a_journal_that_was_not_begun_is_none(store: Store) -> None:
+    plant(store.root, "261128-000000-000000/steps.jsonl", "a file")
+    assert store.journals() == ()
+    assert store.latest() is None
+
+
+# -- one at a time
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from tritonwin.journal import Store
+with Store(Path(sys.argv[1])).lock(sys.argv[2]):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_two_at_once(store: Store, target: Path) -> None:
+    exe = str(target / "python.exe")
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(store.root), exe], stdout=subprocess.PIPE
+    )
+    assert other.stdout
+    try:
+        assert other.stdout.readline().strip() == b"held"
+        busy = rf"process {other.pid}\) is at work on"
+        with pytest.raises(TargetBusyError, match=busy), store.lock(exe):
+            pass
+        assert store.is_busy(exe)
+        with store.lock(str(target / "another.exe")):
+            pass
+    finally:
+        other.kill()
+        other.wait()
+        other.stdout.close()
+    # the system gave back what the killed process held
+    with store.lock(exe):
+        assert store.is_busy(exe)
+    assert not store.is_busy(exe)
+
+
+def test_the_store_can_be_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path))
+    assert Store.default().root == tmp_path / "journal"
+
+
+def test_a_tree_hash_sees_everything(tmp_path: Path) -> None:
+    def made(name: str, files: dict[str, str]) -> Path:
+        return write(tmp_path / name, files)
+
+    base = {"a": "1", "d/b": "2"}
+    one = made("one", base)
+    assert tree_hash(one) == tree_hash(made("same", base))
+    others = [
+        made("content", {**base, "a": "2"}),
+        made("name", {"A": "1", "d/b": "2"}),
+        made("more", {**base, "c": ""}),
+        made("folder", base),
+        made("readonly", base),
+        tmp_path / "absent",
+    ]
+    (tmp_path / "folder/e").mkdir()
+    (tmp_path / "readonly/a").chmod(0o444)
+    assert len({tree_hash(p) for p in (one, *others)}) == 7
