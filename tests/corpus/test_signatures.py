@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from regex_lint import flaws
 
+from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import load
 from tritonwin.problems.explain import explain_lines
 from tritonwin.problems.explain.normalise import normalise
@@ -103,3 +104,12 @@ def test_expressions_are_searched_in_linear_time(problem: str, signature: Signat
         *signature.without,
     )
     assert [flaw for p in patterns if p.line for flaw in flaws(p.line)] == [], problem
+
+
+def test_marks_and_words_are_used() -> None:
+    folder = Path(catalogue.__file__).parent
+    texts = {file.name: file.read_text("utf-8") for file in folder.glob("*.toml")}
+    shared = tomllib.loads(texts["marks.toml"])
+    everything = "\n".join(texts.values())
+    assert [m for m in shared["marks"] if f'"{m}"' not in everything] == []
+    assert [w for w in shared["words"] if f"(?P>{w})" not in everything] == []

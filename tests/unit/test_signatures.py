@@ -13,7 +13,8 @@ from tritonwin.problems.model import Condition, LinePattern, Question
 
 GOOD = """
 [words]
-module = '''(?i:module|modul)'''
+noun = '''module|modul'''
+module = '''(?i:(?P>noun))'''
 [marks.compiled]
 anchor = "cc_cmd"
 [[problem]]
@@ -44,7 +45,7 @@ def test_a_good_signature_is_read() -> None:
     compiled = LinePattern(anchors=("cc_cmd",))
     (found,) = entry.signatures
     assert found.pattern.anchors == ("LNK1181", "LNK1104")
-    assert found.pattern.line == r"LNK1\d{3}.{0,80}'(?P<path>[^']{1,99})' (?:(?i:module|modul))"
+    assert found.pattern.line == r"LNK1\d{3}.{0,80}'(?P<path>[^']{1,99})' (?:(?i:(?:module|modul)))"
     assert found.certainty == "likely"
     assert found.before == found.without == (compiled,)
     assert found.after == (LinePattern(anchors=("link.exe",), line=r"link\.exe failed"),)

@@ -19,46 +19,56 @@ _COMMON = frozenset(
     unsupported version visual warning win32 windows with
     """)
 )
-# between blanks; up to a quote, which is worth having: it tells a word from the part of a path
-_PIECE = re.compile(r"""[^\s'"&<>]+['"]?""")
-# How characters that normalising changes stand in a log as it is: in a page, in a literal, doubled.
+_PIECE = re.compile(r"\S+")
+# How characters that normalising changes may stand in a log as it is: in a page, in a literal.
 _SPELLINGS = {
-    "'": ("'", "\u2019", "\u2018", "&#39;", "&#x27;", "\\'"),
-    '"': ('"', "\u201d", "\u201c", "&quot;", '\\"'),
+    "&": ("&", "&amp;"),
+    "<": ("<", "&lt;"),
+    ">": (">", "&gt;"),
     "\\": ("\\", "\\\\", "\\\\\\\\"),
+    "'": ("'", "&#39;", "&#x27;", "\\'"),
+    '"': ('"', "&quot;", "&#34;", '\\"'),
 }
 
 
 class Key(NamedTuple):
-    """A word, and the pieces of text one of which stands in the same token.
+    """What is looked for, from the fastest test to the surest.
 
-    Where a piece has no word worth the name ("C/C++"), the piece itself takes its place.
+    Attributes:
+        word: how a word of the log begins; where a piece has no word ("C/C++"), the piece itself.
+        piece: stands in a token, which is what lies between blanks. Where a blank stands beside it
+            in the text, so does BOUNDARY: the piece of "torch " is not in "torchvision".
+        text: the whole anchor, as it may be spelled; stands in a line.
     """
 
     word: str
-    pieces: tuple[str, ...]
+    piece: str
+    text: str
 
 
-def key(anchor: str) -> Key:
-    """The key of an anchor; its word is empty where there is none to search for.
-
-    A piece holds no blank. Where a blank stands beside it, so does the mark of a token's end: the
-    piece of "torch " is "torch\\n", which is not in "torchvision". The word begins where a word of
-    the log begins, but need not end there.
-    """
-    pieces = list(_PIECE.finditer(anchor))
+def keys(anchor: str) -> tuple[Key, ...]:
+    """The keys of an anchor, one for each spelling; none where there is nothing to search for."""
     words = [w for w in _WORD.finditer(anchor) if len(w[0]) >= MIN_WORD]
+    pieces = list(_PIECE.finditer(anchor))
     if words:
         word = max(words, key=lambda w: (w[0].lower() not in _COMMON, len(w[0])))
         piece = next(p for p in pieces if p.start() <= word.start() < p.end())
     elif pieces:
         word = piece = max(pieces, key=lambda p: len(p[0]))
     else:
-        return Key("", ())
+        return ()
     before = BOUNDARY if anchor[: piece.start()][-1:].isspace() else ""
     after = BOUNDARY if anchor[piece.end() :][:1].isspace() else ""
-    spellings = {piece[0]}
+    bounded = before + piece[0] + after
+    return tuple(
+        Key(word[0], spelled_piece, text)
+        for spelled_piece, text in zip(_spelled(bounded), _spelled(anchor), strict=True)
+    )
+
+
+def _spelled(text: str) -> list[str]:
+    """Every spelling; for a part and its whole in the same order."""
+    spellings = [text]
     for character, ways in _SPELLINGS.items():
-        if character in piece[0]:
-            spellings = {text.replace(character, way) for text in spellings for way in ways}
-    return Key(word[0], tuple(before + text + after for text in sorted(spellings)))
+        spellings = [s.replace(character, way) for s in spellings for way in ways]
+    return spellings

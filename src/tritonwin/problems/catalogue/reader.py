@@ -102,7 +102,8 @@ def _vocabulary(documents: Mapping[str, Table]) -> signatures.Vocabulary:
     words: dict[str, str] = {}
     for document in documents.values():
         for table in document.optional_table("words"):
-            words |= {name: table.take(name, str) for name in table.names()}
+            for name in table.names():
+                words[name] = signatures.spelled_out(table, table.take(name, str), words)
     marks: dict[str, LinePattern] = {}
     for document in documents.values():
         for name, mark in document.named_tables("marks").items():

@@ -17,7 +17,7 @@ An anchor is case-sensitive, begins where a word begins and is found through its
 
 Marks are patterns that several signatures share: `[marks.NAME]` with `anchor` and `line`, in
 marks.toml; `[words]` there are pieces of regular expressions, such as Windows' word for "module" in
-ten languages: `(?P>NAME)` in a `line` stands for one.
+ten languages: `(?P>NAME)` in a `line` stands for one, also in a later word.
 """
 
 from __future__ import annotations
@@ -83,10 +83,12 @@ def pattern(table: Table, words: Mapping[str, str]) -> LinePattern:
         if len(key(anchor).word) < MIN_WORD:
             table.fail(f"anchor {anchor!r} has no piece of {MIN_WORD} characters")
     line = table.take("line", str) if "line" in table.names() else None
-    return LinePattern(anchors=anchors, line=line and _spelled_out(table, line, words))
+    return LinePattern(anchors=anchors, line=line and spelled_out(table, line, words))
 
 
-def _spelled_out(table: Table, line: str, words: Mapping[str, str]) -> str:
+def spelled_out(table: Table, line: str, words: Mapping[str, str]) -> str:
+    """A regular expression with the words that it names in their place. Raises CatalogueError."""
+
     def word(found: re.Match[str]) -> str:
         if found[1] not in words:
             table.fail(f"unknown word {found[1]!r}")
