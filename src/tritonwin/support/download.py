@@ -39,7 +39,10 @@ def is_url(text: str) -> bool:
 
 def without_secrets(url: str) -> str:
     """The address as it may be printed: user name and password left out."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # no address at all, but it may hold a password all the same
+        return url.rpartition("@")[2]
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
@@ -122,6 +125,7 @@ def _blocks(url: str, limit: int, timeout: float, headers: Mapping[str, str]) ->
                     raise DownloadError(msg, "Try again, or fetch it by hand and give the file.")
                 yield block
     except urllib.error.HTTPError as error:
+        error.close()
         if error.code in {404, 410}:
             msg = f"nothing is at {shown} (HTTP {error.code})"
             raise NotFoundError(msg) from None
@@ -200,7 +204,11 @@ class _CheckedRedirects(urllib.request.HTTPRedirectHandler):
         headers: Message,
         newurl: str,
     ) -> urllib.request.Request | None:
-        target = _checked(newurl)
+        try:
+            target = _checked(newurl)
+        except DownloadError:
+            fp.close()
+            raise
         follow: urllib.request.Request | None = super().redirect_request(
             req,
             fp,

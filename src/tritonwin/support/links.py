@@ -7,6 +7,7 @@ is not.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -135,21 +136,28 @@ class _Anchors(HTMLParser):
 def _from_html(text: str, base: str, source: str) -> Iterator[WheelLink]:
     page = _Anchors()
     page.feed(text)
-    base = urljoin(base, page.base) if page.base else base
+    with contextlib.suppress(ValueError):
+        base = urljoin(base, page.base) if page.base else base
     for anchor in page.found:
-        href = anchor["href"] or ""
-        if not urlsplit(urldefrag(href)[0]).path.endswith(".whl"):
-            continue
-        link = _link(
-            href,
-            base,
-            source,
-            requires_python=anchor.get("data-requires-python") or None,
-            yanked=(anchor["data-yanked"] or "") if "data-yanked" in anchor else None,
-        )
-        if "data-core-metadata" in anchor or "data-dist-info-metadata" in anchor:
-            link = replace(link, metadata=link.location + ".metadata")
-        yield link
+        with contextlib.suppress(ValueError):  # an address with half a bracket
+            if (link := _anchor(anchor, base, source)) is not None:
+                yield link
+
+
+def _anchor(anchor: dict[str, str | None], base: str, source: str) -> WheelLink | None:
+    href = anchor["href"] or ""
+    if not urlsplit(urldefrag(href)[0]).path.endswith(".whl"):
+        return None
+    link = _link(
+        href,
+        base,
+        source,
+        requires_python=anchor.get("data-requires-python") or None,
+        yanked=(anchor["data-yanked"] or "") if "data-yanked" in anchor else None,
+    )
+    if "data-core-metadata" in anchor or "data-dist-info-metadata" in anchor:
+        return replace(link, metadata=link.location + ".metadata")
+    return link
 
 
 def _from_json(tree: Any, base: str, source: str) -> Iterator[WheelLink]:

@@ -1,0 +1,123 @@
+"""What is fetched, from where, and what is refused. The server is one of ours, on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from tritonwin.support import download
+from tritonwin.support.download import DownloadError, NotFoundError
+
+CONTENT = b"wheel " * 1000
+SHA = hashlib.sha256(CONTENT).hexdigest()
+
+
+class Handler(BaseHTTPRequestHandler):
+    seen: ClassVar[list[tuple[str, str | None]]] = []
+
+    def do_GET(self) -> None:
+        self.seen.append((self.path, self.headers.get("Authorization")))
+        redirects = {"/to-http": "http://example.org/x", "/to-ok": "/ok", "/to-file": "file:///etc"}
+        if self.path in redirects:
+            self.send_response(302)
+            self.send_header("Location", redirects[self.path])
+            self.end_headers()
+        elif self.path == "/ok":
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(CONTENT)))
+            self.end_headers()
+            self.wfile.write(CONTENT)
+        else:
+            self.send_error(int(self.path[1:]) if self.path[1:].isdigit() else 404)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("NO_PROXY", "*")
+    Handler.seen.clear()
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{httpd.server_address[1]}"
+    httpd.shutdown()
+    thread.join()
+    httpd.server_close()
+
+
+def test_read_and_fetch(server: str, tmp_path: Path) -> None:
+    assert download.read(f"{server}/ok") == CONTENT
+    assert download.read(f"{server}/to-ok") == CONTENT
+    came: list[int] = []
+    download.fetch(f"{server}/ok", tmp_path / "f", sha256=SHA.upper(), progress=came.append)
+    assert (tmp_path / "f").read_bytes() == CONTENT
+    assert came[-1] == len(CONTENT)
+
+
+def test_local_files(tmp_path: Path) -> None:
+    (tmp_path / "a b").write_bytes(CONTENT)
+    assert download.read(str(tmp_path / "a b")) == CONTENT
+    assert download.read((tmp_path / "a b").as_uri()) == CONTENT
+    with pytest.raises(NotFoundError):
+        download.read(str(tmp_path / "c"))
+
+
+def test_another_hash_leaves_nothing_behind(server: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"old")
+    with pytest.raises(DownloadError, match=SHA):
+        download.fetch(f"{server}/ok", tmp_path / "f", sha256="0" * 64)
+    assert (tmp_path / "f").read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org/x.whl",
+        "ftp://example.org/x.whl",
+        "https://",
+        "https://[",
+        "data://text",
+        "http://localhost.example.org/x",
+    ],
+)
+def test_only_https(url: str) -> None:
+    with pytest.raises(DownloadError, match=r"not https|no usable address"):
+        download.read(url)
+
+
+@pytest.mark.parametrize("path", ["/to-http", "/to-file"])
+def test_no_redirect_leads_elsewhere(server: str, path: str) -> None:
+    with pytest.raises(DownloadError, match=r"not https|could not be read|HTTP 302"):
+        download.read(server + path)
+
+
+@pytest.mark.parametrize(("path", "kind"), [("/404", NotFoundError), ("/410", NotFoundError), ("/500", DownloadError)])  # fmt: skip
+def test_what_the_server_refuses(server: str, path: str, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match=path[1:]):
+        download.read(server + path)
+
+
+def test_limit_and_no_answer(server: str) -> None:
+    with pytest.raises(DownloadError, match="larger than 10 bytes"):
+        download.read(f"{server}/ok", limit=10)
+    with pytest.raises(DownloadError, match="could not be read"):
+        download.read("http://127.0.0.1:1/x", timeout=5)
+
+
+def test_passwords_are_sent_and_never_shown(server: str) -> None:
+    secret = server.replace("//", "//me:p%40ss@")
+    assert download.read(f"{secret}/ok") == CONTENT
+    assert Handler.seen == [("/ok", "Basic bWU6cEBzcw==")]
+    with pytest.raises(DownloadError) as error:
+        download.read(f"{secret}/404")
+    assert "p%40ss" not in str(error.value)
+    assert download.without_secrets("https://u:p@h.org/x#f") == "https://h.org/x#f"

@@ -1,0 +1,135 @@
+"""Lists of wheels of every kind, and what they claim."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tritonwin.support.links import WheelLink, read_list
+from tritonwin.support.wheel_names import BuiltFor
+
+A = "flash_attn-2.8.3+cu128torch2.9-cp312-cp312-win_amd64.whl"
+B = "sageattn3-1.0.0+cu130torch291-cp313-cp313-win_amd64.whl"
+HASH = "0123456789abcdef" * 4
+BASE = "https://example.org/simple/flash-attn/"
+
+
+def read(text: str, base: str = BASE) -> tuple[WheelLink, ...]:
+    return read_list(text, base, "the list")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"https://h.org/x/{A}#sha256={HASH}",
+        f"# my wheels\n\nhttps://h.org/x/{A}#sha256={HASH.upper()}\n",
+        f"https://h.org/x/{A} --hash=sha256:{HASH}",
+        f"| 2.8.3 | [wheel](https://h.org/x/{A}#sha256={HASH}) |",
+        f'<!DOCTYPE html><a href="https://h.org/x/{A}#sha256={HASH}">{A}</a>',
+        f'<html><base href="https://h.org/"><a href="x/{A}#sha256={HASH}">w</a><a href="x.tar.gz">s</a>',
+        json.dumps({"files": [{"filename": A, "url": f"https://h.org/x/{A}", "hashes": {"sha256": HASH}}]}),
+        json.dumps([{"assets": [{"name": A, "browser_download_url": f"https://h.org/x/{A}", "digest": f"sha256:{HASH}"}]}]),
+        json.dumps([f"https://h.org/x/{A}#sha256={HASH}"]),
+        json.dumps({"packages": [{"wheels": [{"url": f"https://h.org/x/{A}", "sha256": HASH}]}]}),
+        "\ufeff" + json.dumps({"w": {"url": f"https://h.org/x/{A}", "hash": f"sha256={HASH}"}}),
+    ],
+)  # fmt: skip
+def test_every_kind_of_list_says_the_same(text: str) -> None:
+    (link,) = read(text)
+    assert (link.location, link.sha256) == (f"https://h.org/x/{A}", HASH)
+    assert (link.file, link.source, link.local) == (A, "the list", False)
+
+
+def test_an_index_page_in_full() -> None:
+    (link,) = read(
+        f'<a href="../../packages/{A}" data-requires-python="&gt;=3.9" data-yanked="broken" '
+        'data-core-metadata="true">w</a>'
+    )
+    assert link.location == f"https://example.org/packages/{A}"
+    assert (link.requires_python, link.yanked, link.sha256) == (">=3.9", "broken", None)
+    assert link.metadata == f"{link.location}.metadata"
+
+
+def test_a_json_index_in_full() -> None:
+    entry = {
+        "filename": A,
+        "url": f"../files/{A}",
+        "hashes": {"sha256": HASH},
+        "requires-python": ">=3.9",
+        "size": 5,
+        "yanked": True,
+        "core-metadata": {"sha256": HASH},
+    }
+    (link,) = read(json.dumps({"files": [entry, {"filename": "a.tar.gz", "url": "a.tar.gz"}]}))
+    assert link.location == f"https://example.org/simple/files/{A}"
+    assert (link.size, link.yanked, link.requires_python) == (5, "", ">=3.9")
+    assert link.metadata is not None
+
+
+def test_a_list_fills_up_what_the_name_does_not_say_and_never_contradicts_it() -> None:
+    def wheel(file: str, torch: object) -> dict[str, object]:
+        return {"url": f"https://h.org/{file}", "torch_version": torch, "cuda_version": ["12.8", "12.8"]}  # fmt: skip
+
+    wrong, silent, bounded, odd = read(
+        json.dumps(
+            [
+                wheel(B, ["2.10", "2.10"]),
+                wheel("flash_attn-2.8.4-cp312-cp312-win_amd64.whl", ["2.9.0", "2.9.0"]),
+                wheel("flash_attn-2.8.5-cp312-cp312-win_amd64.whl", ["2.9.0", None]),
+                wheel("flash_attn-2.8.6-cp312-cp312-win_amd64.whl", {"no": "list"}),
+            ]
+        )
+    )
+    assert wrong.built_for == BuiltFor(torch="2.9.1", cuda="13.0")
+    assert silent.built_for == BuiltFor(torch="2.9.0", cuda="12.8")
+    assert bounded.built_for == BuiltFor(torch="2.9.0", cuda="12.8", newer_torch=True)
+    assert odd.built_for == BuiltFor(cuda="12.8")
+
+
+def test_pages_that_show_a_file_become_the_file() -> None:
+    (link,) = read(f"https://huggingface.co/who/what/blob/main/{A}?download=true", "")
+    assert link.location == f"https://huggingface.co/who/what/resolve/main/{A}?download=true"
+    assert link.file == A
+
+
+def test_a_wheel_named_twice_is_one() -> None:
+    assert len(read(f"https://h.org/{A}\nhttps://h.org/{A}\n")) == 1
+
+
+def test_a_hash_beside_two_wheels_belongs_to_none() -> None:
+    links = read(f"https://h.org/{A} https://h.org/{B} sha256:{HASH}")
+    assert [link.sha256 for link in links] == [None, None]
+
+
+@given(
+    st.one_of(
+        st.text(max_size=200),
+        st.text(alphabet='<a href="x.whl">{}[]:,#', max_size=200),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.sampled_from([A, f"https://h.org/{A}", HASH]),
+            lambda inner: st.lists(inner, max_size=4)
+            | st.dictionaries(
+                st.sampled_from(["url", "hashes", "sha256", "size", "yanked", "torch_version", "name"]),
+                inner,
+                max_size=4,
+            ),
+            max_leaves=20,
+        ).map(json.dumps),
+    )
+)  # fmt: skip
+def test_any_text_is_read(text: str) -> None:
+    for link in read(text):
+        assert ".whl" in link.location
+        assert link.sha256 is None or len(link.sha256) == 64
+
+
+def test_half_an_address_is_left_out() -> None:
+    page = f'<base href="https://["><a href="//[{A}">x</a><a href="https://h.org/{A}">y</a>'
+    assert [link.location for link in read(page)] == [f"https://h.org/{A}"]
+
+
+def test_nested_without_end() -> None:
+    assert read("[" * 100_000 + f'"https://h.org/{A}"') != ()

@@ -1,0 +1,49 @@
+"""Tiny wheels for tests: a module that says its version, and correct metadata."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def make_wheel(folder: Path, file: str, requires: Iterable[str] = (), code: str = "") -> Path:
+    """Write the wheel `file` (a wheel's file name) into `folder`."""
+    distribution, version, *_ = file.removesuffix(".whl").split("-")
+    tags = ["-".join(file.removesuffix(".whl").split("-")[-3:])]
+    info = f"{distribution}-{version}.dist-info"
+    members = {
+        f"{distribution}/__init__.py": code or f"__version__ = {version!r}\n",
+        f"{info}/METADATA": "\n".join(
+            [
+                "Metadata-Version: 2.1",
+                f"Name: {distribution}",
+                f"Version: {version}",
+                *(f"Requires-Dist: {line}" for line in requires),
+                "",
+            ]
+        ),
+        f"{info}/WHEEL": "\n".join(
+            ["Wheel-Version: 1.0", "Generator: test", "Root-Is-Purelib: true"]
+            + [f"Tag: {tag}" for tag in tags]
+            + [""]
+        ),
+    }
+    record = "".join(f"{name},sha256={_hash(text)},{len(text)}\n" for name, text in members.items())
+    members[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n"
+    folder.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(folder / file, "w") as wheel:
+        for name, text in members.items():
+            wheel.writestr(name, text)
+    return folder / file
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
