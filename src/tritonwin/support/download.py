@@ -50,10 +50,9 @@ def local_path(location: str) -> Path | None:
     """The path that a `file:` address or a plain path means; None for what lies elsewhere."""
     if not is_url(location):
         return Path(location)
-    parts = urlsplit(location)
-    if parts.scheme != "file":
+    if not location.lower().startswith("file:"):
         return None
-    return Path(urllib.request.url2pathname(parts.path))
+    return Path(urllib.request.url2pathname(urlsplit(location).path))
 
 
 def read(

@@ -1,0 +1,296 @@
+"""The choice between wheels: why each was rejected, and what can never be chosen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from healthy import HEALTHY, gpu
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packaging.requirements import Requirement
+
+from tritonwin.facts.model import Driver, Gpu, Torch
+from tritonwin.support import matrix, rules, wheel_tags
+from tritonwin.support.chooser import Chosen, choose
+from tritonwin.support.links import WheelLink
+from tritonwin.support.needs import Needs, needs_of
+from tritonwin.support.torch_abi import misfit
+
+INDEX = "https://example.org/simple"
+HASH = "0" * 64
+
+
+def link(file: str, **more: Any) -> WheelLink:
+    known = {"sha256": HASH, "source": "index", "index": INDEX, **more}
+    return WheelLink(location=f"https://example.org/files/{file}", **known)
+
+
+def torch(version: str, cuda: str | None) -> Torch:
+    return Torch(version=version, location="torch", source="torch/version.py", cuda=cuda)
+
+
+def needs(**changes: Any) -> Needs:
+    return replace(needs_of(HEALTHY), **changes)
+
+
+def pick(request: str, *files: str, **changes: Any) -> Chosen:
+    return choose(Requirement(request), [link(f) for f in files], needs(**changes))
+
+
+def reason(request: str, file: str, **changes: Any) -> str:
+    """Everything that stands against this one wheel."""
+    chosen = pick(request, file, **changes)
+    assert chosen.link is None
+    ((text, files),) = chosen.choice.grouped()
+    assert files == (file,)
+    return text
+
+
+TW = "triton_windows-{}-cp312-cp312-win_amd64.whl"
+TORCH = "torch-{}-cp312-cp312-win_amd64.whl"
+FA = "flash_attn-{}-cp312-cp312-win_amd64.whl"
+SAGE = "sageattention-{}-cp39-abi3-win_amd64.whl"
+
+# The healthy machine: Python 3.12, torch 2.9.1+cu128, an RTX 4090 (8.9), a driver for CUDA 13.0.
+REJECTED = [
+    ("flash-attn", "flash_attn-2.8.3+cu128torch2.9-cp311-cp311-win_amd64.whl", {}, "made for cp311, this Python is cp312"),
+    ("flash-attn", FA.format("2.8.3+cu128torch2.8"), {}, "needs torch 2.8, this is torch 2.9"),
+    ("flash-attn", FA.format("2.8.3+cu130torch2.9"), {}, "needs CUDA 13, this torch is built for CUDA 12"),
+    ("flash-attn", FA.format("2.8.3+cu128torch2.9"), {"gpus": ("7.5",)}, "works on compute capability >=8.0, this GPU has 7.5"),
+    ("flash-attn", FA.format("2.8.3+cu126torch2.9"), {"gpus": ("12.0",)}, "no kernels for sm_120"),
+    ("flash-attn", FA.format("2.7.2+cu128torch2.9"), {"gpus": ("12.0",)}, "no kernels for sm_120"),
+    ("flash-attn", FA.format("2.8.3+cu128torch2.9"), {"torch": torch("2.9.1+cpu", None)}, "needs torch for CUDA, torch 2.9.1+cpu is built without"),
+    ("flash-attn", FA.format("2.8.3+cu128torch2.9"), {"torch": None}, "built for torch 2.9, and no torch is installed"),
+    ("flash-attn<2.8", FA.format("2.8.3+cu128torch2.9"), {}, "not what was asked for (<2.8)"),
+    ("flash-attn", "flash_attn-2.8.3.whl", {}, "no wheel by its name (Invalid wheel filename (wrong number of parts): 'flash_attn-2.8.3')"),
+    ("flash-attn-3", "flash_attn_3-3.0.0+cu128torch2.9gite2743ab-cp39-abi3-win_amd64.whl", {"gpus": ("12.0",)}, "works on compute capability >=8.0,<10.0, this GPU has 12.0"),
+    ("sageattn3", "sageattn3-1.0.0+cu128torch291-cp312-cp312-win_amd64.whl", {}, "works on compute capability >=10.0, this GPU has 8.9"),
+    ("sageattention", SAGE.format("2.2.0+cu128torch2.10.0andhigher.post4"), {}, "needs torch 2.10 or later, this is torch 2.9"),
+    ("triton-windows", TW.format("3.4.0.post21"), {}, "torch 2.9.1+cu128 wants Triton 3.5"),
+    ("triton-windows", TW.format("3.2.0.post21"), {"torch": torch("2.6.0+cu124", "12.4"), "gpus": ("12.0",)}, "Blackwell (compute capability 12.0) needs Triton >=3.3"),
+    ("triton-windows", TW.format("3.5.1.post24"), {"gpus": ("6.1",)}, "Pascal or older (compute capability 6.1) has no Triton"),
+    ("triton-windows", TW.format("3.8.0.post29"), {"torch": torch("2.15.0+cu130", "13.0")}, "torch 2.15.0+cu130 wants Triton 3.9"),
+    ("triton-windows", TW.format("3.5.0a0"), {}, "a pre-release: ask for it by its version"),
+    ("torch", TORCH.format("2.9.1"), {}, "the CPU build: builds for CUDA have +cu in their version"),
+    ("torch", TORCH.format("2.9.1+cpu"), {}, "a build for CPU, this machine has an NVIDIA GPU"),
+    ("torch", TORCH.format("2.9.1+xpu"), {}, "a build for XPU, this machine has an NVIDIA GPU"),
+    ("torch", TORCH.format("2.9.1+cu130"), {"driver_cuda": "12.8"}, "needs a driver for CUDA 13.0, this one runs up to 12.8"),
+    ("torch", TORCH.format("2.9.1+cu130"), {"gpus": ("6.1",)}, "no kernels for sm_61: built for >=7.5"),
+    ("torch", TORCH.format("2.15.0+cu130"), {}, "torch 2.15 wants Triton 3.9, which has no triton-windows yet"),
+    ("torch", TORCH.format("2.99.0+cu130"), {}, "no triton-windows is known for torch 2.99 yet"),
+    ("torch", TORCH.format("2.3.1+cu128"), {}, "no triton-windows serves a torch before 2.4"),
+    ("torch", TORCH.format("2.6.0+cu128"), {"gpus": ("12.0",)}, "Blackwell (compute capability 12.0) needs torch >=2.7 built for CUDA >=12.8"),
+    ("torch", TORCH.format("2.9.1+cu130"), {"gpus": (), "other_gpu": "amd"}, "not a build for this machine's GPU (AMD)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_", "file", "changes", "text"), REJECTED)
+def test_rejected_in_words(request_: str, file: str, changes: dict[str, Any], text: str) -> None:
+    assert reason(request_, file, **changes) == text
+
+
+def test_every_reason_is_given() -> None:
+    text = reason("flash-attn", "flash_attn-2.8.3+cu130torch2.8-cp311-cp311-win_amd64.whl")
+    assert text == "made for cp311, this Python is cp312; needs torch 2.8, this is torch 2.9"
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"requires_python": ">=3.13"}, "needs Python >=3.13, this is 3.12.9"),
+        ({"yanked": "broken"}, "withdrawn by its makers broken"),
+        ({"yanked": ""}, "withdrawn by its makers"),
+        ({"sha256": None}, "no hash is known for it (--allow-unhashed takes it all the same)"),
+    ],
+)
+def test_what_a_list_says_counts(more: dict[str, Any], text: str) -> None:
+    file = TW.format("3.5.1.post24")
+    chosen = choose(Requirement("triton-windows"), [link(file, **more)], needs())
+    assert chosen.choice.grouped() == ((text, (file,)),)
+
+
+def test_unhashed_when_allowed_and_what_pip_ignores() -> None:
+    odd = link(TW.format("3.5.1.post24"), sha256=None, requires_python="nonsense")
+    chosen = choose(Requirement("triton-windows"), [odd], needs(), allow_unhashed=True)
+    assert chosen.link is odd
+
+
+BEST = [
+    # the newest of the series that torch wants
+    ("triton-windows", [TW.format("3.5.1.post9"), TW.format("3.5.1.post24"), TW.format("3.8.0.post29")], 1, {}),
+    # torch 2.4 wants 3.0, which does not exist for Windows
+    ("triton-windows", [TW.format("3.1.0.post17"), TW.format("3.2.0.post21")], 0, {"torch": torch("2.4.1+cu124", "12.4")}),
+    # no torch: the newest
+    ("triton-windows", [TW.format("3.5.1.post24"), TW.format("3.8.0.post29")], 1, {"torch": None}),
+    # the tag of torch's index that suits driver and GPU, whatever the order
+    ("torch", [TORCH.format("2.9.1+cu126"), TORCH.format("2.9.1+cu130"), TORCH.format("2.9.1+cu128")], 1, {}),
+    ("torch", [TORCH.format("2.9.1+cu126"), TORCH.format("2.9.1+cu130"), TORCH.format("2.9.1+cu128")], 2, {"driver_cuda": "12.9"}),
+    ("torch", [TORCH.format("2.9.1+cu126"), TORCH.format("2.9.1+cu130")], 0, {"gpus": ("6.1",)}),
+    # the newest torch that has a Triton
+    ("torch", [TORCH.format("2.15.0+cu130"), TORCH.format("2.14.1+cu130"), TORCH.format("2.9.1+cu130")], 1, {}),
+    # this very torch before another of the series, the own ABI before the stable one
+    ("sageattention", [SAGE.format("2.2.0+cu128torch2.9.0"), SAGE.format("2.2.0+cu128torch2.9.1")], 1, {}),
+    ("flash-attn", ["flash_attn-2.8.3+cu128torch2.9-cp39-abi3-win_amd64.whl", FA.format("2.8.3+cu128torch2.9")], 1, {}),
+    ("flash-attn", [FA.format("2.8.3+cu126torch2.9"), FA.format("2.8.3+cu128torch2.9")], 1, {}),
+    # a CUDA of another minor version is better than none
+    ("flash-attn", [FA.format("2.8.3+cu126torch2.9"), FA.format("2.8.3+cu130torch2.9")], 0, {}),
+    ("sageattention", [SAGE.format("2.2.0+cu130torch2.9.0andhigher.post4")], 0, {"torch": torch("2.12.0+cu130", "13.0")}),
+    ("bitsandbytes", ["bitsandbytes-0.49.0-py3-none-win_amd64.whl", "bitsandbytes-0.50.2-py3-none-win_amd64.whl"], 1, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_", "files", "best", "changes"), BEST)
+def test_best(request_: str, files: list[str], best: int, changes: dict[str, Any]) -> None:
+    chosen = pick(request_, *files, **changes)
+    assert chosen.link is not None
+    assert chosen.link.file == chosen.choice.file == files[best]
+    assert len(chosen.choice.rejected) == len(files) - 1
+    assert all(rejection.reasons for rejection in chosen.choice.rejected)
+
+
+def test_the_second_best_says_what_is_better() -> None:
+    chosen = pick("triton-windows", TW.format("3.5.0.post21"), TW.format("3.5.1.post24"))
+    assert chosen.choice.in_short() == (
+        f"{TW.format('3.5.0.post21')}: fits, but {TW.format('3.5.1.post24')} is newer",
+    )
+
+
+def test_metadata_is_read_from_the_best_on_until_one_fits() -> None:
+    files = [f"xformers-0.0.3{n}-py39-none-win_amd64.whl" for n in (3, 4, 5)]
+    asked: list[str] = []
+
+    def requires_of(wheel: WheelLink) -> tuple[str, ...] | None:
+        asked.append(wheel.file)
+        series = {files[2]: "==2.10.0", files[1]: ">=2.9"}[wheel.file]
+        return ("numpy", "not a requirement !", f"torch{series}", 'torch==1; extra == "old"')
+
+    chosen = choose(
+        Requirement("xformers"), [link(f) for f in files], needs(), requires_of=requires_of
+    )
+    assert asked == [files[2], files[1]]
+    assert chosen.choice.file == files[1]
+    assert chosen.choice.grouped()[0] == (
+        "needs torch ==2.10.0, this is torch 2.9.1+cu128",
+        (files[2],),
+    )
+
+
+def test_notes_of_what_is_chosen() -> None:
+    turing = pick("triton-windows", TW.format("3.5.1.post24"), gpus=("7.5",))
+    assert "Triton 3.2" in turing.choice.notes[0]
+    silent = pick("flash-attn", FA.format("2.8.4"))
+    assert "import is the proof" in silent.choice.notes[0]
+    assert pick("triton-windows", TW.format("3.5.1.post24")).choice.notes == ()
+
+
+def test_a_wheel_that_names_its_torch_comes_before_a_newer_one_that_does_not() -> None:
+    files = FA.format("2.8.4"), FA.format("2.8.3+cu128torch2.9")
+    links = [link(f, index=None) for f in files]
+    assert choose(Requirement("flash-attn"), links, needs()).choice.file == files[1]
+
+
+def test_needs_of_other_machines() -> None:
+    amd = Gpu(index=0, vendor="amd", name="RX 7900", source="test")
+    assert needs_of(replace(HEALTHY, gpus=(amd,))).other_gpu == "amd"
+    assert needs_of(replace(HEALTHY, gpus=(amd, gpu("8.9")))).other_gpu is None
+    assert needs_of(replace(HEALTHY, target=None)).tags == ()
+    broken = Driver(vendor="nvidia", source="test", error="not found", cuda="13.0")
+    assert needs_of(replace(HEALTHY, drivers=(broken,))).driver_cuda is None
+
+
+SERIES = [p.torch for p in matrix.load().pairs]
+TAGS = st.sampled_from(
+    [
+        "cp312-cp312-win_amd64",
+        "cp313-cp313-win_amd64",
+        "cp313-cp313t-win_amd64",
+        "cp39-abi3-win_amd64",
+        "cp312-cp312-win_arm64",
+        "py3-none-any",
+        "cp312-cp312-manylinux_2_28_x86_64",
+    ]
+)
+CUDA = st.sampled_from(["118", "124", "126", "128", "130", "132"])
+FILES = {
+    "triton-windows": st.builds(
+        "triton_windows-{}.{}.post{}-{}.whl".format,
+        st.sampled_from([r.series for r in matrix.load().releases]),
+        st.integers(0, 1),
+        st.integers(10, 30),
+        TAGS,
+    ),
+    "torch": st.builds(
+        "torch-{}.{}{}-{}.whl".format,
+        st.sampled_from([*SERIES, "2.3", "2.99"]),
+        st.integers(0, 1),
+        st.one_of(st.just(""), st.just("+cpu"), CUDA.map("+cu{}".format)),
+        TAGS,
+    ),
+    "flash-attn": st.builds(
+        "flash_attn-2.8.{}+cu{}torch{}{}-{}.whl".format,
+        st.integers(0, 3),
+        CUDA,
+        st.sampled_from(SERIES),
+        st.sampled_from(["", "andhigher"]),
+        TAGS,
+    ),
+}
+MACHINES = st.builds(
+    lambda series, cuda, gpu, driver: needs(
+        torch=torch(f"{series}.0+cu{cuda.replace('.', '')}", cuda),
+        gpus=(gpu,),
+        driver_cuda=driver,
+    ),
+    st.sampled_from(SERIES),
+    st.sampled_from(["12.4", "12.6", "12.8", "13.0"]),
+    st.sampled_from(["6.1", "7.0", "7.5", "8.6", "8.9", "9.0", "12.0"]),
+    st.sampled_from(["12.4", "12.8", "13.0", None]),
+)
+
+
+@settings(max_examples=300)
+@given(data=st.data(), machine=MACHINES, package=st.sampled_from(sorted(FILES)))
+def test_nothing_that_does_not_fit_is_ever_chosen(
+    data: st.DataObject, machine: Needs, package: str
+) -> None:
+    files = data.draw(st.lists(FILES[package], min_size=1, max_size=8, unique=True))
+    chosen = choose(Requirement(package), [link(f) for f in files], machine)
+    taken = chosen.link
+    assert len(chosen.choice.rejected) == len(files) - (taken is not None)
+    assert all(rejection.reasons for rejection in chosen.choice.rejected)
+    if taken is None:
+        return
+    assert wheel_tags.rank(taken.name.tags, machine.tags) is not None
+    table = matrix.load()
+    generation = table.generation(machine.gpus[0])
+    assert machine.torch is not None
+    assert generation is not None
+    version = str(taken.name.version)
+    if package == "triton-windows":
+        pair = table.pair(machine.torch.version)
+        assert pair is not None
+        assert matrix.series(version) == pair.windows
+        ranges = [r for r in (generation.triton, generation.triton_partly) if r]
+        assert any(matrix.fits(version, r) for r in ranges)
+    elif package == "torch":
+        pair = table.pair(version)
+        assert pair is not None
+        assert pair.windows is not None
+        assert taken.built_for.cuda is not None
+        assert not generation.torch or matrix.fits(version, generation.torch)
+        assert not generation.cuda or matrix.fits(taken.built_for.cuda, generation.cuda)
+    else:
+        assert misfit(taken.built_for, machine.torch.version, machine.torch.cuda) is None
+        assert not rules.reasons(taken, machine)
+
+
+@given(data=st.data(), machine=MACHINES)
+def test_the_order_of_a_list_decides_only_between_equals(
+    data: st.DataObject, machine: Needs
+) -> None:
+    files = data.draw(st.lists(FILES["torch"], min_size=2, max_size=6, unique=True))
+    there = choose(Requirement("torch"), [link(f) for f in files], machine)
+    back = choose(Requirement("torch"), [link(f) for f in reversed(files)], machine)
+    assert there.choice.version == back.choice.version
