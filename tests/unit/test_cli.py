@@ -91,7 +91,9 @@ def test_only(saved: Path) -> None:
         (("snapshot", "-o", "n" * 300), "long"),
         (("doctor", "--nonsense"), "--nonsense"),
         (("nonsense",), "nonsense"),
-        (("fix",), "fix"),
+        (("patch",), "patch"),
+        (("fix", "--only", "no-such-problem"), "no-such-problem"),
+        (("fix", "--json-lines"), "--yes"),
         (("snapshot",), "--output"),
     ],
 )
@@ -167,7 +169,7 @@ def test_errors_are_json_when_json_is_asked_for() -> None:
     assert done.stderr == b""
 
 
-@pytest.mark.parametrize("command", ["doctor", "snapshot", "demo"])
+@pytest.mark.parametrize("command", ["doctor", "fix", "snapshot", "verify", "demo"])
 def test_help(command: str) -> None:
     done = run(command, "--help")
     assert done.returncode == 0

@@ -9,17 +9,22 @@ from jsonschema import Draft202012Validator
 from tritonwin.facts.codec import DecodeError, from_json, to_json
 from tritonwin.facts.model import Facts, Gpu, System
 from tritonwin.facts.snapshot import Snapshot
+from tritonwin.journal import Conflict, Header, UndoReport
 from tritonwin.output import schema
 from tritonwin.output.documents import (
     CheckList,
     CheckName,
     DoctorReport,
     ExplainReport,
+    FixReport,
+    JournalList,
     Target,
     Tool,
+    UndoDocument,
     VerifyReport,
 )
 from tritonwin.problems.model import CheckResult, Evidence, Problem, Remedy
+from tritonwin.remedies.plan import Change, Plan, Source, Unsolved
 from tritonwin.verify.model import RungResult
 
 FACTS = Facts(
@@ -36,6 +41,23 @@ PROBLEM = Problem(
     evidence=(Evidence(text="no folder named triton", where="site-packages"),),
     remedy=Remedy(summary="Install it.", commands=("pip install triton-windows",)),
 )
+HEADER = Header(
+    id="261128-003015-041526",
+    tool_version="0",
+    target="python.exe",
+    title="install triton-windows 3.5.1",
+    started="2026-11-28T00:30:15+00:00",
+    state="applied",
+)
+CHANGE = Change(
+    action="python-headers",
+    arguments={"folder": "C:\\py"},
+    problems=("embedded-python-no-headers",),
+    what="put headers there",
+    why="there are none",
+    sources=(Source(name="headers", version="3.12.9", location="C:\\full"),),
+)
+UNSOLVED = Unsolved(problem="driver-too-old", reason="this has to be done by hand")
 DOCUMENTS = {
     "tritonwin.facts/1": FACTS,
     "tritonwin.snapshot/1": Snapshot(facts=FACTS),
@@ -53,6 +75,28 @@ DOCUMENTS = {
         arch=89,
         proven=True,
         rungs=(RungResult(id="a", title="A", state="passed", detail="seen", seconds=0.5),),
+    ),
+    "tritonwin.journals/1": JournalList(tool=Tool(), journals=(HEADER,)),
+    "tritonwin.undo/1": UndoDocument(
+        tool=Tool(),
+        undo=UndoReport(
+            id=HEADER.id,
+            title=HEADER.title,
+            target=HEADER.target,
+            state="undone",
+            actions=("move a to b",),
+            conflicts=(Conflict(place="a", left="written", found="gone", before="there"),),
+        ),
+    ),
+    "tritonwin.fix/1": FixReport(
+        tool=Tool(),
+        target=None,
+        status="stuck",
+        plans=(Plan(target="python.exe", changes=(CHANGE,), unsolved=(UNSOLVED,)),),
+        journals=("20261128-003015-000000-4f2a91",),
+        before=(),
+        proof=(RungResult(id="a", title="A", state="failed", detail="seen", seconds=0.5),),
+        problems=(PROBLEM,),
     ),
 }
 

@@ -21,13 +21,17 @@ from tritonwin.errors import Exit, UserError
 COMMANDS = {
     "doctor": "doctor",
     "explain": "explain",
+    "fix": "fix",
+    "install": "install",
+    "matrix": "matrix",
+    "undo": "undo",
     "snapshot": "snapshot",
     "verify": "verify",
     "demo": "demo",
 }
 
 # In the catalogue's advice already, in no release yet.
-PLANNED = ("fix", "undo", "run", "install", "patch", "build", "dlls", "cache")
+PLANNED = ("run", "patch", "build", "dlls", "cache")
 
 
 class LazyGroup(click.Group):

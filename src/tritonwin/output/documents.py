@@ -10,8 +10,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tritonwin import __version__
-from tritonwin.facts.model import PythonKind
+from tritonwin.facts.model import ImportResult, PythonKind
+from tritonwin.journal.model import Header
+from tritonwin.journal.undo import UndoReport
 from tritonwin.problems.model import CheckResult, Evidence, Problem
+from tritonwin.remedies.plan import Plan, Status
+from tritonwin.support.matrix import Matrix
+from tritonwin.support.model import Choice, InstallStatus, Kept
 from tritonwin.verify.model import RungResult
 
 
@@ -86,3 +91,61 @@ class VerifyReport:
     arch: int  # what the kernel was compiled for: 89
     proven: bool
     rungs: tuple[RungResult, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixReport:
+    """What `tritonwin fix --json` prints: the plan of every round, how it ended, what remains."""
+
+    schema: Literal["tritonwin.fix/1"] = "tritonwin.fix/1"
+    tool: Tool
+    target: Target | None
+    status: Status
+    plans: tuple[Plan, ...]
+    journals: tuple[str, ...]  # what `tritonwin undo` can give back, in the order it was done
+    before: tuple[RungResult, ...]
+    proof: tuple[RungResult, ...]  # after the last change
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndoDocument:
+    """What `tritonwin undo --json` prints: what was given back, or what is in the way."""
+
+    schema: Literal["tritonwin.undo/1"] = "tritonwin.undo/1"
+    tool: Tool
+    undo: UndoReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class JournalList:
+    """What `tritonwin undo --list --json` prints, the newest first."""
+
+    schema: Literal["tritonwin.journals/1"] = "tritonwin.journals/1"
+    tool: Tool
+    journals: tuple[Header, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstallReport:
+    """What `tritonwin install --json` prints: every choice with its reasons, and the plan."""
+
+    schema: Literal["tritonwin.install/1"] = "tritonwin.install/1"
+    tool: Tool
+    target: Target | None
+    status: InstallStatus
+    choices: tuple[Choice, ...]
+    kept: tuple[Kept, ...]
+    notes: tuple[str, ...]
+    plan: Plan
+    journal: str | None = None
+    imports: tuple[ImportResult, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixReport:
+    """What `tritonwin matrix --json` prints."""
+
+    schema: Literal["tritonwin.matrix/1"] = "tritonwin.matrix/1"
+    tool: Tool
+    matrix: Matrix

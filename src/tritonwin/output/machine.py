@@ -15,6 +15,7 @@ from tritonwin.output.documents import (
     CheckName,
     DoctorReport,
     ExplainReport,
+    MatrixReport,
     Target,
     Tool,
     VerifyReport,
@@ -22,6 +23,7 @@ from tritonwin.output.documents import (
 from tritonwin.problems.check import Check
 from tritonwin.problems.doctor import Diagnosis
 from tritonwin.problems.explain import Explanation
+from tritonwin.support.matrix import Matrix
 from tritonwin.verify.model import Proof
 
 
@@ -85,3 +87,7 @@ def explain_report(
         known=explanation.known,
         suspicious=explanation.suspicious,
     )
+
+
+def matrix_report(matrix: Matrix) -> MatrixReport:
+    return MatrixReport(tool=Tool(), matrix=matrix)

@@ -16,7 +16,17 @@ from typing import Any, Literal, Union, get_args, get_origin
 from tritonwin.facts.codec import SCALARS, Json, fields_of
 from tritonwin.facts.model import Facts
 from tritonwin.facts.snapshot import Snapshot
-from tritonwin.output.documents import CheckList, DoctorReport, ExplainReport, VerifyReport
+from tritonwin.output.documents import (
+    CheckList,
+    DoctorReport,
+    ExplainReport,
+    FixReport,
+    InstallReport,
+    JournalList,
+    MatrixReport,
+    UndoDocument,
+    VerifyReport,
+)
 
 DOCUMENTS: Mapping[str, type] = MappingProxyType(
     {
@@ -24,7 +34,12 @@ DOCUMENTS: Mapping[str, type] = MappingProxyType(
         "tritonwin.doctor/1": DoctorReport,
         "tritonwin.explain/1": ExplainReport,
         "tritonwin.facts/1": Facts,
+        "tritonwin.fix/1": FixReport,
+        "tritonwin.install/1": InstallReport,
+        "tritonwin.matrix/1": MatrixReport,
+        "tritonwin.journals/1": JournalList,
         "tritonwin.snapshot/1": Snapshot,
+        "tritonwin.undo/1": UndoDocument,
         "tritonwin.verify/1": VerifyReport,
     }
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PureWindowsPath
 
-from tritonwin.facts.model import Facts, HelperModule
+from tritonwin.facts.model import Facts, HelperModule, Interpreter
 from tritonwin.problems.check import (
     Check,
     NotApplicable,
@@ -42,16 +43,21 @@ def cache_not_writable(facts: Facts) -> Iterator[Finding]:
                 cache.path,
                 cache=cache.path,
                 path=cache.path,
+                new_value=_other_cache(facts) if cache.kind == "triton" else None,
             )
 
 
+def _other_cache(facts: Facts) -> str | None:
+    """A folder for Triton's cache that the user may surely write to."""
+    temp = facts.system.temp
+    return str(PureWindowsPath(temp, "triton")) if facts.windows and temp else None
+
+
 def stale_helper(facts: Facts) -> Iterator[Finding]:
-    target = need_target(facts)
-    threads = "t" if target.free_threaded else ""
-    dll = f"python{python_series(target).replace('.', '')}{threads}.dll"
+    dll = python_dll(need_target(facts))
     for cache in facts.caches:
         for helper in cache.helpers:
-            if helper.usable and (reason := _stale(helper, dll)):
+            if helper.usable and (reason := stale_reason(helper, dll)):
                 yield finding(
                     "stale-helper-module",
                     f"a helper module in the {cache.kind} cache {reason}",
@@ -61,7 +67,14 @@ def stale_helper(facts: Facts) -> Iterator[Finding]:
                 )
 
 
-def _stale(helper: HelperModule, dll: str) -> str | None:
+def python_dll(target: Interpreter) -> str:
+    """The DLL that modules for this interpreter are linked with: "python312.dll"."""
+    threads = "t" if target.free_threaded else ""
+    return f"python{python_series(target).replace('.', '')}{threads}.dll"
+
+
+def stale_reason(helper: HelperModule, dll: str) -> str | None:
+    """Why a Python of that DLL cannot load the module, or None."""
     if not helper.valid:
         return "is damaged"
     # python3.dll is the stable interface, which fits every version

@@ -1,0 +1,100 @@
+"""`tritonwin fix`: put right what doctor finds, and prove it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tritonwin.cli.common import json_option, target_options
+from tritonwin.errors import Exit, UserError
+
+
+@click.command("fix")
+@target_options
+@click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
+@click.option("--yes", is_flag=True, help="Make the changes without asking.")
+@click.option("--only", multiple=True, metavar="ID", help="Solve this problem alone (repeatable).")
+@click.option(
+    "--find-links",
+    multiple=True,
+    metavar="PLACE",
+    help="Take wheels from this folder, list or page (repeatable).",
+)
+@click.option(
+    "--index",
+    multiple=True,
+    metavar="URL",
+    help="Look for packages in this index instead of pip's own (repeatable).",
+)
+@click.option("--offline", is_flag=True, help="Fetch nothing: use what is on this machine.")
+@click.option(
+    "--headers",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Take Python's headers from this folder or zip.",
+)
+@click.option("--machine-wide", is_flag=True, help="Allow changes for all users of this machine.")
+@json_option
+@click.option("--json-lines", is_flag=True, help="Print one JSON object an event.")
+def command(
+    *,
+    python: str | None,
+    app: Path | None,
+    timeout: float,
+    dry_run: bool,
+    yes: bool,
+    only: tuple[str, ...],
+    find_links: tuple[str, ...],
+    index: tuple[str, ...],
+    offline: bool,
+    headers: Path | None,
+    machine_wide: bool,
+    as_json: bool,
+    json_lines: bool,
+) -> int:
+    """Put right what doctor finds, and prove that it works.
+
+    The plan is shown before anything is changed. Everything that is changed can be given back:
+    tritonwin undo. Exit status 0 when the proof holds and no problem is left.
+
+    \b
+    Examples:
+      tritonwin fix --dry-run
+      tritonwin fix --python C:\\ComfyUI\\python_embeded\\python.exe --yes
+      tritonwin fix --offline --find-links D:\\wheels
+    """
+    from tritonwin.journal import Store
+    from tritonwin.output import fixing, machine
+    from tritonwin.problems import catalogue
+    from tritonwin.remedies.fix import Wish, fix
+
+    unknown = sorted(set(only) - set(catalogue.load().entries))
+    if unknown:
+        msg = f"there is no problem {unknown[0]!r}"
+        raise UserError(msg, "List them: tritonwin doctor --list-checks")
+    quiet = as_json or json_lines
+    if quiet and not (yes or dry_run):
+        msg = "--json and --json-lines cannot ask: they need --yes or --dry-run"
+        raise UserError(msg, "Look at the plan first: tritonwin fix --dry-run")
+    wish = Wish(
+        python=python,
+        app=app,
+        only=only,
+        lists=find_links,
+        indexes=index,
+        offline=offline,
+        headers=headers,
+        machine_wide=machine_wide,
+        dry_run=dry_run,
+        timeout=timeout,
+    )
+    events = fixing.Events(json_lines=json_lines)
+    outcome = fix(wish, Store.default(), events if quiet else fixing.Person(yes=yes))
+    events.finish(outcome)
+    if as_json:
+        machine.print_document(fixing.report(outcome))
+    elif not json_lines:
+        fixing.print_outcome(outcome)
+    good = {"healthy", "proven", "planned"}
+    return Exit.DONE if outcome.status in good and not outcome.remaining else Exit.PROBLEMS

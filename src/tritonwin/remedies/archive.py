@@ -1,0 +1,64 @@
+"""Take folders out of a zip, refusing members that would land elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from tritonwin.errors import UserError
+
+_LIMIT = 512 * 1024 * 1024  # bytes, unpacked: what a zip claims to hold may be a lie of any size
+
+
+class ArchiveError(UserError):
+    """A zip that is damaged, or that holds what it must not."""
+
+
+def unpack(archive: Path, folders: Mapping[str, Path]) -> None:
+    """Unpack the folders of a zip, each into a folder of its own, ignoring all else in it.
+
+    Names are compared as Windows does, without regard to case.
+
+    Raises:
+        ArchiveError: no zip, a member that would leave its folder, or one that is too large.
+    """
+    try:
+        with zipfile.ZipFile(archive) as files:
+            for member in files.infolist():
+                place = _place(member.filename, folders)
+                if place is not None and not member.is_dir():
+                    if member.file_size > _LIMIT:
+                        msg = f"{archive}: {member.filename} is too large"
+                        raise ArchiveError(msg)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    with files.open(member) as source, place.open("wb") as target:
+                        shutil.copyfileobj(source, target)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        msg = f"{archive} cannot be unpacked: {error}"
+        raise ArchiveError(msg, "Fetch it again.") from None
+
+
+def names(archive: Path) -> tuple[str, ...]:
+    """The names of a zip's members. Raises ArchiveError."""
+    try:
+        with zipfile.ZipFile(archive) as files:
+            return tuple(files.namelist())
+    except (zipfile.BadZipFile, OSError) as error:
+        msg = f"{archive} cannot be read: {error}"
+        raise ArchiveError(msg) from None
+
+
+def _place(name: str, folders: Mapping[str, Path]) -> Path | None:
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    for folder, target in folders.items():
+        wanted = PurePosixPath(folder).parts
+        if tuple(p.lower() for p in parts[: len(wanted)]) != tuple(w.lower() for w in wanted):
+            continue
+        inner = parts[len(wanted) :]
+        if not inner or any(p in {"..", "/"} or ":" in p for p in parts):
+            msg = f"the zip holds {name!r}, which would land outside its folder"
+            raise ArchiveError(msg, "Do not use this file.")
+        return target.joinpath(*inner)
+    return None

@@ -1,0 +1,176 @@
+"""Install, replace and remove distributions, all of a plan together.
+
+What is to be installed is known to the file before anything is changed. pip lays it out aside
+(`staging`); then the old distributions move into the journal and the new files into place.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from tritonwin.facts.files import names_in
+from tritonwin.facts.model import Distribution, Facts
+from tritonwin.journal import Journal
+from tritonwin.problems.model import Action
+from tritonwin.remedies import installed_files, staging
+from tritonwin.remedies.plan import CannotRemedyError, Change, Source
+from tritonwin.remedies.remedy import Means, Remedy, Work
+from tritonwin.support import install_plan
+from tritonwin.support.install_plan import InstallPlan
+from tritonwin.support.matrix import parse
+from tritonwin.support.model import Download
+from tritonwin.support.rules import FORK
+
+
+def plan_install(actions: Sequence[Action], means: Means) -> Change:
+    """One change that installs everything asked for, with what that needs besides.
+
+    Raises:
+        CannotRemedyError: nothing that fits was found; the message says why candidates were
+            refused.
+    """
+    found: InstallPlan | None = None
+    for requests in _attempts(actions, means.facts):
+        found = install_plan.plan(
+            means.facts,
+            [install_plan.parse_request(text) for text in requests],
+            means.sources(),
+            means.pip(),
+            reinstall=True,
+        )
+        if found.complete:
+            return install_change(found.downloads, means.facts)
+    raise _nothing_fits(found)
+
+
+def _attempts(actions: Sequence[Action], facts: Facts) -> Iterator[list[str]]:
+    """What to ask for, the least change first: the torch that is there, as a build for CUDA."""
+    asked = list(dict.fromkeys(a.arguments["requirement"] for a in actions))
+    torch = [text for text in asked if canonicalize_name(Requirement(text).name) == "torch"]
+    if not torch:
+        yield asked
+        return
+    # which Triton fits is known once torch is chosen
+    others = [FORK if text.startswith(FORK) else text for text in asked if text not in torch]
+    specifier = SpecifierSet(",".join(str(Requirement(text).specifier) for text in torch))
+    have = parse(facts.torch.version) if facts.torch else None
+    if have is not None and specifier.contains(have.public, prereleases=True):
+        yield [f"torch=={have.public}", *others]
+    yield [f"torch{specifier}", *others]
+
+
+def _nothing_fits(found: InstallPlan | None) -> CannotRemedyError:
+    missing = [c for c in found.choices if not c.file] if found else []
+    reasons = [" ".join(choice.in_short()) for choice in missing]
+    packages = " ".join(choice.package for choice in missing)
+    return CannotRemedyError(
+        f"no wheel fits: {' '.join(reasons)}", f"See every candidate: tritonwin install {packages}"
+    )
+
+
+def install_change(downloads: Sequence[Download], facts: Facts) -> Change:
+    """The change that installs these wheels in the place of what the target has of that name."""
+    wheels = tuple(
+        Source(name=d.name, version=d.version, location=d.location, sha256=d.sha256, size=d.size)
+        for d in downloads
+    )
+    replaced = [_installed(facts, wheel.name) for wheel in wheels]
+    names = ", ".join(
+        f"{wheel.name} {wheel.version}" + _instead(old, wheel)
+        for wheel, old in zip(wheels, replaced, strict=True)
+    )
+    return Change(
+        action="install-distribution",
+        what=f"install {names}",
+        why="",
+        sources=wheels,
+        removes=tuple(d.location for old in replaced for d in old),
+        admin=facts.target is not None and facts.target.writable is False,
+    )
+
+
+def _plan_remove(arguments: Mapping[str, str], means: Means) -> Change:
+    name = canonicalize_name(arguments["distribution"])
+    found = _installed(means.facts, name)
+    if not found:
+        msg = f"{name} is not installed"
+        raise CannotRemedyError(msg)
+    return Change(
+        action="remove-distribution",
+        arguments={"distribution": name},
+        what=f"remove {name} {found[0].version}",
+        why="",
+        removes=tuple(d.location for d in found),
+        admin=means.target.writable is False,
+    )
+
+
+def _installed(facts: Facts, name: str) -> list[Distribution]:
+    return [d for d in facts.distributions if d.name == name]
+
+
+def _instead(old: Sequence[Distribution], new: Source) -> str:
+    versions = dict.fromkeys(d.version for d in old)
+    if not versions:
+        return ""
+    return " again" if list(versions) == [new.version] else f" instead of {', '.join(versions)}"
+
+
+def _apply_remove(change: Change, work: Work) -> None:
+    for info in change.removes:
+        _remove(Path(info), work)
+
+
+def _apply_install(change: Change, work: Work) -> None:
+    root = work.staged
+    if root is None:
+        msg = "nothing was staged"
+        raise CannotRemedyError(msg)
+    _apply_remove(change, work)
+    prefix = Path(work.target.prefix or Path(work.target.executable).parent)
+    for folder in staging.staged_site_packages(root):
+        for name in names_in(folder):
+            _clear_leftover(prefix / folder.relative_to(root), name, work.journal)
+    for entry in names_in(root):
+        work.journal.place(root / entry, prefix / entry)
+
+
+def _remove(info: Path, work: Work) -> None:
+    if not os.path.lexists(info):
+        return
+    prefix = Path(work.target.prefix or info.parent)
+    inside = prefix if info.is_relative_to(prefix) else info.parent
+    paths = installed_files.removal(info, inside)
+    for path in paths:
+        work.journal.delete(path)
+    for folder in _emptied(paths, info.parent):
+        work.journal.remove_folder(folder)
+
+
+def _emptied(paths: Sequence[Path], site_packages: Path) -> Iterator[Path]:
+    """Folders below site-packages that hold nothing now, the innermost first."""
+    above = {p for path in paths for p in path.parents if site_packages in p.parents}
+    for folder in sorted(above, key=lambda p: len(p.parts), reverse=True):
+        if folder.is_dir() and not names_in(folder):
+            yield folder
+
+
+def _clear_leftover(site_packages: Path, name: str, journal: Journal) -> None:
+    """Take away what lies where a package is to be put and belongs to no distribution.
+
+    A package is not mixed with an older one's files: Python would import both.
+    """
+    there = site_packages / name
+    leftover = there.is_dir() and not installed_files.claimed(site_packages, name)
+    if leftover and not name.endswith(".dist-info"):
+        journal.delete(there)
+
+
+INSTALL = Remedy(plan=None, apply=_apply_install, rank=35)
+REMOVE = Remedy(plan=_plan_remove, apply=_apply_remove, rank=30)

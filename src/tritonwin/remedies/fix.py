@@ -1,0 +1,241 @@
+"""fix: facts, problems, plan, consent, apply, proof; again until proven, or until nothing helps."""
+
+from __future__ import annotations
+
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from tritonwin.facts.collect import collect
+from tritonwin.facts.host import Host
+from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.journal import Store, undo
+from tritonwin.problems.checks import CHECKS
+from tritonwin.problems.doctor import diagnose
+from tritonwin.problems.model import Problem
+from tritonwin.remedies.apply import apply_plan
+from tritonwin.remedies.plan import CannotRemedyError, Plan, Status
+from tritonwin.remedies.planner import make_plan
+from tritonwin.remedies.remedy import Means
+from tritonwin.remedies.target_pip import find_pip
+from tritonwin.remedies.variables import environment_after
+from tritonwin.support.install_plan import sources_for
+from tritonwin.support.pip import Pip
+from tritonwin.support.sources import Sources
+from tritonwin.verify import ladder
+from tritonwin.verify.model import Proof
+
+MAX_ROUNDS = 4  # one problem may hide another; four layers have not been seen
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What the user asked for.
+
+    Attributes:
+        only: ids of the problems to solve; empty: all errors and warnings.
+        lists: folders, files and addresses of wheels that the user named.
+        indexes: package indexes in the place of those that pip knows.
+        machine_wide: changes for all users are welcome.
+    """
+
+    python: str | None = None
+    app: Path | None = None
+    only: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
+    indexes: tuple[str, ...] = ()
+    offline: bool = False
+    headers: Path | None = None
+    machine_wide: bool = False
+    dry_run: bool = False
+    timeout: float = 30
+
+
+class Watcher(Protocol):
+    """Who is told what happens, and asked."""
+
+    def say(self, text: str) -> None: ...
+
+    def show_plan(self, plan: Plan) -> None: ...
+
+    def agree(self, question: str) -> bool: ...
+
+    def show_proof(self, proof: Proof) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a fix ended. `journals`: what can be undone, in the order in which it was done."""
+
+    status: Status
+    facts: Facts
+    plans: tuple[Plan, ...] = ()
+    journals: tuple[str, ...] = ()
+    before: Proof | None = None
+    proof: Proof | None = None
+    remaining: tuple[Problem, ...] = ()
+
+
+def fix(wish: Wish, store: Store, watcher: Watcher, host: Host | None = None) -> Outcome:
+    """Bring the target into working order, as far as it can be done here.
+
+    Raises:
+        UserError: a target that cannot be examined or is being worked on, or a change that the
+            system refuses (the target is then as it was before that plan).
+    """
+    with tempfile.TemporaryDirectory(prefix="tw", ignore_cleanup_errors=True) as scratch:
+        host = host or Host.this_machine(wish.app)
+        facts = collect(python=wish.python, app=wish.app, timeout=wish.timeout, host=host)
+        target = _target(facts)
+        session = _Session(wish, store, watcher, host, Path(scratch), facts)
+        if wish.dry_run:
+            return session.dry_run()
+        with store.lock(target.executable, wait=5):
+            session.clear_unfinished()
+            return session.rounds()
+
+
+def _target(facts: Facts) -> Interpreter:
+    if facts.target is None:
+        msg = "no target interpreter"
+        raise CannotRemedyError(msg)
+    return facts.target
+
+
+@dataclass
+class _Session:
+    wish: Wish
+    store: Store
+    watcher: Watcher
+    host: Host
+    scratch: Path
+    facts: Facts
+    plans: list[Plan] = field(default_factory=list)
+    journals: list[str] = field(default_factory=list)
+    before: Proof | None = None
+    proof: Proof | None = None
+    _pip: Pip | None = None
+    _sources: Sources | None = None
+
+    def dry_run(self) -> Outcome:
+        problems = self._problems()
+        if not problems:
+            return self._outcome("healthy", problems)
+        self._plan(problems)
+        self.watcher.show_plan(self.plans[-1])
+        return self._outcome("planned", problems)
+
+    def clear_unfinished(self) -> None:
+        """Undo what a crash left half done: a plan made of its facts would be wrong."""
+        for header in self.store.unfinished(_target(self.facts).executable):
+            self.watcher.say(f"an earlier change was cut off: {header.title}")
+            if not self.watcher.agree("Undo it first?"):
+                msg = f"{header.target} is in the middle of a change: {header.title}"
+                raise CannotRemedyError(msg, f"tritonwin undo {header.id}")
+            undo(self.store, header.id)
+            self._examine()
+
+    def rounds(self) -> Outcome:
+        problems = self._problems()
+        if not problems:
+            return self._outcome("healthy", problems)
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            # what works now, to see whether it still does afterwards; takes as long as planning
+            baseline = pool.submit(self._prove)
+            self._plan(problems)
+            self.before = baseline.result()
+        for _ in range(MAX_ROUNDS):
+            plan = self.plans[-1]
+            self.watcher.show_plan(plan)
+            if not plan.changes:
+                break
+            if not self.watcher.agree("Make these changes?"):
+                return self._outcome("declined", problems)
+            self._apply(plan)
+            problems = self._problems()
+            if self._worse() and self.watcher.agree("It got worse. Undo everything?"):
+                return self._give_back()
+            if not problems:
+                break
+            self._plan(problems)
+            if self.plans[-1].changes == plan.changes:
+                self.plans.pop()
+                break
+        return self._outcome(self._verdict(problems), problems)
+
+    def _plan(self, problems: tuple[Problem, ...]) -> None:
+        means = Means(
+            facts=self.facts,
+            host=self.host,
+            pip=self.pip,
+            sources=self.sources,
+            offline=self.wish.offline,
+            headers=self.wish.headers,
+            machine_wide=self.wish.machine_wide,
+        )
+        self.plans.append(make_plan(problems, means))
+
+    def _apply(self, plan: Plan) -> None:
+        target = _target(self.facts)
+        journal = apply_plan(plan, target, self.store, self.pip, self.watcher.say)
+        self.journals.append(journal)
+        self.host = replace(self.host, env=environment_after(plan, self.host.env))
+        self._pip = None
+        self._examine()
+        self.proof = self._prove()
+        self.watcher.show_proof(self.proof)
+
+    def pip(self) -> Pip:
+        """The pip that runs in the target, found once."""
+        if self._pip is None:
+            self._pip = find_pip(self.facts, self.wish.lists, self.scratch)
+        return self._pip
+
+    def sources(self) -> Sources:
+        """Where wheels are looked for, found once."""
+        if self._sources is None:
+            wish = self.wish
+            self._sources = sources_for(
+                self.facts, self.pip, lists=wish.lists, indexes=wish.indexes, offline=wish.offline
+            )
+        return self._sources
+
+    def _examine(self) -> None:
+        executable = _target(self.facts).executable
+        self.facts = collect(python=executable, timeout=self.wish.timeout, host=self.host)
+
+    def _prove(self) -> Proof:
+        return ladder.prove(ladder.setting(self.facts, self.host.env.data))
+
+    def _problems(self) -> tuple[Problem, ...]:
+        found = diagnose(self.facts, CHECKS).problems
+        if self.wish.only:
+            return tuple(p for p in found if p.id in self.wish.only)
+        return tuple(p for p in found if p.severity != "info")
+
+    def _worse(self) -> bool:
+        return bool(self.before and self.proof and self.proof.worse_than(self.before))
+
+    def _give_back(self) -> Outcome:
+        for journal in reversed(self.journals):
+            undo(self.store, journal)
+        self._examine()
+        return self._outcome("undone", self._problems())
+
+    def _verdict(self, problems: tuple[Problem, ...]) -> Status:
+        proof = self.proof or self.before
+        errors = any(p.severity == "error" for p in problems)
+        return "proven" if proof is not None and proof.holds and not errors else "stuck"
+
+    def _outcome(self, status: Status, problems: tuple[Problem, ...]) -> Outcome:
+        return Outcome(
+            status=status,
+            facts=self.facts,
+            plans=tuple(self.plans),
+            journals=tuple(self.journals),
+            before=self.before,
+            proof=self.proof,
+            remaining=problems if status != "healthy" else (),
+        )

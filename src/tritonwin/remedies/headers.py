@@ -1,0 +1,194 @@
+"""Give a Python the headers and import libraries of its own minor version."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tritonwin.facts.files import is_file, is_folder, names_in
+from tritonwin.facts.model import Interpreter
+from tritonwin.facts.toolchain.python_headers import read_headers
+from tritonwin.remedies import archive
+from tritonwin.remedies.plan import CannotRemedyError, Change, Source
+from tritonwin.remedies.remedy import Means, Remedy, Work
+from tritonwin.support import download
+from tritonwin.support.matrix import series
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PARTS = ("Include", "libs")
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    series: str  # "3.12"
+    version: str  # "3.12.9"
+    free_threaded: bool
+
+    @property
+    def library(self) -> str:
+        return f"python{self.series.replace('.', '')}{'t' if self.free_threaded else ''}.lib"
+
+
+def _plan(arguments: Mapping[str, str], means: Means) -> Change:
+    if not means.host.windows:
+        msg = "headers of a Python on this system come with its own package"
+        raise CannotRemedyError(msg, "Install python3-dev, python3-devel or the like.")
+    version = arguments["version"]
+    wanted = _Wanted(series(version) or version, version, bool(means.target.free_threaded))
+    source = next(_sources(wanted, means), None) or _package(wanted, means)
+    return Change(
+        action="python-headers",
+        arguments={"folder": arguments["folder"]},
+        what=f"put the headers and libraries of Python {source.version} into {arguments['folder']}",
+        why="",
+        sources=(source,),
+        admin=means.target.writable is False,
+    )
+
+
+def _sources(wanted: _Wanted, means: Means) -> Iterator[Source]:
+    """What is on this machine: the folder or zip that the user named, then other Pythons."""
+    if means.headers is not None:
+        yield _given(means.headers, wanted)
+    others = [i for i in means.facts.interpreters if i.executable != means.target.executable]
+    fitting = [i for i in others if series(i.version or "") == wanted.series]
+    # the same patch release first
+    for other in sorted(fitting, key=lambda i: i.version != wanted.version):
+        found = _installed(other, wanted)
+        if found:
+            yield found
+
+
+def _given(path: Path, wanted: _Wanted) -> Source:
+    path = path.absolute()
+    if is_folder(path):
+        version = _fits(path, wanted)
+        if version is None:
+            msg = f"{path} holds no headers and {wanted.library} of Python {wanted.series}"
+            raise CannotRemedyError(msg, "Name the folder that has Include and libs in it.")
+        return Source(name="headers", version=version, location=str(path), size=_size(path))
+    if not is_file(path):
+        msg = f"there is no file or folder {path}"
+        raise CannotRemedyError(msg, "Check --headers.")
+    _root_in(archive.names(path), path)
+    return Source(
+        name="headers",
+        version=wanted.series,
+        location=str(path),
+        size=path.stat().st_size,
+    )
+
+
+def _installed(other: Interpreter, wanted: _Wanted) -> Source | None:
+    root = other.base_prefix or other.prefix
+    version = _fits(Path(root), wanted) if root else None
+    if root is None or version is None:
+        return None
+    return Source(name="headers", version=version, location=root, size=_size(Path(root)))
+
+
+def _fits(root: Path, wanted: _Wanted) -> str | None:
+    """The version of whole headers of that minor with their library; None where they are not."""
+    headers = read_headers(root / "Include")
+    if headers is None or headers.missing or headers.damaged or headers.version is None:
+        return None
+    # python.org's headers serve both builds and say nothing
+    threads = headers.free_threaded in {None, wanted.free_threaded}
+    whole = threads and is_file(root / "libs" / wanted.library)
+    return headers.version if whole and series(headers.version) == wanted.series else None
+
+
+def _size(root: Path) -> int:
+    return sum(
+        file.stat().st_size for part in PARTS for file in (root / part).rglob("*") if file.is_file()
+    )
+
+
+@cache
+def _packages() -> dict[str, Any]:
+    text = files("tritonwin.remedies").joinpath("python_packages.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def _package(wanted: _Wanted, means: Means) -> Source:
+    """The package of python.org on nuget.org, by its pinned hash."""
+    rows = [r for r in _packages()["package"] if r["python"] == wanted.series]
+    by_hand = (
+        f"Install Python {wanted.series} from python.org and run fix again, or name a folder or "
+        "zip with its Include and libs: --headers PATH"
+    )
+    if not rows or wanted.free_threaded:
+        msg = f"no headers of Python {wanted.version} were found, and none are known to fetch"
+        raise CannotRemedyError(msg, by_hand)
+    address = _packages()["address"].format(version=rows[0]["version"])
+    if means.offline:
+        msg = f"no headers of Python {wanted.series} are on this machine, and --offline was given"
+        raise CannotRemedyError(msg, f"Fetch {address} and give it: --headers FILE")
+    return Source(
+        name="headers",
+        version=rows[0]["version"],
+        location=address,
+        sha256=rows[0]["sha256"],
+        size=rows[0]["megabytes"] * 1_000_000,
+    )
+
+
+def _apply(change: Change, work: Work) -> None:
+    source = change.sources[0]
+    folder = Path(change.arguments["folder"])
+    staged = work.journal.scratch(folder / "Include")
+    path = download.local_path(source.location)
+    if path is None:
+        path = work.scratch / "headers.zip"
+        work.say(f"fetching {source.location}")
+        download.fetch(source.location, path, sha256=source.sha256 or "")
+    if path.is_dir():
+        for part in PARTS:
+            _copy(path / part, staged / part)
+    else:
+        root = _root_in(archive.names(path), path)
+        archive.unpack(path, {f"{root}{part}": staged / part for part in PARTS})
+    _check(staged, change)
+    for part in PARTS:
+        work.journal.place(staged / part, folder / part)
+
+
+def _root_in(members: tuple[str, ...], path: Path) -> str:
+    """What stands before `include/Python.h` in a zip: "tools/" in nuget.org's package."""
+    ends = ("include/python.h",)
+    found = [m for m in members if m.replace("\\", "/").lower().endswith(ends)]
+    if not found:
+        msg = f"{path} holds no include/Python.h"
+        raise CannotRemedyError(msg, "Name a zip that has Include and libs in it.")
+    shortest = min(found, key=len).replace("\\", "/")
+    return shortest[: -len(ends[0])]
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy contents alone: CopyFile2, which shutil.copytree would use, fails in places."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in names_in(source):
+        if (source / name).is_dir():
+            _copy(source / name, target / name)
+        else:
+            (target / name).write_bytes((source / name).read_bytes())
+
+
+def _check(staged: Path, change: Change) -> None:
+    found = read_headers(staged / "Include")
+    wanted = series(change.sources[0].version)
+    if found is None or series(found.version or "") != wanted or found.missing or found.damaged:
+        msg = f"{change.sources[0].location} does not hold whole headers of Python {wanted}"
+        raise CannotRemedyError(msg, "Name another folder or zip: --headers PATH")
+
+
+REMEDY = Remedy(plan=_plan, apply=_apply, rank=60)

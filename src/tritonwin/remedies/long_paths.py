@@ -1,0 +1,59 @@
+"""Allow long paths; without administrator rights, short cache folders instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PureWindowsPath
+
+from tritonwin.facts.model import Facts
+from tritonwin.journal import RegistryValue
+from tritonwin.remedies.plan import CannotRemedyError, Change
+from tritonwin.remedies.remedy import Means, Remedy, Work
+from tritonwin.remedies.variables import KEYS
+
+_FILE_SYSTEM = r"HKLM\SYSTEM\CurrentControlSet\Control\FileSystem"
+_CACHES = {"TRITON_CACHE_DIR": "t", "TORCHINDUCTOR_CACHE_DIR": "i"}
+
+
+def _plan(arguments: Mapping[str, str], means: Means) -> Change:
+    del arguments
+    if means.facts.system.admin is not False:
+        return Change(
+            action="enable-long-paths",
+            what="allow long paths in Windows",
+            why="",
+            admin=True,
+            note="Programs that are running see it only after they are started anew.",
+        )
+    folder = short_folder(means.facts)
+    return Change(
+        action="enable-long-paths",
+        arguments={n: str(folder / end) for n, end in _CACHES.items()},
+        what=f"keep the caches in {folder}, where paths stay short",
+        why="",
+        note="As administrator, tritonwin would allow long paths in Windows instead.",
+    )
+
+
+def short_folder(facts: Facts) -> PureWindowsPath:
+    """A folder with a short path that the user may write to.
+
+    Raises:
+        CannotRemedyError: the place for temporary files is not known.
+    """
+    if not facts.system.temp:
+        msg = "the folder for temporary files is not known"
+        raise CannotRemedyError(msg, "Set TRITON_CACHE_DIR and TORCHINDUCTOR_CACHE_DIR by hand.")
+    # ...\AppData\Local\Temp is the user's own; files in it may be cleaned away at any time
+    return PureWindowsPath(facts.system.temp).parent / "tw"
+
+
+def _apply(change: Change, work: Work) -> None:
+    if not change.arguments:
+        one = RegistryValue(kind="REG_DWORD", data=1)
+        work.journal.set_value(_FILE_SYSTEM, "LongPathsEnabled", one)
+    for name, folder in change.arguments.items():
+        work.journal.set_value(KEYS["user"], name, RegistryValue(kind="REG_SZ", data=folder))
+
+
+REMEDY = Remedy(plan=_plan, apply=_apply, rank=80)

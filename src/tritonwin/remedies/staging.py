@@ -1,0 +1,61 @@
+"""Let the target's pip lay wheels out in a folder of ours, as if that were its environment.
+
+Nothing of the target is touched: pip writes the installed layout, its RECORD and launchers below
+the folder, and the journal moves it into place afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tritonwin.journal import faultpoint
+from tritonwin.remedies.plan import Source
+from tritonwin.support.download import local_path
+from tritonwin.support.pip import RESOLVE_TIMEOUT, Pip, PipError
+
+_OPTIONS = (
+    "--no-deps",
+    "--ignore-installed",
+    "--no-compile",
+    "--no-build-isolation",
+    "--no-warn-script-location",
+    "--no-index",
+    "--quiet",
+)
+
+
+def stage(pip: Pip, wheels: Sequence[Source], root: Path) -> None:
+    """Lay exactly these wheels out below `root`, in the folders that they have in the target.
+
+    Raises:
+        PipError: a wheel cannot be fetched, has another hash, or cannot be laid out.
+    """
+    faultpoint("before pip")
+    arguments = ["install", "--prefix", _long(root), *_OPTIONS, "--", *map(_requirement, wheels)]
+    done = pip.run(arguments, timeout=RESOLVE_TIMEOUT)
+    faultpoint("after pip")
+    if done.code != 0:
+        said = done.err.decode("utf-8", "replace").strip().splitlines()
+        msg = f"pip could not lay out the wheels: {' '.join(said[-3:]) or done.ending()}"
+        raise PipError(msg, "Nothing was changed. Try again, or look at the file it names.")
+
+
+def _requirement(wheel: Source) -> str:
+    path = local_path(wheel.location)
+    address = wheel.location if path is None else path.absolute().as_uri()
+    return f"{wheel.name} @ {address}" + (f"#sha256={wheel.sha256}" if wheel.sha256 else "")
+
+
+def staged_site_packages(root: Path) -> tuple[Path, ...]:
+    """The folders below `root` that hold distributions: site-packages, one a scheme."""
+    return tuple(sorted({info.parent for info in root.rglob("*.dist-info")}))
+
+
+def _long(path: Path) -> str:
+    """The path in the form for which Windows' limit of 260 characters does not hold.
+
+    The folder of a journal is long, and so are names of files in torch.
+    """
+    return f"\\\\?\\{path}" if os.name == "nt" else str(path)

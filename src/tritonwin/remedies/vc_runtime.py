@@ -1,0 +1,128 @@
+"""Newer VC runtime DLLs beside python.exe: from System32, or from a wheel. No admin rights."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from tritonwin.facts.model import RuntimeDll
+from tritonwin.facts.pe import read_pe
+from tritonwin.facts.runtime_dlls import NAMES
+from tritonwin.remedies.archive import ArchiveError
+from tritonwin.remedies.plan import CannotRemedyError, Change, Source
+from tritonwin.remedies.remedy import Means, Remedy, Work
+from tritonwin.support import download
+from tritonwin.support.links import WheelLink
+from tritonwin.support.matrix import older, parse
+from tritonwin.support.sources import find
+from tritonwin.support.wheel_names import WheelNameError
+
+WHEEL = "msvc-runtime"
+_FIRST = "msvcp140.dll"  # the one whose age shows: libtriton needs it
+
+
+def _plan(arguments: Mapping[str, str], means: Means) -> Change:
+    folder = arguments["folder"]
+    if means.target.kind == "conda":
+        msg = "in a conda environment the runtime is conda's own package"
+        raise CannotRemedyError(msg, "conda install -c conda-forge vc14_runtime")
+    present = [d for d in means.facts.runtime_dlls if Path(d.path).parent == Path(folder)]
+    source = _system(means.facts.runtime_dlls, means) or _wheel(present, means)
+    return Change(
+        action="vc-runtime",
+        arguments={"folder": folder},
+        what=f"put the VC runtime {source.version} beside {Path(folder).name}\\python.exe",
+        why="",
+        sources=(source,),
+        admin=means.target.writable is False,
+    )
+
+
+def _version(dlls: list[RuntimeDll]) -> str | None:
+    return next((d.version for d in dlls if d.name == _FIRST and d.version), None)
+
+
+def _needed(means: Means) -> str:
+    """The version of the tools that libtriton was linked with; its runtime must be as new."""
+    linker = means.facts.triton.libtriton_linker if means.facts.triton else None
+    return linker or "14.40"
+
+
+def _system(dlls: tuple[RuntimeDll, ...], means: Means) -> Source | None:
+    """System32's own, where it is new enough."""
+    found = [d for d in dlls if d.place == "system32"]
+    version = _version(found)
+    if version is None or parse(version) is None or older(version, _needed(means)):
+        return None
+    return Source(name="vc-runtime", version=version, location=str(Path(found[0].path).parent))
+
+
+def _wheel(present: list[RuntimeDll], means: Means) -> Source:
+    listing = find(WHEEL, means.sources())
+    links = [link for link in listing.links if _fits(link) and (link.sha256 or link.local)]
+    newest = max(links, key=lambda link: link.name.version, default=None)
+    have = _version(present) or "0"
+    if newest is None or older(str(newest.name.version), have):
+        notes = f" ({'; '.join(listing.notes)})" if listing.notes else ""
+        msg = f"no newer VC runtime than {have} was found{notes}"
+        raise CannotRemedyError(
+            msg,
+            "Install Microsoft's vc_redist.x64.exe, or give a folder with a wheel of "
+            f"{WHEEL}: --find-links DIR",
+        )
+    return Source(
+        name=WHEEL,
+        version=str(newest.name.version),
+        location=newest.location,
+        sha256=newest.sha256,
+        size=newest.size,
+    )
+
+
+def _fits(link: WheelLink) -> bool:
+    try:
+        return any(tag.platform == "win_amd64" for tag in link.name.tags)
+    except WheelNameError:
+        return False
+
+
+def _apply(change: Change, work: Work) -> None:
+    source = change.sources[0]
+    path = download.local_path(source.location)
+    if path is None:
+        path = work.scratch / "runtime.whl"
+        work.say(f"fetching {source.location}")
+        download.fetch(source.location, path, sha256=source.sha256 or "")
+    contents = _in_folder(path) if path.is_dir() else _in_wheel(path)
+    folder = Path(change.arguments["folder"])
+    for name, content in contents.items():
+        there = folder / name
+        if name == _FIRST or not there.is_file() or _is_newer(content, there, work):
+            work.journal.write(there, content)
+
+
+def _is_newer(content: bytes, there: Path, work: Work) -> bool:
+    staged = work.scratch / "candidate.dll"
+    staged.write_bytes(content)
+    new, old = (read_pe(p, version=True) for p in (staged, there))
+    if new is None or new.file_version is None:
+        return False
+    return old is None or old.file_version is None or older(old.file_version, new.file_version)
+
+
+def _in_folder(folder: Path) -> dict[str, bytes]:
+    return {n: (folder / n).read_bytes() for n in NAMES if (folder / n).is_file()}
+
+
+def _in_wheel(wheel: Path) -> dict[str, bytes]:
+    try:
+        with zipfile.ZipFile(wheel) as files:
+            named = {PurePosixPath(m).name.lower(): m for m in files.namelist()}
+            return {name: files.read(named[name]) for name in NAMES if name in named}
+    except (zipfile.BadZipFile, OSError) as error:
+        msg = f"{wheel} cannot be read: {error}"
+        raise ArchiveError(msg) from None
+
+
+REMEDY = Remedy(plan=_plan, apply=_apply, rank=50)

@@ -1,0 +1,540 @@
+"""Each remedy: what it plans, what it changes, and that the journal gives it back."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import healthy
+import pytest
+
+from tritonwin.facts.host import Environment, fake_host
+from tritonwin.facts.model import Cache, Facts, HelperModule, PthFile, RuntimeDll, System, Variable
+from tritonwin.journal import Journal, RegistryValue, Store, tree_hash, undo
+from tritonwin.remedies import archive, headers, installed_files, site, variables, vc_runtime
+from tritonwin.remedies.actions import REMEDIES
+from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, Source
+from tritonwin.remedies.remedy import Means, Work
+from tritonwin.support.pip import Pip
+from tritonwin.support.sources import Sources
+
+USER = r"HKCU\Environment"
+
+
+class MemoryWriter:
+    """A registry that can be written, for tests."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, dict[str, RegistryValue]] = {}
+
+    def value(self, key: str, name: str) -> RegistryValue | None:
+        return self.data.get(key, {}).get(name)
+
+    def set(self, key: str, name: str, value: RegistryValue | None) -> None:
+        if value is None:
+            self.data[key].pop(name, None)
+        else:
+            self.data[key][name] = value
+
+    def exists(self, key: str) -> bool:
+        return any(k == key or k.startswith(key + "\\") for k in self.data)
+
+    def is_empty(self, key: str) -> bool:
+        return not self.data.get(key)
+
+    def make_key(self, key: str) -> None:
+        self.data.setdefault(key, {})
+
+    def remove_key(self, key: str) -> None:
+        self.data.pop(key)
+
+
+def no_pip() -> Pip:
+    msg = "no pip is needed here"
+    raise AssertionError(msg)
+
+
+def means(facts: Facts, tmp_path: Path, lists: tuple[str, ...] = (), **more: Any) -> Means:
+    return Means(
+        facts=facts,
+        host=fake_host(tmp_path),
+        pip=no_pip,
+        sources=lambda: Sources(lists=lists, offline=True),
+        offline=True,
+        **more,
+    )
+
+
+def plan(action: str, arguments: dict[str, str], what: Means) -> Change:
+    planner = REMEDIES[action].plan
+    assert planner is not None
+    return planner(arguments, what)
+
+
+def apply(
+    change: Change, tmp_path: Path, registry: MemoryWriter | None = None
+) -> tuple[Store, str]:
+    """Apply one change through a journal of its own."""
+    store = Store(tmp_path / "journals")
+    target = replace(healthy.TARGET, executable=str(tmp_path / "env" / "python.exe"))
+    (tmp_path / "env").mkdir(exist_ok=True)
+    target = replace(target, prefix=str(tmp_path / "env"))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir(exist_ok=True)
+    with Journal.begin(
+        store, target=target.executable, title=change.what, registry=registry or MemoryWriter()
+    ) as journal:
+        REMEDIES[change.action].apply(change, Work(journal=journal, target=target, scratch=scratch))
+    return store, journal.header.id
+
+
+def files(tmp_path: Path, contents: dict[str, str | bytes]) -> Path:
+    for name, content in contents.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return tmp_path
+
+
+def stored(name: str, value: str, scope: Any) -> Variable:
+    return Variable(name=name, value=value, scope=scope)
+
+
+# -- variables
+
+
+def test_a_variable_is_unset_where_it_is_stored(tmp_path: Path) -> None:
+    facts = healthy.changed(
+        variables=(stored("CC", "C:\\gone", "process"), stored("Cc", "C:\\gone", "user"))
+    )
+    change = plan("unset-variable", {"variable": "CC"}, means(facts, tmp_path))
+    assert (change.arguments["scopes"], change.admin) == ("user", False)
+    assert "set CC=" in (change.note or "")
+    registry = MemoryWriter()
+    registry.data[USER] = {"CC": RegistryValue(data="C:\\gone")}
+    store, journal = apply(change, tmp_path, registry)
+    assert registry.data[USER] == {}
+    undo(store, journal, registry=registry)
+    assert registry.data[USER] == {"CC": RegistryValue(data="C:\\gone")}
+
+
+def test_a_variable_of_all_users_needs_consent(tmp_path: Path) -> None:
+    facts = healthy.changed(variables=(stored("CUDA_PATH", "C:\\old", "machine"),))
+    with pytest.raises(CannotRemedyError, match="all users") as refused:
+        plan("unset-variable", {"variable": "CUDA_PATH"}, means(facts, tmp_path))
+    assert "--machine-wide" in refused.value.help
+    agreed = plan(
+        "unset-variable", {"variable": "CUDA_PATH"}, means(facts, tmp_path, machine_wide=True)
+    )
+    assert (agreed.admin, agreed.arguments["scopes"]) == (True, "machine")
+
+
+def test_a_variable_of_this_console_alone_is_said_to_be_so(tmp_path: Path) -> None:
+    facts = healthy.changed(variables=(stored("CC", "x;", "process"),))
+    change = plan("unset-variable", {"variable": "CC"}, means(facts, tmp_path))
+    assert change.arguments["scopes"] == ""
+    assert "tritonwin run" in (change.note or "")
+    registry = MemoryWriter()
+    apply(change, tmp_path, registry)
+    assert registry.data == {}
+
+
+def test_a_variable_is_set_for_the_user(tmp_path: Path) -> None:
+    change = plan(
+        "set-variable",
+        {"variable": "TRITON_CACHE_DIR", "value": r"C:\t"},
+        means(healthy.HEALTHY, tmp_path),
+    )
+    registry = MemoryWriter()
+    apply(change, tmp_path, registry)
+    assert registry.data[USER]["TRITON_CACHE_DIR"] == RegistryValue(data=r"C:\t")
+    after = variables.environment_after(
+        Plan(target="python", changes=(change,)), Environment({"triton_cache_dir": "C:\\old"})
+    )
+    assert dict(after.data) == {"TRITON_CACHE_DIR": r"C:\t"}
+
+
+# -- files
+
+
+@pytest.mark.parametrize(("name", "new"), [("triton.py", "triton-renamed.py"), ("triton", None)])
+def test_what_shadows_is_renamed(tmp_path: Path, name: str, new: str | None) -> None:
+    path = tmp_path / "work" / name
+    files(path if new is None else path.parent, {"__init__.py" if new is None else name: "x = 1"})
+    taken = path.with_name("triton-renamed")
+    if new is None:
+        taken.mkdir()
+    change = plan("rename-shadow", {"path": str(path)}, means(healthy.HEALTHY, tmp_path))
+    before = tree_hash(path.parent)
+    store, journal = apply(change, tmp_path)
+    assert not path.exists()
+    assert (path.parent / (new or "triton-renamed2")).exists()
+    undo(store, journal, registry=MemoryWriter())
+    assert tree_hash(path.parent) == before
+    with pytest.raises(CannotRemedyError, match="not there"):
+        plan("rename-shadow", {"path": str(tmp_path / "gone")}, means(healthy.HEALTHY, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            b"python312.zip\r\n.\r\n\r\n#import site\r\n",
+            b"python312.zip\r\n.\r\n\r\nimport site\r\n",
+        ),
+        (b".\n# import site\nLib\n", b".\nimport site\nLib\n"),
+        (b".", b".\r\nimport site\r\n"),
+        (b"", b"import site\r\n"),
+        (b".\n", b".\nimport site\n"),
+    ],
+)
+def test_import_site_is_written(text: bytes, expected: bytes) -> None:
+    assert site.with_site(text) == expected
+
+
+def test_site_is_needed_where_site_packages_is_not_on_the_path() -> None:
+    def pth(*entries: str, on: bool = False) -> bool:
+        file = PthFile(path="x._pth", entries=entries, import_site=on)
+        return site.needed(replace(healthy.TARGET, pth=file))
+
+    assert pth("python312.zip", ".")
+    assert not pth("python312.zip", ".", on=True)
+    assert not pth(".", "Lib\\site-packages")
+    assert not site.needed(replace(healthy.TARGET, pth=None))
+
+
+def test_exactly_the_stale_entries_of_a_cache_go(tmp_path: Path) -> None:
+    root = files(
+        tmp_path / "cache",
+        {
+            "old/cuda_utils.pyd": "x",
+            "old/a.json": "{}",
+            "good/cuda_utils.pyd": "y",
+            "k/c.cubin": "",
+        },
+    )
+
+    def helper(entry: str, dll: str) -> HelperModule:
+        path = str(root / entry / "cuda_utils.pyd")
+        return HelperModule(path=path, valid=True, python_dll=dll, usable=True)
+
+    cache = Cache(
+        kind="triton",
+        path=str(root),
+        source="default",
+        exists=True,
+        writable=True,
+        helpers=(helper("old", "python310.dll"), helper("good", "python312.dll")),
+    )
+    facts = healthy.changed(caches=(cache,))
+    change = plan("clear-cache", {"path": str(root)}, means(facts, tmp_path))
+    before = tree_hash(root)
+    store, journal = apply(change, tmp_path)
+    assert sorted(p.name for p in root.iterdir()) == ["good", "k"]
+    undo(store, journal, registry=MemoryWriter())
+    assert tree_hash(root) == before
+    with pytest.raises(CannotRemedyError, match="no stale entry"):
+        plan("clear-cache", {"path": str(tmp_path)}, means(facts, tmp_path))
+
+
+# -- long paths
+
+
+@pytest.mark.parametrize("admin", [True, None, False])
+def test_long_paths_or_short_caches(tmp_path: Path, admin: bool | None) -> None:
+    system: System = replace(healthy.SYSTEM, admin=admin)
+    change = plan("enable-long-paths", {}, means(healthy.changed(system=system), tmp_path))
+    registry = MemoryWriter()
+    apply(change, tmp_path, registry)
+    assert change.admin is (admin is not False)
+    written = {name: v.data for values in registry.data.values() for name, v in values.items()}
+    if admin is False:
+        assert written == {
+            "TRITON_CACHE_DIR": r"C:\Users\ada\AppData\Local\tw\t",
+            "TORCHINDUCTOR_CACHE_DIR": r"C:\Users\ada\AppData\Local\tw\i",
+        }
+    else:
+        assert written == {"LongPathsEnabled": 1}
+
+
+# -- headers
+
+PYTHON_H = {
+    "Include/Python.h": '#include "patchlevel.h"\n#include "pyconfig.h"\n',
+    "Include/patchlevel.h": '#define PY_VERSION "3.12.9"\n',
+    "Include/pyconfig.h": "/* pyconfig */\n",
+    "libs/python312.lib": "!<arch>\n",
+    "libs/python3.lib": "!<arch>\n",
+}
+
+
+def wanting(tmp_path: Path, headers_from: Path | None = None, **changes: Any) -> Means:
+    return means(healthy.changed(interpreters=(), **changes), tmp_path, headers=headers_from)
+
+
+def asked(tmp_path: Path) -> dict[str, str]:
+    return {"version": "3.12.9", "folder": str(tmp_path / "env")}
+
+
+def test_headers_come_from_another_python_of_that_minor(tmp_path: Path) -> None:
+    full = files(tmp_path / "full", PYTHON_H)
+    older = files(
+        tmp_path / "old", {**PYTHON_H, "Include/patchlevel.h": '#define PY_VERSION "3.11.4"'}
+    )
+
+    def python(root: Path, version: str) -> Any:
+        return replace(
+            healthy.TARGET,
+            executable=str(root / "python.exe"),
+            prefix=str(root),
+            base_prefix=str(root),
+            version=version,
+        )
+
+    facts = healthy.changed(interpreters=(python(older, "3.12.1"), python(full, "3.12.4")))
+    change = plan("python-headers", asked(tmp_path), means(facts, tmp_path))
+    assert change.sources[0].location == str(full)
+    assert not change.network
+    env = files(tmp_path / "env", {"Include/greenlet.h": "theirs", "Include/Python.h": "wrong"})
+    before = tree_hash(env)
+    store, journal = apply(change, tmp_path)
+    assert (env / "Include/Python.h").read_text() == PYTHON_H["Include/Python.h"]
+    assert (env / "Include/greenlet.h").read_text() == "theirs"
+    assert (env / "libs/python312.lib").is_file()
+    undo(store, journal, registry=MemoryWriter())
+    assert tree_hash(env) == before
+
+
+@pytest.mark.parametrize("top", ["", "tools/", "python-3.12/"])
+def test_headers_come_from_a_zip(tmp_path: Path, top: str) -> None:
+    file = tmp_path / "python.nupkg"
+    with zipfile.ZipFile(file, "w") as made:
+        for name, text in PYTHON_H.items():
+            made.writestr(top + name.replace("Include", "include"), text)
+        made.writestr("tools/Lib/os.py", "not wanted")
+    change = plan("python-headers", asked(tmp_path), wanting(tmp_path, file))
+    apply(change, tmp_path)
+    env = tmp_path / "env"
+    assert sorted(p.name for p in env.iterdir()) == ["Include", "libs"]
+    assert (env / "Include" / "Python.h").is_file()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ({"Include/Python.h": "x", "Include/patchlevel.h": '#define PY_VERSION "3.11.9"'}, "3.12"),
+        ({"readme.txt": "x"}, "no headers"),
+    ],
+)
+def test_other_headers_are_refused(tmp_path: Path, content: dict[str, str], says: str) -> None:
+    with pytest.raises(CannotRemedyError, match=says):
+        plan("python-headers", asked(tmp_path), wanting(tmp_path, files(tmp_path / "h", content)))
+
+
+def test_a_zip_of_other_headers_is_refused_before_anything_changes(tmp_path: Path) -> None:
+    file = tmp_path / "h.zip"
+    with zipfile.ZipFile(file, "w") as made:
+        made.writestr("Include/Python.h", "x")
+        made.writestr("Include/patchlevel.h", '#define PY_VERSION "3.11.9"')
+        made.writestr("libs/python311.lib", "x")
+    change = plan("python-headers", asked(tmp_path), wanting(tmp_path, file))
+    env = files(tmp_path / "env", {"a": "1"})
+    before = tree_hash(env)
+    with pytest.raises(CannotRemedyError, match="whole headers"):
+        apply(change, tmp_path)
+    assert tree_hash(env) == before
+
+
+def test_offline_says_what_to_fetch(tmp_path: Path) -> None:
+    with pytest.raises(CannotRemedyError, match="--offline") as refused:
+        plan("python-headers", asked(tmp_path), wanting(tmp_path))
+    assert "python.3.12.10.nupkg" in refused.value.help
+    online = replace(wanting(tmp_path), offline=False)
+    change = plan("python-headers", asked(tmp_path), online)
+    assert change.network
+    assert len(change.sources[0].sha256 or "") == 64
+
+
+def test_every_pinned_package_serves_one_minor_version() -> None:
+    rows = headers._packages()["package"]
+    assert {r["python"] for r in rows} >= {"3.10", "3.11", "3.12", "3.13"}
+    for row in rows:
+        assert row["version"].startswith(row["python"] + ".")
+        assert len(row["sha256"]) == 64
+
+
+# -- zips
+
+
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [
+        ("../evil", False),  # outside of what is taken
+        ("/Include/evil", False),
+        ("Include/../../evil", True),
+        ("Include/C:/evil", True),
+        ("Include\\..\\..\\evil", True),
+    ],
+)
+def test_members_that_leave_their_folder_are_not_unpacked(
+    tmp_path: Path, name: str, refused: bool
+) -> None:
+    file = tmp_path / "bad.zip"
+    with zipfile.ZipFile(file, "w") as made:
+        made.writestr("Include/Python.h", "x")
+        made.writestr(name, "evil")
+    out = tmp_path / "in" / "out"
+    with pytest.raises(archive.ArchiveError) if refused else contextlib.nullcontext():
+        archive.unpack(file, {"Include": out})
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["bad.zip", "Python.h"]
+
+
+def test_no_zip_at_all(tmp_path: Path) -> None:
+    file = files(tmp_path, {"a.zip": "text"}) / "a.zip"
+    with pytest.raises(archive.ArchiveError):
+        archive.unpack(file, {"Include": tmp_path})
+    with pytest.raises(archive.ArchiveError):
+        archive.names(file)
+
+
+# -- VC runtime
+
+
+def runtime_dll(tmp_path: Path, place: Any, version: str) -> RuntimeDll:
+    path = str(tmp_path / ("env" if place == "beside-python" else place) / "msvcp140.dll")
+    return RuntimeDll(
+        name="msvcp140.dll", path=path, place=place, version=version, loaded=place != "system32"
+    )
+
+
+def test_the_runtime_comes_from_system32_where_that_is_new(tmp_path: Path) -> None:
+    files(
+        tmp_path, {"system32/msvcp140.dll": "new", "env/msvcp140.dll": "old", "env/python.exe": ""}
+    )
+    dlls = (
+        runtime_dll(tmp_path, "beside-python", "14.29.30133.0"),
+        runtime_dll(tmp_path, "system32", "14.51.36231.0"),
+    )
+    facts = healthy.changed(runtime_dlls=dlls)
+    folder = str(tmp_path / "env")
+    change = plan("vc-runtime", {"folder": folder}, means(facts, tmp_path))
+    assert change.sources[0].version == "14.51.36231.0"
+    store, journal = apply(change, tmp_path)
+    assert (tmp_path / "env/msvcp140.dll").read_text() == "new"
+    undo(store, journal, registry=MemoryWriter())
+    assert (tmp_path / "env/msvcp140.dll").read_text() == "old"
+
+
+def test_the_runtime_comes_from_a_wheel(tmp_path: Path) -> None:
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    for version in ("14.40.33807", "14.51.36231"):
+        with zipfile.ZipFile(
+            wheels / f"msvc_runtime-{version}-cp312-cp312-win_amd64.whl", "w"
+        ) as w:
+            w.writestr(f"msvc_runtime-{version}.data/data/Scripts/msvcp140.dll", version)
+            w.writestr(f"msvc_runtime-{version}.data/data/Scripts/other.dll", version)
+    facts = healthy.changed(runtime_dlls=(runtime_dll(tmp_path, "beside-python", "14.29.1.0"),))
+    folder = str(files(tmp_path / "env", {"msvcp140.dll": "old"}))
+    change = plan("vc-runtime", {"folder": folder}, means(facts, tmp_path, (str(wheels),)))
+    apply(change, tmp_path)
+    assert (tmp_path / "env/msvcp140.dll").read_text() == "14.51.36231"
+    assert not (tmp_path / "env/other.dll").exists()
+    with pytest.raises(CannotRemedyError, match="no newer VC runtime"):
+        plan("vc-runtime", {"folder": folder}, means(facts, tmp_path))
+    conda = replace(facts, target=replace(healthy.TARGET, kind="conda"))
+    with pytest.raises(CannotRemedyError) as refused:
+        plan("vc-runtime", {"folder": folder}, means(conda, tmp_path))
+    assert "conda install" in refused.value.help
+    assert vc_runtime.WHEEL == "msvc-runtime"
+
+
+# -- installed files
+
+
+def installed(tmp_path: Path) -> Path:
+    """Two distributions that share a folder, one of them with a launcher and a wild RECORD."""
+    site_packages = tmp_path / "env" / "Lib" / "site-packages"
+    files(
+        site_packages,
+        {
+            "triton/__init__.py": "",
+            "triton/__pycache__/__init__.cpython-312.pyc": "",
+            "triton/left.txt": "",
+            "own/__init__.py": "",
+            "own/__pycache__/__init__.cpython-312.pyc": "",
+            "own/never_recorded.txt": "",
+            "single.py": "",
+            "__pycache__/single.cpython-312.pyc": "",
+            "a-1.0.dist-info/RECORD": "triton/__init__.py,,\nown/__init__.py,,\nsingle.py,,\n"
+            "../../Scripts/a.exe,,\n../../../outside.txt,,\na-1.0.dist-info/RECORD,,\n",
+            "b-1.0.dist-info/RECORD": "triton/other.py,,\nb-1.0.dist-info/RECORD,,\n",
+            "c-1.0.dist-info/METADATA": "",
+            "c/__init__.py": "",
+        },
+    )
+    files(tmp_path, {"env/Scripts/a.exe": "", "outside.txt": ""})
+    return site_packages
+
+
+def test_what_goes_with_a_distribution(tmp_path: Path) -> None:
+    site_packages = installed(tmp_path)
+    prefix = tmp_path / "env"
+    found = installed_files.removal(site_packages / "a-1.0.dist-info", prefix)
+    names = {p.relative_to(prefix).as_posix() for p in found}
+    assert names == {
+        "Lib/site-packages/a-1.0.dist-info",
+        "Lib/site-packages/own",
+        "Lib/site-packages/triton/__init__.py",
+        "Lib/site-packages/triton/__pycache__/__init__.cpython-312.pyc",
+        "Lib/site-packages/single.py",
+        "Lib/site-packages/__pycache__/single.cpython-312.pyc",
+        "Scripts/a.exe",
+    }
+
+
+def test_without_record_its_named_folder_goes(tmp_path: Path) -> None:
+    site_packages = installed(tmp_path)
+    found = installed_files.removal(site_packages / "c-1.0.dist-info", tmp_path / "env")
+    assert {p.name for p in found} == {"c-1.0.dist-info", "c"}
+
+
+def test_removing_a_distribution_can_be_undone(tmp_path: Path) -> None:
+    site_packages = installed(tmp_path)
+    info = site_packages / "a-1.0.dist-info"
+    a = replace(healthy.dist("a", "1.0"), location=str(info))
+    change = plan(
+        "remove-distribution",
+        {"distribution": "A"},
+        means(healthy.changed(distributions=(a,)), tmp_path),
+    )
+    before = tree_hash(tmp_path / "env")
+    store, journal = apply(change, tmp_path)
+    assert not info.exists()
+    assert not (site_packages / "own").exists()
+    assert (site_packages / "triton/left.txt").exists()
+    assert not (site_packages / "triton/__pycache__").exists()
+    assert (tmp_path / "outside.txt").exists()
+    undo(store, journal, registry=MemoryWriter())
+    assert tree_hash(tmp_path / "env") == before
+    with pytest.raises(CannotRemedyError, match="not installed"):
+        plan("remove-distribution", {"distribution": "zzz"}, means(healthy.HEALTHY, tmp_path))
+
+
+def test_the_size_of_a_change_is_known_only_when_all_sizes_are() -> None:
+    known = Source(name="a", location="x", size=3)
+    assert Change(action="a", what="", why="", sources=(known, known)).size == 6
+    unknown = replace(known, size=None)
+    assert Change(action="a", what="", why="", sources=(known, unknown)).size is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has headers of its own")
+def test_headers_on_linux_are_the_systems(tmp_path: Path) -> None:
+    host = fake_host(tmp_path, windows=False)
+    with pytest.raises(CannotRemedyError) as refused:
+        plan("python-headers", asked(tmp_path), replace(wanting(tmp_path), host=host))
+    assert "python3-dev" in refused.value.help
