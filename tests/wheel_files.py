@@ -40,6 +40,15 @@ def make_wheel(folder: Path, file: str, requires: Iterable[str] = (), code: str 
     return folder / file
 
 
+def add_to_index(index: Path, file: str, requires: Iterable[str] = ()) -> Path:
+    """Put a tiny wheel into an index on the disk, laid out as PEP 503 says."""
+    folder = index / file.split("-")[0].replace("_", "-")
+    wheel = make_wheel(folder, file, requires)
+    links = (f'<a href="{p.name}#sha256={sha256(p)}">{p.name}</a>' for p in folder.glob("*.whl"))
+    (folder / "index.html").write_text("<!DOCTYPE html>" + "<br>".join(links))
+    return wheel
+
+
 def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 

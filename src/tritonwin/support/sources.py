@@ -80,9 +80,12 @@ def _places(package: str, sources: Sources) -> Iterator[tuple[str, bool]]:
 def _index_page(index: str, package: str) -> tuple[WheelLink, ...]:
     page = f"{index.rstrip('/')}/{package}/"
     folder = download.local_path(page)
-    if folder is not None:
-        return tuple(replace(k, index=index) for k in _of(package, _folder(folder)))
-    return tuple(replace(k, index=index) for k in _of(package, _page(page)))
+    if folder is not None and not is_file(folder / "index.html"):
+        return _of(
+            package, _folder(folder)
+        )  # of wheels alone, which pip does not take for an index
+    links = _page(page) if folder is None else _folder(folder)
+    return tuple(replace(link, index=index) for link in _of(package, links))
 
 
 def read_place(place: str, package: str) -> tuple[WheelLink, ...]:

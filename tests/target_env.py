@@ -1,0 +1,66 @@
+"""A real environment for tests that run pip: empty, with a pip that is not in it."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+import venv
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from wheel_files import make_wheel
+
+from tritonwin.support.pip import Pip
+
+
+@dataclass(frozen=True)
+class TargetEnvironment:
+    python: Path
+    site_packages: Path
+    pip: Pip
+
+    def install(self, file: str, *requires: str) -> None:
+        """Put a tiny distribution in, named by a wheel's file name."""
+        wheel = make_wheel(self.python.parent, file, requires)
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(self.site_packages)
+        wheel.unlink()
+
+    def files(self) -> dict[str, bytes]:
+        return {
+            str(p.relative_to(self.site_packages)): p.read_bytes()
+            for p in self.site_packages.rglob("*")
+            if p.is_file()
+        }
+
+
+def make_environment(folder: Path, pip: Path) -> TargetEnvironment:
+    """A virtual environment in `folder` that runs the pip of `pip_folder`."""
+    builder = venv.EnvBuilder(with_pip=False)
+    builder.create(folder)
+    context = builder.ensure_directories(folder)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    site = Path(context.env_dir, "Lib" if sys.platform == "win32" else f"lib/{version}")
+    return TargetEnvironment(
+        python=Path(context.env_exe),
+        site_packages=site / "site-packages",
+        pip=Pip((context.env_exe, "-B", str(pip))),
+    )
+
+
+def pip_folder(folder: Path) -> Path:
+    """The pip that we have, copied away from what lies beside it, to be run as a program."""
+    ours = importlib.util.find_spec("pip")
+    if ours and ours.submodule_search_locations:
+        shutil.copytree(ours.submodule_search_locations[0], folder / "pip")
+        return folder / "pip"
+    bundled = importlib.util.find_spec("ensurepip")
+    if bundled is None or not bundled.submodule_search_locations:
+        msg = "no pip is here to test with: install pip"
+        raise RuntimeError(msg)
+    wheels = Path(bundled.submodule_search_locations[0], "_bundled").glob("pip-*.whl")
+    with zipfile.ZipFile(next(wheels)) as archive:
+        archive.extractall(folder)
+    return folder / "pip"

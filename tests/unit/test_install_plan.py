@@ -1,0 +1,246 @@
+"""From requests to exact files, with a real pip, a real environment and tiny wheels."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from healthy import HEALTHY, dist
+from packaging.requirements import Requirement
+from target_env import TargetEnvironment, make_environment, pip_folder
+from wheel_files import add_to_index, make_wheel, sha256
+
+from tritonwin.errors import UserError
+from tritonwin.facts.model import Facts, Torch
+from tritonwin.support import pip as pip_module
+from tritonwin.support.install_plan import InstallPlan, parse_request, plan, sources_for
+from tritonwin.support.model import Kept
+from tritonwin.support.pip import Pip, PipError, configured_places, dry_run
+from tritonwin.support.sources import Sources
+
+
+@pytest.fixture(scope="session")
+def pip_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return pip_folder(tmp_path_factory.mktemp("pip"))
+
+
+@pytest.fixture
+def target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip_program: Path) -> TargetEnvironment:
+    for name in [n for n in os.environ if n.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    return make_environment(tmp_path / "target", pip_program)
+
+
+def facts_of(target: TargetEnvironment, *installed: tuple[str, ...]) -> Facts:
+    """The healthy Windows machine, but with these distributions: in the facts and in fact.
+
+    Each is a name, a version, and what it requires.
+    """
+    for name, version, *requires in installed:
+        target.install(f"{name.replace('-', '_')}-{version}-py3-none-any.whl", *requires)
+    versions = {name: version for name, version, *_ in installed}
+    torch = versions.get("torch")
+    return replace(
+        HEALTHY,
+        distributions=tuple(dist(name, version) for name, version in versions.items()),
+        torch=Torch(version=torch, location="t", source="t", cuda="12.8") if torch else None,
+    )
+
+
+def ask(facts: Facts, target: TargetEnvironment, sources: Sources, *names: str) -> InstallPlan:
+    return plan(facts, [Requirement(name) for name in names], sources, target.pip)
+
+
+def wanted(found: InstallPlan) -> list[tuple[str, str]]:
+    return [(item.name, item.version) for item in found.downloads]
+
+
+def test_a_wheel_and_what_it_lacks(target: TargetEnvironment, tmp_path: Path) -> None:
+    facts = facts_of(target, ("torch", "2.9.1+cu128"))
+    wheels = tmp_path / "wheels"
+    flash = make_wheel(
+        wheels, "flash_attn-2.8.3+cu128torch2.9-py3-none-any.whl", ["torch", "einops"]
+    )
+    einops = make_wheel(wheels, "einops-0.8.0-py3-none-any.whl")
+    make_wheel(wheels, "torch-2.14.1-py3-none-any.whl")
+    before = target.files()
+    found = ask(facts, target, Sources(lists=(str(wheels),), offline=True), "flash-attn")
+    assert wanted(found) == [("flash-attn", "2.8.3+cu128torch2.9"), ("einops", "0.8.0")]
+    assert [item.sha256 for item in found.downloads] == [sha256(flash), sha256(einops)]
+    assert [item.requested for item in found.downloads] == [True, False]
+    assert found.complete
+    assert target.files() == before
+
+
+def test_torch_takes_its_triton_and_its_companions_along(
+    target: TargetEnvironment, tmp_path: Path
+) -> None:
+    facts = facts_of(
+        target,
+        ("torch", "2.8.0+cu128"),
+        ("triton-windows", "3.4.0.post21"),
+        ("torchvision", "0.23.0+cu128", "torch==2.8.0"),
+    )
+    index, on_torch = tmp_path / "simple", tmp_path / "cu128"
+    add_to_index(index, "triton_windows-3.5.1.post24-py3-none-any.whl")
+    add_to_index(index, "triton_windows-3.8.0.post29-py3-none-any.whl")
+    add_to_index(on_torch, "torch-2.9.1+cu128-py3-none-any.whl")
+    add_to_index(on_torch, "torchvision-0.24.1+cu128-py3-none-any.whl", ["torch==2.9.1"])
+    sources = Sources(indexes=(index.as_uri(),), torch_indexes=(on_torch.as_uri(),))
+    found = ask(facts, target, sources, "torch")
+    assert wanted(found) == [
+        ("torch", "2.9.1+cu128"),
+        ("triton-windows", "3.5.1.post24"),
+        ("torchvision", "0.24.1+cu128"),
+    ]
+    assert any("triton-windows is replaced as well" in note for note in found.notes)
+
+
+def test_a_torch_that_is_only_needed_is_chosen_like_any_other(
+    target: TargetEnvironment, tmp_path: Path
+) -> None:
+    facts = facts_of(target)
+    index, on_torch = tmp_path / "simple", tmp_path / "cu130"
+    add_to_index(index, "bitsandbytes-0.50.2-py3-none-any.whl", ["torch>=2.3"])
+    add_to_index(index, "torch-2.14.1-py3-none-any.whl")  # the CPU build
+    add_to_index(on_torch, "torch-2.14.1+cu130-py3-none-any.whl")
+    sources = Sources(indexes=(index.as_uri(),), torch_indexes=(on_torch.as_uri(),))
+    found = ask(facts, target, sources, "bitsandbytes")
+    assert wanted(found) == [("torch", "2.14.1+cu130"), ("bitsandbytes", "0.50.2")]
+    assert "torch is needed" in found.notes[0]
+
+
+def test_what_is_there_is_kept_unless_asked_for(target: TargetEnvironment, tmp_path: Path) -> None:
+    facts = facts_of(target, ("torch", "2.9.1+cu128"), ("triton-windows", "3.5.1.post24"))
+    wheel = make_wheel(tmp_path / "w", "triton_windows-3.5.1.post24-py3-none-any.whl")
+    sources = Sources(lists=(str(wheel.parent),), offline=True)
+    found = ask(facts, target, sources, "triton-windows")
+    assert found.downloads == ()
+    assert found.kept == (Kept(name="triton-windows", version="3.5.1.post24"),)
+    again = plan(facts, [Requirement("triton-windows")], sources, target.pip, reinstall=True)
+    assert [(d.name, d.sha256) for d in again.downloads] == [("triton-windows", sha256(wheel))]
+
+
+def test_nothing_fits(target: TargetEnvironment, tmp_path: Path) -> None:
+    facts = facts_of(target, ("torch", "2.15.0+cu130"))
+    make_wheel(tmp_path / "w", "triton_windows-3.8.0.post29-py3-none-any.whl")
+    sources = Sources(lists=(str(tmp_path / "w"),), offline=True)
+    found = ask(facts, target, sources, "triton-windows", "xformers")
+    assert not found.complete
+    assert found.downloads == ()
+    triton, xformers = found.choices
+    assert "no triton-windows 3.9 exists yet" in triton.notes[0]
+    assert "no source names a wheel of xformers" in xformers.notes[0]
+
+
+def test_pip_refuses_what_is_missing_and_another_hash(
+    target: TargetEnvironment, tmp_path: Path
+) -> None:
+    facts = facts_of(target, ("torch", "2.9.1+cu128"))
+    wheel = make_wheel(tmp_path / "w", "bitsandbytes-0.50.2-py3-none-any.whl", ["nowhere"])
+    with pytest.raises(PipError, match="nowhere"):
+        ask(facts, target, Sources(lists=(str(wheel.parent),), offline=True), "bitsandbytes")
+    other = make_wheel(tmp_path / "x", "xformers-0.0.35-py3-none-any.whl")
+    (tmp_path / "list.txt").write_text(f"{other.as_uri()}#sha256={'0' * 64}")
+    with pytest.raises(PipError, match=r"(?i)hash"):
+        ask(facts, target, Sources(lists=(str(tmp_path / "list.txt"),), offline=True), "xformers")
+
+
+def test_a_wheel_by_its_path(target: TargetEnvironment, tmp_path: Path) -> None:
+    facts = facts_of(target, ("torch", "2.9.1+cu128"))
+    wheel = make_wheel(tmp_path / "a b", "sageattention-1.0.6-py3-none-any.whl")
+    request = parse_request(str(wheel))
+    assert request.name == "sageattention"
+    found = plan(facts, [request], Sources(offline=True), target.pip)
+    assert wanted(found) == [("sageattention", "1.0.6")]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "url"),
+    [
+        ("torch<2.9", "torch", None),
+        ("flash-attn @ https://h.org/x.whl", "flash-attn", "https://h.org/x.whl"),
+        (
+            "https://h.org/flash_attn-2.8.3+cu128torch2.9-cp312-cp312-win_amd64.whl#sha256=0",
+            "flash-attn",
+            "https://h.org/flash_attn-2.8.3+cu128torch2.9-cp312-cp312-win_amd64.whl#sha256=0",
+        ),
+    ],
+)
+def test_requests(text: str, name: str, url: str | None) -> None:
+    request = parse_request(text)
+    assert (request.name, request.url) == (name, url)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "not a package", "x.whl", "--index-url=https://h.org", "-e ."]
+)
+def test_no_request(text: str) -> None:
+    with pytest.raises(UserError, match="names no package"):
+        parse_request(text)
+
+
+def test_sources_are_those_that_pip_is_configured_for(
+    target: TargetEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built_in = configured_places(target.pip)
+    assert built_in.index
+    assert built_in.index.startswith("https://")
+    config = tmp_path / "pip.conf"
+    config.write_text(
+        "[global]\nindex-url = https://me:secret@example.org/simple\n"
+        "extra-index-url =\n    https://a.example.org\n    https://b.example.org\n"
+        "find-links = /wheels\n"
+    )
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
+    facts = facts_of(target)
+    sources = sources_for(facts, lambda: target.pip, lists=("mine",))
+    assert sources.lists == ("mine", "/wheels")
+    assert sources.indexes == (
+        "https://me:secret@example.org/simple",
+        "https://a.example.org",
+        "https://b.example.org",
+    )
+    assert sources.torch_indexes[0].endswith("/cu130")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    assert configured_places(target.pip).index is None
+
+
+def test_sources_without_asking_pip() -> None:
+    def nobody() -> Pip:
+        raise AssertionError
+
+    offline = sources_for(HEALTHY, nobody, lists=("mine",), offline=True)
+    assert offline == Sources(lists=("mine",), offline=True)
+    named = sources_for(HEALTHY, nobody, indexes=("https://example.org",))
+    assert named.indexes == ("https://example.org",)
+
+
+def test_a_pip_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PipError, match="cannot be started"):
+        dry_run(Pip((str(tmp_path / "python"),)), ["torch"])
+    monkeypatch.setattr(pip_module, "RESOLVE_TIMEOUT", 0.2)
+    slow = Pip((sys.executable, "-c", "import time; time.sleep(60)"))
+    with pytest.raises(PipError, match="did not finish"):
+        dry_run(slow, ["torch"])
+    monkeypatch.setattr(pip_module, "RESOLVE_TIMEOUT", 60.0)
+    old = Pip((sys.executable, "-c", "print('usage')"))
+    with pytest.raises(PipError) as error:
+        dry_run(old, ["torch"])
+    assert "pip 22.2" in error.value.help
+    report = {
+        "install": [
+            {
+                "download_info": {"url": "u", "archive_info": {"hash": "sha256=ab"}},
+                "metadata": {"name": "A_b", "version": "1"},
+            }
+        ]
+    }
+    noisy = Pip((sys.executable, "-c", f"print('hello'); print({json.dumps(report)!r})"))
+    (item,) = dry_run(noisy, ["torch"])
+    assert (item.name, item.sha256, item.requested) == ("a-b", "ab", False)
