@@ -1,8 +1,9 @@
-"""What the fast search looks for in place of an anchor: its rarest piece, by its rarest word."""
+"""How an anchor is searched for: by its rarest word, then the piece with it, then all of it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 BOUNDARY = "\n"  # a token's end in a piece; no token holds one
@@ -60,15 +61,18 @@ def keys(anchor: str) -> tuple[Key, ...]:
     before = BOUNDARY if anchor[: piece.start()][-1:].isspace() else ""
     after = BOUNDARY if anchor[piece.end() :][:1].isspace() else ""
     bounded = before + piece[0] + after
+    special = [character for character in _SPELLINGS if character in anchor]
     return tuple(
         Key(word[0], spelled_piece, text)
-        for spelled_piece, text in zip(_spelled(bounded), _spelled(anchor), strict=True)
+        for spelled_piece, text in zip(
+            _spelled(bounded, special), _spelled(anchor, special), strict=True
+        )
     )
 
 
-def _spelled(text: str) -> list[str]:
+def _spelled(text: str, special: Iterable[str]) -> list[str]:
     """Every spelling; for a part and its whole in the same order."""
     spellings = [text]
-    for character, ways in _SPELLINGS.items():
-        spellings = [s.replace(character, way) for s in spellings for way in ways]
+    for character in special:
+        spellings = [s.replace(character, way) for s in spellings for way in _SPELLINGS[character]]
     return spellings

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from tritonwin.problems.catalogue.anchors import MIN_WORD, key
+from tritonwin.problems.catalogue.anchors import MIN_WORD, keys
 from tritonwin.problems.catalogue.table import Table
 from tritonwin.problems.model import CERTAINTIES, Condition, LinePattern, Signature
 
@@ -80,7 +80,7 @@ def pattern(table: Table, words: Mapping[str, str]) -> LinePattern:
     if not anchors:
         table.fail("anchor is missing")
     for anchor in anchors:
-        if len(key(anchor).word) < MIN_WORD:
+        if not any(len(key.word) >= MIN_WORD for key in keys(anchor)):
             table.fail(f"anchor {anchor!r} has no piece of {MIN_WORD} characters")
     line = table.take("line", str) if "line" in table.names() else None
     return LinePattern(anchors=anchors, line=line and spelled_out(table, line, words))

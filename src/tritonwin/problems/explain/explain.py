@@ -19,7 +19,7 @@ from tritonwin.problems.explain.log_facts import LogFacts, facts_at
 from tritonwin.problems.explain.normalise import clean
 from tritonwin.problems.explain.scan import Scanner
 from tritonwin.problems.explain.suspects import Suspects
-from tritonwin.problems.explain.wrapped import Joined, joined, width_of
+from tritonwin.problems.explain.wrapped import joined, width_of
 from tritonwin.problems.model import (
     CERTAINTIES,
     Certainty,
@@ -95,14 +95,18 @@ def _scan_head(scanner: Scanner, block: str) -> None:
     if width is None:
         scanner.feed(block, 1)
         return
-    readings: dict[int, list[Joined]] = {}
-    for reading in joined(lines, width):
-        readings.setdefault(reading.last, []).append(reading)
-    for index, physical in enumerate(lines):
-        scanner.feed(physical, index + 1)
+    begin = 0
+    readings = list(joined(lines, width))
+    # most logs of narrow lines were not wrapped, and nothing is to be found in lines joined
+    for reading in readings if scanner.patterns_in("\n".join(r.text for r in readings)) else ():
+        if not scanner.patterns_in(reading.text):
+            continue
         # after its parts: where one of them says all, it is what will be quoted
-        for reading in readings.get(index, ()):
-            scanner.feed_line(reading.first + 1, reading.text)
+        if reading.last >= begin:
+            scanner.feed("\n".join(lines[begin : reading.last + 1]), begin + 1)
+            begin = reading.last + 1
+        scanner.feed_line(reading.first + 1, reading.text)
+    scanner.feed("\n".join(lines[begin:]), begin + 1)
 
 
 def _verdict(

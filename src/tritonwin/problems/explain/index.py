@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from tritonwin.problems.catalogue.anchors import BOUNDARY, key
+from tritonwin.problems.catalogue.anchors import BOUNDARY, keys
+from tritonwin.problems.explain.normalise import plain_characters
 from tritonwin.problems.model import LinePattern
 
 _WORD = re.compile(r"\w+")
@@ -15,45 +16,56 @@ _TO_WORDS = str.maketrans({c: " " for c in map(chr, range(128)) if not (c.isalnu
 
 
 class Index:
-    """Patterns by the words and pieces that the fast search looks for."""
+    """The anchors of patterns by the words and pieces that the fast search looks for.
+
+    Attributes:
+        texts: every anchor in every spelling, with the indexes of its patterns.
+    """
 
     def __init__(self, patterns: Iterable[LinePattern]) -> None:
-        self.pieces: dict[str, dict[str, set[int]]] = defaultdict(dict)  # word -> piece -> patterns
+        self.texts: dict[str, set[int]] = defaultdict(set)
+        # word -> piece -> texts
+        self._pieces: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         for index, pattern in enumerate(patterns):
-            for anchor in pattern.anchors:
-                word, texts = key(anchor)
-                for text in texts:
-                    self.pieces[word].setdefault(text, set()).add(index)
-        self.odd: list[str] = []  # keys that are no words of ASCII
-        self.starts: dict[str, list[str]] = defaultdict(list)
-        for word in self.pieces:
+            for word, piece, text in (key for anchor in pattern.anchors for key in keys(anchor)):
+                self._pieces[word][piece].add(text)
+                self.texts[text].add(index)
+        self._odd: list[str] = []  # keys that are no words of ASCII
+        self._starts: dict[str, list[str]] = defaultdict(list)
+        for word in self._pieces:
             plain = word.isascii() and _WORD.fullmatch(word)
-            (self.starts[word[:4]] if plain else self.odd).append(word)
+            (self._starts[word[:4]] if plain else self._odd).append(word)
 
-    def words_in(self, text: str) -> Iterator[str]:
-        """The keys' words that words of the text begin with, and perhaps some more."""
-        words = set(text.translate(_TO_WORDS).split() if text.isascii() else _WORD.findall(text))
-        starts = {word[:4] for word in words} | {word[:3] for word in words}
-        # in a literal, "\n" stands before the word that began a line
-        starts |= {word[1:5] for word in words if word[0] in "nrt"}
-        for start in starts & self.starts.keys():
-            yield from self.starts[start]
-        yield from self.odd
-
-    def patterns_in(self, tokens: Iterable[str]) -> dict[str, frozenset[int]]:
-        """The tokens that hold keys, each with its patterns."""
+    def texts_by_token(self, tokens: Iterable[str]) -> dict[str, frozenset[str]]:
+        """The tokens that may be part of an anchor, each with the texts of those anchors."""
         text = BOUNDARY + (BOUNDARY * 2).join(tokens) + BOUNDARY
-        found: dict[str, frozenset[int]] = {}
-        for word in self.words_in(text):
-            for piece, indexes in self.pieces[word].items():
+        found: dict[str, frozenset[str]] = {}
+        for word in self._words_in(text):
+            for piece, texts in self._pieces[word].items():
                 at = text.find(piece)
                 while at >= 0:
                     start = text.rfind(BOUNDARY, 0, at + 1)
                     end = text.find(BOUNDARY, start + 1)
                     token = text[start + 1 : end]
-                    found[token] = found.get(token, frozenset()) | indexes
+                    found[token] = found.get(token, frozenset()) | texts
                     at = text.find(piece, end)
         return found
+
+    def patterns_in(self, text: str) -> frozenset[int]:
+        """The patterns one of whose anchors stands in a text."""
+        plain = plain_characters(text)
+        texts = frozenset().union(*self.texts_by_token(set(plain.split())).values())
+        return frozenset().union(*(self.texts[t] for t in texts if t in plain))
+
+    def _words_in(self, text: str) -> Iterator[str]:
+        """The keys' words that words of the text begin with, and perhaps some more."""
+        words = set(text.translate(_TO_WORDS).split() if text.isascii() else _WORD.findall(text))
+        starts = {word[:4] for word in words} | {word[:3] for word in words}
+        # in a literal, "\n" stands before the word that began a line
+        starts |= {word[1:5] for word in words if word[0] in "nrt"}
+        for start in starts & self._starts.keys():
+            yield from self._starts[start]
+        yield from self._odd
 
 
 @cache

@@ -30,7 +30,7 @@ else:
     import tomli as tomllib
 
 MAX_VALUES = 32  # changes of one fact that are remembered
-PATIENCE = 1_000  # lines that a fact's pattern may see: versions stand in banners and first errors
+PATIENCE = 300  # lines that a fact's pattern may see: versions stand in banners and first errors
 SOURCE = "the log"
 
 # By the place of the interpreter, the most telling first; facts/interpreter_kind.py knows more, but

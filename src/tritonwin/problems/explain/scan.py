@@ -1,22 +1,28 @@
 """Search a log for many patterns in one pass: a few passes in C over all, Python for few lines.
 
 A block is cut at blanks into tokens. Logs repeat themselves, so most tokens have been seen and hold
-nothing; only new ones are cut into words, and only where a word begins like the word of a pattern's
-key (see catalogue/anchors.py) is there more to do. A line is looked at when it holds a token that
-holds a key of a pattern that is still wanted. Time is linear in the log: a token is searched once,
-a line in pieces of bounded length once per pattern.
+nothing; only new ones are cut into words, and only where a word begins like the word of an anchor
+(see catalogue/anchors.py) is there more to do: the anchors that may be there are looked for in the
+block, and the lines that they stand in are searched with the patterns' expressions. Time is linear
+in the log: a token is searched once, a line in pieces of bounded length once per pattern.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, KeysView
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import islice
 from typing import Protocol
 
 from tritonwin.problems.explain.index import index_of
-from tritonwin.problems.explain.normalise import normalise, segments, without_escapes
+from tritonwin.problems.explain.normalise import (
+    normalise,
+    plain_characters,
+    segments,
+    without_escapes,
+)
 from tritonwin.problems.model import LinePattern
 
 MEMORY = 16_000_000  # bytes of tokens that are remembered, about
@@ -24,8 +30,6 @@ PER_TOKEN = 100  # bytes that a token takes beside its text
 PIECE = 16_384  # characters of a line that a regular expression sees at once
 OVERLAP = 1_024
 MAX_PIECES = 64  # of one line, about a million characters
-
-FEW = 12  # tokens that are found one by one faster than line by line
 
 
 class Sink(Protocol):
@@ -46,47 +50,57 @@ class Scanner:
         self._sink = sink
         self._index = index_of(patterns)
         self._used = 0
-        self._clean: set[str] = set()
-        self._hot: dict[str, frozenset[int]] = {}
+        self._seen: set[str] = set()
+        self._hot: dict[str, frozenset[str]] = {}
 
     def feed(self, block: str, first: int) -> None:
         """Search a block of lines; `first` is the number of its first line."""
-        if "\x1b" in block:
-            block = without_escapes(block)
-        if self._used > MEMORY:
-            self._clean.clear()
-            self._hot.clear()
-            self._used = 0
+        block = without_escapes(block)
         tokens = set(block.split())
-        self._learn(tokens - self._clean - self._hot.keys())
-        known = tokens & self._hot.keys()
+        self._learn(tokens)
+        texts = frozenset().union(*(self._hot[token] for token in tokens & self._hot.keys()))
+        plain = block if block.isascii() else plain_characters(block)
         position = 0
-        while known and position < len(block):
-            position, first = self._search(block, position, first, known)
+        while texts and position < len(block):
+            position, first = self._search(block, plain, position, first, texts)
 
-    def _search(self, block: str, position: int, first: int, known: set[str]) -> tuple[int, int]:
-        """Search from a position until more patterns are wanted; where, and in which line."""
-        wanted = frozenset(self._sink.wanted)
-        hot = {token: w for token in known if (w := self._hot[token] & wanted)}
-        names = hot.keys()
-        for number, line, end in lines_with(block, position, first, names):
-            words = names & line.split()
-            if words:
-                self._line(number, line, frozenset().union(*(hot[w] for w in words)))
-                if not wanted.issuperset(self._sink.wanted):
-                    return end, number + 1
-        return len(block), first
+    def patterns_in(self, text: str) -> frozenset[int]:
+        """The patterns that a text may match, wanted or not."""
+        return self._index.patterns_in(text)
 
     def feed_line(self, number: int, line: str) -> None:
         """Search one line that is not in the blocks, such as one put together again."""
-        indexes = self._index.patterns_in(line.split())
-        self._line(number, line, frozenset().union(*indexes.values()))
+        self._line(number, line, self._index.patterns_in(line))
 
     def _learn(self, tokens: set[str]) -> None:
-        hot = self._index.patterns_in(tokens)
-        self._used += sum(map(len, tokens)) + PER_TOKEN * len(tokens)
-        self._clean |= tokens - hot.keys()
-        self._hot.update(hot)
+        if self._used > MEMORY:
+            self._seen.clear()
+            self._hot.clear()
+            self._used = 0
+        fresh = tokens - self._seen
+        self._hot.update(self._index.texts_by_token(fresh))
+        self._seen |= fresh
+        self._used += sum(map(len, fresh)) + PER_TOKEN * len(fresh)
+
+    def _search(
+        self, block: str, plain: str, position: int, first: int, texts: frozenset[str]
+    ) -> tuple[int, int]:
+        """Search from a position until more patterns are wanted; where, and in which line."""
+        wanted = frozenset(self._sink.wanted)
+        starts: dict[int, set[int]] = defaultdict(set)
+        for text in texts:
+            if indexes := self._index.texts[text] & wanted:
+                for start in line_starts(plain, text, position):
+                    starts[start] |= indexes
+        for start in sorted(starts):
+            first += block.count("\n", position, start)
+            end = block.find("\n", start)
+            position = (end if end >= 0 else len(block)) + 1
+            self._line(first, block[start : position - 1], frozenset(starts[start]))
+            first += 1
+            if not wanted.issuperset(self._sink.wanted):
+                return position, first
+        return len(block), first
 
     def _line(self, number: int, line: str, indexes: frozenset[int]) -> None:
         for part in segments(line):
@@ -132,35 +146,10 @@ def pieces(line: str) -> Iterable[str]:
     return (line[i : i + PIECE] for i in range(0, len(line), PIECE - OVERLAP))
 
 
-def lines_with(
-    block: str, position: int, first: int, names: KeysView[str]
-) -> Iterator[tuple[int, str, int]]:
-    """The lines from a position on that hold one of the tokens, and perhaps some more.
-
-    Each comes as (its number, the line, where the next one begins); `first` is the number of the
-    line at the position.
-    """
-    if len(names) > FEW:
-        for number, line in enumerate(block[position:].split("\n"), first):
-            position += len(line) + 1
-            if not names.isdisjoint(line.split()):
-                yield number, line, position
-        return
-    for start in sorted(_starts(block, position, names)):
-        first += block.count("\n", position, start)
-        end = block.find("\n", start)
-        position = (end if end >= 0 else len(block)) + 1
-        yield first, block[start : position - 1], position
-        first += 1
-
-
-def _starts(block: str, position: int, names: KeysView[str]) -> set[int]:
-    """Where the lines begin that hold one of a few names, each searched for by itself."""
-    starts = set()
-    for name in names:
-        at = block.find(name, position)
-        while at >= 0:
-            starts.add(block.rfind("\n", position, at) + 1 or position)
-            end = block.find("\n", at)
-            at = block.find(name, end) if end >= 0 else -1
-    return starts
+def line_starts(block: str, text: str, position: int) -> Iterator[int]:
+    """Where the lines begin, from that of a position on, that hold a text."""
+    at = block.find(text, position)
+    while at >= 0:
+        yield block.rfind("\n", position, at) + 1 or position
+        end = block.find("\n", at)
+        at = block.find(text, end) if end >= 0 else -1
