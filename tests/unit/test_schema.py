@@ -6,25 +6,32 @@ import pytest
 import write_schemas
 from jsonschema import Draft202012Validator
 
+from tritonwin.facts.cache_entries import CacheEntry
 from tritonwin.facts.codec import DecodeError, from_json, to_json
-from tritonwin.facts.model import Facts, Gpu, System
+from tritonwin.facts.model import Facts, Gpu, ImportResult, System
 from tritonwin.facts.snapshot import Snapshot
 from tritonwin.journal import Conflict, Header, UndoReport
 from tritonwin.output import schema
 from tritonwin.output.documents import (
+    CacheReport,
     CheckList,
     CheckName,
     DoctorReport,
     ExplainReport,
     FixReport,
+    InstallReport,
     JournalList,
+    MatrixReport,
     Target,
     Tool,
     UndoDocument,
     VerifyReport,
 )
+from tritonwin.problems.cache_state import JudgedEntry
 from tritonwin.problems.model import CheckResult, Evidence, Problem, Remedy
 from tritonwin.remedies.plan import Change, Plan, Source, Unsolved
+from tritonwin.support import matrix
+from tritonwin.support.model import Choice, Kept, Rejection
 from tritonwin.verify.model import RungResult
 
 FACTS = Facts(
@@ -76,6 +83,18 @@ DOCUMENTS = {
         proven=True,
         rungs=(RungResult(id="a", title="A", state="passed", detail="seen", seconds=0.5),),
     ),
+    "tritonwin.cache/1": CacheReport(
+        tool=Tool(),
+        target=None,
+        caches=(),
+        entries=(
+            JudgedEntry(
+                entry=CacheEntry(path="c/AB", cache="triton", kind="kernel", name="add"),
+                state="usable",
+                built_for="cuda:89, Triton 3.5.1",
+            ),
+        ),
+    ),
     "tritonwin.journals/1": JournalList(tool=Tool(), journals=(HEADER,)),
     "tritonwin.undo/1": UndoDocument(
         tool=Tool(),
@@ -88,6 +107,24 @@ DOCUMENTS = {
             conflicts=(Conflict(place="a", left="written", found="gone", before="there"),),
         ),
     ),
+    "tritonwin.install/1": InstallReport(
+        tool=Tool(),
+        target=None,
+        status="nothing-fits",
+        choices=(
+            Choice(
+                package="flash-attn",
+                request="flash-attn",
+                rejected=(Rejection(file="a", location="b", source="c", reasons=("d",)),),
+                notes=("e",),
+            ),
+        ),
+        kept=(Kept(name="torch", version="2.9.1"),),
+        notes=(),
+        plan=Plan(target="python.exe", changes=(CHANGE,)),
+        imports=(ImportResult(module="torch", outcome="imported", seconds=1.0),),
+    ),
+    "tritonwin.matrix/1": MatrixReport(tool=Tool(), matrix=matrix.load()),
     "tritonwin.fix/1": FixReport(
         tool=Tool(),
         target=None,

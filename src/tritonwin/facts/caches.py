@@ -22,7 +22,7 @@ WALK_FILES = 50_000
 HELPERS = 50  # the first ones: a stale cache shows in any of them
 
 _PYTHON_DLL = re.compile(r"python3\d*t?(?:_d)?\.dll", re.IGNORECASE)
-_MODULE_SUFFIXES = (".pyd", ".so")
+MODULE_SUFFIXES = (".pyd", ".so")
 
 
 def read_caches(target: Interpreter, host: Host, search: DllSearch) -> tuple[Cache, ...]:
@@ -83,7 +83,7 @@ def _read(kind: str, path: Path, source: str, target: Interpreter, search: DllSe
         size_bytes=walk.size,
         longest_path=walk.longest,
         complete=walk.complete,
-        helpers=tuple(_helper(module, target, search) for module in walk.modules),
+        helpers=tuple(helper_module(module, target, search) for module in walk.modules),
         error=write_obstacle(path),
     )
 
@@ -108,7 +108,7 @@ def _walk(folder: Path) -> _Walk:
         walk.longest = max(walk.longest, len(entry.path))
         with contextlib.suppress(OSError):
             walk.size += entry.stat(follow_symlinks=False).st_size
-        if entry.name.endswith(_MODULE_SUFFIXES) and len(walk.modules) < HELPERS:
+        if entry.name.endswith(MODULE_SUFFIXES) and len(walk.modules) < HELPERS:
             walk.modules.append(Path(entry.path))
     return walk
 
@@ -125,7 +125,8 @@ def _files(folder: Path) -> Iterator[os.DirEntry[str]]:
                     yield entry
 
 
-def _helper(path: Path, target: Interpreter, search: DllSearch) -> HelperModule:
+def helper_module(path: Path, target: Interpreter, search: DllSearch) -> HelperModule:
+    """What a compiled module in a cache was built for, and whether the target would load it."""
     image = read_pe(path)
     python = (name for name in image.imports if _PYTHON_DLL.fullmatch(name)) if image else iter(())
     return HelperModule(

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tritonwin import __version__
-from tritonwin.facts.model import ImportResult, PythonKind
+from tritonwin.facts.model import Cache, ImportResult, PythonKind
 from tritonwin.journal.model import Header
 from tritonwin.journal.undo import UndoReport
+from tritonwin.problems.cache_state import JudgedEntry
 from tritonwin.problems.model import CheckResult, Evidence, Problem
 from tritonwin.remedies.plan import Plan, Status
 from tritonwin.support.matrix import Matrix
@@ -149,3 +150,16 @@ class MatrixReport:
     schema: Literal["tritonwin.matrix/1"] = "tritonwin.matrix/1"
     tool: Tool
     matrix: Matrix
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheReport:
+    """What `tritonwin cache list|clear --json` prints: every entry and how it stands."""
+
+    schema: Literal["tritonwin.cache/1"] = "tritonwin.cache/1"
+    tool: Tool
+    target: Target | None
+    caches: tuple[Cache, ...]
+    entries: tuple[JudgedEntry, ...]
+    cleared: tuple[str, ...] = ()  # folders that were taken away, or with --dry-run would be
+    journal: str | None = None  # what `tritonwin undo` gives them back by

@@ -17,6 +17,7 @@ from tritonwin.facts.codec import SCALARS, Json, fields_of
 from tritonwin.facts.model import Facts
 from tritonwin.facts.snapshot import Snapshot
 from tritonwin.output.documents import (
+    CacheReport,
     CheckList,
     DoctorReport,
     ExplainReport,
@@ -30,6 +31,7 @@ from tritonwin.output.documents import (
 
 DOCUMENTS: Mapping[str, type] = MappingProxyType(
     {
+        "tritonwin.cache/1": CacheReport,
         "tritonwin.checks/1": CheckList,
         "tritonwin.doctor/1": DoctorReport,
         "tritonwin.explain/1": ExplainReport,

@@ -1,0 +1,78 @@
+"""Cache entries for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from tritonwin.facts.model import Cache, Facts
+from tritonwin.output.documents import CacheReport, Tool
+from tritonwin.output.machine import target_of
+from tritonwin.output.terminal import console
+from tritonwin.output.text import printable
+from tritonwin.problems.cache_state import CacheState, JudgedEntry
+
+_STYLES: dict[CacheState, str] = {"usable": "green", "foreign": "dim", "stale": "yellow"}
+
+
+def report(
+    facts: Facts,
+    entries: Sequence[JudgedEntry],
+    cleared: Sequence[str] = (),
+    journal: str | None = None,
+) -> CacheReport:
+    return CacheReport(
+        tool=Tool(),
+        target=target_of(facts),
+        caches=facts.caches,
+        entries=tuple(entries),
+        cleared=tuple(cleared),
+        journal=journal,
+    )
+
+
+def print_entries(facts: Facts, entries: Sequence[JudgedEntry]) -> None:
+    """Each cache with its entries, and how many of them are stale."""
+    out = console()
+    for cache in facts.caches:
+        out.print(Text(printable(_head(cache)), "bold"), soft_wrap=True)
+        for judged in entries:
+            if judged.entry.cache == cache.kind:
+                out.print(_line(judged), soft_wrap=True)
+    stale = sum(judged.state == "stale" for judged in entries)
+    text = f"{len(entries)} entries, {stale} stale."
+    out.print(Text(text + (" Clear them: tritonwin cache clear" if stale else "")), soft_wrap=True)
+
+
+def _head(cache: Cache) -> str:
+    what = f"{cache.entries} files, {_size(cache.size_bytes)}" if cache.exists else "not there"
+    return f"{cache.kind}: {cache.path} ({cache.source}), {what}"
+
+
+def _line(judged: JudgedEntry) -> Text:
+    entry = judged.entry
+    reason = f": {judged.reason}" if judged.reason else ""
+    name = f"{entry.kind} {entry.name}".strip()
+    line = Text(f"  {judged.state:<8}", _STYLES[judged.state])
+    line.append(printable(f"{name}, for {judged.built_for}, {_size(entry.size_bytes)}{reason}"))
+    line.append(printable(f"  {entry.path}"), "dim")
+    return line
+
+
+def print_doomed(folders: Sequence[str]) -> None:
+    out = console()
+    for folder in folders:
+        out.print(Text(f"clear {printable(folder)}"), soft_wrap=True)
+    if not folders:
+        out.print(Text("Nothing is stale."), soft_wrap=True)
+
+
+def print_cleared(journal: str) -> None:
+    out = console()
+    out.print(Text(f"Cleared. To give it back: tritonwin undo {journal}"), soft_wrap=True)
+    out.print(Text(f"To free the disk: tritonwin undo --forget {journal}"), soft_wrap=True)
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size / 1e3:.1f} kB"

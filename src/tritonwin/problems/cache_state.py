@@ -1,0 +1,86 @@
+"""Whether an entry of a cache is of use to the target, and why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from packaging.version import InvalidVersion, Version
+
+from tritonwin.facts.cache_entries import CacheEntry
+from tritonwin.facts.model import Facts
+from tritonwin.problems.checks.run_time import python_dll, stale_reason
+
+_STILL_WRITING = 3600  # seconds after which nobody writes an entry any more
+
+CacheState = Literal[
+    "usable",
+    "foreign",  # for another Python, Triton or GPU, which may be on this machine too
+    "stale",  # of no use to anybody, or in the way
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedEntry:
+    """An entry of a cache, what it was built for and how it stands."""
+
+    entry: CacheEntry
+    state: CacheState
+    built_for: str
+    reason: str = ""
+
+
+def judge(entry: CacheEntry, facts: Facts) -> JudgedEntry:
+    """Judge an entry for the target of `facts`."""
+    state, reason = _state(entry, facts)
+    return JudgedEntry(entry=entry, state=state, built_for=_built_for(entry), reason=reason)
+
+
+def _built_for(entry: CacheEntry) -> str:
+    if entry.kind == "helper" and entry.helper is not None:
+        return entry.helper.python_dll or "any Python"
+    triton = f"Triton {entry.triton_version}" if entry.triton_version else ""
+    arch = f"{entry.backend or 'cuda'}:{entry.arch}" if entry.arch else ""
+    return ", ".join(filter(None, (arch, triton))) or "not known"
+
+
+def _state(entry: CacheEntry, facts: Facts) -> tuple[CacheState, str]:
+    if entry.kind == "unfinished":
+        if entry.idle_seconds < _STILL_WRITING:
+            return "usable", "perhaps being written"
+        return "stale", "a program was ended while it wrote this"
+    if entry.kind == "helper":
+        return _helper(entry, facts)
+    if entry.damage:
+        return "stale", entry.damage
+    if entry.kind == "kernel":
+        return _kernel(entry, facts)
+    return "usable", ""
+
+
+def _helper(entry: CacheEntry, facts: Facts) -> tuple[CacheState, str]:
+    if entry.helper is None or facts.target is None:
+        return "usable", ""
+    if not entry.helper.usable:
+        return "foreign", "this Python does not load modules of that name"
+    reason = stale_reason(entry.helper, python_dll(facts.target))
+    return ("stale", f"it {reason}") if reason else ("usable", "")
+
+
+def _kernel(entry: CacheEntry, facts: Facts) -> tuple[CacheState, str]:
+    installed = facts.triton.version if facts.triton else None
+    if installed and entry.triton_version and not _same(installed, entry.triton_version):
+        return "foreign", f"this Python has Triton {installed}, which compiles anew"
+    cards = [gpu.compute_capability or "" for gpu in facts.gpus if gpu.vendor == "nvidia"]
+    if entry.backend == "cuda" and cards and all(cards):
+        present = {capability.replace(".", "") for capability in cards}
+        if entry.arch not in present:
+            return "foreign", f"the GPU here is of {', '.join(sorted(present))}"
+    return "usable", ""
+
+
+def _same(one: str, other: str) -> bool:
+    try:
+        return Version(one).release == Version(other).release
+    except InvalidVersion:
+        return one == other

@@ -1,0 +1,146 @@
+"""The commands undo and cache in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+from trees import write
+
+from tritonwin.journal import Journal, Store, tree_hash
+from tritonwin.output import schema
+
+
+class Setting:
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.target = write(folder / "target", {"a.txt": "old"})
+        self.store = Store(self.home / "journal")
+        self.cache = folder / "cache"
+
+    def change(self, title: str = "write a.txt") -> str:
+        with Journal.begin(self.store, target=str(self.target / "python"), title=title) as journal:
+            journal.write(self.target / "a.txt", title.encode())
+        return journal.header.id
+
+    def run(self, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        variables = {
+            "TRITONWIN_HOME": str(self.home),
+            "TRITON_CACHE_DIR": str(self.cache),
+            "TORCHINDUCTOR_CACHE_DIR": str(self.home / "none"),
+        }
+        return subprocess.run(
+            [sys.executable, "-m", "tritonwin", *args],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            env={**os.environ, **variables},
+        )
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Setting:
+    return Setting(tmp_path)
+
+
+def test_nothing_to_undo(setting: Setting) -> None:
+    done = setting.run("undo")
+    assert done.returncode == 2
+    assert "tritonwin changed nothing" in done.stderr
+    assert setting.run("undo", "--list").stdout == ""
+
+
+def test_undo_shows_asks_and_does(setting: Setting) -> None:
+    before = tree_hash(setting.target)
+    identifier = setting.change()
+    changed = tree_hash(setting.target)
+    dry = setting.run("undo", "--dry-run")
+    assert (dry.returncode, tree_hash(setting.target)) == (0, changed)
+    assert f"move {setting.target / 'a.txt'} to " in dry.stdout
+    for answer in ("", "n\n"):
+        assert setting.run("undo", stdin=answer).returncode == 0
+        assert tree_hash(setting.target) == changed
+    done = setting.run("undo", identifier, stdin="y\n")
+    assert "Everything is as it was before." in done.stdout
+    assert tree_hash(setting.target) == before
+    assert setting.run("undo", "--list").stdout.split()[1] == "undone"
+
+
+def test_undo_as_json(setting: Setting) -> None:
+    first, second = setting.change("first"), setting.change("second")
+    listed = json.loads(setting.run("undo", "--list", "--json").stdout)
+    jsonschema.validate(listed, schema.load("tritonwin.journals/1"))
+    assert [j["id"] for j in listed["journals"]] == [second, first]
+    asked = setting.run("undo", "--json")
+    assert asked.returncode == 2
+    assert "--yes" in json.loads(asked.stdout)["error"]["message"]
+    document = json.loads(setting.run("undo", "--json", "--yes").stdout)
+    jsonschema.validate(document, schema.load("tritonwin.undo/1"))
+    assert (document["undo"]["id"], document["undo"]["state"]) == (second, "undone")
+    assert (setting.target / "a.txt").read_text() == "first"
+
+
+def test_what_others_changed_is_told(setting: Setting) -> None:
+    setting.change()
+    (setting.target / "a.txt").write_text("mine")
+    done = setting.run("undo", "--yes")
+    assert done.returncode == 1
+    assert f"changed since: {setting.target / 'a.txt'}" in done.stdout
+    assert "--force" in done.stdout
+    assert setting.run("undo", "--yes", "--force").returncode == 0
+    assert (setting.target / "a.txt").read_text() == "old"
+
+
+def test_forget(setting: Setting) -> None:
+    identifier = setting.change()
+    assert setting.run("undo", identifier, "--forget", "--yes").returncode == 0
+    assert setting.store.journals() == ()
+    assert (setting.target / "a.txt").read_text() == "write a.txt"
+    missing = setting.run("undo", identifier)
+    assert (missing.returncode, "there is no journal" in missing.stderr) == (2, True)
+
+
+def test_what_was_cut_off_cannot_be_forgotten(setting: Setting) -> None:
+    target = str(setting.target / "python")
+    journal = Journal.begin(setting.store, target=target, title="cut off")
+    journal.write(setting.target / "a.txt", b"new")
+    assert "cut off" in setting.run("undo", "--list").stdout
+    done = setting.run("undo", "--forget", "--yes")
+    assert done.returncode == 2
+    assert "cut off in the middle" in done.stderr
+    assert setting.run("undo", "--yes").returncode == 0
+    assert (setting.target / "a.txt").read_text() == "old"
+
+
+def test_the_cache_is_listed_cleared_and_given_back(setting: Setting) -> None:
+    suffix = ".pyd" if os.name == "nt" else ".so"
+    write(setting.cache, {f"STALE/cuda_utils{suffix}": b"no module", "KEPT/notes.txt": "mine"})
+    before = tree_hash(setting.cache)
+    python = ("--python", sys.executable)
+    listed = json.loads(setting.run("cache", "list", "--json", *python).stdout)
+    jsonschema.validate(listed, schema.load("tritonwin.cache/1"))
+    states = {Path(e["entry"]["path"]).name: e["state"] for e in listed["entries"]}
+    assert states == {"STALE": "stale", "KEPT": "usable"}
+    assert "2 entries, 1 stale" in setting.run("cache", "list", *python).stdout
+
+    dry = setting.run("cache", "clear", "--dry-run", *python)
+    assert (dry.returncode, tree_hash(setting.cache)) == (0, before)
+    assert dry.stdout == f"clear {setting.cache / 'STALE'}\n"
+    assert setting.run("cache", "clear", *python, stdin="n\n").returncode == 0
+    assert tree_hash(setting.cache) == before
+
+    assert setting.run("cache", "clear", "--yes", *python).returncode == 0
+    assert [p.name for p in setting.cache.iterdir()] == ["KEPT"]
+    report = json.loads(setting.run("cache", "clear", "--all", "--yes", "--json", *python).stdout)
+    assert report["cleared"] == [str(setting.cache)]
+    assert not setting.cache.exists()
+    for _ in range(2):
+        assert setting.run("undo", "--yes").returncode == 0
+    assert tree_hash(setting.cache) == before
