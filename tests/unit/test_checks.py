@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import fields, replace
+from typing import Any
 
 import healthy
 import pytest
@@ -10,6 +13,7 @@ from healthy import changed, dist, gpu, part, toolkit, variable, without
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tritonwin.facts.codec import DecodeError, Json, from_json, to_json
 from tritonwin.facts.model import (
     Compiler,
     Driver,
@@ -388,6 +392,8 @@ BROKEN = [
         "32-bit",
     ),
     ("cc-and-toolchain-absent", replace(part("triton", tinycc=None), compilers=()), "TinyCC"),
+    # installed with --user: the compiler is there, and Triton looks elsewhere
+    ("cc-and-toolchain-absent", changed(compilers=()), "in this folder only"),
     (
         "no-c-compiler",
         replace(triton("3.1.0", "3.1.0.post17"), compilers=()),
@@ -549,7 +555,47 @@ def test_no_check_needs_a_fact_that_may_be_missing(names: set[str]) -> None:
     assert crashed == []
 
 
-@given(st.sampled_from(["version", "wants_triton", "cuda"]), st.text(max_size=12))
-def test_nonsense_in_torch_crashes_nothing(field: str, value: str) -> None:
-    results = diagnose(part("torch", **{field: value}), CHECKS).checks
+def places(tree: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where texts stand in a tree."""
+    if isinstance(tree, str):
+        yield path
+    elif isinstance(tree, list):
+        for index, item in enumerate(tree):
+            yield from places(item, (*path, index))
+    elif isinstance(tree, dict):
+        for key, item in tree.items():
+            yield from places(item, (*path, key))
+
+
+TREE = to_json(H)
+NONSENSE = st.text(max_size=12) | st.sampled_from(
+    [
+        "",
+        " ",
+        "1",
+        "3.",
+        "12.x",
+        ">=",
+        "9" * 5000,
+        "0." + "9" * 5000,
+        "\uff10.\uff11",
+        "v1!2",
+        "\\",
+        "C:",
+    ]
+)
+
+
+@given(st.sampled_from(sorted(places(TREE), key=str)), NONSENSE)
+def test_nonsense_in_any_text_crashes_nothing(place: tuple[str | int, ...], value: str) -> None:
+    tree: Any = deepcopy(TREE)
+    inner = tree
+    for step in place[:-1]:
+        inner = inner[step]
+    inner[place[-1]] = value
+    try:
+        facts = from_json(Facts, tree)
+    except DecodeError:
+        return  # a word that the model fixes
+    results = diagnose(facts, CHECKS).checks
     assert [c for c in results if c.state == "crashed"] == []

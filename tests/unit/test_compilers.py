@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,15 @@ def test_target_of_gcc(tmp_path: Path, triples: tuple[str, ...], expected: str |
     plant(tmp_path / "mingw/lib/gcc", *(f"{t}/13.2.0/libgcc.a" for t in triples))
     (found,) = find(tmp_path, on_path(tmp_path, "mingw/bin/gcc.exe"))
     assert found.target == expected
+
+
+def test_tinycc_in_the_users_site_is_not_looked_for(tmp_path: Path) -> None:
+    system, user = tmp_path / "Lib/site-packages", tmp_path / "user/site-packages"
+    plant(user, "triton/runtime/tcc/tcc.exe")
+    both = replace(target(tmp_path), site_packages=(str(user), str(system)), platlib=str(system))
+    assert find_compilers(both, fake_host(tmp_path)) == ()
+    (tinycc,) = find_compilers(replace(both, platlib=str(user)), fake_host(tmp_path))
+    assert tinycc.chosen
 
 
 def test_the_editor_is_no_compiler(tmp_path: Path) -> None:

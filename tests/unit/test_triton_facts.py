@@ -55,6 +55,37 @@ def test_the_fork_with_everything_bundled(tmp_path: Path) -> None:
     assert found.namespace is False
 
 
+@pytest.mark.parametrize("style", ["path", "finder"])
+def test_an_editable_install_owns_a_source_folder(tmp_path: Path, style: str) -> None:
+    source = tmp_path / "src" / "python"
+    write(source, FORK)
+    site = tmp_path / "site"
+    info = install(site, "triton-windows", "3.8.0", {})
+    mapping = {"other": "C:\\x", "triton": str(source / "triton")}
+    write(
+        site,
+        {
+            f"{info.name}/direct_url.json": '{"dir_info": {"editable": true}, "url": "file:///x"}',
+            "__editable___triton_windows_3_8_0_finder.py": f"MAPPING: dict[str, str] = {mapping!r}\n",
+        },
+    )
+    more = {"sys_path": (str(site), str(source))} if style == "path" else {}
+
+    found = read(site, **more)
+
+    assert found is not None
+    assert (found.location, found.distribution) == (str(source / "triton"), "triton-windows")
+    assert not found.namespace
+
+
+@pytest.mark.parametrize(
+    "mapping", ["", "{", "{'triton': 3}", "{'triton': '/gone'}", "{x: 1}", "[]"]
+)
+def test_a_finder_that_maps_nothing(tmp_path: Path, mapping: str) -> None:
+    write(tmp_path, {"__editable___x_finder.py": f"MAPPING = {mapping}\n"})
+    assert read(tmp_path) is None
+
+
 @pytest.mark.parametrize(
     ("fields", "build", "has"),
     [

@@ -18,6 +18,7 @@ _FOLDER = re.compile(
 )
 _REQUIRED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXTRA = re.compile(r";.*\bextra\b\s*==")  # wanted only by whoever asked for the extra
+_EDITABLE = re.compile(r'"editable"\s*:\s*true')
 _RECORD_LIMIT = 1 << 26  # bytes; torch's has 1.5 million
 _HASHED = {".py", ".c"}
 _LIBRARIES = {".pyd", ".dll", ".so"}
@@ -64,6 +65,7 @@ def _read(folder: Path, entry: str, match: re.Match[str]) -> Distribution:
         requires=requires,
         installer=_text(location / "INSTALLER").strip() or None,
         missing_files=tuple(found.missing if headers else ("METADATA", *found.missing)),
+        editable=bool(_EDITABLE.search(_text(location / "direct_url.json"))),
         altered_files=tuple(found.altered),
         cut_files=tuple(found.cut),
     )

@@ -92,6 +92,7 @@ class Interpreter:
     pth: PthFile | None = None
     site_packages: tuple[str, ...] = ()
     user_site: str | None = None
+    platlib: str | None = None  # sysconfig's: where Triton looks for the tools that it brings
     sys_path: tuple[str, ...] = ()
     site_loaded: bool | None = None
     writable: bool | None = None  # the first site-packages
@@ -129,6 +130,7 @@ class Distribution:
     requires: tuple[str, ...] = ()  # only lines that name packages this product deals with
     installer: str | None = None
     missing_files: tuple[str, ...] = ()  # of those that matter, named by RECORD, not on disk
+    editable: bool = False  # its package lies in a source folder: `pip install -e`
     altered_files: tuple[str, ...] = ()  # of those that matter, with another hash than RECORD's
     cut_files: tuple[str, ...] = ()  # DLLs among them that are shorter than RECORD says
 

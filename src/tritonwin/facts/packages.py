@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import re
 import sys
 from dataclasses import dataclass
@@ -9,13 +11,16 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from tritonwin.facts.files import is_file, is_folder, same_place
+from tritonwin.facts.files import is_file, is_folder, paths_in, read_text, same_place
 from tritonwin.facts.model import Interpreter
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+
+_MAPPING = re.compile(r"^MAPPING\b[^=\n]*=\s*(\{[^{}\n]*\})", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +68,16 @@ def search_path(target: Interpreter) -> tuple[Path, ...]:
     return tuple(unique.values())
 
 
+def platlib(target: Interpreter) -> Path | None:
+    """Where Triton looks for the tools that it brings, wherever it is installed itself.
+
+    triton-windows asks `sysconfig.get_path("platlib")`: with `pip install --user` and
+    `pip install -e` its tools lie elsewhere, and it does not find them.
+    """
+    known = target.platlib or next(iter(target.site_packages), None)
+    return Path(known) if known else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class PackageFolder:
     """A folder that `import NAME` gives. `namespace`: it has no `__init__.py`."""
@@ -73,10 +88,28 @@ class PackageFolder:
 
 def find_package(target: Interpreter, name: str) -> PackageFolder | None:
     """The folder that the target imports as `name`: a real package anywhere on its path before
-    a folder without `__init__.py`, as the import system does it."""
+    a folder without `__init__.py`, as the import system does it, and that before what the finder
+    of an editable install maps."""
     folders = [folder / name for folder in search_path(target)]
     for folder in folders:
         if is_file(folder / "__init__.py"):
             return PackageFolder(path=folder, namespace=False)
     leftover = next((folder for folder in folders if is_folder(folder)), None)
-    return None if leftover is None else PackageFolder(path=leftover, namespace=True)
+    if leftover is not None:
+        return PackageFolder(path=leftover, namespace=True)
+    mapped = (_mapping(folder).get(name) for folder in search_path(target))
+    found = next((Path(path) for path in mapped if path), None)
+    if found is None or not is_file(found / "__init__.py"):
+        return None
+    return PackageFolder(path=found, namespace=False)
+
+
+def _mapping(folder: Path) -> dict[str, str]:
+    """Package to folder, as setuptools writes it into the finder of an editable install."""
+    found: dict[str, str] = {}
+    for finder in paths_in(folder, "__editable__*_finder.py"):
+        match = _MAPPING.search(read_text(finder) or "")
+        with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            entries = ast.literal_eval(match[1]) if match else {}
+            found.update((k, v) for k, v in entries.items() if isinstance(v, str))
+    return found

@@ -265,6 +265,7 @@ def _join(seen: Interpreter, answer: dict[str, Any], host: Host) -> Interpreter:
         include=_text(paths.get("include")),
         site_packages=tuple(dict.fromkeys(p for p in (*sites, *own) if p)) or seen.site_packages,
         user_site=user_site,
+        platlib=_text(paths.get("platlib")),
         sys_path=(*_python_path(seen, host), *sys_path),
         site_loaded=_flag(answer.get("site_loaded")),
         has_pip=_flag(answer.get("has_pip")),

@@ -76,12 +76,10 @@ def _flavour(folder: PackageFolder) -> Literal["fork", "upstream", "unknown"]:
 
 def _owner(package: Path, distributions: Iterable[Distribution]) -> Distribution | None:
     """The distribution that the files belong to: where two claim the folder, the one whose
-    RECORD describes more of what lies there."""
-    claims = [
-        d
-        for d in distributions
-        if d.name in knowledge().triton and d.site_packages == str(package.parent)
-    ]
+    RECORD describes more of what lies there. The folder of an editable one may be anywhere."""
+    known = [d for d in distributions if d.name in knowledge().triton]
+    claims = [d for d in known if d.site_packages == str(package.parent)]
+    claims = claims or [d for d in known if d.editable]
     return min(claims, key=lambda d: len(d.missing_files) + len(d.altered_files), default=None)
 
 

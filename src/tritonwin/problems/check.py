@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tritonwin.facts.model import Facts, Interpreter, Torch, Triton
 from tritonwin.problems.model import Certainty, Evidence, Finding, Severity
+from tritonwin.support import matrix
 
 
 class NotApplicable(Exception):  # noqa: N818 - an outcome, not an error
@@ -80,7 +81,8 @@ def nvidia_capability(facts: Facts) -> str:
 
 def python_series(interpreter: Interpreter) -> str:
     """Version "3.12" of an interpreter of 3.12.9."""
-    if interpreter.version is None:
+    known = matrix.series(interpreter.version or "")
+    if known is None:
         msg = "the interpreter's version is not known"
         raise NotApplicable(msg)
-    return ".".join(interpreter.version.split(".")[:2])
+    return known

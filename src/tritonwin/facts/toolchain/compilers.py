@@ -10,6 +10,7 @@ from typing import Literal
 from tritonwin.facts.files import is_file, is_folder, names_in, same_place
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Compiler, Interpreter
+from tritonwin.facts.packages import platlib
 
 Family = Literal["cl", "clang-cl", "clang", "gcc", "zig", "tinycc", "unknown"]
 Flaw = Literal["missing", "folder"]
@@ -72,15 +73,14 @@ def _judge(found: _Found, taken: Compiler | None) -> Compiler:
 
 def _candidates(target: Interpreter | None, host: Host) -> Iterator[_Found]:
     yield from _variable(host)
-    brought = target.site_packages if target and host.windows else ()
-    site_packages = [Path(folder) for folder in brought]
-    for folder in site_packages:
-        clang_cl = folder / "_rocm_sdk_core" / "lib" / "llvm" / "bin" / "clang-cl.exe"
+    brought = platlib(target) if target and host.windows else None
+    if brought:
+        clang_cl = brought / "_rocm_sdk_core" / "lib" / "llvm" / "bin" / "clang-cl.exe"
         if is_file(clang_cl):
             yield _Found(clang_cl, "clang-cl", "ROCm wheels")
     yield from _activated_prompt(host)
-    for folder in site_packages:
-        tcc = folder / "triton" / "runtime" / "tcc" / "tcc.exe"
+    if brought:
+        tcc = brought / "triton" / "runtime" / "tcc" / "tcc.exe"
         if is_file(tcc):
             yield _Found(tcc, "tinycc", "bundled with Triton")
     for family in _ON_PATH:

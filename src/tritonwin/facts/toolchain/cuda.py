@@ -9,6 +9,7 @@ from pathlib import Path
 from tritonwin.facts.files import is_file, is_folder, names_in, same_place, version_key
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import CudaToolkit, Interpreter
+from tritonwin.facts.packages import platlib
 from tritonwin.facts.toolchain.cuda_layout import KERNEL_PARTS, Place, describe
 
 
@@ -71,15 +72,20 @@ def _variables(host: Host) -> Iterable[Place]:
 
 def _site_packages(target: Interpreter) -> Iterable[Place]:
     folders = [Path(folder) for folder in target.site_packages]
+    sought = platlib(target)
+
+    def unreachable(folder: Path) -> str:
+        return "" if folder == sought else f"Triton looks for its tools in {sought} only"
+
     for folder in folders:
         bundled = folder / "triton" / "backends" / "nvidia"
         # Other packages leave a folder of that name as well; without bin it is no toolkit.
         if is_folder(bundled / "bin"):
-            yield Place(bundled, "bundled with Triton", "bundled")
+            yield Place(bundled, "bundled with Triton", "bundled", unreachable=unreachable(folder))
     for folder in folders:
         nvidia = folder / "nvidia"
         if is_folder(nvidia / "cuda_nvcc") or is_folder(nvidia / "cuda_runtime"):
-            yield Place(nvidia, "wheels of CUDA 12", "pip-cu12")
+            yield Place(nvidia, "wheels of CUDA 12", "pip-cu12", unreachable=unreachable(folder))
     for folder in folders:
         yield Place(
             folder / "nvidia" / "cu13",

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tritonwin.facts.model import Compiler, Facts, MsvcToolset
-from tritonwin.problems.check import Check, NotApplicable, finding, need_torch, need_triton
+from tritonwin.problems.check import (
+    Check,
+    NotApplicable,
+    finding,
+    need_target,
+    need_torch,
+    need_triton,
+)
 from tritonwin.problems.model import Finding
 from tritonwin.support import matrix
 from tritonwin.support.matrix import older
@@ -56,10 +63,15 @@ def no_c_compiler(facts: Facts) -> Iterator[Finding]:
 def toolchain_absent(facts: Facts) -> Iterator[Finding]:
     triton = need_triton(facts)
     if _none_found(facts) and not _too_old_for_tinycc(facts):
+        text, where = "no TinyCC lies in Triton's package", triton.location
+        if triton.tinycc:
+            # triton-windows asks sysconfig, which knows no user's site and no editable install
+            text = (
+                f"Triton looks for its TinyCC in this folder only, and it lies in {triton.tinycc}"
+            )
+            where = need_target(facts).platlib or triton.location
         yield finding(
-            "cc-and-toolchain-absent",
-            "no TinyCC lies in Triton's package, and no other C compiler was found",
-            triton.location,
+            "cc-and-toolchain-absent", f"{text}; no other C compiler was found either", where
         )
 
 
