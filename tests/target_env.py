@@ -50,6 +50,17 @@ def make_environment(folder: Path, pip: Path) -> TargetEnvironment:
     )
 
 
+def give_pip(target: TargetEnvironment, pip: Path) -> None:
+    """Put this pip into the environment, as its own."""
+    shutil.copytree(pip, target.site_packages / "pip")
+    spec = (pip / "__init__.py").read_text(encoding="utf-8")
+    version = spec.split('__version__ = "')[1].split('"')[0]
+    info = target.site_packages / f"pip-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: pip\nVersion: {version}\n")
+    (info / "RECORD").write_text("")
+
+
 def pip_folder(folder: Path) -> Path:
     """The pip that we have, copied away from what lies beside it, to be run as a program."""
     ours = importlib.util.find_spec("pip")

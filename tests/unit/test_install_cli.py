@@ -1,0 +1,144 @@
+"""`tritonwin install` and `tritonwin matrix` as a person calls them, on a real environment."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from target_env import TargetEnvironment, give_pip, make_environment, pip_folder
+from wheel_files import make_wheel
+
+from tritonwin.cli.app import run
+from tritonwin.output import schema
+
+SAGE = "sageattention-1.0.6-py3-none-any.whl"
+
+
+@pytest.fixture(scope="session")
+def pip_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return pip_folder(tmp_path_factory.mktemp("pip"))
+
+
+@pytest.fixture
+def target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip_program: Path) -> TargetEnvironment:
+    for name in [n for n in os.environ if n.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
+    environment = make_environment(tmp_path / "target", pip_program)
+    give_pip(environment, pip_program)
+    return environment
+
+
+@pytest.fixture
+def wheels(tmp_path: Path) -> Path:
+    make_wheel(tmp_path / "w", SAGE, ["helper"])
+    make_wheel(tmp_path / "w", "helper-2.0-py3-none-any.whl")
+    make_wheel(tmp_path / "w", "sageattention-2.2.0+cu128torch2.9.1.post6-cp39-abi3-win_amd64.whl")
+    make_wheel(tmp_path / "w", "xformers-0.0.1-py3-none-any.whl", code="raise ImportError('no')")
+    return tmp_path / "w"
+
+
+def install(target: TargetEnvironment, wheels: Path, *args: str) -> int:
+    place = ("--find-links", str(wheels), "--offline")
+    return run(["install", *args, "--python", str(target.python), *place])
+
+
+def test_install_prove_and_give_back(
+    target: TargetEnvironment, wheels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = target.files()
+    assert install(target, wheels, "sageattention", "--yes") == 0
+    said = capsys.readouterr().out
+    assert "install sageattention 1.0.6, helper 2.0" in said
+    assert "import sageattention: imported" in said
+    assert (target.site_packages / "helper" / "__init__.py").is_file()
+    assert install(target, wheels, "sageattention", "--yes") == 0
+    assert "is installed" in capsys.readouterr().out
+    assert run(["undo", "--yes"]) == 0
+    assert target.files() == before
+
+
+def test_dry_run_shows_the_plan_and_touches_nothing(
+    target: TargetEnvironment, wheels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = target.files()
+    assert install(target, wheels, "sageattention", "--dry-run") == 0
+    said = capsys.readouterr().out
+    assert "made for win_amd64" in said
+    assert "Nothing was changed." in said
+    assert install(target, wheels, "sageattention", "--dry-run", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    Draft202012Validator(schema.load("tritonwin.install/1")).validate(document)
+    (change,) = document["plan"]["changes"]
+    assert [source["name"] for source in change["sources"]] == ["sageattention", "helper"]
+    assert all(len(source["sha256"]) == 64 for source in change["sources"])
+    assert target.files() == before
+
+
+def test_no_is_no(
+    target: TargetEnvironment,
+    wheels: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tritonwin.output.installation.agreed", lambda _: False)
+    before = target.files()
+    assert install(target, wheels, "sageattention") == 1
+    assert "Nothing was changed." in capsys.readouterr().out
+    assert target.files() == before
+
+
+def test_nothing_fits(
+    target: TargetEnvironment, wheels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = target.files()
+    assert install(target, wheels, "sageattention>=2", "helper", "--yes", "--all") == 1
+    said = capsys.readouterr().out
+    assert "sageattention>=2: no wheel fits" in said
+    assert f"not {SAGE}: not what was asked for (>=2)" in said
+    assert target.files() == before
+
+
+def test_a_package_that_cannot_be_imported_is_said_to_be_one(
+    target: TargetEnvironment, wheels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert install(target, wheels, "xformers", "--yes", "--json") == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["status"] == "import-failed"
+    assert document["journal"]
+    assert document["imports"][0]["error"] == "ImportError: no"
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("x.whl", "--dry-run"), "names no package"),
+        (("sageattention", "--json"), "--json cannot ask"),
+    ],
+)
+def test_wrong_use(
+    target: TargetEnvironment,
+    wheels: Path,
+    capsys: pytest.CaptureFixture[str],
+    args: tuple[str, ...],
+    says: str,
+) -> None:
+    assert install(target, wheels, *args) == 2
+    captured = capsys.readouterr()
+    assert says in captured.err + captured.out
+
+
+def test_matrix(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["matrix"]) == 0
+    said = capsys.readouterr().out
+    assert "none yet" in said
+    assert "Turing" in said
+    assert said.isascii()
+    assert run(["matrix", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    Draft202012Validator(schema.load("tritonwin.matrix/1")).validate(document)
+    assert all(row["source"] for row in document["matrix"]["pairs"])
