@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.facts.files import names_in
 from tritonwin.facts.model import Distribution, Facts
+from tritonwin.facts.packages import knowledge
 from tritonwin.journal import Journal
 from tritonwin.problems.model import Action
 from tritonwin.remedies import installed_files, staging
@@ -80,7 +81,7 @@ def install_change(downloads: Sequence[Download], facts: Facts) -> Change:
         Source(name=d.name, version=d.version, location=d.location, sha256=d.sha256, size=d.size)
         for d in downloads
     )
-    replaced = [_installed(facts, wheel.name) for wheel in wheels]
+    replaced = [_in_its_place(facts, wheel.name) for wheel in wheels]
     names = ", ".join(
         f"{wheel.name} {wheel.version}" + _instead(old, wheel)
         for wheel, old in zip(wheels, replaced, strict=True)
@@ -115,11 +116,17 @@ def _installed(facts: Facts, name: str) -> list[Distribution]:
     return [d for d in facts.distributions if d.name == name]
 
 
+def _in_its_place(facts: Facts, name: str) -> list[Distribution]:
+    """What goes when this is installed: its other versions, and whatever shares its folder."""
+    rivals = knowledge().triton if name in knowledge().triton else (name,)
+    return [d for d in facts.distributions if d.name in rivals]
+
+
 def _instead(old: Sequence[Distribution], new: Source) -> str:
-    versions = dict.fromkeys(d.version for d in old)
-    if not versions:
+    gone = dict.fromkeys(d.version if d.name == new.name else f"{d.name} {d.version}" for d in old)
+    if not gone:
         return ""
-    return " again" if list(versions) == [new.version] else f" instead of {', '.join(versions)}"
+    return " again" if list(gone) == [new.version] else f" instead of {', '.join(gone)}"
 
 
 def _apply_remove(change: Change, work: Work) -> None:

@@ -12,7 +12,7 @@ from tritonwin.remedies.remedy import Means, Remedy, Work
 from tritonwin.remedies.variables import KEYS
 
 _FILE_SYSTEM = r"HKLM\SYSTEM\CurrentControlSet\Control\FileSystem"
-_CACHES = {"TRITON_CACHE_DIR": "t", "TORCHINDUCTOR_CACHE_DIR": "i"}
+CACHES = {"TRITON_CACHE_DIR": "t", "TORCHINDUCTOR_CACHE_DIR": "i"}
 
 
 def _plan(arguments: Mapping[str, str], means: Means) -> Change:
@@ -28,7 +28,7 @@ def _plan(arguments: Mapping[str, str], means: Means) -> Change:
     folder = short_folder(means.facts)
     return Change(
         action="enable-long-paths",
-        arguments={n: str(folder / end) for n, end in _CACHES.items()},
+        arguments={n: str(folder / end) for n, end in CACHES.items()},
         what=f"keep the caches in {folder}, where paths stay short",
         why="",
         note="As administrator, tritonwin would allow long paths in Windows instead.",

@@ -40,6 +40,8 @@ def make_plan(problems: Sequence[Problem], means: Means) -> Plan:
             _join(changes, change, problem)
     installs = _installs(problems, {u.problem for u in unsolved})
     changes, failed = _with_installs(changes, installs, means)
+    if changes and site.needed(means.target):
+        changes = {**changes, "site": _see_packages(changes.values(), means)}
     ordered = sorted(changes.values(), key=lambda c: REMEDIES[c.action].rank)
     return Plan(target=executable, changes=tuple(ordered), unsolved=(*unsolved, *failed))
 
@@ -99,8 +101,12 @@ def _with_installs(
         kept = {k: c for k, c in changes.items() if not set(c.problems) <= set(installs)}
         return kept, failed
     added = dict(changes)
-    if site.needed(means.target) and site.REMEDY.plan is not None:
-        added["enable-site"] = replace(site.REMEDY.plan({}, means), problems=tuple(installs))
     why = "; ".join(catalogue.load().entry(problem).title for problem in installs)
     added["install"] = replace(change, problems=tuple(installs), why=why)
     return added, ()
+
+
+def _see_packages(changes: Iterable[Change], means: Means) -> Change:
+    """Without it the proof of the other changes would fail: Triton is there and not found."""
+    problems = dict.fromkeys(problem for change in changes for problem in change.problems)
+    return replace(site.plan({}, means), problems=tuple(problems))

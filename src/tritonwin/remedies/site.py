@@ -22,7 +22,7 @@ def needed(target: Interpreter) -> bool:
     return not any(entry.endswith("site-packages") for entry in named)
 
 
-def _plan(arguments: Mapping[str, str], means: Means) -> Change:
+def plan(arguments: Mapping[str, str], means: Means) -> Change:
     del arguments
     pth = means.target.pth
     if pth is None:
@@ -52,4 +52,4 @@ def _apply(change: Change, work: Work) -> None:
     work.journal.write(path, with_site(path.read_bytes()))
 
 
-REMEDY = Remedy(plan=_plan, apply=_apply, rank=40)
+REMEDY = Remedy(plan=plan, apply=_apply, rank=40)

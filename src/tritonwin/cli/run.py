@@ -1,0 +1,69 @@
+"""`tritonwin run`: start the target in the environment that it needs."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import click
+
+from tritonwin.cli.common import target_options
+from tritonwin.errors import Exit, UserError
+
+
+@click.command("run", context_settings={"ignore_unknown_options": True})
+@target_options
+@click.option(
+    "--write-bat",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Start nothing: write a batch file that does the same by a double click.",
+)
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def command(
+    *,
+    python: str | None,
+    app: Path | None,
+    timeout: float,
+    write_bat: Path | None,
+    args: tuple[str, ...],
+) -> int:
+    """Start a Python with the environment that Triton and torch.compile need.
+
+    Visual Studio's variables are captured from its own vcvarsall.bat, variables that doctor finds
+    wrong are left out, and the caches get short folders where Windows allows no long paths.
+    Nothing is changed on disk. The exit status is that of the program.
+
+    \b
+    Examples:
+      tritonwin run -- main.py --listen
+      tritonwin run --app C:\\ComfyUI_windows_portable --write-bat start.bat -- ComfyUI\\main.py
+    """
+    from tritonwin.facts.collect import collect
+    from tritonwin.facts.host import Host
+    from tritonwin.output import terminal
+    from tritonwin.problems.checks import CHECKS
+    from tritonwin.problems.doctor import diagnose
+    from tritonwin.remedies import launch
+
+    host = Host.this_machine(app)
+    facts = collect(python=python, app=app, timeout=timeout, host=host)
+    if facts.target is None:
+        msg = "there is no Python to start"
+        raise UserError(msg, "Name it: --python EXE")
+    chosen = launch.settings(facts, diagnose(facts, CHECKS).problems)
+    if write_bat is None:
+        variables = launch.environment(chosen, host)
+        # the program owns the console, and no time limit is ours to set
+        return subprocess.run(
+            [facts.target.executable, *args], env=variables, check=False
+        ).returncode
+    launch.refuse_foreign(write_bat)
+    text = launch.batch_file(chosen, facts.target.executable, args)
+    try:
+        write_bat.write_bytes(text.encode("utf-8"))
+    except OSError as error:
+        msg = f"{write_bat} cannot be written: {error.strerror or error}"
+        raise UserError(msg) from None
+    terminal.print_note(f"written: {write_bat}")
+    return Exit.DONE

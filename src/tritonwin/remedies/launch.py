@@ -1,0 +1,188 @@
+"""Start the target in the environment that it needs, and change nothing: the remedy of `run`.
+
+Visual Studio's environment is captured from its own vcvarsall.bat, wrong variables are left out,
+and the caches get short folders where Windows' limit of 260 characters holds.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tritonwin.errors import UserError
+from tritonwin.facts.host import Host
+from tritonwin.facts.model import Facts, MsvcToolset
+from tritonwin.facts.process import run
+from tritonwin.facts.target import parse_answer
+from tritonwin.problems.model import Problem
+from tritonwin.remedies.long_paths import CACHES, short_folder
+
+# What an earlier vcvarsall, perhaps half of one or one for x86, left: it would be taken for done.
+_VISUAL_STUDIO = (
+    "INCLUDE",
+    "LIB",
+    "LIBPATH",
+    "EXTERNAL_INCLUDE",
+    "DevEnvDir",
+    "VSINSTALLDIR",
+    "VCINSTALLDIR",
+    "VCToolsInstallDir",
+    "VCToolsVersion",
+    "VisualStudioVersion",
+    "VSCMD_VER",
+    "VSCMD_ARG_HOST_ARCH",
+    "VSCMD_ARG_TGT_ARCH",
+    "WindowsSdkDir",
+    "WindowsSDKVersion",
+    "UniversalCRTSdkDir",
+    "UCRTVersion",
+)
+MARK = "Written by tritonwin run"
+_SECONDS = 120
+_BATCH = b"""\
+@call "%TRITONWIN_VCVARSALL%" x64 >nul
+@"%TRITONWIN_PYTHON%" -I -B -c "import json, os, sys; c = sys.argv[1]; \
+sys.stdout.write(c + json.dumps(dict(os.environ)) + c[::-1])" %1
+"""
+
+
+class LaunchError(UserError):
+    """Visual Studio's environment could not be captured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What is different from the environment that tritonwin was started in.
+
+    Attributes:
+        unset: variables that are left out.
+        set: variables and their values.
+        vcvarsall: Visual Studio's batch file whose environment comes first; None: none is there.
+    """
+
+    unset: tuple[str, ...] = ()
+    set: Mapping[str, str]
+    vcvarsall: str | None = None
+
+
+def settings(facts: Facts, problems: Iterable[Problem]) -> Settings:
+    """What the facts and the problems ask for."""
+    unset: list[str] = []
+    new: dict[str, str] = {}
+    for action in (action for problem in problems for action in problem.actions):
+        if action.name == "unset-variable":
+            unset.append(action.arguments["variable"])
+        elif action.name == "set-variable":
+            new[action.arguments["variable"]] = action.arguments["value"]
+    if facts.windows and facts.system.long_paths is False and facts.system.temp:
+        folder = short_folder(facts)
+        for name, end in CACHES.items():
+            if facts.variable(name) is None:
+                new.setdefault(name, str(folder / end))
+    toolset = _toolset(facts)
+    if toolset:
+        unset += _VISUAL_STUDIO
+    return Settings(
+        unset=tuple(dict.fromkeys(unset)), set=new, vcvarsall=toolset.vcvarsall if toolset else None
+    )
+
+
+def _toolset(facts: Facts) -> MsvcToolset | None:
+    usable = [t for t in facts.msvc if t.vcvarsall and t.compiler]
+    return next((t for t in usable if t.chosen), usable[0] if usable else None)
+
+
+def environment(chosen: Settings, host: Host) -> dict[str, str]:
+    """The variables for the target.
+
+    Raises:
+        LaunchError: vcvarsall.bat does not do what it should.
+    """
+    gone = {name.upper() for name in chosen.unset}
+    data = {k: v for k, v in host.env.data.items() if k.upper() not in gone}
+    if chosen.vcvarsall:
+        data = capture(Path(chosen.vcvarsall), data, host)
+    new = {name.upper() for name in chosen.set}
+    return {**{k: v for k, v in data.items() if k.upper() not in new}, **chosen.set}
+
+
+def capture(vcvarsall: Path, data: Mapping[str, str], host: Host) -> dict[str, str]:
+    """The environment after vcvarsall.bat for x64.
+
+    It is told by a Python at the end of the batch, since what `set` prints depends on code pages.
+
+    Raises:
+        LaunchError: no environment came back, or one without INCLUDE.
+    """
+    system32 = host.system32()
+    if system32 is None:
+        msg = "SystemRoot is not set"
+        raise LaunchError(msg)
+    cookie = secrets.token_hex(16)
+    own = {"TRITONWIN_VCVARSALL": str(vcvarsall), "TRITONWIN_PYTHON": sys.executable}
+    with tempfile.TemporaryDirectory(prefix="tw") as folder:
+        batch = Path(folder, "capture.bat")
+        batch.write_bytes(_BATCH.replace(b"\n", b"\r\n"))
+        done = run(
+            system32 / "cmd.exe",
+            ("/d", "/c", str(batch), cookie),
+            timeout=_SECONDS,
+            env={**data, **own},
+            cwd=folder,
+        )
+    answer = parse_answer(done.out, cookie)
+    if answer is None or not any(name.upper() == "INCLUDE" for name in answer):
+        said = done.err.decode("utf-8", "replace").strip()[-300:]
+        msg = f"{vcvarsall} gave no environment: {done.ending()} {said}".strip()
+        raise LaunchError(msg, "Repair Visual Studio with its installer, component VC.Tools.")
+    return {name: str(value) for name, value in answer.items() if name.upper() not in own}
+
+
+def batch_file(chosen: Settings, python: str, args: Sequence[str]) -> str:
+    """A batch file that does the same by a double click, with what it is given at its end."""
+    lines = [
+        "@echo off",
+        f"rem {MARK}: starts Python in the environment that Triton needs.",
+        "chcp 65001 >nul",
+        "setlocal",
+        *(f'set "{name}="' for name in chosen.unset),
+        *([f'call "{_escaped(chosen.vcvarsall)}" x64 >nul'] if chosen.vcvarsall else []),
+        *(f'set "{name}={_escaped(value)}"' for name, value in chosen.set.items()),
+        " ".join([f'"{_escaped(python)}"', *(f'"{_escaped(a)}"' for a in args), "%*"]),
+    ]
+    return "".join(f"{line}\r\n" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    """The text between quotes in a batch file.
+
+    Raises:
+        LaunchError: it cannot be written there.
+    """
+    if '"' in text or "\n" in text or "\r" in text:
+        msg = f"{text!r} cannot be written into a batch file"
+        raise LaunchError(msg, "Leave the quotation mark out, or start it through: tritonwin run")
+    return text.replace("%", "%%")
+
+
+def refuse_foreign(file: Path) -> None:
+    """Refuse to replace a file that tritonwin did not write.
+
+    Raises:
+        LaunchError: the file is somebody's.
+    """
+    if not os.path.lexists(file):
+        return
+    try:
+        theirs = MARK not in file.read_text("utf-8", "replace")
+    except OSError as error:
+        msg = f"{file} cannot be read: {error}"
+        raise LaunchError(msg) from None
+    if theirs:
+        msg = f"{file} exists and was not written by tritonwin"
+        raise LaunchError(msg, "Name another file.")

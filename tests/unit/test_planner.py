@@ -1,0 +1,309 @@
+"""The planner: every problem answered or left with a reason, in an order that cannot contradict."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import healthy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packaging.utils import parse_wheel_filename
+from packaging.version import Version
+
+from tritonwin.facts.codec import from_json, to_json
+from tritonwin.facts.host import fake_host
+from tritonwin.facts.model import Facts, PthFile, Torch, Triton
+from tritonwin.facts.process import Completed
+from tritonwin.problems import catalogue
+from tritonwin.problems.checks import CHECKS
+from tritonwin.problems.doctor import diagnose
+from tritonwin.problems.model import Action, Problem, Remedy
+from tritonwin.remedies.actions import REMEDIES
+from tritonwin.remedies.plan import Change, Plan
+from tritonwin.remedies.planner import make_plan
+from tritonwin.remedies.remedy import Means
+from tritonwin.support import matrix
+from tritonwin.support.pairing import served_series, wanted_series
+from tritonwin.support.pip import Pip
+from tritonwin.support.sources import Sources
+from tritonwin.support.wheel_tags import supported
+
+M = matrix.load()
+TORCHES = [f"{p.torch}.1" for p in M.pairs]
+TRITONS = [f"{r.series}.{n}.post{20 + n}" for r in M.releases for n in range(2)]
+CUDAS = ("cu118", "cu121", "cu124", "cu126", "cu128", "cu129", "cu130", "cpu")
+PYTHONS = ("cp310", "cp311", "cp312", "cp313", "cp314")
+
+
+@dataclass(frozen=True)
+class ReportingPip(Pip):
+    """Reports as pip does that it would install exactly the wheels that it is asked for."""
+
+    def run(self, args: Sequence[str], *, timeout: float) -> Completed:
+        wheels = [text.partition(" @ ")[::2] for text in args[args.index("--") + 1 :]]
+        install = [
+            {
+                "metadata": {"name": name, "version": _version(address)},
+                "download_info": {"url": address.partition("#")[0], "archive_info": {}},
+                "requested": True,
+            }
+            for name, address in wheels
+        ]
+        return Completed(0, json.dumps({"install": install}).encode(), b"")
+
+
+def _version(address: str) -> str:
+    return str(parse_wheel_filename(address.partition("#")[0].rpartition("/")[2])[1])
+
+
+def means(facts: Facts, lists: Sequence[Path] = ()) -> Means:
+    sources = Sources(lists=tuple(map(str, lists)), offline=True)
+    return Means(
+        facts=facts,
+        host=fake_host(Path("/nowhere")),
+        pip=lambda: ReportingPip(("pip",)),
+        sources=lambda: sources,
+        offline=True,
+    )
+
+
+def problem(problem_id: str, *actions: Action) -> Problem:
+    entry = catalogue.load().entry(problem_id)
+    return Problem(
+        id=problem_id,
+        severity="error",
+        certainty="certain",
+        title=entry.title,
+        cause="",
+        evidence=(),
+        remedy=Remedy(summary="Do it."),
+        actions=actions,
+    )
+
+
+def wheel(name: str, version: str, tag: str) -> str:
+    file = f"{name.replace('-', '_')}-{version}-{tag}.whl"
+    digest = f"{abs(hash(file)):064x}"[-64:]
+    return f"https://wheels.example/{file}#sha256={digest}"
+
+
+def index(tmp_path: Path, wheels: Sequence[str]) -> list[Path]:
+    file = tmp_path / "wheels.txt"
+    file.write_text("\n".join(wheels))
+    return [file]
+
+
+def everything() -> list[str]:
+    """Wheels of every torch and Triton, for every CUDA and some Pythons."""
+    tags = [f"{p}-{p}-win_amd64" for p in PYTHONS] + ["cp312-cp312-linux_x86_64"]
+    torches = [wheel("torch", f"{v}+{c}", t) for v in TORCHES for c in CUDAS for t in tags[1:4]]
+    return torches + [wheel("triton-windows", v, t) for v in TRITONS for t in tags]
+
+
+@pytest.fixture(scope="module")
+def all_wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return index(tmp_path_factory.mktemp("wheels"), everything())
+
+
+# -- what becomes of problems
+
+
+def test_a_problem_without_a_remedy_keeps_its_advice() -> None:
+    plan = make_plan([problem("driver-too-old")], means(healthy.HEALTHY))
+    assert plan.changes == ()
+    assert [(u.problem, u.help) for u in plan.unsolved] == [("driver-too-old", "Do it.")]
+
+
+def test_two_problems_with_one_remedy_are_one_change() -> None:
+    unset = Action(name="unset-variable", arguments={"variable": "CUDA_PATH"})
+    asked = [problem("cuda-path-wrong", unset), problem("ptxas-older-than-ptx", unset)]
+    plan = make_plan(asked, means(healthy.HEALTHY))
+    assert [c.problems for c in plan.changes] == [("cuda-path-wrong", "ptxas-older-than-ptx")]
+
+
+def test_half_a_repair_is_none(all_wheels: list[Path]) -> None:
+    remove = Action(name="remove-distribution", arguments={"distribution": "triton"})
+    install = Action(name="install-distribution", arguments={"requirement": "triton-windows<1"})
+    facts = healthy.changed(
+        distributions=(*healthy.HEALTHY.distributions, healthy.dist("triton", "3.5.1"))
+    )
+    asked = [problem("triton-and-fork-both-installed", remove, install)]
+    plan = make_plan(asked, means(facts, all_wheels))
+    assert plan.changes == ()
+    assert "no wheel fits" in plan.unsolved[0].reason
+    assert "tritonwin install" in plan.unsolved[0].help
+
+
+def test_what_comes_first_comes_first(all_wheels: list[Path]) -> None:
+    facts = replace(
+        healthy.HEALTHY,
+        distributions=(*healthy.HEALTHY.distributions, healthy.dist("triton", "3.5.1")),
+        target=replace(
+            healthy.TARGET, pth=PthFile(path="p._pth", entries=(".",), import_site=False)
+        ),
+    )
+    asked = [
+        problem("long-paths-off", Action(name="enable-long-paths")),
+        problem(
+            "triton-and-fork-both-installed",
+            Action(name="remove-distribution", arguments={"distribution": "triton"}),
+            Action(name="install-distribution", arguments={"requirement": "triton-windows<3.6"}),
+        ),
+        problem("cc-variable-wrong", Action(name="unset-variable", arguments={"variable": "CC"})),
+    ]
+    plan = make_plan(asked, means(facts, all_wheels))
+    assert [c.action for c in plan.changes] == [
+        "unset-variable",
+        "remove-distribution",
+        "install-distribution",
+        "enable-site",
+        "enable-long-paths",
+    ]
+    install = plan.changes[2]
+    assert [(s.name, s.version) for s in install.sources] == [("triton-windows", "3.5.1.post21")]
+    assert "instead of 3.5.1.post24, triton 3.5.1" in install.what
+    assert from_json(Plan, to_json(plan)) == plan
+
+
+def test_torch_takes_its_triton_along(all_wheels: list[Path]) -> None:
+    facts = healthy.changed(torch=None, distributions=healthy.without("torch"))
+    torch = Action(name="install-torch", arguments={"requirement": "torch<2.9", "cuda": "cu128"})
+    plan = make_plan([problem("cpu-only-torch", torch)], means(facts, all_wheels))
+    names = [(s.name, Version(s.version).release[:2]) for s in plan.changes[0].sources]
+    assert names == [("torch", (2, 8)), ("triton-windows", (3, 4))]
+
+
+def test_the_torch_that_is_there_is_kept_in_its_version(all_wheels: list[Path]) -> None:
+    facts = replace(
+        healthy.part("torch", version="2.9.1+cpu", cuda=None),
+        distributions=(*healthy.without("torch"), healthy.dist("torch", "2.9.1+cpu")),
+    )
+    torch = Action(name="install-torch", arguments={"requirement": "torch", "cuda": "cu130"})
+    plan = make_plan([problem("cpu-only-torch", torch)], means(facts, all_wheels))
+    assert [(s.name, s.version) for s in plan.changes[0].sources] == [("torch", "2.9.1+cu130")]
+
+
+# -- properties
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> Facts:
+    """A PC with some torch, some Triton, some GPU and driver, that may fit or not."""
+    torch = draw(st.sampled_from([None, *TORCHES]))
+    cuda = draw(st.sampled_from(CUDAS))
+    triton = draw(st.sampled_from([None, *TRITONS]))
+    distributions = [healthy.dist("setuptools", "80.9.0")]
+    if torch:
+        distributions.append(healthy.dist("torch", f"{torch}+{cuda}"))
+    if triton:
+        distributions.append(healthy.dist("triton-windows", triton))
+    if draw(st.booleans()):
+        distributions.append(healthy.dist("triton", "3.5.1"))
+    version = draw(st.sampled_from(["12.4", "12.6", "12.8", "13.0", "13.2"]))
+    drivers = tuple(replace(d, cuda=version) for d in healthy.HEALTHY.drivers)
+    return healthy.changed(
+        distributions=tuple(distributions),
+        torch=_torch(f"{torch}+{cuda}") if torch else None,
+        triton=_triton(triton) if triton else None,
+        gpus=(healthy.gpu(draw(st.sampled_from(["6.1", "7.5", "8.6", "8.9", "9.0", "12.0"]))),),
+        drivers=drivers,
+    )
+
+
+def _torch(version: str) -> Torch:
+    tag = version.partition("+")[2]
+    cuda = f"{tag[2:-1]}.{tag[-1]}" if re.fullmatch(r"cu\d+", tag) else None
+    torch: Torch = healthy.part("torch", version=version, cuda=cuda, wants_triton=None).torch  # type: ignore[assignment]
+    return torch
+
+
+def _triton(version: str) -> Triton:
+    triton: Triton = healthy.part("triton", version=version.partition(".post")[0]).triton  # type: ignore[assignment]
+    return triton
+
+
+def planned(facts: Facts, wheels: list[Path]) -> Plan:
+    problems = [p for p in diagnose(facts, CHECKS).problems if p.severity != "info"]
+    return make_plan(problems, means(facts, wheels))
+
+
+def after(facts: Facts, plan: Plan) -> Facts:
+    """The facts as the plan's installations leave them."""
+    gone = {path for change in plan.changes for path in change.removes}
+    new = [healthy.dist(s.name, s.version) for s in sources(plan)]
+    kept = [d for d in facts.distributions if d.location not in gone]
+    found: dict[str, Any] = {}
+    for distribution in new:
+        if distribution.name == "torch":
+            found["torch"] = _torch(distribution.version)
+        if distribution.name == "triton-windows":
+            found["triton"] = _triton(distribution.version)
+    return replace(facts, distributions=(*kept, *new), **found)
+
+
+def sources(plan: Plan) -> list[Any]:
+    return [s for c in plan.changes if c.action == "install-distribution" for s in c.sources]
+
+
+@settings(max_examples=60)
+@given(machines())
+def test_no_pair_that_the_matrix_forbids(all_wheels: list[Path], facts: Facts) -> None:
+    plan = planned(facts, all_wheels)
+    found = after(facts, plan)
+    touched = {s.name for s in sources(plan)}
+    triton = found.distribution("triton-windows")
+    if found.torch and triton and touched:
+        wanted = wanted_series(found.torch)
+        assert wanted is not None
+        assert matrix.series(triton.version) in served_series(found.torch, wanted), plan
+
+
+@settings(max_examples=60)
+@given(machines())
+def test_no_wheel_whose_tags_do_not_fit(all_wheels: list[Path], facts: Facts) -> None:
+    assert facts.target
+    tags = set(supported(facts.target))
+    for source in sources(planned(facts, all_wheels)):
+        name, version, _, of_wheel = parse_wheel_filename(source.location.rpartition("/")[2])
+        assert set(of_wheel) & tags
+        assert name != "torch" or (version.local or "").startswith("cu")
+        assert source.sha256
+
+
+@settings(max_examples=60)
+@given(machines())
+def test_a_second_plan_installs_nothing(all_wheels: list[Path], facts: Facts) -> None:
+    first = planned(facts, all_wheels)
+    second = planned(after(facts, first), all_wheels)
+    assert [(c.what, c.problems) for c in second.changes if c.sources] == [], first
+
+
+@settings(max_examples=60)
+@given(machines())
+def test_every_problem_is_answered_once(all_wheels: list[Path], facts: Facts) -> None:
+    problems = [p for p in diagnose(facts, CHECKS).problems if p.severity != "info"]
+    plan = make_plan(problems, means(facts, all_wheels))
+    answered = {p for c in plan.changes for p in c.problems}
+    unsolved = {u.problem for u in plan.unsolved}
+    assert answered | unsolved == {p.id for p in problems}
+    assert not answered & unsolved
+    ranks = [REMEDIES[c.action].rank for c in plan.changes]
+    assert all(a <= b for a, b in pairwise(ranks))
+    assert len({_key(c) for c in plan.changes}) == len(plan.changes)
+    assert all(u.reason for u in plan.unsolved)
+
+
+def _key(change: Change) -> tuple[str, str]:
+    return change.action, json.dumps(change.arguments, sort_keys=True)
+
+
+def test_every_action_of_the_catalogue_is_known() -> None:
+    named = {a.name for e in catalogue.load().entries.values() for a in e.actions}
+    assert named - set(REMEDIES) == {"patch"}
