@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from faults import prepare
 from provoked import TRITON, Provocation
+from provoked_flash import FLASH
 from provoked_pip import PIP
 from provoked_torch import SESSIONS, Session, logs
 from winlane import Machine
@@ -12,7 +13,7 @@ from winlane import Machine
 from tritonwin.problems.explain import explain_lines
 
 
-@pytest.mark.parametrize("provocation", [*TRITON, *PIP], ids=lambda p: p.name)
+@pytest.mark.parametrize("provocation", [*TRITON, *PIP, *FLASH], ids=lambda p: p.name)
 def test_names_the_cause(machine: Machine, provocation: Provocation) -> None:
     seed = prepare(machine, provocation)
     provocation.seed(seed)
@@ -29,7 +30,7 @@ def test_names_the_cause_in_real_torch(machine: Machine, session: Session) -> No
 
 
 def test_enough_problems_are_provoked() -> None:
-    provoked = {each.problem for each in (*TRITON, *PIP)}
+    provoked = {each.problem for each in (*TRITON, *PIP, *FLASH)}
     assert len(provoked) >= 25
 
 
