@@ -1,0 +1,206 @@
+"""The loop of fix, with facts, plans and proofs of our own making."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import healthy
+import pytest
+
+from tritonwin.facts.host import fake_host
+from tritonwin.facts.model import Facts
+from tritonwin.journal import Journal, Store, tree_hash
+from tritonwin.remedies import fix as fixing
+from tritonwin.remedies.fix import Wish, fix
+from tritonwin.remedies.plan import CannotRemedyError, Plan
+from tritonwin.verify.model import Proof, RungResult, RungState
+
+
+@dataclass
+class Watcher:
+    answers: dict[str, bool] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+    plans: list[Plan] = field(default_factory=list)
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+    def show_plan(self, plan: Plan) -> None:
+        self.plans.append(plan)
+
+    def agree(self, question: str) -> bool:
+        return next((v for k, v in self.answers.items() if k in question), True)
+
+    def show_proof(self, proof: Proof) -> None:
+        self.said += [f"{r.id} {r.state}" for r in proof.results]
+
+
+def proof(state: RungState) -> Proof:
+    result = RungResult(id="import-triton", title="", state=state, detail="", seconds=0)
+    return Proof(results=(result,))
+
+
+class World:
+    """A machine whose state is one file: whether `triton.py` lies in the current folder."""
+
+    def __init__(self, tmp_path: Path, proofs: Iterator[Proof]) -> None:
+        self.root = tmp_path / "work"
+        self.root.mkdir()
+        self.env = tmp_path / "env"
+        self.env.mkdir()
+        self.python = self.env / "python.exe"
+        self.python.write_bytes(b"")
+        self.shadow = self.root / "triton.py"
+        self.shadow.write_text("x")
+        self.store = Store(tmp_path / "journals")
+        self.proofs = proofs
+        self.host = fake_host(self.root)
+        self.tmp_path = tmp_path
+
+    def collect(self, **options: Any) -> Facts:
+        from tritonwin.facts.model import Shadow
+
+        shadows = (
+            (Shadow(module="triton", path=str(self.shadow), reason="current folder"),)
+            if self.shadow.exists()
+            else ()
+        )
+        target = replace(healthy.TARGET, executable=str(self.python), prefix=str(self.env))
+        return healthy.changed(target=target, interpreters=(target,), shadows=shadows)
+
+    def fix(self, watcher: Watcher, **wish: Any) -> fixing.Outcome:
+        return fix(Wish(python=str(self.python), **wish), self.store, watcher, self.host)
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World(tmp_path, iter(()))
+    monkeypatch.setattr(fixing, "collect", made.collect)
+    monkeypatch.setattr(fixing.ladder, "prove", lambda setting: next(made.proofs))
+    return made
+
+
+def test_proven(world: World) -> None:
+    world.proofs = iter([proof("failed"), proof("passed")])
+    watcher = Watcher()
+    before = tree_hash(world.root)
+    outcome = world.fix(watcher)
+    assert outcome.status == "proven"
+    assert not outcome.remaining
+    assert not world.shadow.exists()
+    assert [c.action for c in watcher.plans[0].changes] == ["rename-shadow"]
+    assert "import-triton passed" in watcher.said
+    assert len(outcome.journals) == 1
+    fixing.undo(world.store, outcome.journals[0])
+    assert tree_hash(world.root) == before
+
+
+def test_a_second_fix_does_nothing(world: World) -> None:
+    world.proofs = iter([proof("passed")] * 2)
+    world.fix(Watcher())
+    outcome = world.fix(Watcher())
+    assert (outcome.status, outcome.journals) == ("healthy", ())
+
+
+def test_a_dry_run_changes_nothing_and_shows_what_would_be_applied(
+    world: World, tmp_path: Path
+) -> None:
+    before = tree_hash(tmp_path)
+    dry = Watcher()
+    outcome = world.fix(dry, dry_run=True)
+    assert outcome.status == "planned"
+    assert tree_hash(tmp_path) == before
+    world.proofs = iter([proof("passed")] * 2)
+    real = Watcher()
+    world.fix(real)
+    assert real.plans[0] == dry.plans[0] == outcome.plans[0]
+
+
+def test_nothing_is_done_without_consent(world: World) -> None:
+    world.proofs = iter([proof("passed")])
+    outcome = world.fix(Watcher({"Make these": False}))
+    assert (outcome.status, outcome.journals) == ("declined", ())
+    assert world.shadow.exists()
+
+
+def test_stuck_where_the_proof_fails(world: World) -> None:
+    world.proofs = iter([proof("failed"), proof("failed")])
+    outcome = world.fix(Watcher())
+    assert outcome.status == "stuck"
+    assert outcome.journals
+
+
+@pytest.mark.parametrize("undo", [True, False])
+def test_what_makes_it_worse_can_be_given_back(world: World, undo: bool) -> None:
+    world.proofs = iter([proof("passed"), proof("failed")])
+    outcome = world.fix(Watcher({"got worse": undo}))
+    assert outcome.status == ("undone" if undo else "stuck")
+    assert world.shadow.exists() is undo
+
+
+def test_only_what_was_asked_for_is_solved(world: World) -> None:
+    outcome = world.fix(Watcher(), only=("cc-variable-wrong",))
+    assert outcome.status == "healthy"
+    assert world.shadow.exists()
+
+
+def test_the_same_plan_twice_means_stuck(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.proofs = iter([proof("passed")] * 5)
+    monkeypatch.setattr(fixing, "apply_plan", lambda *args: "journal")
+    outcome = world.fix(Watcher())
+    assert outcome.status == "stuck"
+    assert [p.id for p in outcome.remaining] == ["script-shadows-triton"]
+    assert outcome.journals == ("journal",)
+
+
+def cut_off(world: World) -> Path:
+    """An earlier change that was killed in the middle: a file is away, the journal open."""
+    victim = world.env / "kept.txt"
+    victim.write_text("kept")
+    journal = Journal.begin(world.store, target=str(world.python), title="earlier")
+    journal.delete(victim)
+    return victim
+
+
+def test_what_was_cut_off_is_undone_first(world: World) -> None:
+    world.proofs = iter([proof("passed")] * 2)
+    victim = cut_off(world)
+    watcher = Watcher()
+    assert world.fix(watcher).status == "proven"
+    assert victim.read_text() == "kept"
+    assert any("earlier" in text for text in watcher.said)
+
+
+def test_what_was_cut_off_is_not_ignored(world: World) -> None:
+    cut_off(world)
+    with pytest.raises(CannotRemedyError, match="in the middle") as refused:
+        world.fix(Watcher({"Undo it first": False}))
+    assert "tritonwin undo" in refused.value.help
+
+
+def test_one_fix_at_a_time(world: World) -> None:
+    from tritonwin.journal import TargetBusyError
+
+    world.proofs = iter([proof("passed")] * 2)
+    with world.store.lock(str(world.python)), pytest.raises(TargetBusyError):
+        world.fix(Watcher())
+
+
+def test_a_failed_change_leaves_everything_as_it_was(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.proofs = iter([proof("passed")] * 2)
+    before = tree_hash(world.root)
+
+    def broken(self: Journal, source: Path, destination: Path) -> None:
+        msg = "disk full"
+        raise CannotRemedyError(msg)
+
+    monkeypatch.setattr(Journal, "move", broken)
+    with pytest.raises(CannotRemedyError, match="disk full"):
+        world.fix(Watcher())
+    assert tree_hash(world.root) == before
+    assert world.store.unfinished() == ()

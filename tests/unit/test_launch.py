@@ -1,0 +1,151 @@
+"""What `run` starts the target with."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import healthy
+import pytest
+
+from tritonwin.facts.host import Environment, Host, fake_host
+from tritonwin.facts.process import Completed
+from tritonwin.problems.model import Action, Problem, Remedy
+from tritonwin.remedies import launch
+from tritonwin.remedies.launch import LaunchError, Settings
+
+VCVARSALL = Path(r"C:\BT\VC\Auxiliary\Build\vcvarsall.bat")
+
+
+def problem(*actions: Action) -> Problem:
+    return Problem(
+        id="x",
+        severity="error",
+        certainty="certain",
+        title="",
+        cause="",
+        evidence=(),
+        remedy=Remedy(summary=""),
+        actions=actions,
+    )
+
+
+UNSET_CC = Action(name="unset-variable", arguments={"variable": "CC"})
+SET_JOBS = Action(name="set-variable", arguments={"variable": "MAX_JOBS", "value": "4"})
+SHORT = replace(healthy.SYSTEM, long_paths=False)
+
+
+def test_wrong_variables_are_left_out_and_corrected() -> None:
+    found = launch.settings(healthy.HEALTHY, [problem(UNSET_CC, SET_JOBS)])
+    assert (found.unset, dict(found.set), found.vcvarsall) == (("CC",), {"MAX_JOBS": "4"}, None)
+
+
+def test_caches_are_short_where_long_paths_are_off() -> None:
+    assert dict(launch.settings(healthy.changed(system=SHORT), []).set) == {
+        "TRITON_CACHE_DIR": r"C:\Users\ada\AppData\Local\tw\t",
+        "TORCHINDUCTOR_CACHE_DIR": r"C:\Users\ada\AppData\Local\tw\i",
+    }
+    own = healthy.changed(system=SHORT, variables=(healthy.variable("TRITON_CACHE_DIR", "D:\\t"),))
+    assert set(launch.settings(own, []).set) == {"TORCHINDUCTOR_CACHE_DIR"}
+
+
+def test_an_earlier_environment_of_visual_studio_does_not_stay() -> None:
+    found = launch.settings(healthy.changed(msvc=(healthy.TOOLSET,)), [])
+    assert found.vcvarsall == healthy.TOOLSET.vcvarsall
+    assert {"INCLUDE", "VSCMD_ARG_TGT_ARCH", "WindowsSDKVersion"} <= set(found.unset)
+    without = replace(healthy.TOOLSET, compiler=None)
+    assert launch.settings(healthy.changed(msvc=(without,)), []).vcvarsall is None
+
+
+def host(tmp_path: Path, **variables: str) -> Host:
+    return replace(
+        fake_host(tmp_path),
+        env=Environment({"SystemRoot": str(tmp_path), **variables}, windows=True),
+    )
+
+
+def test_names_are_compared_as_windows_does(tmp_path: Path) -> None:
+    chosen = Settings(unset=("CC",), set={"MAX_JOBS": "4"})
+    data = launch.environment(chosen, host(tmp_path, cc="x", max_jobs="64 ", KEEP="1"))
+    assert {k: v for k, v in data.items() if k != "SystemRoot"} == {"KEEP": "1", "MAX_JOBS": "4"}
+
+
+def answering(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], noise: str = ""
+) -> list[tuple[object, ...]]:
+    """cmd.exe in whose place a function answers."""
+    calls: list[tuple[object, ...]] = []
+
+    def run(program: Path, args: tuple[str, ...], **options: object) -> Completed:
+        calls.append((program, args, options["env"], Path(args[2]).read_bytes()))
+        cookie = args[-1]
+        out = noise + cookie + json.dumps(variables) + cookie[::-1]
+        return Completed(0, out.encode(), b"not found")
+
+    monkeypatch.setattr(launch, "run", run)
+    return calls
+
+
+def test_the_environment_is_captured_from_a_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = {"INCLUDE": "C:\\ü\\include", "TRITONWIN_PYTHON": "x", "Path": "C:\\BT"}
+    calls = answering(monkeypatch, seen, noise="** Visual Studio **\r\n")
+    found = launch.capture(VCVARSALL, {"A": "1"}, host(tmp_path))
+    assert found == {"INCLUDE": "C:\\ü\\include", "Path": "C:\\BT"}
+    program, args, env, batch = calls[0]
+    assert program == tmp_path / "System32" / "cmd.exe"
+    assert args[:2] == ("/d", "/c")  # type: ignore[index]
+    # the path goes through a variable: a batch file has no way to write every name
+    assert b"BT" not in batch  # type: ignore[operator]
+    assert env == {
+        "A": "1",
+        "TRITONWIN_VCVARSALL": str(VCVARSALL),
+        "TRITONWIN_PYTHON": sys.executable,
+    }
+
+
+def test_a_capture_without_headers_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(monkeypatch, {"Path": "C:\\"})
+    with pytest.raises(LaunchError, match="gave no environment"):
+        launch.capture(VCVARSALL, {}, host(tmp_path))
+    with pytest.raises(LaunchError, match="SystemRoot"):
+        launch.capture(VCVARSALL, {}, fake_host(tmp_path))
+
+
+def test_the_batch_file_says_the_same() -> None:
+    chosen = Settings(
+        unset=("CC", "INCLUDE"), set={"TRITON_CACHE_DIR": r"C:\50%\t"}, vcvarsall=str(VCVARSALL)
+    )
+    text = launch.batch_file(chosen, r"C:\py\python.exe", ["my app.py", "--listen"])
+    assert text.split("\r\n") == [
+        "@echo off",
+        f"rem {launch.MARK}: starts Python in the environment that Triton needs.",
+        "chcp 65001 >nul",
+        "setlocal",
+        'set "CC="',
+        'set "INCLUDE="',
+        f'call "{VCVARSALL}" x64 >nul',
+        r'set "TRITON_CACHE_DIR=C:\50%%\t"',
+        r'"C:\py\python.exe" "my app.py" "--listen" %*',
+        "",
+    ]
+
+
+def test_what_would_end_its_quotes_is_refused() -> None:
+    with pytest.raises(LaunchError):
+        launch.batch_file(Settings(set={}), "python.exe", ['a" & del b'])
+
+
+def test_only_our_own_batch_file_is_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "start.bat"
+    launch.refuse_foreign(file)
+    file.write_text(launch.batch_file(Settings(set={}), "python.exe", []))
+    launch.refuse_foreign(file)
+    file.write_text("@echo mine")
+    with pytest.raises(LaunchError, match="not written by tritonwin"):
+        launch.refuse_foreign(file)
