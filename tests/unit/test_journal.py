@@ -298,6 +298,21 @@ def test_forgetting_frees_the_disk(store: Store, target: Path) -> None:
         undo(store, journal.header.id)
 
 
+def test_nothing_is_changed_over_what_was_cut_off(store: Store, target: Path) -> None:
+    begin(store, target, "cut off").write(target / "a.txt", b"new")
+    with pytest.raises(JournalError, match=r"cut off in the middle \(cut off\)"):
+        begin(store, target)
+    begin(store, target.parent / "another")
+    undo_last_of(store, target)
+    begin(store, target)
+
+
+def undo_last_of(store: Store, target: Path) -> None:
+    header = store.latest(str(target / "python.exe"))
+    assert header
+    assert undo(store, header.id).state == "undone"
+
+
 # -- programs that hold files
 
 

@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from tritonwin import __version__
-from tritonwin.facts.access import can_write, nearest_existing
 from tritonwin.facts.codec import Json
 from tritonwin.journal import disk
+from tritonwin.journal.areas import Areas
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.log import Log
 from tritonwin.journal.model import (
@@ -59,7 +59,12 @@ class Journal:
         self.header = header
         self.log = log
         self.registry = registry or this_writer()
-        self._areas: dict[int, Path] = {}  # device number -> area
+        self._areas = Areas(
+            own=store.folder(header.id) / "area",
+            home=Path(header.target).parent,
+            name=f".tritonwin-{header.id}",
+            make=self._make_area,
+        )
 
     @classmethod
     def begin(
@@ -74,8 +79,13 @@ class Journal:
         """Start a journal; the caller holds `store.lock(target)`.
 
         Raises:
-            JournalError: the store cannot be written.
+            JournalError: the store cannot be written, or an earlier journal of the target was cut
+                off in the middle and has to be undone first.
         """
+        for earlier in store.unfinished(target):
+            msg = f"an earlier change of {target} was cut off in the middle ({earlier.title})"
+            raise JournalError(msg, f"Give it back first: tritonwin undo {earlier.id}")
+        store.sweep()
         now = datetime.now(timezone.utc)
         header = Header(
             # short: paths of staged files must stay below Windows' limit of 260 characters
@@ -135,7 +145,7 @@ class Journal:
         mode = None
         if os.path.lexists(path):
             mode = stat.S_IMODE(path.lstat().st_mode) if not path.is_symlink() else None
-        staged = self._staged(path)
+        staged = self._areas.folder(path, "staged") / secrets.token_hex(8)
         disk.write_new(staged, data, mode)
         if os.path.lexists(path):
             self.delete(path)
@@ -144,8 +154,8 @@ class Journal:
 
     def delete(self, path: Path) -> None:
         """Take away a file, link or folder with all that is in it."""
-        area = self._area(path)  # may take a number of its own
-        self.move(path, _own_folder(area, "kept") / str(self._n))
+        kept = self._areas.folder(path, "kept")  # may take a number of its own
+        self.move(path, kept / str(self._n))
 
     def move(self, source: Path, destination: Path) -> None:
         """Give a file, link or folder another name on its volume; folders above are made.
@@ -195,7 +205,7 @@ class Journal:
 
         Programs may write into it; it is gone when the journal is applied or undone.
         """
-        return Path(tempfile.mkdtemp(prefix="", dir=_own_folder(self._area(near), "staged")))
+        return Path(tempfile.mkdtemp(prefix="", dir=self._areas.folder(near, "staged")))
 
     # -- registry
 
@@ -257,34 +267,9 @@ class Journal:
         with self._recorded(MakeFolder(n=self._n, path=_spelled(path))):
             disk.make_folder(path)
 
-    def _staged(self, path: Path) -> Path:
-        return _own_folder(self._area(path), "staged") / secrets.token_hex(8)
-
-    def _area(self, path: Path) -> Path:
-        """The journal's folder on the volume of `path`, made where there is none yet."""
-        place = nearest_existing(path.parent) or path.parent
-        device = place.stat().st_dev
-        own = self.store.folder(self.header.id) / "area"
-        if device == own.stat().st_dev:
-            return own
-        if device not in self._areas:
-            self._areas[device] = self._make_area(place, device)
-        return self._areas[device]
-
-    def _make_area(self, place: Path, device: int) -> Path:
-        # the folder of python.exe rather than site-packages, which programs list and copy
-        home = Path(self.header.target).parent
-        suits = home.is_dir() and home.stat().st_dev == device and can_write(home)
-        area = (home if suits else place) / f".tritonwin-{self.header.id}"
-        with self._recorded(Area(n=self._n, path=_spelled(area))):
-            disk.make_folder(area)
-        return area
-
-
-def _own_folder(area: Path, name: str) -> Path:
-    folder = area / name
-    folder.mkdir(exist_ok=True)
-    return folder
+    def _make_area(self, path: Path) -> None:
+        with self._recorded(Area(n=self._n, path=_spelled(path))):
+            disk.make_folder(path)
 
 
 def _spelled(path: Path) -> str:

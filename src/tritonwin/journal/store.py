@@ -142,10 +142,9 @@ class Store:
 
     def sweep(self) -> None:
         """Delete what undone journals had to leave, because a program had it loaded then."""
-        for header in self.journals():
-            if header.state == "undone":
-                for area in self.areas(header.id, self.log(header.id)):
-                    discard(area)
+        undone = (h for h in self.journals() if h.state == "undone")
+        for area in (a for h in undone for a in self.areas(h.id, self.log(h.id))):
+            discard(area)
 
     def _read(self, name: str) -> Header | None:
         file = self.root / name / HEADER
