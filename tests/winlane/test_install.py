@@ -1,0 +1,49 @@
+"""`tritonwin install` on real Windows: real pip, wheels under the names that the public ones bear."""
+
+from __future__ import annotations
+
+import json
+
+from wheel_files import make_wheel
+from winlane import Machine, standins
+
+from tritonwin.journal import tree_hash
+
+STABLE = "sageattention-2.2.0+cu130torch2.9.0andhigher.post4-cp39-abi3-win_amd64.whl"
+OTHERS = {
+    "sageattention-2.2.0+cu130torch2.9.1.post6-cp310-abi3-win_amd64.whl": "needs torch 2.9, this is torch 2.14",
+    "sageattention-2.2.0+cu128torch2.9.0andhigher.post4-cp39-abi3-win_amd64.whl": "needs CUDA 12, this torch is built for CUDA 13",
+    "sageattention-2.2.0+cu130torch2140-cp313-cp313-win_amd64.whl": "made for cp313, this Python is cp312",
+    "sageattention-1.0.6-py3-none-any.whl": "is newer",
+}  # fmt: skip
+
+
+def test_the_wheel_that_fits_is_installed_proven_and_given_back(machine: Machine) -> None:
+    machine.gpu("8.9")
+    env = machine.environment("3.12", "full", ["pip"])
+    standins.cuda_torch(env, machine.fakes, "2.14.1", "13.0")
+    folder = env.path("C:\\").joinpath("wheels")
+    for file in (STABLE, *OTHERS):
+        make_wheel(folder, file, ["helper"])
+    make_wheel(folder, "helper-2.0-py3-none-any.whl")
+    before = tree_hash(env.home)
+    machine.variables["TRITONWIN_HOME"] = r"C:\tritonwin-home"
+    args = ("install", "sageattention", "--python", env.python, "--find-links", r"C:\wheels")
+
+    shown = machine.tool(*args, "--offline", "--dry-run", "--json", cwd="C:\\").check()
+    (choice,) = json.loads(shown.stdout)["choices"]
+    assert choice["file"] == STABLE
+    reasons = {r["file"]: " ".join(r["reasons"]) for r in choice["rejected"]}
+    assert reasons.keys() == OTHERS.keys()
+    for file, text in OTHERS.items():
+        assert text in reasons[file]
+    assert tree_hash(env.home) == before
+
+    done = machine.tool(*args, "--offline", "--yes", "--json", cwd="C:\\", timeout=180).check()
+    report = json.loads(done.stdout)
+    assert report["status"] == "installed"
+    assert [i["outcome"] for i in report["imports"]] == ["imported"]
+    assert (env.site_packages / "helper" / "__init__.py").is_file()
+
+    machine.tool("undo", "--yes", cwd="C:\\").check()
+    assert tree_hash(env.home) == before
