@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
 from tritonwin.facts.model import Driver, Gpu, Torch
-from tritonwin.support import matrix, rules, wheel_tags
+from tritonwin.support import matrix, packages, rules, wheel_tags
 from tritonwin.support.chooser import Chosen, choose
 from tritonwin.support.links import WheelLink
 from tritonwin.support.needs import Needs, needs_of
@@ -185,10 +185,42 @@ def test_notes_of_what_is_chosen() -> None:
     assert pick("triton-windows", TW.format("3.5.1.post24")).choice.notes == ()
 
 
+@pytest.mark.parametrize(
+    ("request_", "changes", "says"),
+    [
+        ("triton-windows", {"gpus": ("6.1",)}, "No Triton compiles for it"),
+        ("flash-attn", {}, "flash-attn-4"),
+        ("torch", {"gpus": (), "other_gpu": "amd"}, "TheRock"),
+        ("torch", {"gpus": (), "other_gpu": "intel"}, "XPU"),
+        ("torch", {"driver_cuda": "11.8"}, "install the newest driver"),
+    ],
+)
+def test_advice_where_nothing_fits(request_: str, changes: dict[str, Any], says: str) -> None:
+    assert says in " ".join(pick(request_, **changes).choice.notes)
+
+
+def test_the_cpu_build_is_never_taken_in_silence() -> None:
+    (note,) = pick("torch", TORCH.format("2.9.1"), gpus=()).choice.notes
+    assert "no NVIDIA GPU" in note
+
+
 def test_a_wheel_that_names_its_torch_comes_before_a_newer_one_that_does_not() -> None:
     files = FA.format("2.8.4"), FA.format("2.8.3+cu128torch2.9")
     links = [link(f, index=None) for f in files]
     assert choose(Requirement("flash-attn"), links, needs()).choice.file == files[1]
+
+
+def test_the_table_of_packages_is_whole() -> None:
+    table = packages.load()
+    assert {"flash-attn", "sageattention", "xformers"} <= table.keys()
+    assert all(row.source for row in table.values())
+    assert all(kernels.source for row in table.values() for kernels in row.kernels)
+    modules = {name: packages.module_of(name) for name in ("triton-windows", "flash-attn-3", "a-b")}
+    assert modules == {
+        "triton-windows": "triton",
+        "flash-attn-3": "flash_attn_interface",
+        "a-b": "a_b",
+    }
 
 
 def test_needs_of_other_machines() -> None:

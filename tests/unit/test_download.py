@@ -94,6 +94,21 @@ def test_only_https(url: str) -> None:
         download.read(url)
 
 
+@pytest.mark.parametrize(
+    ("place", "trusted"),
+    [
+        ("https://example.org/simple", True),
+        ("http://localhost:3141/simple", True),
+        ("file:///wheels", True),
+        ("wheels", True),
+        ("http://example.org/simple", False),
+        ("https://[", False),
+    ],
+)
+def test_trusted_places(place: str, trusted: bool) -> None:
+    assert download.is_trusted(place) is trusted
+
+
 @pytest.mark.parametrize("path", ["/to-http", "/to-file"])
 def test_no_redirect_leads_elsewhere(server: str, path: str) -> None:
     with pytest.raises(DownloadError, match=r"not https|could not be read|HTTP 302"):

@@ -18,7 +18,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.model import Facts, Torch
 from tritonwin.support import pip as pip_module
 from tritonwin.support.install_plan import InstallPlan, parse_request, plan, sources_for
-from tritonwin.support.model import Kept
+from tritonwin.support.model import Download, Kept
 from tritonwin.support.pip import Pip, PipError, configured_places, dry_run
 from tritonwin.support.sources import Sources
 
@@ -149,6 +149,24 @@ def test_pip_refuses_what_is_missing_and_another_hash(
     (tmp_path / "list.txt").write_text(f"{other.as_uri()}#sha256={'0' * 64}")
     with pytest.raises(PipError, match=r"(?i)hash"):
         ask(facts, target, Sources(lists=(str(tmp_path / "list.txt"),), offline=True), "xformers")
+
+
+def test_no_index_and_no_file_from_an_untrusted_place(
+    target: TargetEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = facts_of(target, ("torch", "2.9.1+cu128"))
+    make_wheel(tmp_path / "w", "bitsandbytes-0.50.2-py3-none-any.whl", ["helper"])
+    sources = Sources(lists=(str(tmp_path / "w"),), indexes=("http://example.org/simple",))
+    seen: list[list[str]] = []
+
+    def fake(*args: object, options: list[str], **more: object) -> tuple[Download, ...]:
+        seen.append(options)
+        return (Download(name="helper", version="1", location="http://h.org/h.whl", sha256=None),)
+
+    monkeypatch.setattr("tritonwin.support.resolve.dry_run", fake)
+    with pytest.raises(PipError, match="helper would come from http://"):
+        ask(facts, target, sources, "bitsandbytes")
+    assert "--no-index" in seen[0]
 
 
 def test_a_wheel_by_its_path(target: TargetEnvironment, tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tritonwin.facts.model import Facts
 from tritonwin.support import matrix
 from tritonwin.support.indexes import torch_index, torch_tag
+from tritonwin.support.packages import FORK
 from tritonwin.support.pairing import released, served_series, wanted_series
 
-FORK = "triton-windows"
 UPSTREAM = "triton"
 
 

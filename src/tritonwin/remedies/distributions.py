@@ -26,7 +26,7 @@ from tritonwin.support import install_plan
 from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.matrix import parse
 from tritonwin.support.model import Download
-from tritonwin.support.rules import FORK
+from tritonwin.support.packages import FORK
 
 
 def plan_install(actions: Sequence[Action], means: Means) -> Change:

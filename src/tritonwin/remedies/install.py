@@ -22,8 +22,8 @@ from tritonwin.remedies.target_pip import find_pip
 from tritonwin.support import install_plan
 from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.model import InstallStatus
+from tritonwin.support.packages import FORK, module_of
 from tritonwin.support.pip import Pip
-from tritonwin.support.rules import FORK, module_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tritonwin.support import rules, wheel_tags
+from tritonwin.support import packages, rules, wheel_tags
 from tritonwin.support.download import without_secrets
 from tritonwin.support.links import WheelLink
 from tritonwin.support.model import Choice, Rejection
@@ -97,7 +97,14 @@ def _report(
         source=link.source if link else None,
         sha256=link.sha256 if link else None,
         rejected=tuple(rejected),
-        notes=(*notes, *_notes(link, needs)),
+        notes=(
+            *notes,
+            *(
+                _notes(link, needs)
+                if link
+                else rules.advice(canonicalize_name(request.name), needs)
+            ),
+        ),
     )
 
 
@@ -125,7 +132,7 @@ def _merits(link: WheelLink, needs: Needs, place: int) -> tuple[Any, ...]:
     torch = needs.torch.version.partition("+")[0] if needs.torch else None
     rank = wheel_tags.rank(name.tags, needs.tags)
     return (
-        knows or not rules.compiled_for_torch(name.distribution),
+        knows or name.distribution not in packages.load(),
         Version(name.version.public),
         torch is not None and built_for.torch == torch,
         _cuda_merit(link, needs),
@@ -162,17 +169,13 @@ def _rejection(link: WheelLink, reasons: tuple[str, ...]) -> Rejection:
     )
 
 
-def _notes(link: WheelLink | None, needs: Needs) -> tuple[str, ...]:
-    if link is None:
-        return ()
-    notes = []
+def _notes(link: WheelLink, needs: Needs) -> Iterator[str]:
     partly = rules.works_partly(link, needs)
     if partly:
-        notes.append(partly)
-    if rules.compiled_for_torch(link.name.distribution) and link.built_for.torch is None:
-        platforms = {tag.platform for tag in link.name.tags}
-        if platforms != {"any"}:
-            notes.append(
-                f"{link.file} does not say for which torch it is built: its import is the proof"
-            )
-    return tuple(notes)
+        yield partly
+    package = link.name.distribution
+    if package == "torch" and needs.windows and link.built_for.cuda is None:
+        yield "a build without CUDA: no NVIDIA GPU was found"
+    compiled = any(tag.platform != "any" for tag in link.name.tags)
+    if compiled and package in packages.load() and link.built_for.torch is None:
+        yield f"{link.file} does not say for which torch it is built: its import is the proof"

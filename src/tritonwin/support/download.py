@@ -160,6 +160,17 @@ def _open(url: str, timeout: float, headers: Mapping[str, str]) -> IO[bytes]:
     return stream
 
 
+def is_trusted(location: str) -> bool:
+    """Whether something may be fetched from there: https, this machine, or a file."""
+    if local_path(location) is not None:
+        return True
+    try:
+        _checked(location)
+    except DownloadError:
+        return False
+    return True
+
+
 def _checked(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)

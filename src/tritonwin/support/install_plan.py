@@ -18,10 +18,10 @@ from tritonwin.support.indexes import torch_index
 from tritonwin.support.matrix import series
 from tritonwin.support.model import Choice, Download, Kept
 from tritonwin.support.needs import Needs, needs_of
+from tritonwin.support.packages import FORK
 from tritonwin.support.pairing import released, wanted_series
 from tritonwin.support.pip import Pip, configured_places
 from tritonwin.support.resolve import resolve
-from tritonwin.support.rules import FORK
 from tritonwin.support.sources import Sources, find
 from tritonwin.support.wheel_names import WheelNameError, read
 

@@ -11,8 +11,8 @@ from tritonwin.facts.model import Facts
 from tritonwin.support import download
 from tritonwin.support.links import WheelLink
 from tritonwin.support.model import Download
+from tritonwin.support.packages import FORK
 from tritonwin.support.pip import Pip, PipError, dry_run
-from tritonwin.support.rules import FORK
 from tritonwin.support.sources import Sources
 
 # built together with torch: another torch needs others of them
@@ -50,7 +50,7 @@ def resolve(
                 constraints=constraints,
             )
             if _as_chosen(links, found):
-                return _completed(links, found)
+                return _trusted(_completed(links, found))
     msg = "pip would install other files than those that were chosen"
     raise PipError(msg, "Name the wheels by their path or address.")
 
@@ -76,11 +76,23 @@ def _options(links: Iterable[WheelLink], sources: Sources) -> list[str]:
     options = [f"--find-links={folder.absolute()}" for folder in folders]
     of_links = [link.index for link in links if link.index]
     indexes_used = dict.fromkeys((*sources.indexes, *of_links))
-    usable = [i for i in indexes_used if not sources.offline or download.local_path(i) is not None]
+    usable = [
+        index
+        for index in indexes_used
+        if download.is_trusted(index) and (not sources.offline or download.local_path(index))
+    ]
     if not usable:
         return [*options, "--no-index"]
     first, *more = usable
     return [*options, f"--index-url={first}", *(f"--extra-index-url={i}" for i in more)]
+
+
+def _trusted(downloads: tuple[Download, ...]) -> tuple[Download, ...]:
+    for item in downloads:
+        if not download.is_trusted(item.location):
+            msg = f"{item.name} would come from {download.without_secrets(item.location)}"
+            raise PipError(msg, "Only https, localhost and local files are used.")
+    return downloads
 
 
 def _as_chosen(links: Iterable[WheelLink], found: Iterable[Download]) -> bool:

@@ -6,48 +6,19 @@ what a name and a list can tell; `requirements` judges what a wheel's own metada
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
-from importlib.resources import files
-from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
-from tritonwin.support import indexes, matrix, torch_abi, wheel_tags
+from tritonwin.support import indexes, matrix, packages, torch_abi, wheel_tags
 from tritonwin.support.links import WheelLink
 from tritonwin.support.matrix import Generation, fits, older, series
 from tritonwin.support.needs import Needs
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from tritonwin.support.packages import FORK
 
 Rule = Callable[[WheelLink, Needs], "str | None"]
-
-FORK = "triton-windows"
-
-
-@cache
-def _packages() -> dict[str, dict[str, Any]]:
-    text = files("tritonwin.support").joinpath("packages.toml").read_text("utf-8")
-    return {row["name"]: row for row in tomllib.loads(text)["package"]}
-
-
-def compiled_for_torch(distribution: str) -> bool:
-    """Whether the package is an extension that is compiled for one torch."""
-    return distribution in _packages()
-
-
-def module_of(distribution: str) -> str:
-    """The module that shows, when it is imported, that the package works."""
-    if distribution == FORK:
-        return "triton"
-    module: str = _packages().get(distribution, {}).get("module", distribution.replace("-", "_"))
-    return module
 
 
 def reasons(link: WheelLink, needs: Needs) -> tuple[str, ...]:
@@ -94,31 +65,18 @@ def _without_torch(link: WheelLink, needs: Needs) -> str | None:
 
 
 def _package_gpus(link: WheelLink, needs: Needs) -> str | None:
-    package = _packages().get(link.name.distribution, {})
-    if "capability" not in package or not needs.gpus:
+    package = packages.load().get(link.name.distribution)
+    if package is None or package.capability is None or not needs.gpus:
         return None
-    served = [g for g in needs.gpus if fits(g, package["capability"])]
+    served = [gpu for gpu in needs.gpus if fits(gpu, package.capability)]
     if not served:
-        return f"works on compute capability {package['capability']}, this GPU has {needs.gpus[0]}"
-    if any(_has_kernels(link, package, gpu) for gpu in served):
+        return f"works on compute capability {package.capability}, this GPU has {needs.gpus[0]}"
+    if all(tag.platform == "any" for tag in link.name.tags):
+        return None  # nothing is compiled in it
+    version, cuda = link.name.version, link.built_for.cuda
+    if any(package.has_kernels(version, cuda, gpu) for gpu in served):
         return None
     return f"no kernels for sm_{served[0].replace('.', '')}"
-
-
-def _has_kernels(link: WheelLink, package: dict[str, Any], gpu: str) -> bool:
-    if any(tag.platform == "any" for tag in link.name.tags):
-        return True  # nothing is compiled in it
-    for row in package.get("kernels", ()):
-        if not fits(gpu, row["gpu"]):
-            continue
-        cuda = link.built_for.cuda
-        # "cu12" alone says too little to reject the wheel
-        known = cuda is not None and "." in cuda
-        if known and not fits(cuda or "", row["cuda"]):
-            return False
-        if not fits(link.name.version.public, row["version"]):
-            return False
-    return True
 
 
 def _torch_build(link: WheelLink, needs: Needs) -> str | None:
@@ -199,6 +157,24 @@ def _triton_gpu(link: WheelLink, needs: Needs) -> str | None:
 def _generations(needs: Needs) -> Iterator[Generation]:
     table = matrix.load()
     return (g for gpu in needs.gpus if (g := table.generation(gpu)) is not None)
+
+
+def advice(package: str, needs: Needs) -> Iterator[str]:
+    """What to do where no wheel of the package fits."""
+    known = packages.load().get(package)
+    on_gpu = known is not None or package in {"torch", FORK}
+    if on_gpu and needs.other_gpu:
+        vendor = needs.other_gpu.lower()
+        yield from (n.text for n in matrix.load().notes if n.subject.lower().startswith(vendor))
+    if on_gpu:
+        yield from (g.advice for g in _generations(needs) if g.advice)
+    if package == "torch" and needs.gpus and needs.driver_cuda and not needs.torch_tags:
+        yield (
+            f"no build of torch fits a driver for CUDA {needs.driver_cuda} and compute capability "
+            f"{needs.gpus[0]}: install the newest driver"
+        )
+    if known and known.instead:
+        yield known.instead
 
 
 def works_partly(link: WheelLink, needs: Needs) -> str | None:

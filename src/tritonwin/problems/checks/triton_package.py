@@ -8,8 +8,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from tritonwin.facts.model import Distribution, Facts
 from tritonwin.problems.check import Check, finding, need_target, need_triton
-from tritonwin.problems.context import FORK
 from tritonwin.problems.model import Evidence, Finding
+from tritonwin.support.packages import FORK
 
 # Distributions other than the fork whose files lie in the package folder `triton`.
 OTHER_TRITONS = (
