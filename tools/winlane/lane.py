@@ -117,6 +117,10 @@ class Lane:
         """
         return Packages(self.cache).unpacked(TOOL_PYTHON, [f"msvc-runtime-{age}"]) / "Scripts"
 
+    def wheels(self, version: str, requirements: Sequence[str]) -> str:
+        """The Windows path of a folder with the wheel files of these requirements."""
+        return self.drives.windows(Packages(self.cache).wheels(version, requirements))
+
     def headers(self) -> dict[str, Path | None]:
         """Which minors have Linux headers here, and so can compile."""
         return {version: linux_headers(version) for version in PYTHONS}

@@ -53,6 +53,21 @@ class Packages:
         names = ", ".join(wanted)
         return self.cache.product(f"packages/{version}-{key}", build, f"fetching {names}")
 
+    def wheels(self, version: str, requirements: Sequence[str]) -> Path:
+        """A folder of wheel files as the index has them, without what they depend on."""
+        wanted = sorted({WHEELS.get(each, each) for each in requirements})
+        compact = version.replace(".", "")
+
+        def build(folder: Path) -> None:
+            for each in wanted:
+                run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder,
+                    "--only-binary", ":all:", "--platform", "win_amd64",
+                    "--python-version", version, "--implementation", "cp",
+                    "--abi", f"cp{compact}", "--abi", "abi3", "--abi", "none", each)  # fmt: skip
+
+        name = f"wheels/{version}-{fingerprint(_RECIPE, version, *wanted)}"
+        return self.cache.product(name, build, f"fetching wheels of {', '.join(wanted)}")
+
 
 def find_uv() -> str:
     beside = Path(sys.executable).parent

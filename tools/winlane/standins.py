@@ -10,6 +10,7 @@ import base64
 import csv
 import hashlib
 import io
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -94,28 +95,70 @@ def distribution(
     installer: str = "pip",
 ) -> Path:
     """Any distribution; `files` by their place in site-packages. Returns the dist-info folder."""
-    compact = environment.version.replace(".", "")
-    escaped = name.replace("-", "_")
-    info = f"{escaped}-{version}.dist-info"
+    info, contents = _contents(environment.version, name, version, tag, requires, files)
+    contents[f"{info}/INSTALLER"] = f"{installer}\n"
+    contents[f"{info}/RECORD"] = _record(info, contents)
+    for place, content in contents.items():
+        data = content.encode() if isinstance(content, str) else content
+        environment.replace(environment.site_packages / place, data)
+    return environment.site_packages / info
+
+
+def wheel(
+    folder: Path,
+    python: str,
+    name: str,
+    version: str,
+    *,
+    tag: str | None = None,
+    requires: Sequence[str] = (),
+    files: Mapping[str, bytes | str] | None = None,
+) -> Path:
+    """The same as a wheel for Python "3.12", for indexes on the local disk."""
+    info, contents = _contents(python, name, version, tag, requires, files)
+    contents[f"{info}/RECORD"] = _record(info, contents)
+    tags = tag or _own_tag(python)
+    file = folder / f"{info.removesuffix('.dist-info')}-{tags}.whl"
+    with zipfile.ZipFile(file, "w") as archive:
+        for place, content in contents.items():
+            archive.writestr(place, content)
+    return file
+
+
+def _own_tag(python: str) -> str:
+    compact = python.replace(".", "")
+    return f"cp{compact}-cp{compact}-win_amd64"
+
+
+def _contents(
+    python: str,
+    name: str,
+    version: str,
+    tag: str | None,
+    requires: Sequence[str],
+    files: Mapping[str, bytes | str] | None,
+) -> tuple[str, dict[str, bytes | str]]:
+    """The dist-info folder's name, and every file but RECORD and INSTALLER."""
+    info = f"{name.replace('-', '_')}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     metadata += "".join(f"Requires-Dist: {each}\n" for each in requires)
-    contents: dict[str, bytes | str] = {
+    return info, {
         **(files or {}),
         f"{info}/METADATA": metadata,
-        f"{info}/INSTALLER": f"{installer}\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: winlane stand-in\nRoot-Is-Purelib: false\n"
-        f"Tag: {tag or f'cp{compact}-cp{compact}-win_amd64'}\n",
+        f"Tag: {tag or _own_tag(python)}\n",
     }
+
+
+def _record(info: str, contents: Mapping[str, bytes | str]) -> str:
     record = io.StringIO()
     rows = csv.writer(record, lineterminator="\n")
     for place, content in contents.items():
         data = content.encode() if isinstance(content, str) else content
-        environment.replace(environment.site_packages / place, data)
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
         rows.writerow([place, f"sha256={digest}", len(data)])
     rows.writerow([f"{info}/RECORD", "", ""])
-    environment.replace(environment.site_packages / info / "RECORD", record.getvalue().encode())
-    return environment.site_packages / info
+    return record.getvalue()
 
 
 def cuda_torch(
@@ -123,6 +166,20 @@ def cuda_torch(
 ) -> Path:
     """torch VERSION+cuXXX. `triton` is the specifier it asks for ("==3.5.1"), from torch's own
     metadata when left out."""
+    label, requires, files = _cuda_torch(fakes, version, cuda, triton)
+    return distribution(environment, "torch", label, requires=requires, files=files)
+
+
+def cuda_torch_wheel(folder: Path, python: str, fakes: Fakes, version: str, cuda: str) -> Path:
+    """The same as a wheel."""
+    label, requires, files = _cuda_torch(fakes, version, cuda, None)
+    return wheel(folder, python, "torch", label, requires=requires, files=files)
+
+
+def _cuda_torch(
+    fakes: Fakes, version: str, cuda: str, triton: str | None
+) -> tuple[str, tuple[str, ...], dict[str, bytes | str]]:
+    """Version with its label, requirements and files."""
     if triton is None:
         series = ".".join(version.split(".")[:2])
         triton = TRITON_OF_TORCH.get(version) or TRITON_OF_TORCH.get(series)
@@ -149,4 +206,4 @@ def cuda_torch(
         "sympy>=1.13.3",
         f'triton{triton}; platform_system == "Linux" and platform_machine == "x86_64"',
     )
-    return distribution(environment, "torch", label, requires=requires, files=files)
+    return label, requires, files

@@ -1,0 +1,210 @@
+"""`fix` in real Windows Pythons: faults put right with real pip and real wheels, proven, given back.
+
+The package index is a folder of wheels on the local disk. Each repair is proven by the rungs of
+`verify`: a C module compiled with the bundled TinyCC, a kernel compiled to a cubin by the real
+Triton, its helper module built and loaded. Then `undo` must leave the identical files and registry.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faults import FAULTS, Fault, Seed, prepare
+from winlane import Environment, Lane, Machine, standins
+
+from tritonwin.journal.tree import describe_tree
+
+USER = r"HKCU\Environment"
+FILE_SYSTEM = r"HKLM\SYSTEM\CurrentControlSet\Control\FileSystem"
+REAL = ("triton-3.8", "triton-3.5", "setuptools", "msvc-runtime-new", "pip")
+RUNGS = ("headers-and-library", "import-triton", "compile-cubin", "helper-module")
+
+# Faults that `fix --yes` puts right, by what their tests are called.
+FIXED = (
+    "python-libs-not-found-venv-uv: import library",
+    "python-libs-not-found-venv-uv: Python.h",
+    "python-libs-not-found-venv-uv: Python312",
+    "embedded-python-no-headers: Python.h",
+    "python-headers-wrong-set: 3.11",
+    "python-headers-wrong-set: pyconfig.h",
+    "python-headers-wrong-set: python311.dll",
+    "vcredist-too-old-beside-python: 14.29",
+    "stale-helper-module: python310.dll",
+    "triton-missing: site-packages",
+    "triton-files-missing: libtriton",
+    "triton-and-fork-both-installed: triton 3.8.0",
+    "triton-too-old: 3.5.1",
+    "triton-too-new-for-torch: 3.8.0",
+    "cpu-only-torch: 2.9.1+cpu",
+    r"script-shadows-triton: C:\work\triton.py",
+    r"script-shadows-triton: C:\work\triton",
+    "old-setuptools: 65.5.0",
+    "cc-and-toolchain-absent: TinyCC",
+    "cc-variable-wrong: folder",
+    "cc-variable-wrong: semicolon",
+    "ptxas-not-found: ptxas",
+    "cuda-path-wrong: 11.8",
+    "cuda-path-wrong: does not exist",
+    "ptxas-older-than-ptx: 12.4",
+    "build-variable-blanks: NVCC_THREADS",
+    r"triton-home-not-writable: C:\blocked",
+    "max-path-260: inductor",
+)
+BY_NAME = {fault.name: fault for fault in reversed(FAULTS)}
+
+
+@dataclass
+class Repair:
+    """A seeded fault, and everything that a repair may change of its machine."""
+
+    seed: Seed
+    wheels: tuple[str, ...]
+    before: dict[str, Any]
+
+    @classmethod
+    def prepared(cls, lane: Lane, machine: Machine, fault: Fault, *more: Path) -> Repair:
+        machine.registry.protect(USER)
+        machine.registry.protect(FILE_SYSTEM)
+        seed = prepare(machine, fault)
+        healthy = dict(machine.variables)
+        fault.seed(seed)
+        for name, value in machine.variables.items():
+            if healthy.get(name) != value:
+                # as on a real PC: what a console has comes from the registry
+                machine.registry.set(USER, name, value)
+        # another Python of that version, from which headers can be taken
+        machine.register_python(machine.environment(fault.version, "full"))
+        folders = (lane.wheels("3.12", REAL), *map(lane.drives.windows, more))
+        return cls(seed, folders, state(machine, seed.env))
+
+    def fix(self, *options: str) -> dict[str, Any]:
+        links = [word for folder in self.wheels for word in ("--find-links", folder)]
+        done = self.seed.machine.tool(
+            "fix", "--offline", "--json", *links, "--python", self.seed.env.python, *options,
+            cwd=self.seed.cwd, timeout=600,
+        )  # fmt: skip
+        assert done.stderr == ""
+        report: dict[str, Any] = json.loads(done.stdout)
+        assert "error" not in report, report
+        return report
+
+    def give_back(self, journals: Sequence[str]) -> None:
+        for journal in reversed(journals):
+            undone = self.seed.machine.tool("undo", journal, "--yes", timeout=300)
+            assert undone.returncode == 0, undone.stdout + undone.stderr
+        now = state(self.seed.machine, self.seed.env)
+        for part, content in self.before.items():
+            assert now[part] == content, part
+
+
+def state(machine: Machine, env: Environment) -> dict[str, Any]:
+    """Every file of the environment and of the folders that faults use, and the registry."""
+    folders = {"env": env.root, **{f: env.path(f) for f in (r"C:\work", r"C:\cache")}}
+    return {
+        **{name: describe_tree(folder) for name, folder in folders.items()},
+        **{key: machine.registry.read(key) for key in (USER, FILE_SYSTEM)},
+    }
+
+
+def assert_proven(report: dict[str, Any], *problems: str) -> None:
+    states = {rung["id"]: (rung["state"], rung["detail"]) for rung in report["proof"]}
+    assert {name: s for name, (s, _) in states.items()} == dict.fromkeys(RUNGS, "passed"), states
+    assert report["status"] == "proven"
+    planned = {p for plan in report["plans"] for c in plan["changes"] for p in c["problems"]}
+    assert set(problems) <= planned
+    errors = [p["id"] for p in report["problems"] if p["severity"] == "error"]
+    assert errors == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", FIXED)
+def test_repairs_proves_and_gives_back(
+    lane: Lane, machine: Machine, tmp_path: Path, name: str
+) -> None:
+    fault = BY_NAME[name]
+    more = []
+    if fault.problem == "cpu-only-torch":
+        # no CUDA build of torch runs under Wine: a stand-in
+        standins.cuda_torch_wheel(tmp_path, fault.version, machine.fakes, "2.9.1", "13.0")
+        more.append(tmp_path)
+    repair = Repair.prepared(lane, machine, fault, *more)
+    report = repair.fix("--yes")
+    assert_proven(report, fault.problem)
+    repair.give_back(report["journals"])
+
+
+def test_enough_faults_of_enough_ids() -> None:
+    assert len(FIXED) >= 20
+    assert len({BY_NAME[name].problem for name in FIXED}) >= 15
+
+
+def test_one_command_from_a_bare_python(lane: Lane, machine: Machine) -> None:
+    """No pip, no Triton, no headers, and a `._pth` that hides site-packages."""
+    fault = Fault("triton-missing", "", lambda s: None, kind="bare", triton=None)
+    repair = Repair.prepared(lane, machine, fault)
+    before = describe_tree(repair.seed.env.root)
+    planned = repair.fix("--dry-run")
+    assert describe_tree(repair.seed.env.root) == before
+    report = repair.fix("--yes")
+    assert report["plans"][0]["changes"] == planned["plans"][0]["changes"]
+    assert_proven(report, "triton-missing")
+    assert not (repair.seed.env.site_packages / "pip").exists()
+    assert repair.fix("--yes")["status"] == "healthy"
+    repair.give_back(report["journals"])
+
+
+def several(seed: Seed) -> None:
+    """Faults of five layers at once."""
+    for problem, names in (
+        ("python-headers-wrong-set", "pyconfig.h"),
+        ("cc-variable-wrong", "folder"),
+        ("stale-helper-module", "python310.dll"),
+        ("triton-and-fork-both-installed", "triton 3.8.0"),
+        ("script-shadows-triton", r"C:\work\triton.py"),
+    ):
+        BY_NAME[f"{problem}: {names}"].seed(seed)
+
+
+def test_several_faults_at_once(lane: Lane, machine: Machine) -> None:
+    repair = Repair.prepared(lane, machine, Fault("several", "", several))
+    report = repair.fix("--yes")
+    assert_proven(
+        report,
+        "python-headers-wrong-set",
+        "cc-variable-wrong",
+        "stale-helper-module",
+        "triton-and-fork-both-installed",
+        "script-shadows-triton",
+    )
+    repair.give_back(report["journals"])
+
+
+def test_run_captures_visual_studio_and_changes_nothing(machine: Machine) -> None:
+    env = machine.environment("3.12", "full")
+    machine.visual_studio()
+    machine.windows_sdk()
+    machine.variables.update(CC="C:\\windows", VSCMD_ARG_TGT_ARCH="x86")
+    before = describe_tree(env.root)
+    code = (
+        "import json, os; print(json.dumps({n: os.environ.get(n) for n in "
+        "('INCLUDE', 'CC', 'VSCMD_ARG_TGT_ARCH', 'TRITON_CACHE_DIR')})); raise SystemExit(7)"
+    )
+    done = machine.tool("run", "--python", env.python, "--", "-B", "-c", code, cwd="C:\\")
+    assert done.returncode == 7, done.stderr
+    seen = json.loads(done.stdout)
+    assert "ucrt" in seen["INCLUDE"]
+    assert seen["VSCMD_ARG_TGT_ARCH"] == "x64"
+    assert describe_tree(env.root) == before
+    machine.place(r"C:\app\main.py", code)
+    machine.tool(
+        "run", "--python", env.python, "--write-bat", r"C:\app\start.bat", "--", r"C:\app\main.py",
+        cwd="C:\\",
+    ).check()  # fmt: skip
+    started = machine.wine("cmd", "/d", "/c", r"C:\app\start.bat")
+    assert started.returncode == 7, started.stdout + started.stderr
+    assert json.loads(started.stdout) == seen
