@@ -86,6 +86,14 @@ def test_the_same_as_line_by_line(text: str, cuts: list[int]) -> None:
     assert scanned(blocks) == naive(text)
 
 
+@pytest.mark.parametrize("few", [0, 1000])
+def test_both_ways_to_lines_are_the_same(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan, "FEW", few)
+    text = "\n".join(LINES * 5)
+    assert scanned([text]) == naive(text)
+    assert len(naive(text)) >= 5 * 9
+
+
 def test_forgetting_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "MEMORY", 500)
     text = "\n".join(LINES * 40)

@@ -12,7 +12,14 @@ from tritonwin.problems.explain.normalise import plain_characters
 from tritonwin.problems.model import LinePattern
 
 _WORD = re.compile(r"\w+")
-_TO_WORDS = str.maketrans({c: " " for c in map(chr, range(128)) if not (c.isalnum() or c == "_")})
+# Blanks between words, and one digit for all: numbers are what makes the words of a log many.
+_TO_WORDS = str.maketrans(
+    {
+        character: "0" if character.isdigit() else " "
+        for character in map(chr, range(128))
+        if not (character.isalpha() or character == "_")
+    }
+)
 
 
 class Index:
@@ -34,7 +41,7 @@ class Index:
         self._starts: dict[str, list[str]] = defaultdict(list)
         for word in self._pieces:
             plain = word.isascii() and _WORD.fullmatch(word)
-            (self._starts[word[:4]] if plain else self._odd).append(word)
+            (self._starts[_words(word)[0][:4]] if plain else self._odd).append(word)
 
     def texts_by_token(self, tokens: Iterable[str]) -> dict[str, frozenset[str]]:
         """The tokens that may be part of an anchor, each with the texts of those anchors."""
@@ -59,13 +66,19 @@ class Index:
 
     def _words_in(self, text: str) -> Iterator[str]:
         """The keys' words that words of the text begin with, and perhaps some more."""
-        words = set(text.translate(_TO_WORDS).split() if text.isascii() else _WORD.findall(text))
-        starts = {word[:4] for word in words} | {word[:3] for word in words}
+        words = set(_words(text))
+        starts = {word[:4] for word in words}
         # in a literal, "\n" stands before the word that began a line
         starts |= {word[1:5] for word in words if word[0] in "nrt"}
+        starts |= {start[:3] for start in starts}
         for start in starts & self._starts.keys():
             yield from self._starts[start]
         yield from self._odd
+
+
+def _words(text: str) -> list[str]:
+    plain = text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
+    return plain.translate(_TO_WORDS).split()
 
 
 @cache
