@@ -23,6 +23,7 @@ from tritonwin.journal import (
     UndoReport,
     disk,
     preview,
+    refusal,
     tree_hash,
     undo,
 )
@@ -135,6 +136,7 @@ def test_what_is_staged_is_merged_and_goes(store: Store, target: Path) -> None:
     assert (target / "pkg/_C/lib.pyd").read_bytes() == b"x"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there, and Wine has none")
 def test_a_link_is_changed_not_followed(store: Store, target: Path, tmp_path: Path) -> None:
     plant(tmp_path / "elsewhere", "kept.txt")
     (target / "link").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
@@ -375,6 +377,14 @@ def test_a_file_in_use_is_named_and_nothing_is_changed(
         )
     assert "Close the programs" in caught.value.help
     assert tree_hash(target) == before
+
+
+def test_the_programs_that_hold_a_file_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    denied = PermissionError(errno.EACCES, "Access is denied")
+    monkeypatch.setattr(refusal, "holders", lambda path: ("ComfyUI (process 4711)",))
+    assert refusal.refusal(Path("a.dll"), denied).help == (
+        "Close ComfyUI (process 4711) and try again."
+    )
 
 
 # -- the log, a full disk

@@ -6,6 +6,7 @@ import errno
 from pathlib import Path
 
 from tritonwin.errors import UserError
+from tritonwin.journal.holders import holders
 
 
 class JournalError(UserError):
@@ -17,13 +18,16 @@ def refusal(path: Path, error: OSError) -> JournalError:
     reason = f"cannot change {path}: {error.strerror or error}"
     if error.errno == errno.ENOSPC:
         return JournalError(reason, "Make room on that drive and try again.")
-    if isinstance(error, PermissionError):
-        return JournalError(
-            reason,
-            "Close the programs that use it (ComfyUI, Python, an editor) and try again; in a "
-            "folder like Program Files administrator rights are needed.",
-        )
-    return JournalError(reason)
+    if not isinstance(error, PermissionError):
+        return JournalError(reason)
+    using = holders(path)
+    if using:
+        return JournalError(reason, f"Close {', '.join(using)} and try again.")
+    return JournalError(
+        reason,
+        "Close the programs that use it (ComfyUI, Python, an editor) and try again; in a "
+        "folder like Program Files administrator rights are needed.",
+    )
 
 
 def registry_refusal(key: str, error: OSError) -> JournalError:
