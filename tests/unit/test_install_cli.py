@@ -79,6 +79,16 @@ def test_dry_run_shows_the_plan_and_touches_nothing(
     assert target.files() == before
 
 
+def test_events(
+    target: TargetEnvironment, wheels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert install(target, wheels, "helper", "--yes", "--json-lines") == 0
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {event["schema"] for event in events} == {"tritonwin.event/1"}
+    assert events[-2] == {**events[0], "event": "step", "text": "importing helper"}
+    assert events[-1]["outcome"]["status"] == "installed"
+
+
 def test_no_is_no(
     target: TargetEnvironment,
     wheels: Path,
@@ -117,7 +127,7 @@ def test_a_package_that_cannot_be_imported_is_said_to_be_one(
     ("args", "says"),
     [
         (("x.whl", "--dry-run"), "names no package"),
-        (("sageattention", "--json"), "--json cannot ask"),
+        (("sageattention", "--json"), "cannot ask"),
     ],
 )
 def test_wrong_use(

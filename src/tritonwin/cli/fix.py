@@ -91,7 +91,7 @@ def command(
     )
     events = fixing.Events(json_lines=json_lines)
     outcome = fix(wish, Store.default(), events if quiet else fixing.Person(yes=yes))
-    events.finish(outcome)
+    events.finish(fixing.report(outcome))
     if as_json:
         machine.print_document(fixing.report(outcome))
     elif not json_lines:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import click
@@ -34,6 +33,7 @@ from tritonwin.errors import Exit, UserError
 @click.option("--offline", is_flag=True, help="Fetch nothing: folders and files that you name.")
 @click.option("--all", "every_reason", is_flag=True, help="Show every rejected wheel.")
 @json_option
+@click.option("--json-lines", is_flag=True, help="Print one JSON object an event.")
 def command(
     *,
     packages: tuple[str, ...],
@@ -49,6 +49,7 @@ def command(
     offline: bool,
     every_reason: bool,
     as_json: bool,
+    json_lines: bool,
 ) -> int:
     """Install packages in the builds that fit this Python, torch, GPU and driver.
 
@@ -64,12 +65,13 @@ def command(
     """
     from tritonwin.facts.collect import collect
     from tritonwin.journal import Store
-    from tritonwin.output import installation, machine
+    from tritonwin.output import fixing, installation, machine
     from tritonwin.remedies.install import Order, install
     from tritonwin.support.install_plan import parse_request
 
-    if as_json and not (yes or dry_run):
-        msg = "--json cannot ask: it needs --yes or --dry-run"
+    quiet = as_json or json_lines
+    if quiet and not (yes or dry_run):
+        msg = "--json and --json-lines cannot ask: they need --yes or --dry-run"
         raise UserError(msg, "Look at the plan first: tritonwin install PACKAGE --dry-run")
     order = Order(
         requests=tuple(parse_request(text) for text in packages),
@@ -79,13 +81,19 @@ def command(
         reinstall=reinstall,
     )
     facts = collect(python=python, app=app, timeout=timeout, deep=False)
-    ask = partial(installation.agree, every_reason=every_reason, yes=yes)
-    consent = None if dry_run else (lambda _: True) if as_json else ask
-    done = install(order, facts, Store.default(), agree=consent)
+    events = fixing.Events(json_lines=json_lines)
+    screen = installation.Screen(every_reason=every_reason, yes=yes)
+    done = install(
+        order,
+        facts,
+        Store.default(),
+        agree=None if dry_run else (lambda _: True) if quiet else screen.agree,
+        say=events.say if quiet else screen.say,
+    )
+    events.finish(installation.report(facts, done))
     if as_json:
         machine.print_document(installation.report(facts, done))
-    else:
-        shown = consent is not None and done.status not in {"nothing-fits", "nothing-to-do"}
-        installation.print_outcome(done, every_reason=every_reason, shown=shown)
+    elif not json_lines:
+        screen.print_outcome(done)
     failed = {"nothing-fits", "import-failed", "declined"}
     return Exit.PROBLEMS if done.status in failed else Exit.DONE

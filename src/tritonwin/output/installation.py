@@ -42,35 +42,45 @@ def report(facts: Facts, done: Installation) -> InstallReport:
     )
 
 
-def agree(done: Installation, *, every_reason: bool, yes: bool) -> bool:
-    """Show what would be done and ask, unless the answer was given before."""
-    _print_choices(done, every_reason=every_reason)
-    return yes or agreed("Make these changes?")
+class Screen:
+    """Shows a person the choice and the plan, asks, and tells what happens."""
 
+    def __init__(self, *, every_reason: bool, yes: bool) -> None:
+        self._every = every_reason
+        self._yes = yes
+        self._shown = False
+        self._out = console()
 
-def print_outcome(done: Installation, *, every_reason: bool, shown: bool) -> None:
-    """How it ended; with the choices and the plan where they were not shown before."""
-    if not shown:
-        _print_choices(done, every_reason=every_reason)
-    out = console()
-    for result in done.imports:
-        said = f": {result.error}" if result.error else ""
-        line = f"  import {result.module}: {result.outcome}{said}"
-        out.print(Text(printable(line)), soft_wrap=True)
-    out.print(Text(_VERDICTS[done.status], "bold"), soft_wrap=True)
+    def say(self, text: str) -> None:
+        self._print(f"  {text}")
 
+    def agree(self, done: Installation) -> bool:
+        self._show(done)
+        return self._yes or agreed("Make these changes?")
 
-def _print_choices(done: Installation, *, every_reason: bool) -> None:
-    out = console()
-    kept = {item.name for item in done.found.kept}
-    for choice in done.found.choices:
-        for line, style in _choice(choice, kept=choice.package in kept, every=every_reason):
-            out.print(Text(printable(line), style), soft_wrap=True)
-    for note in done.found.notes:
-        out.print(Text(printable(f"note: {note}")), soft_wrap=True)
-    if done.plan.changes:
-        out.print()
-        print_plan(done.plan)
+    def print_outcome(self, done: Installation) -> None:
+        """How it ended; the choice and the plan first, unless they were shown before."""
+        if not self._shown:
+            self._show(done)
+        for result in done.imports:
+            said = f": {result.error}" if result.error else ""
+            self._print(f"  import {result.module}: {result.outcome}{said}")
+        self._print(_VERDICTS[done.status], "bold")
+
+    def _show(self, done: Installation) -> None:
+        self._shown = True
+        kept = {item.name for item in done.found.kept}
+        for choice in done.found.choices:
+            for line, style in _choice(choice, kept=choice.package in kept, every=self._every):
+                self._print(line, style)
+        for note in done.found.notes:
+            self._print(f"note: {note}")
+        if done.plan.changes:
+            self._out.print()
+            print_plan(done.plan)
+
+    def _print(self, text: str, style: str = "") -> None:
+        self._out.print(Text(printable(text), style), soft_wrap=True)
 
 
 def _choice(choice: Choice, *, kept: bool, every: bool) -> Iterator[tuple[str, str]]:

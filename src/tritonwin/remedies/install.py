@@ -88,7 +88,6 @@ def install(
         if not agree(planned):
             return replace(planned, status="declined")
         with store.lock(target.executable, wait=5):
-            _refuse_unfinished(store, target)
             journal = apply_plan(planned.plan, target, store, pip, say)
     return _proven(replace(planned, journal=journal), target, say)
 
@@ -130,12 +129,6 @@ def _changes(found: InstallPlan, means: Means) -> tuple[Change, ...]:
         return (install,)
     remove = REMOVE.plan({"distribution": "triton"}, means)
     return (replace(remove, why=f"it lies in the same folder as {FORK}"), install)
-
-
-def _refuse_unfinished(store: Store, target: Interpreter) -> None:
-    for header in store.unfinished(target.executable):
-        msg = f"{header.target} is in the middle of a change: {header.title}"
-        raise CannotRemedyError(msg, f"tritonwin undo {header.id}")
 
 
 def _proven(done: Installation, target: Interpreter, say: Callable[[str], None]) -> Installation:
