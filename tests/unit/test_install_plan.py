@@ -214,6 +214,7 @@ def test_sources_are_those_that_pip_is_configured_for(
         "[global]\nindex-url = https://me:secret@example.org/simple\n"
         "extra-index-url =\n    https://a.example.org\n    https://b.example.org\n"
         "find-links = /wheels\n"
+        "[download]\nfind-links = /elsewhere\n"
     )
     monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
     facts = facts_of(target)
@@ -225,6 +226,8 @@ def test_sources_are_those_that_pip_is_configured_for(
         "https://b.example.org",
     )
     assert sources.torch_indexes[0].endswith("/cu130")
+    monkeypatch.setenv("PIP_INDEX_URL", "https://env.example.org/simple")
+    assert configured_places(target.pip).index == "https://env.example.org/simple"
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     assert configured_places(target.pip).index is None
 

@@ -25,7 +25,9 @@ from tritonwin.support.model import Download
 QUERY_TIMEOUT = 120.0
 RESOLVE_TIMEOUT = 1800.0
 _DEFAULT_INDEX = re.compile(r"--index-url\s+<url>.*?\(default\s+(\S+?)\)", re.DOTALL)
-_SETTING = re.compile(r"^[^\n.]+\.([\w-]+)=(.*)$", re.MULTILINE)
+_SETTING = re.compile(r"^(global|install|:env:)\.([\w-]+)=(.*)$", re.MULTILINE)
+# sections of pip's configuration that count for `pip install`, each overriding the ones before
+_SECTIONS = ("global", "install", ":env:")
 
 
 class PipError(UserError):
@@ -76,7 +78,7 @@ def configured_places(pip: Pip) -> Places:
     """
     settings: dict[str, str] = {}
     text = pip.run(["config", "list"], timeout=QUERY_TIMEOUT).out.decode("utf-8", "replace")
-    for name, value in _SETTING.findall(text):  # later lines override earlier ones
+    for _, name, value in sorted(_SETTING.findall(text), key=lambda m: _SECTIONS.index(m[0])):
         settings[name] = _unquoted(value)
     index = None if settings.get("no-index") else settings.get("index-url") or _built_in(pip)
     return Places(
