@@ -114,14 +114,12 @@ def _without_runtime(seed: Seed) -> None:
         seed.machine.registry.set(r"HKCU\Software\Wine\DllOverrides", name, "")
 
 
-def _spoilt_helper(*imports: str) -> Callable[[Seed], None]:
-    def spoil(seed: Seed) -> None:
-        kernel()(seed)
-        cache = seed.machine.drives.linux(rf"{seed.machine.lane.profile}\.triton\cache")
-        (helper,) = cache.glob("*/cuda_utils*.pyd")
-        seed.env.replace(helper, seed.dll(*imports))
-
-    return spoil
+def _spoilt_helper(seed: Seed) -> None:
+    """The compiled helper in the cache is one that another Python left."""
+    _ADD(seed)
+    cache = seed.machine.drives.linux(rf"{seed.machine.lane.profile}\.triton\cache")
+    (helper,) = cache.glob("*/cuda_utils*.pyd")
+    seed.env.replace(helper, seed.dll("python310.dll"))
 
 
 def _older_ptxas(seed: Seed) -> None:
@@ -274,7 +272,9 @@ TRITON = (
         nothing,
         run=code("from triton.common.build import _build"),
     ),
-    Provocation("triton-sources-not-for-windows", "grep", nothing, run=_upstream_libdevice),
+    Provocation(
+        "triton-sources-not-for-windows", "build_extern.py", nothing, run=_upstream_libdevice
+    ),
     Provocation(
         "triton-sources-not-for-windows",
         "dlfcn.h",
@@ -286,11 +286,6 @@ TRITON = (
         edit("triton/backends/nvidia/driver.py", "['cuda']", "['libcuda.so.1']"),
     ),
     Provocation(
-        "triton-sources-not-for-windows",
-        "posix_memalign",
-        edit(CUDA_H, "_aligned_malloc(", "(posix_memalign)(0, "),
-    ),
-    Provocation(
         "old-setuptools",
         "ImpImporter",
         nothing,
@@ -300,8 +295,7 @@ TRITON = (
     ),
     # DLLs, caches
     Provocation("vcredist-missing", "importing libtriton", _without_runtime),
-    Provocation("stale-helper-module", "importing cuda_utils", _spoilt_helper("python310.dll")),
-    Provocation("stale-helper-module", "PyInit_cuda_utils", _spoilt_helper()),
+    Provocation("stale-helper-module", "importing cuda_utils", _spoilt_helper),
     Provocation("triton-home-not-writable", "WinError 5", _unwritable_home),
     # CUDA's tools, the driver, the GPU
     Provocation("ptxas-not-found", "ptxas.exe", lambda s: s.delete("triton/backends/nvidia/bin")),

@@ -150,7 +150,7 @@ def provocation(
 PIP = (
     provocation(
         "upstream-triton-no-windows-wheel",
-        "No matching distribution found for triton",
+        "(from versions: none)",
         nothing,
         install("triton"),
     ),
