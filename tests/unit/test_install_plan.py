@@ -228,6 +228,8 @@ def test_sources_are_those_that_pip_is_configured_for(
     assert sources.torch_indexes[0].endswith("/cu130")
     monkeypatch.setenv("PIP_INDEX_URL", "https://env.example.org/simple")
     assert configured_places(target.pip).index == "https://env.example.org/simple"
+    monkeypatch.setenv("PIP_NO_INDEX", "0")
+    assert configured_places(target.pip).index is not None
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     assert configured_places(target.pip).index is None
 

@@ -80,7 +80,8 @@ def configured_places(pip: Pip) -> Places:
     text = pip.run(["config", "list"], timeout=QUERY_TIMEOUT).out.decode("utf-8", "replace")
     for _, name, value in sorted(_SETTING.findall(text), key=lambda m: _SECTIONS.index(m[0])):
         settings[name] = _unquoted(value)
-    index = None if settings.get("no-index") else settings.get("index-url") or _built_in(pip)
+    no_index = settings.get("no-index", "").lower() in {"1", "true", "yes", "on", "y", "t"}
+    index = None if no_index else settings.get("index-url") or _built_in(pip)
     return Places(
         index=index,
         extra_indexes=tuple(settings.get("extra-index-url", "").split()) if index else (),
