@@ -14,7 +14,7 @@ from winlane.resources import WHEELS
 
 PROGRAMS = Path(__file__).parent / "programs"
 WORK = r"C:\work"
-CUDA_H = "triton/backends/nvidia/driver.c"
+DRIVER_C = "triton/backends/nvidia/driver.c"
 
 # Wine's words for error numbers of Windows, and Microsoft's. All else in a log is the program's own.
 _WORDING = {
@@ -278,7 +278,7 @@ TRITON = (
     Provocation(
         "triton-sources-not-for-windows",
         "dlfcn.h",
-        edit(CUDA_H, "#include <stdbool.h>", "#include <dlfcn.h>\n#include <stdbool.h>"),
+        edit(DRIVER_C, "#include <stdbool.h>", "#include <dlfcn.h>\n#include <stdbool.h>"),
     ),
     Provocation(
         "triton-sources-not-for-windows",
