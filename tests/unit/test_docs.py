@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import write_docs
+from faults import FAULTS, HEALTHY
 
 from tritonwin.errors import Exit
 
@@ -24,6 +25,13 @@ def test_the_readme_lists_every_exit_status() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     listed = {int(n) for n in re.findall(r"^\| (\d) \|", readme, re.MULTILINE)}
     assert listed == set(Exit)
+
+
+def test_the_readme_counts_what_the_lane_seeds() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    kinds = {fault.problem for fault in FAULTS}
+    assert f"{len(FAULTS)} seeded faults of {len(kinds)} kinds" in readme
+    assert f"{len(HEALTHY)} healthy environments" in readme
 
 
 @pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]))

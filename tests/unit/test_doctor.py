@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import healthy
 import pytest
 from healthy import changed, dist, gpu, part
@@ -146,3 +148,15 @@ def test_no_check_names_nvidia_where_another_card_is_in_charge() -> None:
     amd = Gpu(index=0, vendor="amd", name="Radeon", source="registry")
     results = {c.id: c for c in diagnose(changed(gpus=(amd,), drivers=()), CHECKS).checks}
     assert results["driver-too-old"].state == "not-applicable"
+
+
+def test_a_hundred_thousand_findings_take_no_hundred_thousand_squared() -> None:
+    many = [
+        finding("triton-missing", f"text {number % 50_000}", "here", severity="warning")
+        for number in range(100_000)
+    ]
+    started = time.process_time()
+    (merged,) = merge([*many, finding("triton-missing", "text 0", "here", certainty="likely")])
+    assert time.process_time() - started < 10
+    assert len(merged.evidence) == 50_000
+    assert (merged.severity, merged.certainty) == ("error", "certain")

@@ -117,6 +117,16 @@ def _upstream_over_fork(seed: Seed) -> None:
     )
 
 
+def _per_user(seed: Seed) -> None:
+    """`pip install --user`: what pip does where site-packages refuses writes."""
+    profile = seed.machine.home("Ada")
+    minor = seed.env.version.replace(".", "")
+    place = rf"{profile}\AppData\Roaming\Python\Python{minor}\site-packages"
+    there = seed.machine.place(place, None)
+    for each in [*seed.env.site_packages.glob("triton*")]:
+        each.rename(there / each.name)
+
+
 def _on_path(seed: Seed) -> None:
     other = seed.machine.environment("3.11", "full", [FORK])
     seed.machine.path_entries.append(other.win(other.home))
@@ -213,6 +223,13 @@ FAULTS = (
     Fault("triton-missing", "site-packages", lambda s: None, triton=None),
     Fault("wrong-interpreter", "Python311", _on_path, triton=None),
     Fault("triton-files-missing", "libtriton", lambda s: s.delete("triton/_C/libtriton.pyd")),
+    Fault(
+        "triton-files-missing",
+        "cut short",
+        lambda s: s.env.replace(s.env.site_packages / "triton/_C/libtriton.pyd", b"MZ"),
+    ),
+    Fault("triton-files-missing", "__init__.py", lambda s: s.delete("triton/__init__.py")),
+    Fault("triton-files-missing", "__init__.py", lambda s: s.delete("triton")),
     Fault("triton-and-fork-both-installed", "triton 3.8.0", _upstream_over_fork),
     Fault(
         "triton-patch-incomplete",
@@ -296,6 +313,7 @@ FAULTS = (
         "TinyCC",
         lambda s: s.delete("triton/runtime/tcc"),
     ),
+    Fault("cc-and-toolchain-absent", r"Roaming\Python", _per_user),
     Fault("cc-variable-wrong", "folder", lambda s: s.set(CC=r"C:\windows")),
     Fault("cc-variable-wrong", "semicolon", lambda s: s.set(CC=r"C:\windows\notepad.exe;")),
     Fault("cc-variable-wrong", "no such program", lambda s: s.set(CC=r"C:\gone\gcc.exe")),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.files import is_file
+from tritonwin.facts.files import is_file, is_folder
 from tritonwin.facts.registry import MemoryRegistry, Registry, this_registry
 
 
@@ -81,8 +82,13 @@ class Host:
         The current folder is never searched: what lies there may be planted.
         """
         file = f"{name}.exe" if self.windows else name
-        found = dict.fromkeys(entry / file for entry in self.env.path_entries())
-        return tuple(p for p in found if p.is_absolute() and is_file(p))
+        return tuple(path for folder in self._path_folders if is_file(path := folder / file))
+
+    @cached_property
+    def _path_folders(self) -> tuple[Path, ...]:
+        """Asked once a host: on Windows an entry on a server that is gone takes seconds each."""
+        entries = dict.fromkeys(self.env.path_entries())
+        return tuple(e for e in entries if e.is_absolute() and is_folder(e))
 
 
 def fake_host(

@@ -179,7 +179,7 @@ _WORDS = """
     program project public python release script sdk server service site source store studio
     system temp test tool tools torch torchao torchvision triton unknown upstream venv version
     win windows work workstation xformers accelerate bitsandbytes diffusers numpy sageattention
-    setuptools transformers unsloth wheel amd intel clang gcc zig nvcc ptxas not found user
-    users host domain token uuid email sid mac serial organisation
+    setuptools transformers triton-windows unsloth wheel amd intel clang gcc zig nvcc ptxas not
+    found user users host domain token uuid email sid mac serial organisation
 """
 ORDINARY_WORDS = frozenset(_WORDS.split())

@@ -40,6 +40,8 @@ _WIDTH = max(len(w) for w in _WORDS.values())
 # wide enough that a path or a command is not broken where nobody sees the output
 _PIPE_WIDTH = 1000
 _PROSE_WIDTH = 100
+_MOST_EVIDENCE = 20  # of a problem; a hostile snapshot may bring a hundred thousand
+_LONGEST_TEXT = 1500
 _NARROWEST = 30  # a terminal may call itself one of 0 columns
 
 
@@ -144,9 +146,12 @@ def print_problem(out: Console, problem: Problem) -> None:
         soft_wrap=True,
     )
     wrapped(out, problem.cause)
-    for item in problem.evidence:
-        out.print(Text(f"    - {printable(item.text)}"), soft_wrap=True)
-        out.print(Text(f"      in {printable(item.where)}", "dim"), soft_wrap=True)
+    for item in problem.evidence[:_MOST_EVIDENCE]:
+        out.print(Text(f"    - {_in_short(item.text)}"), soft_wrap=True)
+        out.print(Text(f"      in {_in_short(item.where)}", "dim"), soft_wrap=True)
+    if len(problem.evidence) > _MOST_EVIDENCE:
+        more = len(problem.evidence) - _MOST_EVIDENCE
+        out.print(Text(f"    - and {more} more, with --json"), soft_wrap=True)
     wrapped(out, "help: " + problem.remedy.summary)
     for command in problem.remedy.commands:
         # a command is copied: never wrapped, never coloured inside
@@ -161,11 +166,17 @@ def print_problem(out: Console, problem: Problem) -> None:
         out.print(Text(f"    see {reference}", "dim"), soft_wrap=True)
 
 
+def _in_short(text: str) -> str:
+    """A variable may hold 32,000 characters; its beginning tells enough."""
+    cut = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
+    return printable(cut)
+
+
 def wrapped(out: Console, text: str) -> None:
     """Print a paragraph, indented; foreign text in it is made safe."""
     indent = " " * 4
     width = min(out.width, _PROSE_WIDTH) if out.is_terminal else _PIPE_WIDTH
-    lines = textwrap.wrap(printable(text), width, initial_indent=indent, subsequent_indent=indent)
+    lines = textwrap.wrap(_in_short(text), width, initial_indent=indent, subsequent_indent=indent)
     out.print(Text("\n".join(lines)), soft_wrap=True)
 
 

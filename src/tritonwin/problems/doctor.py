@@ -86,21 +86,20 @@ def _result(check: Check, state: CheckState, detail: str = "") -> CheckResult:
 
 def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """One finding an id: the evidence of all, the gravest severity, the greatest certainty."""
-    merged: dict[str, Finding] = {}
+    groups: dict[str, list[Finding]] = {}
     for found in findings:
-        first = merged.get(found.id)
-        if first is None:
-            merged[found.id] = found
-            continue
-        entry = catalogue.load().entry(found.id)
-        severities = [f.severity or entry.severity for f in (first, found)]
-        merged[found.id] = replace(
-            first,
-            evidence=(*first.evidence, *(e for e in found.evidence if e not in first.evidence)),
-            severity=min(severities, key=SEVERITIES.index),
-            certainty=min(first.certainty, found.certainty, key=CERTAINTIES.index),
-        )
-    return tuple(merged.values())
+        groups.setdefault(found.id, []).append(found)
+    return tuple(_merged(group) if len(group) > 1 else group[0] for group in groups.values())
+
+
+def _merged(group: Sequence[Finding]) -> Finding:
+    usual = catalogue.load().entry(group[0].id).severity
+    return replace(
+        group[0],
+        evidence=tuple(dict.fromkeys(e for found in group for e in found.evidence)),
+        severity=min((f.severity or usual for f in group), key=SEVERITIES.index),
+        certainty=min((f.certainty for f in group), key=CERTAINTIES.index),
+    )
 
 
 Rank = tuple[int, int, int, int]

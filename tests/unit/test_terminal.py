@@ -1,0 +1,45 @@
+"""What people read: safe, and not longer than a person reads."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import healthy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tritonwin.output.terminal import print_diagnosis
+from tritonwin.output.text import printable
+from tritonwin.problems.check import Check, finding
+from tritonwin.problems.doctor import diagnose
+
+# joiners and vowel signs of scripts that need them, and Arabic number signs
+NEEDED = {"\u200c", "\u200d", *map(chr, range(0x600, 0x606)), "\u06dd", "\u070f", "\u08e2"}
+
+
+@given(st.text())
+def test_nothing_that_acts_or_hides_is_printed(text: str) -> None:
+    shown = printable(text)
+    kinds = {unicodedata.category(c) for c in shown if c not in NEEDED and ord(c) < 0x10000}
+    assert kinds.isdisjoint({"Cc", "Cf", "Cs", "Zl", "Zp"})
+    assert printable(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "text", ["C:\\Users\\J\u00fcrgen", "\u7528\u6237", "\u0645\u06cc\u200c\u0634", "a b"]
+)
+def test_ordinary_text_stays(text: str) -> None:
+    assert printable(text) == text
+
+
+def test_long_values_and_many_pieces_of_evidence_are_cut(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    many = [finding("triton-missing", f"{n:03} " + "x" * 32_000, "here") for n in range(100)]
+    check = Check(id="triton-missing", title="t", run=lambda _: many, windows_only=False)
+    print_diagnosis(healthy.HEALTHY, diagnose(healthy.HEALTHY, [check]))
+    out = capsys.readouterr().out
+    assert len(out) < 40_000
+    assert "and 80 more, with --json" in out
+    assert "019 xxx" in out
