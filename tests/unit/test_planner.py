@@ -19,7 +19,7 @@ from packaging.version import Version
 
 from tritonwin.facts.codec import from_json, to_json
 from tritonwin.facts.host import fake_host
-from tritonwin.facts.model import Facts, PthFile, Torch, Triton
+from tritonwin.facts.model import Facts, PthFile, Torch, Triton, Variable
 from tritonwin.facts.process import Completed
 from tritonwin.problems import catalogue
 from tritonwin.problems.checks import CHECKS
@@ -188,6 +188,19 @@ def test_the_torch_that_is_there_is_kept_in_its_version(all_wheels: list[Path]) 
     torch = Action(name="install-torch", arguments={"requirement": "torch", "cuda": "cu130"})
     plan = make_plan([problem("cpu-only-torch", torch)], means(facts, all_wheels))
     assert [(s.name, s.version) for s in plan.changes[0].sources] == [("torch", "2.9.1+cu130")]
+
+
+def test_without_rights_the_rest_of_the_plan_goes_on() -> None:
+    facts = healthy.changed(
+        variables=(Variable(name="CC", value="x", scope="machine"),), system=healthy.SYSTEM
+    )
+    asked = [
+        problem("cc-variable-wrong", Action(name="unset-variable", arguments={"variable": "CC"})),
+        problem("max-path-260", Action(name="enable-long-paths")),
+    ]
+    plan = make_plan(asked, replace(means(facts), machine_wide=True))
+    assert [c.action for c in plan.changes] == ["enable-long-paths"]
+    assert "administrator" in plan.unsolved[0].reason
 
 
 # -- properties

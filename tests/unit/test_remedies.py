@@ -13,7 +13,7 @@ import healthy
 import pytest
 
 from tritonwin.facts.host import Environment, fake_host
-from tritonwin.facts.model import Cache, Facts, HelperModule, PthFile, RuntimeDll, System, Variable
+from tritonwin.facts.model import Cache, Facts, PthFile, RuntimeDll, System, Variable
 from tritonwin.journal import Journal, RegistryValue, Store, tree_hash, undo
 from tritonwin.remedies import archive, headers, installed_files, site, variables, vc_runtime
 from tritonwin.remedies.actions import REMEDIES
@@ -211,30 +211,18 @@ def test_exactly_the_stale_entries_of_a_cache_go(tmp_path: Path) -> None:
     root = files(
         tmp_path / "cache",
         {
-            "old/cuda_utils.pyd": "x",
+            "old/cuda_utils.cp312-win_amd64.pyd": "damaged",
             "old/a.json": "{}",
-            "good/cuda_utils.pyd": "y",
-            "k/c.cubin": "",
+            "other/cuda_utils.cp310-win_amd64.pyd": "of another Python",
+            "k/kernel.cubin": "x",
         },
     )
-
-    def helper(entry: str, dll: str) -> HelperModule:
-        path = str(root / entry / "cuda_utils.pyd")
-        return HelperModule(path=path, valid=True, python_dll=dll, usable=True)
-
-    cache = Cache(
-        kind="triton",
-        path=str(root),
-        source="default",
-        exists=True,
-        writable=True,
-        helpers=(helper("old", "python310.dll"), helper("good", "python312.dll")),
-    )
+    cache = Cache(kind="triton", path=str(root), source="default", exists=True, writable=True)
     facts = healthy.changed(caches=(cache,))
     change = plan("clear-cache", {"path": str(root)}, means(facts, tmp_path))
     before = tree_hash(root)
     store, journal = apply(change, tmp_path)
-    assert sorted(p.name for p in root.iterdir()) == ["good", "k"]
+    assert sorted(p.name for p in root.iterdir()) == ["k", "other"]
     undo(store, journal, registry=MemoryWriter())
     assert tree_hash(root) == before
     with pytest.raises(CannotRemedyError, match="no stale entry"):

@@ -102,4 +102,6 @@ def print_outcome(outcome: Outcome) -> None:
             out.print(Text(counted(outcome.remaining)), soft_wrap=True)
     out.print(Text(_VERDICTS[outcome.status], "bold"), soft_wrap=True)
     if outcome.journals and outcome.status != "undone":
-        out.print(Text("To give everything back: tritonwin undo"), soft_wrap=True)
+        out.print(Text("To give everything back:"), soft_wrap=True)
+        for journal in reversed(outcome.journals):
+            out.print(Text(f"      tritonwin undo {journal}", "bold"), soft_wrap=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -85,16 +84,14 @@ def fix(wish: Wish, store: Store, watcher: Watcher, host: Host | None = None) ->
         UserError: a target that cannot be examined or is being worked on, or a change that the
             system refuses (the target is then as it was before that plan).
     """
-    with tempfile.TemporaryDirectory(prefix="tw", ignore_cleanup_errors=True) as scratch:
-        host = host or Host.this_machine(wish.app)
-        facts = collect(python=wish.python, app=wish.app, timeout=wish.timeout, host=host)
-        target = _target(facts)
-        session = _Session(wish, store, watcher, host, Path(scratch), facts)
-        if wish.dry_run:
-            return session.dry_run()
-        with store.lock(target.executable, wait=5):
-            session.clear_unfinished()
-            return session.rounds()
+    host = host or Host.this_machine(wish.app)
+    facts = collect(python=wish.python, app=wish.app, timeout=wish.timeout, host=host)
+    session = _Session(wish, store, watcher, host, facts)
+    if wish.dry_run:
+        return session.dry_run()
+    with store.lock(_target(facts).executable, wait=5):
+        session.clear_unfinished()
+        return session.rounds()
 
 
 def _target(facts: Facts) -> Interpreter:
@@ -110,7 +107,6 @@ class _Session:
     store: Store
     watcher: Watcher
     host: Host
-    scratch: Path
     facts: Facts
     plans: list[Plan] = field(default_factory=list)
     journals: list[str] = field(default_factory=list)
@@ -190,7 +186,7 @@ class _Session:
     def pip(self) -> Pip:
         """The pip that runs in the target, found once."""
         if self._pip is None:
-            self._pip = find_pip(self.facts, self.wish.lists, self.scratch)
+            self._pip = find_pip(self.facts, self.wish.lists)
         return self._pip
 
     def sources(self) -> Sources:

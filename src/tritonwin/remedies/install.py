@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 
 from packaging.requirements import Requirement
 
@@ -76,19 +74,18 @@ def install(
     if target is None:
         msg = "no target interpreter"
         raise CannotRemedyError(msg)
-    with tempfile.TemporaryDirectory(prefix="tw", ignore_cleanup_errors=True) as scratch:
 
-        @cache
-        def pip() -> Pip:
-            return find_pip(facts, order.lists, Path(scratch))
+    @cache
+    def pip() -> Pip:
+        return find_pip(facts, order.lists)
 
-        planned = _planned(order, facts, pip)
-        if planned.status != "planned" or agree is None:
-            return planned
-        if not agree(planned):
-            return replace(planned, status="declined")
-        with store.lock(target.executable, wait=5):
-            journal = apply_plan(planned.plan, target, store, pip, say)
+    planned = _planned(order, facts, pip)
+    if planned.status != "planned" or agree is None:
+        return planned
+    if not agree(planned):
+        return replace(planned, status="declined")
+    with store.lock(target.executable, wait=5):
+        journal = apply_plan(planned.plan, target, store, pip, say)
     return _proven(replace(planned, journal=journal), target, say)
 
 

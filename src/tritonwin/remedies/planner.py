@@ -54,7 +54,15 @@ def _changes(problem: Problem, means: Means) -> Iterable[Change]:
             msg = f"tritonwin cannot do this yet: {action.name}"
             raise CannotRemedyError(msg, problem.remedy.summary)
         if remedy.plan is not None:
-            yield remedy.plan(action.arguments, means)
+            yield _permitted(remedy.plan(action.arguments, means), means)
+
+
+def _permitted(change: Change, means: Means) -> Change:
+    """The change itself; refused here, it does not take the rest of the plan down with it."""
+    if change.admin and means.facts.system.admin is False:
+        msg = f"this needs administrator rights: {change.what}"
+        raise CannotRemedyError(msg, "Run tritonwin fix in a terminal started as administrator.")
+    return change
 
 
 def _join(changes: dict[str, Change], change: Change, problem: Problem) -> None:
@@ -93,7 +101,7 @@ def _with_installs(
         return changes, ()
     actions = [action for each in installs.values() for action in each]
     try:
-        change = distributions.plan_install(actions, means)
+        change = _permitted(distributions.plan_install(actions, means), means)
     except UserError as error:
         failed = tuple(
             Unsolved(problem=problem, reason=str(error), help=error.help) for problem in installs

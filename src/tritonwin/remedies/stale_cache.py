@@ -1,36 +1,32 @@
-"""Clear exactly the stale entries of a cache: helper modules that this Python cannot load."""
+"""Clear exactly the stale entries of a cache: those of no use to anybody, or in the way."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from tritonwin.problems.checks.run_time import python_dll, stale_reason
+from tritonwin.facts.cache_entries import read_entries
+from tritonwin.facts.dll_search import dll_search
+from tritonwin.problems.cache_state import judge
 from tritonwin.remedies.plan import CannotRemedyError, Change
 from tritonwin.remedies.remedy import Means, Remedy, Work
 
 
 def _plan(arguments: Mapping[str, str], means: Means) -> Change:
-    path = arguments["path"]
-    wanted = python_dll(means.target)
-    stale = [
-        str(Path(helper.path).parent)
-        for cache in means.facts.caches
-        if cache.path == path
-        for helper in cache.helpers
-        if helper.usable and stale_reason(helper, wanted)
-    ]
-    # an entry is the folder of one hash; a module right in the cache folder is no entry of it
-    entries = tuple(entry for entry in dict.fromkeys(stale) if Path(entry) != Path(path))
-    if not entries:
+    path, facts = arguments["path"], means.facts
+    caches = tuple(cache for cache in facts.caches if cache.path == path)
+    search = dll_search(means.target, facts.torch, means.host)
+    entries = read_entries(caches, means.target, search)
+    stale = tuple(entry.path for entry in entries if judge(entry, facts).state == "stale")
+    if not stale:
         msg = f"no stale entry lies in {path}"
         raise CannotRemedyError(msg, "Look at it: tritonwin cache list")
     return Change(
         action="clear-cache",
         arguments={"path": path},
-        what=f"clear {len(entries)} stale cache entries of {path}",
+        what=f"clear {len(stale)} stale cache entries of {path}",
         why="",
-        removes=entries,
+        removes=stale,
     )
 
 

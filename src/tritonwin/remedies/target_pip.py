@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tritonwin.facts.files import is_file, names_in
+from tritonwin.facts.files import names_in
 from tritonwin.facts.model import Facts, Interpreter
 from tritonwin.remedies.plan import CannotRemedyError
 from tritonwin.support.download import local_path
@@ -15,14 +14,21 @@ from tritonwin.support.matrix import older
 from tritonwin.support.pip import Pip
 
 OLDEST = "22.2"  # the first that reports what it would install
+# Its folder is off the path again before pip looks around: the distributions that lie beside it
+# are not the target's. pip finds its own modules without.
+_BORROW = (
+    "import sys; place = sys.argv.pop(1); sys.path.insert(0, place); import pip._internal.cli.main "
+    "as cli; sys.path.remove(place); sys.exit(cli.main())"
+)
 
 
-def find_pip(facts: Facts, lists: Sequence[str], scratch: Path) -> Pip:
-    """The target's own pip; where it has none, or one too old, one from elsewhere.
+def find_pip(facts: Facts, lists: Sequence[str]) -> Pip:
+    """The target's own pip; where it has none, or one too old, one that lies elsewhere.
 
-    A lent pip is started from its wheel, or from a zip of its folder made in `scratch`: started
-    from the site-packages that it lives in, it would take the distributions there for the target's.
-    Nothing of it stays in the target.
+    Nothing of a lent pip stays in the target.
+
+    Args:
+        lists: folders that the user named, which may hold a wheel of pip.
 
     Raises:
         CannotRemedyError: none was found.
@@ -34,24 +40,24 @@ def find_pip(facts: Facts, lists: Sequence[str], scratch: Path) -> Pip:
     own = facts.distribution("pip")
     if target.has_pip and own and not older(own.version, OLDEST):
         return Pip((target.executable, "-B", "-m", "pip"))
-    lent = next(_lent(lists, scratch, target), None)
+    lent = next(_lent(lists, target), None)
     if lent is None:
         msg = f"{target.executable} has no pip of {OLDEST} or later, and none was found to lend it"
         raise CannotRemedyError(
             msg, "Give a folder with a wheel of pip: --find-links DIR (pip download pip)"
         )
-    return Pip((target.executable, "-B", str(lent / "pip")))
+    return Pip((target.executable, "-B", "-c", _BORROW, str(lent)))
 
 
-def _lent(lists: Sequence[str], scratch: Path, target: Interpreter) -> Iterator[Path]:
-    """Wheels of pip, or what can be run like one."""
+def _lent(lists: Sequence[str], target: Interpreter) -> Iterator[Path]:
+    """What holds a package `pip`: our own site-packages, and wheels."""
+    ours = importlib.util.find_spec("pip")
+    for folder in (ours.submodule_search_locations or ()) if ours else ():
+        yield Path(folder).parent
     for place in lists:
         path = local_path(place)
         if path is not None:
             yield from _wheels(path.absolute())
-    ours = importlib.util.find_spec("pip")
-    for folder in (ours.submodule_search_locations or ()) if ours else ():
-        yield _zipped(Path(folder), scratch)
     bundled = importlib.util.find_spec("ensurepip")
     for folder in (bundled.submodule_search_locations or ()) if bundled else ():
         yield from _wheels(Path(folder, "_bundled"))
@@ -64,14 +70,3 @@ def _wheels(folder: Path) -> Iterator[Path]:
     for name in sorted(found, reverse=True):
         if not older(name.split("-")[1], OLDEST):
             yield folder / name
-
-
-def _zipped(package: Path, scratch: Path) -> Path:
-    """A zip of the package alone, which Python runs as it runs a wheel."""
-    file = scratch / "pip.zip"
-    if not is_file(file):
-        with zipfile.ZipFile(file, "w") as archive:
-            for path in sorted(package.rglob("*")):
-                if "__pycache__" not in path.parts and path.is_file():
-                    archive.write(path, Path("pip", path.relative_to(package)))
-    return file
