@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,9 +61,8 @@ def _lane() -> Iterator[Iterator[Story]]:
         msg = "--lane needs a checkout of tritonwin: the lane is no part of the installed package"
         raise UserError(msg, "Without it: tritonwin demo")
     sys.path.insert(0, str(tools))
-    import lane_stories
-    import winlane
-
+    # by name: a type checker of the package need not know what only a checkout has
+    lane_stories, winlane = import_module("lane_stories"), import_module("winlane")
     try:
         with lane_stories.live() as stories:
             yield stories
