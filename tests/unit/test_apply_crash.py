@@ -1,0 +1,260 @@
+"""A kill at any point of a whole plan: the target is as before, as planned, or `undo` makes it so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import healthy
+import pytest
+from killing import CAN_FORK, FileRegistry, killed_at
+from target_env import TargetEnvironment, make_environment, pip_folder
+from trees import write
+from wheel_files import make_wheel
+
+from tritonwin.errors import UserError
+from tritonwin.facts.model import Interpreter
+from tritonwin.journal import Journal, RegistryValue, Store, faults, undo
+from tritonwin.journal.tree import describe_tree
+from tritonwin.remedies import apply as applying
+from tritonwin.remedies import staging
+from tritonwin.remedies.apply import apply_plan
+from tritonwin.remedies.plan import Change, Plan, Source
+from tritonwin.support.pip import Pip
+
+pytestmark = pytest.mark.skipif(not CAN_FORK, reason="the lane kills processes inside Windows")
+
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+USER = r"HKCU\Environment"
+HEADERS = {
+    "Include/Python.h": '#include "patchlevel.h"\n#include "pyconfig.h"\n',
+    "Include/patchlevel.h": '#define PY_VERSION "3.12.9"\n',
+    "Include/pyconfig.h": "/* */\n",
+    "libs/python312.lib": "!<arch>\n",
+}
+
+
+@dataclass
+class Scene:
+    """A target with an old distribution and other faults, and a plan that solves them all."""
+
+    root: Path
+    environment: TargetEnvironment
+    plan: Plan
+
+    @property
+    def store(self) -> Store:
+        return Store(self.root / "store")
+
+    @property
+    def registry(self) -> FileRegistry:
+        return FileRegistry(self.root / "registry.json")
+
+    @property
+    def target(self) -> Interpreter:
+        return replace(
+            healthy.TARGET,
+            executable=str(self.environment.python),
+            prefix=str(self.root / "env"),
+            site_packages=(str(self.environment.site_packages),),
+        )
+
+    def apply(self) -> None:
+        apply_plan(self.plan, self.target, self.store, lambda: self.environment.pip)
+
+    def undo_all(self) -> None:
+        for header in self.store.journals()[::-1]:
+            report = undo(self.store, header.id, registry=self.registry)
+            assert report.state == "undone", report
+
+    def state(self) -> object:
+        folders = [describe_tree(self.root / name) for name in ("env", "work", "cache")]
+        return folders, self.registry._read()
+
+    @contextmanager
+    def saved(self) -> Iterator[Callable[[], None]]:
+        names = ("env", "work", "cache", "store")
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+            for name in names:
+                shutil.copytree(self.root / name, Path(folder, name), symlinks=True)
+            values = self.registry.file.read_bytes()
+
+            def restore() -> None:
+                for name in names:
+                    shutil.rmtree(self.root / name, ignore_errors=True)
+                    shutil.copytree(Path(folder, name), self.root / name, symlinks=True)
+                self.registry.file.write_bytes(values)
+
+            yield restore
+
+
+@pytest.fixture(scope="module")
+def pip_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return pip_folder(tmp_path_factory.mktemp("pip"))
+
+
+@pytest.fixture
+def scene(monkeypatch: pytest.MonkeyPatch, pip_program: Path) -> Iterator[Scene]:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        root = Path(folder).resolve()
+        environment = make_environment(root / "env", pip_program)
+        environment.install("alpha-1.0-py3-none-any.whl")
+        environment.install("gamma-1.0-py3-none-any.whl")
+        write(
+            root,
+            {
+                "env/python._pth": b".\n#import site\n",
+                "env/Include/Python.h": b"of another minor",
+                "full/keep": b"",
+                "work/triton.py": b"x",
+                "cache/ab/cuda_utils.pyd": b"stale",
+                "store/locks/x": b"",
+            },
+        )
+        write(root, {f"full/{name}": text.encode() for name, text in HEADERS.items()})
+        registry = FileRegistry(root / "registry.json")
+        registry._write({USER: {"CC": RegistryValue(data="C:\\gone")}})
+        real = Journal.begin
+        monkeypatch.setattr(
+            applying.Journal,
+            "begin",
+            lambda store, **options: real(store, registry=registry, **options),
+        )
+        yield Scene(root, environment, _plan(root, environment))
+
+
+def _plan(root: Path, environment: TargetEnvironment) -> Plan:
+    site = environment.site_packages
+    files = ("alpha-2.0-py3-none-any.whl", "beta-1.0-py3-none-any.whl")
+    wheels = tuple(
+        Source(
+            name=file.split("-")[0],
+            version=file.split("-")[1],
+            location=str(make_wheel(root, file)),
+        )
+        for file in files
+    )
+
+    def change(action: str, arguments: dict[str, str] | None = None, **more: object) -> Change:
+        return Change(action=action, arguments=arguments or {}, what=action, why="", **more)  # type: ignore[arg-type]
+
+    return Plan(
+        target=str(environment.python),
+        changes=(
+            change("unset-variable", {"variable": "CC", "scopes": "user"}),
+            change(
+                "rename-shadow",
+                {"path": str(root / "work/triton.py"), "new": str(root / "work/triton-renamed.py")},
+            ),
+            change("remove-distribution", removes=(str(site / "gamma-1.0.dist-info"),)),
+            change(
+                "install-distribution",
+                sources=wheels,
+                removes=(str(site / "alpha-1.0.dist-info"),),
+            ),
+            change("enable-site", {"path": str(root / "env/python._pth")}),
+            change(
+                "python-headers",
+                {"folder": str(root / "env")},
+                sources=(Source(name="headers", version="3.12.9", location=str(root / "full")),),
+            ),
+            change("clear-cache", removes=(str(root / "cache/ab"),)),
+        ),
+    )
+
+
+def laid_out(scene: Scene) -> Callable[[Pip, Sequence[Source], Path], None]:
+    """What pip lays out, from a copy: pip itself takes a second, and there are many points."""
+    copy = scene.root / "laid-out"
+    copy.mkdir()
+    wheels = [
+        s for c in scene.plan.changes if c.action == "install-distribution" for s in c.sources
+    ]
+    staging.stage(scene.environment.pip, wheels, copy)
+
+    def stage(pip: Pip, wheels: Sequence[Source], root: Path) -> None:
+        faults.faultpoint("before pip")
+        shutil.copytree(copy, root, dirs_exist_ok=True)
+        faults.faultpoint("after pip")
+
+    return stage
+
+
+def test_a_plan_is_applied_by_real_pip_and_undone(scene: Scene) -> None:
+    before = scene.state()
+    scene.apply()
+    site = scene.environment.site_packages
+    assert sorted(p.name for p in site.glob("*.dist-info")) == [
+        "alpha-2.0.dist-info",
+        "beta-1.0.dist-info",
+    ]
+    assert "2.0" in (site / "alpha/__init__.py").read_text()
+    assert not (site / "gamma").exists()
+    assert (scene.root / "work/triton-renamed.py").exists()
+    assert not (scene.root / "cache/ab").exists()
+    assert scene.registry._read()[USER] == {}
+    assert b"\nimport site" in (scene.root / "env/python._pth").read_bytes()
+    assert (scene.root / "env/Include/Python.h").read_text() == HEADERS["Include/Python.h"]
+    scene.undo_all()
+    assert scene.state() == before
+
+
+def test_a_wheel_that_cannot_be_laid_out_changes_nothing(scene: Scene) -> None:
+    before = scene.state()
+    (scene.root / "beta-1.0-py3-none-any.whl").write_bytes(b"no zip")
+    with pytest.raises(UserError, match="could not lay out"):
+        scene.apply()
+    assert scene.state() == before
+    assert scene.store.unfinished() == ()
+
+
+def points_of(scene: Scene) -> int:
+    """How many places there are to die at in one apply."""
+    with scene.saved() as restore:
+        os.environ[faults.VARIABLE] = "0"
+        try:
+            faults._passed.clear()
+            scene.apply()
+            return len(faults.passed())
+        finally:
+            del os.environ[faults.VARIABLE]
+            restore()
+
+
+@pytest.mark.parametrize(
+    "stride", [pytest.param(9, id="some"), pytest.param(1, id="all", marks=pytest.mark.full)]
+)
+def test_killed_at_any_point(scene: Scene, monkeypatch: pytest.MonkeyPatch, stride: int) -> None:
+    monkeypatch.setattr(applying.staging, "stage", laid_out(scene))
+    before = scene.state()
+    count = points_of(scene)
+    assert count > 100
+    with scene.saved() as restore:
+        for point in range(1, count + 1, stride):
+            assert killed_at(point, scene.apply), point
+            scene.undo_all()
+            assert scene.state() == before, point
+            restore()
+
+
+@pytest.mark.parametrize(
+    "stride", [pytest.param(11, id="some"), pytest.param(1, id="all", marks=pytest.mark.full)]
+)
+def test_killed_while_undoing(scene: Scene, monkeypatch: pytest.MonkeyPatch, stride: int) -> None:
+    monkeypatch.setattr(applying.staging, "stage", laid_out(scene))
+    before = scene.state()
+    scene.apply()
+    with scene.saved() as restore:
+        point = 1
+        while killed_at(point, scene.undo_all):
+            scene.undo_all()
+            assert scene.state() == before, point
+            restore()
+            point += stride
+    assert point > 50
