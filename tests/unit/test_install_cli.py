@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-from target_env import TargetEnvironment, give_pip, make_environment, pip_folder
+from target_env import TargetEnvironment, give_pip
 from wheel_files import make_wheel
 
 from tritonwin.cli.app import run
@@ -17,20 +16,16 @@ from tritonwin.output import schema
 SAGE = "sageattention-1.0.6-py3-none-any.whl"
 
 
-@pytest.fixture(scope="session")
-def pip_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return pip_folder(tmp_path_factory.mktemp("pip"))
-
-
 @pytest.fixture
-def target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip_program: Path) -> TargetEnvironment:
-    for name in [n for n in os.environ if n.startswith("PIP_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+def target(
+    pip_target: TargetEnvironment,
+    pip_program: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> TargetEnvironment:
     monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
-    environment = make_environment(tmp_path / "target", pip_program)
-    give_pip(environment, pip_program)
-    return environment
+    give_pip(pip_target, pip_program)
+    return pip_target
 
 
 @pytest.fixture
@@ -77,6 +72,16 @@ def test_dry_run_shows_the_plan_and_touches_nothing(
     assert [source["name"] for source in change["sources"]] == ["sageattention", "helper"]
     assert all(len(source["sha256"]) == 64 for source in change["sources"])
     assert target.files() == before
+
+
+def test_upstream_triton_goes_before_the_fork_comes(
+    target: TargetEnvironment, wheels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target.install("triton-3.4.0-py3-none-any.whl")
+    make_wheel(wheels, "triton_windows-3.5.1.post24-py3-none-any.whl")
+    assert install(target, wheels, "triton-windows", "--dry-run", "--json") == 0
+    changes = json.loads(capsys.readouterr().out)["plan"]["changes"]
+    assert [c["action"] for c in changes] == ["remove-distribution", "install-distribution"]
 
 
 def test_events(

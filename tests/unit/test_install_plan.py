@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 from healthy import HEALTHY, dist
 from packaging.requirements import Requirement
-from target_env import TargetEnvironment, make_environment, pip_folder
+from target_env import TargetEnvironment
 from wheel_files import add_to_index, make_wheel, sha256
 
 from tritonwin.errors import UserError
@@ -23,17 +22,9 @@ from tritonwin.support.pip import Pip, PipError, configured_places, dry_run
 from tritonwin.support.sources import Sources
 
 
-@pytest.fixture(scope="session")
-def pip_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return pip_folder(tmp_path_factory.mktemp("pip"))
-
-
 @pytest.fixture
-def target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip_program: Path) -> TargetEnvironment:
-    for name in [n for n in os.environ if n.startswith("PIP_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    return make_environment(tmp_path / "target", pip_program)
+def target(pip_target: TargetEnvironment) -> TargetEnvironment:
+    return pip_target
 
 
 def facts_of(target: TargetEnvironment, *installed: tuple[str, ...]) -> Facts:
@@ -149,6 +140,18 @@ def test_pip_refuses_what_is_missing_and_another_hash(
     (tmp_path / "list.txt").write_text(f"{other.as_uri()}#sha256={'0' * 64}")
     with pytest.raises(PipError, match=r"(?i)hash"):
         ask(facts, target, Sources(lists=(str(tmp_path / "list.txt"),), offline=True), "xformers")
+
+
+def test_the_chosen_file_is_installed_where_pip_would_take_another(
+    target: TargetEnvironment, tmp_path: Path
+) -> None:
+    facts = facts_of(target, ("torch", "2.9.1+cu128"))
+    first, second = tmp_path / "one", tmp_path / "two"
+    wheel = add_to_index(first, "bitsandbytes-0.50.2-py3-none-any.whl")
+    add_to_index(second, "bitsandbytes-0.50.2-7-py3-none-any.whl")  # pip prefers a build number
+    found = ask(facts, target, Sources(indexes=(first.as_uri(), second.as_uri())), "bitsandbytes")
+    (item,) = found.downloads
+    assert (item.location, item.sha256) == (wheel.as_uri(), sha256(wheel))
 
 
 def test_no_index_and_no_file_from_an_untrusted_place(

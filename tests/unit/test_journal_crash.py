@@ -17,6 +17,7 @@ from killing import CAN_FORK, FileRegistry, killed_at
 from trees import write
 
 from tritonwin.journal import Journal, RegistryValue, Store, preview, undo
+from tritonwin.journal.model import Area, MakeFolder, Move, Step
 from tritonwin.journal.tree import describe_tree
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="the lane kills processes inside Windows")
@@ -319,8 +320,7 @@ def _cut_and_undo(place: Place, log: Path, old: object) -> None:
     content = log.read_bytes()
     last = content.rstrip(b"\n").rfind(b"\n") + 1
     steps = place.store.log(log.parent.name).steps
-    step = steps[-1] if steps else None
-    if step is None or (step.op == "move" and not os.path.lexists(step.source)):
+    if not steps or _done(steps[-1]):
         return
     with place.saved() as restore:
         for length in range(last, len(content), 30):
@@ -328,3 +328,9 @@ def _cut_and_undo(place: Place, log: Path, old: object) -> None:
             place.undo_all()
             assert place.state() == old
             restore()
+
+
+def _done(step: Step) -> bool:
+    if isinstance(step, Move):
+        return not os.path.lexists(step.source)
+    return isinstance(step, (Area, MakeFolder)) and Path(step.path).exists()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -92,6 +96,40 @@ def test_find_in_all_places(folder: Path, tmp_path: Path) -> None:
     ]
     nothing = find("xformers", sources)
     assert nothing.links == ()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The folder `tmp_path`, served; a folder without a page of its own is listed in HTML."""
+    monkeypatch.setenv("NO_PROXY", "*")
+    handler = partial(Quiet, directory=str(tmp_path))
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{httpd.server_address[1]}"
+    httpd.shutdown()
+    thread.join()
+    httpd.server_close()
+
+
+def test_addresses_of_an_index_a_page_and_a_list(server: str, tmp_path: Path) -> None:
+    wheel = add_to_index(tmp_path / "simple", A)
+    make_wheel(tmp_path / "release", A)
+    (tmp_path / "list.txt").write_text(f"release/{A}")
+    (link,) = read_place(f"{server}/simple", "flash-attn")
+    assert (link.index, link.sha256) == (f"{server}/simple", sha256(wheel))
+    (link,) = read_place(f"{server}/release", "flash-attn")
+    assert (link.index, link.file) == (None, A)
+    (link,) = read_place(f"{server}/list.txt", "flash-attn")
+    assert link.location == f"{server}/release/{A}"
+    broken = find("flash-attn", Sources(indexes=(f"{server}/none", "http://example.org")))
+    assert broken.links == ()
+    assert ["not https" in note for note in broken.notes] == [True]
 
 
 def test_metadata_of_a_wheel_on_disk(folder: Path) -> None:

@@ -14,10 +14,10 @@ class Areas:
     """The folders of one journal.
 
     Attributes:
-        own: the one beside its log.
-        home: the target's folder, where one for another volume is best made: programs list and
-            copy site-packages, but not the folder of python.exe.
-        name: of an area on another volume.
+        own: the one beside its log, where only the user may read.
+        home: the folder of python.exe, where one at the target is best made: programs list and
+            copy site-packages, but not this folder.
+        name: of an area at the target.
         make: records and makes such an area.
     """
 
@@ -27,20 +27,34 @@ class Areas:
     make: Callable[[Path], None]
     _others: dict[int, Path] = field(default_factory=dict)  # by the number of the device
 
-    def folder(self, near: Path, name: str) -> Path:
-        """A folder of that name in the area on the volume of `near`, made where there is none."""
-        folder = self._area(near) / name
-        folder.mkdir(exist_ok=True)
-        return folder
+    def kept(self, near: Path) -> Path:
+        """A folder on the volume of `near` for what is moved away from there."""
+        same = device(near.parent) == device(self.own)
+        return _provided((self.own if same else self._at_target(near)) / "kept")
 
-    def _area(self, near: Path) -> Path:
-        place = nearest_existing(near.parent) or near.parent
-        device = place.stat().st_dev
-        if device == self.own.stat().st_dev:
-            return self.own
-        if device not in self._others:
-            suits = self.home.is_dir() and self.home.stat().st_dev == device
-            area = (self.home if suits and can_write(self.home) else place) / self.name
-            self.make(area)
-            self._others[device] = area
-        return self._others[device]
+    def staged(self, near: Path) -> Path:
+        """A folder on the volume of `near` for what is to be moved there.
+
+        At the target, since a file that is renamed on Windows keeps the access rights that it got
+        from the folder in which it was made: from the user's own folder nobody else could read.
+        """
+        return _provided(self._at_target(near) / "staged")
+
+    def _at_target(self, near: Path) -> Path:
+        number = device(near.parent)
+        if number not in self._others:
+            suits = self.home.is_dir() and device(self.home) == number and can_write(self.home)
+            place = self.home if suits else nearest_existing(near.parent) or near.parent
+            self.make(place / self.name)
+            self._others[number] = place / self.name
+        return self._others[number]
+
+
+def device(path: Path) -> int:
+    """The number of the volume that the path is or would be on. Raises OSError."""
+    return (nearest_existing(path) or path).stat().st_dev
+
+
+def _provided(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    return folder

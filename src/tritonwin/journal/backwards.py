@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -83,11 +84,13 @@ class Backwards:
 
     Attributes:
         areas: the journal's own folders.
+        elsewhere: for an area, the one that things are moved back to in its place.
         suffix: what a file is given to its name that is in the way and has to be kept.
     """
 
     view: View
     areas: tuple[Path, ...]
+    elsewhere: Mapping[Path, Path]
     suffix: str
 
     def decide(self, step: Step, *, certain: bool, split: bool = False) -> Decision:
@@ -97,9 +100,12 @@ class Backwards:
         being moved back file by file.
         """
         if isinstance(step, Move):
-            if split and self.view.kind(Path(step.destination)) == "folder":
-                return Decision(actions=(Merge(Path(step.destination), Path(step.source)),))
-            return self._move(step, certain=certain)
+            old, new = self._back(Path(step.source)), Path(step.destination)
+            if split and self.view.kind(new) == "folder":
+                return Decision(actions=(Merge(new, old),))
+            return self._move(old, new, step.sha256, certain=certain)
+        if isinstance(step, (MakeFolder, RemoveFolder, Area)) and self._own(Path(step.path)):
+            return Decision()  # all areas go when everything is undone
         if isinstance(step, MakeFolder):
             return self._made_folder(Path(step.path))
         if isinstance(step, RemoveFolder):
@@ -108,14 +114,20 @@ class Backwards:
             return self._made_key(step.key)
         if isinstance(step, SetValue):
             return self._value(step)
-        assert isinstance(step, Area)  # noqa: S101 - goes when the whole journal is undone
-        return Decision()
+        msg = f"no such step: {step}"
+        raise TypeError(msg)
 
     def _own(self, path: Path) -> bool:
         return any(path.is_relative_to(area) for area in self.areas)
 
-    def _move(self, step: Move, *, certain: bool) -> Decision:
-        old, new = Path(step.source), Path(step.destination)
+    def _back(self, path: Path) -> Path:
+        """Where something is moved back to that was at `path`."""
+        for area, other in self.elsewhere.items():
+            if path.is_relative_to(area):
+                return other / path.relative_to(area)
+        return path
+
+    def _move(self, old: Path, new: Path, sha256: str | None, *, certain: bool) -> Decision:
         back = Rename(new, old)
         if self.view.kind(new) == "absent":
             return self._lost(old, new, certain=certain)
@@ -127,7 +139,7 @@ class Backwards:
                 before=f"what is now in {new}",
             )
             return Decision(actions=(self._keep(old), back), conflict=conflict)
-        if step.sha256 is not None and self._content(new) != step.sha256:
+        if sha256 is not None and self._content(new) != sha256:
             conflict = Conflict(
                 place=str(new),
                 left="written by tritonwin",
@@ -139,22 +151,25 @@ class Backwards:
 
     def _lost(self, old: Path, new: Path, *, certain: bool) -> Decision:
         """Nothing is where the step moved something to."""
-        if not certain and self.view.kind(old) != "absent":
-            return Decision()
-        if self._own(old):  # it came from the journal: that it is gone is what undo wants
+        if self._own(old):
             if not certain:
                 return Decision()
-            left = "put there by tritonwin"
-        elif self._own(new):
-            left = f"moved to {new}"
-        elif self.view.kind(old) != "absent":
-            return Decision(note=f"{old} has been moved back already")
-        else:
-            left = f"moved to {new}"
-        place = new if self._own(old) else old
-        found = "gone" if self._own(old) else "the copy kept there is gone"
-        before = "replaced by what was there before" if self._own(old) else "there"
-        return Decision(conflict=Conflict(place=str(place), left=left, found=found, before=before))
+            conflict = Conflict(
+                place=str(new),
+                left="put there by tritonwin",
+                found="gone",
+                before="replaced by what was there before, or nothing",
+            )
+            return Decision(conflict=conflict)
+        if self.view.kind(old) != "absent" and not (certain and self._own(new)):
+            return Decision()
+        conflict = Conflict(
+            place=str(old),
+            left=f"moved to {new}",
+            found="the copy kept there is gone",
+            before="there",
+        )
+        return Decision(conflict=conflict)
 
     def _content(self, path: Path) -> str | None:
         return self.view.sha256(path) if self.view.kind(path) == "file" else None

@@ -140,6 +140,7 @@ def discard(path: Path) -> bool:
     """Delete what the journal owns, read-only or not. False where something could not go."""
     if not os.path.lexists(path):
         return True
+    path = _long(path)
     faultpoint(f"before discard {path.name}")
     if is_real_folder(path):
         if sys.version_info >= (3, 12):
@@ -158,6 +159,14 @@ def _insist(action: Callable[..., Any], name: str, _reason: object) -> None:
         with contextlib.suppress(OSError):
             Path(name).parent.chmod(stat.S_IRWXU)
         _delete(Path(name))
+
+
+def _long(path: Path) -> Path:
+    """The path with Windows' limit of 260 characters off: what was kept may lie deeper now."""
+    text = str(path)
+    if sys.platform != "win32" or text.startswith("\\\\"):
+        return path
+    return Path("\\\\?\\" + text)
 
 
 def _delete(path: Path) -> None:

@@ -8,7 +8,6 @@ import json
 import os
 import secrets
 import stat
-import tempfile
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -31,7 +30,7 @@ from tritonwin.journal.model import (
     SetValue,
     Step,
 )
-from tritonwin.journal.refusal import JournalError, refusal, registry_refusal
+from tritonwin.journal.refusal import JournalError, in_words, refusal, registry_refusal
 from tritonwin.journal.registry import (
     RegistryValue,
     RegistryWriter,
@@ -124,19 +123,17 @@ class Journal:
             msg = f"{error}; what was done before that could not be taken back"
             raise JournalError(msg, f"See why: tritonwin undo {self.header.id} --dry-run")
 
+    @in_words()
     def commit(self) -> None:
         """Everything is done: what was only staged goes, what was replaced is kept."""
-        try:
-            self.header = self.store.set_state(self.header, "applied")
-        except OSError as error:
-            raise refusal(self.store.folder(self.header.id), error) from error
-        for area in self.store.areas(self.header.id, self.log):
-            disk.discard(area / "staged")
+        self.header = self.store.set_state(self.header, "applied")
+        self.store.clear_staged(self.header, self.log)
         if any(isinstance(step, SetValue) for step in self.log.steps):
             announce_environment()
 
     # -- files and folders
 
+    @in_words()
     def write(self, path: Path, data: bytes) -> None:
         """Give a file this content; what was there before, attributes and all, is kept.
 
@@ -145,18 +142,20 @@ class Journal:
         mode = None
         if os.path.lexists(path):
             mode = stat.S_IMODE(path.lstat().st_mode) if not path.is_symlink() else None
-        staged = self._areas.folder(path, "staged") / secrets.token_hex(8)
+        staged = self._areas.staged(path) / secrets.token_hex(8)
         disk.write_new(staged, data, mode)
         if os.path.lexists(path):
             self.delete(path)
         self.make_folder(path.parent)
         self._move(staged, path, hashlib.sha256(data).hexdigest())
 
+    @in_words()
     def delete(self, path: Path) -> None:
         """Take away a file, link or folder with all that is in it."""
-        kept = self._areas.folder(path, "kept")  # may take a number of its own
+        kept = self._areas.kept(path)  # may take a number of its own
         self.move(path, kept / str(self._n))
 
+    @in_words()
     def move(self, source: Path, destination: Path) -> None:
         """Give a file, link or folder another name on its volume; folders above are made.
 
@@ -174,6 +173,7 @@ class Journal:
                 self.move(child, destination / child.name)
             self.remove_folder(source)
 
+    @in_words()
     def place(self, source: Path, destination: Path) -> None:
         """Put a staged file or folder at `destination`, merged into a folder that is there.
 
@@ -194,18 +194,23 @@ class Journal:
         for folder in reversed(missing):
             self._make_one_folder(folder)
 
+    @in_words()
     def remove_folder(self, path: Path) -> None:
         """Remove an empty folder."""
         mode = stat.S_IMODE(path.lstat().st_mode)
         with self._recorded(RemoveFolder(n=self._n, path=_spelled(path), mode=mode)):
             disk.remove_folder(path)
 
+    @in_words()
     def scratch(self, near: Path) -> Path:
         """A new empty folder on the volume of `near`, for what is to be moved from there.
 
         Programs may write into it; it is gone when the journal is applied or undone.
         """
-        return Path(tempfile.mkdtemp(prefix="", dir=self._areas.folder(near, "staged")))
+        # not by tempfile, whose folders only the user may read
+        folder = self._areas.staged(near) / secrets.token_hex(4)
+        folder.mkdir()
+        return folder
 
     # -- registry
 

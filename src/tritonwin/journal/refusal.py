@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+from collections.abc import Iterator
 from pathlib import Path
 
 from tritonwin.errors import UserError
@@ -28,6 +30,15 @@ def refusal(path: Path, error: OSError) -> JournalError:
         "Close the programs that use it (ComfyUI, Python, an editor) and try again; in a "
         "folder like Program Files administrator rights are needed.",
     )
+
+
+@contextlib.contextmanager
+def in_words() -> Iterator[None]:
+    """Turn an OSError of the block into a JournalError that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise refusal(Path(str(error.filename or "a file")), error) from error
 
 
 def registry_refusal(key: str, error: OSError) -> JournalError:

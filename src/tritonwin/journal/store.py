@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -140,11 +141,22 @@ class Store:
         newest = self.latest(header.target)
         return newest if newest is not None and newest.id > header.id else None
 
+    def clear_staged(self, header: Header, log: Log) -> None:
+        """Delete what was laid out for a journal that is applied and was not used."""
+        for area in self.areas(header.id, log):
+            discard(area / "staged")
+            with contextlib.suppress(OSError):
+                area.rmdir()  # of use only where something is kept in it
+
     def sweep(self) -> None:
-        """Delete what undone journals had to leave, because a program had it loaded then."""
-        undone = (h for h in self.journals() if h.state == "undone")
-        for area in (a for h in undone for a in self.areas(h.id, self.log(h.id))):
-            discard(area)
+        """Delete what earlier journals had to leave: a program had it loaded, or was killed."""
+        for header in self.journals():
+            log = self.log(header.id)
+            if header.state == "applied":
+                self.clear_staged(header, log)
+            elif header.state == "undone":
+                for area in self.areas(header.id, log):
+                    discard(area)
 
     def _read(self, name: str) -> Header | None:
         file = self.root / name / HEADER

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tritonwin.journal import disk
+from tritonwin.journal.areas import device
 from tritonwin.journal.backwards import (
     Action,
     Backwards,
@@ -25,7 +25,7 @@ from tritonwin.journal.backwards import (
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.log import RESERVE, Log
 from tritonwin.journal.model import Header, Mark, SetValue, State, Step
-from tritonwin.journal.refusal import JournalError, refusal, registry_refusal
+from tritonwin.journal.refusal import JournalError, in_words, registry_refusal
 from tritonwin.journal.registry import RegistryWriter, announce_environment, this_writer
 from tritonwin.journal.store import Store
 from tritonwin.journal.view import Imagined, Machine, View
@@ -97,6 +97,9 @@ class _Run:
         self.log: Log = store.log(identifier)
         self.areas = store.areas(identifier, self.log)
         self.registry = registry or this_writer()
+        own, *others = self.areas
+        # so that a DLL that is still loaded is left in our own folder, not in the target's
+        self.elsewhere = {area: own for area in others if device(area) == device(own)}
 
     def _pending(self) -> Iterator[tuple[Step, bool]]:
         """Steps to be taken back, newest first, and whether it is certain that each was done."""
@@ -111,13 +114,13 @@ class _Run:
         return self.log.uncertain if self.header.state == "open" else None
 
     def _backwards(self, view: View) -> Backwards:
-        return Backwards(view, self.areas, f".kept-{self.header.id}")
+        return Backwards(view, self.areas, self.elsewhere, f".kept-{self.header.id}")
 
     def imagine(self) -> list[Decision]:
         view = Imagined(Machine(self.registry))
         backwards = self._backwards(view)
         decisions: list[Decision] = []
-        with _in_words():
+        with in_words():
             for step, certain in self._pending():
                 decision = backwards.decide(step, certain=certain, split=step.n in self.log.split)
                 decisions.append(decision)
@@ -131,7 +134,7 @@ class _Run:
         self._set_state("half")
         decisions: list[Decision] = []
         for step, certain in pending:
-            with _in_words():
+            with in_words():
                 decision = backwards.decide(step, certain=certain, split=step.n in self.log.split)
                 if decision.conflict and not force:
                     raise _changed_meanwhile(decision.conflict)
@@ -159,7 +162,7 @@ class _Run:
         )
 
     def _set_state(self, state: State) -> None:
-        with _in_words():
+        with in_words():
             self.header = self.store.set_state(self.header, state)
 
     def _do(self, number: int, action: Action) -> None:
@@ -248,11 +251,3 @@ def _imagine(action: Action, view: Imagined) -> None:
 def _changed_meanwhile(conflict: Conflict) -> JournalError:
     msg = f"{conflict.place} was changed while the undo was running: {conflict.found}"
     return JournalError(msg, "See what is there now: tritonwin undo --dry-run")
-
-
-@contextlib.contextmanager
-def _in_words() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise refusal(Path(str(error.filename or "a file")), error) from error

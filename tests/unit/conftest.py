@@ -1,0 +1,26 @@
+"""Fixtures of tests that run pip in an environment of their own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from target_env import TargetEnvironment, make_environment, pip_folder
+
+
+@pytest.fixture(scope="session")
+def pip_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pip that is run from outside the environment."""
+    return pip_folder(tmp_path_factory.mktemp("pip"))
+
+
+@pytest.fixture
+def pip_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip_program: Path
+) -> TargetEnvironment:
+    """An empty environment; nothing of this machine's configuration of pip counts."""
+    for name in [n for n in os.environ if n.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    return make_environment(tmp_path / "target", pip_program)
