@@ -315,6 +315,18 @@ def undo_last_of(store: Store, target: Path) -> None:
     assert undo(store, header.id).state == "undone"
 
 
+def test_what_a_kill_left_at_the_target_is_swept(store: Store, target: Path) -> None:
+    """New files are laid out at the target, whose access rights they are to have."""
+    journal = begin(store, target)
+    journal.write(target / "a.txt", b"new")
+    staged = journal.scratch(target)
+    assert staged.is_relative_to(target)
+    store.set_state(journal.header, "applied")  # and killed before the rest of commit
+    begin(store, target, "later")
+    assert [p.name for p in target.iterdir() if p.name.startswith(".tritonwin")] == []
+    assert (target / "a.txt").read_bytes() == b"new"
+
+
 # -- programs that hold files
 
 

@@ -7,6 +7,7 @@ import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from tritonwin.facts.codec import from_json, parse, to_json
 from tritonwin.journal.disk import sync_folder
@@ -94,7 +95,7 @@ class Log:
 
     def _write(self, data: bytes) -> None:
         with self.path.open("r+b") as file:
-            whole = file.read().rfind(b"\n") + 1
+            whole = _end_of_whole_lines(file)
             file.seek(whole)
             file.truncate()  # what a crash or a full disk left of a line
             try:
@@ -115,3 +116,13 @@ class Log:
         else:
             marked = {"failed": self.failed, "undone": self.undone, "split": self.split}
             marked[entry.state].add(entry.n)
+
+
+def _end_of_whole_lines(file: BinaryIO) -> int:
+    end = file.seek(0, os.SEEK_END)
+    if end:
+        file.seek(end - 1)
+    if not end or file.read(1) == b"\n":
+        return end
+    file.seek(0)
+    return file.read().rfind(b"\n") + 1
