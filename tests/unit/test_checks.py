@@ -22,6 +22,7 @@ from tritonwin.facts.model import (
     Gpu,
     HelperModule,
     Interpreter,
+    Proven,
     RequirementLine,
     Rocm,
     RuntimeDll,
@@ -113,6 +114,8 @@ FLASH = ExtensionFile(
     imports=("cudart64_13.dll",),
     unresolved=("cudart64_13.dll",),
 )
+
+BEFORE = Proven(when="2026-11-01T12:00:00+00:00", python="3.12.9", driver="570.00", versions={})
 
 # id, facts, what the first evidence must name
 BROKEN = [
@@ -247,6 +250,7 @@ BROKEN = [
     ("distribution-name-or-url", installed(dist("somenode", "1", requires=("triton>=3",))), "node"),
     ("cpu-only-torch", torch("2.9.1+cpu", "==3.5.1", None), "2.9.1+cpu"),
     ("update-replaced-torch", installed(dist("torch", "2.8.0+cu128")), "2.8.0"),
+    ("environment-drifted", changed(proven=BEFORE), "was 570.00"),
     (
         "old-setuptools",
         changed(distributions=(*without("setuptools"), dist("setuptools", "65.5.0"))),

@@ -11,7 +11,8 @@ import healthy
 import pytest
 
 from tritonwin.facts.host import fake_host
-from tritonwin.facts.model import Facts
+from tritonwin.facts.model import Facts, Interpreter, Shadow
+from tritonwin.facts.proven import read_proven, write_proven
 from tritonwin.journal import Journal, Store, tree_hash
 from tritonwin.remedies import fix as fixing
 from tritonwin.remedies.fix import Wish, fix
@@ -57,19 +58,25 @@ class World:
         self.shadow.write_text("x")
         self.store = Store(tmp_path / "journals")
         self.proofs = proofs
-        self.host = fake_host(self.root)
+        self.host = fake_host(self.root, {"TRITONWIN_HOME": str(tmp_path / "home")})
         self.tmp_path = tmp_path
 
     def collect(self, **options: Any) -> Facts:
-        from tritonwin.facts.model import Shadow
-
         shadows = (
             (Shadow(module="triton", path=str(self.shadow), reason="current folder"),)
             if self.shadow.exists()
             else ()
         )
-        target = replace(healthy.TARGET, executable=str(self.python), prefix=str(self.env))
-        return healthy.changed(target=target, interpreters=(target,), shadows=shadows)
+        return healthy.changed(
+            target=self.target,
+            interpreters=(self.target,),
+            shadows=shadows,
+            proven=read_proven(self.target, self.host.env),
+        )
+
+    @property
+    def target(self) -> Interpreter:
+        return replace(healthy.TARGET, executable=str(self.python), prefix=str(self.env))
 
     def fix(self, watcher: Watcher, **wish: Any) -> fixing.Outcome:
         return fix(Wish(python=str(self.python), **wish), self.store, watcher, self.host)
@@ -139,6 +146,18 @@ def test_what_makes_it_worse_can_be_given_back(world: World, undo: bool) -> None
     outcome = world.fix(Watcher({"got worse": undo}))
     assert outcome.status == ("undone" if undo else "stuck")
     assert world.shadow.exists() is undo
+
+
+@pytest.mark.parametrize("state", ["passed", "failed"])
+def test_what_changed_since_the_last_proof_is_proven_again(world: World, state: RungState) -> None:
+    world.shadow.unlink()
+    driver = replace(healthy.HEALTHY.drivers[0], version="570.00")
+    write_proven(replace(world.collect(), drivers=(driver,)), world.host.env)
+    world.proofs = iter([proof(state)])
+    assert world.fix(Watcher()).status == ("proven" if state == "passed" else "stuck")
+    kept = read_proven(world.target, world.host.env)
+    assert kept
+    assert kept.driver == ("581.57" if state == "passed" else "570.00")
 
 
 def test_only_what_was_asked_for_is_solved(world: World) -> None:

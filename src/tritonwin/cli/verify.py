@@ -34,7 +34,8 @@ def command(
 
     Each rung is a program that the Python runs in a process of its own, with empty caches: a C
     module compiled and imported, Triton imported, a kernel compiled, the helper module loaded.
-    Nothing is changed. Exit status 1 when a rung fails.
+    Nothing is changed but a note of what was proven, by which doctor sees what changed since.
+    Exit status 1 when a rung fails.
 
     \b
     Examples:
@@ -42,6 +43,8 @@ def command(
       tritonwin verify --through compile-cubin --arch 120
     """
     from tritonwin.facts.collect import collect
+    from tritonwin.facts.host import Environment
+    from tritonwin.facts.proven import write_proven
     from tritonwin.output import machine, proof
     from tritonwin.verify import ladder
 
@@ -56,4 +59,6 @@ def command(
         machine.print_document(machine.verify_report(facts, shown, setting.arch))
     else:
         shown = proof.print_climb(facts, ladder.climb(setting, through))
+    if shown.holds and through is None:
+        write_proven(facts, Environment(dict(os.environ)))
     return Exit.DONE if shown.holds else Exit.PROBLEMS

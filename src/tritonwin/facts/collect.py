@@ -31,6 +31,7 @@ from tritonwin.facts.model import (
     Interpreter,
     System,
 )
+from tritonwin.facts.proven import read_proven
 from tritonwin.facts.requirement_lines import read_requirement_lines
 from tritonwin.facts.runtime_dlls import read_runtime_dlls
 from tritonwin.facts.shadows import read_shadows
@@ -144,6 +145,7 @@ def _of_target(target: Interpreter, host: Host, facts: Facts, guard: _Guard) -> 
         runtime_dlls=guard.call("runtime_dlls", lambda: read_runtime_dlls(target, host), ()),
         caches=guard.call("caches", lambda: read_caches(target, host, search), ()),
         shadows=guard.call("shadows", lambda: read_shadows(target, host), ()),
+        proven=guard.call("proven", lambda: read_proven(target, host.env), None),
     )
 
 

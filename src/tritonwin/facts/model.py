@@ -354,6 +354,16 @@ class ImportResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Proven:
+    """What the target was when it was last proven to work."""
+
+    when: str  # ISO 8601, UTC
+    python: str | None  # "3.12.9"
+    driver: str | None  # NVIDIA's: "581.57"
+    versions: dict[str, str]  # distributions that are compiled for each other
+
+
+@dataclass(frozen=True, kw_only=True)
 class CollectionError:
     """A collector that failed: what is missing from the facts, and why."""
 
@@ -387,6 +397,7 @@ class Facts:
     shadows: tuple[Shadow, ...] = ()
     requirement_lines: tuple[RequirementLine, ...] = ()
     imports: tuple[ImportResult, ...] = ()
+    proven: Proven | None = None
     errors: tuple[CollectionError, ...] = ()
     schema: Literal["tritonwin.facts/1"] = SCHEMA
 

@@ -68,10 +68,11 @@ def _attempts(actions: Sequence[Action], facts: Facts) -> Iterator[list[str]]:
 
 def _nothing_fits(found: InstallPlan | None) -> CannotRemedyError:
     missing = [c for c in found.choices if not c.file] if found else []
-    reasons = [" ".join(choice.in_short()) for choice in missing]
+    reasons = ["; ".join((c.request, *c.in_short(), *c.notes)) for c in missing]
     packages = " ".join(choice.package for choice in missing)
     return CannotRemedyError(
-        f"no wheel fits: {' '.join(reasons)}", f"See every candidate: tritonwin install {packages}"
+        f"no wheel fits: {' | '.join(reasons)}",
+        f"See every candidate: tritonwin install {packages}",
     )
 
 

@@ -10,6 +10,7 @@ from typing import Protocol
 from tritonwin.facts.collect import collect
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.facts.proven import write_proven
 from tritonwin.journal import Store, undo
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
@@ -26,6 +27,7 @@ from tritonwin.support.sources import Sources
 from tritonwin.verify import ladder
 from tritonwin.verify.model import Proof
 
+_DRIFTED = "environment-drifted"
 MAX_ROUNDS = 4  # one problem may hide another; four layers have not been seen
 
 
@@ -136,7 +138,7 @@ class _Session:
     def rounds(self) -> Outcome:
         problems = self._problems()
         if not problems:
-            return self._outcome("healthy", problems)
+            return self._outcome("healthy" if not self._drifted() else self._proven_anew(), ())
         with ThreadPoolExecutor(max_workers=1) as pool:
             # what works now, to see whether it still does afterwards; takes as long as planning
             baseline = pool.submit(self._prove)
@@ -206,10 +208,19 @@ class _Session:
         return ladder.prove(ladder.setting(self.facts, self.host.env.data))
 
     def _problems(self) -> tuple[Problem, ...]:
-        found = diagnose(self.facts, CHECKS).problems
+        """What is to be solved. That something changed is answered by the proof itself."""
+        found = [p for p in diagnose(self.facts, CHECKS).problems if p.id != _DRIFTED]
         if self.wish.only:
             return tuple(p for p in found if p.id in self.wish.only)
         return tuple(p for p in found if p.severity != "info")
+
+    def _drifted(self) -> bool:
+        return any(p.id == _DRIFTED for p in diagnose(self.facts, CHECKS).problems)
+
+    def _proven_anew(self) -> Status:
+        self.proof = self._prove()
+        self.watcher.show_proof(self.proof)
+        return "proven" if self.proof.holds else "stuck"
 
     def _worse(self) -> bool:
         return bool(self.before and self.proof and self.proof.worse_than(self.before))
@@ -226,6 +237,8 @@ class _Session:
         return "proven" if proof is not None and proof.holds and not errors else "stuck"
 
     def _outcome(self, status: Status, problems: tuple[Problem, ...]) -> Outcome:
+        if status == "proven":
+            write_proven(self.facts, self.host.env)
         return Outcome(
             status=status,
             facts=self.facts,

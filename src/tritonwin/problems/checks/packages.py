@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tritonwin.facts.model import Facts
+from tritonwin.facts.proven import proven_state
 from tritonwin.problems.check import Check, NotApplicable, finding, need_target, python_series
 from tritonwin.problems.model import Finding
 from tritonwin.support.matrix import fits, older
@@ -119,6 +120,27 @@ def benign_xformers(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def drifted(facts: Facts) -> Iterator[Finding]:
+    if facts.proven is None:
+        msg = "it was not proven yet: tritonwin verify"
+        raise NotApplicable(msg)
+    now = proven_state(facts)
+    if now is None:
+        return
+    before = facts.proven
+    pairs = [("Python", before.python, now.python), ("the driver", before.driver, now.driver)]
+    names = sorted({*before.versions, *now.versions})
+    pairs += [(n, before.versions.get(n), now.versions.get(n)) for n in names]
+    for name, old, new in pairs:
+        if old != new:
+            yield finding(
+                "environment-drifted",
+                f"{name} was {old or 'not there'} when it was proven to work, "
+                f"and is {new or 'not there'}",
+                f"proof of {before.when}",
+            )
+
+
 CHECKS = (
     Check(
         id="wheel-tag-unsupported",
@@ -147,6 +169,12 @@ CHECKS = (
         id="benign-triton-warning",
         title="xformers finds a Triton",
         run=benign_xformers,
+        windows_only=False,
+    ),
+    Check(
+        id="environment-drifted",
+        title="nothing changed since it was proven to work",
+        run=drifted,
         windows_only=False,
     ),
 )
