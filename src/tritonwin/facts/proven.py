@@ -1,0 +1,70 @@
+"""The state in which a target was last proven to work, kept to see what changed since."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from datetime import datetime, timezone
+from pathlib import Path
+
+from platformdirs import user_data_dir
+
+from tritonwin.facts.codec import DecodeError, from_json, parse, to_json
+from tritonwin.facts.files import read_text, same_place
+from tritonwin.facts.host import Environment
+from tritonwin.facts.model import Facts, Interpreter, Proven
+from tritonwin.facts.packages import knowledge
+
+HOME_VARIABLE = "TRITONWIN_HOME"
+
+
+def data_folder(environment: Environment) -> Path:
+    """Where tritonwin keeps what it must not forget: `%LOCALAPPDATA%\\tritonwin`.
+
+    The variable TRITONWIN_HOME names another folder, for a home that cannot be written.
+    """
+    return environment.folder(HOME_VARIABLE) or Path(user_data_dir("tritonwin", appauthor=False))
+
+
+def read_proven(target: Interpreter, environment: Environment) -> Proven | None:
+    """The last proven state of this interpreter; None where there is none, or none to be read."""
+    text = read_text(_file(target, environment))
+    if text is None:
+        return None
+    with contextlib.suppress(DecodeError, ValueError):
+        return from_json(Proven, parse(text))
+    return None
+
+
+def write_proven(facts: Facts, environment: Environment) -> None:
+    """Keep the present state as proven. A place that cannot be written is no reason to fail."""
+    state = proven_state(facts)
+    if facts.target is None or state is None:
+        return
+    file = _file(facts.target, environment)
+    new = file.with_suffix(".new")
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text(json.dumps(to_json(state), indent=2), "utf-8")
+        new.replace(file)
+
+
+def proven_state(facts: Facts) -> Proven | None:
+    """What a proof rests on: Python, driver, and the distributions that are compiled for it."""
+    if facts.target is None:
+        return None
+    driver = next((d for d in facts.drivers if d.vendor == "nvidia"), None)
+    names = {*knowledge().triton, *knowledge().extensions, "torch"}
+    return Proven(
+        when=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        python=facts.target.version,
+        driver=driver.version if driver else None,
+        versions={d.name: d.version for d in facts.distributions[::-1] if d.name in names},
+    )
+
+
+def _file(target: Interpreter, environment: Environment) -> Path:
+    place = same_place(Path(target.executable)).encode("utf-8", "surrogatepass")
+    name = hashlib.sha256(place).hexdigest()[:32]
+    return data_folder(environment) / "proven" / f"{name}.json"
