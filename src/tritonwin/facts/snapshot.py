@@ -133,8 +133,10 @@ def _document(path: Path) -> dict[str, Json]:
     try:
         tree = parse(text)
     except json.JSONDecodeError as error:
-        # the parser reports an unfinished text where that text starts or where it ends
-        unfinished = error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip())
+        # the parser reports an unfinished text, or word, where it starts or where it ends
+        rest = text[error.pos :].rstrip()
+        word = any(whole.startswith(rest) for whole in ("true", "false", "null"))
+        unfinished = error.msg.startswith("Unterminated") or word
         if text.lstrip().startswith("{") and unfinished:
             msg = f"{path} is cut short: it ends in the middle, at line {text.count(chr(10)) + 1}"
         else:
