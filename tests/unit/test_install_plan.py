@@ -92,6 +92,27 @@ def test_torch_takes_its_triton_and_its_companions_along(
     assert any("triton-windows is replaced as well" in note for note in found.notes)
 
 
+def test_the_newest_torch_for_which_everything_has_a_wheel(
+    target: TargetEnvironment, tmp_path: Path
+) -> None:
+    facts = facts_of(target)
+    on_torch, wheels = tmp_path / "cu130", tmp_path / "w"
+    for version in ("2.8.0", "2.9.1", "2.10.0", "2.14.1"):
+        add_to_index(on_torch, f"torch-{version}+cu130-py3-none-any.whl")
+    for version in ("2.8", "2.9"):
+        make_wheel(wheels, f"flash_attn-2.8.3+cu130torch{version}-py3-none-any.whl", ["torch"])
+    sources = Sources(lists=(str(wheels),), torch_indexes=(on_torch.as_uri(),))
+    found = ask(facts, target, sources, "flash-attn", "torch")
+    assert wanted(found) == [("torch", "2.9.1+cu130"), ("flash-attn", "2.8.3+cu130torch2.9")]
+    assert found.notes == ("torch 2.9, not 2.14: there is no flash-attn for a newer one",)
+    alone = ask(facts, target, sources, "flash-attn")
+    assert wanted(alone) == wanted(found)
+    assert alone.notes[0] == "torch is needed and is not installed"
+    none = ask(facts, target, sources, "xformers", "torch>=2.10")
+    assert not none.complete
+    assert none.choices[0].version == "2.14.1+cu130"
+
+
 def test_a_torch_that_is_only_needed_is_chosen_like_any_other(
     target: TargetEnvironment, tmp_path: Path
 ) -> None:

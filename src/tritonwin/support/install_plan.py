@@ -11,18 +11,15 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
 from tritonwin.facts.model import Facts
-from tritonwin.support import wheel_metadata
-from tritonwin.support.chooser import Chosen, choose
+from tritonwin.support.chooser import Chosen
 from tritonwin.support.download import is_url
 from tritonwin.support.indexes import torch_index
-from tritonwin.support.matrix import series
 from tritonwin.support.model import Choice, Download, Kept
-from tritonwin.support.needs import Needs, needs_of
-from tritonwin.support.packages import FORK
-from tritonwin.support.pairing import released, wanted_series
+from tritonwin.support.needs import needs_of
 from tritonwin.support.pip import Pip, configured_places
 from tritonwin.support.resolve import resolve
-from tritonwin.support.sources import Sources, find
+from tritonwin.support.sources import Sources
+from tritonwin.support.together import Chooser
 from tritonwin.support.wheel_names import WheelNameError, read
 
 
@@ -87,7 +84,8 @@ def plan(
 ) -> InstallPlan:
     """Choose a wheel for every request and find out what else is missing. Nothing changes.
 
-    What finds no wheel is left out of the downloads: see `InstallPlan.complete`.
+    Where one request finds no wheel, there are no downloads: see `InstallPlan.complete`. Where torch
+    is needed and not installed, it comes along.
 
     Args:
         requests: from `parse_request`.
@@ -97,22 +95,15 @@ def plan(
     Raises:
         PipError: pip finds no set that fits.
     """
-    needs, chosen, notes = needs_of(facts), list[Chosen](), list[str]()
-    for request in _ordered(requests):
-        found = _choose(request, needs, sources, allow_unhashed=allow_unhashed)
-        chosen.append(found)
-        if found.link and found.choice.package == "torch":
-            needs = needs.with_torch(found.link)
-            if _triton_has_to_follow(facts, needs, requests):
-                notes.append(f"{FORK} is replaced as well: the installed one is for another torch")
-                chosen.append(
-                    _choose(Requirement(FORK), needs, sources, allow_unhashed=allow_unhashed)
-                )
+    together = Chooser(facts=facts, sources=sources, allow_unhashed=allow_unhashed).choose(requests)
+    chosen = together.chosen
     kept = tuple(_kept(facts, chosen)) if not reinstall else ()
     new = [c.link for c in chosen if c.link and c.choice.package not in {k.name for k in kept}]
-    downloads = resolve(facts, new, pip, sources) if new else ()
-    if any(d.name == "torch" and not d.requested for d in downloads):
-        # pip alone would take the default index's torch, which is the CPU build on Windows
+    downloads = resolve(facts, new, pip, sources) if new and together.complete else ()
+    # pip alone would take the torch of the default index, which is the CPU build on Windows
+    for_a_dependency = any(d.name == "torch" and not d.requested for d in downloads)
+    for_a_choice = facts.torch is None and not together.complete
+    if (for_a_dependency or for_a_choice) and not _names_torch(requests):
         again = plan(
             facts,
             [Requirement("torch"), *requests],
@@ -121,13 +112,14 @@ def plan(
             allow_unhashed=allow_unhashed,
             reinstall=reinstall,
         )
-        return replace(again, notes=("torch is needed and is not installed", *again.notes))
+        if for_a_dependency or again.complete:
+            return replace(again, notes=("torch is needed and is not installed", *again.notes))
     return InstallPlan(
         target=facts.target.executable if facts.target else None,
         choices=tuple(c.choice for c in chosen),
         downloads=downloads,
         kept=kept,
-        notes=tuple(notes),
+        notes=together.notes,
     )
 
 
@@ -148,49 +140,8 @@ def parse_request(text: str) -> Requirement:
         raise UserError(msg, "Write flash-attn, 'torch<2.9', or a wheel's path.") from None
 
 
-def _ordered(requests: Iterable[Requirement]) -> list[Requirement]:
-    """torch first, for the others have to fit it, then its Triton."""
-    order = {"torch": 0, FORK: 1}
-    return sorted(requests, key=lambda r: order.get(canonicalize_name(r.name), 2))
-
-
-def _choose(
-    request: Requirement, needs: Needs, sources: Sources, *, allow_unhashed: bool
-) -> Chosen:
-    package = canonicalize_name(request.name)
-    if request.url:
-        sources = Sources(lists=(request.url,), offline=sources.offline)
-    listing = find(package, sources)
-    notes = list(listing.notes)
-    if not listing.links:
-        notes.append(f"no source names a wheel of {package}; name one with --index or --find-links")
-    if package == FORK and (waiting := _not_released_yet(needs)):
-        notes.append(waiting)
-    return choose(
-        request,
-        listing.links,
-        needs,
-        requires_of=lambda link: wheel_metadata.requires(link, offline=sources.offline),
-        allow_unhashed=allow_unhashed,
-        notes=notes,
-    )
-
-
-def _not_released_yet(needs: Needs) -> str | None:
-    wanted = wanted_series(needs.torch) if needs.torch else None
-    if needs.torch is None or wanted is None or released(wanted):
-        return None
-    return (
-        f"torch {needs.torch.version} wants Triton {wanted}, and no triton-windows {wanted} exists "
-        f"yet: wait for it, or take an older torch (tritonwin install torch {FORK})"
-    )
-
-
-def _triton_has_to_follow(facts: Facts, needs: Needs, requests: Iterable[Requirement]) -> bool:
-    installed = facts.distribution(FORK)
-    if installed is None or any(canonicalize_name(r.name) == FORK for r in requests):
-        return False
-    return series(installed.version) not in needs.triton_series
+def _names_torch(requests: Iterable[Requirement]) -> bool:
+    return any(canonicalize_name(request.name) == "torch" for request in requests)
 
 
 def _kept(facts: Facts, chosen: Iterable[Chosen]) -> Iterable[Kept]:
