@@ -84,8 +84,8 @@ def plan(
 ) -> InstallPlan:
     """Choose a wheel for every request and find out what else is missing. Nothing changes.
 
-    Where one request finds no wheel, there are no downloads: see `InstallPlan.complete`. Where torch
-    is needed and not installed, it comes along.
+    Where one request finds no wheel, there are no downloads: see `InstallPlan.complete`. A torch
+    that is needed and not installed comes along.
 
     Args:
         requests: from `parse_request`.
