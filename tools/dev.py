@@ -21,6 +21,8 @@ import venv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import not_run
+
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -80,8 +82,12 @@ def steps(full: bool, pytest_args: Sequence[str]) -> Iterator[tuple[str, list[st
     workers = str(min(4, os.cpu_count() or 1))
     pytest = [*tool, "coverage", "run", "-m", "pytest", "-q", "-n", workers, "--dist", "worksteal"]
     pytest += [] if full else ["-m", "not full"]
-    yield "unit tests", [*pytest, "tests/unit", "tests/corpus", *pytest_args]
-    yield "Windows lane", [*pytest, "tests/winlane", *pytest_args]
+    for name, folders in (
+        ("unit tests", ["tests/unit", "tests/corpus"]),
+        ("Windows lane", ["tests/winlane"]),
+    ):
+        report = COVERAGE / f"{name}.xml"
+        yield name, [*pytest, f"--junitxml={report}", *folders, *pytest_args]
 
 
 def test(args: Sequence[str]) -> int:
@@ -106,6 +112,12 @@ def test(args: Sequence[str]) -> int:
         results.append((name, code, time.monotonic() - start))
     call(PYTHON, "-m", "coverage", "combine", "--quiet", COVERAGE, env=env)
     call(PYTHON, "-m", "coverage", "report", "--skip-covered", "--skip-empty", env=env)
+    print("\nDid not run:")
+    for line in not_run.skipped(sorted(COVERAGE.glob("*.xml"))):
+        print(f"  {line}")
+    if "--full" not in own:
+        for line in not_run.heavy(PYTHON, ROOT):
+            print(f"  {line}")
     print()
     for name, code, seconds in results:
         print(f"{'ok    ' if code == 0 else 'FAILED'}  {name}  ({seconds:.0f} s)")
