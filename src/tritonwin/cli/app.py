@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import sys
 import traceback
@@ -142,9 +143,9 @@ def _say(args: Sequence[str], message: str, help_text: str) -> None:
 
     message, help_text = printable(message), printable(help_text)
     if wants_json(args):
-        from tritonwin.output.machine import error_document, print_document
-
-        print_document(error_document(message, help_text))
+        # put together here: what failed may be the very import of the documents
+        error = {"message": message, "help": help_text}
+        print(json.dumps({"schema": "tritonwin.error/1", "error": error}, indent=2))  # noqa: T201
         return
     print(f"error: {message}", file=sys.stderr)  # noqa: T201
     if help_text:

@@ -34,11 +34,6 @@ def print_document(document: Any) -> None:
     sys.stdout.write("\n")
 
 
-def error_document(message: str, help_text: str) -> dict[str, Any]:
-    """What a command prints with `--json` when it cannot do its work (exit status 2 or 3)."""
-    return {"schema": "tritonwin.error/1", "error": {"message": message, "help": help_text}}
-
-
 def check_list(checks: Iterable[Check]) -> CheckList:
     return CheckList(checks=tuple(CheckName(id=c.id, title=c.title) for c in checks))
 
