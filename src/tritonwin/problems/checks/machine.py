@@ -110,6 +110,15 @@ def python_unsupported(facts: Facts) -> Iterator[Finding]:
             "and no other C compiler was found",
             where,
         )
+    if facts.windows and target.machine and target.machine.upper() == "ARM64":
+        yield finding(
+            "python-unsupported",
+            "this Python is an ARM64 program: triton-windows has wheels for it from 3.8 on "
+            "(Python 3.11 and later), torch has no CUDA build for it",
+            where,
+            certainty="likely",
+            severity="warning",
+        )
     if target.kind == "store":
         yield finding(
             "python-unsupported",
@@ -123,8 +132,6 @@ def python_unsupported(facts: Facts) -> Iterator[Finding]:
 def _unsupported(target: Interpreter) -> Iterator[str]:
     if target.bits == 32:
         yield "this Python is a 32-bit program; torch and Triton exist for 64 bit only"
-    if target.machine and target.machine.upper() == "ARM64":
-        yield "this Python is an ARM64 program; no Windows wheel of Triton exists for it"
     if target.implementation and target.implementation.lower() != "cpython":
         yield f"this is {target.implementation}; the wheels are made for CPython"
     if target.version:
