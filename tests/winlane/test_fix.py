@@ -44,6 +44,8 @@ FIXED = (
     r"script-shadows-triton: C:\work\triton.py",
     r"script-shadows-triton: C:\work\triton",
     "old-setuptools: 65.5.0",
+    "stale-package-needs-triton-ops: 0.43.1",
+    "bnb-without-windows-binaries: 0.45.5",
     "cc-and-toolchain-absent: TinyCC",
     "cc-variable-wrong: folder",
     "cc-variable-wrong: semicolon",
@@ -121,18 +123,24 @@ def assert_proven(report: dict[str, Any], *problems: str) -> None:
     assert errors == []
 
 
+def stand_in_wheels(folder: Path, machine: Machine) -> None:
+    """Packages for CUDA, which do not run under Wine or have a gigabyte of dependencies."""
+    standins.cuda_torch_wheel(folder, "3.12", machine.fakes, "2.9.1", "13.0")
+    library = machine.fakes.build_dll("libbitsandbytes_cuda130.dll").read_bytes()
+    standins.wheel(
+        folder, "3.12", "bitsandbytes", "0.50.2", tag="py3-none-win_amd64",
+        files={"bitsandbytes/libbitsandbytes_cuda130.dll": library, "bitsandbytes/__init__.py": ""},
+    )  # fmt: skip
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("name", FIXED)
 def test_repairs_proves_and_gives_back(
     lane: Lane, machine: Machine, tmp_path: Path, name: str
 ) -> None:
     fault = BY_NAME[name]
-    more = []
-    if fault.problem == "cpu-only-torch":
-        # no CUDA build of torch runs under Wine: a stand-in
-        standins.cuda_torch_wheel(tmp_path, fault.version, machine.fakes, "2.9.1", "13.0")
-        more.append(tmp_path)
-    repair = Repair.prepared(lane, machine, fault, *more)
+    stand_in_wheels(tmp_path, machine)
+    repair = Repair.prepared(lane, machine, fault, tmp_path)
     report = repair.fix("--yes")
     assert_proven(report, fault.problem)
     repair.give_back(report["journals"])

@@ -141,9 +141,9 @@ class _Session:
             return self._outcome("healthy" if not self._drifted() else self._proven_anew(), ())
         with ThreadPoolExecutor(max_workers=1) as pool:
             # what works now, to see whether it still does afterwards; takes as long as planning
-            baseline = pool.submit(self._prove)
+            baseline = pool.submit(self._prove) if self.facts.triton is not None else None
             self._plan(problems)
-            self.before = baseline.result()
+            self.before = baseline.result() if baseline else None
         for _ in range(MAX_ROUNDS):
             plan = self.plans[-1]
             self.watcher.show_plan(plan)

@@ -11,7 +11,8 @@ import json
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -86,16 +87,25 @@ def _compiler(facts: Facts) -> str | None:
 
 
 def climb(setting: Setting, through: str | None = None) -> Iterator[RungResult]:
-    """Try the rungs in order, up to and with `through`; each result as soon as it is there."""
-    done: dict[str, RungResult] = {}
-    for rung in RUNGS:
-        lacking = [n for n in rung.needs if done[n].state != "passed"]
-        reason = f"needs {', '.join(lacking)}" if lacking else _obstacle(rung, setting)
-        result = _skipped(rung, reason) if reason else _try(rung, setting)
-        done[rung.id] = result
-        yield result
-        if rung.id == through:
-            return
+    """Try the rungs, up to and with `through`; each result in its order, as soon as it is there.
+
+    Two run side by side where they do not need each other.
+    """
+    last = next((n for n, rung in enumerate(RUNGS) if rung.id == through), len(RUNGS) - 1)
+    tried: dict[str, Future[RungResult]] = {}
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        for rung in RUNGS[: last + 1]:
+            # what a rung needs was handed in before it, so that waiting for it cannot block
+            needed = [tried[name] for name in rung.needs]
+            tried[rung.id] = pool.submit(_climb, rung, setting, needed)
+        for result in tried.values():
+            yield result.result()
+
+
+def _climb(rung: Rung, setting: Setting, needed: Sequence[Future[RungResult]]) -> RungResult:
+    lacking = [r.id for r in (future.result() for future in needed) if r.state != "passed"]
+    reason = f"needs {', '.join(lacking)}" if lacking else _obstacle(rung, setting)
+    return _skipped(rung, reason) if reason else _try(rung, setting)
 
 
 def prove(setting: Setting, through: str | None = None) -> Proof:
