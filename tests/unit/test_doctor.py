@@ -160,3 +160,14 @@ def test_a_hundred_thousand_findings_take_no_hundred_thousand_squared() -> None:
     assert time.process_time() - started < 10
     assert len(merged.evidence) == 50_000
     assert (merged.severity, merged.certainty) == ("error", "certain")
+
+
+def test_a_triton_in_another_python_explains_the_one_that_is_missing_here() -> None:
+    other = healthy.replace(
+        healthy.TARGET, executable=r"C:\Python311\python.exe", packages={"triton-windows": "3.8.0"}
+    )
+    facts = changed(triton=None, distributions=(), interpreters=(other,))
+    first, *others = diagnose(facts, CHECKS).problems
+    assert first.id == "wrong-interpreter"
+    assert "triton-missing" in first.explains
+    assert [p.id for p in others if p.severity == "error"] == []

@@ -143,8 +143,8 @@ def _stale_helper(seed: Seed) -> None:
     seed.machine.place(r"C:\cache\ab12\cuda_utils.cp312-win_amd64.pyd", seed.dll("python310.dll"))
 
 
-def _folder(seed: Seed, name: str) -> None:
-    seed.machine.place(rf"C:\work\{name}", "" if name.endswith(".py") else None)
+def _work(seed: Seed, name: str) -> None:
+    seed.machine.place(rf"C:\work\{name}", "")
     seed.cwd = r"C:\work"
 
 
@@ -251,8 +251,8 @@ FAULTS = (
         more=(WHEELS["torch-cpu"],),
     ),
     Fault("update-replaced-torch", "2.13.0", lambda s: s.dist("torch", "2.13.0+cu130")),
-    Fault("script-shadows-triton", r"C:\work\triton.py", lambda s: _folder(s, "triton.py")),
-    Fault("script-shadows-triton", r"C:\work\triton", lambda s: _folder(s, "triton")),
+    Fault("script-shadows-triton", r"C:\work\triton.py", lambda s: _work(s, "triton.py")),
+    Fault("script-shadows-triton", r"C:\work\triton", lambda s: _work(s, r"triton\__init__.py")),
     Fault("old-setuptools", "65.5.0", lambda s: s.dist("setuptools", "65.5.0", tag="py3-none-any")),
     Fault(
         "wheel-tag-unsupported",

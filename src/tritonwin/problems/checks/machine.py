@@ -212,7 +212,6 @@ def wrong_interpreter(facts: Facts) -> Iterator[Finding]:
                 f"{names[0]} {other.packages[names[0]]} is installed in {other.executable}, "
                 f"not in {target.executable}",
                 other.source,
-                certainty="likely",
                 path=other.executable,
                 distribution=names[0],
             )
