@@ -20,6 +20,8 @@ GERMAN = 'Fatal error C1083: Datei (Include) kann nicht geöffnet werden: "omp.h
 FRENCH = "impossible d'ouvrir le fichier en entrée 'cuda.lib' : accès refusé à la ressource créée"
 RUSSIAN = "не удается открыть файл включение: omp.h: Нет такого файла или каталога"
 CHINESE = "无法打开包括文件: omp.h: 没有这样的文件或目录"
+KOREAN = "포함 파일을 열 수 없습니다. 'omp.h': 지정된 프로시저를 찾을 수 없습니다."
+POLISH = "nie można odnaleźć określonego modułu: omp.h"
 JAPANESE = "include ファイルを開けません。'omp.h': そのようなファイルまたはディレクトリはありません"
 
 
@@ -41,11 +43,22 @@ def test_unicode(text: str, codec: str) -> None:
         (RUSSIAN, "cp866"),
         (CHINESE, "cp936"),
         (JAPANESE, "cp932"),
+        (KOREAN, "cp949"),
+        (POLISH, "cp1250"),
     ],
 )
 def test_legacy_code_pages(text: str, page: str) -> None:
     assert legacy_code_page(text.encode(page)) == page
     assert text_of(f"first line\n{text}\nlast\n".encode(page)) == f"first line\n{text}\nlast\n"
+
+
+def test_quotes_alone_tell_no_language() -> None:
+    assert text_of("error: ‘std’: x\n".encode("cp1252")) == "error: ‘std’: x\n"
+
+
+def test_a_last_line_without_an_end_comes_with_those_before_it() -> None:
+    """Lines that were wrapped are put together within a block."""
+    assert list(text_blocks(io.BytesIO(b"one\ntwo"))) == ["one\ntwo"]
 
 
 def test_one_line_in_another_encoding_spoils_no_other() -> None:

@@ -39,6 +39,9 @@ LINE = "RuntimeError: Failed to find C compiler."
         f"python.exe : {LINE}",
         f"C:\\app\\python.exe : {LINE}",
         f"+ {LINE}",
+        f"│ {LINE}                    │",
+        f"╭──────── {LINE} ────────╮",
+        f"2026-11-03T08:15:42.123456 - {LINE}2026-11-03T08:15:42.123456 - ",
     ],
 )
 def test_what_was_added_is_taken_away(line: str) -> None:

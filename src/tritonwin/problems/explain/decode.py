@@ -17,13 +17,18 @@ _CYRILLIC = re.compile("(?<![A-Za-z])[\u0410-\u044f\u0401\u0451]{2,}(?![A-Za-z])
 _LATIN = re.compile("[\u00c0-\u024f]+")
 # GB2312's common characters: first byte B0-D7, second A1-FE
 _GB_COMMON = re.compile(rb"[\xb0-\xd7][\xa1-\xfe]")
+# The syllables of KS X 1001; where there are no others, it is Korean rather than Chinese.
+_KS_SYLLABLE = re.compile(rb"[\xb0-\xc8][\xa1-\xfe]")
+_PAIRS = {"cp936": _GB_COMMON, "cp949": _KS_SYLLABLE}
 # What Windows consoles and compilers write in, most telling first.
 _LEGACY = (
     ("cp932", _KANA),
+    ("cp949", _CJK),
     ("cp936", _CJK),
     ("cp1251", _CYRILLIC),
     ("cp866", _CYRILLIC),
     ("cp1252", _LATIN),
+    ("cp1250", _LATIN),
     ("cp850", _LATIN),
 )
 
@@ -40,16 +45,17 @@ def text_blocks(stream: BinaryIO) -> Iterator[str]:
     decoder = _Decoder()
     rest = b""
     while head:
+        following = stream.read(BLOCK)
         data = rest + head
         cut = data.rfind(newline) + len(newline)
-        if cut < len(newline):
+        if not following:  # a last line without an end stays with those before it
+            cut = len(data)
+        elif cut < len(newline):
             cut = len(data) if len(data) >= BLOCK else 0
         rest = data[cut:]
         if cut:
             yield _decode_wide(data[:cut], wide) if wide else decoder.decode(data[:cut])
-        head = stream.read(BLOCK)
-    if rest:
-        yield _decode_wide(rest, wide) if wide else decoder.decode(rest)
+        head = following
 
 
 def _wide(head: bytes) -> str | None:
@@ -119,8 +125,9 @@ class _Decoder:
 
 
 def legacy_code_page(sample: bytes) -> str:
-    """The code page in which the bytes read best."""
-    return max(_LEGACY, key=lambda entry: _score(sample[:BLOCK], *entry))[0]
+    """The code page in which the bytes read best; cp1252 where no letter tells them apart."""
+    scores = {codec: _score(sample[:BLOCK], codec, letters) for codec, letters in _LEGACY}
+    return max(scores, key=scores.__getitem__) if any(scores.values()) else "cp1252"
 
 
 def _score(sample: bytes, codec: str, letters: re.Pattern[str]) -> float:
@@ -129,8 +136,8 @@ def _score(sample: bytes, codec: str, letters: re.Pattern[str]) -> float:
     foreign = sum(not c.isascii() for c in text)
     if not foreign:
         return 0.0
-    if codec == "cp936":
-        return len(_GB_COMMON.findall(sample)) / foreign
+    if codec in _PAIRS:
+        return len(_PAIRS[codec].findall(sample)) / foreign
     score = _length(letters, text) / foreign
     if codec == "cp932":
         return score + _length(_CJK, text) / foreign if score else 0.0

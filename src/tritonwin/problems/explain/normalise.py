@@ -27,7 +27,7 @@ _PLAIN = {
 # word of the message.
 _PREFIX = re.compile(
     r"""\s{0,40}(?:
-      [>|+*-](?=\s)                                          # Markdown quote, table, diff, list
+      [>|+*\u2502\u2503-](?=\s)                             # Markdown quote, table, diff, list, box
     | `{3,}\w{0,20}$                                         # a code fence
     | \[?\d{4}[-/.]\d\d[-/.]\d\d[T\ _]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?
         (?:Z|\ ?[+-]\d\d:?\d\d)?\]?:?(?=\s|$)                # ISO time
@@ -44,6 +44,11 @@ _PREFIX = re.compile(
     re.VERBOSE,
 )
 _MAX_PREFIXES = 4
+# The box that rich draws around a traceback; its own lines are as wide as those that it frames.
+_BOX_END = re.compile(r"\s[\u2502\u2503]$")
+_BOX_LINE = "\u2500\u2501\u256d\u256e\u256f\u2570\u250c\u2510\u2514\u2518"
+# ComfyUI's report puts the time before and behind each piece that was written, not each line.
+_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6} -(?: |$)")
 
 
 def segments(line: str) -> list[str]:
@@ -70,6 +75,10 @@ def clean(line: str) -> str:
     line = without_escapes(line)
     if not line.isprintable():
         line = _CONTROL.sub("", line)
+    if " -" in line:
+        line = _WRITTEN.sub("", line)
+    if not line.isascii():
+        line = _BOX_END.sub("", line.rstrip()).strip(_BOX_LINE)
     for _ in range(_MAX_PREFIXES):
         found = _PREFIX.match(line)
         if found is None or not found[0].strip():

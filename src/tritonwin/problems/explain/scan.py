@@ -30,6 +30,8 @@ PER_TOKEN = 100  # bytes that a token takes beside its text
 PIECE = 16_384  # characters of a line that a regular expression sees at once
 OVERLAP = 1_024
 MAX_PIECES = 64  # of one line, about a million characters
+# A manual or a comment quotes an error for those who may meet it; nobody has met it here.
+_ADVICE = re.compile(r"\b[Ii]f you (?:see|get|encounter|run into)\b")
 FEW = 40  # texts that are found one by one faster than line by line
 
 
@@ -109,6 +111,8 @@ class Scanner:
 
     def _piece(self, number: int, line: str, indexes: frozenset[int]) -> None:
         text = normalise(line)
+        if _ADVICE.search(text):
+            return
         sink = self._sink
         for index in sorted(indexes):
             groups = match(self._patterns[index], text)
