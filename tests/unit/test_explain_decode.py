@@ -53,7 +53,7 @@ def test_legacy_code_pages(text: str, page: str) -> None:
 
 
 def test_quotes_alone_tell_no_language() -> None:
-    assert text_of("error: ‘std’: x\n".encode("cp1252")) == "error: ‘std’: x\n"
+    assert text_of("error: «std»: x\n".encode("cp1252")) == "error: «std»: x\n"
 
 
 def test_a_last_line_without_an_end_comes_with_those_before_it() -> None:
