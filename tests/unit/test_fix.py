@@ -10,6 +10,7 @@ from typing import Any
 import healthy
 import pytest
 
+from tritonwin.facts import snapshot
 from tritonwin.facts.host import fake_host
 from tritonwin.facts.model import Facts, Interpreter, Shadow
 from tritonwin.facts.proven import read_proven, write_proven
@@ -138,6 +139,8 @@ def test_stuck_where_the_proof_fails(world: World) -> None:
     outcome = world.fix(Watcher())
     assert outcome.status == "stuck"
     assert outcome.journals
+    assert outcome.snapshot
+    assert snapshot.read(Path(outcome.snapshot)).target
 
 
 @pytest.mark.parametrize("undo", [True, False])

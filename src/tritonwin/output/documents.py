@@ -107,6 +107,7 @@ class FixReport:
     before: tuple[RungResult, ...]
     proof: tuple[RungResult, ...]  # after the last change
     problems: tuple[Problem, ...]
+    snapshot: str | None = None  # a file for a bug report
 
 
 @dataclass(frozen=True, kw_only=True)

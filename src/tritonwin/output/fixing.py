@@ -88,6 +88,7 @@ def report(outcome: Outcome) -> FixReport:
         before=outcome.before.results if outcome.before else (),
         proof=outcome.proof.results if outcome.proof else (),
         problems=outcome.remaining,
+        snapshot=outcome.snapshot,
     )
 
 
@@ -101,6 +102,9 @@ def print_outcome(outcome: Outcome) -> None:
         if outcome.remaining:
             out.print(Text(counted(outcome.remaining)), soft_wrap=True)
     out.print(Text(_VERDICTS[outcome.status], "bold"), soft_wrap=True)
+    if outcome.snapshot:
+        text = f"For a bug report, with nothing private in it: {printable(outcome.snapshot)}"
+        out.print(Text(text), soft_wrap=True)
     if outcome.journals and outcome.status != "undone":
         out.print(Text("To give everything back:"), soft_wrap=True)
         for journal in reversed(outcome.journals):

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+from tritonwin.facts import snapshot
 from tritonwin.facts.collect import collect
 from tritonwin.facts.host import Host
+from tritonwin.facts.identity import Identity
 from tritonwin.facts.model import Facts, Interpreter
-from tritonwin.facts.proven import write_proven
+from tritonwin.facts.proven import data_folder, write_proven
+from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.journal import Store, undo
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
@@ -68,7 +71,12 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a fix ended. `journals`: what can be undone, in the order in which it was done."""
+    """How a fix ended.
+
+    Attributes:
+        journals: what can be undone, in the order in which it was done.
+        snapshot: a file with redacted facts for a bug report, where not all could be solved.
+    """
 
     status: Status
     facts: Facts
@@ -77,6 +85,7 @@ class Outcome:
     before: Proof | None = None
     proof: Proof | None = None
     remaining: tuple[Problem, ...] = ()
+    snapshot: str | None = None
 
 
 def fix(wish: Wish, store: Store, watcher: Watcher, host: Host | None = None) -> Outcome:
@@ -240,6 +249,7 @@ class _Session:
         if status == "proven":
             write_proven(self.facts, self.host.env)
         return Outcome(
+            snapshot=self._snapshot() if status in {"stuck", "undone"} else None,
             status=status,
             facts=self.facts,
             plans=tuple(self.plans),
@@ -248,3 +258,13 @@ class _Session:
             proof=self.proof,
             remaining=problems if status != "healthy" else (),
         )
+
+    def _snapshot(self) -> str | None:
+        """Redacted facts for a bug report; None where they cannot be kept."""
+        file = data_folder(self.host.env) / "report.json"
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            snapshot.write(self.facts, file, Identity.this_machine(self.host))
+        except (OSError, SnapshotError):
+            return None
+        return str(file)
