@@ -8,9 +8,10 @@ from pathlib import Path
 import healthy
 import pytest
 
+from tritonwin.facts.data_folder import data_folder
 from tritonwin.facts.host import Environment
 from tritonwin.facts.model import Facts
-from tritonwin.facts.proven import data_folder, proven_state, read_proven, write_proven
+from tritonwin.facts.proven import proven_state, read_proven, write_proven
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 

@@ -8,23 +8,12 @@ import json
 from datetime import datetime, timezone
 from pathlib import Path
 
-from platformdirs import user_data_dir
-
 from tritonwin.facts.codec import DecodeError, from_json, parse, to_json
+from tritonwin.facts.data_folder import data_folder
 from tritonwin.facts.files import read_text, same_place
 from tritonwin.facts.host import Environment
 from tritonwin.facts.model import Facts, Interpreter, Proven
 from tritonwin.facts.packages import knowledge
-
-HOME_VARIABLE = "TRITONWIN_HOME"
-
-
-def data_folder(environment: Environment) -> Path:
-    """Where tritonwin keeps what it must not forget: `%LOCALAPPDATA%\\tritonwin`.
-
-    The variable TRITONWIN_HOME names another folder, for a home that cannot be written.
-    """
-    return environment.folder(HOME_VARIABLE) or Path(user_data_dir("tritonwin", appauthor=False))
 
 
 def read_proven(target: Interpreter, environment: Environment) -> Proven | None:

@@ -10,17 +10,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from platformdirs import user_data_dir
-
 from tritonwin.facts.codec import DecodeError, Json, from_json, parse, to_json
+from tritonwin.facts.data_folder import data_folder
 from tritonwin.facts.files import names_in, same_place
+from tritonwin.facts.host import Environment
 from tritonwin.journal.disk import discard, replace_text
 from tritonwin.journal.lock import TargetBusyError, locked
 from tritonwin.journal.log import RESERVE, Log
 from tritonwin.journal.model import Area, Header, State
 from tritonwin.journal.refusal import JournalError
 
-VARIABLE = "TRITONWIN_HOME"
 HEADER = "journal.json"
 STEPS = "steps.jsonl"
 PLAN = "plan.json"
@@ -34,13 +33,8 @@ class Store:
 
     @classmethod
     def default(cls) -> Store:
-        """`%LOCALAPPDATA%\\tritonwin\\journal`, `~/.local/share/tritonwin/journal`.
-
-        The variable TRITONWIN_HOME names another folder in the place of `...\\tritonwin`, for a
-        home that cannot be written.
-        """
-        home = os.environ.get(VARIABLE, "").strip() or user_data_dir("tritonwin", appauthor=False)
-        return cls(Path(home).absolute() / "journal")
+        """The folder `journal` of tritonwin's own data."""
+        return cls(data_folder(Environment(dict(os.environ))) / "journal")
 
     def folder(self, identifier: str) -> Path:
         return self.root / identifier

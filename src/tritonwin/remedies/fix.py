@@ -9,10 +9,11 @@ from typing import Protocol
 
 from tritonwin.facts import snapshot
 from tritonwin.facts.collect import collect
+from tritonwin.facts.data_folder import data_folder
 from tritonwin.facts.host import Host
 from tritonwin.facts.identity import Identity
 from tritonwin.facts.model import Facts, Interpreter
-from tritonwin.facts.proven import data_folder, write_proven
+from tritonwin.facts.proven import write_proven
 from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.journal import Store, undo
 from tritonwin.problems.checks import CHECKS
