@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import sys
-import venv
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +37,8 @@ class TargetEnvironment:
 
 def make_environment(folder: Path, pip: Path) -> TargetEnvironment:
     """A virtual environment in `folder` that runs the pip of `pip_folder`."""
+    import venv  # which embedded Pythons lack, and the lane runs unit tests in one
+
     builder = venv.EnvBuilder(with_pip=False)
     builder.create(folder)
     context = builder.ensure_directories(folder)

@@ -57,6 +57,7 @@ FIXED = (
     r"triton-home-not-writable: C:\blocked",
     "max-path-260: inductor",
 )
+PLANTED = ("pip", "python", "uv", "cmd", "tcc", "gcc", "cl", "ptxas", "nvidia-smi", "vswhere")
 BY_NAME = {fault.name: fault for fault in reversed(FAULTS)}
 
 
@@ -152,9 +153,15 @@ def test_enough_faults_of_enough_ids() -> None:
 
 
 def test_one_command_from_a_bare_python(lane: Lane, machine: Machine) -> None:
-    """No pip, no Triton, no headers, and a `._pth` that hides site-packages."""
+    """No pip, no Triton, no headers, and a `._pth` that hides site-packages.
+
+    Programs planted in the current folder are not started.
+    """
     fault = Fault("triton-missing", "", lambda s: None, kind="bare", triton=None)
     repair = Repair.prepared(lane, machine, fault)
+    repair.seed.cwd = "C:\\planted"
+    for name in PLANTED:
+        machine.place(rf"C:\planted\{name}.exe", machine.fakes.tool())
     before = describe_tree(repair.seed.env.root)
     planned = repair.fix("--dry-run")
     assert describe_tree(repair.seed.env.root) == before
@@ -163,6 +170,8 @@ def test_one_command_from_a_bare_python(lane: Lane, machine: Machine) -> None:
     assert_proven(report, "triton-missing")
     assert not (repair.seed.env.site_packages / "pip").exists()
     assert repair.fix("--yes")["status"] == "healthy"
+    # a program that stands in for a tool writes a log when it is started
+    assert [p.name for p in repair.seed.env.path(r"C:\planted").glob("*.log")] == []
     repair.give_back(report["journals"])
 
 

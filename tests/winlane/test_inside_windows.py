@@ -19,9 +19,10 @@ from winlane.tool import CHECKOUT, run_module
 # The unit tests whose subject differs between systems: paths, registry, processes, DLLs.
 UNIT = (
     "access", "caches", "catalogue", "checks", "compilers", "cuda", "distributions", "doctor",
-    "download", "extensions", "files", "gpu", "interpreters", "journal", "links", "msvc", "pe", "python_dev",
-    "redact", "runtime_dlls", "shadows", "snapshot", "sources", "system", "target", "torch_facts",
-    "triton_facts", "variables", "wheel_names", "winsdk",
+    "download", "extensions", "files", "gpu", "interpreters", "journal", "launch", "links", "msvc",
+    "pe", "proven", "python_dev", "redact", "remedies", "runtime_dlls", "shadows", "snapshot",
+    "sources", "system", "target", "torch_facts", "triton_facts", "variables", "wheel_names",
+    "winsdk",
 )  # fmt: skip
 
 
