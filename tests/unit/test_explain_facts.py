@@ -37,6 +37,14 @@ from tritonwin.problems.model import Condition
             "Device: cuda:0 NVIDIA GeForce RTX 4070 : cudaMallocAsync",
             "gpu_name NVIDIA GeForce RTX 4070",
         ),
+        (
+            "gpu: NVIDIA GeForce RTX 4070 Ti SUPER with 16 GB",
+            "gpu_name NVIDIA GeForce RTX 4070 Ti SUPER",
+        ),
+        ("- **PyTorch Version:** 2.7.1+cu128", "torch 2.7.1+cu128"),
+        ("    PyTorch 2.7.0+cu126 with CUDA 1206 (you have 2.9.1+cu128)", "torch 2.9.1+cu128"),
+        ("'2.8.0+cpu'", "torch 2.8.0+cpu"),
+        ("- **Python Version:** 3.12.10 (tags/v3.12.10)", "python 3.12.10"),
         ("CUDA capability 12.0", "gpu 12.0"),
         ("| NVIDIA-SMI 581.57  Driver Version: 581.57  CUDA Version: 13.0 |", "driver 581.57"),
         (
@@ -56,6 +64,25 @@ from tritonwin.problems.model import Condition
 )
 def test_what_a_line_gives_away(line: str, known: str) -> None:
     assert known in [item.text for item in explain_lines([line]).known]
+
+
+@pytest.mark.parametrize(
+    "line", ["- **Embedded Python:** true", r"- **Arguments:** main.py --windows-standalone-build"]
+)
+def test_comfyuis_report_names_no_python_but_tells_which(line: str) -> None:
+    target = explain_lines([line]).facts.target
+    assert target is not None
+    assert (target.executable, target.kind) == (r"python_embeded\python.exe", "embedded")
+
+
+def test_the_environment_is_the_folder_above_scripts() -> None:
+    target = explain_lines([r"C:\app\.venv\Scripts\python.exe main.py"]).facts.target
+    assert target is not None
+    assert target.prefix == r"C:\app\.venv"
+
+
+def test_a_sentence_cut_in_two_names_no_gpu() -> None:
+    assert not explain_lines(["Make sure you GPUs with compute", "capability 9.0."]).facts.gpus
 
 
 @pytest.mark.parametrize(

@@ -250,3 +250,20 @@ def test_a_file_is_explained(using, tmp_path) -> None:
     assert ids(explain_file(file)) == ["it certain"]
     with pytest.raises(FileNotFoundError):
         explain_file(tmp_path / "none.log")
+
+
+def test_a_last_line_without_an_end_is_put_together_with_the_one_before_it() -> None:
+    line = "RuntimeError: Failed to find C compiler. Please specify via CC environment variable."
+    assert [p.id for p in explain_stream(io.BytesIO(f"{line[:45]}\n{line[45:]}".encode())).problems]
+
+
+def test_advice_about_an_error_is_no_error() -> None:
+    advice = "If you see RuntimeError: Failed to find C compiler, install a newer one."
+    assert explain_lines([advice]).problems == ()
+
+
+def test_help_names_no_python_where_none_is_known() -> None:
+    (problem,) = explain_lines(["Precompiled wheel not found, D:\\x\\python.exe"]).problems
+    assert "--python" in problem.remedy.commands[0]
+    (problem,) = explain_lines(["Guessing wheel URL: x-win_amd64.whl"]).problems
+    assert problem.remedy.commands == ("tritonwin install flash-attn",)

@@ -15,9 +15,9 @@ _RESTS_ON = {
     "gpu": ("gpu", "gpu_name"),
     "torch_build": ("torch",),
     "cuda": ("cuda", "torch"),
-    "python_kind": ("prefix", "executable"),
+    "python_kind": ("prefix", "executable", "embedded"),
     "pip_target": ("pip_prefix",),
-    "os": ("linux", "prefix", "executable"),
+    "os": ("linux", "prefix", "executable", "embedded"),
     "msvc": ("msvc", "msc"),
 }
 
@@ -113,4 +113,4 @@ def _os(facts: Facts, log: LogFacts, line: int) -> str | None:
         return facts.system.os
     if log.at("linux", line):
         return "linux"
-    return "windows" if log.at("prefix", line) or log.at("executable", line) else None
+    return "windows" if any(log.at(n, line) for n in ("prefix", "executable", "embedded")) else None

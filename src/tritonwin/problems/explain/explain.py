@@ -184,6 +184,9 @@ def _confirmed(findings: Iterable[Finding], snapshot: Facts) -> Iterator[Finding
 
 def _problem(finding: Finding, python: str) -> Problem:
     problem = render(finding, python)
+    if python == "python":  # of which nothing is known: the tool then looks for one itself
+        commands = tuple(c.replace(" --python python", "") for c in problem.remedy.commands)
+        problem = replace(problem, remedy=replace(problem.remedy, commands=commands))
     if problem.certainty == "certain" or problem.question:
         return problem
     if catalogue.load().entry(finding.id).log_only:

@@ -32,6 +32,7 @@ else:
 MAX_VALUES = 32  # changes of one fact that are remembered
 PATIENCE = 300  # lines that a fact's pattern may see: versions stand in banners and first errors
 SOURCE = "the log"
+PORTABLE = r"python_embeded\python.exe"  # as ComfyUI's portable package is told to start it
 
 # By the place of the interpreter, the most telling first; facts/interpreter_kind.py knows more, but
 # needs the disk.
@@ -122,7 +123,11 @@ def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
         tool_version="", system=System(os="windows", version="", machine="AMD64")
     )
     changes: dict[str, Any] = {
-        "target": _interpreter(value("executable"), value("prefix"), value("python")),
+        "target": _interpreter(
+            value("executable") or (PORTABLE if value("embedded") else None),
+            value("prefix"),
+            value("python"),
+        ),
         "torch": _torch(value("torch"), value("cuda")),
         "triton": _triton(value("triton")),
         "gpus": _gpus(value("gpu_name"), value("gpu")),
@@ -149,8 +154,14 @@ def _interpreter(
         source=SOURCE,
         kind=kind,
         version=version,
-        prefix=prefix or (executable and executable.rpartition("\\")[0]) or None,
+        prefix=prefix or _folder(executable),
     )
+
+
+def _folder(executable: str | None) -> str | None:
+    """The environment that a python.exe belongs to; in a virtual one it lies in Scripts."""
+    folder = (executable or "").rpartition("\\")[0]
+    return re.sub(r"\\Scripts$", "", folder, flags=re.IGNORECASE) or None
 
 
 def _torch(version: str | None, cuda: str | None) -> Torch | None:
