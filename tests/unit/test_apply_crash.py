@@ -214,6 +214,20 @@ def test_a_wheel_that_cannot_be_laid_out_changes_nothing(scene: Scene) -> None:
     assert scene.store.unfinished() == ()
 
 
+def test_a_wheel_with_another_hash_changes_nothing(scene: Scene) -> None:
+    before = scene.state()
+    changes = [
+        replace(c, sources=tuple(replace(s, sha256="0" * 64) for s in c.sources))
+        if c.action == "install-distribution"
+        else c
+        for c in scene.plan.changes
+    ]
+    scene.plan = replace(scene.plan, changes=tuple(changes))
+    with pytest.raises(UserError, match=r"(?i)hash"):
+        scene.apply()
+    assert scene.state() == before
+
+
 def points_of(scene: Scene) -> int:
     """How many places there are to die at in one apply."""
     with scene.saved() as restore:

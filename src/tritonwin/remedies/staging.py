@@ -13,7 +13,7 @@ from pathlib import Path
 from tritonwin.journal import faultpoint
 from tritonwin.remedies.plan import Source
 from tritonwin.support.download import local_path
-from tritonwin.support.pip import RESOLVE_TIMEOUT, Pip, PipError
+from tritonwin.support.pip import RESOLVE_TIMEOUT, Pip, PipError, last_words
 
 _OPTIONS = (
     "--no-deps",
@@ -37,8 +37,7 @@ def stage(pip: Pip, wheels: Sequence[Source], root: Path) -> None:
     done = pip.run(arguments, timeout=RESOLVE_TIMEOUT)
     faultpoint("after pip")
     if done.code != 0:
-        said = done.err.decode("utf-8", "replace").strip().splitlines()
-        msg = f"pip could not lay out the wheels: {' '.join(said[-3:]) or done.ending()}"
+        msg = f"pip could not lay out the wheels: {last_words(done)}"
         raise PipError(msg, "Nothing was changed. Try again, or look at the file it names.")
 
 

@@ -121,7 +121,7 @@ def dry_run(
         args += ["--constraint", str(constraints)]
     done = pip.run([*args, *options, "--", *requirements], timeout=RESOLVE_TIMEOUT)
     if done.code != 0:
-        msg = f"pip finds nothing to install: {_last_words(done)}"
+        msg = f"pip finds nothing to install: {last_words(done)}"
         raise PipError(msg, "Look at the reasons above, or name another index with --index.")
     try:
         # a sitecustomize of the target may print before pip does
@@ -147,7 +147,8 @@ def _download(entry: dict[str, Any]) -> Download:
     )
 
 
-def _last_words(done: Completed) -> str:
+def last_words(done: Completed) -> str:
+    """What pip gives as its reason."""
     lines = done.err.decode("utf-8", "replace").strip().splitlines()
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR:")]
     return " ".join(errors or lines[-3:]) or done.ending()
