@@ -111,7 +111,7 @@ class Scanner:
 
     def _piece(self, number: int, line: str, indexes: frozenset[int]) -> None:
         text = normalise(line)
-        if _ADVICE.search(text):
+        if "f you " in text and _ADVICE.search(text):
             return
         sink = self._sink
         for index in sorted(indexes):
