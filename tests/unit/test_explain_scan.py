@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tritonwin.problems.catalogue.anchors import BOUNDARY, Key, keys
 from tritonwin.problems.explain import scan
 from tritonwin.problems.explain.normalise import normalise
-from tritonwin.problems.explain.scan import Scanner, match, pieces
+from tritonwin.problems.explain.scan import NEAR, Recent, Scanner, match, pieces
 from tritonwin.problems.model import LinePattern
 
 PATTERNS = (
@@ -33,10 +33,14 @@ class Everything:
         self.patience: dict[int, int] = {}
         self.found: list[tuple[int, int]] = []
         self.groups: list[dict[str, str]] = []
+        self.recent: list[str] = []
 
-    def take(self, index: int, line: int, text: str, groups: dict[str, str]) -> None:
+    def take(
+        self, index: int, line: int, text: str, groups: dict[str, str], recent: Recent
+    ) -> None:
         self.found.append((line, index))
         self.groups.append(groups)
+        self.recent.append(recent())
 
 
 def scanned(blocks: Sequence[str]) -> list[tuple[int, int]]:
@@ -106,10 +110,25 @@ def test_groups_are_handed_over() -> None:
     assert sink.groups == [{"path": "cuda.lib"}]
 
 
+def test_what_stands_before_a_line_is_handed_over_across_blocks() -> None:
+    sink = Everything()
+    scanner = Scanner(PATTERNS, sink)
+    for number in range(3):
+        scanner.feed(f"block {number}\n" + "x" * (NEAR // 2) + "\n", 2 * number + 1)
+    scanner.feed(f"just before\n{LINES[0]}\nafter\n", 7)
+    (recent,) = sink.recent
+    assert len(recent) == NEAR
+    assert recent.endswith("x\njust before\n")
+    assert "block 2" in recent
+    assert "block 1" not in recent
+
+
 def test_a_pattern_is_searched_for_from_the_line_on_which_it_is_wanted() -> None:
     class Later(Everything):
-        def take(self, index: int, line: int, text: str, groups: dict[str, str]) -> None:
-            super().take(index, line, text, groups)
+        def take(
+            self, index: int, line: int, text: str, groups: dict[str, str], recent: Recent
+        ) -> None:
+            super().take(index, line, text, groups, recent)
             self.wanted = {0, 6} if index == 0 else self.wanted - {6}
 
     sink = Later({0})

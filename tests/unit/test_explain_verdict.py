@@ -71,6 +71,15 @@ def test_lines_in_order(using) -> None:
     assert [e.where for e in problem.evidence] == ["line 4", "line 3", "line 6"]
 
 
+def test_what_is_to_be_near(using) -> None:
+    using(entry("it", SURE + '\nbefore = [{anchor = "FIRST"}]\nnear = true'))
+    assert ids(explain_lines(["FIRST", "x" * 1000, "NEEDLE"])) == ["it certain"]
+    far = ["FIRST", *["x" * 150] * 400, "NEEDLE"]
+    assert ids(explain_lines(far)) == []
+    # a line that is far hides none that is near
+    assert ids(explain_lines([*far, "FIRST", "NEEDLE"])) == ["it certain"]
+
+
 def test_what_must_not_be_there(using) -> None:
     using(entry("it", SURE + '\nwithout = [{anchor = "UNLESS"}]'))
     assert ids(explain_lines(["NEEDLE"])) == ["it certain"]

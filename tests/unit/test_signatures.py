@@ -74,6 +74,7 @@ def test_marks_and_words_of_one_file_serve_another() -> None:
         ('"likely"', '"sure"', "unknown certainty 'sure'"),
         ('before = ["compiled"]', 'before = ["nope"]', "unknown mark 'nope'"),
         ("before =", "befor =", "unknown key 'befor'"),
+        ('before = ["compiled"]', "near = true", "near is of no use without before"),
         ('anchor = "link.exe",', "", "anchor is missing"),
         ('"link.exe",', '"link.exe", lin = "x",', "unknown key 'lin'"),
         ('torch = "<2.6"', 'torch = "2.6 or so"', "torch: not a range of versions: '2.6 or so'"),

@@ -81,6 +81,7 @@ class Signature:
     pattern: LinePattern
     certainty: Certainty
     before: tuple[LinePattern, ...] = ()
+    near: bool = False  # what is before belongs to the same failure: it stands close to the line
     after: tuple[LinePattern, ...] = ()
     without: tuple[LinePattern, ...] = ()
     when: tuple[Condition, ...] = ()

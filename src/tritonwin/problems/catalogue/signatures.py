@@ -5,6 +5,7 @@
     line = '''LNK1181.*'(?P<path>[^']{1,260})' '''
     certainty = "certain"       # only where the line, with the conditions, proves it
     before = ["msvc-banner"]    # each in an earlier line; a mark's name or { anchor, line }
+    near = true                 # those of `before` stand close, as in the same traceback
     after = []                  # each in a later line
     without = []                # none of them anywhere
     when = { torch = "<2.6", python_kind = ["embedded", "venv"] }
@@ -61,6 +62,7 @@ def signature(table: Table, vocabulary: Vocabulary) -> Signature:
         pattern=pattern(table, vocabulary.words),
         certainty=table.choice("certainty", CERTAINTIES),
         before=_patterns(table, "before", vocabulary),
+        near=table.take("near", bool, False),
         after=_patterns(table, "after", vocabulary),
         without=_patterns(table, "without", vocabulary),
         when=tuple(
@@ -68,6 +70,8 @@ def signature(table: Table, vocabulary: Vocabulary) -> Signature:
         ),
         unknown=unknown,
     )
+    if found.near and not found.before:
+        table.fail("near is of no use without before")
     if unknown and not found.when:
         table.fail("unknown is of no use without when")
     table.end()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tritonwin.problems.explain.log_facts import PATIENCE, LogFacts, knowledge
+from tritonwin.problems.explain.scan import Recent
 from tritonwin.problems.model import Entry, LinePattern, Signature
 
 MAX_HITS = 3  # lines of one signature that are kept
@@ -42,10 +43,17 @@ class Watch:
     def complete(self) -> bool:
         return bool(self.hits) and len(self.after) == len({*self.signature.after})
 
-    def take(self, hit: Hit) -> None:
+    def take(self, hit: Hit, recent: Recent) -> None:
         earlier = all(seen.line < hit.line for seen in self.before.values())
-        if self.open and earlier and all(known.line != hit.line for known in self.hits):
+        fresh = all(known.line != hit.line for known in self.hits)
+        if self.open and earlier and fresh and self._belongs(recent):
             self.hits.append(hit)
+
+    def _belongs(self, recent: Recent) -> bool:
+        if not self.signature.near:
+            return True
+        text = recent()
+        return all(any(a in text for a in mark.anchors) for mark in self.signature.before)
 
     def mark(self, pattern: LinePattern, hit: Hit) -> None:
         if pattern in self.signature.before:
@@ -96,7 +104,9 @@ class Collector:
             self._marks[pattern].append(watch)
         self._forbidden |= dict.fromkeys(signature.without, False)
 
-    def take(self, index: int, line: int, text: str, groups: dict[str, str]) -> None:
+    def take(
+        self, index: int, line: int, text: str, groups: dict[str, str], recent: Recent
+    ) -> None:
         """Take a line that matches a pattern."""
         pattern = self.patterns[index]
         hit = Hit(line, text, groups)
@@ -107,7 +117,7 @@ class Collector:
             self._forbidden[pattern] = True
         concerned = [*self._starts.get(pattern, ()), *self._marks.get(pattern, ())]
         for watch in self._starts.get(pattern, ()):
-            watch.take(hit)
+            watch.take(hit, recent)
         for watch in self._marks.get(pattern, ()):
             watch.mark(pattern, hit)
         self._review(pattern)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
 from itertools import islice
 from typing import Protocol
 
@@ -32,7 +32,11 @@ OVERLAP = 1_024
 MAX_PIECES = 64  # of one line, about a million characters
 # A manual or a comment quotes an error for those who may meet it; nobody has met it here.
 _ADVICE = re.compile(r"\b[Ii]f you (?:see|get|encounter|run into)\b")
+NEAR = 30_000  # characters before a line in which what belongs to it stands: a long traceback
 FEW = 40  # texts that are found one by one faster than line by line
+
+
+Recent = Callable[[], str]  # the NEAR characters before a line
 
 
 class Sink(Protocol):
@@ -41,7 +45,9 @@ class Sink(Protocol):
     wanted: set[int]
     patience: dict[int, int]  # how many lines a pattern may see before it is given up
 
-    def take(self, index: int, line: int, text: str, groups: dict[str, str]) -> None:
+    def take(
+        self, index: int, line: int, text: str, groups: dict[str, str], recent: Recent
+    ) -> None:
         """Pattern `index` matches the line of that number, as it was read."""
 
 
@@ -53,6 +59,7 @@ class Scanner:
         self._sink = sink
         self._index = index_of(patterns)
         self._used = 0
+        self._tail = ""
         self._seen: set[str] = set()
         self._hot: dict[str, frozenset[str]] = {}
 
@@ -66,6 +73,7 @@ class Scanner:
         position = 0
         while hot and position < len(block):
             position, first = self._search(block, plain, position, first, hot)
+        self._tail = self._before(plain, len(plain))
 
     def patterns_in(self, text: str) -> frozenset[int]:
         """The patterns that a text may match, wanted or not."""
@@ -73,7 +81,12 @@ class Scanner:
 
     def feed_line(self, number: int, line: str) -> None:
         """Search one line that is not in the blocks, such as one put together again."""
-        self._line(number, line, self._index.patterns_in(line))
+        self._line(number, line, self._index.patterns_in(line), lambda: self._tail)
+
+    def _before(self, block: str, position: int) -> str:
+        """The NEAR characters before a position in a block, some of them from blocks before it."""
+        missing = NEAR - position
+        return (self._tail[-missing:] if missing > 0 else "") + block[max(0, -missing) : position]
 
     def _learn(self, tokens: set[str]) -> None:
         if self._used > MEMORY:
@@ -97,19 +110,20 @@ class Scanner:
             first += block.count("\n", position, start)
             end = block.find("\n", start)
             position = (end if end >= 0 else len(block)) + 1
-            self._line(first, block[start : position - 1], indexes)
+            recent = partial(self._before, plain, start)
+            self._line(first, block[start : position - 1], indexes, recent)
             first += 1
             if not wanted.issuperset(self._sink.wanted):
                 return position, first
         return len(block), first
 
-    def _line(self, number: int, line: str, indexes: frozenset[int]) -> None:
+    def _line(self, number: int, line: str, indexes: frozenset[int], recent: Recent) -> None:
         for part in segments(line):
             for piece in islice(pieces(part), MAX_PIECES):
                 if indexes := indexes & self._sink.wanted:
-                    self._piece(number, piece, indexes)
+                    self._piece(number, piece, indexes, recent)
 
-    def _piece(self, number: int, line: str, indexes: frozenset[int]) -> None:
+    def _piece(self, number: int, line: str, indexes: frozenset[int], recent: Recent) -> None:
         text = normalise(line)
         if "f you " in text and _ADVICE.search(text):
             return
@@ -117,7 +131,7 @@ class Scanner:
         for index in sorted(indexes):
             groups = match(self._patterns[index], text)
             if groups is not None:
-                sink.take(index, number, line, groups)
+                sink.take(index, number, line, groups, recent)
             if index in sink.patience:
                 sink.patience[index] -= 1
                 if sink.patience[index] <= 0:
