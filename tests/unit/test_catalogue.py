@@ -100,7 +100,7 @@ COMMAND = re.compile(
     r'|copy "'
     r"|winget install --id "
     r"|git config --global "
-    r"|tritonwin (patch|install|verify)\b"
+    r"|tritonwin (patch|install|verify|fix)\b"
 )
 
 
