@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+import pytest
+from _pytest.mark.structures import ParameterSet
 from winlane import Environment, Machine, standins
 from winlane.cache import copy_tree
 from winlane.microsoft import COMPONENTS, VC_TOOLS
@@ -49,6 +52,9 @@ class Seed:
         return self.machine.fakes.build_dll("lane_module.pyd", imports=wanted).read_bytes()
 
 
+F = TypeVar("F", bound="Fault")
+
+
 @dataclass(frozen=True)
 class Fault:
     """`problem` must be the first that doctor names, and `names` stand in its evidence."""
@@ -66,6 +72,17 @@ class Fault:
     @property
     def name(self) -> str:
         return f"{self.problem}: {self.names}"
+
+
+def one_an_id(faults: Sequence[F]) -> list[ParameterSet]:
+    """The first fault of each problem for every run; the further ones belong to `--full`."""
+    seen: set[str] = set()
+    params = []
+    for fault in faults:
+        marks = [pytest.mark.full] if fault.problem in seen else []
+        seen.add(fault.problem)
+        params.append(pytest.param(fault, id=fault.name, marks=marks))
+    return params
 
 
 def prepare(machine: Machine, fault: Fault) -> Seed:

@@ -6,6 +6,7 @@ import email.parser
 import json
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,24 @@ from winlane import Lane, Machine, standins
 from winlane.tool import CHECKOUT, run_module
 
 # The unit tests whose subject differs between systems: paths, registry, processes, DLLs.
-UNIT = (
-    "access", "caches", "catalogue", "checks", "compilers", "cuda", "distributions", "doctor",
-    "download", "extensions", "files", "gpu", "interpreters", "journal", "launch", "links", "msvc",
-    "pe", "proven", "python_dev", "redact", "remedies", "runtime_dlls", "shadows", "snapshot",
-    "sources", "system", "target", "torch_facts", "triton_facts", "variables", "wheel_names",
-    "winsdk",
+SYSTEM = (
+    "access", "caches", "compilers", "cuda", "distributions", "files", "gpu", "interpreters",
+    "journal", "launch", "msvc", "pe", "python_dev", "runtime_dlls", "shadows", "system",
+    "target", "torch_facts", "triton_facts", "variables", "winsdk",
+)  # fmt: skip
+# Those that should not mind where they run.
+PURE = (
+    "catalogue", "checks", "doctor", "download", "extensions", "links", "proven", "redact",
+    "remedies", "snapshot", "sources", "wheel_names",
 )  # fmt: skip
 
 
-def test_unit_tests_pass_in_windows_python(lane: Lane) -> None:
-    files = [f"tests/unit/test_{name}.py" for name in UNIT]
+@pytest.mark.parametrize(
+    "names",
+    [pytest.param(SYSTEM, id="system"), pytest.param(PURE, id="pure", marks=pytest.mark.full)],
+)
+def test_unit_tests_pass_in_windows_python(lane: Lane, names: Sequence[str]) -> None:
+    files = [f"tests/unit/test_{name}.py" for name in names]
     done = run_module(lane, "pytest", "-q", "-p", "no:cacheprovider", *files, timeout=600)
     assert done.returncode == 0, done.stdout[-6000:]
     passed = re.search(r"(\d+) passed", done.stdout)

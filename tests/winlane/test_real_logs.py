@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from faults import prepare
+from faults import one_an_id, prepare
 from provoked import TRITON, Provocation
 from provoked_flash import FLASH
 from provoked_pip import PIP
@@ -14,7 +14,7 @@ from winlane.pythons import linux_headers
 from tritonwin.problems.explain import explain_lines
 
 
-@pytest.mark.parametrize("provocation", [*TRITON, *PIP, *FLASH], ids=lambda p: p.name)
+@pytest.mark.parametrize("provocation", one_an_id([*TRITON, *PIP, *FLASH]))
 def test_names_the_cause(machine: Machine, provocation: Provocation) -> None:
     if provocation in TRITON and linux_headers(provocation.version) is None:
         pytest.skip(f"no Linux headers of CPython {provocation.version} here")
