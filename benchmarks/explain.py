@@ -6,9 +6,9 @@ planted problems were found, and the ratio to `grep -F -f` looking for the same 
 
 from __future__ import annotations
 
+import argparse
 import resource
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -23,7 +23,9 @@ GREP = "/bin/grep"
 
 
 def main() -> None:
-    megabytes = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("megabytes", type=int, nargs="?", default=100)
+    megabytes = parser.parse_args().megabytes
     with tempfile.TemporaryDirectory() as folder:
         literals = Path(folder, "literals")
         patterns = Collector(catalogue.load().entries.values()).patterns
