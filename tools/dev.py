@@ -33,6 +33,10 @@ STAMP = VENV / "tritonwin-setup.txt"
 
 Command = list[str | Path]
 
+# Now and then Wine refuses to start a process with ERROR_INTERNAL_ERROR; that and nothing else is
+# tried once more, and pytest counts it as "rerun".
+WINE_HICCUP: Command = ["--reruns", "1", "--only-rerun", "WinError 1359|Internal error|0x54f"]
+
 
 def call(*command: str | Path, env: dict[str, str] | None = None) -> int:
     """Run in the checkout; the output is ours."""
@@ -92,7 +96,8 @@ def steps(full: bool, coverage: bool, args: Sequence[str]) -> Iterator[tuple[str
         ("Windows lane", cores + 1, ["tests/winlane"]),
     ):
         report = f"--junitxml={REPORTS / name}.xml"
-        yield name, [*pytest, "-n", str(workers), report, *folders, *args]
+        again = WINE_HICCUP if folders == ["tests/winlane"] else []
+        yield name, [*pytest, "-n", str(workers), report, *again, *folders, *args]
 
 
 def test(args: Sequence[str]) -> int:
