@@ -87,17 +87,16 @@ def steps(full: bool, coverage: bool, args: Sequence[str]) -> Iterator[tuple[str
     yield "types (linux)", [*tool, "mypy", "--platform", "linux"]
     # the lane and the benchmarks run on Linux only
     yield "types (win32)", [*tool, "mypy", "--platform", "win32", "src"]
-    cores = min(4, os.cpu_count() or 1)
+    workers = str(min(4, os.cpu_count() or 1))
     pytest = [*tool, *(["coverage", "run", "-m"] if coverage else []), "pytest", "-q"]
     pytest += ["--dist", "worksteal", *([] if full else ["-m", "not full"])]
-    for name, workers, folders in (
-        ("unit tests", cores, ["tests/unit", "tests/corpus"]),
-        # Wine's processes wait for each other more than they compute
-        ("Windows lane", cores + 1, ["tests/winlane"]),
+    for name, folders in (
+        ("unit tests", ["tests/unit", "tests/corpus"]),
+        ("Windows lane", ["tests/winlane"]),
     ):
         report = f"--junitxml={REPORTS / name}.xml"
         again = WINE_HICCUP if folders == ["tests/winlane"] else []
-        yield name, [*pytest, "-n", str(workers), report, *again, *folders, *args]
+        yield name, [*pytest, "-n", workers, report, *again, *folders, *args]
 
 
 def test(args: Sequence[str]) -> int:
