@@ -35,7 +35,12 @@ Command = list[str | Path]
 
 # Now and then Wine refuses to start a process with ERROR_INTERNAL_ERROR; that and nothing else is
 # tried once more, and pytest counts it as "rerun".
-WINE_HICCUP: Command = ["--reruns", "1", "--only-rerun", "WinError 1359|cannot be started: Internal error"]
+WINE_HICCUP: Command = [
+    "--reruns",
+    "1",
+    "--only-rerun",
+    "WinError 1359|cannot be started: Internal error",
+]
 
 
 def call(*command: str | Path, env: dict[str, str] | None = None) -> int:
