@@ -1,0 +1,276 @@
+"""Records of a planned build: what will be done, with the reason of every choice.
+
+They are plain and serialisable: the plan that `--plan --json` prints is the object that the run
+executes, and it is stored beside the build tree so that `--resume` takes up the same one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from tritonwin.support.model import Choice
+
+GIB = 2**30
+
+SourceKind = Literal["sdist", "folder", "git"]
+ToolkitOrigin = Literal["system", "conda", "packages", "assembled"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """One choice of the plan.
+
+    Attributes:
+        name: what was decided: "archs", "cuda", "toolset", "jobs" ...
+        value: as it is shown to a person.
+        reason: why, in a sentence.
+        flag: the option of `tritonwin build` that decides otherwise; empty where none does.
+    """
+
+    name: str
+    value: str
+    reason: str
+    flag: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """Why the plan cannot be carried out, by the id of the problem, and what to do about it."""
+
+    problem: str
+    message: str
+    help: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where the source comes from.
+
+    Attributes:
+        location: path or address of the sdist, or its mere file name where the package index that
+            pip is configured for has it; the folder; or the address of the repository.
+        sha256: of the sdist; None for a folder and for git.
+        ref: commit, tag or branch of the repository.
+        submodules: folders of the submodules that the build needs; no others are fetched.
+        skip: folders below the root, as POSIX paths, that are not unpacked or copied.
+        subfolder: where setup.py or pyproject.toml lies, below the root; empty: in the root.
+        requires_git: the build runs git itself.
+    """
+
+    kind: SourceKind
+    location: str
+    sha256: str | None = None
+    ref: str | None = None
+    submodules: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    subfolder: str = ""
+    requires_git: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class PinnedFile:
+    """A file from the network, held to its hash.
+
+    Attributes:
+        name: the project that it belongs to: "nvidia-cuda-nvcc".
+        file: its name: "nvidia_cuda_nvcc-13.0.88-py3-none-win_amd64.whl".
+        url: where it is; None: the package index that pip is configured for has it.
+    """
+
+    name: str
+    version: str
+    file: str
+    sha256: str
+    url: str | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolkitChoice:
+    """The CUDA toolkit of the build.
+
+    Attributes:
+        path: CUDA_HOME; of an assembled one, the folder that it will be in.
+        version: "13.0".
+        host_msvc: the lowest and the highest `_MSC_VER` that its nvcc accepts.
+        parts: wheels that an assembled toolkit is unpacked from; empty for one that exists.
+    """
+
+    origin: ToolkitOrigin
+    path: str
+    version: str
+    host_msvc: tuple[int, ...] = ()
+    parts: tuple[PinnedFile, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolsetChoice:
+    """The C++ compiler of the build: an MSVC toolset, or what PATH has elsewhere.
+
+    Attributes:
+        version: "14.44.35207" of MSVC, "12.2.0" of gcc where it is known.
+        vcvarsall: the batch file whose environment is captured; None where there is none to.
+        vcvars_ver: what `-vcvars_ver=` gets: "14.44".
+        compiler: the program.
+    """
+
+    product: str
+    version: str
+    compiler: str
+    vcvarsall: str | None = None
+    vcvars_ver: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memory:
+    """What the build needs at once, in bytes.
+
+    Attributes:
+        free: what may be allocated when the plan was made; None: not known.
+        reserve: left to everything else.
+        base: of the programs that start the compilers.
+        compiler: the peak of the heaviest compiler process, for one architecture.
+        together: what a further compiler adds to the peak, as a share of its own: 0.57.
+        bound: never exceeded with these jobs and threads.
+        expected: the peak to be expected, for not every compiler is at its worst at once.
+    """
+
+    free: int | None
+    reserve: int
+    base: int
+    compiler: int
+    together: float
+    bound: int
+    expected: int
+
+    def at(self, jobs: int, threads: int) -> Memory:
+        """The same model with other numbers of compilers."""
+        compilers = jobs * threads
+        return replace(
+            self,
+            bound=self.base + compilers * self.compiler,
+            expected=self.base + round(self.compiler * (1 + (compilers - 1) * self.together)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """The folders of a build, below its root."""
+
+    root: Path
+
+    @property
+    def source(self) -> Path:
+        return self.root / "s"
+
+    @property
+    def venv(self) -> Path:
+        """The build environment."""
+        return self.root / "v"
+
+    @property
+    def cuda(self) -> Path:
+        """The prefix of an assembled toolkit: CUDA_HOME."""
+        return self.root / "c"
+
+    @property
+    def temp(self) -> Path:
+        """TEMP, TMP and TMPDIR of the compilers."""
+        return self.root / "t"
+
+    @property
+    def dist(self) -> Path:
+        return self.root / "dist"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "build.log"
+
+    @property
+    def plan(self) -> Path:
+        """The stored plan, for `--resume`."""
+        return self.root / "plan.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildPlan:
+    """A build as it will be carried out.
+
+    Attributes:
+        distribution: normalised name of the wheel: "flash-attn".
+        target: the interpreter whose Python and torch the wheel is for.
+        torch: version of its torch; None where the wheel does not depend on torch.
+        wheel: the chooser's answer: an existing wheel that fits, or why there is none.
+        archs: "8.0", "9.0a", "12.0": what is compiled.
+        environment: variables that are set, on top of the captured environment.
+        unset: variables that must not reach the build.
+        requirements: of the build environment, besides the target's torch, as pip reads them.
+        command: arguments of the build environment's Python, run in the source's subfolder.
+        job_variables: those of `environment` that carry the number of jobs.
+        compile_steps: files that are compiled or linked, as ninja counts; None: not known.
+        cpu_seconds: of all compilers together, on the machine that the recipe was measured on.
+        local_version: what the wheel's version gets behind "+": "cu130torch2.11".
+        imports: modules that must import when the wheel is installed.
+        extension: pattern of the compiled modules inside the wheel, whose architectures are read.
+        rungs: of the ladder, that prove the wheel on a GPU.
+    """
+
+    recipe: str
+    distribution: str
+    version: str
+    source: Source
+    root: str
+    target: str
+    python: str  # "3.12.9"
+    windows: bool
+    torch: str | None
+    torch_cuda: str | None
+    wheel: Choice | None = None
+    archs: tuple[str, ...]
+    cuda: ToolkitChoice | None
+    toolset: ToolsetChoice | None
+    cpp_standard: str | None  # "17", "20"
+    flags: tuple[str, ...] = ()
+    jobs: int
+    nvcc_threads: int
+    memory: Memory
+    disk_bytes: int
+    seconds: float | None
+    cpu_seconds: float | None = None
+    compile_steps: int | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    unset: tuple[str, ...] = ()
+    job_variables: tuple[str, ...] = ()
+    requirements: tuple[str, ...] = ()
+    downloads: tuple[PinnedFile, ...] = ()
+    command: tuple[str, ...]
+    local_version: str = ""
+    imports: tuple[str, ...] = ()
+    extension: str = ""
+    rungs: tuple[str, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    warnings: tuple[str, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(root=Path(self.root))
+
+    @property
+    def possible(self) -> bool:
+        return not self.refusals
+
+    def with_jobs(self, jobs: int) -> BuildPlan:
+        """The same build with another number of jobs; the memory figures follow.
+
+        Raises:
+            ValueError: `jobs` is less than one.
+        """
+        if jobs < 1:
+            msg = f"a build cannot have {jobs} jobs"
+            raise ValueError(msg)
+        numbers = {name: str(jobs) for name in self.job_variables}
+        memory = self.memory.at(jobs, self.nvcc_threads)
+        return replace(self, jobs=jobs, memory=memory, environment={**self.environment, **numbers})
