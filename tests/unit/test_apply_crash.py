@@ -169,16 +169,16 @@ def _plan(root: Path, environment: TargetEnvironment) -> Plan:
     )
 
 
-def laid_out(scene: Scene) -> Callable[[Pip, Sequence[Source], Path], None]:
+def laid_out(scene: Scene) -> Callable[[Pip, Sequence[Source], Path, object], None]:
     """What pip lays out, from a copy: pip itself takes a second, and there are many points."""
     copy = scene.root / "laid-out"
     copy.mkdir()
     wheels = [
         s for c in scene.plan.changes if c.action == "install-distribution" for s in c.sources
     ]
-    staging.stage(scene.environment.pip, wheels, copy)
+    staging.stage(scene.environment.pip, wheels, copy, lambda done, total: None)
 
-    def stage(pip: Pip, wheels: Sequence[Source], root: Path) -> None:
+    def stage(pip: Pip, wheels: Sequence[Source], root: Path, progress: object) -> None:
         faults.faultpoint("before pip")
         shutil.copytree(copy, root, dirs_exist_ok=True)
         faults.faultpoint("after pip")

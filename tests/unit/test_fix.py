@@ -30,6 +30,9 @@ class Watcher:
     def say(self, text: str) -> None:
         self.said.append(text)
 
+    def progress(self, done: int, total: int | None) -> None:
+        self.said.append(f"{done} of {total}")
+
     def show_plan(self, plan: Plan) -> None:
         self.plans.append(plan)
 
@@ -171,7 +174,7 @@ def test_only_what_was_asked_for_is_solved(world: World) -> None:
 
 def test_the_same_plan_twice_means_stuck(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.proofs = iter([proof("passed")] * 5)
-    monkeypatch.setattr(fixing, "apply_plan", lambda *args: "journal")
+    monkeypatch.setattr(fixing, "apply_plan", lambda *args, **options: "journal")
     outcome = world.fix(Watcher())
     assert outcome.status == "stuck"
     assert [p.id for p in outcome.remaining] == ["script-shadows-triton"]

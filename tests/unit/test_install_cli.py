@@ -90,6 +90,8 @@ def test_events(
     assert install(target, wheels, "helper", "--yes", "--json-lines") == 0
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {event["schema"] for event in events} == {"tritonwin.event/1"}
+    for event in events:
+        Draft202012Validator(schema.load("tritonwin.event/1")).validate(event)
     assert events[-2] == {**events[0], "event": "step", "text": "importing helper"}
     assert events[-1]["outcome"]["status"] == "installed"
 

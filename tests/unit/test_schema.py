@@ -17,6 +17,7 @@ from tritonwin.output.documents import (
     CheckList,
     CheckName,
     DoctorReport,
+    Event,
     ExplainReport,
     FixReport,
     InstallReport,
@@ -82,6 +83,9 @@ DOCUMENTS = {
         arch=89,
         proven=True,
         rungs=(RungResult(id="a", title="A", state="passed", detail="seen", seconds=0.5),),
+    ),
+    "tritonwin.event/1": Event(
+        event="plan", plan=Plan(target="python.exe", changes=(CHANGE,), unsolved=(UNSOLVED,))
     ),
     "tritonwin.cache/1": CacheReport(
         tool=Tool(),

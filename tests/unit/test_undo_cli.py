@@ -23,8 +23,9 @@ class Setting:
         self.store = Store(self.home / "journal")
         self.cache = folder / "cache"
 
-    def change(self, title: str = "write a.txt") -> str:
-        with Journal.begin(self.store, target=str(self.target / "python"), title=title) as journal:
+    def change(self, title: str = "write a.txt", session: str | None = None) -> str:
+        target = str(self.target / "python")
+        with Journal.begin(self.store, target=target, title=title, session=session) as journal:
             journal.write(self.target / "a.txt", title.encode())
         return journal.header.id
 
@@ -144,3 +145,44 @@ def test_the_cache_is_listed_cleared_and_given_back(setting: Setting) -> None:
     for _ in range(2):
         assert setting.run("undo", "--yes").returncode == 0
     assert tree_hash(setting.cache) == before
+
+
+def test_the_rounds_of_a_fix_go_together(setting: Setting) -> None:
+    before = tree_hash(setting.target)
+    setting.change("another time")
+    between = tree_hash(setting.target)
+    first = setting.change("round 1")
+    setting.change("round 2", session=first)
+    setting.change("round 3", session=first)
+    shown = setting.run("undo", "--dry-run")
+    assert [line for line in shown.stdout.splitlines() if line.startswith("then ")] == [
+        f"then {header.id}  {header.title}"
+        for header in setting.store.session(setting.store.header(first))[1:]
+    ]
+    done = setting.run("undo", "--yes", "--json")
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, schema.load("tritonwin.undo/1"))
+    assert [document["undo"]["title"], *(u["title"] for u in document["also"])] == [
+        "round 3",
+        "round 2",
+        "round 1",
+    ]
+    assert tree_hash(setting.target) == between
+    assert setting.run("undo", "--yes").returncode == 0
+    assert tree_hash(setting.target) == before
+
+
+def test_one_round_can_be_named(setting: Setting) -> None:
+    first = setting.change("round 1")
+    middle = tree_hash(setting.target)
+    last = setting.change("round 2", session=first)
+    assert setting.run("undo", last, "--yes").returncode == 0
+    assert tree_hash(setting.target) == middle
+
+
+def test_what_was_changed_since_stops_all_rounds(setting: Setting) -> None:
+    first = setting.change("round 1")
+    setting.change("round 2", session=first)
+    (setting.target / "a.txt").write_text("mine")
+    assert setting.run("undo", "--yes").returncode == 1
+    assert (setting.target / "a.txt").read_text() == "mine"

@@ -88,7 +88,7 @@ def command(
         facts,
         Store.default(),
         agree=None if dry_run else (lambda _: True) if quiet else screen.agree,
-        say=events.say if quiet else screen.say,
+        listener=events if quiet else screen,
     )
     events.finish(installation.report(facts, done))
     if as_json:

@@ -49,8 +49,9 @@ def command(
 ) -> int:
     """Give back what tritonwin changed last, byte for byte.
 
-    Needs no network. Begun again, it goes on wherever it was cut off. Exit status 1 when
-    something was changed by others since and so nothing was done.
+    All rounds of a fix are given back together, unless one is named. Needs no network. Begun
+    again, it goes on wherever it was cut off. Exit status 1 when something was changed by others
+    since and so nothing was done.
 
     \b
     Examples:
@@ -75,7 +76,8 @@ def command(
     with store.lock(header.target, _WAIT):
         if forget:
             return _forget(store, header, yes=yes)
-        return _undo(store, header, dry_run=dry_run, yes=yes, force=force, as_json=as_json)
+        rounds = (header,) if identifier else store.session(header)
+        return _undo(store, rounds, dry_run=dry_run, yes=yes, force=force, as_json=as_json)
 
 
 def _target(python: str | None, app: Path | None) -> str | None:
@@ -99,25 +101,38 @@ def _print_list(store: Store, target: str | None, *, as_json: bool) -> None:
 
 
 def _undo(
-    store: Store, header: Header, *, dry_run: bool, yes: bool, force: bool, as_json: bool
+    store: Store,
+    rounds: tuple[Header, ...],
+    *,
+    dry_run: bool,
+    yes: bool,
+    force: bool,
+    as_json: bool,
 ) -> int:
     from tritonwin.journal import preview, undo
     from tritonwin.output import journals, machine
     from tritonwin.output.consent import agreed
     from tritonwin.output.documents import Tool, UndoDocument
 
-    report = preview(store, header.id)
-    if not dry_run and (force or not report.conflicts):
+    # what lies under a later round can be looked at only when that is given back
+    reports = [preview(store, rounds[0].id)]
+    earlier = rounds[1:]
+    if not dry_run and (force or not reports[0].conflicts):
         if not yes:
-            journals.print_undo(report)
+            journals.print_undo(reports[0], earlier)
             if not agreed("Give this back?"):
                 return Exit.DONE
-        report = undo(store, header.id, force=force)
+        reports, earlier = [undo(store, rounds[0].id, force=force)], ()
+        for header in rounds[1:]:
+            if reports[-1].state == "undone":
+                reports.append(undo(store, header.id, force=force))
     if as_json:
-        machine.print_document(UndoDocument(tool=Tool(), undo=report))
+        machine.print_document(UndoDocument(tool=Tool(), undo=reports[0], also=tuple(reports[1:])))
     else:
-        journals.print_undo(report)
-    return Exit.PROBLEMS if report.conflicts and report.state != "undone" else Exit.DONE
+        for report in reports:
+            journals.print_undo(report, earlier)
+    stuck = any(report.conflicts and report.state != "undone" for report in reports)
+    return Exit.PROBLEMS if stuck else Exit.DONE
 
 
 def _forget(store: Store, header: Header, *, yes: bool) -> int:

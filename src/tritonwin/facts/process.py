@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -54,10 +54,14 @@ def run(
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
     stdin: bytes = b"",
+    heard: Callable[[bytes], None] | None = None,
 ) -> Completed:
     """Run `program` and wait for its end, at most `timeout` seconds.
 
     One that writes more than OUTPUT_LIMIT bytes to a stream is ended; what it wrote is kept.
+
+    Args:
+        heard: given what the program prints, as it comes, in a thread of its own.
 
     Raises:
         OSError: the program cannot be started.
@@ -83,7 +87,7 @@ def run(
     with _running_lock:
         _running.add(process)
     try:
-        return _converse(process, stdin, timeout)
+        return _converse(process, stdin, timeout, heard)
     except BaseException:
         _end_tree(process)
         raise
@@ -100,12 +104,17 @@ def end_running() -> None:
         _end_tree(process)
 
 
-def _converse(process: subprocess.Popen[bytes], stdin: bytes, timeout: float) -> Completed:
+def _converse(
+    process: subprocess.Popen[bytes],
+    stdin: bytes,
+    timeout: float,
+    heard: Callable[[bytes], None] | None,
+) -> Completed:
     """Feed and drain the pipes, each in a thread: on Windows a pipe cannot be waited for."""
     out, err = bytearray(), bytearray()
     workers = [
         threading.Thread(target=_feed, args=(process.stdin, stdin), daemon=True),
-        threading.Thread(target=_drain, args=(process, process.stdout, out), daemon=True),
+        threading.Thread(target=_drain, args=(process, process.stdout, out, heard), daemon=True),
         threading.Thread(target=_drain, args=(process, process.stderr, err), daemon=True),
     ]
     for worker in workers:
@@ -133,10 +142,17 @@ def _feed(pipe: IO[bytes], data: bytes) -> None:
         pipe.write(data)
 
 
-def _drain(process: subprocess.Popen[bytes], pipe: IO[bytes], into: bytearray) -> None:
+def _drain(
+    process: subprocess.Popen[bytes],
+    pipe: IO[bytes],
+    into: bytearray,
+    heard: Callable[[bytes], None] | None = None,
+) -> None:
     with contextlib.suppress(OSError), pipe:
         while len(into) <= OUTPUT_LIMIT and (chunk := os.read(pipe.fileno(), 2**16)):
             into += chunk
+            if heard:
+                heard(chunk)
     if len(into) > OUTPUT_LIMIT:
         _end_tree(process)
 

@@ -73,6 +73,7 @@ class Journal:
         target: str,
         title: str,
         plan: Json = None,
+        session: str | None = None,
         registry: RegistryWriter | None = None,
     ) -> Journal:
         """Start a journal; the caller holds `store.lock(target)`.
@@ -94,6 +95,7 @@ class Journal:
             title=title,
             started=now.isoformat(timespec="seconds"),
             state="open",
+            session=session,
         )
         folder = store.folder(header.id)
         try:

@@ -26,6 +26,7 @@ class Header:
     title: str  # one line for people: "install triton-windows 3.5.1.post24"
     started: str  # ISO 8601, UTC
     state: State
+    session: str | None = None  # the first journal of the same fix: undone together
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,6 +79,12 @@ class Store:
         """The newest journal that is not undone."""
         return next((h for h in self.journals(target)[::-1] if h.state != "undone"), None)
 
+    def session(self, header: Header) -> tuple[Header, ...]:
+        """The journals of the same fix that are not undone, the newest first."""
+        first = header.session or header.id
+        same = (h for h in self.journals(header.target)[::-1] if (h.session or h.id) == first)
+        return tuple(h for h in same if h.state != "undone")
+
     def header(self, identifier: str) -> Header:
         """Raises JournalError: no journal of that name."""
         known = {h.id: h for h in self.journals()}

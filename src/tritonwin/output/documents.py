@@ -117,6 +117,7 @@ class UndoDocument:
     schema: Literal["tritonwin.undo/1"] = "tritonwin.undo/1"
     tool: Tool
     undo: UndoReport
+    also: tuple[UndoReport, ...] = ()  # the earlier rounds of the same fix, the newest first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +143,20 @@ class InstallReport:
     plan: Plan
     journal: str | None = None
     imports: tuple[ImportResult, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """One line of `--json-lines`; which fields it has depends on `event`."""
+
+    schema: Literal["tritonwin.event/1"] = "tritonwin.event/1"
+    event: Literal["step", "progress", "plan", "agreed", "proof", "outcome"]
+    text: str | None = None
+    done: int | None = None  # bytes of a download
+    total: int | None = None
+    plan: Plan | None = None
+    rungs: tuple[RungResult, ...] = ()
+    outcome: FixReport | InstallReport | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 from rich.text import Text
 
@@ -10,14 +11,16 @@ from tritonwin.facts.codec import to_json
 from tritonwin.output import plan as plans
 from tritonwin.output import proof as proofs
 from tritonwin.output.consent import agreed
-from tritonwin.output.documents import FixReport, Tool
+from tritonwin.output.documents import Event, FixReport, InstallReport, Tool
 from tritonwin.output.machine import target_of
+from tritonwin.output.progress import Download
 from tritonwin.output.terminal import console, counted, print_problem
 from tritonwin.output.text import printable
 from tritonwin.remedies.fix import Outcome
 from tritonwin.remedies.plan import Plan
 from tritonwin.verify.model import Proof
 
+_EVERY = 1.0  # seconds between two events that tell how far a download is
 _VERDICTS = {
     "healthy": "Nothing has to be done.",
     "planned": "Nothing was changed.",
@@ -34,8 +37,13 @@ class Person:
     def __init__(self, *, yes: bool) -> None:
         self._yes = yes
         self._out = console()
+        self._download = Download(self._out)
+
+    def progress(self, done: int, total: int | None) -> None:
+        self._download.update(done, total)
 
     def say(self, text: str) -> None:
+        self._download.end()
         self._out.print(Text(f"  {printable(text)}"), soft_wrap=True)
 
     def show_plan(self, plan: Plan) -> None:
@@ -45,6 +53,7 @@ class Person:
         return self._yes or agreed(question)
 
     def show_proof(self, proof: Proof) -> None:
+        self._download.end()
         for result in proof.results:
             proofs.print_rung(self._out, result)
 
@@ -54,28 +63,36 @@ class Events:
 
     def __init__(self, *, json_lines: bool) -> None:
         self._lines = json_lines
+        self._told = 0.0
 
     def say(self, text: str) -> None:
-        self._write("step", text=text)
+        self._write(Event(event="step", text=text))
+
+    def progress(self, done: int, total: int | None) -> None:
+        if time.monotonic() - self._told >= _EVERY:
+            self._told = time.monotonic()
+            self._write(Event(event="progress", done=done, total=total))
 
     def show_plan(self, plan: Plan) -> None:
-        self._write("plan", plan=plan)
+        self._write(Event(event="plan", plan=plan))
 
     def agree(self, question: str) -> bool:
-        self._write("agreed", text=question)
+        self._write(Event(event="agreed", text=question))
         return True
 
     def show_proof(self, proof: Proof) -> None:
-        self._write("proof", rungs=proof.results)
+        self._write(Event(event="proof", rungs=proof.results))
 
-    def finish(self, document: object) -> None:
+    def finish(self, document: FixReport | InstallReport) -> None:
         """The last line: what --json prints."""
-        self._write("outcome", outcome=document)
+        self._write(Event(event="outcome", outcome=document))
 
-    def _write(self, event: str, **data: object) -> None:
+    def _write(self, event: Event) -> None:
         if self._lines:
-            tree = {"schema": "tritonwin.event/1", "event": event}
-            print(json.dumps({**tree, **{k: to_json(v) for k, v in data.items()}}), flush=True)  # noqa: T201
+            tree = to_json(event)
+            assert isinstance(tree, dict)  # noqa: S101 - a record is an object
+            told = {name: value for name, value in tree.items() if value not in (None, [])}
+            print(json.dumps(told), flush=True)  # noqa: T201
 
 
 def report(outcome: Outcome) -> FixReport:
@@ -107,5 +124,11 @@ def print_outcome(outcome: Outcome) -> None:
         out.print(Text(text), soft_wrap=True)
     if outcome.journals and outcome.status != "undone":
         out.print(Text("To give everything back:"), soft_wrap=True)
-        for journal in reversed(outcome.journals):
-            out.print(Text(f"      tritonwin undo {journal}", "bold"), soft_wrap=True)
+        out.print(Text(f"      {printable(_undo_command(outcome))}", "bold"), soft_wrap=True)
+
+
+def _undo_command(outcome: Outcome) -> str:
+    if len(outcome.journals) == 1 or outcome.facts.target is None:
+        return f"tritonwin undo {outcome.journals[0]}"
+    # all rounds together
+    return f'tritonwin undo --python "{outcome.facts.target.executable}"'

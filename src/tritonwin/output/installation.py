@@ -11,6 +11,7 @@ from tritonwin.output.consent import agreed
 from tritonwin.output.documents import InstallReport, Tool
 from tritonwin.output.machine import target_of
 from tritonwin.output.plan import print_plan
+from tritonwin.output.progress import Download
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
 from tritonwin.remedies.install import Installation
@@ -50,8 +51,13 @@ class Screen:
         self._yes = yes
         self._shown = False
         self._out = console()
+        self._download = Download(self._out)
+
+    def progress(self, done: int, total: int | None) -> None:
+        self._download.update(done, total)
 
     def say(self, text: str) -> None:
+        self._download.end()
         self._print(f"  {text}")
 
     def agree(self, done: Installation) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
@@ -28,8 +28,8 @@ def print_journals(headers: Iterable[Header]) -> None:
         out.print(Text(printable(line)), soft_wrap=True)
 
 
-def print_undo(report: UndoReport) -> None:
-    """What an undo did, would do, or cannot do."""
+def print_undo(report: UndoReport, earlier: Sequence[Header] = ()) -> None:
+    """What an undo did, would do, or cannot do; `earlier` rounds of the same fix follow it."""
     out = console()
     out.print(Text(printable(f"{report.id}  {report.title}"), "bold"), soft_wrap=True)
     undone = report.state == "undone"
@@ -50,6 +50,9 @@ def print_undo(report: UndoReport) -> None:
         out.print(Text(printable(f"note: {note}")), soft_wrap=True)
     for folder in report.left:
         line = f"note: {folder} goes later: a program has something in it loaded"
+        out.print(Text(printable(line)), soft_wrap=True)
+    for header in earlier:
+        line = f"then {header.id}  {header.title}"
         out.print(Text(printable(line)), soft_wrap=True)
     out.print(Text(_verdict(report)), soft_wrap=True)
 

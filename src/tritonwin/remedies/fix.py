@@ -22,7 +22,7 @@ from tritonwin.problems.model import Problem
 from tritonwin.remedies.apply import apply_plan
 from tritonwin.remedies.plan import CannotRemedyError, Plan, Status
 from tritonwin.remedies.planner import make_plan
-from tritonwin.remedies.remedy import Means
+from tritonwin.remedies.remedy import Listener, Means
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.remedies.variables import environment_after
 from tritonwin.support.install_plan import sources_for
@@ -58,10 +58,8 @@ class Wish:
     timeout: float = 30
 
 
-class Watcher(Protocol):
+class Watcher(Listener, Protocol):
     """Who is told what happens, and asked."""
-
-    def say(self, text: str) -> None: ...
 
     def show_plan(self, plan: Plan) -> None: ...
 
@@ -187,7 +185,8 @@ class _Session:
 
     def _apply(self, plan: Plan) -> None:
         target = _target(self.facts)
-        journal = apply_plan(plan, target, self.store, self.pip, self.watcher.say)
+        first = next(iter(self.journals), None)
+        journal = apply_plan(plan, target, self.store, self.pip, self.watcher, session=first)
         self.journals.append(journal)
         self.host = replace(self.host, env=environment_after(plan, self.host.env))
         self._pip = None

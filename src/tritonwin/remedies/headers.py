@@ -149,8 +149,7 @@ def _apply(change: Change, work: Work) -> None:
     path = download.local_path(source.location)
     if path is None:
         path = work.scratch / "headers.zip"
-        work.say(f"fetching {source.location}")
-        download.fetch(source.location, path, sha256=source.sha256 or "")
+        work.fetch(source, path)
     if path.is_dir():
         for part in PARTS:
             _copy(path / part, staged / part)

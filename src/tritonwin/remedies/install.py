@@ -15,7 +15,7 @@ from tritonwin.journal import Store
 from tritonwin.remedies.apply import apply_plan
 from tritonwin.remedies.distributions import REMOVE, install_change
 from tritonwin.remedies.plan import CannotRemedyError, Change, Plan
-from tritonwin.remedies.remedy import Means
+from tritonwin.remedies.remedy import DEAF, Listener, Means
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.support import install_plan
 from tritonwin.support.install_plan import InstallPlan
@@ -60,7 +60,7 @@ def install(
     store: Store,
     *,
     agree: Callable[[Installation], bool] | None,
-    say: Callable[[str], None] = lambda _: None,
+    listener: Listener = DEAF,
 ) -> Installation:
     """Choose, show, install and import.
 
@@ -85,8 +85,8 @@ def install(
     if not agree(planned):
         return replace(planned, status="declined")
     with store.lock(target.executable, wait=5):
-        journal = apply_plan(planned.plan, target, store, pip, say)
-    return _proven(replace(planned, journal=journal), target, say)
+        journal = apply_plan(planned.plan, target, store, pip, listener)
+    return _proven(replace(planned, journal=journal), target, listener)
 
 
 def _planned(order: Order, facts: Facts, pip: Callable[[], Pip]) -> Installation:
@@ -128,12 +128,12 @@ def _changes(found: InstallPlan, means: Means) -> tuple[Change, ...]:
     return (replace(remove, why=f"it lies in the same folder as {FORK}"), install)
 
 
-def _proven(done: Installation, target: Interpreter, say: Callable[[str], None]) -> Installation:
+def _proven(done: Installation, target: Interpreter, listener: Listener) -> Installation:
     """Import what was asked for: an extension for another torch fails only then."""
     imports = []
     for choice in done.found.choices:
         module = module_of(choice.package)
-        say(f"importing {module}")
+        listener.say(f"importing {module}")
         imports.append(deep_import(target.executable, module))
     good = all(result.outcome == "imported" for result in imports)
     status: InstallStatus = "installed" if good else "import-failed"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Facts, Interpreter
 from tritonwin.journal import Journal
-from tritonwin.remedies.plan import CannotRemedyError, Change
+from tritonwin.remedies.plan import CannotRemedyError, Change, Source
+from tritonwin.support import download
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 
@@ -42,6 +44,29 @@ class Means:
         return self.facts.target
 
 
+class Listener(Protocol):
+    """Who is told how the work goes on."""
+
+    def say(self, text: str) -> None:
+        """What is done next, in a line."""
+
+    def progress(self, done: int, total: int | None) -> None:
+        """So many bytes of so many have come; None: nobody knows of how many."""
+
+
+class Deaf:
+    """A listener for work that nobody watches."""
+
+    def say(self, text: str) -> None:
+        del text
+
+    def progress(self, done: int, total: int | None) -> None:
+        del done, total
+
+
+DEAF = Deaf()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Work:
     """What applying works with.
@@ -50,14 +75,24 @@ class Work:
         staged: the folder that pip has laid out all wheels of the plan in, as if it were the
             target's prefix; None where the plan has none.
         scratch: an empty folder for files that are fetched.
-        say: told what happens, for whoever watches.
+        listener: told what happens, for whoever watches.
     """
 
     journal: Journal
     target: Interpreter
     scratch: Path
     staged: Path | None = None
-    say: Callable[[str], None] = field(default=lambda _: None)
+    listener: Listener = DEAF
+
+    def fetch(self, source: Source, to: Path) -> None:
+        """Download a source of the plan to the file `to`; raises DownloadError."""
+        self.listener.say(f"fetching {source.location}")
+        download.fetch(
+            source.location,
+            to,
+            sha256=source.sha256 or "",
+            progress=lambda done: self.listener.progress(done, source.size),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

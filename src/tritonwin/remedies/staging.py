@@ -7,7 +7,8 @@ the folder, and the journal moves it into place afterwards.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tritonwin.journal import faultpoint
@@ -15,6 +16,7 @@ from tritonwin.remedies.plan import Source
 from tritonwin.support.download import local_path
 from tritonwin.support.pip import RESOLVE_TIMEOUT, Pip, PipError, last_words
 
+_PROGRESS = re.compile(rb"Progress (\d+) of (\d+)\s*$")  # pip's own, in its form "raw"
 _OPTIONS = (
     "--no-deps",
     "--ignore-installed",
@@ -22,23 +24,44 @@ _OPTIONS = (
     "--no-build-isolation",
     "--no-warn-script-location",
     "--no-index",
-    "--quiet",
 )
 
 
-def stage(pip: Pip, wheels: Sequence[Source], root: Path) -> None:
+def stage(
+    pip: Pip, wheels: Sequence[Source], root: Path, progress: Callable[[int, int | None], None]
+) -> None:
     """Lay exactly these wheels out below `root`, in the folders that they have in the target.
+
+    Args:
+        progress: told how many bytes of how many have come of the file that pip downloads.
 
     Raises:
         PipError: a wheel cannot be fetched, has another hash, or cannot be laid out.
     """
     faultpoint("before pip")
-    arguments = ["install", "--prefix", _long(root), *_OPTIONS, "--", *map(_requirement, wheels)]
-    done = pip.run(arguments, timeout=RESOLVE_TIMEOUT)
+    options = ["--prefix", _long(root), *_OPTIONS, *pip.progress_option()]
+    arguments = ["install", *options, "--", *map(_requirement, wheels)]
+    done = pip.run(arguments, timeout=RESOLVE_TIMEOUT, heard=_listening(progress))
     faultpoint("after pip")
     if done.code != 0:
         msg = f"pip could not lay out the wheels: {last_words(done)}"
         raise PipError(msg, "Nothing was changed. Try again, or look at the file it names.")
+
+
+def _listening(progress: Callable[[int, int | None], None]) -> Callable[[bytes], None]:
+    """Hand on what pip says of a download; its lines come in pieces."""
+    rest = bytearray()
+
+    def heard(chunk: bytes) -> None:
+        rest.extend(chunk)
+        *lines, last = rest.split(b"\n")
+        rest[:] = last
+        for line in lines:
+            found = _PROGRESS.match(line)
+            if found:
+                progress(int(found[1]), int(found[2]) or None)
+
+    return heard
 
 
 def _requirement(wheel: Source) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator, Sequence
+from importlib import metadata
 from pathlib import Path
 
 from tritonwin.facts.files import names_in
@@ -39,21 +40,22 @@ def find_pip(facts: Facts, lists: Sequence[str]) -> Pip:
         raise CannotRemedyError(msg)
     own = facts.distribution("pip")
     if target.has_pip and own and not older(own.version, OLDEST):
-        return Pip((target.executable, "-B", "-m", "pip"))
+        return Pip((target.executable, "-B", "-m", "pip"), own.version)
     lent = next(_lent(lists, target), None)
     if lent is None:
         msg = f"{target.executable} has no pip of {OLDEST} or later, and none was found to lend it"
         raise CannotRemedyError(
             msg, "Give a folder with a wheel of pip: --find-links DIR (pip download pip)"
         )
-    return Pip((target.executable, "-B", "-c", _BORROW, str(lent)))
+    place, version = lent
+    return Pip((target.executable, "-B", "-c", _BORROW, str(place)), version)
 
 
-def _lent(lists: Sequence[str], target: Interpreter) -> Iterator[Path]:
-    """What holds a package `pip`: our own site-packages, and wheels."""
+def _lent(lists: Sequence[str], target: Interpreter) -> Iterator[tuple[Path, str]]:
+    """What holds a package `pip`, and its version: our own site-packages, and wheels."""
     ours = importlib.util.find_spec("pip")
     for folder in (ours.submodule_search_locations or ()) if ours else ():
-        yield Path(folder).parent
+        yield Path(folder).parent, metadata.version("pip")
     for place in lists:
         path = local_path(place)
         if path is not None:
@@ -65,8 +67,9 @@ def _lent(lists: Sequence[str], target: Interpreter) -> Iterator[Path]:
         yield from _wheels(Path(target.base_prefix, "Lib", "ensurepip", "_bundled"))
 
 
-def _wheels(folder: Path) -> Iterator[Path]:
+def _wheels(folder: Path) -> Iterator[tuple[Path, str]]:
     found = [n for n in names_in(folder) if n.startswith("pip-") and n.endswith(".whl")]
     for name in sorted(found, reverse=True):
-        if not older(name.split("-")[1], OLDEST):
-            yield folder / name
+        version = name.split("-")[1]
+        if not older(version, OLDEST):
+            yield folder / name, version

@@ -92,8 +92,7 @@ def _apply(change: Change, work: Work) -> None:
     path = download.local_path(source.location)
     if path is None:
         path = work.scratch / "runtime.whl"
-        work.say(f"fetching {source.location}")
-        download.fetch(source.location, path, sha256=source.sha256 or "")
+        work.fetch(source, path)
     contents = _in_folder(path) if path.is_dir() else _in_wheel(path)
     folder = Path(change.arguments["folder"])
     for name, content in contents.items():

@@ -11,7 +11,7 @@ import ast
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
 from tritonwin.facts.process import Completed, run
+from tritonwin.support.matrix import older
 from tritonwin.support.model import Download
 
 QUERY_TIMEOUT = 120.0
@@ -39,9 +40,23 @@ class Pip:
     """A pip that runs in the target: the absolute program and the arguments before pip's own."""
 
     command: tuple[str, ...]
+    version: str = "0"
 
-    def run(self, args: Sequence[str], *, timeout: float) -> Completed:
+    def progress_option(self) -> tuple[str, ...]:
+        """Lets pip say how far a download is, where it can (since 24.1) to a pipe."""
+        return ("--quiet",) if older(self.version, "24.1") else ("--progress-bar", "raw")
+
+    def run(
+        self,
+        args: Sequence[str],
+        *,
+        timeout: float,
+        heard: Callable[[bytes], None] | None = None,
+    ) -> Completed:
         """Run pip, never asking and never looking for a newer pip.
+
+        Args:
+            heard: given what pip prints, as it comes.
 
         Raises:
             PipError: it cannot be started, or took too long.
@@ -51,7 +66,7 @@ class Pip:
         env = {k: v for k, v in os.environ.items() if k not in {"PYTHONPATH", "PYTHONHOME"}}
         env |= {"PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONUTF8": "1"}
         try:
-            done = run(program, [*before, *args], timeout=timeout, env=env)
+            done = run(program, [*before, *args], timeout=timeout, env=env, heard=heard)
         except OSError as error:
             msg = f"pip cannot be started with {program}: {error}"
             raise PipError(msg) from None

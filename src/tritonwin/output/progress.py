@@ -1,0 +1,44 @@
+"""How far a download is: a bar on a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+from rich.text import Text
+
+_QUIET = 15.0  # seconds between two lines where nobody watches a bar
+_MEGABYTE = 1_000_000
+
+
+class Download:
+    """The download that is under way, if one is."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._bar: Progress | None = None
+        self._said = time.monotonic()
+
+    def update(self, done: int, total: int | None) -> None:
+        """So many bytes of so many have come; fewer than before: the next file has begun."""
+        if self._out.is_terminal:
+            self._draw(done, total)
+        elif time.monotonic() - self._said >= _QUIET:
+            self._said = time.monotonic()
+            of = f" of {total // _MEGABYTE}" if total else ""
+            self._out.print(Text(f"  {done // _MEGABYTE}{of} MB"), soft_wrap=True)
+
+    def end(self) -> None:
+        """Take the bar away."""
+        if self._bar:
+            self._bar.stop()
+        self._bar = None
+
+    def _draw(self, done: int, total: int | None) -> None:
+        if self._bar is None:
+            columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=self._out, transient=True)
+            self._bar.add_task("")
+            self._bar.start()
+        self._bar.update(self._bar.task_ids[0], completed=done, total=total)

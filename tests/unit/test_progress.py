@@ -1,0 +1,96 @@
+"""How far a download is: what pip says of it, and what people see of it."""
+
+from __future__ import annotations
+
+import io
+import sys
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from rich.console import Console
+
+from tritonwin.output import progress
+from tritonwin.output.progress import Download
+from tritonwin.remedies.plan import Source
+from tritonwin.remedies.staging import stage
+from tritonwin.support.pip import Pip
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        del format, args
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("NO_PROXY", "*")
+    served = tmp_path / "served"
+    served.mkdir()
+    with zipfile.ZipFile(served / "big-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("big.bin", b"0" * 3_000_000)
+        wheel.writestr(
+            "big-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: big\nVersion: 1.0\n"
+        )
+        wheel.writestr(
+            "big-1.0.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
+        wheel.writestr("big-1.0.dist-info/RECORD", "")
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(served)))
+    thread = Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{httpd.server_address[1]}/big-1.0-py3-none-any.whl"
+    httpd.shutdown()
+    thread.join()
+    httpd.server_close()
+
+
+def test_pip_tells_how_far_it_is(server: str, tmp_path: Path) -> None:
+    pip = pytest.importorskip("pip", reason="this environment has no pip")
+    told: list[tuple[int, int | None]] = []
+    source = Source(name="big", version="1.0", location=server)
+    stage(
+        Pip((sys.executable, "-m", "pip"), pip.__version__),
+        [source],
+        tmp_path / "root",
+        lambda done, total: told.append((done, total)),
+    )
+    assert (
+        told[-1][0]
+        == told[-1][1]
+        == Path(tmp_path, "served", "big-1.0-py3-none-any.whl").stat().st_size
+    )
+    assert list((tmp_path / "root").rglob("big.bin"))
+
+
+@pytest.mark.parametrize(
+    ("version", "option"),
+    [("22.2", ("--quiet",)), ("24.0", ("--quiet",)), ("24.1", ("--progress-bar", "raw"))],
+)
+def test_an_old_pip_is_not_asked(version: str, option: tuple[str, ...]) -> None:
+    assert Pip(("pip",), version).progress_option() == option
+
+
+def test_a_bar_on_a_terminal_goes_again() -> None:
+    out = Console(file=io.StringIO(), force_terminal=True, width=80)
+    bar = Download(out)
+    bar.update(1_000_000, 4_000_000)
+    bar.update(4_000_000, 4_000_000)
+    bar.end()
+    bar.end()
+    assert "4.0/4.0 MB" in out.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_quiet_line_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([0.0, 1.0, 16.0, 16.0, 17.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    out = Console(file=io.StringIO(), width=80)
+    bar = Download(out)
+    for done in (1_000_000, 2_000_000, 3_000_000):
+        bar.update(done, 4_000_000)
+    assert out.file.getvalue() == "  2 of 4 MB\n"  # type: ignore[attr-defined]
