@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +9,6 @@ import healthy
 import pytest
 
 from tritonwin.facts.host import Environment, Host, fake_host
-from tritonwin.facts.process import Completed
 from tritonwin.problems.model import Action, Problem, Remedy
 from tritonwin.remedies import launch
 from tritonwin.remedies.launch import LaunchError, Settings
@@ -70,51 +67,6 @@ def test_names_are_compared_as_windows_does(tmp_path: Path) -> None:
     chosen = Settings(unset=("CC",), set={"MAX_JOBS": "4"})
     data = launch.environment(chosen, host(tmp_path, cc="x", max_jobs="64 ", KEEP="1"))
     assert {k: v for k, v in data.items() if k != "SystemRoot"} == {"KEEP": "1", "MAX_JOBS": "4"}
-
-
-def answering(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], noise: str = ""
-) -> list[tuple[object, ...]]:
-    """cmd.exe in whose place a function answers."""
-    calls: list[tuple[object, ...]] = []
-
-    def run(program: Path, args: tuple[str, ...], **options: object) -> Completed:
-        calls.append((program, args, options["env"], Path(args[2]).read_bytes()))
-        cookie = args[-1]
-        out = noise + cookie + json.dumps(variables) + cookie[::-1]
-        return Completed(0, out.encode(), b"not found")
-
-    monkeypatch.setattr(launch, "run", run)
-    return calls
-
-
-def test_the_environment_is_captured_from_a_batch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen = {"INCLUDE": "C:\\ü\\include", "TRITONWIN_PYTHON": "x", "Path": "C:\\BT"}
-    calls = answering(monkeypatch, seen, noise="** Visual Studio **\r\n")
-    found = launch.capture(VCVARSALL, {"A": "1"}, host(tmp_path))
-    assert found == {"INCLUDE": "C:\\ü\\include", "Path": "C:\\BT"}
-    program, args, env, batch = calls[0]
-    assert program == tmp_path / "System32" / "cmd.exe"
-    assert args[:2] == ("/d", "/c")  # type: ignore[index]
-    # the path goes through a variable: a batch file has no way to write every name
-    assert b"BT" not in batch  # type: ignore[operator]
-    assert env == {
-        "A": "1",
-        "TRITONWIN_VCVARSALL": str(VCVARSALL),
-        "TRITONWIN_PYTHON": sys.executable,
-    }
-
-
-def test_a_capture_without_headers_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answering(monkeypatch, {"Path": "C:\\"})
-    with pytest.raises(LaunchError, match="gave no environment"):
-        launch.capture(VCVARSALL, {}, host(tmp_path))
-    with pytest.raises(LaunchError, match="SystemRoot"):
-        launch.capture(VCVARSALL, {}, fake_host(tmp_path))
 
 
 def test_the_batch_file_says_the_same() -> None:

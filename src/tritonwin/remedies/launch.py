@@ -7,9 +7,6 @@ and the caches get short folders where Windows' limit of 260 characters holds.
 from __future__ import annotations
 
 import os
-import secrets
-import sys
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,42 +14,15 @@ from pathlib import Path
 from tritonwin.errors import UserError
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Facts, MsvcToolset
-from tritonwin.facts.process import run
-from tritonwin.facts.target import parse_answer
+from tritonwin.facts.toolchain.vcvars import ACTIVATION, capture
 from tritonwin.problems.model import Problem
 from tritonwin.remedies.long_paths import CACHES, short_folder
 
-# What an earlier vcvarsall, perhaps half of one or one for x86, left: it would be taken for done.
-_VISUAL_STUDIO = (
-    "INCLUDE",
-    "LIB",
-    "LIBPATH",
-    "EXTERNAL_INCLUDE",
-    "DevEnvDir",
-    "VSINSTALLDIR",
-    "VCINSTALLDIR",
-    "VCToolsInstallDir",
-    "VCToolsVersion",
-    "VisualStudioVersion",
-    "VSCMD_VER",
-    "VSCMD_ARG_HOST_ARCH",
-    "VSCMD_ARG_TGT_ARCH",
-    "WindowsSdkDir",
-    "WindowsSDKVersion",
-    "UniversalCRTSdkDir",
-    "UCRTVersion",
-)
 MARK = "Written by tritonwin run"
-_SECONDS = 120
-_BATCH = b"""\
-@call "%TRITONWIN_VCVARSALL%" x64 >nul
-@"%TRITONWIN_PYTHON%" -I -B -c "import json, os, sys; c = sys.argv[1]; \
-sys.stdout.write(c + json.dumps(dict(os.environ)) + c[::-1])" %1
-"""
 
 
 class LaunchError(UserError):
-    """Visual Studio's environment could not be captured."""
+    """The target cannot be started as it should, or no batch file written for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +56,7 @@ def settings(facts: Facts, problems: Iterable[Problem]) -> Settings:
                 new.setdefault(name, str(folder / end))
     toolset = _toolset(facts)
     if toolset:
-        unset += _VISUAL_STUDIO
+        unset += ACTIVATION
     return Settings(
         unset=tuple(dict.fromkeys(unset)), set=new, vcvarsall=toolset.vcvarsall if toolset else None
     )
@@ -101,7 +71,7 @@ def environment(chosen: Settings, host: Host) -> dict[str, str]:
     """The variables for the target.
 
     Raises:
-        LaunchError: vcvarsall.bat does not do what it should.
+        VcvarsError: vcvarsall.bat does not do what it should.
     """
     gone = {name.upper() for name in chosen.unset}
     data = {k: v for k, v in host.env.data.items() if k.upper() not in gone}
@@ -109,38 +79,6 @@ def environment(chosen: Settings, host: Host) -> dict[str, str]:
         data = capture(Path(chosen.vcvarsall), data, host)
     new = {name.upper() for name in chosen.set}
     return {**{k: v for k, v in data.items() if k.upper() not in new}, **chosen.set}
-
-
-def capture(vcvarsall: Path, data: Mapping[str, str], host: Host) -> dict[str, str]:
-    """The environment after vcvarsall.bat for x64.
-
-    It is told by a Python at the end of the batch, since what `set` prints depends on code pages.
-
-    Raises:
-        LaunchError: no environment came back, or one without INCLUDE.
-    """
-    system32 = host.system32()
-    if system32 is None:
-        msg = "SystemRoot is not set"
-        raise LaunchError(msg)
-    cookie = secrets.token_hex(16)
-    own = {"TRITONWIN_VCVARSALL": str(vcvarsall), "TRITONWIN_PYTHON": sys.executable}
-    with tempfile.TemporaryDirectory(prefix="tw") as folder:
-        batch = Path(folder, "capture.bat")
-        batch.write_bytes(_BATCH.replace(b"\n", b"\r\n"))
-        done = run(
-            system32 / "cmd.exe",
-            ("/d", "/c", str(batch), cookie),
-            timeout=_SECONDS,
-            env={**data, **own},
-            cwd=folder,
-        )
-    answer = parse_answer(done.out, cookie)
-    if answer is None or not any(name.upper() == "INCLUDE" for name in answer):
-        said = done.err.decode("utf-8", "replace").strip()[-300:]
-        msg = f"{vcvarsall} gave no environment: {done.ending()} {said}".strip()
-        raise LaunchError(msg, "Repair Visual Studio with its installer, component VC.Tools.")
-    return {name: str(value) for name, value in answer.items() if name.upper() not in own}
 
 
 def batch_file(chosen: Settings, python: str, args: Sequence[str]) -> str:
