@@ -1,0 +1,185 @@
+"""What rules are made of: finding a place by structure, and splicing text there.
+
+Places in Python are found in the syntax tree and edited as text, so that comments and format
+stay; places in C are lines of exact text that must occur an exact number of times.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Literal, NoReturn, TypeVar
+
+Node = TypeVar("Node", bound=ast.AST)
+
+
+class NoEdit(Exception):  # noqa: N818 - not an error: the answer of a rule that has nothing to do
+    """A rule does not edit this text.
+
+    Attributes:
+        state: "fixed": the place works on Windows; "absent": there is no such place;
+            "unknown": the place has a form that the rule does not know.
+    """
+
+    def __init__(self, state: Literal["fixed", "absent", "unknown"], reason: str) -> None:
+        super().__init__(reason)
+        self.state = state
+        self.reason = reason
+
+
+def fixed(reason: str) -> NoReturn:
+    raise NoEdit("fixed", reason)
+
+
+def absent(reason: str) -> NoReturn:
+    raise NoEdit("absent", reason)
+
+
+def unknown(reason: str) -> NoReturn:
+    raise NoEdit("unknown", reason)
+
+
+class Source:
+    """A source text with `\\n` line ends, and its syntax tree when a rule asks for it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Raises NoEdit for a text that is no Python."""
+        try:
+            return ast.parse(self.text)
+        except (SyntaxError, ValueError, RecursionError) as error:
+            unknown(f"it does not parse: {error}")
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """With their line ends."""
+        return self.text.splitlines(keepends=True) if "\f" not in self.text else _lines(self.text)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        starts, position = [], 0
+        for line in self.lines:
+            starts.append(position)
+            position += len(line)
+        return [*starts, position]
+
+    def start_of(self, line: int) -> int:
+        """Where a line, counted from 1, begins."""
+        return self._starts[line - 1]
+
+    def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        """Where a node begins and ends in the text."""
+        assert node.end_lineno is not None  # noqa: S101 - set by the parser
+        assert node.end_col_offset is not None  # noqa: S101
+        return (
+            self._position(node.lineno, node.col_offset),
+            self._position(node.end_lineno, node.end_col_offset),
+        )
+
+    def _position(self, line: int, byte_column: int) -> int:
+        before = self.lines[line - 1].encode("utf-8")[:byte_column]
+        return self.start_of(line) + len(before.decode("utf-8"))
+
+    def segment(self, node: ast.expr | ast.stmt) -> str:
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    # -- finding
+
+    def function(self, name: str, inside: str | None = None) -> ast.FunctionDef | None:
+        """The function or method of that name; `inside` names its class."""
+        scope: ast.AST = self.tree
+        if inside is not None:
+            classes = (n for n in self.tree.body if isinstance(n, ast.ClassDef))
+            found = next((n for n in classes if n.name == inside), None)
+            if found is None:
+                return None
+            scope = found
+        return next((n for n in walk(scope, ast.FunctionDef) if n.name == name), None)
+
+    def assignment(self, name: str) -> ast.Assign | None:
+        """`name = ...` at the top of the module."""
+        for node in self.tree.body:
+            if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [name]:
+                return node
+        return None
+
+    # -- editing
+
+    def spliced(self, *changes: tuple[int, int, str]) -> str:
+        """The text with each `start, end` replaced; the ranges do not overlap."""
+        text = self.text
+        for start, end, new in sorted(changes, reverse=True):
+            text = text[:start] + new + text[end:]
+        return text
+
+    def before_body(self, function: ast.FunctionDef, code: str) -> str:
+        """`code`, written without indentation, as the first statements of a function."""
+        first = function.body[0]
+        if is_docstring(first) and len(function.body) > 1:
+            first = function.body[1]
+        return self.before(first, code)
+
+    def before(self, statement: ast.stmt, code: str) -> str:
+        """`code`, written without indentation, on lines of its own before a statement."""
+        start = self.start_of(statement.lineno)
+        return self.spliced((start, start, indented(code, statement.col_offset)))
+
+
+def _lines(text: str) -> list[str]:
+    # the parser does not end a line at a form feed
+    return [part + "\n" for part in text.split("\n")[:-1]] + [text.rpartition("\n")[2]]
+
+
+def walk(node: ast.AST, kind: type[Node]) -> Iterator[Node]:
+    """All nodes of a kind, in the order of the text."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, kind):
+            yield child
+        yield from walk(child, kind)
+
+
+def calls(node: ast.AST, function: str) -> list[ast.Call]:
+    """The calls of a function by its dotted name."""
+    return [call for call in walk(node, ast.Call) if ast.unparse(call.func) == function]
+
+
+def is_docstring(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def indented(code: str, columns: int) -> str:
+    lines = code.strip("\n").split("\n")
+    return "".join(f"{' ' * columns}{line}\n" if line else "\n" for line in lines)
+
+
+def replaced(text: str, old: str, new: str, times: int = 1) -> str:
+    """`old` replaced everywhere; raises NoEdit unless it occurs exactly `times` times."""
+    found = text.count(old)
+    if found != times:
+        unknown(f"{shown(old)} occurs {found} times, expected {times}")
+    return text.replace(old, new)
+
+
+def substituted(
+    text: str, pattern: str, new: str | Callable[[re.Match[str]], str], times: int = 1
+) -> str:
+    """As `replaced`, for a regular expression in multi-line mode."""
+    result, found = re.subn(pattern, new, text, flags=re.MULTILINE)
+    if found != times:
+        unknown(f"/{pattern}/ is found {found} times, expected {times}")
+    return result
+
+
+def shown(text: str) -> str:
+    first = text.strip("\n").split("\n")[0].strip()
+    return f"'{first}'"

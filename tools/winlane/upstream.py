@@ -1,0 +1,131 @@
+"""The sources of upstream's Triton wheels, without the hundreds of megabytes beside them.
+
+Upstream publishes for Linux alone. What `tritonwin patch` works on is the text in those wheels,
+so a member is fetched by ranges of bytes, as pip's lazy wheels are, and zip's CRC checks it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import ssl
+import sys
+import urllib.request
+import zipfile
+from dataclasses import dataclass
+from http.client import HTTPResponse
+from pathlib import Path
+from typing import cast
+
+from winlane.cache import Cache, fingerprint
+from winlane.wine import run
+
+# What a difference between two versions could be in: 3.3.0, 3.5.0 and 3.7.0 equal their successors.
+UPSTREAM = (
+    "3.0.0", "3.1.0", "3.2.0", "3.3.1", "3.4.0", "3.5.1", "3.6.0", "3.7.1", "3.8.0", "3.9.0",
+)  # fmt: skip
+_RECIPE = "1"
+_PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_27_x86_64", "manylinux_2_28_x86_64")
+_SUFFIXES = {".py", ".c", ".h", ".cpp", ".txt"}
+_CUDA_HEADERS = "triton/backends/nvidia/include/"  # of which driver.c wants this one:
+_CUDA_HEADER = f"{_CUDA_HEADERS}cuda.h"
+_BLOCK = 256 * 1024
+
+
+@dataclass(frozen=True)
+class Upstream:
+    cache: Cache
+
+    def sources(self, version: str, python: str = "3.12") -> Path:
+        """A site-packages that holds the Python and C sources of `triton` VERSION, read-only.
+
+        What is in there must be copied before it is changed.
+        """
+
+        def build(folder: Path) -> None:
+            url = _address(version, python, folder)
+            with zipfile.ZipFile(RemoteFile(url)) as wheel:
+                for member in wheel.infolist():
+                    if _wanted(member.filename):
+                        wheel.extract(member, folder)
+
+        key = fingerprint(_RECIPE, version, python, *sorted(_SUFFIXES))
+        return self.cache.product(
+            f"upstream/{version}-{key}", build, f"fetching the sources of triton {version}"
+        )
+
+
+def _wanted(name: str) -> bool:
+    if ".dist-info/" in name:
+        return True
+    if name.startswith(_CUDA_HEADERS):
+        return name == _CUDA_HEADER
+    return name.startswith("triton/") and Path(name).suffix in _SUFFIXES
+
+
+def _address(version: str, python: str, folder: Path) -> str:
+    """Where the wheel lies, as pip's index says."""
+    report = folder / "report.json"
+    platforms = [word for name in _PLATFORMS for word in ("--platform", name)]
+    run(
+        sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--report", report,
+        "--no-deps", "--ignore-installed", "--target", folder, "--only-binary", ":all:",
+        *platforms, "--python-version", python, f"triton=={version}",
+    )  # fmt: skip
+    url: str = json.loads(report.read_text("utf-8"))["install"][0]["download_info"]["url"]
+    report.unlink()
+    return url
+
+
+class RemoteFile(io.RawIOBase):
+    """A file on a server that gives ranges of it; what was fetched is kept."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        # pip's own choice of certificates, where a network has some of its own
+        self._tls = ssl.create_default_context(cafile=os.environ.get("PIP_CERT"))
+        self._blocks: dict[int, bytes] = {}
+        self._position = 0
+        with self._open({}, "HEAD") as answer:
+            self._length = int(answer.headers["Content-Length"])
+
+    def _open(self, headers: dict[str, str], method: str = "GET") -> HTTPResponse:
+        request = urllib.request.Request(self._url, headers=headers, method=method)  # noqa: S310 - from pip
+        return cast(HTTPResponse, urllib.request.urlopen(request, timeout=120, context=self._tls))  # noqa: S310
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._length}[whence]
+        self._position = base + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._length if size < 0 else min(self._position + size, self._length)
+        first, last = self._position // _BLOCK, max(end - 1, 0) // _BLOCK
+        self._fetch(first, last)
+        data = b"".join(self._blocks[n] for n in range(first, last + 1))
+        start = self._position - first * _BLOCK
+        piece = data[start : start + max(end - self._position, 0)]
+        self._position += len(piece)
+        return piece
+
+    def _fetch(self, first: int, last: int) -> None:
+        missing = [n for n in range(first, last + 1) if n not in self._blocks]
+        if not missing:
+            return
+        first, last = missing[0], missing[-1]
+        span = f"bytes={first * _BLOCK}-{min((last + 1) * _BLOCK, self._length) - 1}"
+        with self._open({"Range": span}) as answer:
+            data = answer.read()
+        for n in range(first, last + 1):
+            start = (n - first) * _BLOCK
+            self._blocks[n] = data[start : start + _BLOCK]
