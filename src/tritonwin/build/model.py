@@ -70,6 +70,23 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Edit:
+    """A change to a file of the source, made once after it was unpacked or copied.
+
+    Attributes:
+        file: below the source's root.
+        find: text that is replaced wherever it stands.
+        required: whether its absence is an error; the work of others may already hold the change.
+    """
+
+    file: str
+    find: str
+    replace: str
+    reason: str
+    required: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class PinnedFile:
     """A file from the network, held to its hash.
 
@@ -204,6 +221,7 @@ class BuildPlan:
         torch: version of its torch; None where the wheel does not depend on torch.
         wheel: the chooser's answer: an existing wheel that fits, or why there is none.
         archs: "8.0", "9.0a", "12.0": what is compiled.
+        flags: of the compilers, beyond the source's own; they are in `environment` or `edits`.
         environment: variables that are set, on top of the captured environment.
         unset: variables that must not reach the build.
         requirements: of the build environment, besides the target's torch, as pip reads them.
@@ -233,6 +251,7 @@ class BuildPlan:
     toolset: ToolsetChoice | None
     cpp_standard: str | None  # "17", "20"
     flags: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()
     jobs: int
     nvcc_threads: int
     memory: Memory
