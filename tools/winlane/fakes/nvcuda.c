@@ -2,10 +2,11 @@
  *
  * It answers the part of the CUDA driver API that Triton's cuda_utils and a GPU diagnosis need, keeps
  * "device" memory on the host heap, and never runs a kernel: a launch is written as one JSON line
- * instead. What it reads from the environment: settings.h.
+ * instead, with size and value of each parameter that the cubin declares. What it reads from the environment: settings.h.
  */
 #include <stdint.h>
 
+#include "parameters.h"
 #include "settings.h"
 
 typedef int R;                      /* CUresult */
@@ -80,7 +81,7 @@ API R cuCtxGetLimit(size_t *v, int which) { *v = limits[which & 31]; return OK; 
 API R cuCtxSetLimit(int which, size_t v) { limits[which & 31] = v; return OK; }
 
 /* ---- modules ---- */
-struct module { unsigned arch; int is_elf; };
+struct module { unsigned arch; int is_elf; uint8_t *image; };
 struct function { struct module *module; char name[256]; int dynamic_shared; };
 
 API R cuModuleLoadData(void **out, const void *image) {
@@ -93,6 +94,7 @@ API R cuModuleLoadData(void **out, const void *image) {
         unsigned flags;
         memcpy(&flags, p + 48, 4);                      /* e_flags of ELF64 */
         m->is_elf = 1;
+        m->image = copy_of_elf(p);                      /* the caller may free its own */
         /* ABI 8 (CUDA 13) keeps the sm number in bits 8..15, older ABIs in bits 0..7 */
         m->arch = p[8] >= 8 ? (flags >> 8) & 0xff : flags & 0xff;
     }
@@ -134,15 +136,26 @@ API R cuOccupancyMaxActiveClusters(int *n, void *f, const void *config) { (void)
 API R cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f, int block, size_t smem) { (void)f; (void)block; (void)smem; *n = 1; return OK; }
 
 /* ---- launches ---- */
+static void describe(char *into, size_t room, struct function *f, void **params) {
+    struct parameters all = { 0, { 0 } };
+    size_t used = 0;
+    int i;
+    into[0] = 0;
+    if (f->module && f->module->image) all = parameters_of(f->module->image, f->name);
+    for (i = 0; params && i < all.count && used + 48 < room; i++) {
+        unsigned size = all.size[i];
+        used += snprintf(into + used, room - used, "%s[%u, \"0x%llx\"]", i ? ", " : "", size,
+                         (unsigned long long)word(params[i], size < 8 ? size : 8));
+    }
+}
 static R record(struct function *f, const unsigned *dims, unsigned shared, void *stream, void **params) {
-    char line[1024];
-    unsigned long long first = 0;
-    if (params && params[0]) memcpy(&first, params[0], sizeof first);
+    char line[4096], values[3072];
+    describe(values, sizeof values, f, params);
     snprintf(line, sizeof line,
              "{\"event\": \"launch\", \"kernel\": \"%s\", \"grid\": [%u, %u, %u], \"block\": [%u, %u, %u], "
-             "\"shared\": %u, \"stream\": %llu, \"sm\": %u, \"first_param\": \"0x%llx\"}",
+             "\"shared\": %u, \"stream\": %llu, \"sm\": %u, \"params\": [%s]}",
              f->name, dims[0], dims[1], dims[2], dims[3], dims[4], dims[5], shared,
-             (unsigned long long)(uintptr_t)stream, f->module ? f->module->arch : 0, first);
+             (unsigned long long)(uintptr_t)stream, f->module ? f->module->arch : 0, values);
     log_line(line);
     return OK;
 }

@@ -1,0 +1,104 @@
+"""A Triton for Windows whose sources are upstream's: what `tritonwin patch` is for.
+
+Upstream builds no Windows binaries, so the compiled library, ptxas, TinyCC and the import library
+of CUDA are the fork's of the same version, and every source and the distribution are upstream's.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from winlane import Environment, Lane, Machine, standins
+from winlane.upstream import Upstream
+
+PROGRAMS = Path(__file__).parent / "programs"
+LOG = r"C:\Users\Public\launches.jsonl"
+_SOURCES = frozenset({".py", ".c", ".pyc"})
+# what the fork ships beside Triton's own sources, none of which upstream knows
+_KEPT = ("runtime/tcc", "_C", "backends/nvidia/lib", "backends/nvidia/include")
+
+
+@dataclass(frozen=True)
+class Version:
+    """Upstream's version, the fork's wheel, and the torch that Triton up to 3.7 asks."""
+
+    upstream: str
+    fork: str
+    torch: str | None
+
+    @property
+    def number(self) -> tuple[int, ...]:
+        return tuple(map(int, self.upstream.split(".")))
+
+
+VERSIONS = {
+    version.upstream: version
+    for version in (
+        Version("3.1.0", "3.1.0.post17", "2.5.0"),
+        Version("3.2.0", "3.2.0.post21", "2.6.0"),
+        Version("3.3.0", "3.3.0.post19", "2.7.0"),
+        Version("3.3.1", "3.3.1.post21", "2.7.1"),
+        Version("3.4.0", "3.4.0.post21", "2.8.0"),
+        Version("3.5.0", "3.5.0.post21", "2.9.0"),
+        Version("3.5.1", "3.5.1.post24", "2.9.1"),
+        Version("3.6.0", "3.6.0.post26", "2.10.0"),
+        Version("3.7.0", "3.7.0.post26", "2.12.0"),
+        Version("3.7.1", "3.7.1.post27", "2.12.1"),
+        Version("3.8.0", "3.8.0.post29", None),
+    )
+}
+PYTHON = "3.12"
+
+
+def fork(machine: Machine, version: Version, cc: str = "8.6") -> Environment:
+    """The fork as it is published."""
+    machine.gpu(cc=cc)
+    machine.variables["FAKECUDA_LOG"] = LOG
+    made = machine.environment(PYTHON, "full", [f"triton-windows=={version.fork}", "setuptools"])
+    if version.torch:
+        standins.cuda_torch(made, machine.fakes, version.torch, "12.8")
+    return made
+
+
+def overlay(machine: Machine, version: Version, cc: str = "8.6") -> Environment:
+    """Upstream's sources and distribution on the fork's binaries, not patched."""
+    made = fork(machine, version, cc)
+    site = made.site_packages
+    for old in site.glob("triton_windows-*.dist-info"):
+        shutil.rmtree(old)
+    package = site / "triton"
+    for path in [*package.rglob("*")]:
+        inside = path.relative_to(package).as_posix()
+        if path.suffix in _SOURCES and not inside.startswith(_KEPT):
+            path.unlink()
+    sources = upstream_site(machine.lane, version.upstream)
+    shutil.copytree(sources, site, dirs_exist_ok=True)
+    return made
+
+
+def upstream_site(lane: Lane, version: str) -> Path:
+    """Upstream's sources as site-packages: read it, never write it."""
+    return Upstream(lane.cache).sources(version)
+
+
+def run(made: Environment, *stages: str, timeout: float = 240, **env: str) -> dict[str, Any]:
+    """What each stage of programs/stages.py said: its result, or its error."""
+    done = made.run(str(PROGRAMS / "stages.py"), *stages, timeout=timeout, env=env)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"stage"')]
+    said = {line.pop("stage"): line for line in lines}
+    for stage in stages:
+        said.setdefault(stage, {"error": f"ended with {done.returncode:#x}", "trace": ""})
+        # what compilers and cmd.exe print
+        said[stage]["printed"] = done.stdout + done.stderr
+    return said
+
+
+def launches(made: Environment) -> list[dict[str, Any]]:
+    log = made.path(LOG)
+    lines = log.read_text().splitlines() if log.exists() else []
+    events = [json.loads(line) for line in lines]
+    return [event for event in events if event["event"] == "launch"]
