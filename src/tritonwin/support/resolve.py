@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tritonwin.facts.model import Facts
-from tritonwin.support import download
+from tritonwin.support import download, wheel_metadata
 from tritonwin.support.links import WheelLink
 from tritonwin.support.model import Download
 from tritonwin.support.packages import FORK
 from tritonwin.support.pip import Pip, PipError, dry_run
+from tritonwin.support.satisfied import satisfied
 from tritonwin.support.sources import Sources
 
 # built together with torch: another torch needs others of them
@@ -37,6 +38,8 @@ def resolve(
     companions = [
         d.name for n in _COMPANIONS if "torch" in names and (d := facts.distribution(n)) is not None
     ]
+    if not companions and _need_nothing(facts, links, sources):
+        return _trusted(_completed(links, ()))
     with tempfile.TemporaryDirectory(prefix="tritonwin-") as folder:
         constraints = Path(folder, "constraints.txt")
         constraints.write_text(_constraints(facts, {*names, *companions}), encoding="utf-8")
@@ -53,6 +56,16 @@ def resolve(
                 return _trusted(_completed(links, found))
     msg = "pip would install other files than those that were chosen"
     raise PipError(msg, "Name the wheels by their path or address.")
+
+
+def _need_nothing(facts: Facts, links: Sequence[WheelLink], sources: Sources) -> bool:
+    """Whether it is plain that nothing is missing; pip, which may take seconds, is not asked."""
+    if facts.target is None:
+        return False
+    versions = {d.name: d.version for d in facts.distributions}
+    versions |= {link.name.distribution: str(link.name.version) for link in links}
+    metadata = [wheel_metadata.requires(link, offline=sources.offline) for link in links]
+    return all(lines is not None and satisfied(lines, facts.target, versions) for lines in metadata)
 
 
 def _constraints(facts: Facts, free: set[str]) -> str:
@@ -108,12 +121,16 @@ def _completed(links: Sequence[WheelLink], found: Iterable[Download]) -> tuple[D
         name = link.name.distribution
         item = by_name.pop(name, None)  # pip leaves out what is installed in that version
         sha256 = link.sha256 or (item.sha256 if item else None)
+        of_file = _hash_of_file(link)
+        if sha256 and of_file not in {None, sha256}:
+            msg = f"{link.location} has the hash {of_file}, not {sha256}"
+            raise PipError(msg, "It was damaged, or replaced. Do not install it.")
         main.append(
             Download(
                 name=name,
                 version=str(link.name.version),
                 location=link.location,
-                sha256=sha256 or _hash_of_file(link),
+                sha256=sha256 or of_file,
                 size=link.size,
                 requested=True,
             )

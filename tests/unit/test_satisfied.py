@@ -1,0 +1,72 @@
+"""What wheels ask for, held against a target, without pip; and the same as pip's own library says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.markers import Marker, default_environment
+
+from tritonwin.facts.model import Interpreter
+from tritonwin.support.satisfied import marker_environment, satisfied
+
+WINDOWS = Interpreter(
+    executable=r"C:\py\python.exe",
+    source="--python",
+    kind="embedded",
+    version="3.12.9",
+    platform_tag="win_amd64",
+    machine="AMD64",
+)
+HAVE = {"torch": "2.9.1+cu130", "setuptools": "80.1", "numpy": "2.4.0rc1"}
+
+
+@pytest.mark.parametrize(
+    ("line", "there"),
+    [
+        ("torch", True),
+        ("Torch>=2.5,<2.10", True),
+        ("torch==2.9.1", True),
+        ("torch>=2.10", False),
+        ("numpy>=2", True),
+        ("einops", False),
+        ('einops; extra == "dev"', True),
+        ('importlib-metadata; python_version < "3.10"', True),
+        ('colorama; sys_platform == "win32"', False),
+        ('colorama; sys_platform == "linux"', True),
+        ('colorama; platform_machine == "ARM64"', True),
+        ("torch[opt]", False),
+        ("torch @ https://example.org/torch.whl", False),
+        ('torch; platform_release > "1"', False),
+        ("no requirement at all (", False),
+    ],
+)
+def test_one_requirement(line: str, there: bool) -> None:
+    assert satisfied([line], WINDOWS, HAVE) is there
+    assert satisfied(["torch", line], WINDOWS, HAVE) is there
+
+
+@pytest.mark.parametrize("field", ["version", "platform_tag", "machine"])
+def test_a_target_of_which_little_is_known(field: str) -> None:
+    known = {**vars(WINDOWS), field: None}
+    assert not satisfied(["torch"], Interpreter(**known), HAVE)
+
+
+def test_every_name_that_a_marker_may_ask_for_is_told() -> None:
+    told = marker_environment(WINDOWS)
+    assert told is not None
+    assert set(told) - {"extra"} == set(default_environment()) - {
+        "platform_version",
+        "platform_release",
+    }
+
+
+@given(st.text())
+def test_no_text_is_an_accident(text: str) -> None:
+    assert satisfied([text], WINDOWS, HAVE) in {True, False}
+
+
+def test_markers_are_of_the_target_not_of_this_system() -> None:
+    told = marker_environment(WINDOWS)
+    assert told is not None
+    assert Marker("os_name == 'nt' and platform_system == 'Windows'").evaluate(dict(told))
