@@ -1,0 +1,57 @@
+"""The byte-spectral encoder: a causal short-time DFT of raw bytes, one frame a byte.
+
+    from tritonwin.spectral import byte_spectral
+    features = byte_spectral(x, W=64, K=256)      # (B, T) uint8 -> (B, T, 256) float32
+
+torch and triton are those of the environment; they are imported on first use only.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tritonwin.spectral.encoder import ByteSpectral as ByteSpectral
+    from tritonwin.spectral.functional import as_bytes as as_bytes
+    from tritonwin.spectral.functional import byte_spectral as byte_spectral
+    from tritonwin.spectral.functional import byte_spectral_linear as byte_spectral_linear
+    from tritonwin.spectral.functional import byte_spectral_taps as byte_spectral_taps
+    from tritonwin.spectral.global_ import global_spectral as global_spectral
+    from tritonwin.spectral.reference import reference as reference
+
+
+_PUBLIC = {
+    "ByteSpectral": "encoder",
+    "StreamState": "streaming",
+    "as_bytes": "functional",
+    "byte_spectral": "functional",
+    "byte_spectral_linear": "functional",
+    "byte_spectral_taps": "functional",
+    "global_spectral": "global_",
+    "reference": "reference",
+}
+__all__ = sorted(_PUBLIC)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    try:
+        module = importlib.import_module(f"{__name__}.{_PUBLIC[name]}")
+    except ModuleNotFoundError as missing:
+        if missing.name != "torch":
+            raise
+        msg = (
+            "tritonwin.spectral needs torch, and this Python has none. "
+            "To install the torch that fits this machine: tritonwin install torch"
+        )
+        raise ModuleNotFoundError(msg, name="torch") from missing
+    # `reference` is a function and a module; the function is the public one
+    value = globals()[name] = getattr(module, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -1,0 +1,67 @@
+"""The same function in PyTorch alone: any device, differentiable in window and taps."""
+
+from __future__ import annotations
+
+import torch
+
+from tritonwin.spectral.reference import frames, inside, select
+from tritonwin.spectral.spec import Spec
+from tritonwin.spectral.taps import dft_taps, gain, window_tensor
+
+# frames of one block of positions, in elements: bounds the memory where no gradient is wanted
+BLOCK = 1 << 26
+
+
+def encode(
+    x: torch.Tensor,
+    spec: Spec,
+    window: str | torch.Tensor,
+    dtype: torch.dtype,
+    lengths: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Windowed frames through rfft, or through the DFT matrix where rfft is another function."""
+    work = _work_dtype(dtype)
+    if spec.N < spec.W or spec.K > spec.N // 2 + 1:  # rfft would cut the frame or lack bins
+        return encode_taps(x, dft_taps(spec, window), spec, dtype, lengths)
+    w = window_tensor(window, spec.W).to(x.device)
+    w = (w * gain(w)).to(work)
+
+    def spectrum(block: torch.Tensor) -> torch.Tensor:
+        bins = torch.fft.rfft(block * w, n=spec.N)[..., : spec.K]
+        return torch.cat([bins.real, bins.imag], dim=-1)
+
+    return _blocks(x, spec, lengths, dtype, spectrum, track=w.requires_grad)
+
+
+def encode_taps(
+    x: torch.Tensor,
+    taps: torch.Tensor,
+    spec: Spec,
+    dtype: torch.dtype,
+    lengths: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Frames (newest byte first) @ taps (W, 2K)."""
+    matrix = taps.to(x.device, _work_dtype(dtype))
+
+    def spectrum(block: torch.Tensor) -> torch.Tensor:
+        return block @ matrix
+
+    return _blocks(x, spec, lengths, dtype, spectrum, track=matrix.requires_grad)
+
+
+def _work_dtype(dtype: torch.dtype) -> torch.dtype:
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def _blocks(x, spec, lengths, dtype, spectrum, *, track):  # type: ignore[no-untyped-def]
+    framed = frames(x, spec, lengths)
+    step = x.shape[1] if track else max(1, BLOCK // max(1, x.shape[0] * max(spec.W, spec.N)))
+    work = _work_dtype(dtype)
+    parts = [
+        select(spectrum(framed[:, start : start + step].to(work)), spec.parts).to(dtype)
+        for start in range(0, x.shape[1], max(1, step))
+    ]
+    out = (
+        torch.cat(parts, dim=1) if parts else x.new_zeros((x.shape[0], 0, spec.features)).to(dtype)
+    )
+    return out if lengths is None else out * inside(x, lengths).unsqueeze(2)
