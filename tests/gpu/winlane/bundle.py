@@ -1,0 +1,186 @@
+"""Pack a Windows that can be carried to a machine with a GPU and no network.
+
+    python tests/gpu/winlane/bundle.py 3.8 [3.6 ...] [--out FOLDER]
+
+writes wine.tar.xz (a trimmed Wine with the relay to CUDA's driver) and triton-NAME.tar.xz (CPython
+for Windows with the Triton of bundles.toml). Everything comes out of the Windows lane's cache. The
+archives hold Wine (LGPL), CPython, Triton and NVIDIA's ptxas: carry them, do not commit them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import lzma
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+CHECKOUT = HERE.parents[2]
+sys.path.insert(0, str(CHECKOUT / "tools"))
+
+import relay  # noqa: E402
+from winlane import wine  # noqa: E402
+from winlane.cache import Cache, copy_tree, say  # noqa: E402
+from winlane.mingw import Mingw  # noqa: E402
+from winlane.packages import Packages  # noqa: E402
+from winlane.pythons import Pythons, distribution  # noqa: E402
+from winlane.resources import HERE as LANE  # noqa: E402
+from winlane.resources import tomllib  # noqa: E402
+
+DESTINATION = CHECKOUT / ".gpu"
+# Wine's Linux side: what the programs of a bundle load
+_UNIX_LIBRARIES = ("ntdll", "win32u", "ws2_32", "bcrypt", "dnsapi", "nsiproxy", "mountmgr", "winebus")
+_LIBC = ("libc", "libm", "libdl", "libpthread", "librt", "libresolv", "libutil", "ld-linux-x86-64")
+# a branch filter and the largest dictionary: 15 % smaller than plain xz -9 on libtriton.pyd
+_FILTERS = (
+    {"id": lzma.FILTER_X86},
+    {"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": 192 * 2**20},
+)
+
+
+def load() -> dict[str, Any]:
+    """bundles.toml: `common`, and `bundle` by name."""
+    return tomllib.loads((HERE / "bundles.toml").read_text("utf-8"))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    table = load()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="+", choices=table["bundle"])
+    parser.add_argument("--out", type=Path, default=DESTINATION)
+    chosen = parser.parse_args(argv)
+    cache = Cache.open()
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="winlane-bundle-", dir=cache.root / "building") as name:
+        scratch = Path(name)
+        wine_tree(cache, table, scratch / "wine")
+        _pack(scratch / "wine", chosen.out / "wine.tar.xz")
+        for bundle in chosen.names:
+            windows_tree(cache, table, bundle, scratch / bundle)
+            _pack(scratch / bundle, chosen.out / f"triton-{bundle}.tar.xz")
+    return 0
+
+
+def wine_tree(cache: Cache, table: Mapping[str, Any], folder: Path) -> None:
+    """The layout of `winlane.wine.Wine`, with the relay and the program that starts programs."""
+    full = wine.provide(cache)
+    trimmed = wine.Wine(folder / "usr", folder)
+    for kind in ("x86_64-windows", "x86_64-unix"):
+        (trimmed.dlls / kind).mkdir(parents=True)
+    programs = full.tree / "lib" / "wine"
+    for name in ("wine64", "wineserver", "wineserver64"):
+        (trimmed.tree / "lib" / "wine").mkdir(exist_ok=True)
+        shutil.copy(programs / name, trimmed.tree / "lib" / "wine")
+    shared = Path("share", "wine")
+    shutil.copytree(full.tree / shared / "nls", trimmed.tree / shared / "nls")
+    shutil.copy(full.tree / shared / "wine.inf", trimmed.tree / shared)
+    for name in (HERE / "wine_files.txt").read_text("utf-8").split():
+        source = full.dlls / "x86_64-windows" / name
+        if source.exists():
+            shutil.copy(source, trimmed.dlls / "x86_64-windows")
+    for name in _UNIX_LIBRARIES:
+        shutil.copy(full.dlls / "x86_64-unix" / f"{name}.so", trimmed.dlls / "x86_64-unix")
+    _shared_libraries(full, trimmed)
+    _add_relay(cache, full, table, trimmed)
+    shutil.copy(Mingw(cache, full).program(LANE / "native" / "launch.c", "launch.exe"), folder)
+
+
+def _shared_libraries(full: wine.Wine, trimmed: wine.Wine) -> None:
+    """What Wine's Linux side is linked with, less the C library: that is the machine's own."""
+    users = [*(trimmed.dlls / "x86_64-unix").glob("*.so"), trimmed.loader, trimmed.server]
+    environment = full.unix_environment(full.home)
+    for user in users:
+        for line in wine.run("ldd", user, env=environment, check=False).stdout.splitlines():
+            words = line.split()
+            if "=>" in words and words[2].startswith("/"):
+                name = words[0]
+                if not name.startswith(tuple(f"{each}." for each in _LIBC)):
+                    shutil.copy(words[2], trimmed.dlls.parent / name)
+
+
+def _add_relay(
+    cache: Cache, full: wine.Wine, table: Mapping[str, Any], trimmed: wine.Wine
+) -> None:
+    headers = [
+        _packages(cache, table, name) / "triton" / "backends" / "nvidia" / "include" / "cuda.h"
+        for name in table["bundle"]
+    ]
+    with tempfile.TemporaryDirectory() as scratch:
+        made = relay.build(full, headers, Path(scratch))
+        shutil.copy(made.library, trimmed.dlls / "x86_64-unix")
+        shutil.copy(made.stub, trimmed.tree.parent)
+
+
+def _packages(cache: Cache, table: Mapping[str, Any], name: str) -> Path:
+    wanted = [*table["common"]["packages"], *table["bundle"][name]["packages"]]
+    return Packages(cache).unpacked(table["common"]["python"], wanted)
+
+
+def windows_tree(cache: Cache, table: Mapping[str, Any], name: str, folder: Path) -> None:
+    """A full Python as the lane makes it, with the bundle's packages, stand-ins and patches."""
+    common, bundle = table["common"], table["bundle"][name]
+    pythons = Pythons(cache, wine.provide(cache))
+    copy_tree(pythons.embedded(common["python"]), folder)
+    (folder / f"python{distribution(common['python']).compact}._pth").unlink()
+    copy_tree(pythons.development(common["python"]), folder)
+    site_packages = folder / "Lib" / "site-packages"
+    shutil.copytree(_packages(cache, table, name), site_packages)
+    for place in common["leave_out"]:
+        shutil.rmtree(site_packages / place, ignore_errors=True)
+    if "upstream" in bundle:
+        _lay_upstream(cache, bundle["upstream"], site_packages)
+    if "patch" in bundle:
+        _patch(site_packages / "triton", bundle["patch"])
+    for standin in bundle.get("standins", ()):
+        shutil.copytree(HERE / "standins" / standin, site_packages / standin)
+
+
+def _lay_upstream(cache: Cache, version: str, site_packages: Path) -> None:
+    """Upstream's own text in place of the wheel's, whose compiled parts stay."""
+    from winlane.upstream import Upstream
+
+    sources = Upstream(cache).sources(version) / "triton"
+    ours = site_packages / "triton"
+    for path in sources.rglob("*"):
+        place = ours / path.relative_to(sources)
+        if path.is_file() and not path.is_relative_to(sources / "backends" / "amd"):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.unlink(missing_ok=True)
+            shutil.copy(path, place)
+    (ours / "windows_utils.py").unlink(missing_ok=True)  # by this file the fork is known
+
+
+def _patch(triton: Path, rules: Sequence[str]) -> None:
+    chosen = [] if list(rules) == ["all"] else [word for rule in rules for word in ("--only", rule)]
+    done = subprocess.run(
+        [sys.executable, "-m", "tritonwin", "patch", "apply", "--triton", str(triton), *chosen],
+        text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        timeout=300, check=False,
+    )  # fmt: skip
+    say(done.stdout.strip())
+    if done.returncode:
+        msg = f"tritonwin patch apply ended with {done.returncode}"
+        raise SystemExit(msg)
+
+
+def _pack(folder: Path, archive: Path) -> None:
+    """The files of a folder, without what was compiled by another Python's clock."""
+    with (
+        lzma.open(archive, "wb", format=lzma.FORMAT_XZ, filters=list(_FILTERS)) as stream,
+        tarfile.open(fileobj=stream, mode="w") as tar,
+    ):
+        # like beside like: what is alike compresses together
+        for path in sorted(folder.rglob("*"), key=lambda p: (p.suffix, p.name)):
+            if path.is_file() or path.is_symlink():
+                tar.add(path, path.relative_to(folder), recursive=False)
+    say(f"{archive} {archive.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""A bundle unpacked and running: Windows programs on a Linux machine that has nothing but a driver.
+
+The lane's own starter is used; only what it takes from its cache comes out of the archives here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(CHECKOUT / "tools"))
+
+from winlane.cache import Cache  # noqa: E402
+from winlane.lane import Lane  # noqa: E402
+from winlane.prefix import Prefix  # noqa: E402
+from winlane.process import Result  # noqa: E402
+from winlane.windows_paths import Drives  # noqa: E402
+from winlane.wine import Wine, run  # noqa: E402
+
+PYTHON = r"C:\py\python.exe"
+_RELAY_VARIABLE = "RELAY_LIBCUDA"
+
+
+class DriverWine(Wine):
+    """Wine whose programs also find the Linux driver's own libraries."""
+
+    def unix_environment(self, prefix: Path) -> dict[str, str]:
+        environment = super().unix_environment(prefix)
+        beside = [environment["LD_LIBRARY_PATH"], os.environ.get("LD_LIBRARY_PATH", "")]
+        environment["LD_LIBRARY_PATH"] = ":".join(filter(None, beside))
+        environment[_RELAY_VARIABLE] = os.environ.get(_RELAY_VARIABLE) or "libcuda.so.1"
+        return environment
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The started system; `python` runs a program of this checkout in its Python."""
+
+    lane: Lane
+
+    def python(
+        self,
+        *args: str,
+        env: Mapping[str, str | None] | None = None,
+        cwd: Path | None = None,
+        timeout: float = 60,
+    ) -> Result:
+        """`cwd` is a Linux folder; what is found here as a module of the checkout is tritonwin."""
+        variables = {
+            "PYTHONPATH": self.win(CHECKOUT / "src"),
+            "PYTHONPYCACHEPREFIX": r"C:\compiled",
+            "PYTHONIOENCODING": "utf-8",
+            # the child's own: not inherited from the Linux side when an environment is given
+            _RELAY_VARIABLE: os.environ.get(_RELAY_VARIABLE) or "libcuda.so.1",
+            **(env or {}),
+        }
+        command = subprocess.list2cmdline([PYTHON, *args])
+        place: Path | str = cwd or r"C:\lane"
+        return self.lane.start(command, env=variables, cwd=place, timeout=timeout)
+
+    def win(self, path: Path) -> str:
+        return self.lane.drives.windows(path)
+
+
+@contextlib.contextmanager
+def started(archives: Sequence[Path], folder: Path) -> Iterator[Windows]:
+    """Unpack Wine and a Windows tree (in this order) below `folder`, and start the services."""
+    prefix = folder / "prefix"
+    drive = prefix / "drive_c"
+    places = (folder / "wine", drive / "py")
+    with ThreadPoolExecutor() as pool:  # each is bound by its decompression
+        list(pool.map(_unpack, archives, places))
+    (folder / "home").mkdir()
+    wine = DriverWine(folder / "wine" / "usr", folder / "home")
+    _make_prefix(wine, prefix, folder / "wine")
+    with Path(os.devnull).open() as nobody:
+        held = Prefix(wine, prefix, nobody)
+        held.start()
+        try:
+            yield Windows(Lane(Cache(folder), wine, held, Drives(drive)))
+        finally:
+            held.close()
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="tar")
+
+
+def _make_prefix(wine: Wine, prefix: Path, unpacked: Path) -> None:
+    environment = wine.unix_environment(prefix)
+    run(wine.loader, "wineboot", "-i", env=environment)
+    run(wine.loader, "reg", "add", r"HKCU\Software\Wine", "/v", "Version", "/d", "win10", "/f",
+        env=environment)  # fmt: skip
+    drive = prefix / "drive_c"
+    for folder in (prefix / "requests", drive / "lane"):
+        folder.mkdir()
+    shutil.copy(unpacked / "launch.exe", drive / "lane")
+    shutil.copy(unpacked / "nvcuda.dll", drive / "windows" / "system32")
+
+
+def driver_error() -> str | None:
+    """Why the Linux driver cannot be used; None where it can."""
+    name = os.environ.get(_RELAY_VARIABLE) or "libcuda.so.1"
+    try:
+        code: int = ctypes.CDLL(name).cuInit(0)
+    except OSError as error:
+        return f"{name}: {error}"
+    return f"cuInit gives {code}" if code else None
