@@ -1,0 +1,173 @@
+"""A build's processes on Windows: a job object, which the system ends with its last handle."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+if sys.platform != "win32":
+    msg = "jobs are a thing of Windows"
+    raise ImportError(msg)
+
+from ctypes import wintypes
+
+_BASIC_ACCOUNTING = 1  # JOBOBJECTINFOCLASS of winnt.h
+_PROCESS_IDS = 3
+_EXTENDED_LIMITS = 9
+_KILL_ON_CLOSE = 0x2000
+_SUSPENDED_GROUP_NO_WINDOW = 0x4 | 0x200 | 0x08000000
+_MOST_PROCESSES = 4096
+_TICKS = 1e7  # FILETIME, a second
+_LAST_WORDS = 10.0
+
+_kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
+_kernel32.CreateJobObjectW.restype = wintypes.HANDLE
+_kernel32.CreateJobObjectW.argtypes = (wintypes.LPVOID, wintypes.LPCWSTR)
+_kernel32.AssignProcessToJobObject.argtypes = (wintypes.HANDLE, wintypes.HANDLE)
+_kernel32.TerminateJobObject.argtypes = (wintypes.HANDLE, wintypes.UINT)
+_kernel32.CloseHandle.argtypes = (wintypes.HANDLE,)
+_kernel32.SetInformationJobObject.argtypes = (
+    wintypes.HANDLE,
+    ctypes.c_int,
+    wintypes.LPVOID,
+    wintypes.DWORD,
+)
+_kernel32.QueryInformationJobObject.argtypes = (
+    wintypes.HANDLE,
+    ctypes.c_int,
+    wintypes.LPVOID,
+    wintypes.DWORD,
+    wintypes.LPVOID,
+)
+_ntdll = ctypes.WinDLL("ntdll")
+_ntdll.NtResumeProcess.argtypes = (wintypes.HANDLE,)
+
+
+class _BasicLimits(ctypes.Structure):
+    """JOBOBJECT_BASIC_LIMIT_INFORMATION."""
+
+    _fields_ = (
+        ("process_time", ctypes.c_int64),
+        ("job_time", ctypes.c_int64),
+        ("flags", wintypes.DWORD),
+        ("minimum_working_set", ctypes.c_size_t),
+        ("maximum_working_set", ctypes.c_size_t),
+        ("active_processes", wintypes.DWORD),
+        ("affinity", ctypes.c_size_t),
+        ("priority", wintypes.DWORD),
+        ("scheduling", wintypes.DWORD),
+    )
+
+
+class _ExtendedLimits(ctypes.Structure):
+    """JOBOBJECT_EXTENDED_LIMIT_INFORMATION."""
+
+    _fields_ = (
+        ("basic", _BasicLimits),
+        ("io", ctypes.c_uint64 * 6),
+        ("process_memory", ctypes.c_size_t),
+        ("job_memory", ctypes.c_size_t),
+        ("peak_process_memory", ctypes.c_size_t),
+        ("peak_job_memory", ctypes.c_size_t),
+    )
+
+
+class _Accounting(ctypes.Structure):
+    """JOBOBJECT_BASIC_ACCOUNTING_INFORMATION."""
+
+    _fields_ = (
+        ("user", ctypes.c_int64),
+        ("kernel", ctypes.c_int64),
+        ("period_user", ctypes.c_int64),
+        ("period_kernel", ctypes.c_int64),
+        ("page_faults", wintypes.DWORD),
+        ("processes", wintypes.DWORD),
+        ("active", wintypes.DWORD),
+        ("terminated", wintypes.DWORD),
+    )
+
+
+class _ProcessIds(ctypes.Structure):
+    """JOBOBJECT_BASIC_PROCESS_ID_LIST."""
+
+    _fields_ = (
+        ("assigned", wintypes.DWORD),
+        ("listed", wintypes.DWORD),
+        ("ids", ctypes.c_size_t * _MOST_PROCESSES),
+    )
+
+
+class JobTree:
+    """The processes of one build command; see `tritonwin.build.tree.Tree`."""
+
+    def __init__(
+        self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: IO[bytes]
+    ) -> None:
+        self._job: int | None = _checked(_kernel32.CreateJobObjectW(None, None))
+        limits = _ExtendedLimits()
+        limits.basic.flags = _KILL_ON_CLOSE
+        size = ctypes.sizeof(limits)
+        _checked(
+            _kernel32.SetInformationJobObject(
+                self._job, _EXTENDED_LIMITS, ctypes.byref(limits), size
+            )
+        )
+        self._process = subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=dict(env),
+            cwd=cwd,
+            creationflags=_SUSPENDED_GROUP_NO_WINDOW,
+        )
+        # suspended until it belongs to the job, so that no child of it can escape
+        handle = int(vars(self._process)["_handle"])
+        try:
+            _checked(_kernel32.AssignProcessToJobObject(self._job, handle))
+        except OSError:
+            self._process.kill()
+            raise
+        _ntdll.NtResumeProcess(handle)
+
+    def poll(self) -> int | None:
+        return self._process.poll()
+
+    def end(self) -> None:
+        if self._job is not None:
+            _kernel32.TerminateJobObject(self._job, 1)
+            self._process.wait(_LAST_WORDS)
+            self._cpu = self.cpu_seconds()
+            _kernel32.CloseHandle(self._job)
+            self._job = None
+
+    def pids(self) -> tuple[int, ...]:
+        found = _ProcessIds()
+        if not self._ask(_PROCESS_IDS, found):
+            return ()
+        return tuple(found.ids[: found.listed])
+
+    def cpu_seconds(self) -> float | None:
+        if self._job is None:
+            return self._cpu
+        spent = _Accounting()
+        if not self._ask(_BASIC_ACCOUNTING, spent):
+            return None
+        return float(spent.user + spent.kernel) / _TICKS
+
+    def _ask(self, kind: int, into: ctypes.Structure) -> bool:
+        if self._job is None:
+            return False
+        size = ctypes.sizeof(into)
+        asked = _kernel32.QueryInformationJobObject(self._job, kind, ctypes.byref(into), size, None)
+        return bool(asked)
+
+
+def _checked(answer: int | None) -> int:
+    if not answer:
+        raise ctypes.WinError(ctypes.get_last_error())
+    return answer

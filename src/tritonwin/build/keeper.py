@@ -1,0 +1,117 @@
+"""Stands between tritonwin and a build on POSIX: when tritonwin dies, all of the build dies.
+
+Started as a program of its own, since what is killed cannot clean up, and as the leader of a
+session, since ninja gives every compiler a process group of its own. Standard input is a pipe of
+which tritonwin alone holds the other end: its end is the end of tritonwin, or its wish to stop.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+if sys.platform == "win32":
+    msg = "Windows has jobs for this"
+    raise ImportError(msg)
+
+_PROC = Path("/proc")
+_PATIENCE = 3.0  # seconds for ninja to take away what is half-written
+_PAUSE = 0.02
+_SESSION = 3  # fields of /proc/PID/stat behind the name: state, parent, group, session
+_PARENT = 1
+# linux/prctl.h
+_PDEATHSIG = 1
+_SUBREAPER = 36
+
+
+def members(session: int) -> Iterator[int]:
+    """Living processes of a session besides its leader, and what the leader inherited."""
+    for entry in _PROC.iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            fields = (entry / "stat").read_text("latin-1").rpartition(")")[2].split()
+            mine = session in (int(fields[_SESSION]), int(fields[_PARENT]))
+            if mine and fields[0] not in "ZX" and int(entry.name) != session:
+                yield int(entry.name)
+
+
+def end_session(session: int) -> None:
+    """End every process of a session but its leader: asked first, killed after _PATIENCE."""
+    deadline = time.monotonic() + _PATIENCE
+    asked: set[int] = set()
+    while left := set(members(session)):
+        patient = time.monotonic() < deadline
+        for pid in left - asked if patient else left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGTERM if patient else signal.SIGKILL)
+        asked |= left
+        _reap()
+        time.sleep(_PAUSE)
+
+
+def _reap() -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _prctl(option: int, value: int) -> None:
+    with contextlib.suppress(OSError, AttributeError):  # there is none outside Linux
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _start(command: list[str]) -> int:
+    child = os.fork()
+    if child:
+        return child
+    try:
+        _prctl(_PDEATHSIG, signal.SIGKILL)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.execv(command[0], command)  # noqa: S606 - tritonwin named it by its absolute path
+    except OSError as error:
+        print(f"{command[0]} cannot be started: {error}", file=sys.stderr)  # noqa: T201
+    finally:
+        os._exit(127)
+
+
+def main(command: list[str]) -> int:
+    """Run the command; its exit code, or 128 and the number of the signal that ended it."""
+    _prctl(_SUBREAPER, 1)  # orphans come to us, so that none escapes
+    alarm, bell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(bell, warn_on_full_buffer=False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    build = _start(command)
+    while True:
+        ready, _, _ = select.select([0, alarm], [], [])
+        if alarm in ready:
+            os.read(alarm, 4096)
+        status = _ended(build)
+        if status is not None or (0 in ready and not os.read(0, 1)):
+            end_session(os.getpid())
+            code = -signal.SIGTERM if status is None else os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def _ended(build: int) -> int | None:
+    """Take leave of what has ended, orphans included; the build's status if it is among them."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == build:
+                return status
+            if not pid:
+                break
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
