@@ -85,7 +85,7 @@ DOCUMENTS = {
         rungs=(RungResult(id="a", title="A", state="passed", detail="seen", seconds=0.5),),
     ),
     "tritonwin.event/1": Event(
-        event="plan", plan=Plan(target="python.exe", changes=(CHANGE,), unsolved=(UNSOLVED,))
+        event="plan", seconds=1.5, plan=Plan(target="python.exe", changes=(CHANGE,), unsolved=(UNSOLVED,))
     ),
     "tritonwin.cache/1": CacheReport(
         tool=Tool(),

@@ -7,7 +7,7 @@ something is taken away or changes its meaning, not when something is added.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from tritonwin import __version__
 from tritonwin.facts.model import Cache, ImportResult, PythonKind
@@ -145,12 +145,16 @@ class InstallReport:
     imports: tuple[ImportResult, ...] = ()
 
 
+EventKind: TypeAlias = Literal["step", "progress", "plan", "agreed", "proof", "outcome"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Event:
     """One line of `--json-lines`; which fields it has depends on `event`."""
 
     schema: Literal["tritonwin.event/1"] = "tritonwin.event/1"
-    event: Literal["step", "progress", "plan", "agreed", "proof", "outcome"]
+    event: EventKind
+    seconds: float  # since the command began
     text: str | None = None
     done: int | None = None  # bytes of a download
     total: int | None = None

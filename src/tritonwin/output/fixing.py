@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 from rich.text import Text
 
@@ -11,7 +12,7 @@ from tritonwin.facts.codec import to_json
 from tritonwin.output import plan as plans
 from tritonwin.output import proof as proofs
 from tritonwin.output.consent import agreed
-from tritonwin.output.documents import Event, FixReport, InstallReport, Tool
+from tritonwin.output.documents import Event, EventKind, FixReport, InstallReport, Tool
 from tritonwin.output.machine import target_of
 from tritonwin.output.progress import Download
 from tritonwin.output.terminal import console, counted, print_problem
@@ -63,33 +64,34 @@ class Events:
 
     def __init__(self, *, json_lines: bool) -> None:
         self._lines = json_lines
-        self._told = 0.0
+        self._began = self._told = time.monotonic()
 
     def say(self, text: str) -> None:
-        self._write(Event(event="step", text=text))
+        self._write("step", text=text)
 
     def progress(self, done: int, total: int | None) -> None:
         if time.monotonic() - self._told >= _EVERY:
             self._told = time.monotonic()
-            self._write(Event(event="progress", done=done, total=total))
+            self._write("progress", done=done, total=total)
 
     def show_plan(self, plan: Plan) -> None:
-        self._write(Event(event="plan", plan=plan))
+        self._write("plan", plan=plan)
 
     def agree(self, question: str) -> bool:
-        self._write(Event(event="agreed", text=question))
+        self._write("agreed", text=question)
         return True
 
     def show_proof(self, proof: Proof) -> None:
-        self._write(Event(event="proof", rungs=proof.results))
+        self._write("proof", rungs=proof.results)
 
     def finish(self, document: FixReport | InstallReport) -> None:
         """The last line: what --json prints."""
-        self._write(Event(event="outcome", outcome=document))
+        self._write("outcome", outcome=document)
 
-    def _write(self, event: Event) -> None:
+    def _write(self, kind: EventKind, **fields: Any) -> None:
         if self._lines:
-            tree = to_json(event)
+            seconds = round(time.monotonic() - self._began, 2)
+            tree = to_json(Event(event=kind, seconds=seconds, **fields))
             assert isinstance(tree, dict)  # noqa: S101 - a record is an object
             told = {name: value for name, value in tree.items() if value not in (None, [])}
             print(json.dumps(told), flush=True)  # noqa: T201

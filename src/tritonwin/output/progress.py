@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _QUIET = 15.0  # seconds between two lines where nobody watches a bar
 _MEGABYTE = 1_000_000
@@ -37,6 +40,8 @@ class Download:
 
     def _draw(self, done: int, total: int | None) -> None:
         if self._bar is None:
+            from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
             columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
             self._bar = Progress(*columns, console=self._out, transient=True)
             self._bar.add_task("")
