@@ -92,7 +92,9 @@ def test_events(
     assert {event["schema"] for event in events} == {"tritonwin.event/1"}
     for event in events:
         Draft202012Validator(schema.load("tritonwin.event/1")).validate(event)
-    assert events[-2] == {**events[0], "event": "step", "text": "importing helper"}
+    assert (events[-2]["event"], events[-2]["text"]) == ("step", "importing helper")
+    moments = [event["seconds"] for event in events]
+    assert moments == sorted(moments)
     assert events[-1]["outcome"]["status"] == "installed"
 
 
