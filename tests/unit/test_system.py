@@ -120,7 +120,7 @@ def test_language(tmp_path: Path, env: dict[str, str], expected: str | None) -> 
 
 def test_meminfo() -> None:
     text = "MemTotal:       32768000 kB\nMemFree:  1 kB\nMemAvailable:   16384000 kB\nX\n"
-    assert parse_meminfo(text) == Memory(32768000 * 1024, 16384000 * 1024)
+    assert parse_meminfo(text) == Memory(32768000 * 1024, 16384000 * 1024, 16384000 * 1024)
     with pytest.raises(KeyError):
         parse_meminfo("MemTotal: 1 kB\n")
 

@@ -111,14 +111,14 @@ class ToolkitChoice:
     Attributes:
         path: CUDA_HOME; of an assembled one, the folder that it will be in.
         version: "13.0".
-        host_msvc: the lowest and the highest `_MSC_VER` that its nvcc accepts.
+        msvc: the toolsets that its nvcc accepts: ">=14.20,<14.50"; empty: not known.
         parts: wheels that an assembled toolkit is unpacked from; empty for one that exists.
     """
 
     origin: ToolkitOrigin
     path: str
     version: str
-    host_msvc: tuple[int, ...] = ()
+    msvc: str = ""
     parts: tuple[PinnedFile, ...] = ()
 
 

@@ -147,7 +147,7 @@ def parse_meminfo(text: str) -> winapi.Memory:
     lines = (line.partition(":") for line in text.splitlines())
     values = {name: rest for name, _, rest in lines}
     total, free = (int(values[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
-    return winapi.Memory(total, free)
+    return winapi.Memory(total, free, free)
 
 
 def _temp(host: Host) -> Sourced:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Memory:
-    """Physical memory in bytes."""
+    """Physical memory in bytes; `free_commit` is what may still be allocated, paged or not."""
 
     total: int
     free: int
+    free_commit: int
 
 
 if sys.platform == "win32":
@@ -63,7 +64,7 @@ if sys.platform == "win32":
         status = _MemoryStatus(length=ctypes.sizeof(_MemoryStatus))
         if not ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
             return None
-        return Memory(status.total, status.free)
+        return Memory(status.total, status.free, status.free_page_file)
 
 else:
 

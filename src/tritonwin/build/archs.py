@@ -1,0 +1,153 @@
+"""GPU architectures: from the GPUs, or what was asked for, to the words that the source knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tritonwin.build.model import Decision, Refusal
+from tritonwin.build.recipe import ArchRule, ArchToken, Recipe
+from tritonwin.build.tables import nvcc_archs
+from tritonwin.errors import UserError
+from tritonwin.support.matrix import fits
+
+_FLAG = "--arch"
+_ASKED = re.compile(r"(?:sm_?|compute_?)?(\d{1,2})\.?(\d)([af]?)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Archs:
+    """What is compiled.
+
+    Attributes:
+        archs: compute capabilities of the code: "8.0", "9.0a".
+        tokens: the words for the source's variable.
+    """
+
+    archs: tuple[str, ...]
+    tokens: tuple[str, ...]
+    decision: Decision
+    refusals: tuple[Refusal, ...] = ()
+
+
+def parse(text: str) -> str:
+    """Read "8.9", "89", "sm_89" or "9.0a" as "8.9" or "9.0a".
+
+    Raises:
+        UserError: it is none of these.
+    """
+    found = _ASKED.fullmatch(text.strip().lower())
+    if found is None:
+        msg = f"{text!r} is no GPU architecture"
+        raise UserError(msg, "Write the compute capability: --arch 8.9 (RTX 40), --arch 12.0")
+    return f"{found[1]}.{found[2]}{found[3]}"
+
+
+def choose(
+    recipe: Recipe,
+    version: str,
+    cuda: str | None,
+    *,
+    gpus: Sequence[str],
+    asked: Sequence[str],
+    windows: bool,
+) -> Archs | None:
+    """The architectures of a build; None where the recipe has none.
+
+    Args:
+        gpus: compute capabilities of the machine's NVIDIA GPUs.
+        asked: what the user asked for, as `parse` gives it; it takes precedence over the GPUs.
+    """
+    rule = recipe.arch
+    if rule is None:
+        return None
+    wanted = tuple(dict.fromkeys(asked or gpus))
+    if not wanted:
+        return Archs(archs=(), tokens=(), decision=_decision((), ""), refusals=(_NO_GPU,))
+    known = tuple(_known(rule, version, cuda, windows=windows))
+    chosen: dict[str, ArchToken] = {}
+    refusals = []
+    for arch in wanted:
+        token = _token_for(arch, known, rule)
+        if token:
+            chosen[token.token] = token
+        else:
+            why = _why_not(arch, recipe, version, cuda)
+            refusals.append(Refusal(problem=_PROBLEM, message=why, help=_help(known)))
+    if not _reads_variable(rule, version):
+        chosen = {token.token: token for token in known}
+        reason = f"{recipe.name} {version} compiles for all of them, whatever is asked for"
+    else:
+        source = "asked for" if asked else "the GPUs of this machine"
+        reason = f"{source}: {', '.join(wanted)}"
+    archs = tuple(_capability(token) for token in chosen)
+    return Archs(
+        archs=archs,
+        tokens=tuple(chosen),
+        decision=_decision(archs, reason),
+        refusals=tuple(refusals),
+    )
+
+
+_PROBLEM = "gpu-generation-unsupported"
+_NO_GPU = Refusal(
+    problem="",
+    message="there is no NVIDIA GPU here whose architecture could be compiled for",
+    help="Name the compute capability of the GPU that it is for: --arch 8.9 (RTX 40)",
+)
+
+
+def _decision(archs: Sequence[str], reason: str) -> Decision:
+    return Decision(name="archs", value=", ".join(archs) or "none", reason=reason, flag=_FLAG)
+
+
+def _known(rule: ArchRule, version: str, cuda: str | None, *, windows: bool) -> Iterator[ArchToken]:
+    """The words that this version of the source and this nvcc both know."""
+    by_nvcc = nvcc_archs(cuda) if cuda else ()
+    if rule.any:
+        yield from (ArchToken(token=arch, serves=(arch,)) for arch in by_nvcc)
+    for token in rule.tokens:
+        if token.when.holds(version=version, torch=None, cuda=cuda, windows=windows):
+            yield token
+
+
+def _token_for(arch: str, known: Sequence[ArchToken], rule: ArchRule) -> ArchToken | None:
+    """A word that is this very architecture, or the one whose code it runs."""
+    plain = arch.rstrip("af")
+    exact = next((t for t in known if t.token in {arch, arch.replace(".", "")}), None)
+    serving = next((t for t in reversed(known) if plain in t.serves), None)
+    if exact or serving is None or arch == plain or not rule.any:
+        return exact or serving
+    # nvcc has code for one architecture alone from 9.0a on, for a family from 10.0f on
+    exists = float(plain) >= (9.0 if arch.endswith("a") else 10.0)
+    return ArchToken(token=arch, serves=(plain,)) if exists else None
+
+
+def _reads_variable(rule: ArchRule, version: str) -> bool:
+    return not rule.variable_since or fits(version, rule.variable_since)
+
+
+def _capability(token: str) -> str:
+    return token if "." in token else f"{token[:-1]}.{token[-1]}"
+
+
+def _why_not(arch: str, recipe: Recipe, version: str, cuda: str | None) -> str:
+    plain = arch.rstrip("af")
+    tokens = recipe.arch.tokens if recipe.arch else ()
+    serving = [t for t in tokens if plain in t.serves]
+    start = f"{recipe.name} {version} with CUDA {cuda} does not compile for {arch}"
+    reasons = []
+    for token in serving:
+        if token.when.version and not fits(version, token.when.version):
+            reasons.append(f"it takes version {token.when.version}")
+        elif token.when.cuda and not (cuda and fits(cuda, token.when.cuda)):
+            reasons.append(f"it takes CUDA {token.when.cuda}")
+    if not serving and cuda and recipe.arch and recipe.arch.any:
+        reasons.append("its nvcc does not know it")
+    return f"{start}: {' and '.join(dict.fromkeys(reasons))}" if reasons else start
+
+
+def _help(known: Sequence[ArchToken]) -> str:
+    served = sorted({arch for token in known for arch in token.serves}, key=float)
+    return f"It compiles for {', '.join(served)}: --arch, --version, --cuda" if served else ""

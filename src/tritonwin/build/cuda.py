@@ -1,0 +1,159 @@
+"""The CUDA toolkit of a build: of torch's major version, and one that has a compiler beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tritonwin.build import tables
+from tritonwin.build.model import PinnedFile, Refusal, ToolkitChoice, ToolkitOrigin
+from tritonwin.facts.files import same_place, version_key
+from tritonwin.facts.model import CudaToolkit
+from tritonwin.facts.toolchain.cuda_layout import BUILD_PARTS, Place, describe
+
+ASSEMBLED = "assembled"
+PROBLEM = "cuda-toolkit-for-build"
+_ORIGINS: dict[str, ToolkitOrigin] = {"conda": "conda", "pip-cu13": "packages"}
+# NVIDIA's wheels for Linux name the library libcudart.so.13 only; the build makes the other name.
+_MADE_BY_US = frozenset({"cudart.lib"})
+
+
+def candidates(
+    found: Sequence[CudaToolkit],
+    *,
+    torch_cuda: str | None,
+    asked: str | None,
+    root: Path,
+    windows: bool,
+) -> Iterator[ToolkitChoice]:
+    """Toolkits that can build for this torch, the best first.
+
+    torch refuses another major version than its own and warns of another minor one. A toolkit that
+    is there comes before one that would be put together.
+
+    Args:
+        found: the machine's toolkits.
+        torch_cuda: "12.8", the CUDA that torch was built for.
+        asked: a folder, a version, or "assembled"; None: whatever fits.
+        root: where an assembled toolkit goes.
+    """
+    folder = asked if asked and _is_path(asked) else None
+    known = [_named(folder, found, windows=windows)] if folder else found
+    asked = None if folder else asked
+    fitting = [
+        choice
+        for toolkit in known
+        if (choice := _choice(toolkit, windows=windows)) and not why_not(toolkit, windows=windows)
+    ]
+    fitting = [t for t in fitting if torch_cuda is None or _major(t.version) == _major(torch_cuda)]
+    if asked != ASSEMBLED:
+        wanted = [t for t in fitting if asked is None or _starts(t.version, asked)]
+        yield from sorted(wanted, key=lambda t: _distance(t.version, torch_cuda))
+    versions = [v for v in tables.assembled_versions() if asked in {None, ASSEMBLED, v}]
+    if torch_cuda is not None:
+        versions = [v for v in versions if _major(v) == _major(torch_cuda)]
+    if folder is None:
+        for version in sorted(versions, key=lambda v: _distance(v, torch_cuda)):
+            yield _assembled(version, root, windows=windows)
+
+
+def why_not(toolkit: CudaToolkit, *, windows: bool) -> str:
+    """What a toolkit lacks for a build, in words; empty where it lacks nothing."""
+    if not toolkit.exists:
+        return "the folder does not exist"
+    lacking = {part for part in toolkit.missing if part in BUILD_PARTS}
+    if not windows and toolkit.layout == "pip-cu13":
+        lacking -= _MADE_BY_US
+    if lacking:
+        return f"no {', no '.join(sorted(lacking))}"
+    return "" if toolkit.version else "its version is not known"
+
+
+def refusal(found: Sequence[CudaToolkit], torch_cuda: str | None, *, windows: bool) -> Refusal:
+    """Why no toolkit fits, by toolkit."""
+    wants = f"a toolkit of CUDA {_major(torch_cuda)}" if torch_cuda else "a CUDA toolkit"
+    each = []
+    for toolkit in found:
+        why = why_not(toolkit, windows=windows)
+        if not why and torch_cuda and toolkit.version:
+            same = _major(toolkit.version) == _major(torch_cuda)
+            why = "" if same else f"is CUDA {toolkit.version}"
+        if why:
+            each.append(f"{toolkit.path} ({why})")
+    listed = f"; not taken: {'; '.join(each)}" if each else ""
+    version = torch_cuda or "13.0"
+    return Refusal(
+        problem=PROBLEM,
+        message=f"the build needs {wants}, and there is none{listed}",
+        help=f"Install it: conda install -c nvidia cuda-toolkit={version}, or NVIDIA's installer, "
+        "and name its folder: --cuda DIR",
+    )
+
+
+def reason(choice: ToolkitChoice, torch_cuda: str | None) -> str:
+    """Why this one, in words."""
+    if torch_cuda is None:
+        return "the first that is complete"
+    what = f"torch is built for CUDA {torch_cuda}"
+    if choice.origin == ASSEMBLED:
+        size = sum(part.size or 0 for part in choice.parts) / 2**20
+        what += f"; {len(choice.parts)} wheels of {size:.0f} MB, since none is installed"
+    if _starts(choice.version, torch_cuda):
+        return what
+    return f"{what}; torch only warns of another minor version"
+
+
+def _choice(toolkit: CudaToolkit, *, windows: bool) -> ToolkitChoice | None:
+    if toolkit.version is None:
+        return None
+    msvc = tables.msvc_for(toolkit.version)
+    if windows and toolkit.host_msvc_max and msvc:
+        # `_MSC_VER` 1949 is toolset 14.49
+        msvc = f"{msvc.split(',')[0]},<14.{int(toolkit.host_msvc_max) - 1899}"
+    return ToolkitChoice(
+        origin=_ORIGINS.get(toolkit.layout, "system"),
+        path=toolkit.path,
+        version=".".join(toolkit.version.split(".")[:2]),
+        msvc=msvc,
+    )
+
+
+def _assembled(version: str, root: Path, *, windows: bool) -> ToolkitChoice:
+    parts: tuple[PinnedFile, ...] = tables.parts_of(version, windows=windows)
+    return ToolkitChoice(
+        origin="assembled",
+        path=str(root),
+        version=version,
+        msvc=tables.msvc_for(version),
+        parts=parts,
+    )
+
+
+def _named(asked: str, found: Sequence[CudaToolkit], *, windows: bool) -> CudaToolkit:
+    path = Path(asked)
+    for toolkit in found:
+        if same_place(Path(toolkit.path)) == same_place(path):
+            return toolkit
+    return describe(Place(path, "--cuda", named=True), windows=windows)
+
+
+def _is_path(asked: str) -> bool:
+    return asked != ASSEMBLED and re.fullmatch(r"\d{1,2}(\.\d{1,2})?", asked) is None
+
+
+def _major(version: str | None) -> str:
+    return (version or "").split(".")[0]
+
+
+def _starts(version: str, asked: str) -> bool:
+    return version == asked or version.startswith(f"{asked}.")
+
+
+def _distance(version: str, torch_cuda: str | None) -> tuple[int, int]:
+    """The very minor version first, then the nearest, an older one before a newer one."""
+    if torch_cuda is None:
+        return (0, 0)
+    have, want = version_key(version), version_key(torch_cuda)
+    step = (have[1] if len(have) > 1 else 0) - (want[1] if len(want) > 1 else 0)
+    return (abs(step), step)

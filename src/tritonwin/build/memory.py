@@ -1,0 +1,210 @@
+"""How many compilers at once: from the memory that is free and what one of them takes.
+
+cicc, the heart of nvcc, sets the peak: 3.3 to 4.1 GiB for a forward kernel of FlashAttention, 6.0
+to 6.6 GiB for a backward one, once for every architecture that one nvcc compiles side by side. The
+peak lasts a quarter of a compile at most, but jobs that start together peak together.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tritonwin.build.model import GIB, Decision, Memory, Refusal
+from tritonwin.build.recipe import MemoryModel
+from tritonwin.facts import winapi
+from tritonwin.facts.system import parse_meminfo
+
+RESERVE = 3 * GIB // 2  # for the system and what else runs
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """What this process may use.
+
+    Attributes:
+        allocatable: bytes until an allocation fails: Windows' commit limit less what is committed;
+            what is available elsewhere, within the limit of the container.
+        physical: free bytes without paging.
+        cores: that this process may run on.
+    """
+
+    allocatable: int | None
+    physical: int | None
+    cores: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jobs:
+    """The number of compilers, and what they take."""
+
+    jobs: int
+    threads: int
+    memory: Memory
+    decisions: tuple[Decision, ...]
+    warnings: tuple[str, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+
+
+def resources() -> Resources:
+    """Those of this machine, or of the container that we run in."""
+    asked = winapi.memory()
+    if asked is not None:
+        free = min(asked.free, asked.free_commit)
+        return Resources(allocatable=asked.free_commit, physical=free, cores=_cores())
+    try:
+        free = parse_meminfo(_read(Path("/proc/meminfo"))).free
+    except (KeyError, IndexError, ValueError):
+        return Resources(allocatable=None, physical=None, cores=_cores())
+    limit = container_free(_CGROUP)
+    free = free if limit is None else min(free, limit)
+    return Resources(allocatable=free, physical=free, cores=_cores())
+
+
+def container_free(root: Path) -> int | None:
+    """Bytes below the memory limit of a control group (v2 or v1); None where there is none."""
+    for limit_file, used_file, stat_file in (
+        ("memory.max", "memory.current", "memory.stat"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat"),
+    ):
+        limit, used = (_number(root / name) for name in (limit_file, used_file))
+        if limit is None or used is None or limit >= 2**60:
+            continue
+        # cached files count as used, and are given back when memory is asked for
+        cached = re.search(
+            r"^(?:total_)?inactive_file (\d+)$", _read(root / stat_file), re.MULTILINE
+        )
+        return max(0, limit - used + (int(cached[1]) if cached else 0))
+    return None
+
+
+def _read(file: Path) -> str:
+    """The content of a file that the kernel makes up, whose size it gives as 0."""
+    try:
+        return file.read_text("ascii", "replace")
+    except OSError:
+        return ""
+
+
+def _number(file: Path) -> int | None:
+    text = _read(file).strip()
+    return int(text) if text.isdecimal() and len(text) <= 20 else None
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def choose(
+    model: MemoryModel,
+    have: Resources,
+    *,
+    files: int | None,
+    archs: int,
+    jobs: int | None = None,
+    threads: int | None = None,
+    gib_per_job: float | None = None,
+) -> Jobs:
+    """As many compilers as memory and cores allow, with the peaks to expect.
+
+    The bound never exceeds what may be allocated, unless the user asks for more jobs than fit.
+
+    Args:
+        files: that are compiled; more jobs are of no use.
+        archs: that one nvcc may compile side by side; more threads are of no use.
+        jobs, threads, gib_per_job: what the user asks for.
+    """
+    compiler = round((gib_per_job or model.compiler_gib) * GIB)
+    memory = Memory(
+        free=have.allocatable,
+        reserve=RESERVE,
+        base=round(model.base_gib * GIB),
+        compiler=compiler,
+        together=model.together,
+        bound=0,
+        expected=0,
+    )
+    fit = _that_fit(memory, have)
+    wanted_threads = min(max(threads or 1, 1), max(archs, 1))
+    most = max(1, min(have.cores // wanted_threads, files or have.cores))
+    by_memory = most if fit is None else fit // wanted_threads
+    chosen = jobs or max(1, min(most, by_memory))
+    if threads is None and jobs is None and files and chosen == files:
+        spare = min(have.cores, fit if fit is not None else have.cores) // chosen
+        wanted_threads = min(max(spare, 1), max(archs, 1))
+    memory = memory.at(chosen, wanted_threads)
+    refused = fit is not None and fit < 1 and jobs is None
+    over = have.allocatable is not None and memory.bound > have.allocatable
+    return Jobs(
+        jobs=chosen,
+        threads=wanted_threads,
+        memory=memory,
+        decisions=_decisions(chosen, wanted_threads, memory, most, archs, asked=jobs is not None),
+        warnings=(_too_many(chosen, memory),) if over and not refused else (),
+        refusals=(_too_little(memory),) if refused else (),
+    )
+
+
+def _that_fit(memory: Memory, have: Resources) -> int | None:
+    """Compilers whose bound may be allocated and whose expected peak needs no paging."""
+    if have.allocatable is None:
+        return None
+    room = have.allocatable - memory.reserve - memory.base
+    bound = math.floor(room / memory.compiler)
+    if have.physical is None or bound < 1:
+        return max(bound, 0)
+    share = (have.physical - memory.reserve - memory.base) / memory.compiler
+    further = math.floor((share - 1) / memory.together) if share >= 1 else 0
+    return max(1, min(bound, 1 + further))
+
+
+def _decisions(
+    jobs: int, threads: int, memory: Memory, most: int, archs: int, *, asked: bool
+) -> tuple[Decision, ...]:
+    each = f"{memory.compiler / GIB:.1f} GiB a compiler"
+    free = "unknown" if memory.free is None else f"{memory.free / GIB:.1f} GiB"
+    reason = f"{each}, {free} free"
+    if asked:
+        reason = f"asked for ({reason})"
+    elif jobs == most:
+        reason += "; the cores, or the number of files, are the limit"
+    why = "asked for or spare cores" if threads > 1 else "more threads multiply the memory of a job"
+    if archs <= 1:
+        why = "one architecture: a second thread would have nothing to do"
+    return (
+        Decision(name="jobs", value=str(jobs), reason=reason, flag="--jobs"),
+        Decision(name="nvcc threads", value=str(threads), reason=why, flag="--nvcc-threads"),
+        Decision(
+            name="memory",
+            value=f"about {_gib(memory.expected)} GiB, never above {_gib(memory.bound)} GiB",
+            reason="not every compiler is at its worst at once",
+            flag="--memory-per-job",
+        ),
+    )
+
+
+def _gib(size: int) -> str:
+    return f"{size / GIB:.0f}"
+
+
+def _too_many(jobs: int, memory: Memory) -> str:
+    free = (memory.free or 0) / GIB
+    return (
+        f"{jobs} jobs may take {memory.bound / GIB:.0f} GiB and {free:.1f} GiB are free: "
+        "compilers may be killed"
+    )
+
+
+def _too_little(memory: Memory) -> Refusal:
+    need = (memory.compiler + memory.base + memory.reserve) / GIB
+    return Refusal(
+        problem="build-resource-limits",
+        message=f"one compiler needs {need:.1f} GiB, and {(memory.free or 0) / GIB:.1f} are free",
+        help="Close other programs, enlarge the page file, or try all the same: --jobs 1",
+    )

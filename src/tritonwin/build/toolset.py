@@ -1,0 +1,178 @@
+"""The C++ compiler of a build: on Windows the MSVC toolset that the CUDA toolkit accepts.
+
+Two tables decide. nvcc refuses a `_MSC_VER` outside of its range (crt/host_config.h), and the
+standard library of a toolset refuses a CUDA below its floor (STL1002). What vswhere calls the
+latest is often too new, so the toolset is named: `vcvarsall.bat x64 -vcvars_ver=14.44.35207`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tritonwin.build import tables
+from tritonwin.build.model import Decision, Refusal, ToolsetChoice
+from tritonwin.facts import process
+from tritonwin.facts.files import version_key
+from tritonwin.facts.host import Host
+from tritonwin.facts.model import MsvcToolset
+from tritonwin.support.matrix import fits
+
+_FLAG = "--msvc"
+_SECONDS = 20.0
+_ANY = ">=14.20"  # older ones lack the C++ of any torch in use
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolset:
+    """The compiler that was chosen, or why there is none."""
+
+    choice: ToolsetChoice | None
+    decision: Decision
+    refusals: tuple[Refusal, ...] = ()
+
+
+def choose_msvc(
+    found: Sequence[MsvcToolset],
+    *,
+    cuda: str | None,
+    accepts: str = "",
+    wants: str = "",
+    asked: str | None = None,
+) -> Toolset:
+    """The newest toolset that the toolkit and the recipe accept, and that accepts the toolkit.
+
+    Args:
+        found: every toolset of the machine.
+        cuda: version of the toolkit; None where the build uses none.
+        accepts: the toolsets that the toolkit's nvcc accepts; empty: by the table.
+        wants: what the recipe asks for besides.
+        asked: the beginning of a version, such as "14.44".
+    """
+    usable = [t for t in found if t.version and t.compiler and t.vcvarsall]
+    if not usable:
+        return _none(_NO_MSVC)
+    against = {
+        t.version: why_not(t.version, cuda=cuda, accepts=accepts, wants=wants) for t in usable
+    }
+    named = [t for t in usable if asked is None or _starts(t.version, asked)]
+    if not named:
+        have = ", ".join(t.version for t in usable)
+        msg = f"there is no MSVC toolset {asked}; there are {have}"
+        return _none(Refusal(problem="vs-components-missing", message=msg, help=_install(asked)))
+    fitting = [t for t in named if not against[t.version]]
+    if not fitting:
+        return _none(_refusal(named, against, cuda, accepts))
+    best = max(fitting, key=lambda t: (not t.missing, version_key(t.version)))
+    reason = "asked for" if asked else "the newest of the fitting ones"
+    newer = [t for t in usable if version_key(t.version) > version_key(best.version)]
+    if newer and not asked:
+        reason += "; " + "; ".join(f"not {t.version}: {against[t.version]}" for t in newer)
+    return Toolset(
+        choice=ToolsetChoice(
+            product=best.product,
+            version=best.version,
+            compiler=best.compiler or "",
+            vcvarsall=best.vcvarsall,
+            vcvars_ver=best.version,
+        ),
+        decision=_decision(f"MSVC {best.version} of {best.product}", reason),
+    )
+
+
+def why_not(version: str, *, cuda: str | None, accepts: str = "", wants: str = "") -> str:
+    """What stands against a toolset, in words; empty where nothing does."""
+    spec = accepts or (tables.msvc_for(cuda) if cuda else "")
+    if spec and not fits(version, spec):
+        return f"nvcc of CUDA {cuda} accepts {spec}"
+    floor = tables.cuda_for(version) if cuda else ""
+    if cuda and floor and not fits(cuda, floor):
+        return f"its standard library wants CUDA {floor} (STL1002)"
+    if wants and not fits(version, wants):
+        return f"the recipe wants {wants}"
+    if not fits(version, _ANY):
+        return f"older than {_ANY.removeprefix('>=')}"
+    return ""
+
+
+def choose_gcc(host: Host, cuda: str | None) -> Toolset:
+    """The C++ compiler that PATH has, which torch takes as well."""
+    named = (host.env.get("CXX") or "").strip() or "c++"
+    program = Path(named) if "/" in named else next(iter(host.executables(named)), None)
+    if program is None:
+        msg = f"there is no C++ compiler: {named} is not on PATH"
+        return _none(Refusal(problem="no-c-compiler", message=msg, help="Install g++."))
+    version = _gcc_version(program)
+    newest = tables.newest_gcc(cuda) if cuda else None
+    major = int(version.split(".")[0]) if version else None
+    if newest and major and major > newest:
+        msg = f"nvcc of CUDA {cuda} accepts gcc up to {newest}, and {program} is {version}"
+        return _none(
+            Refusal(
+                problem="nvcc-host-compiler-mismatch",
+                message=msg,
+                help=f"Name an older one in the variable CXX: CXX=g++-{newest}",
+            )
+        )
+    return Toolset(
+        choice=ToolsetChoice(product="c++", version=version or "", compiler=str(program)),
+        decision=Decision(
+            name="toolset",
+            value=f"{program} {version or ''}".strip(),
+            reason="the variable CXX" if host.env.get("CXX") else "the first one on PATH",
+            flag="CXX=",
+        ),
+    )
+
+
+def _gcc_version(program: Path) -> str | None:
+    """ "12.2.0"; None for another compiler, or one that does not answer."""
+    try:
+        done = process.run(program, ("-dumpfullversion",), timeout=_SECONDS)
+    except (OSError, ValueError):
+        return None
+    found = re.match(rb"\d{1,3}(?:\.\d{1,3}){0,2}", done.out)
+    return found[0].decode() if found and done.code == 0 else None
+
+
+_NO_MSVC = Refusal(
+    problem="vs-components-missing",
+    message="there is no Visual C++ with its 64-bit tools",
+    help="Install the Build Tools for Visual Studio 2022 with the workload Desktop development "
+    "with C++: winget install Microsoft.VisualStudio.2022.BuildTools",
+)
+
+
+def _none(refusal: Refusal) -> Toolset:
+    return Toolset(choice=None, decision=_decision("none", refusal.message), refusals=(refusal,))
+
+
+def _decision(value: str, reason: str) -> Decision:
+    return Decision(name="toolset", value=value, reason=reason, flag=_FLAG)
+
+
+def _refusal(
+    named: Iterable[MsvcToolset], against: dict[str, str], cuda: str | None, accepts: str
+) -> Refusal:
+    each = "; ".join(f"{t.version} of {t.product}: {against[t.version]}" for t in named)
+    spec = accepts or (tables.msvc_for(cuda) if cuda else "")
+    good = "14.44" if not spec or fits("14.44", spec) else "14.39"
+    return Refusal(
+        problem="nvcc-host-compiler-mismatch",
+        message=f"no MSVC toolset goes with CUDA {cuda}: {each}",
+        help=f"{_install(good)} Or take another toolkit: --cuda VERSION",
+    )
+
+
+def _install(version: str | None) -> str:
+    return (
+        "Add the component 'MSVC v143 - VS 2022 C++ x64/x86 build tools"
+        f" (v{version or '14.44'})' in the Visual Studio Installer, under Individual components; "
+        "it stands beside newer ones."
+    )
+
+
+def _starts(version: str, asked: str) -> bool:
+    return version == asked or version.startswith(asked.rstrip(".") + ".")
