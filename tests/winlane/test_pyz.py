@@ -1,0 +1,88 @@
+"""The single file in bare embedded Windows Pythons: no pip, no site-packages of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import build_pyz
+import pytest
+from winlane import Environment, Lane, Machine, standins
+from winlane.resources import PYTHONS
+
+from tritonwin.journal import tree_hash
+
+PLACE = r"C:\Program Files\tritonwin für alle\tritonwin.pyz"
+HOME = r"C:\tritonwin home"
+
+
+@pytest.fixture(scope="session")
+def pyz(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made anew: what is tested is what the script makes."""
+    file = tmp_path_factory.mktemp("pyz") / "tritonwin.pyz"
+    build_pyz.build(file)
+    return file
+
+
+@pytest.fixture
+def placed(machine: Machine, pyz: Path) -> str:
+    machine.gpu()
+    machine.place(PLACE, pyz)
+    machine.variables["TRITONWIN_HOME"] = HOME
+    return PLACE
+
+
+# the oldest and the newest in every run
+VERSIONS = [
+    pytest.param(v, marks=() if v in {min(PYTHONS), max(PYTHONS)} else pytest.mark.full)
+    for v in PYTHONS
+]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_embedded_python_runs_it(machine: Machine, placed: str, version: str) -> None:
+    env = machine.environment(version, "bare")
+    before = tree_hash(env.root)
+    first = env.run(placed, "doctor", "--json", cwd="C:\\", timeout=120)
+    assert first.stderr == ""
+    assert "triton-missing" in [p["id"] for p in json.loads(first.stdout)["problems"]]
+    assert json.loads(first.stdout)["target"]["executable"].lower() == env.python.lower()
+    assert len(list(env.path(HOME).joinpath("app").iterdir())) == 1
+    # nothing can be laid out where a file is in the way: then it runs from the zip
+    machine.variables["TRITONWIN_HOME"] = placed
+    again = env.run(placed, "doctor", "--list-checks", cwd="C:\\", timeout=120).check()
+    assert "triton-missing" in again.stdout
+    assert tree_hash(env.root) == before
+
+
+def answer(env: Environment, *args: str, codes: tuple[int, ...] = (0,)) -> str:
+    done = env.run(PLACE, *args, cwd="C:\\", timeout=300)
+    assert done.returncode in codes, (args, done.stdout, done.stderr)
+    assert "Traceback" not in done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_command_that_needs_no_compiler(lane: Lane, machine: Machine, placed: str) -> None:
+    machine.register_python(machine.environment("3.12", "full"))
+    env = machine.environment("3.12", "bare")
+    standins.cuda_torch(env, machine.fakes, "2.14.1", "13.0")
+    wheels = lane.wheels("3.12", ("triton-3.8", "pip"))
+    before = tree_hash(env.root)
+    machine.place(r"C:\logs\a.log", "ModuleNotFoundError: No module named 'triton'\n")
+    for args in (
+        ("--version",), ("--help",), ("matrix",), ("cache", "list"), ("undo", "--list"),
+        ("explain", r"C:\logs\a.log"), ("doctor",), ("snapshot", "-o", r"C:\logs\s.json"),
+        ("doctor", "--snapshot", r"C:\logs\s.json"), ("demo",), ("verify", "--through", "import-triton"),
+        ("install", "triton-windows", "--offline", "--find-links", wheels, "--dry-run"),
+        ("run", "--", "-c", "pass"),
+    ):  # fmt: skip
+        assert answer(env, *args, codes=(0, 1)), args
+    assert tree_hash(env.root) == before
+    fixed = answer(env, "fix", "--offline", "--yes", "--json", "--find-links", wheels, codes=(0, 1))
+    assert json.loads(fixed)["status"] == "proven", fixed
+    shown = json.loads(answer(env, "patch", "status", "--json"))
+    assert shown["rules"]
+    answer(env, "patch", "apply", "--json")
+    answer(env, "patch", "revert", "--json")
+    answer(env, "undo", "--yes")
+    assert tree_hash(env.root) == before

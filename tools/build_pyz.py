@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Make the single file `tritonwin.pyz`: tritonwin and what it needs, started by any Python >= 3.10.
+
+    python tools/build_pyz.py -o tritonwin.pyz
+
+The same sources and the same zlib give the same bytes. The wheels are those of
+`pyz/requirements.txt`, by hash, fetched by pip from the index that it is configured for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "tritonwin"
+PYZ = Path(__file__).resolve().parent / "pyz"
+SHEBANG = b"#!/usr/bin/env python3\n"
+_ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
+# of a distribution only its licence has to travel along
+_LEFT_OUT = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "WHEEL", "top_level.txt"}
+
+
+def wheels(folder: Path) -> list[Path]:
+    """The wheels of what tritonwin needs, downloaded into `folder`.
+
+    Raises:
+        CalledProcessError: pip cannot get one, or it has another hash.
+    """
+    subprocess.run(
+        [
+            sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes",
+            "--only-binary=:all:", "--implementation=py", "--abi=none", "--platform=any",
+            "--python-version=3.10", "--dest", str(folder), "-r", str(PYZ / "requirements.txt"),
+        ],
+        check=True,
+        timeout=600,
+    )  # fmt: skip
+    return sorted(folder.glob("*.whl"))
+
+
+def of_wheel(path: Path) -> Iterator[tuple[str, bytes]]:
+    """What of a wheel belongs into the file: modules, their data, licences."""
+    with zipfile.ZipFile(path) as wheel:
+        for name in wheel.namelist():
+            parts = PurePosixPath(name).parts
+            packed = parts[0].endswith(".data") or parts[-1] in _LEFT_OUT
+            if not (name.endswith("/") or packed):
+                yield name, wheel.read(name)
+
+
+def of_tritonwin() -> Iterator[tuple[str, bytes]]:
+    for path in PACKAGE.rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path.relative_to(PACKAGE.parent).as_posix(), path.read_bytes()
+    yield "tritonwin/LICENSE", (ROOT / "LICENSE").read_bytes()
+
+
+def identity(contents: Mapping[str, bytes]) -> str:
+    """A name for exactly these contents."""
+    digest = hashlib.sha256()
+    for name, content in sorted(contents.items()):
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()[:20]
+
+
+def write(contents: Mapping[str, bytes], target: Path) -> None:
+    """Write the file: no clock, no permissions, no order of this machine is in it."""
+    members = {
+        "__main__.py": (PYZ / "__main__.py").read_bytes(),
+        "BUILD": identity(contents).encode(),
+        **{f"app/{name}": content for name, content in sorted(contents.items())},
+    }
+    with target.open("wb") as stream:
+        stream.write(SHEBANG)
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+            for name, content in members.items():
+                info = zipfile.ZipInfo(name, _ZIP_EPOCH)
+                info.compress_type = zipfile.ZIP_DEFLATED
+                info.create_system = 3
+                info.external_attr = 0o644 << 16
+                archive.writestr(info, content)
+    target.chmod(0o755)
+
+
+def build(target: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        contents = dict(of_tritonwin())
+        for wheel in wheels(Path(folder)):
+            contents.update(of_wheel(wheel))
+    write(contents, target)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-o", "--output", type=Path, default=ROOT / "tritonwin.pyz")
+    target: Path = parser.parse_args().output
+    build(target)
+    print(f"{target}: {target.stat().st_size / 1e6:.2f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

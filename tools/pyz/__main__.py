@@ -1,0 +1,74 @@
+"""Start tritonwin from its single file. Valid on any Python 3, to say so where it is too old.
+
+Python compiles what it imports from a zip anew at every start. So the contents are laid out once
+below tritonwin's own data folder, where Python keeps what it compiled; where nothing can be
+written, they are imported from the zip.
+"""
+
+import os
+import sys
+
+OLDEST = (3, 10)
+
+
+def data_folder():
+    """Where `tritonwin.facts.data_folder` would have it, before platformdirs can be asked."""
+    named = os.environ.get("TRITONWIN_HOME")
+    if named:
+        return os.path.abspath(named)
+    if os.name == "nt":
+        local = os.environ.get("LOCALAPPDATA")
+        return local and os.path.join(local, "tritonwin")
+    share = os.environ.get("XDG_DATA_HOME") or os.path.join("~", ".local", "share")
+    home = os.path.expanduser(share)
+    return os.path.isabs(home) and os.path.join(home, "tritonwin")
+
+
+def laid_out(archive, build, members):
+    """The folder with the contents, made now if need be; None where it cannot be."""
+    data = data_folder()
+    if not data:
+        return None
+    folder = os.path.join(data, "app", build)
+    if os.path.isdir(folder):
+        return folder
+    import shutil
+    import tempfile
+
+    made = None
+    try:
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        made = tempfile.mkdtemp(prefix=".new-", dir=os.path.dirname(folder))
+        archive.extractall(made, members)
+        os.rename(os.path.join(made, "app"), folder)  # at once: nobody sees half of it
+    except OSError:
+        pass  # a full disk, a read-only home, or another one was faster
+    finally:
+        if made:
+            shutil.rmtree(made, ignore_errors=True)
+    return folder if os.path.isdir(folder) else None
+
+
+def main():
+    if sys.version_info < OLDEST:
+        sys.stderr.write(
+            "error: tritonwin needs Python 3.10 or later; %s is %d.%d\n"
+            "help:  Start it with another Python, and name this one: tritonwin.pyz doctor --python"
+            " \"%s\"\n" % ((sys.executable,) + sys.version_info[:2] + (sys.executable,))
+        )
+        return 2
+    import zipfile
+
+    here = os.path.dirname(os.path.abspath(__file__))  # the zip itself
+    with zipfile.ZipFile(here) as archive:
+        build = archive.read("BUILD").decode("ascii").strip()
+        members = [name for name in archive.namelist() if name.startswith("app/")]
+        folder = laid_out(archive, build, members)
+    sys.path.insert(0, folder or os.path.join(here, "app"))
+    from tritonwin.__main__ import main as start
+
+    return start()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
