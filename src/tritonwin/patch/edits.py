@@ -30,15 +30,15 @@ class NoEdit(Exception):  # noqa: N818 - not an error: the answer of a rule that
 
 
 def fixed(reason: str) -> NoReturn:
-    raise NoEdit("fixed", reason)
+    raise NoEdit(state="fixed", reason=reason)
 
 
 def absent(reason: str) -> NoReturn:
-    raise NoEdit("absent", reason)
+    raise NoEdit(state="absent", reason=reason)
 
 
 def unknown(reason: str) -> NoReturn:
-    raise NoEdit("unknown", reason)
+    raise NoEdit(state="unknown", reason=reason)
 
 
 class Source:
@@ -125,6 +125,11 @@ class Source:
             first = function.body[1]
         return self.before(first, code)
 
+    def marked(self, line: int, marker: str) -> tuple[int, int, str]:
+        """The change that puts a comment at the end of a line of Python code."""
+        end = self.start_of(line) + len(self.lines[line - 1].rstrip("\n"))
+        return (end, end, f"  # {marker}")
+
     def before(self, statement: ast.stmt, code: str) -> str:
         """`code`, written without indentation, on lines of its own before a statement."""
         start = self.start_of(statement.lineno)
@@ -178,6 +183,13 @@ def substituted(
     if found != times:
         unknown(f"/{pattern}/ is found {found} times, expected {times}")
     return result
+
+
+def is_guarded(text: str, position: int) -> bool:
+    """Whether a place in C, or in C in a string, lies between an `#if` and its `#endif`."""
+    before = text[:position]
+    opened = len(re.findall(r"^#if", before, re.MULTILINE))
+    return opened > len(re.findall(r"^#endif", before, re.MULTILINE))
 
 
 def shown(text: str) -> str:

@@ -34,6 +34,8 @@ class BrokenEdit(Exception):  # noqa: N818
 
 def judge(rule: Rule, source: Source, flavour: Flavour) -> Verdict:
     """How a rule stands in a text with `\\n` line ends."""
+    if flavour == "fork" and rule.backend == "amd":
+        return Verdict("not-applicable", "triton-windows supports AMD GPUs in its own way, or not")
     if is_applied(rule, source.text):
         return Verdict("applied", "tritonwin's edit is there")
     try:

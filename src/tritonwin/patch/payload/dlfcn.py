@@ -18,6 +18,8 @@ static const char *tritonwin_dl_error = NULL;
 static inline void *dlopen(const char *name, int mode) {
   if (strcmp(name, "libcuda.so.1") == 0)
     name = "nvcuda.dll";
+  if (strcmp(name, "libamdhip64.so") == 0)
+    name = GetModuleHandleA("amdhip64_7.dll") ? "amdhip64_7.dll" : "amdhip64_6.dll";
   if (mode & RTLD_NOLOAD)
     return (void *)GetModuleHandleA(name);
   /* from the system's folder, or together with what lies beside it */

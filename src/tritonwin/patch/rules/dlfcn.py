@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tritonwin.patch.edits import Source, absent, fixed, substituted, unknown
+from tritonwin.patch.edits import Source, absent, fixed, is_guarded, substituted, unknown
 from tritonwin.patch.model import Rule
 from tritonwin.patch.payload import dlfcn
 
@@ -29,7 +29,9 @@ def _in_template(source: Source) -> str:
 def _edit(source: Source, shim: str) -> str:
     if "dlfcn" not in source.text:
         return fixed("dlfcn.h is not included")
-    if re.search(r"_WIN32\b", source.text):
+    if all(
+        is_guarded(source.text, m.start()) for m in re.finditer(_INCLUDE, source.text, re.MULTILINE)
+    ):
         return fixed("dlfcn.h is not included on Windows")
     if "dladdr" in source.text or "dlvsym" in source.text:
         return unknown("it uses functions of dlfcn.h that have no like on Windows")

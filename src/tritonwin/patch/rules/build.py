@@ -1,0 +1,84 @@
+"""CC, 4, 4p, 4s: how Triton compiles its helper modules."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from tritonwin.patch import payload
+from tritonwin.patch.edits import Source, absent, fixed, unknown
+from tritonwin.patch.model import Rule
+
+_BUILD = "runtime/build.py"
+_ARGUMENTS = ["name", "src", "srcdir", "library_dirs", "include_dirs", "libraries"]
+_OPTIONAL = ("ccflags", "language")
+_CALL = """\
+if os.name == "nt":  # {marker}
+    return _tritonwin_build({arguments})
+"""
+_SETUPTOOLS = """\
+try:
+    import setuptools
+except ImportError:  # {marker}
+    setuptools = None
+"""
+
+
+def _edit_build(source: Source) -> str:
+    function = source.function("_build")
+    if function is None:
+        return absent("there is no _build")
+    if re.search(r"\bis_msvc\(|\bis_tcc\(|\bfind_msvc", source.text):
+        return fixed("it has a command line for Windows")
+    if '"-shared"' not in source.segment(function) or "os.name" in source.segment(function):
+        return unknown("_build has another form")
+    names = [argument.arg for argument in function.args.args]
+    if names[:6] != _ARGUMENTS or set(names[6:]) - set(_OPTIONAL):
+        return unknown(f"_build takes {', '.join(names)}")
+    arguments = ", ".join([*_ARGUMENTS, *(f"{name}={name}" for name in names[6:])])
+    # what the user put in the place of all this comes first
+    first = function.body[1 if "knobs.build.impl" in ast.unparse(function.body[0]) else 0]
+    call = _CALL.format(marker=BUILD.marker, arguments=arguments)
+    return payload.appended(source.before(first, call), "windows_build.py", BUILD.marker)
+
+
+def _edit_setuptools(source: Source) -> str:
+    imports = [
+        node
+        for node in source.tree.body
+        if isinstance(node, ast.Import) and ast.unparse(node) == "import setuptools"
+    ]
+    if not imports:
+        if "setuptools" in source.text:
+            return fixed("setuptools is imported only when it is used")
+        return absent("it does not use setuptools")
+    start, end = source.span(imports[0])
+    return source.spliced((start, end, _SETUPTOOLS.format(marker=SETUPTOOLS.marker).rstrip("\n")))
+
+
+BUILD = Rule(
+    id="windows-build",
+    defect="CC",
+    file=_BUILD,
+    need="jit",
+    why="Triton looks for gcc and clang alone, passes them options of Linux, and links no Python "
+    "library, which Windows needs. On Windows the whole command line is made anew, for TinyCC, "
+    "MSVC, clang-cl, clang, gcc or zig: the compiler that CC names, else that of a Visual Studio "
+    "prompt, the TinyCC that the wheel brings, one on PATH, or an installed Visual Studio. What a "
+    "compiler prints is shown when it fails, and always with TRITON_VERBOSE=1.",
+    removes="RuntimeError: Failed to find C compiler. Please specify via CC environment variable; "
+    "or: unresolved external symbol Py... (LNK1120)",
+    edit=_edit_build,
+    covers=("4", "4p", "MC"),
+)
+
+SETUPTOOLS = Rule(
+    id="setuptools-import",
+    defect="4s",
+    file=_BUILD,
+    need="robust",
+    why="Triton 3.0 to 3.2 import setuptools before they know that they need it. An embedded "
+    "Python and every virtual environment from Python 3.12 on are without it.",
+    removes="ModuleNotFoundError: No module named 'setuptools'",
+    edit=_edit_setuptools,
+)

@@ -1,0 +1,85 @@
+"""R, LP: files of Triton's cache."""
+
+from __future__ import annotations
+
+import ast
+
+from tritonwin.patch import payload
+from tritonwin.patch.edits import Source, absent, calls, fixed, unknown
+from tritonwin.patch.model import Rule
+
+_CACHE = "runtime/cache.py"
+_REPLACE = """\
+try:
+    {replace}
+except PermissionError:  # {marker}
+    if os.name != "nt" or not os.path.exists(filepath):
+        raise
+    os.remove(temp_path)
+"""
+_JOIN = "self.cache_dir = os.path.join(self.cache_dir, self.key)"
+
+
+def _edit_replace(source: Source) -> str:
+    function = source.function("put", "FileCacheManager")
+    if function is None:
+        return absent("there is no FileCacheManager")
+    if "except PermissionError" in source.segment(function):
+        return fixed("a file that another process holds is left to it")
+    found = [s for s in function.body if calls(s, "os.replace")]
+    if len(found) != 1 or source.segment(found[0]) != "os.replace(temp_path, filepath)":
+        return unknown("put has another form")
+    statement = found[0]
+    start, end = source.start_of(statement.lineno), source.span(statement)[1] + 1
+    text = _REPLACE.format(marker=REPLACE.marker, replace=source.segment(statement))
+    lines = "".join(f"{' ' * statement.col_offset}{line}\n" for line in text.splitlines())
+    return source.spliced((start, end, lines))
+
+
+def _edit_long(source: Source) -> str:
+    function = source.function("__init__", "FileCacheManager")
+    if function is None:
+        return absent("there is no FileCacheManager")
+    if "normalize_path" in source.text:
+        return fixed("its paths may be long")
+    joins = [n for n in ast.walk(function) if isinstance(n, ast.Assign) and _is_join(n)]
+    if len(joins) != 3 or source.segment(function).count(_JOIN) != 3:
+        return unknown("the folder of an entry is put together in another form")
+    changes = []
+    for join in joins:
+        start, end = source.span(join.value)
+        new = f"_tritonwin_long_path({source.text[start:end]})  # {LONG.marker}"
+        changes.append((start, end, new))
+    return payload.appended(source.spliced(*changes), "long_path.py", LONG.marker)
+
+
+def _is_join(node: ast.Assign) -> bool:
+    return ast.unparse(node) == _JOIN
+
+
+REPLACE = Rule(
+    id="cache-replace",
+    defect="R",
+    file=_CACHE,
+    need="robust",
+    why="Windows does not replace a file that a process has loaded. When two processes compile the "
+    "same helper module, the second one fails to put its equal copy there; it takes the one that "
+    "is there instead.",
+    removes="PermissionError: [WinError 5] Access is denied: '...cuda_utils.cp312-win_amd64.pyd'",
+    edit=_edit_replace,
+)
+
+LONG = Rule(
+    id="long-paths",
+    defect="LP",
+    file=_CACHE,
+    need="robust",
+    why="The cache's folders have names of 52 or 64 characters, and files in them that are named "
+    "after kernels. Paths over 260 characters fail on most Windows, and a cache folder that is "
+    "relative fails when a module is loaded from it. The paths become absolute, with the prefix "
+    "that has no such limit.",
+    removes="FileNotFoundError: [Errno 2] No such file or directory, for a path of 260 characters "
+    "or more; ImportError: DLL load failed: The parameter is incorrect, for a relative one",
+    edit=_edit_long,
+    covers=("AP",),
+)

@@ -1,0 +1,71 @@
+"""6, TO: triton.tools.build_extern, which makes stubs of a bitcode library."""
+
+from __future__ import annotations
+
+from tritonwin.patch.edits import Source, absent, calls, fixed, replaced, unknown
+from tritonwin.patch.model import Rule
+
+_FILE = "tools/build_extern.py"
+_GREP = 'output = subprocess.check_output(["grep", "define", input_file]).decode().splitlines()'
+_READ = """\
+with open(input_file, encoding="utf-8") as f:  # {marker}
+    output = [line for line in f.read().splitlines() if "define" in line]
+"""
+# spelled in parts: these are the paths that the rule takes out
+_FOLDER = "/" + "tmp/"
+
+
+def _edit_grep(source: Source) -> str:
+    function = source.function("parse_symbols", "Libdevice")
+    if function is None:
+        return absent("there is no parse_symbols")
+    found = [s for s in function.body if calls(s, "subprocess.check_output")]
+    if not found:
+        return fixed("it does not call grep")
+    if len(found) != 1 or source.segment(found[0]) != _GREP:
+        return unknown("grep is called in another form")
+    statement = found[0]
+    start, end = source.start_of(statement.lineno), source.span(statement)[1] + 1
+    text = _READ.format(marker=GREP.marker)
+    lines = "".join(f"{' ' * statement.col_offset}{line}\n" for line in text.splitlines())
+    return source.spliced((start, end, lines))
+
+
+def _edit_folder(source: Source) -> str:
+    text = source.text
+    if f'"{_FOLDER}' not in text:
+        return fixed("it asks for the folder of temporary files")
+    text = replaced(
+        text,
+        "import argparse\nimport subprocess\n",
+        f"import argparse\nimport os\nimport subprocess\nimport tempfile  # {FOLDER.marker}\n",
+    )
+    text = replaced(
+        text,
+        f'"{_FOLDER}extern_lib.ll"',
+        'os.path.join(tempfile.gettempdir(), "extern_lib.ll")',
+    )
+    return replaced(text, f'default="{_FOLDER}"', "default=tempfile.gettempdir()")
+
+
+GREP = Rule(
+    id="extern-grep",
+    defect="6",
+    file=_FILE,
+    need="tools",
+    why="triton.tools.build_extern runs grep to pick lines of a text file. The lines are picked in "
+    "Python.",
+    removes="FileNotFoundError: [WinError 2] The system cannot find the file specified (grep)",
+    edit=_edit_grep,
+)
+
+FOLDER = Rule(
+    id="extern-folder",
+    defect="TO",
+    file=_FILE,
+    need="tools",
+    why="The same tool writes into the folder for temporary files of Linux, by name.",
+    removes="FileNotFoundError: [Errno 2] No such file or directory: 'extern_lib.ll' in the root "
+    "of the drive",
+    edit=_edit_folder,
+)
