@@ -35,7 +35,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
     shape = Shape(layers=options.layers, width=options.width, heads=options.heads,
                   context=options.context)  # fmt: skip
     return Settings(arm=options.arm, shape=shape, steps=options.steps, batch=options.batch,
-                    rate=options.rate, seed=options.seed, compiled=options.compile)  # fmt: skip
+                    rate=options.rate, seed=options.seed)  # fmt: skip
 
 
 def train(options: argparse.Namespace) -> int:
@@ -143,7 +143,6 @@ def parser() -> argparse.ArgumentParser:
                         ("steps", 1200), ("batch", 64)):  # fmt: skip
         shape.add_argument(f"--{name}", type=int, default=value)
     shape.add_argument("--rate", type=float, default=1e-3)
-    shape.add_argument("--compile", action="store_true", help="torch.compile the transformer")
     whole = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = whole.add_subparsers(required=True)
 

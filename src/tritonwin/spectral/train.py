@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from tritonwin.spectral.model import ByteModel, Shape
+from tritonwin.spectral.replay import Replayed
 from tritonwin.spectral.score import autocast
 
 
@@ -36,7 +37,6 @@ class Settings:
     decay: float = 0.1
     clip: float = 1.0
     seed: int = 0
-    compiled: bool = False
 
     def rate_at(self, step: int) -> float:
         """Linear warm-up, then a cosine down to a tenth."""
@@ -105,27 +105,33 @@ class Run:
         ValueError: the checkpoint is of other settings, or text or batch do not fit.
     """
 
-    def __init__(self, settings: Settings, text: Tensor, *, workers: Workers | None = None,
-                 checkpoint: Path | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        settings: Settings,
+        text: Tensor,
+        *,
+        workers: Workers | None = None,
+        checkpoint: Path | None = None,
+    ) -> None:
         self.settings = settings
         self.workers = workers or Workers()
-        self.text = text.to(self.workers.device)
+        device = self.workers.device
+        self.text = text.to(device)
         self.begins = windows(self.text, settings, self.workers)
+        self.rates = torch.tensor([settings.rate_at(i) for i in range(settings.steps)]).to(device)
         self.checkpoint = checkpoint
         self.step = 0
         torch.manual_seed(settings.seed)
-        self.model = ByteModel(settings.arm, settings.shape).to(self.workers.device)
+        self.model = ByteModel(settings.arm, settings.shape).to(device)
         self.optimiser = _optimiser(self.model, settings)
         if checkpoint is not None and checkpoint.exists():
             self._resume(checkpoint)
-        if settings.compiled:
-            self.model.body.compile()
+        # the device counts too: a replayed graph cannot be told the step
+        self.at = torch.tensor([self.step], device=device)
         self.parallel: nn.Module = self.model
         if self.workers.count > 1:
-            on_gpu = self.workers.device.type == "cuda"
-            self.parallel = DistributedDataParallel(
-                self.model, [self.workers.device] if on_gpu else None
-            )
+            on_gpu = device.type == "cuda"
+            self.parallel = DistributedDataParallel(self.model, [device] if on_gpu else None)
 
     def train(
         self,
@@ -145,8 +151,10 @@ class Run:
             TooLate: the deadline passed between two reports.
         """
         self.parallel.train()
+        alone = self.workers.device.type == "cuda" and self.workers.count == 1
+        advance = Replayed(self._advance) if alone else self._advance
         while self.step < self.settings.steps:
-            loss = self._one()
+            loss = advance()
             self.step += 1
             if self.step % every == 0 or self.step == self.settings.steps:
                 if progress is not None:
@@ -156,21 +164,21 @@ class Run:
                     raise TooLate
         return self.model
 
-    def _one(self) -> Tensor:
-        settings = self.settings
+    def _advance(self) -> Tensor:
+        self.optimiser.zero_grad(set_to_none=True)
         for group in self.optimiser.param_groups:
-            group["lr"] = settings.rate_at(self.step)
-        offsets = torch.arange(settings.shape.context + 1, device=self.text.device)
-        rows = self.text[self.begins[self.step][:, None] + offsets]
+            group["lr"].copy_(self.rates[self.at][0])
+        offsets = torch.arange(self.settings.shape.context + 1, device=self.text.device)
+        rows = self.text[self.begins[self.at][0][:, None] + offsets]
         with autocast(self.workers.device):
             logits = self.parallel(rows[:, :-1])
             loss = nn.functional.cross_entropy(
                 logits.flatten(0, 1).float(), rows[:, 1:].flatten().long()
             )
         loss.backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), settings.clip)
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
         self.optimiser.step()
-        self.optimiser.zero_grad(set_to_none=True)
+        self.at += 1
         return loss.detach()
 
     def save(self) -> None:
@@ -214,13 +222,15 @@ def trained_model(file: Path, device: torch.device) -> ByteModel:
 def _optimiser(model: ByteModel, settings: Settings) -> torch.optim.AdamW:
     matrices = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() <= 1]
-    on_gpu = next(model.parameters()).device.type == "cuda"
+    device = next(model.parameters()).device
+    on_gpu = device.type == "cuda"
     return torch.optim.AdamW(
         [
             {"params": matrices, "weight_decay": settings.decay},
             {"params": others, "weight_decay": 0.0},
         ],
-        lr=settings.rate,
+        lr=torch.tensor(settings.rate, device=device),
         betas=(0.9, 0.95),
         fused=on_gpu,
+        capturable=on_gpu,
     )

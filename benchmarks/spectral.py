@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""The byte-spectral encoder against the floor, PyTorch and an embedding: ratios, in one run.
+
+    python benchmarks/spectral.py --out spectral.json       about a minute and a half on one GPU
+    python benchmarks/spectral.py --device cpu --tiny       a rehearsal; its figures mean nothing
+
+Kernels are timed in CUDA graphs whose outputs rotate over 1.5 GB and were filled with NaN before;
+what is compared is timed in turn, several rounds, in one process. Ends with 1 if a goal is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent / each) for each in ("src", "tools")]
+
+import torch
+from spectral_corpus import corpus
+from spectral_parts.clock import Clock
+from spectral_parts.end_to_end import end_to_end
+from spectral_parts.gradients import backward, errors
+from spectral_parts.record import Bench
+from spectral_parts.speed import (
+    against_pytorch,
+    against_the_floor,
+    ceilings,
+    fused_linear,
+    host_time,
+    long_windows,
+    naive_without_host,
+)
+
+SCHEMA = "tritonwin.spectral-bench/1"
+SECTIONS: dict[str, Callable[[Bench], None]] = {
+    "errors": errors,
+    "floor": against_the_floor,
+    "linear": fused_linear,
+    "windows": long_windows,
+    "host": host_time,
+    "pytorch": against_pytorch,
+    "backward": backward,
+    "end-to-end": end_to_end,
+    "naive": naive_without_host,
+    "ceilings": ceilings,
+}
+
+
+def document(bench: Bench, failed: dict[str, str], seconds: dict[str, float]) -> dict[str, Any]:
+    on_gpu = bench.clock.on_gpu
+    versions = {"torch": torch.__version__}
+    if on_gpu:
+        import triton
+
+        versions["triton"] = triton.__version__
+    return {
+        "schema": SCHEMA,
+        "device": torch.cuda.get_device_name() if on_gpu else "CPU (a rehearsal)",
+        **versions,
+        "cases": bench.cases,
+        "goals": bench.goals,
+        "failed": failed,
+        "seconds": seconds,
+    }
+
+
+def show(found: dict[str, Any]) -> None:
+    print(f"{found['device']}, torch {found['torch']}, triton {found.get('triton', 'absent')}")
+    for each in found["cases"]:
+        shape = "x".join(map(str, each["shape"]))
+        print(f"  {each['section']:10} {each['what']:28} {shape:16} {each['us']:12.2f} us")
+    for each in found["goals"]:
+        sign, state = ">=" if each["least"] else "<=", "met" if each["met"] else "MISSED"
+        figures = f"{each['value']:.4g} {sign} {each['limit']:g}"
+        print(f"must {each['must']}: {each['what']}: {figures} {state}")
+    for section, error in found["failed"].items():
+        print(f"FAILED {section}: {error}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--tiny", action="store_true", help="small sizes, to rehearse")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="begin no section later"
+    )
+    parser.add_argument(
+        "--corpus", type=Path, metavar="DIR", help="its archive: errors on text too"
+    )
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    text = corpus(options.corpus).train if options.corpus else b""
+    clock = Clock(device=torch.device(options.device))
+    bench = Bench(clock=clock, tiny=options.tiny, text=text)
+    failed: dict[str, str] = {}
+    seconds: dict[str, float] = {}
+    begin = time.perf_counter()
+    for name in options.only:
+        since = time.perf_counter()
+        if since - begin > options.seconds:
+            failed[name] = "not run, out of time"
+            continue
+        try:
+            SECTIONS[name](bench)
+        except Exception as error:  # noqa: BLE001 - the other sections are worth their time
+            traceback.print_exc()
+            failed[name] = f"{type(error).__name__}: {error}"[:300]
+        seconds[name] = round(time.perf_counter() - since, 1)
+        found = document(bench, failed, seconds)
+        if options.out:
+            options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    show(found)
+    return 1 if failed or not all(each["met"] for each in bench.goals) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

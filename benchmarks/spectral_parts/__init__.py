@@ -1,0 +1,1 @@
+"""What benchmarks/spectral.py is made of."""

@@ -1,0 +1,73 @@
+"""Must 7: the forward pass of the whole byte model with one front end or another."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from spectral_parts.baselines import Transform
+from spectral_parts.record import Bench
+from tritonwin.spectral import byte_spectral, byte_spectral_linear
+from tritonwin.spectral.front_ends import ByteEmbedding
+from tritonwin.spectral.model import Body, Shape
+
+ROWS = 8
+LENGTHS = (512, 2048, 8192, 32768)
+BINS, WINDOW = 256, 64
+
+
+class Features(nn.Module):
+    """Magnitudes by one means or another, then one linear layer."""
+
+    def __init__(self, means: str, width: int, device: torch.device) -> None:
+        super().__init__()
+        self.means = means
+        self.linear = nn.Linear(BINS, width)
+        self.transform = Transform.on(device, WINDOW, BINS)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.means == "one kernel":
+            weight = self.linear.weight.bfloat16()
+            return byte_spectral_linear(x, weight, self.linear.bias.bfloat16(), W=WINDOW, K=BINS)
+        if self.means == "fused":
+            options = {"precision": "fast", "dtype": torch.bfloat16}
+            found = byte_spectral(x, W=WINDOW, K=BINS, **options)
+            return nn.functional.linear(found, self.linear.weight.bfloat16())
+        return self.linear(getattr(self.transform, self.means)(x))
+
+
+def fronts(width: int, device: torch.device) -> dict[str, nn.Module]:
+    made: dict[str, nn.Module] = {"embedding": ByteEmbedding(width)}
+    made |= {m: Features(m, width, device) for m in ("naive", "rfft", "fused", "one kernel")}
+    return {name: each.to(device) for name, each in made.items()}
+
+
+def end_to_end(bench: Bench) -> None:
+    """Front end alone and whole model, eager and (without the loop) in a graph; bf16, 4 layers."""
+    device = bench.clock.device
+    rows, lengths = (2, (16, 32)) if bench.tiny else (ROWS, LENGTHS)
+    for length in lengths:
+        torch.manual_seed(0)
+        shape = Shape(layers=1, width=32, context=length) if bench.tiny else Shape(context=length)
+        body = Body(shape).to(device)
+        shown = (rows, length, BINS, WINDOW)
+        x = torch.randint(256, shown[:2], dtype=torch.uint8, device=device)
+        for name, front in fronts(shape.width, device).items():
+            with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16):
+                slow = name == "naive"
+                whole = partial(_whole, front, body, x)
+                repeats, warm = ((1, 0) if length > 4096 else (3, 1)) if slow else (15, 3)
+                alone = bench.clock.eager(partial(front, x), repeats, warm)
+                bench.case("end-to-end", f"{name}, front, eager", shown, alone)
+                total = bench.clock.eager(whole, repeats, warm)
+                bench.case("end-to-end", f"{name}, model, eager", shown, total)
+                if not slow:
+                    # a few launches of a whole model pass through more than any cache
+                    busy = bench.clock.busy(lambda _, whole=whole: whole(), 1 << 29, replays=5)  # type: ignore[misc]
+                    bench.case("end-to-end", f"{name}, model, graph", shown, busy)
+
+
+def _whole(front: nn.Module, body: nn.Module, x: Tensor) -> Tensor:
+    return body(front(x))

@@ -1,0 +1,75 @@
+"""A run of the benchmark: its clock, its sizes, and what it found."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spectral_parts.clock import Clock, Launch, Timing
+
+Shape = tuple[int, int, int, int]  # rows, bytes a row, bins, window
+FIRST: Shape = (32, 1024, 256, 64)
+LONG: Shape = (8, 8192, 256, 64)
+SHAPES: tuple[Shape, ...] = (FIRST, (32, 1024, 256, 128), LONG, (64, 512, 128, 64))
+LONGEST_WINDOW: Shape = (8, 2048, 256, 1024)
+TINY: Shape = (2, 32, 16, 8)
+MODES: dict[str, dict[str, Any]] = {
+    "exact fp32": {"precision": "exact", "dtype": torch.float32},
+    "fast fp32": {"precision": "fast", "dtype": torch.float32},
+    "fast bf16": {"precision": "fast", "dtype": torch.bfloat16},
+}
+ROUNDS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """The run: its clock, its sizes, and what it found."""
+
+    clock: Clock
+    tiny: bool
+    text: bytes
+    cases: list[dict[str, Any]] = field(default_factory=list)
+    goals: list[dict[str, Any]] = field(default_factory=list)
+
+    def shape(self, shape: Shape) -> Shape:
+        return TINY if self.tiny else shape
+
+    def inputs(self, shape: Shape, seed: int = 0, count: int = 8) -> list[Tensor]:
+        source = torch.Generator(self.clock.device).manual_seed(seed)
+        return [
+            torch.randint(256, shape[:2], dtype=torch.uint8, device=self.clock.device,
+                          generator=source)
+            for _ in range(count)
+        ]  # fmt: skip
+
+    def case(self, section: str, what: str, shape: Shape, timing: Timing, **more: object) -> float:
+        self.cases.append({"section": section, "what": what, "shape": shape, "us": timing.us,
+                           "low": timing.low, "high": timing.high, **more})  # fmt: skip
+        return timing.us
+
+    def goal(self, must: str, what: str, value: float, limit: float, *, least: bool) -> None:
+        met = value >= limit if least else value <= limit
+        self.goals.append({"must": must, "what": what, "value": value, "limit": limit,
+                           "least": least, "met": met})  # fmt: skip
+
+    def in_turn(self, launches: dict[str, Launch], output_bytes: dict[str, int]
+                ) -> dict[str, Timing]:  # fmt: skip
+        """Each in every round, so that what the card does meanwhile hits all alike."""
+        rounds = [
+            {k: self.clock.busy(each, output_bytes[k]) for k, each in launches.items()}
+            for _ in range(1 if self.tiny else ROUNDS)
+        ]
+        return {k: _middle([each[k] for each in rounds]) for k in launches}
+
+
+def _middle(timings: list[Timing]) -> Timing:
+    return Timing(us=statistics.median(t.us for t in timings), low=min(t.us for t in timings),
+                  high=max(t.us for t in timings))  # fmt: skip
+
+
+def size_of(shape: Shape, dtype: torch.dtype, columns: int | None = None) -> int:
+    return shape[0] * shape[1] * (columns or shape[2]) * dtype.itemsize
