@@ -18,7 +18,7 @@ from tritonwin.facts.files import is_file
 MACHINES = {0x014C: "x86", 0x8664: "AMD64", 0xAA64: "ARM64", 0x01C4: "ARM"}
 
 # What pefile lets through on damaged files, found by fuzzing, besides its own error.
-_DAMAGE = (
+DAMAGE = (
     OSError,
     ValueError,
     ArithmeticError,
@@ -79,7 +79,7 @@ def read_pe(
         with pefile.PE(str(path), fast_load=True) as pe:
             pe.parse_data_directories(wanted, import_dllnames_only=not functions)
             return _image(pe)
-    except _DAMAGE:
+    except DAMAGE:
         return None
 
 

@@ -1,0 +1,129 @@
+"""Who would load a file: the Python around it or a start of its own; and so its DLL tree.
+
+Everything is read from files, so that another machine's drive or an unpacked wheel serves too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tritonwin.errors import UserError
+from tritonwin.facts.distributions import read_distributions
+from tritonwin.facts.dll_places import module_places, program_places
+from tritonwin.facts.dll_tree import DllTree, Walk
+from tritonwin.facts.files import is_file, is_folder, names_in
+from tritonwin.facts.host import Environment, Host
+from tritonwin.facts.model import Interpreter, Torch
+from tritonwin.facts.pe import read_pe
+from tritonwin.facts.python_layout import describe, python_in
+from tritonwin.facts.registry import MemoryRegistry
+from tritonwin.facts.torch_facts import read_torch
+
+Loader = Literal["python", "program", "dll"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loading:
+    """`loader`: a compiled module of `python`, a program that is started, or any other DLL."""
+
+    file: str
+    loader: Loader
+    python: str | None
+    tree: DllTree
+
+
+def dll_tree(
+    file: Path, host: Host, python: Path | None = None, root: Path | None = None
+) -> Loading:
+    """The tree of a file as the Python `python`, or else the one around the file, loads it.
+
+    `root` is a folder that stands for the machine: drive C: of another one, a Wine prefix, an
+    unpacked wheel. Nothing outside counts then.
+
+    Raises:
+        UserError: the file is not there, or is no program file of Windows.
+    """
+    file, root = file.absolute(), root.absolute() if root else None
+    _refuse(file)
+    seen = _windows_in(root, host)
+    if file.suffix.lower() == ".exe" and python is None:
+        return Loading(
+            file=str(file),
+            loader="program",
+            python=None,
+            tree=Walk(program_places(file, seen), file).tree(file),
+        )
+    target = _target(file, python, root, seen)
+    if target is None:
+        tree = Walk(program_places(file, seen)).tree(file)
+        return Loading(file=str(file), loader="dll", python=None, tree=tree)
+    return module_loading(file, target, read_torch(target, read_distributions(target)), seen)
+
+
+def module_loading(file: Path, target: Interpreter, torch: Torch | None, host: Host) -> Loading:
+    """The tree of a compiled module of a target that is known already."""
+    program = Path(target.base_executable or target.executable)
+    started = program if is_file(program) else None
+    tree = Walk(module_places(target, torch, host), started).tree(file)
+    named = target.executable if started else None
+    return Loading(file=str(file), loader="python", python=named, tree=tree)
+
+
+def _refuse(file: Path) -> None:
+    if not is_file(file):
+        msg = f"{file} is not a file"
+        raise UserError(msg, "Name a .pyd, .dll or .exe: tritonwin dlls FILE")
+    if read_pe(file) is None:
+        msg = f"{file} is no program file of Windows, or it is damaged"
+        raise UserError(msg, "Install the package that it belongs to anew, or name another file.")
+
+
+def _windows_in(root: Path | None, host: Host) -> Host:
+    """The machine that `root` is; off Windows, a machine of which only the file is known."""
+    if root is None and host.windows:
+        return host
+    windows = _child(root, "windows") if root else None
+    return Host(
+        Environment({"SystemRoot": str(windows)} if windows else {}, windows=True),
+        MemoryRegistry(),
+        cwd=root or host.cwd,
+        home=root or host.home,
+        windows=True,
+    )
+
+
+def _child(folder: Path, name: str) -> Path | None:
+    """A folder's entry whatever its case."""
+    found = next((n for n in names_in(folder) if n.lower() == name), None)
+    return folder / found if found else None
+
+
+def _target(file: Path, python: Path | None, root: Path | None, host: Host) -> Interpreter | None:
+    if python is not None:
+        executable = python_in(python, host) if is_folder(python) else python
+        if executable is None or not is_file(executable):
+            msg = f"{python} is no Python"
+            raise UserError(msg, "Name python.exe, or the folder it is in.")
+        return describe(executable.absolute(), "--python", host)
+    around = next((p for f in _above(file, root) if (p := python_in(f, host))), None)
+    if around is not None:
+        return describe(around, "around the file", host)
+    site = next((f for f in _above(file, root) if f.name.lower() == "site-packages"), root)
+    if site is None:
+        return None
+    # packages without a Python: nothing lies beside its program
+    nowhere = str(site / "no python" / "python.exe")
+    return Interpreter(
+        executable=nowhere, source="none", kind="unknown", site_packages=(str(site),)
+    )
+
+
+def _above(file: Path, root: Path | None) -> Iterator[Path]:
+    """The folders that the file is in, the nearest first, not above `root`."""
+    for folder in file.parents:
+        yield folder
+        if folder == root:
+            return

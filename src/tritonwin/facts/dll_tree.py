@@ -1,0 +1,241 @@
+"""What happens when Windows loads a file: every DLL that it needs, from where, and what is missing.
+
+Nothing is loaded. The walk goes breadth first, as the loader does, and keeps its rule that a name
+is looked for once in a process: what python.exe has loaded already serves all later modules.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from tritonwin.facts.dll_places import Place
+from tritonwin.facts.files import names_in
+from tritonwin.facts.pe import SYSTEM_DLLS, PeImage, is_api_set, read_pe
+from tritonwin.facts.pe_tables import Function, Tables, read_tables
+
+State = Literal[
+    "found",
+    "api-set",  # a name that Windows itself maps to a system DLL
+    "system",  # on every Windows; there is no System32 here to look into
+    "missing",
+    "wrong-machine",  # built for another kind of processor than the file
+    "unreadable",  # not a program file, or damaged
+]
+BAD: frozenset[State] = frozenset({"missing", "wrong-machine", "unreadable"})
+_MAX_MODULES = 2000
+# Windows takes these from System32 without a search (registry key KnownDLLs).
+_KNOWN_DLLS = (
+    "advapi32 clbcatq combase comdlg32 coml2 difxapi gdi32 gdiplus imagehlp imm32 kernel32",
+    "kernelbase msctf msvcrt normaliz nsi ntdll ole32 oleaut32 psapi rpcrt4 sechost setupapi",
+    "shcore shell32 shlwapi user32 wldap32 ws2_32",
+)
+KNOWN_DLLS = frozenset(f"{name}.dll" for line in _KNOWN_DLLS for name in line.split())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """One import of a module. `lacking`: functions that the DLL found does not export."""
+
+    dll: str
+    delayed: bool = False
+    lacking: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Module:
+    """A file of the tree.
+
+    Attributes:
+        where: why it was found there: "beside the file".
+        delayed: only delayed imports lead to it, so that nothing needs it to be loaded.
+    """
+
+    name: str
+    state: State
+    path: str | None = None
+    where: str | None = None
+    version: str | None = None
+    bits: int | None = None
+    machine: str | None = None
+    delayed: bool = False
+    needs: tuple[Need, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DllTree:
+    """The file first, then all that it leads to, each name once, nearest first."""
+
+    modules: tuple[Module, ...]
+    searched: tuple[str, ...]  # the folders, in Windows' order
+    system_known: bool  # whether a System32 was there to look into
+
+    def module(self, name: str) -> Module | None:
+        return next((m for m in self.modules if m.name.lower() == name.lower()), None)
+
+    def faults(self) -> Iterator[tuple[Module, Need, Module]]:
+        """(who needs, what of it, from whom) for all that keeps the file from being loaded.
+
+        Delayed imports are left out: the file loads without them.
+        """
+        by_name = {m.name.lower(): m for m in self.modules}
+        for owner in self.modules:
+            for need in owner.needs:
+                if need.delayed or owner.delayed:
+                    continue
+                found = by_name[need.dll.lower()]
+                if found.state in BAD or need.lacking:
+                    yield owner, need, found
+
+    @property
+    def loads(self) -> bool:
+        return self.modules[0].state == "found" and not any(self.faults())
+
+
+@dataclass
+class Walk:
+    """`places` after the folder of the file; `program` is what runs: python.exe, or the file."""
+
+    places: Sequence[Place]
+    program: Path | None = None
+    _listings: dict[Path, dict[str, str]] = field(default_factory=dict)
+    _tables: dict[Path, Tables | None] = field(default_factory=dict)
+    _system_known: bool = False
+
+    def tree(self, file: Path) -> DllTree:
+        self._system_known = any("kernel32.dll" in self._listing(p.folder) for p in self.places)
+        preloaded = self._preloaded(file)
+        beside = Place(folder=file.parent, reason="beside the file")
+        ordered = (beside, *(p for p in self.places if p.folder != beside.folder))
+        modules = self._walk(file, ordered, preloaded)
+        return DllTree(
+            modules=tuple(modules),
+            searched=tuple(str(p.folder) for p in ordered),
+            system_known=self._system_known,
+        )
+
+    def _preloaded(self, file: Path) -> dict[str, Module]:
+        """What the program has loaded before it loads the file."""
+        if self.program is None or self.program == file:
+            return {}
+        beside = Place(folder=self.program.parent, reason="beside python.exe")
+        system = tuple(p for p in self.places if p.reason == "in System32")
+        found = self._walk(self.program, (beside, *system), {})
+        return {
+            m.name.lower(): replace(m, where=f"{m.where}; python.exe has loaded it before")
+            for m in found[1:]
+            if m.state == "found" and not m.delayed
+        }
+
+    def _walk(
+        self, file: Path, places: Sequence[Place], preloaded: dict[str, Module]
+    ) -> list[Module]:
+        first, tables = self._read(file.name, file, "named", None)
+        machine = first.machine
+        done: dict[str, Module] = {}
+        queue = deque([(first, tables)])
+        done[file.name.lower()] = first
+        while queue and len(done) < _MAX_MODULES:
+            module, tables = queue.popleft()
+            for wanted in tables.imports if tables else ():
+                key = wanted.dll.lower()
+                if key in done:
+                    continue
+                found, inner = self._find(wanted.dll, places, preloaded, machine)
+                done[key] = found
+                if found.state == "found" and key not in SYSTEM_DLLS:
+                    queue.append((found, inner))
+            needs = tuple(self._needs(tables, done)) if tables else ()
+            done[module.name.lower()] = replace(module, needs=needs)
+        return _mark_delayed(list(done.values()))
+
+    def _find(
+        self,
+        name: str,
+        places: Sequence[Place],
+        preloaded: dict[str, Module],
+        machine: str | None,
+    ) -> tuple[Module, Tables | None]:
+        key = name.lower()
+        if key in preloaded:
+            known = preloaded[key]
+            return known, self._table(Path(known.path or ""))
+        for place in places:
+            if key in KNOWN_DLLS and place.reason != "in System32":
+                continue
+            spelled = self._listing(place.folder).get(key)
+            if spelled is not None:
+                return self._read(name, place.folder / spelled, place.reason, machine)
+        if is_api_set(name):
+            return Module(name=name, state="api-set"), None
+        if not self._system_known and key in SYSTEM_DLLS:
+            return Module(name=name, state="system"), None
+        return Module(name=name, state="missing"), None
+
+    def _read(
+        self, name: str, path: Path, where: str, machine: str | None
+    ) -> tuple[Module, Tables | None]:
+        image = read_pe(path, version=True)
+        tables = self._table(path) if image else None
+        if image is None or tables is None:
+            return Module(name=name, state="unreadable", path=str(path), where=where), None
+        module = Module(
+            name=name,
+            state=_state(image, machine),
+            path=str(path),
+            where=where,
+            version=image.file_version,
+            bits=image.bits,
+            machine=image.machine,
+        )
+        return module, tables
+
+    def _needs(self, tables: Tables, done: dict[str, Module]) -> Iterator[Need]:
+        for wanted in tables.imports:
+            found = done.get(wanted.dll.lower())
+            lacking = self._lacking(wanted.functions, found) if found else ()
+            yield Need(dll=wanted.dll, delayed=wanted.delayed, lacking=lacking)
+
+    def _lacking(self, wanted: Sequence[Function], found: Module) -> tuple[str, ...]:
+        if found.state != "found" or found.path is None:
+            return ()
+        tables = self._table(Path(found.path))
+        if tables is None:
+            return ()
+        return tuple(
+            f"#{each}" if isinstance(each, int) else each
+            for each in wanted
+            if each not in tables.exports
+        )
+
+    def _table(self, path: Path) -> Tables | None:
+        if path not in self._tables:
+            self._tables[path] = read_tables(path)
+        return self._tables[path]
+
+    def _listing(self, folder: Path) -> dict[str, str]:
+        """Names as they are spelled, by lower case: Windows does not mind, other systems do."""
+        if folder not in self._listings:
+            self._listings[folder] = {name.lower(): name for name in names_in(folder)}
+        return self._listings[folder]
+
+
+def _state(image: PeImage, machine: str | None) -> State:
+    return "found" if machine in (None, image.machine) else "wrong-machine"
+
+
+def _mark_delayed(modules: list[Module]) -> list[Module]:
+    """Mark what is only reached through delayed imports."""
+    by_name = {m.name.lower(): m for m in modules}
+    reached = {modules[0].name.lower()}
+    queue = deque([modules[0]])
+    while queue:
+        for need in queue.popleft().needs:
+            key = need.dll.lower()
+            if not need.delayed and key not in reached:
+                reached.add(key)
+                queue.append(by_name[key])
+    return [replace(m, delayed=m.name.lower() not in reached) for m in modules]
