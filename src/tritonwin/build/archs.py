@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tritonwin.build.model import Decision, Refusal
-from tritonwin.build.recipe import ArchRule, ArchToken, Recipe
+from tritonwin.build.recipe import ArchRule, ArchToken, Circumstances, Recipe
 from tritonwin.build.tables import nvcc_archs
 from tritonwin.errors import UserError
 from tritonwin.support.matrix import fits
@@ -75,12 +75,14 @@ def choose(
         else:
             why = _why_not(arch, recipe, version, cuda)
             refusals.append(Refusal(problem=_PROBLEM, message=why, help=_help(known)))
-    if not _reads_variable(rule, version):
+    if not reads_variable(rule, version):
         chosen = {token.token: token for token in known}
         reason = f"{recipe.name} {version} compiles for all of them, whatever is asked for"
     else:
         source = "asked for" if asked else "the GPUs of this machine"
         reason = f"{source}: {', '.join(wanted)}"
+        if set(map(_capability, chosen)) != set(wanted):
+            reason += "; code for an architecture runs on the later ones of its generation"
     archs = tuple(_capability(token) for token in chosen)
     return Archs(
         archs=archs,
@@ -108,7 +110,7 @@ def _known(rule: ArchRule, version: str, cuda: str | None, *, windows: bool) -> 
     if rule.any:
         yield from (ArchToken(token=arch, serves=(arch,)) for arch in by_nvcc)
     for token in rule.tokens:
-        if token.when.holds(version=version, torch=None, cuda=cuda, windows=windows):
+        if token.when.holds(Circumstances(version=version, cuda=cuda, windows=windows)):
             yield token
 
 
@@ -124,7 +126,8 @@ def _token_for(arch: str, known: Sequence[ArchToken], rule: ArchRule) -> ArchTok
     return ArchToken(token=arch, serves=(plain,)) if exists else None
 
 
-def _reads_variable(rule: ArchRule, version: str) -> bool:
+def reads_variable(rule: ArchRule, version: str) -> bool:
+    """Whether this version of the source asks for its architectures at all."""
     return not rule.variable_since or fits(version, rule.variable_since)
 
 

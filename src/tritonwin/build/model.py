@@ -129,7 +129,7 @@ class ToolsetChoice:
     Attributes:
         version: "14.44.35207" of MSVC, "12.2.0" of gcc where it is known.
         vcvarsall: the batch file whose environment is captured; None where there is none to.
-        vcvars_ver: what `-vcvars_ver=` gets: "14.44".
+        vcvars_ver: what `-vcvars_ver=` gets: "14.44.35207".
         compiler: the program.
     """
 
@@ -223,6 +223,7 @@ class BuildPlan:
         archs: "8.0", "9.0a", "12.0": what is compiled.
         flags: of the compilers, beyond the source's own; they are in `environment` or `edits`.
         environment: variables that are set, on top of the captured environment.
+        path: folders for the head of PATH.
         unset: variables that must not reach the build.
         requirements: of the build environment, besides the target's torch, as pip reads them.
         command: arguments of the build environment's Python, run in the source's subfolder.
@@ -260,6 +261,7 @@ class BuildPlan:
     cpu_seconds: float | None = None
     compile_steps: int | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    path: tuple[str, ...] = ()
     unset: tuple[str, ...] = ()
     job_variables: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()

@@ -27,6 +27,17 @@ class RecipeError(ValueError):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Circumstances:
+    """What conditions are held against: versions of source, torch and toolkit, the C++ standard."""
+
+    version: str
+    windows: bool
+    torch: str | None = None
+    cuda: str | None = None
+    cpp: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class When:
     """Conditions, all of which must hold; an empty one always does.
 
@@ -36,12 +47,15 @@ class When:
     version: str = ""
     torch: str = ""
     cuda: str = ""
+    cpp: str = ""
     windows: bool | None = None
 
-    def holds(self, *, version: str, torch: str | None, cuda: str | None, windows: bool) -> bool:
-        asked = ((self.version, version), (self.torch, torch), (self.cuda, cuda))
-        return (self.windows is None or self.windows == windows) and all(
-            not spec or (known is not None and fits(known, spec)) for spec, known in asked
+    def holds(self, on: Circumstances) -> bool:
+        asked = ((self.version, on.version), (self.torch, on.torch), (self.cuda, on.cuda))
+        return (
+            (self.windows is None or self.windows == on.windows)
+            and (not self.cpp or self.cpp == on.cpp)
+            and all(not spec or (known is not None and fits(known, spec)) for spec, known in asked)
         )
 
 
@@ -166,10 +180,6 @@ class Recipe:
     edits: tuple[RecipeEdit, ...] = ()
     releases: tuple[Release, ...] = ()
 
-    @property
-    def job_variables(self) -> tuple[str, ...]:
-        return tuple(v.name for v in self.variables if v.value == "{jobs}")
-
     def release(self, version: str) -> Release | None:
         """The release that is called so, or the newest of a series: "2.8" or "2.8.0"."""
         exact = next((r for r in self.releases if r.version == version), None)
@@ -236,7 +246,7 @@ def _arch(row: dict[str, Any] | None) -> ArchRule | None:
 
 
 def _with_when(record: Any, row: Mapping[str, Any]) -> Any:
-    conditions = {"version", "torch", "cuda", "windows"}
+    conditions = {"version", "torch", "cuda", "cpp", "windows"}
     return record(
         when=When(**{k: v for k, v in row.items() if k in conditions}),
         **{k: v for k, v in row.items() if k not in conditions},

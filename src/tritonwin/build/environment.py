@@ -1,0 +1,125 @@
+"""The variables of a build: Visual Studio's environment, then those of the plan.
+
+They reach the programs as a mapping. `set X=1 && ...` in a console stores "1 ", and then nvcc stops
+("'1 ': expected a number"), MAX_JOBS counts for nothing and an architecture is lost without a
+word. No value with a blank at its end leaves this module.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tritonwin.build.model import BuildPlan
+from tritonwin.errors import UserError
+from tritonwin.facts.files import is_file
+from tritonwin.facts.host import Host
+from tritonwin.facts.toolchain.vcvars import capture
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+# read by every cl and link, also by the cl inside nvcc, where cudafe++ ends with 0xC0000409
+NEVER = ("CL", "_CL_", "LINK", "_LINK_", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
+
+
+class UnfitEnvironmentError(UserError):
+    """The environment is not what a build needs."""
+
+
+def variables(plan: BuildPlan, host: Host) -> dict[str, str]:
+    """The whole environment of the build's programs.
+
+    Raises:
+        VcvarsError: vcvarsall.bat gave no environment.
+        UnfitEnvironmentError: it gave another one than the plan's, or a value is malformed.
+    """
+    gone = {name.upper() for name in (*NEVER, *plan.unset)}
+    data = {k: v.strip() for k, v in host.env.data.items() if k.upper() not in gone}
+    toolset = plan.toolset
+    if toolset and toolset.vcvarsall:
+        data = capture(Path(toolset.vcvarsall), data, host, toolset=toolset.vcvars_ver)
+        verify_capture(data, toolset.version)
+    data = merged(data, checked(plan.environment), windows=plan.windows)
+    return _with_folders(data, plan.path, ";" if plan.windows else ":")
+
+
+def checked(values: Mapping[str, str]) -> dict[str, str]:
+    """The values, none of which a program would read as something else.
+
+    Raises:
+        UnfitEnvironmentError: a name is none, or a value has something stray around it.
+    """
+    for name, value in values.items():
+        if _NAME.fullmatch(name) is None:
+            msg = f"{name!r} is no name for a variable"
+            raise UnfitEnvironmentError(msg)
+        if value != value.strip() or value.strip("\"'") != value or not value.isprintable():
+            msg = f"the variable {name} has a stray blank, quote or control character: {value!r}"
+            raise UnfitEnvironmentError(
+                msg, "A program that reads it would take it for another word."
+            )
+    return dict(values)
+
+
+def merged(data: Mapping[str, str], new: Mapping[str, str], *, windows: bool) -> dict[str, str]:
+    """Set variables; Windows does not tell PATH from Path, so only one of them may remain."""
+    if not windows:
+        return {**data, **new}
+    names = {name.upper() for name in new}
+    return {**{k: v for k, v in data.items() if k.upper() not in names}, **new}
+
+
+def _with_folders(data: dict[str, str], folders: Sequence[str], between: str) -> dict[str, str]:
+    """Put folders at the head of PATH."""
+    name = next((n for n in data if n.upper() == "PATH"), "PATH") if between == ";" else "PATH"
+    return {**data, name: between.join([*folders, *([data[name]] if data.get(name) else [])])}
+
+
+def verify_capture(data: Mapping[str, str], version: str) -> None:
+    """Refuse an environment that is not the 64-bit one of the toolset: vcvarsall may exit with 0.
+
+    Raises:
+        UnfitEnvironmentError: it says which part is wrong.
+    """
+    upper = {name.upper(): value for name, value in data.items()}
+    for name, wanted in (
+        ("VSCMD_ARG_TGT_ARCH", "x64"),
+        ("VSCMD_ARG_HOST_ARCH", "x64"),
+        ("VCTOOLSVERSION", version),
+    ):
+        if upper.get(name, "").strip("\\") != wanted:
+            msg = f"vcvarsall.bat sets {name} to {upper.get(name)!r}, not {wanted}"
+            raise UnfitEnvironmentError(msg, _REPAIR)
+    cl = _first(upper.get("PATH", ""), "cl.exe")
+    if cl is None or [part.lower() for part in cl.parts[-3:]] != ["hostx64", "x64", "cl.exe"]:
+        msg = f"the 64-bit cl.exe is not the first on PATH after vcvarsall.bat, but {cl}"
+        raise UnfitEnvironmentError(msg, _REPAIR)
+    if "ucrt" not in upper.get("INCLUDE", "").lower():
+        msg = "INCLUDE names no Universal C Runtime after vcvarsall.bat: the Windows SDK is missing"
+        raise UnfitEnvironmentError(msg, _REPAIR)
+
+
+_REPAIR = "Repair Visual Studio with its installer: VC.Tools.x86.x64 and a Windows SDK."
+
+
+def _first(path: str, program: str) -> Path | None:
+    folders = (Path(part.strip('"')) for part in path.split(";") if part.strip())
+    return next((f / program for f in folders if is_file(f / program)), None)
+
+
+def base(*, windows: bool) -> dict[str, str]:
+    """Variables that every build gets.
+
+    DISTUTILS_USE_SDK must be "1" exactly: setuptools then takes the captured environment in place
+    of a 32-bit-hosted one, and flash-attn adds its flags for MSVC. VSLANG asks for messages in
+    English, which torch, ninja and people who are to help can read.
+    """
+    always = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    if not windows:
+        return {**always, "LC_ALL": "C.UTF-8"}
+    return {
+        **always,
+        "DISTUTILS_USE_SDK": "1",
+        "VSLANG": "1033",
+        "VSCMD_SKIP_SENDTELEMETRY": "1",
+    }

@@ -1,0 +1,66 @@
+"""What the user asked for, and the machine that it is asked of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tritonwin.build.checkout import Checkout
+from tritonwin.build.memory import Resources
+from tritonwin.facts.host import Host
+from tritonwin.facts.model import Facts
+from tritonwin.support.model import Choice
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """The options of `tritonwin build`; None or empty: the plan decides.
+
+    Attributes:
+        source: an unpacked source, an sdist, or the address of a repository.
+        ref: of the repository: a commit, a tag, a branch.
+        archs: compute capabilities, as `archs.parse` gives them.
+        cuda: a folder, a version, or "assembled".
+        root: the folder in which build folders are made.
+        nvcc_flags: put behind those of the recipe.
+        anyway: build although a wheel that fits exists.
+        llvm, json, pybind11: folders for a Triton from source.
+    """
+
+    recipe: str
+    version: str | None = None
+    source: str | None = None
+    ref: str | None = None
+    archs: tuple[str, ...] = ()
+    cuda: str | None = None
+    msvc: str | None = None
+    cpp: str | None = None
+    jobs: int | None = None
+    nvcc_threads: int | None = None
+    gib_per_job: float | None = None
+    root: Path | None = None
+    local_version: str | None = None
+    nvcc_flags: tuple[str, ...] = ()
+    anyway: bool = False
+    offline: bool = False
+    llvm: Path | None = None
+    json: Path | None = None
+    pybind11: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What the plan is made from; nothing else is asked of the machine.
+
+    Attributes:
+        disk_free: bytes on the disk of the build root.
+        wheel: the chooser's answer for the package; None: it was not asked.
+        checkout: of `Order.source`, where that is a folder.
+    """
+
+    facts: Facts
+    host: Host
+    resources: Resources
+    disk_free: int | None = None
+    wheel: Choice | None = None
+    checkout: Checkout | None = None

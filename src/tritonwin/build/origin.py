@@ -1,0 +1,164 @@
+"""Which version is built, and where its source comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tritonwin.build.model import Decision, Refusal, Source
+from tritonwin.build.order import Machine, Order
+from tritonwin.build.recipe import GENERIC, Recipe, Release
+from tritonwin.errors import UserError
+from tritonwin.support.matrix import series
+from tritonwin.support.pairing import wanted_series
+
+# of a folder: history, and what earlier builds left, which belongs to other toolkits
+_NOT_COPIED = (".git", "build", "dist", "python/build")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """`release` is None for a source that is none of the recipe's."""
+
+    version: str
+    source: Source
+    release: Release | None
+    decision: Decision
+    refusals: tuple[Refusal, ...] = ()
+
+
+def choose(recipe: Recipe, order: Order, machine: Machine) -> Origin:
+    """The source that was named, else the release that was asked for, else the one that fits best.
+
+    Raises:
+        UserError: what was named is no source, or no release of the recipe.
+    """
+    if order.source is not None:
+        return _named(recipe, order, order.source, machine)
+    if not recipe.releases:
+        msg = f"{recipe.name} has no source of its own"
+        raise UserError(msg, f"Name it: tritonwin build {GENERIC} --source DIR")
+    if order.ref is not None:
+        return _of_ref(recipe, order, order.ref)
+    release, reason = _release(recipe, order, machine)
+    source = Source(
+        kind="git" if release.ref else "sdist",
+        location=recipe.repository if release.ref else (release.file or ""),
+        sha256=release.sha256,
+        ref=release.ref,
+        submodules=recipe.submodules if release.ref else (),
+        skip=recipe.skip,
+        subfolder=release.subfolder,
+        requires_git=release.ref is not None,
+    )
+    return _origin(release.version, source, release, reason, machine)
+
+
+def _release(recipe: Recipe, order: Order, machine: Machine) -> tuple[Release, str]:
+    if order.version is not None:
+        found = recipe.release(order.version)
+        if found is None:
+            have = ", ".join(r.version for r in recipe.releases)
+            msg = f"the recipe {recipe.name} has no version {order.version}"
+            raise UserError(msg, f"It has {have}. Another one: --source DIR, or --ref TAG")
+        return found, "asked for"
+    torch = machine.facts.torch
+    if not recipe.needs_torch and torch:
+        wanted = wanted_series(torch)
+        fitting = next((r for r in recipe.releases if series(r.version) == wanted), None)
+        if fitting:
+            return fitting, f"torch {torch.version} wants Triton {wanted}"
+    return recipe.releases[0], "the newest that the recipe knows"
+
+
+def _of_ref(recipe: Recipe, order: Order, ref: str) -> Origin:
+    source = Source(
+        kind="git",
+        location=recipe.repository,
+        ref=ref,
+        submodules=recipe.submodules,
+        skip=recipe.skip,
+        requires_git=True,
+    )
+    known = recipe.release(order.version) if order.version else recipe.releases[0]
+    version = order.version or (known.version if known else "")
+    return _origin(version, source, None, f"the ref {ref}, asked for", None)
+
+
+def _named(recipe: Recipe, order: Order, named: str, machine: Machine) -> Origin:
+    checkout = machine.checkout
+    if checkout is not None:
+        version = order.version or checkout.version or "0"
+        release = recipe.release(version)
+        source = Source(
+            kind="folder",
+            location=str(checkout.path.absolute()),
+            skip=(*_NOT_COPIED, *recipe.skip),
+            subfolder=checkout.subfolder,
+        )
+        found = _origin(version, source, release, f"asked for, version {version}", machine)
+        return _with_submodules(found, recipe, checkout.path)
+    if "://" in named or named.startswith("git@"):
+        if named.partition("#")[0].endswith((".tar.gz", ".zip")):
+            msg = f"no hash is known for {named}"
+            raise UserError(msg, "Fetch it by hand and give the file: --source FILE")
+        source = Source(
+            kind="git", location=named, ref=order.ref, submodules=recipe.submodules,
+            skip=recipe.skip, requires_git=True,
+        )  # fmt: skip
+        return _origin(order.version or "0", source, None, "asked for", machine)
+    if named.endswith(".tar.gz") and Path(named).is_file():
+        release = next((r for r in recipe.releases if r.file == Path(named).name), None)
+        sha256 = release.sha256 if release else None
+        version = order.version or (release.version if release else "0")
+        source = Source(
+            kind="sdist", location=str(Path(named).absolute()), sha256=sha256, skip=recipe.skip
+        )
+        return _origin(version, source, release, "asked for", machine)
+    msg = f"{named} is no source: no folder with a setup.py, no .tar.gz, no address"
+    raise UserError(msg, "Name the folder that holds setup.py: --source DIR")
+
+
+def _with_submodules(origin: Origin, recipe: Recipe, folder: Path) -> Origin:
+    empty = [s for s in recipe.submodules if not any((folder / s).glob("*"))]
+    if not empty:
+        return origin
+    refusal = Refusal(
+        problem="",
+        message=f"the submodule {', '.join(empty)} of {folder} is not there",
+        help=f'Fetch it: git -C "{folder}" submodule update --init {" ".join(empty)}',
+    )
+    return Origin(
+        version=origin.version,
+        source=origin.source,
+        release=origin.release,
+        decision=origin.decision,
+        refusals=(*origin.refusals, refusal),
+    )
+
+
+def _origin(
+    version: str, source: Source, release: Release | None, reason: str, machine: Machine | None
+) -> Origin:
+    refusals = []
+    if source.requires_git and machine and not machine.host.executables("git"):
+        refusals.append(
+            Refusal(
+                problem="",
+                message="git is needed to fetch the source, and there is none on PATH",
+                help="Install git, or give an unpacked source: --source DIR",
+            )
+        )
+    where = source.location if source.kind != "git" else f"{source.location} {source.ref or ''}"
+    return Origin(
+        version=version,
+        source=source,
+        release=release,
+        decision=Decision(
+            name="source",
+            value=f"{version} from {where}".strip(),
+            reason=reason,
+            flag="--version, --source, --ref",
+        ),
+        refusals=tuple(refusals),
+    )

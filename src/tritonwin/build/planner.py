@@ -1,0 +1,285 @@
+"""The plan of a build: every choice with its reason, and what stands in the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tritonwin.build import (
+    environment,
+    estimate,
+    memory,
+    obstacles,
+    origin,
+    place,
+    settings,
+    tables,
+    tools,
+    triton,
+)
+from tritonwin.build.memory import Jobs
+from tritonwin.build.model import BuildPlan, Decision, Layout, ToolkitChoice
+from tritonwin.build.order import Machine, Order
+from tritonwin.build.origin import Origin
+from tritonwin.build.recipe import Circumstances, Recipe, load
+from tritonwin.build.settings import Settings
+from tritonwin.build.tools import Tools
+from tritonwin.build.triton import TritonNeeds
+from tritonwin.errors import UserError
+from tritonwin.facts.model import Interpreter
+from tritonwin.support.matrix import series
+
+_TRITON = "triton"
+# variables that would change a build without being seen
+_CLEARED = (
+    "FLASH_ATTENTION_SKIP_CUDA_BUILD",
+    "FLASH_ATTENTION_FORCE_CXX11_ABI",
+    "FLASH_ATTENTION_TRITON_AMD_ENABLE",
+    "SAGEATTN_SKIP_CUDA_BUILD",
+    "TORCH_CUDA_ARCH_LIST",
+    "NVCC_APPEND_FLAGS",
+    "TORCH_EXTENSION_SKIP_NVCC_GEN_DEPENDENCIES",
+)
+_CLEARED_ON_WINDOWS = ("CC", "CXX")  # torch and setuptools shall take the captured cl
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Choices:
+    """Everything that is decided, before it becomes a plan."""
+
+    recipe: Recipe
+    target: Interpreter
+    source: Origin
+    tools: Tools
+    toolkit: ToolkitChoice | None
+    jobs: Jobs
+    root: str
+    cpp: str | None
+    local: str
+    settings: Settings
+    triton: TritonNeeds
+    disk: int
+
+    @property
+    def archs(self) -> tuple[str, ...]:
+        return self.tools.archs.archs if self.tools.archs else ()
+
+
+def plan(order: Order, machine: Machine) -> BuildPlan:
+    """Make the plan. It says itself whether it can be carried out: `BuildPlan.possible`.
+
+    Raises:
+        UserError: no target, no such recipe, version or source.
+    """
+    recipe, target = load(order.recipe), machine.facts.target
+    if target is None or target.version is None:
+        msg = "there is no Python to build for"
+        raise UserError(msg, "Name it: --python EXE")
+    source = origin.choose(recipe, order, machine)
+    found = tools.choose(recipe, order, machine, source)
+    above = place.parent(order.root, machine)
+    root = _root(order, machine, source, found, above)
+    toolkit = _placed(found.toolkit, Layout(root=Path(root)))
+    local = order.local_version or _local_version(recipe, machine)
+    cpp = _cpp(recipe, order, machine)
+    jobs = _jobs(recipe, order, machine, source, found)
+    downloads = sum(part.size or 0 for part in toolkit.parts) if toolkit else 0
+    return _plan(
+        _Choices(
+            recipe=recipe,
+            target=target,
+            source=source,
+            tools=found,
+            toolkit=toolkit,
+            jobs=jobs,
+            root=root,
+            cpp=cpp,
+            local=local,
+            settings=settings.choose(
+                recipe,
+                _circumstances(machine, source, toolkit, cpp),
+                archs=found.archs,
+                jobs=jobs.jobs,
+                threads=jobs.threads,
+                local=local,
+                nvcc_flags=order.nvcc_flags,
+                own_source=source.source.kind != "sdist",
+            ),
+            triton=triton.needs(order, machine, source.release, above)
+            if recipe.name == _TRITON
+            else TritonNeeds(),
+            disk=estimate.disk(
+                recipe.work, len(found.archs.archs) if found.archs else 0, downloads
+            ),
+        ),
+        order,
+        machine,
+    )
+
+
+def _plan(chosen: _Choices, order: Order, machine: Machine) -> BuildPlan:
+    recipe, jobs, torch = chosen.recipe, chosen.jobs, machine.facts.torch
+    release, work, archs = chosen.source.release, recipe.work, len(chosen.archs)
+    steps = release.steps if release else None
+    return BuildPlan(
+        recipe=recipe.name,
+        distribution=recipe.distribution,
+        version=chosen.source.version,
+        source=chosen.source.source,
+        root=chosen.root,
+        target=chosen.target.executable,
+        python=chosen.target.version or "",
+        windows=machine.host.windows,
+        torch=torch.version if torch and recipe.needs_torch else None,
+        torch_cuda=torch.cuda if torch and recipe.needs_torch else None,
+        wheel=machine.wheel,
+        archs=chosen.archs,
+        cuda=chosen.toolkit,
+        toolset=chosen.tools.toolset.choice,
+        cpp_standard=chosen.cpp,
+        flags=chosen.settings.flags,
+        edits=chosen.settings.edits,
+        jobs=jobs.jobs,
+        nvcc_threads=jobs.threads,
+        memory=jobs.memory,
+        disk_bytes=chosen.disk,
+        seconds=estimate.seconds(
+            work,
+            archs,
+            jobs=jobs.jobs,
+            threads=jobs.threads,
+            cores=machine.resources.cores,
+            files=steps,
+        ),
+        cpu_seconds=estimate.cpu_seconds(work, archs),
+        compile_steps=steps,
+        environment=_environment(chosen, machine),
+        path=_path(chosen.toolkit, machine),
+        unset=(*_CLEARED, *(_CLEARED_ON_WINDOWS if machine.host.windows else ())),
+        job_variables=chosen.settings.job_variables,
+        requirements=(*recipe.requirements, *(release.requirements if release else ())),
+        downloads=chosen.triton.downloads,
+        command=recipe.command,
+        local_version=chosen.local,
+        imports=recipe.imports,
+        extension=recipe.extension,
+        rungs=recipe.rungs,
+        decisions=_decisions(chosen, order, machine),
+        warnings=(*jobs.warnings, *chosen.triton.warnings, *obstacles.warnings(machine)),
+        refusals=(
+            *obstacles.of_target(recipe, order, machine),
+            *chosen.source.refusals,
+            *chosen.tools.refusals,
+            *jobs.refusals,
+            *place.refusals(chosen.root, recipe.longest_path, machine),
+            *place.too_small(chosen.disk, machine.disk_free, chosen.root),
+            *chosen.triton.refusals,
+        ),
+    )
+
+
+def _decisions(chosen: _Choices, order: Order, machine: Machine) -> tuple[Decision, ...]:
+    cpp = "asked for" if order.cpp else "what the headers of this torch need"
+    return (
+        *obstacles.wheel(machine),
+        chosen.source.decision,
+        *chosen.tools.decisions,
+        *(
+            (Decision(name="C++", value=chosen.cpp, reason=cpp, flag="--cpp-standard"),)
+            if chosen.cpp
+            else ()
+        ),
+        *chosen.jobs.decisions,
+        place.decision(chosen.root, order.root, machine),
+        *chosen.settings.decisions,
+        *chosen.triton.decisions,
+    )
+
+
+def _environment(chosen: _Choices, machine: Machine) -> dict[str, str]:
+    layout = Layout(root=Path(chosen.root))
+    temp = dict.fromkeys(("TEMP", "TMP", "TMPDIR"), str(layout.temp))
+    cuda = {}
+    if chosen.toolkit:
+        cuda = dict.fromkeys(("CUDA_HOME", "CUDA_PATH"), chosen.toolkit.path)
+    return {
+        **environment.base(windows=machine.host.windows),
+        **temp,
+        **cuda,
+        **chosen.triton.environment,
+        **chosen.settings.environment,
+    }
+
+
+def _path(toolkit: ToolkitChoice | None, machine: Machine) -> tuple[str, ...]:
+    """nvcc finds its parts beside itself; its DLLs, and other programs, are found by PATH."""
+    if toolkit is None:
+        return ()
+    folder = str(Path(toolkit.path) / "bin")
+    return (folder, str(Path(toolkit.path) / "nvvm" / "bin")) if machine.host.windows else (folder,)
+
+
+def _circumstances(
+    machine: Machine, source: Origin, toolkit: ToolkitChoice | None, cpp: str | None
+) -> Circumstances:
+    torch = machine.facts.torch
+    return Circumstances(
+        version=source.version,
+        torch=torch.version if torch else None,
+        cuda=toolkit.version if toolkit else None,
+        cpp=cpp,
+        windows=machine.host.windows,
+    )
+
+
+def _root(order: Order, machine: Machine, source: Origin, found: Tools, above: str) -> str:
+    target, torch, compiler = machine.facts.target, machine.facts.torch, found.toolset.choice
+    return place.folder(
+        order.recipe,
+        above,
+        source.version,
+        source.source.location,
+        source.source.ref,
+        target.executable if target else "",
+        target.version if target else "",
+        torch.version if torch else "",
+        found.toolkit.version if found.toolkit else "",
+        compiler.version if compiler else "",
+        ",".join(found.archs.archs) if found.archs else "",
+        "offline" if order.offline else "",
+        windows=machine.host.windows,
+    )
+
+
+def _placed(toolkit: ToolkitChoice | None, layout: Layout) -> ToolkitChoice | None:
+    """The toolkit; one that is put together goes into the build folder."""
+    if toolkit is None or not toolkit.parts:
+        return toolkit
+    return replace(toolkit, path=str(layout.cuda))
+
+
+def _local_version(recipe: Recipe, machine: Machine) -> str:
+    """ "cu130torch2.11", as the makers of the public Windows wheels write it."""
+    torch = machine.facts.torch
+    if not recipe.needs_torch or torch is None or torch.cuda is None:
+        return ""
+    return f"cu{torch.cuda.replace('.', '')}torch{series(torch.version) or torch.version}"
+
+
+def _cpp(recipe: Recipe, order: Order, machine: Machine) -> str | None:
+    torch = machine.facts.torch
+    if not recipe.needs_torch or torch is None:
+        return order.cpp
+    return order.cpp or tables.cpp_standard(torch.version)
+
+
+def _jobs(recipe: Recipe, order: Order, machine: Machine, source: Origin, found: Tools) -> Jobs:
+    return memory.choose(
+        recipe.memory,
+        machine.resources,
+        files=source.release.steps if source.release else None,
+        archs=len(found.archs.archs) if found.archs else 0,
+        jobs=order.jobs,
+        threads=order.nvcc_threads,
+        gib_per_job=order.gib_per_job,
+    )

@@ -1,0 +1,96 @@
+"""Machines to plan builds on: facts, resources and sources, none of them this computer's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from healthy import HEALTHY, gpu
+
+from tritonwin.build.memory import Resources
+from tritonwin.build.model import GIB
+from tritonwin.build.order import Machine
+from tritonwin.facts.host import Environment, Host, fake_host
+from tritonwin.facts.model import CudaToolkit, MsvcToolset, Torch
+
+VS = r"C:\Program Files\Microsoft Visual Studio"
+PRODUCTS = {"14.2": "2019", "14.3": "2022", "14.4": "2022", "14.5": "2026"}
+
+
+def msvc(version: str, **more: Any) -> MsvcToolset:
+    year = PRODUCTS[version[:4]]
+    instance = rf"{VS}\{year}\BuildTools"
+    folder = rf"{instance}\VC\Tools\MSVC\{version}"
+    return MsvcToolset(
+        **{
+            "version": version,
+            "path": folder,
+            "compiler": rf"{folder}\bin\Hostx64\x64\cl.exe",
+            "english": True,
+            "instance": instance,
+            "product": f"Visual Studio Build Tools {year}",
+            "source": "vswhere",
+            "vcvarsall": rf"{instance}\VC\Auxiliary\Build\vcvarsall.bat",
+            **more,
+        }
+    )
+
+
+def toolkit(version: str, **more: Any) -> CudaToolkit:
+    path = rf"C:\CUDA\v{version}"
+    return CudaToolkit(
+        **{
+            "path": path,
+            "source": "Program Files",
+            "layout": "system",
+            "version": version,
+            "nvcc": rf"{path}\bin\nvcc.exe",
+            **more,
+        }
+    )
+
+
+def torch(version: str, cuda: str | None) -> Torch:
+    return Torch(version=version, location="", source="", cuda=cuda)
+
+
+def windows(tmp: Path, **facts: Any) -> Machine:
+    """A PC with an RTX 4090, 16 cores, 64 GiB free, torch 2.9 for CUDA 12.8, its toolkit, VS 2022."""
+    found = replace(
+        HEALTHY,
+        **{
+            "torch": torch("2.9.1+cu128", "12.8"),
+            "gpus": (gpu("8.9"),),
+            "cuda_toolkits": (toolkit("12.8"),),
+            "msvc": (msvc("14.44.35207"),),
+            "variables": (),
+            **facts,
+        },
+    )
+    return Machine(facts=found, host=fake_host(tmp), resources=room(64), disk_free=500 * GIB)
+
+
+def linux(tmp: Path, **facts: Any) -> Machine:
+    """The same on Linux, with a stand-in for g++ on PATH that answers nothing."""
+    compiler = tmp / "bin" / "c++"
+    compiler.parent.mkdir(exist_ok=True)
+    compiler.write_text("#!/bin/sh\n")
+    compiler.chmod(0o755)
+    machine = windows(tmp, **facts)
+    host = Host(
+        Environment({"PATH": str(compiler.parent)}, windows=False),
+        machine.host.registry,
+        cwd=tmp,
+        home=tmp,
+        windows=False,
+    )
+    system = replace(machine.facts.system, os="linux")
+    return replace(machine, host=host, facts=replace(machine.facts, system=system))
+
+
+def room(gib: float, cores: int = 16, physical: float | None = None) -> Resources:
+    free = int(gib * GIB)
+    return Resources(
+        allocatable=free, physical=free if physical is None else int(physical * GIB), cores=cores
+    )

@@ -1,0 +1,495 @@
+"""Plans of builds: the choice and its reason, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from healthy import gpu
+from machines import linux, msvc, room, toolkit, torch, windows
+
+from tritonwin.build import archs
+from tritonwin.build.memory import Resources, choose, container_free
+from tritonwin.build.model import GIB, BuildPlan
+from tritonwin.build.order import Machine, Order
+from tritonwin.build.planner import plan
+from tritonwin.build.recipe import RecipeError, load, names, read
+from tritonwin.errors import UserError
+from tritonwin.facts import codec
+from tritonwin.facts.model import PythonDev, Variable
+from tritonwin.support.model import Choice
+
+
+def said(made: BuildPlan, name: str) -> str:
+    found = next(d for d in made.decisions if d.name == name)
+    return f"{found.value}; {found.reason}"
+
+
+def refused(made: BuildPlan) -> str:
+    return " | ".join(f"{r.problem}: {r.message} {r.help}" for r in made.refusals)
+
+
+def test_a_healthy_machine_is_told_the_whole(tmp_path: Path) -> None:
+    made = plan(Order(recipe="flash-attn"), windows(tmp_path))
+    assert made.possible, refused(made)
+    assert made.version == "2.8.3.post2"
+    assert made.source.location == "flash_attn-2.8.3.post2.tar.gz"
+    assert made.source.sha256 is not None
+    assert made.archs == ("8.0",)
+    assert made.toolset is not None
+    assert made.toolset.vcvars_ver == "14.44.35207"
+    assert made.environment["FLASH_ATTN_CUDA_ARCHS"] == "80"
+    assert made.environment["DISTUTILS_USE_SDK"] == "1"
+    assert made.environment["MAX_JOBS"] == str(made.jobs) == "8"
+    assert made.local_version == "cu128torch2.9"
+    assert made.root.startswith(r"C:\tw\b\flash-attn-")
+    assert all(d.reason for d in made.decisions)
+    assert codec.from_json(BuildPlan, codec.to_json(made)) == made
+
+
+def test_the_same_inputs_give_the_same_folder(tmp_path: Path) -> None:
+    order, machine = Order(recipe="flash-attn"), windows(tmp_path)
+    first = plan(order, machine).root
+    assert plan(replace(order, jobs=1), replace(machine, resources=room(20))).root == first
+    assert plan(replace(order, archs=("9.0",)), machine).root != first
+    assert plan(replace(order, version="2.8.2"), machine).root != first
+
+
+# --- memory
+
+
+@pytest.mark.parametrize(
+    ("free", "cores", "jobs"), [(16, 16, 2), (32, 16, 4), (64, 16, 8), (125, 16, 16), (125, 8, 8)]
+)
+def test_jobs_follow_memory_then_cores(free: float, cores: int, jobs: int) -> None:
+    model = load("flash-attn").memory
+    assert choose(model, room(free, cores), files=73, archs=1).jobs == jobs
+
+
+def test_the_expected_peak_is_the_one_that_was_measured() -> None:
+    """16 jobs of one thread, sm_90, nvcc 13.0: 63 GiB were seen."""
+    found = choose(load("flash-attn").memory, room(118), files=73, archs=1)
+    assert (found.jobs, found.threads) == (16, 1)
+    assert found.memory.expected == pytest.approx(63 * GIB, rel=0.15)
+    assert found.memory.bound >= 63 * GIB
+
+
+def test_paging_is_no_memory_to_plan_with() -> None:
+    model = load("flash-attn").memory
+    paged = choose(model, room(100, physical=20), files=73, archs=1)
+    assert paged.jobs == 3
+    assert paged.memory.expected <= 20 * GIB
+
+
+def test_a_machine_without_memory_is_refused_unless_asked_for(tmp_path: Path) -> None:
+    small = replace(windows(tmp_path), resources=room(6))
+    made = plan(Order(recipe="flash-attn"), small)
+    assert "build-resource-limits" in refused(made)
+    asked = plan(Order(recipe="flash-attn", jobs=2), small)
+    assert asked.possible
+    assert asked.jobs == 2
+    assert any("may be killed" in text for text in asked.warnings)
+
+
+def test_threads_come_when_there_is_a_core_for_each_file_and_more() -> None:
+    model = load("flash-attn").memory
+    found = choose(model, room(10_000, cores=200), files=73, archs=2)
+    assert (found.jobs, found.threads) == (73, 2)
+    assert choose(model, room(10_000, cores=200), files=73, archs=1).threads == 1
+
+
+def test_more_jobs_later_keep_the_model(tmp_path: Path) -> None:
+    made = plan(Order(recipe="flash-attn"), windows(tmp_path)).with_jobs(2)
+    assert made.environment["MAX_JOBS"] == "2"
+    assert made.memory.bound == made.memory.base + 2 * made.memory.compiler
+    with pytest.raises(ValueError, match="0 jobs"):
+        made.with_jobs(0)
+
+
+def test_unknown_memory_leaves_the_cores() -> None:
+    unknown = Resources(allocatable=None, physical=None, cores=6)
+    assert choose(load("flash-attn").memory, unknown, files=73, archs=1).jobs == 6
+
+
+@pytest.mark.parametrize(
+    ("files", "free"),
+    [
+        ({"memory.max": "1000", "memory.current": "700"}, 300),
+        (
+            {
+                "memory.max": "1000",
+                "memory.current": "700",
+                "memory.stat": "anon 500\ninactive_file 150\n",
+            },
+            450,
+        ),
+        ({"memory.max": "max", "memory.current": "700"}, None),
+        (
+            {
+                "memory/memory.limit_in_bytes": "1000",
+                "memory/memory.usage_in_bytes": "400",
+                "memory/memory.stat": "total_inactive_file 100",
+            },
+            700,
+        ),
+        ({}, None),
+    ],
+)
+def test_the_limit_of_a_container(tmp_path: Path, files: dict[str, str], free: int | None) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert container_free(tmp_path) == free
+
+
+# --- toolkit and toolset
+
+
+ALL = ("14.29.30133", "14.39.33519", "14.44.35207", "14.50.35717", "14.51.36014")
+
+
+@pytest.mark.parametrize(
+    ("cuda", "toolset"),
+    [
+        ("11.8", "14.39.33519"),
+        ("12.4", "14.44.35207"),
+        ("12.8", "14.44.35207"),
+        ("13.0", "14.44.35207"),
+        ("13.2", "14.51.36014"),
+    ],
+)
+def test_the_toolset_goes_with_the_toolkit(tmp_path: Path, cuda: str, toolset: str) -> None:
+    machine = windows(
+        tmp_path,
+        torch=torch("2.7.0", cuda),
+        cuda_toolkits=(toolkit(cuda),),
+        msvc=tuple(msvc(version) for version in ALL),
+    )
+    made = plan(Order(recipe="flash-attn"), machine)
+    assert made.possible, refused(made)
+    assert made.toolset is not None
+    assert made.toolset.version == toolset
+
+
+def test_a_refusal_names_every_toolset_and_why(tmp_path: Path) -> None:
+    machine = windows(tmp_path, msvc=(msvc("14.50.35717"), msvc("14.51.36014")))
+    made = plan(Order(recipe="flash-attn"), machine)
+    assert "nvcc-host-compiler-mismatch" in refused(made)
+    assert "14.50.35717 of Visual Studio Build Tools 2026: nvcc of CUDA 12.8 accepts" in refused(
+        made
+    )
+    assert "14.44" in refused(made)
+
+
+def test_the_standard_library_refuses_an_old_toolkit(tmp_path: Path) -> None:
+    machine = windows(
+        tmp_path,
+        torch=torch("2.7.0", "12.4"),
+        cuda_toolkits=(toolkit("12.1"),),
+        msvc=(msvc("14.44.35207"),),
+    )
+    made = plan(Order(recipe="flash-attn"), machine)
+    assert ">=14.10,<14.40" in refused(made)
+
+
+def test_a_toolset_that_was_asked_for_and_is_not_there(tmp_path: Path) -> None:
+    made = plan(Order(recipe="flash-attn", msvc="14.38"), windows(tmp_path))
+    assert "no MSVC toolset 14.38; there are 14.44.35207" in refused(made)
+
+
+def test_no_visual_studio(tmp_path: Path) -> None:
+    assert "vs-components-missing" in refused(
+        plan(Order(recipe="flash-attn"), windows(tmp_path, msvc=()))
+    )
+
+
+def test_a_toolkit_of_the_same_minor_version_comes_first(tmp_path: Path) -> None:
+    machine = windows(tmp_path, cuda_toolkits=(toolkit("12.9"), toolkit("12.8"), toolkit("13.0")))
+    made = plan(Order(recipe="flash-attn"), machine)
+    assert made.cuda is not None
+    assert made.cuda.version == "12.8"
+
+
+def test_a_toolkit_with_a_compiler_comes_before_one_without(tmp_path: Path) -> None:
+    machine = windows(
+        tmp_path,
+        torch=torch("2.9.0", "12.4"),
+        cuda_toolkits=(toolkit("12.1"), toolkit("12.8")),
+    )
+    made = plan(Order(recipe="flash-attn"), machine)
+    assert made.cuda is not None
+    assert made.cuda.version == "12.8"
+
+
+def test_cuda_13_is_assembled_where_there_is_none(tmp_path: Path) -> None:
+    machine = windows(tmp_path, torch=torch("2.11.0+cu130", "13.0"))
+    made = plan(Order(recipe="flash-attn"), machine)
+    assert made.possible, refused(made)
+    assert made.cuda is not None
+    assert made.cuda.origin == "assembled"
+    assert made.cuda.path == str(made.layout.cuda)
+    assert {part.version for part in made.cuda.parts} == {"13.0.88", "13.0.96", "13.0.85"}
+    assert all(part.file.endswith("win_amd64.whl") for part in made.cuda.parts)
+    on_linux = plan(Order(recipe="flash-attn"), linux(tmp_path, torch=torch("2.11.0", "13.0")))
+    assert on_linux.cuda is not None
+    assert all("x86_64" in part.file for part in on_linux.cuda.parts)
+
+
+def test_cuda_12_is_not_on_the_package_index(tmp_path: Path) -> None:
+    machine = windows(tmp_path, cuda_toolkits=(toolkit("13.0"), toolkit("12.6", missing=("nvcc",))))
+    made = plan(Order(recipe="flash-attn"), machine)
+    assert "cuda-toolkit-for-build" in refused(made)
+    assert "is CUDA 13.0" in refused(made)
+    assert "no nvcc" in refused(made)
+
+
+def test_a_toolkit_by_folder_and_by_version(tmp_path: Path) -> None:
+    machine = windows(tmp_path, cuda_toolkits=(toolkit("12.8"), toolkit("12.6")))
+    by_version = plan(Order(recipe="flash-attn", cuda="12.6"), machine)
+    assert by_version.cuda is not None
+    assert by_version.cuda.version == "12.6"
+    nowhere = plan(Order(recipe="flash-attn", cuda=str(tmp_path / "gone")), machine)
+    assert "cuda-toolkit-for-build" in refused(nowhere)
+
+
+# --- architectures
+
+
+@pytest.mark.parametrize(
+    ("recipe", "version", "cuda", "asked", "tokens"),
+    [
+        ("flash-attn", "2.8.3", "12.8", ("8.6", "8.9"), ("80",)),
+        ("flash-attn", "2.8.3", "12.8", ("9.0", "12.0"), ("90", "120")),
+        ("flash-attn", "2.7.2", "12.8", ("8.9",), ("80", "90")),
+        ("flash-attn", "2.8.4", "13.0", ("12.1", "11.0"), ("120", "110")),
+        ("sageattention", "2.2.0", "12.8", ("8.6", "9.0", "12.0"), ("8.0", "9.0a", "12.0a")),
+        ("cuda-extension", "0", "13.0", ("8.9", "9.0a"), ("8.9", "9.0a")),
+    ],
+)
+def test_the_words_of_the_source(
+    recipe: str, version: str, cuda: str, asked: tuple[str, ...], tokens: tuple[str, ...]
+) -> None:
+    found = archs.choose(load(recipe), version, cuda, gpus=(), asked=asked, windows=True)
+    assert found is not None
+    assert found.refusals == ()
+    assert found.tokens == tokens
+
+
+@pytest.mark.parametrize(
+    ("recipe", "version", "cuda", "asked", "why"),
+    [
+        ("flash-attn", "2.8.3", "12.6", "12.0", "it takes CUDA >=12.8"),
+        ("flash-attn", "2.7.2", "12.8", "12.0", "it takes version >=2.7.3"),
+        ("flash-attn", "2.8.3", "12.8", "7.5", "does not compile for 7.5"),
+        ("flash-attn", "2.8.3", "13.0", "12.1", "it takes version >=2.8.4"),
+        ("sageattention", "2.2.0", "12.3", "8.9", "it takes CUDA >=12.4"),
+        ("cuda-extension", "0", "13.0", "7.0", "its nvcc does not know it"),
+        ("cuda-extension", "0", "13.0", "8.9a", "does not compile for 8.9a"),
+    ],
+)
+def test_what_the_source_would_not_compile(
+    recipe: str, version: str, cuda: str, asked: str, why: str
+) -> None:
+    found = archs.choose(load(recipe), version, cuda, gpus=(), asked=(asked,), windows=True)
+    assert found is not None
+    assert why in found.refusals[0].message
+
+
+def test_a_machine_without_a_gpu_is_asked_for_the_architecture(tmp_path: Path) -> None:
+    made = plan(Order(recipe="flash-attn"), windows(tmp_path, gpus=()))
+    assert "--arch 8.9" in refused(made)
+    named = plan(Order(recipe="flash-attn", archs=("9.0",)), windows(tmp_path, gpus=()))
+    assert named.archs == ("9.0",)
+
+
+@pytest.mark.parametrize(
+    ("text", "arch"), [("8.9", "8.9"), ("89", "8.9"), ("sm_120", "12.0"), ("9.0A", "9.0a")]
+)
+def test_architectures_as_people_write_them(text: str, arch: str) -> None:
+    assert archs.parse(text) == arch
+
+
+@pytest.mark.parametrize("text", ["", "x", "8", "8.9;9.0", "8.9b"])
+def test_what_is_no_architecture(text: str) -> None:
+    with pytest.raises(UserError):
+        archs.parse(text)
+
+
+# --- flags and edits
+
+
+@pytest.mark.parametrize(
+    ("version", "torch_version", "cuda", "nvcc", "edit"),
+    [
+        ("2.8.3.post2", "2.8.0", "12.8", "-D_USE_MATH_DEFINES", '"/std:c++17"'),
+        ("2.8.3.post2", "2.13.0", "13.0", "-std=c++20", '"/permissive-"'),
+        ("2.8.0", "2.8.0", "12.8", "-Xcompiler /Zc:__cplusplus", '"cxx": ["/O2", "/std:c++17"'),
+        ("2.8.3.post2", "2.12.0", "13.2", "-Xcompiler /Zc:preprocessor", '"/Zc:preprocessor"'),
+        ("2.8.3.post2", "2.9.0", "12.8", "-DUSE_CUDA=1", '"/D_USE_MATH_DEFINES"'),
+    ],
+)
+def test_flags_by_condition_on_windows(
+    tmp_path: Path, version: str, torch_version: str, cuda: str, nvcc: str, edit: str
+) -> None:
+    machine = windows(
+        tmp_path,
+        torch=torch(torch_version, cuda),
+        cuda_toolkits=(toolkit(cuda),),
+        msvc=(msvc("14.44.35207"),),
+    )
+    made = plan(Order(recipe="flash-attn", version=version), machine)
+    assert made.possible, refused(made)
+    assert nvcc in made.environment["NVCC_APPEND_FLAGS"]
+    assert any(edit in e.replace for e in made.edits)
+    # what every cl reads, also the one inside nvcc, must carry nothing
+    assert not {"CL", "_CL_"} & made.environment.keys()
+
+
+def test_linux_needs_no_flags_for_msvc(tmp_path: Path) -> None:
+    made = plan(Order(recipe="flash-attn"), linux(tmp_path))
+    assert made.possible, refused(made)
+    assert "NVCC_APPEND_FLAGS" not in made.environment
+    assert made.edits == ()
+    new = plan(Order(recipe="flash-attn"), linux(tmp_path, torch=torch("2.14.0", "12.8")))
+    assert [e.replace for e in new.edits] == ['"-std=c++20"']
+
+
+def test_sageattention_takes_its_flags_by_variables(tmp_path: Path) -> None:
+    machine = windows(tmp_path, torch=torch("2.13.0", "12.8"))
+    machine = replace(machine, host=with_git(tmp_path, machine))
+    made = plan(Order(recipe="sageattention"), machine)
+    assert made.possible, refused(made)
+    assert made.environment["EXT_PARALLEL"] == "1"
+    assert made.environment["NVCC_APPEND_FLAGS"].startswith("--threads 1 ")
+    assert "/std:c++20" in made.environment["CXX_APPEND_FLAGS"]
+    assert made.environment["TORCH_CUDA_ARCH_LIST"] == "8.9"
+    assert made.environment["SAGEATTENTION_WHEEL_VERSION_SUFFIX"] == "+cu128torch2.13"
+
+
+def with_git(tmp_path: Path, machine: Machine) -> object:
+    (tmp_path / "git.exe").touch()
+    env = replace(machine.host.env, data={"PATH": str(tmp_path)})
+    return replace(machine.host, env=env)
+
+
+# --- target, place, wheel
+
+
+def test_a_wheel_that_exists_is_taken(tmp_path: Path) -> None:
+    file = "flash_attn-2.8.3+cu128torch2.9-cp312-cp312-win_amd64.whl"
+    wheel = Choice(
+        package="flash-attn", request="flash-attn", version="2.8.3", file=file, source="x"
+    )
+    machine = replace(windows(tmp_path), wheel=wheel)
+    made = plan(Order(recipe="flash-attn"), machine)
+    assert f"a wheel that fits exists: {file}" in refused(made)
+    assert plan(Order(recipe="flash-attn", anyway=True), machine).possible
+    none = replace(machine, wheel=replace(wheel, file=None, version=None))
+    assert plan(Order(recipe="flash-attn"), none).possible
+    assert said(plan(Order(recipe="flash-attn"), none), "wheel").startswith("none fits")
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        ({"torch": None}, "build-isolation-hides-torch"),
+        ({"torch": torch("2.9.1+cpu", None)}, "cpu-only-torch"),
+        (
+            {
+                "python_dev": PythonDev(
+                    headers=None,
+                    headers_version=None,
+                    headers_free_threaded=None,
+                    headers_missing=(),
+                    headers_damaged=(),
+                    import_library=None,
+                    import_library_dll=None,
+                    stable_abi_library=None,
+                )
+            },
+            "embedded-python-no-headers",
+        ),
+    ],
+)
+def test_what_a_target_lacks(tmp_path: Path, facts: dict[str, object], why: str) -> None:
+    assert why in refused(plan(Order(recipe="flash-attn"), windows(tmp_path, **facts)))
+
+
+@pytest.mark.parametrize(
+    ("root", "why"),
+    [
+        ("C:\\Bücher\\b", "is not ASCII"),
+        ("\\\\server\\share\\b", "is on a server"),
+        ("C:\\" + "long\\" * 25, "build-path-too-long"),
+    ],
+)
+def test_folders_in_which_builds_fail(tmp_path: Path, root: str, why: str) -> None:
+    machine = windows(tmp_path)
+    system = replace(machine.facts.system, long_paths=False)
+    machine = replace(machine, facts=replace(machine.facts, system=system))
+    order = Order(recipe="flash-attn", root=AbsolutePath(root))
+    assert why in refused(plan(order, machine))
+
+
+class AbsolutePath(type(Path())):  # type: ignore[misc]
+    """A path of Windows on Linux, which `absolute` must leave as it is."""
+
+    def absolute(self) -> AbsolutePath:
+        return self
+
+
+def test_a_disk_without_room(tmp_path: Path) -> None:
+    made = plan(Order(recipe="flash-attn"), replace(windows(tmp_path), disk_free=GIB // 10))
+    assert "0.1 GiB free" in refused(made)
+
+
+def test_stray_blanks_are_reported(tmp_path: Path) -> None:
+    flawed = Variable(name="MAX_JOBS", value="4 ", scope="process", flaws=("trailing-blank",))
+    made = plan(Order(recipe="flash-attn"), windows(tmp_path, variables=(flawed,)))
+    assert any("MAX_JOBS" in text for text in made.warnings)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        Order(recipe="flash-attention"),
+        Order(recipe="flash-attn", version="9.9"),
+        Order(recipe="flash-attn", source="nowhere"),
+        Order(recipe="cuda-extension"),
+    ],
+)
+def test_what_cannot_be_meant(tmp_path: Path, order: Order) -> None:
+    with pytest.raises(UserError) as caught:
+        plan(order, windows(tmp_path))
+    assert caught.value.help
+
+
+# --- recipes
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_recipe_is_whole(name: str) -> None:
+    recipe = load(name)
+    assert recipe.summary
+    assert all(row.why for row in (*recipe.variables, *recipe.flags, *recipe.edits))
+    assert all((r.file and r.sha256 and len(r.sha256) == 64) or r.ref for r in recipe.releases)
+    assert any(row.value == "{jobs}" for row in recipe.variables)
+
+
+def test_a_recipe_with_an_unknown_word_is_refused() -> None:
+    with pytest.raises(RecipeError):
+        read("x", "[memory]\ncompiler_gib = 1\n[work]\nnonsense = 2\n")
+
+
+def test_a_series_stands_for_its_newest_release() -> None:
+    found = load("flash-attn").release("2.8")
+    assert found is not None
+    assert found.version == "2.8.3.post2"
+    assert load("flash-attn").release("2.5") is None
+
+
+def test_a_gpu_of_each_generation_has_a_plan(tmp_path: Path) -> None:
+    for capability in ("8.0", "8.6", "8.9", "9.0", "12.0"):
+        made = plan(Order(recipe="flash-attn"), windows(tmp_path, gpus=(gpu(capability),)))
+        assert made.possible, refused(made)
