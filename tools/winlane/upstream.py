@@ -13,6 +13,7 @@ import ssl
 import sys
 import urllib.request
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http.client import HTTPResponse
 from pathlib import Path
@@ -21,7 +22,7 @@ from typing import cast
 from winlane.cache import Cache, fingerprint
 from winlane.wine import run
 
-# What a difference between two versions could be in: 3.3.0, 3.5.0 and 3.7.0 equal their successors.
+# 3.3.0, 3.5.0 and 3.7.0 equal their successors in all that matters here.
 UPSTREAM = (
     "3.0.0", "3.1.0", "3.2.0", "3.3.1", "3.4.0", "3.5.1", "3.6.0", "3.7.1", "3.8.0", "3.9.0",
 )  # fmt: skip
@@ -42,17 +43,25 @@ class Upstream:
 
         What is in there must be copied before it is changed.
         """
+        return self._sources(f"triton=={version}", python, _PLATFORMS)
 
+    def fork(self, version: str, python: str = "3.12") -> Path:
+        """The same of `triton-windows`."""
+        return self._sources(f"triton-windows=={version}", python, ("win_amd64",))
+
+    def _sources(self, requirement: str, python: str, platforms: Sequence[str]) -> Path:
         def build(folder: Path) -> None:
-            url = _address(version, python, folder)
+            url = _address(requirement, python, platforms, folder)
             with zipfile.ZipFile(RemoteFile(url)) as wheel:
                 for member in wheel.infolist():
                     if _wanted(member.filename):
                         wheel.extract(member, folder)
 
-        key = fingerprint(_RECIPE, version, python, *sorted(_SUFFIXES))
+        key = fingerprint(_RECIPE, requirement, python, *sorted(_SUFFIXES))
         return self.cache.product(
-            f"upstream/{version}-{key}", build, f"fetching the sources of triton {version}"
+            f"upstream/{requirement.replace('==', '-')}-{key}",
+            build,
+            f"fetching the sources of {requirement}",
         )
 
 
@@ -64,14 +73,14 @@ def _wanted(name: str) -> bool:
     return name.startswith("triton/") and Path(name).suffix in _SUFFIXES
 
 
-def _address(version: str, python: str, folder: Path) -> str:
+def _address(requirement: str, python: str, platforms: Sequence[str], folder: Path) -> str:
     """Where the wheel lies, as pip's index says."""
     report = folder / "report.json"
-    platforms = [word for name in _PLATFORMS for word in ("--platform", name)]
+    wanted = [word for name in platforms for word in ("--platform", name)]
     run(
         sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--report", report,
         "--no-deps", "--ignore-installed", "--target", folder, "--only-binary", ":all:",
-        *platforms, "--python-version", python, f"triton=={version}",
+        *wanted, "--python-version", python, requirement,
     )  # fmt: skip
     url: str = json.loads(report.read_text("utf-8"))["install"][0]["download_info"]["url"]
     report.unlink()
