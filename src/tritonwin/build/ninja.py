@@ -43,6 +43,7 @@ class Counter:
     _ended: int = 0  # steps of ninjas that have ended
     _step: int = 0
     _of: int = 0
+    _failures: int = 0
 
     def feed(self, line: str) -> None:
         """Take in a line of the build's output."""
@@ -53,6 +54,7 @@ class Counter:
             self._step, self._of = number, of
         elif failure := _FAILED.match(line):
             self.failed += failure[1].split()
+            self._failures += 1
 
     @property
     def done(self) -> int:
@@ -60,8 +62,8 @@ class Counter:
 
     @property
     def done_now(self) -> int:
-        """Steps that this run has finished."""
-        return self._ended + self._step
+        """Steps that this run has finished. ninja counts those that failed as well."""
+        return self._ended + self._step - self._failures
 
     @property
     def total(self) -> int | None:

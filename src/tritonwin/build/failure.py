@@ -1,0 +1,42 @@
+"""Why a run of a build failed: what explain knows about its part of the log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tritonwin.facts.model import Facts
+from tritonwin.problems.explain import Explanation, explain_lines, explain_stream
+from tritonwin.problems.model import Problem
+
+# Ids of the catalogue whose cure is fewer compilers at once.
+OUT_OF_MEMORY = frozenset({"build-resource-limits"})
+_KILLED = 128 + 9  # how a keeper passes SIGKILL on; nobody but the system for want of memory
+_FAILED = b"FAILED: "
+_TAIL = 64 * 1024  # bytes of a log in which no step failed
+
+
+def explanation(log: Path, offset: int, facts: Facts | None) -> Explanation:
+    """What the log shows from `offset` on."""
+    with log.open("rb") as stream:
+        stream.seek(offset)
+        return explain_stream(stream, facts)
+
+
+def is_out_of_memory(log: Path, offset: int, code: int) -> bool:
+    """Whether fewer jobs would help: the words of the first step that failed say so.
+
+    What was said before it was no reason to stop, such as a note that ninja is missing.
+    """
+    if code == _KILLED:
+        return True
+    with log.open("rb") as stream:
+        stream.seek(offset)
+        content = stream.read()
+    start = content.find(_FAILED)
+    text = content[start if start >= 0 else -_TAIL :].decode("utf-8", "replace")
+    found = explain_lines(text.splitlines())
+    return any(_names_memory(problem) for problem in found.problems)
+
+
+def _names_memory(problem: Problem) -> bool:
+    return bool(OUT_OF_MEMORY & {problem.id, *problem.explains})

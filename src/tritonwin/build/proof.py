@@ -1,0 +1,180 @@
+"""Prove a wheel where nothing can be broken: in an environment of its own beside the target.
+
+It is installed there, imported, its machine code held against the GPU, handed to the chooser that
+`fix` and `install` ask, and on a GPU its rungs of the proof ladder are climbed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+from packaging.requirements import Requirement
+
+from tritonwin.build import fatbin, venv
+from tritonwin.build.fatbin import Code
+from tritonwin.build.model import BuildPlan
+from tritonwin.build.venv import Linked
+from tritonwin.facts.collect import collect
+from tritonwin.facts.model import Facts
+from tritonwin.facts.process import run
+from tritonwin.support.chooser import choose
+from tritonwin.support.links import WheelLink
+from tritonwin.support.needs import needs_of
+from tritonwin.support.pip import Pip, PipError, last_words
+from tritonwin.verify import ladder
+from tritonwin.verify.model import BROKEN, RungResult
+
+_INSTALL_TIMEOUT = 600.0
+_IMPORT_TIMEOUT = 300.0  # seconds; the first import of torch reads gigabytes
+
+StepState = Literal["passed", "failed", "not-applicable"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One thing that was shown of a wheel, or not."""
+
+    name: str
+    state: StepState
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WheelProof:
+    """What was shown of a wheel.
+
+    Attributes:
+        archs: of the machine code and PTX inside it: "9.0", "12.0+PTX".
+        rungs: of the ladder; empty where there is no GPU.
+    """
+
+    steps: tuple[Step, ...]
+    archs: tuple[str, ...] = ()
+    rungs: tuple[RungResult, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Nothing failed."""
+        broken = any(r.state in BROKEN for r in self.rungs)
+        return not broken and all(step.state != "failed" for step in self.steps)
+
+    def in_short(self) -> dict[str, str]:
+        """Step or rung -> how it ended."""
+        steps = {s.name: f"{s.state}: {s.detail}" if s.detail else s.state for s in self.steps}
+        return steps | {r.id: r.state for r in self.rungs}
+
+
+def prove(
+    plan: BuildPlan, wheel: Path, pip: Pip, *, tell: Callable[[str], None] = lambda _: None
+) -> WheelProof:
+    """Show what can be shown of the wheel on this machine. The target stays as it is.
+
+    Raises:
+        PipError: the wheel cannot be installed at all.
+    """
+    tell(f"proof: {wheel.name}")
+    place = plan.layout.root / "p"
+    shutil.rmtree(place, ignore_errors=True)
+    copy = venv.make(plan.target, place)
+    _install(copy, wheel, pip)
+    facts = collect(python=str(copy.python), timeout=_IMPORT_TIMEOUT)
+    code = _code(plan, copy.site_packages)
+    steps = (
+        *_imports(plan, copy),
+        _architectures(plan, code),
+        *_gpus(code, facts),
+        _chosen(plan, wheel, facts),
+    )
+    rungs = tuple(_climb(plan, facts, tell)) if all(s.state != "failed" for s in steps) else ()
+    return WheelProof(steps=steps, archs=tuple(str(c) for c in code), rungs=rungs)
+
+
+def _install(copy: Linked, wheel: Path, pip: Pip) -> None:
+    arguments = ("--python", str(copy.python), "install", "--quiet", "--no-deps", "--no-index")
+    done = pip.run([*arguments, "--", str(wheel)], timeout=_INSTALL_TIMEOUT)
+    if done.code != 0:
+        msg = f"{wheel.name} cannot be installed: {last_words(done)}"
+        raise PipError(msg)
+
+
+def _imports(plan: BuildPlan, copy: Linked) -> Iterator[Step]:
+    # a module with CUDA code wants torch's libraries loaded before it
+    first = "import torch; " if plan.torch else ""
+    with tempfile.TemporaryDirectory(prefix="tw", ignore_cleanup_errors=True) as empty:
+        for module in plan.imports:
+            program = ("-B", "-c", f"{first}import {module}")
+            started = time.perf_counter()
+            done = run(copy.python, program, timeout=_IMPORT_TIMEOUT, cwd=empty)
+            seconds = f"{time.perf_counter() - started:.1f} s"
+            said = done.err.decode("utf-8", "replace").strip().splitlines()
+            why = ": ".join([done.ending(), *said[-1:]])
+            passed = done.code == 0
+            yield Step(
+                name=f"import {module}",
+                state="passed" if passed else "failed",
+                detail=seconds if passed else why,
+            )
+
+
+def _code(plan: BuildPlan, site_packages: Path) -> tuple[Code, ...]:
+    """What the wheel's own modules hold; the pattern is of their names."""
+    found: set[Code] = set()
+    for folder, _, names in os.walk(site_packages):
+        for name in names:
+            if name.endswith((".so", ".pyd")) and fnmatchcase(name, plan.extension or "*"):
+                found.update(fatbin.read(Path(folder, name)))
+    return tuple(sorted(found))
+
+
+def _architectures(plan: BuildPlan, code: Iterable[Code]) -> Step:
+    """Whether the binary holds what was planned."""
+    held = {str(c) for c in code}
+    if not plan.archs or plan.cuda is None:
+        return Step(name="architectures", state="not-applicable", detail="no CUDA code is built")
+    missing = [arch for arch in plan.archs if arch not in held]
+    words = f"holds {', '.join(sorted(held)) or 'no GPU code'}"
+    if missing:
+        return Step(name="architectures", state="failed",
+                    detail=f"{words}, but {', '.join(missing)} was planned")  # fmt: skip
+    return Step(name="architectures", state="passed", detail=words)
+
+
+def _gpus(code: Iterable[Code], facts: Facts) -> Iterator[Step]:
+    """Whether every NVIDIA GPU of this machine can run it; a wheel may be made for another one."""
+    held = tuple(code)
+    for gpu in facts.gpus:
+        if gpu.vendor != "nvidia" or gpu.compute_capability is None or not held:
+            continue
+        served = any(c.serves(int(gpu.compute_capability.replace(".", ""))) for c in held)
+        yield Step(
+            name=f"{gpu.name} ({gpu.compute_capability})",
+            state="passed" if served else "not-applicable",
+            detail="has code for it" if served else "no code for this GPU: made for another one",
+        )
+
+
+def _chosen(plan: BuildPlan, wheel: Path, facts: Facts) -> Step:
+    """Whether the chooser takes the wheel for this very target."""
+    link = WheelLink(location=str(wheel), source="this build")
+    chosen = choose(Requirement(plan.distribution), [link], needs_of(facts))
+    if chosen.link is not None:
+        return Step(name="chooser", state="passed", detail="install and fix would take it")
+    return Step(name="chooser", state="failed", detail="; ".join(chosen.choice.in_short()))
+
+
+def _climb(plan: BuildPlan, facts: Facts, tell: Callable[[str], None]) -> Iterator[RungResult]:
+    rungs = [rung for rung in ladder.RUNGS if rung.id in plan.rungs]
+    if not rungs or not any(gpu.vendor == "nvidia" for gpu in facts.gpus):
+        return
+    setting = ladder.setting(facts, dict(os.environ), timeout=600)
+    for result in ladder.climb(setting, rungs):
+        tell(f"{result.id}: {result.state}. {result.detail}")
+        yield result

@@ -1,0 +1,174 @@
+"""An environment of its own that sees the packages of the target and changes none of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tritonwin.errors import UserError
+from tritonwin.facts.files import is_file, is_folder
+from tritonwin.facts.process import run
+from tritonwin.support.pip import Pip, PipError, last_words
+
+_TIMEOUT = 120.0  # seconds; an antivirus program reads every file of a new environment
+_INSTALL_TIMEOUT = 1800.0
+_COMPLETE = "tritonwin.json"
+_LINK = "tritonwin_target.pth"
+# What an interpreter says of itself: where it imports from besides its standard library, where
+# its programs lie, and what is installed, the first of a name being the one that counts.
+_ASK = """
+import importlib.metadata as metadata, json, os, sys, sysconfig
+own = {os.path.normcase(p) for p in sysconfig.get_paths().values()}
+own -= {os.path.normcase(sysconfig.get_path(n)) for n in ("purelib", "platlib")}
+paths = [p for p in sys.path if os.path.isdir(p) and os.path.normcase(p) not in own
+         and os.path.basename(p) not in ("lib-dynload", "DLLs")]
+found = {}
+for d in metadata.distributions(path=sys.path):
+    if d.metadata["Name"]:
+        found.setdefault(d.metadata["Name"], d.version)
+print(json.dumps({"paths": paths, "scripts": sysconfig.get_path("scripts"), "found": found,
+                  "purelib": sysconfig.get_path("purelib")}))
+"""
+
+
+class BuildEnvironmentError(UserError):
+    """The build environment cannot be made."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linked:
+    """A virtual environment from which the target's packages can be imported.
+
+    Attributes:
+        scripts: folders for the head of PATH: its own programs, then the target's.
+        site_packages: its own.
+        target_paths: what it sees of the target.
+    """
+
+    python: Path
+    scripts: tuple[Path, ...]
+    site_packages: Path
+    target_paths: tuple[str, ...]
+
+
+def make(target: str, folder: Path) -> Linked:
+    """Make the environment in `folder`, or take the one that an earlier run has made there.
+
+    The target is linked by a `.pth` file: its packages come after the environment's own, and what
+    is installed into the environment never reaches it.
+
+    Raises:
+        BuildEnvironmentError: the target is no Python that can make one.
+    """
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    if not is_file(folder / _COMPLETE):
+        shutil.rmtree(folder, ignore_errors=True)
+        _create(target, folder)
+        seen = _ask(target)
+        own = _ask(str(python))
+        site_packages = Path(own["purelib"])
+        (site_packages / _LINK).write_text(_link(seen["paths"]), encoding="ascii")
+        kept = {
+            "scripts": [own["scripts"], seen["scripts"]],
+            "site_packages": own["purelib"],
+            "paths": seen["paths"],
+        }
+        (folder / _COMPLETE).write_text(json.dumps(kept), encoding="utf-8")
+    known = json.loads((folder / _COMPLETE).read_text("utf-8"))
+    return Linked(
+        python=python,
+        scripts=tuple(Path(s) for s in known["scripts"]),
+        site_packages=Path(known["site_packages"]),
+        target_paths=tuple(known["paths"]),
+    )
+
+
+def _create(target: str, folder: Path) -> None:
+    arguments = ("-I", "-B", "-m", "venv", "--without-pip", str(folder))
+    try:
+        done = run(target, arguments, timeout=_TIMEOUT, cwd=folder.parent)
+    except OSError as error:
+        msg = f"{target} cannot be started: {error}"
+        raise BuildEnvironmentError(msg) from None
+    if done.code != 0:
+        said = done.err.decode("utf-8", "replace").strip().splitlines()
+        msg = f"{target} cannot make an environment to build in: {said[-1] if said else ''}"
+        help_text = "Use a full Python of the same version, with the same torch: --python EXE"
+        if any("ensurepip" in line or "apt" in line for line in said):
+            help_text = "Install the venv package of this Python: apt install python3-venv"
+        raise BuildEnvironmentError(msg, help_text)
+
+
+def _link(paths: Sequence[str]) -> str:
+    """A line of Python, since the encoding in which a `.pth` file is read differs by version."""
+    return f"import sys; sys.path.extend(p for p in {list(paths)!a} if p not in sys.path)\n"
+
+
+def _ask(python: str) -> dict[str, Any]:
+    # PYTHONPATH is the user's and of the moment; what is built must not depend on it
+    env = {k: v for k, v in os.environ.items() if k not in {"PYTHONPATH", "PYTHONHOME"}}
+    folder = Path(python).parent
+    done = run(python, ("-B", "-X", "utf8", "-c", _ASK), timeout=_TIMEOUT, env=env, cwd=folder)
+    try:
+        answer: dict[str, Any] = json.loads(done.out.splitlines()[-1])
+    except (ValueError, IndexError):
+        said = done.err.decode("utf-8", "replace").strip()[-300:]
+        msg = f"{python} does not say where its packages are ({done.ending()}): {said}"
+        raise BuildEnvironmentError(msg, f'Run it by hand: "{python}" -c pass') from None
+    answer["paths"] = [p for p in answer["paths"] if p != str(folder)]
+    return answer
+
+
+def installed(python: Path) -> Mapping[str, str]:
+    """Normalised names and versions of what the environment sees, the target's included."""
+    return {canonicalize_name(n): v for n, v in reversed(_ask(str(python))["found"].items())}
+
+
+def missing(requirements: Iterable[str], found: Mapping[str, str]) -> tuple[str, ...]:
+    """Those of the requirements that are not installed."""
+    wanted = ((text, Requirement(text)) for text in requirements)
+    return tuple(
+        text
+        for text, one in wanted
+        if (version := found.get(canonicalize_name(one.name))) is None
+        or not one.specifier.contains(version, prereleases=True)
+    )
+
+
+def install(linked: Linked, pip: Pip, wanted: Sequence[str], options: Sequence[str] = ()) -> None:
+    """Install into the environment, wheels alone; what the target has is not installed twice.
+
+    Args:
+        options: of `pip install`: `--no-index`, `--find-links DIR`.
+
+    Raises:
+        PipError: pip refuses, in its own words.
+    """
+    where = ("--python", str(linked.python), "install", "--quiet", "--no-warn-script-location")
+    done = pip.run(
+        [*where, "--only-binary", ":all:", *options, "--", *wanted], timeout=_INSTALL_TIMEOUT
+    )
+    if done.code != 0:
+        msg = f"the build needs {', '.join(wanted)}: {last_words(done)}"
+        raise PipError(
+            msg, "Without a network give a folder with their wheels: --find-links DIR --offline"
+        )
+
+
+def environment(linked: Linked, base: Mapping[str, str]) -> dict[str, str]:
+    """The variables for a program of the environment: its programs come first on PATH."""
+    upper = os.name == "nt"
+    name = next((n for n in base if upper and n.upper() == "PATH"), "PATH")
+    drop = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__"}
+    env = {k: v for k, v in base.items() if (k.upper() if upper else k) not in drop}
+    folders = [str(folder) for folder in linked.scripts if is_folder(folder)]
+    env[name] = os.pathsep.join([*folders, *([base[name]] if base.get(name) else [])])
+    return env
