@@ -99,6 +99,7 @@ class Attempt:
                 total=self._counter.total,
                 jobs=self._run.jobs,
                 seconds=seconds,
+                rate=self._counter.done_now / seconds if self._counter.done_now else None,
                 remaining=remaining(self._counter, self._run.jobs, seconds),
                 memory=found.memory,
                 heaviest=found.heaviest,

@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from tritonwin.facts.model import Facts
 from tritonwin.problems.explain import Explanation, explain_lines, explain_stream
-from tritonwin.problems.model import Problem
+from tritonwin.problems.model import Evidence, Problem
 
 # Ids of the catalogue whose cure is fewer compilers at once.
 OUT_OF_MEMORY = frozenset({"build-resource-limits"})
 _KILLED = 128 + 9  # how a keeper passes SIGKILL on; nobody but the system for want of memory
 _FAILED = b"FAILED: "
+_LINE = re.compile(r"line (\d+)")
 _TAIL = 64 * 1024  # bytes of a log in which no step failed
 
 
 def explanation(log: Path, offset: int, facts: Facts | None) -> Explanation:
-    """What the log shows from `offset` on."""
+    """What the log shows from `offset` on; lines are counted from the beginning of the file."""
     with log.open("rb") as stream:
-        stream.seek(offset)
-        return explain_stream(stream, facts)
+        before = stream.read(offset).count(b"\n")
+        found = explain_stream(stream, facts)
+    return replace(
+        found,
+        problems=tuple(
+            replace(problem, evidence=_moved(problem.evidence, before))
+            for problem in found.problems
+        ),
+        known=_moved(found.known, before),
+        suspicious=_moved(found.suspicious, before),
+    )
+
+
+def _moved(evidence: Iterable[Evidence], lines: int) -> tuple[Evidence, ...]:
+    return tuple(
+        replace(one, where=_LINE.sub(lambda m: f"line {int(m[1]) + lines}", one.where))
+        for one in evidence
+    )
 
 
 def is_out_of_memory(log: Path, offset: int, code: int) -> bool:

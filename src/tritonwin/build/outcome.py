@@ -16,6 +16,7 @@ class Progress:
         done: finished compile and link steps, those of earlier runs included.
         total: of all; None until the builder has said it.
         seconds: since this run started.
+        rate: steps a second in this run; None until one is done.
         remaining: seconds, by the rate so far; None until there is one.
         memory: of the process tree now, in bytes.
         heaviest: the process that holds most of it: "cicc flash_bwd_hdim256_bf16_sm80.cu".
@@ -25,6 +26,7 @@ class Progress:
     total: int | None
     jobs: int
     seconds: float
+    rate: float | None = None
     remaining: float | None = None
     memory: int | None = None
     heaviest: str = ""

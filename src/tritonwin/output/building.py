@@ -1,0 +1,147 @@
+"""A build for people: a bar on a terminal, now and then a line elsewhere, and how it ended."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Bar
+from rich.text import Text
+
+from tritonwin.build.make import Outcome
+from tritonwin.build.model import GIB
+from tritonwin.build.outcome import Progress
+from tritonwin.build.proof import Step
+from tritonwin.output.proof import print_rung
+from tritonwin.output.terminal import console, print_problem
+from tritonwin.output.text import printable
+
+_QUIET = 30.0  # seconds between two lines where nobody watches a bar
+_STATES = {"passed": ("ok", "green"), "failed": ("FAILED", "bold red")}
+
+
+class Follower:
+    """Tells of a build while it runs. Use it as a context; call it with what there is to tell."""
+
+    def __init__(self, out: Console | None = None) -> None:
+        self._out = out or console()
+        self._bar: Bar | None = None
+        self._said = 0.0
+        self._done = -1
+
+    def __enter__(self) -> Follower:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end_bar()
+
+    def __call__(self, event: str | Progress) -> None:
+        if isinstance(event, str):
+            self._end_bar()
+            self._out.print(Text(f"  {printable(event)}"), soft_wrap=True)
+        elif self._out.is_terminal:
+            self._draw(event)
+        else:
+            self._note(event)
+
+    def _draw(self, at: Progress) -> None:
+        if self._bar is None:
+            columns = (BarColumn(bar_width=20), TextColumn("{task.description}", markup=False))
+            self._bar = Bar(*columns, console=self._out, transient=True)
+            self._bar.add_task("")
+            self._bar.start()
+        self._bar.update(
+            self._bar.task_ids[0], description=line(at), completed=at.done, total=at.total
+        )
+
+    def _note(self, at: Progress) -> None:
+        now = time.monotonic()
+        if at.done != self._done and now - self._said >= _QUIET:
+            self._said, self._done = now, at.done
+            self._out.print(Text(f"  {line(at)}"), soft_wrap=True)
+
+    def _end_bar(self) -> None:
+        if self._bar:
+            self._bar.stop()
+        self._bar = None
+
+
+def line(at: Progress) -> str:
+    """ "12/73 files, 2.1 a minute, 29 min left, 31.4 GiB, most of it cicc flash_bwd_....cu"."""
+    parts = [f"{at.done}/{at.total or '?'} files"]
+    if at.rate is not None:
+        parts.append(f"{at.rate * 60:.1f} a minute")
+    if at.remaining is not None:
+        parts.append(f"{duration(at.remaining)} left")
+    if at.memory is not None:
+        parts.append(f"{at.memory / GIB:.1f} GiB")
+    if at.heaviest:
+        parts.append(f"most of it {printable(at.heaviest)}")
+    return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """ "40 s", "29 min", "3 h 05 min"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def print_outcome(outcome: Outcome) -> None:
+    """How it ended; of a failure the reason, the log and how to go on."""
+    out = console()
+    if outcome.wheel is None:
+        _print_failure(out, outcome)
+        return
+    if outcome.proof:
+        for step in outcome.proof.steps:
+            _print_step(out, step)
+        for result in outcome.proof.rungs:
+            print_rung(out, result)
+    runs = outcome.state.runs
+    seconds = sum(run.seconds for run in runs)
+    peak = max((run.peak_memory for run in runs), default=0)
+    jobs = ", ".join(str(run.jobs) for run in runs)
+    lines = [
+        f"built in {duration(seconds)} with {jobs} jobs, {peak / GIB:.1f} GiB at the peak",
+        f"log: {outcome.log}",
+        f"made from: {outcome.info_path}",
+        f"wheel: {outcome.wheel}",
+    ]
+    if not outcome.proven:
+        lines.append("The wheel is there, but it is not proven: see what failed above.")
+    for text in lines:
+        out.print(Text(printable(text)), soft_wrap=True)
+
+
+def _print_step(out: Console, step: Step) -> None:
+    word, style = _STATES.get(step.state, ("n/a", "dim"))
+    row = Text.assemble((f"  {word:7}", style), f"  {printable(step.name)}")
+    row.append(f"  ({printable(step.detail)})", "dim")
+    out.print(row, soft_wrap=True)
+
+
+def _print_failure(out: Console, outcome: Outcome) -> None:
+    out.print(Text("The build failed.", "bold red"))
+    found = outcome.explanation
+    for problem in found.problems if found else ():
+        out.print()
+        print_problem(out, problem)
+    if found and found.healthy:
+        out.print(Text("Its log shows no problem that tritonwin knows. Look at these lines first:"))
+        for item in found.suspicious:
+            out.print(Text(printable(f"    {item.where}: {item.text}")), soft_wrap=True)
+    done = sum(run.steps for run in outcome.state.runs)
+    out.print()
+    out.print(Text(printable(f"log: {outcome.log}")), soft_wrap=True)
+    if done:
+        text = f"{done} files are compiled and kept. When the cause is gone, go on with: --resume"
+        out.print(Text(text), soft_wrap=True)
