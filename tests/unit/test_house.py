@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "journal": {"facts"},
     "support": _FACTS,
     "problems": _SUPPORT,
-    "verify": _PROBLEMS,
+    "verify": _PROBLEMS | {"spectral"},  # a rung's program runs a copy of it in the target
     "build": _VERIFY,
     "patch": _VERIFY,
     "remedies": _MAKERS,

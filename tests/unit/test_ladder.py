@@ -6,16 +6,18 @@ import os
 import shutil
 import sys
 import sysconfig
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import healthy
 import pytest
 
 from tritonwin.facts.model import Driver, Gpu
-from tritonwin.verify import ladder
+from tritonwin.verify import ladder, table
 from tritonwin.verify.ladder import Setting
-from tritonwin.verify.model import Proof, RungResult, RungState
+from tritonwin.verify.model import Proof, Rung, RungResult, RungState
 
 TRITON = {
     "__init__.py": "__version__ = '3.5.1'\nfrom triton import compiler\n"
@@ -43,6 +45,7 @@ def setting(tmp_path: Path, changes: dict[str, str] | None = None) -> Setting:
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "packages")}
     compiler = shutil.which("gcc") or shutil.which("cc")
     return Setting(
+        facts=healthy.changed(),
         python=sys.executable,
         environment=environment,
         compiler=compiler if HEADERS.is_file() else None,
@@ -56,41 +59,54 @@ def states(results: Proof) -> dict[str, RungState]:
     return {r.id: r.state for r in results.results}
 
 
-def test_every_rung_passes_where_everything_works(tmp_path: Path) -> None:
+def test_every_basic_rung_passes_where_everything_works(tmp_path: Path) -> None:
     proof = ladder.prove(setting(tmp_path))
-    skipped = {"headers-and-library", "helper-module"} if not HEADERS.is_file() else set()
+    absent = {"headers-and-library", "helper-module"} if not HEADERS.is_file() else set()
     assert states(proof) == {
-        r.id: "skipped" if r.id in skipped else "passed" for r in ladder.RUNGS
+        r.id: "not-applicable" if r.id in absent else "passed" for r in ladder.BASIC
     }, proof
     assert proof.holds
     cubin = next(r for r in proof.results if r.id == "compile-cubin")
     assert cubin.detail == "sm_89: a cubin of 6 bytes, 2 lines of PTX"
+    assert cubin.figures == {"cubin, bytes": 6, "ptx, bytes": 4}
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "says"),
+    ("file", "text", "state", "says"),
     [
-        ("__init__.py", "raise ImportError('DLL load failed')", "ImportError: DLL load failed"),
-        ("__init__.py", "import os; os._exit(7)", "the process ended with exit 7"),
-        ("__init__.py", "print('noise'); raise SystemExit(0)", "SystemExit"),
-        ("_C/libtriton.py", "import ctypes; ctypes.string_at(0)", "the process ended with"),
+        ("__init__.py", "raise ImportError('no DLL')", "failed", "ImportError: no DLL"),
+        ("__init__.py", "import os; os._exit(7)", "crashed", "the process ended with exit 7"),
+        ("__init__.py", "print('noise'); raise SystemExit(0)", "failed", "SystemExit"),
+        ("_C/libtriton.py", "import ctypes; ctypes.string_at(0)", "crashed", "ended with"),
+        ("__init__.py", "raise ImportError('two\\nlines')", "failed", "ImportError: two lines"),
     ],
 )
-def test_a_package_that_cannot_be_imported(tmp_path: Path, file: str, text: str, says: str) -> None:
+def test_a_package_that_cannot_be_imported(
+    tmp_path: Path, file: str, text: str, state: RungState, says: str
+) -> None:
     proof = ladder.prove(setting(tmp_path, {file: text}))
     result = next(r for r in proof.results if r.id == "import-triton")
-    assert result.state == "failed"
+    assert result.state == state
     assert says in result.detail
-    assert {states(proof)[i] for i in ("compile-cubin", "helper-module")} == {"skipped"}
+    reasons = {r.id: (r.state, r.detail) for r in proof.results}
+    assert reasons["compile-cubin"] == ("skipped", "needs import-triton")
     assert not proof.holds
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no signals")
+@pytest.mark.parametrize(("number", "word"), [(9, "Killed"), (11, "Segmentation fault")])
+def test_a_killed_process_is_said_in_words(tmp_path: Path, number: int, word: str) -> None:
+    kills = {"__init__.py": f"import os; os.kill(os.getpid(), {number})"}
+    result = ladder.prove(setting(tmp_path, kills)).results[1]
+    assert result.state == "crashed"
+    assert f"signal {number} ({word})" in result.detail
 
 
 def test_noise_on_stdout_is_not_taken_for_the_answer(tmp_path: Path) -> None:
     noisy = TRITON["__init__.py"] + 'print(\'{"state": "failed"}\')\n'
-    result = next(iter(ladder.climb(setting(tmp_path, {"__init__.py": noisy}), "import-triton")))
-    assert result.id == "headers-and-library"
-    shown = ladder.prove(setting(tmp_path, {"__init__.py": noisy}), "import-triton")
-    assert shown.results[-1].state == "passed"
+    rungs = table.select(only=["import-triton"])
+    shown = ladder.prove(setting(tmp_path, {"__init__.py": noisy}), rungs)
+    assert [r.state for r in shown.results] == ["passed"]
 
 
 @pytest.mark.parametrize(
@@ -120,8 +136,17 @@ def test_results_are_looked_at(tmp_path: Path, file: str, text: str, rung: str, 
 
 def test_a_rung_that_hangs_is_ended(tmp_path: Path) -> None:
     slow = replace(setting(tmp_path, {"__init__.py": "import time; time.sleep(60)"}), timeout=1)
-    proof = ladder.prove(slow, "import-triton")
-    assert proof.results[-1].detail == "no end within 1 s"
+    result = ladder.prove(slow, table.select(only=["import-triton"])).results[-1]
+    assert (result.state, result.detail) == ("timed-out", "no end within 1 s")
+
+
+def test_closing_the_climb_ends_what_runs(tmp_path: Path) -> None:
+    hang = {"_C/libtriton.py": "import time; time.sleep(60)"}
+    start = time.monotonic()
+    climb = ladder.climb(setting(tmp_path, hang))
+    assert next(climb).id == "headers-and-library"
+    climb.close()
+    assert time.monotonic() - start < 30
 
 
 def test_headers_of_another_python_are_noticed(tmp_path: Path) -> None:
@@ -135,12 +160,64 @@ def test_headers_of_another_python_are_noticed(tmp_path: Path) -> None:
     assert states(proof)["compile-cubin"] == "passed"
 
 
-def test_what_is_not_here_is_skipped_with_a_reason(tmp_path: Path) -> None:
+def test_a_python_that_cannot_be_started_fails_its_rungs(tmp_path: Path) -> None:
+    gone = replace(setting(tmp_path), python=str(tmp_path / "python"))
+    results = ladder.prove(gone, table.select(only=["import-triton"])).results
+    assert results[0].state == "failed"
+    assert "cannot be started" in results[0].detail
+
+
+def test_what_is_not_here_does_not_apply(tmp_path: Path) -> None:
     bare = replace(setting(tmp_path), compiler=None, driver=False)
-    proof = ladder.prove(bare)
-    reasons = {r.id: r.detail for r in proof.results if r.state == "skipped"}
-    assert set(reasons) == {"headers-and-library", "helper-module"}
-    assert all(reasons.values())
+    proof = ladder.prove(bare, table.select(through="launcher"))
+    reasons = {r.id: r.detail for r in proof.results if r.state == "not-applicable"}
+    assert set(reasons) == {"headers-and-library", "helper-module", "launcher"}
+    assert "no NVIDIA driver" in reasons["launcher"]
+
+
+def test_what_needs_an_absent_rung_is_absent_and_what_needs_a_broken_one_is_skipped(
+    tmp_path: Path,
+) -> None:
+    def rung(name: str, *needs: str, **more: Any) -> Rung:
+        program = "import_triton.py"
+        return Rung(id=name, title=name, proves="", program=program, needs=needs, **more)
+
+    rungs = [
+        rung("a", packages=("not-there",)),
+        rung("b", "a"),
+        rung("c"),
+        rung("d", "a", "c"),
+        rung("e", "d"),
+    ]
+    broken = setting(tmp_path, {"__init__.py": "raise ImportError"})
+    assert states(ladder.prove(broken, rungs)) == {
+        "a": "not-installed",
+        "b": "not-applicable",
+        "c": "failed",
+        "d": "skipped",
+        "e": "skipped",
+    }
+
+
+def test_a_known_failure_is_named(tmp_path: Path) -> None:
+    error = "ModuleNotFoundError: No module named 'triton.ops'"
+    said = {"__init__.py": f'raise ModuleNotFoundError("{error}")'}
+    result = ladder.prove(setting(tmp_path, said), table.select(only=["import-triton"])).results[0]
+    assert result.problems[:1] == ("stale-package-needs-triton-ops",)
+
+
+def test_a_silent_death_is_named_by_what_doctor_finds(tmp_path: Path) -> None:
+    died = replace(
+        setting(tmp_path, {"_C/libtriton.py": "import os; os._exit(1)"}),
+        facts=healthy.changed(
+            runtime_dlls=(
+                replace(healthy.changed().runtime_dlls[0], version="14.0.24215.1", loaded=True),
+            )
+        ),
+    )
+    result = ladder.prove(died, table.select(only=["import-triton"])).results[0]
+    assert result.state == "crashed"
+    assert "vcredist-too-old-beside-python" in result.problems, result
 
 
 def test_the_setting_follows_the_facts() -> None:
@@ -158,6 +235,17 @@ def test_the_setting_follows_the_facts() -> None:
         ladder.setting(replace(facts, target=None), {})
 
 
+def test_rungs_share_a_large_gpu_only() -> None:
+    def workers(memory: int | None, processors: int) -> int:
+        card = Gpu(index=0, vendor="nvidia", name="G", source="s", compute_capability="9.0")
+        system = replace(healthy.SYSTEM, cpu_count=processors)
+        facts = healthy.changed(gpus=(replace(card, memory_bytes=memory),), system=system)
+        return ladder.setting(facts, {}).workers
+
+    assert workers(80 * 2**30, 16) == 4
+    assert (workers(8 * 2**30, 16), workers(None, 16), workers(80 * 2**30, 2)) == (2, 2, 2)
+
+
 def _proof(**states: RungState) -> Proof:
     return Proof(
         results=tuple(
@@ -170,5 +258,6 @@ def _proof(**states: RungState) -> Proof:
 def test_worse_means_failing_what_passed_before() -> None:
     before = _proof(a="passed", b="failed", c="passed")
     assert _proof(a="failed", b="failed", c="skipped").worse_than(before) == ("a",)
-    assert _proof(a="passed", b="passed", c="passed").worse_than(before) == ()
+    assert _proof(a="crashed", b="passed", c="timed-out").worse_than(before) == ("a", "c")
+    assert _proof(a="passed", b="passed", c="not-applicable").worse_than(before) == ()
     assert not _proof(a="skipped").holds

@@ -23,6 +23,7 @@ from tritonwin.output.documents import (
     InstallReport,
     JournalList,
     MatrixReport,
+    RungList,
     Target,
     Tool,
     UndoDocument,
@@ -33,7 +34,7 @@ from tritonwin.problems.model import CheckResult, Evidence, Problem, Remedy
 from tritonwin.remedies.plan import Change, Plan, Source, Unsolved
 from tritonwin.support import matrix
 from tritonwin.support.model import Choice, Kept, Rejection
-from tritonwin.verify.model import RungResult
+from tritonwin.verify.model import Rung, RungResult
 
 FACTS = Facts(
     tool_version="0",
@@ -86,6 +87,9 @@ DOCUMENTS = {
     ),
     "tritonwin.event/1": Event(
         event="plan", seconds=1.5, plan=Plan(target="python.exe", changes=(CHANGE,), unsolved=(UNSOLVED,))
+    ),
+    "tritonwin.rungs/1": RungList(
+        rungs=(Rung(id="a", title="A", proves="that it works", options={"dtype": "fp16"}),)
     ),
     "tritonwin.cache/1": CacheReport(
         tool=Tool(),

@@ -4,21 +4,45 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tritonwin.cli.common import json_option, target_options
 from tritonwin.errors import Exit, UserError
 
+if TYPE_CHECKING:
+    from tritonwin.verify.model import Rung
+
 
 @click.command("verify")
 @target_options
+@click.option("--list", "list_rungs", is_flag=True, help="Name the rungs, and try none.")
 @click.option("--through", metavar="RUNG", help="Go no further than this rung.")
 @click.option(
+    "--only",
+    multiple=True,
+    metavar="RUNG",
+    help="Try this rung alone, without what it needs; may be repeated.",
+)
+@click.option(
     "--arch",
-    type=click.IntRange(min=50),
+    type=click.IntRange(min=50, max=999),
     metavar="SM",
     help="Compile for this GPU, such as 89; this machine's GPU when left out.",
+)
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Try what the tables say this machine cannot do as well.",
+)
+@click.option(
+    "--report",
+    "reports",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a report without anything private: FILE.md, .html or .json; may be repeated.",
 )
 @json_option
 def command(
@@ -26,39 +50,78 @@ def command(
     python: str | None,
     app: Path | None,
     timeout: float,
+    list_rungs: bool,
     through: str | None,
+    only: tuple[str, ...],
     arch: int | None,
+    force: bool,
+    reports: tuple[Path, ...],
     as_json: bool,
 ) -> int:
     """Prove, from the ground up, that Triton works in a Python.
 
-    Each rung is a program that the Python runs in a process of its own, with empty caches: a C
-    module compiled and imported, Triton imported, a kernel compiled, the helper module loaded.
-    Nothing is changed but a note of what was proven, by which doctor sees what changed since.
-    Exit status 1 when a rung fails.
+    Each rung is a program that the Python runs in a process of its own, with empty caches: from a
+    C module that is compiled and imported, through kernels whose every number is checked, to
+    torch.compile and the attention packages that are installed. Nothing is changed but a note of
+    what was proven, by which doctor sees what changed since. Exit status 1 when a rung fails.
 
     \b
     Examples:
       tritonwin verify --python C:\\ComfyUI\\python_embeded\\python.exe
-      tritonwin verify --through compile-cubin --arch 120
+      tritonwin verify --through vector-add --report proof.md
+      tritonwin verify --only compile-cubin --arch 120
     """
     from tritonwin.facts.collect import collect
-    from tritonwin.facts.host import Environment
+    from tritonwin.facts.host import Environment, Host
+    from tritonwin.facts.identity import Identity
     from tritonwin.facts.proven import write_proven
-    from tritonwin.output import machine, proof
+    from tritonwin.output import machine, proof, proof_report
     from tritonwin.verify import ladder
 
-    names = [rung.id for rung in ladder.RUNGS]
-    if through is not None and through not in names:
-        msg = f"there is no rung {through!r}"
-        raise UserError(msg, f"The rungs are: {', '.join(names)}")
+    rungs = _chosen(through, only)
+    if list_rungs:
+        return _print_list(rungs, as_json=as_json)
+    for file in reports:
+        proof_report.refuse_place(file)
     facts = collect(python=python, app=app, timeout=timeout)
-    setting = ladder.setting(facts, dict(os.environ), arch=arch, timeout=max(timeout, 300))
+    setting = ladder.setting(
+        facts, dict(os.environ), arch=arch, timeout=max(timeout, 300), forced=force
+    )
     if as_json:
-        shown = ladder.prove(setting, through)
-        machine.print_document(machine.verify_report(facts, shown, setting.arch))
+        shown = ladder.prove(setting, rungs)
     else:
-        shown = proof.print_climb(facts, ladder.climb(setting, through))
-    if shown.holds and through is None:
+        shown = proof.print_climb(facts, ladder.climb(setting, rungs))
+    document = proof_report.verify_report(facts, shown, setting.arch)
+    if as_json:
+        machine.print_document(document)
+    for file in reports:
+        proof_report.write_report(document, file, Identity.this_machine(Host.this_machine()))
+    if shown.holds and through is None and not only:
         write_proven(facts, Environment(dict(os.environ)))
     return Exit.DONE if shown.holds else Exit.PROBLEMS
+
+
+def _chosen(through: str | None, only: tuple[str, ...]) -> tuple[Rung, ...]:
+    from tritonwin.verify import table
+
+    try:
+        found = table.select(through, only)
+    except KeyError as error:
+        msg = f"there is no rung {error.args[0]!r}"
+        names = ", ".join(rung.id for rung in table.load())
+        raise UserError(msg, f"The rungs are: {names}") from None
+    if not found:
+        msg = f"nothing of --only lies at or below {through}"
+        raise UserError(msg, "Leave out --through, or name other rungs; --list shows the order.")
+    return found
+
+
+def _print_list(rungs: tuple[Rung, ...], *, as_json: bool) -> int:
+    from tritonwin.output import machine, proof
+    from tritonwin.output.documents import RungList
+
+    if as_json:
+        machine.print_document(RungList(rungs=rungs))
+    else:
+        proof.print_rungs(rungs)
+    return Exit.DONE

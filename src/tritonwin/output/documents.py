@@ -6,7 +6,7 @@ something is taken away or changes its meaning, not when something is added.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tritonwin import __version__
@@ -18,7 +18,7 @@ from tritonwin.problems.model import CheckResult, Evidence, Problem
 from tritonwin.remedies.plan import Plan, Status
 from tritonwin.support.matrix import Matrix
 from tritonwin.support.model import Choice, InstallStatus, Kept
-from tritonwin.verify.model import RungResult
+from tritonwin.verify.model import Rung, RungResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +89,19 @@ class VerifyReport:
     schema: Literal["tritonwin.verify/1"] = "tritonwin.verify/1"
     tool: Tool
     target: Target | None
-    arch: int  # what the kernel was compiled for: 89
+    arch: int  # what kernels were compiled for: 89
     proven: bool
     rungs: tuple[RungResult, ...]
+    machine: dict[str, str] = field(default_factory=dict)  # "GPU": "NVIDIA H100 (9.0)"
+    when: str | None = None  # ISO 8601, UTC
+
+
+@dataclass(frozen=True, kw_only=True)
+class RungList:
+    """What `tritonwin verify --list --json` prints."""
+
+    schema: Literal["tritonwin.rungs/1"] = "tritonwin.rungs/1"
+    rungs: tuple[Rung, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

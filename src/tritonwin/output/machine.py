@@ -18,13 +18,11 @@ from tritonwin.output.documents import (
     MatrixReport,
     Target,
     Tool,
-    VerifyReport,
 )
 from tritonwin.problems.check import Check
 from tritonwin.problems.doctor import Diagnosis
 from tritonwin.problems.explain import Explanation
 from tritonwin.support.matrix import Matrix
-from tritonwin.verify.model import Proof
 
 
 def print_document(document: Any) -> None:
@@ -57,16 +55,6 @@ def target_of(facts: Facts, snapshot: Path | None = None) -> Target | None:
         kind=found.kind,
         reason=found.source,
         snapshot=str(snapshot) if snapshot else None,
-    )
-
-
-def verify_report(facts: Facts, proof: Proof, arch: int) -> VerifyReport:
-    return VerifyReport(
-        tool=Tool(),
-        target=target_of(facts),
-        arch=arch,
-        proven=proof.holds,
-        rungs=proof.results,
     )
 
 

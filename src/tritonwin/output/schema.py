@@ -26,6 +26,7 @@ from tritonwin.output.documents import (
     InstallReport,
     JournalList,
     MatrixReport,
+    RungList,
     UndoDocument,
     VerifyReport,
 )
@@ -42,6 +43,7 @@ DOCUMENTS: Mapping[str, type] = MappingProxyType(
         "tritonwin.install/1": InstallReport,
         "tritonwin.matrix/1": MatrixReport,
         "tritonwin.journals/1": JournalList,
+        "tritonwin.rungs/1": RungList,
         "tritonwin.snapshot/1": Snapshot,
         "tritonwin.undo/1": UndoDocument,
         "tritonwin.verify/1": VerifyReport,

@@ -1,136 +1,105 @@
 """The proof ladder: programs that the target runs, from the ground up, each a process of its own.
 
 A rung's program is a file of `rungs/`, copied into an empty folder and started there, so that
-nothing of the current folder or of tritonwin is on its path. Triton's caches lie in that folder
-too: what is shown was really built, and the user's caches stay as they are.
+nothing of the current folder or of tritonwin is on its path. The caches of Triton and of inductor
+lie in that folder too: what is shown was really built, and the user's caches stay as they are.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
+import signal
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tritonwin.facts.model import Facts
-from tritonwin.facts.process import Completed, run
+from tritonwin.facts.process import Completed, end_running, run
 from tritonwin.facts.target import parse_answer
-from tritonwin.verify.model import Proof, Rung, RungResult
+from tritonwin.verify import table
+from tritonwin.verify.demands import obstacle
+from tritonwin.verify.model import ABSENT, BROKEN, Proof, Rung, RungResult, RungState
+from tritonwin.verify.naming import name_problems
+from tritonwin.verify.setting import DEFAULT_ARCH, Setting, setting
 
-RUNGS = (
-    Rung(id="headers-and-library", title="a C module is compiled and imported"),
-    Rung(id="import-triton", title="Triton is imported"),
-    Rung(id="compile-cubin", title="a kernel is compiled to a cubin", needs=("import-triton",)),
-    Rung(
-        id="helper-module",
-        title="Triton's helper module is built and loaded",
-        needs=("headers-and-library", "import-triton"),
-    ),
-)
-DEFAULT_ARCH = 80  # where there is no GPU: every CUDA and every Triton of today knows Ampere
-_TAIL = 1000  # characters of a crashed program's output
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+__all__ = ["BASIC", "DEFAULT_ARCH", "RUNGS", "Setting", "climb", "prove", "setting"]
+
+RUNGS = table.load()
+BASIC = tuple(rung for rung in RUNGS if rung.basic)
+_FRAME = "frame.py"
+_TAIL = 1000  # characters of a crashed program's output that are shown
+_HEARD = 200_000  # characters of a program's output that are explained
 
 
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """What rungs are run in and with.
+def climb(setting: Setting, rungs: Sequence[Rung] = BASIC) -> Iterator[RungResult]:
+    """Try the rungs; each result in its order, as soon as it is there.
 
-    Attributes:
-        compiler: a C compiler that takes gcc's options; None: there is none that we can drive.
-        arch: compute capability without its dot: 89.
-        driver: whether an NVIDIA driver is there, which the helper module is linked with.
-        timeout: seconds for each rung.
+    Some run side by side where they do not need each other. Of what a rung needs, only what is
+    among `rungs` is waited for. Closing the generator ends the programs that run.
     """
-
-    python: str
-    environment: Mapping[str, str]
-    compiler: str | None
-    arch: int
-    driver: bool
-    timeout: float = 300
-
-
-def setting(
-    facts: Facts, environment: Mapping[str, str], *, arch: int | None = None, timeout: float = 300
-) -> Setting:
-    """The setting that the facts suggest: the GPU's architecture, Triton's own compiler.
-
-    Raises:
-        ValueError: the facts name no target.
-    """
-    if facts.target is None:
-        msg = "no target interpreter"
-        raise ValueError(msg)
-    gpu = next((g for g in facts.gpus if g.vendor == "nvidia" and g.compute_capability), None)
-    found = int((gpu.compute_capability or "").replace(".", "")) if gpu else DEFAULT_ARCH
-    return Setting(
-        python=facts.target.executable,
-        environment=environment,
-        compiler=_compiler(facts),
-        arch=arch or found,
-        driver=any(d.vendor == "nvidia" and d.error is None for d in facts.drivers),
-        timeout=timeout,
-    )
-
-
-def _compiler(facts: Facts) -> str | None:
-    if facts.triton and facts.triton.tinycc:
-        return facts.triton.tinycc
-    named = (c.path for c in facts.compilers if c.family in {"gcc", "clang"} and c.flaw is None)
-    return next(named, None)
-
-
-def climb(setting: Setting, through: str | None = None) -> Iterator[RungResult]:
-    """Try the rungs, up to and with `through`; each result in its order, as soon as it is there.
-
-    Two run side by side where they do not need each other.
-    """
-    last = next((n for n, rung in enumerate(RUNGS) if rung.id == through), len(RUNGS) - 1)
     tried: dict[str, Future[RungResult]] = {}
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        for rung in RUNGS[: last + 1]:
+    with ThreadPoolExecutor(max_workers=setting.workers) as pool:
+        for rung in rungs:
             # what a rung needs was handed in before it, so that waiting for it cannot block
-            needed = [tried[name] for name in rung.needs]
+            needed = [tried[name] for name in rung.needs if name in tried]
             tried[rung.id] = pool.submit(_climb, rung, setting, needed)
-        for result in tried.values():
-            yield result.result()
+        try:
+            for result in tried.values():
+                yield result.result()
+        except BaseException:  # Ctrl-C, or nobody wants the rest
+            pool.shutdown(wait=False, cancel_futures=True)
+            end_running()
+            raise
+
+
+def prove(setting: Setting, rungs: Sequence[Rung] = BASIC) -> Proof:
+    return Proof(results=tuple(climb(setting, rungs)))
 
 
 def _climb(rung: Rung, setting: Setting, needed: Sequence[Future[RungResult]]) -> RungResult:
-    lacking = [r.id for r in (future.result() for future in needed) if r.state != "passed"]
-    reason = f"needs {', '.join(lacking)}" if lacking else _obstacle(rung, setting)
-    return _skipped(rung, reason) if reason else _try(rung, setting)
+    results = [future.result() for future in needed]
+    # what this machine cannot do says more than what failed before
+    if found := None if setting.forced else _obstacle(rung, setting):
+        return _untried(rung, *found)
+    lacking = [r for r in results if r.state != "passed"]
+    if lacking:
+        absent = all(r.state in ABSENT for r in lacking)
+        names = ", ".join(r.id for r in lacking)
+        return _untried(rung, "not-applicable" if absent else "skipped", f"needs {names}")
+    return _try(rung, setting)
 
 
-def prove(setting: Setting, through: str | None = None) -> Proof:
-    return Proof(results=tuple(climb(setting, through)))
+def _obstacle(rung: Rung, setting: Setting) -> tuple[RungState, str] | None:
+    return obstacle(rung, setting.machine(on_gpu="gpu" in rung.demands))
 
 
-def _obstacle(rung: Rung, setting: Setting) -> str | None:
-    if rung.id == "headers-and-library" and setting.compiler is None:
-        return "no TinyCC, gcc or clang was found to try it with"
-    if rung.id == "helper-module" and not setting.driver:
-        return "no NVIDIA driver is here, which the module is linked with"
-    return None
-
-
-def _skipped(rung: Rung, reason: str) -> RungResult:
-    return RungResult(id=rung.id, title=rung.title, state="skipped", detail=reason, seconds=0.0)
+def _untried(rung: Rung, state: RungState, reason: str) -> RungResult:
+    return RungResult(
+        id=rung.id, title=rung.title, state=state, detail=reason, seconds=0.0, proves=rung.proves
+    )
 
 
 def _try(rung: Rung, setting: Setting) -> RungResult:
     started = time.perf_counter()
     cookie = secrets.token_hex(16)
     with tempfile.TemporaryDirectory(prefix="tw", ignore_cleanup_errors=True) as folder:
-        done = _run(rung, setting, cookie, Path(folder))
+        try:
+            done = _run(rung, setting, cookie, Path(folder))
+        except OSError as error:
+            reason = f"{setting.python} cannot be started: {error.strerror or error}"
+            return _untried(rung, "failed", reason)
     seconds = round(time.perf_counter() - started, 2)
     answer = parse_answer(done.out, cookie) or _no_answer(done, setting.timeout)
+    problems: tuple[str, ...] = ()
+    if answer["state"] in BROKEN:
+        problems = name_problems(rung, _said(done, answer), setting.facts)
     return RungResult(
         id=rung.id,
         title=rung.title,
@@ -138,36 +107,70 @@ def _try(rung: Rung, setting: Setting) -> RungResult:
         detail=answer["detail"],
         seconds=seconds,
         traceback=answer.get("traceback"),
+        proves=rung.proves,
+        problems=problems,
+        figures=answer.get("figures") or {},
     )
 
 
 def _run(rung: Rung, setting: Setting, cookie: str, folder: Path) -> Completed:
     programs = files("tritonwin.verify.rungs")
-    names = ("frame.py", rung.id.replace("-", "_") + ".py")
-    for name in names:
+    for name in (_FRAME, rung.program, *rung.helpers):
         (folder / name).write_bytes(programs.joinpath(name).read_bytes())
+    for package in rung.carries:
+        _copy(files("tritonwin").joinpath(package), folder / "tritonwin" / package)
+        (folder / "tritonwin" / "__init__.py").touch()
     arguments = {
         "arch": setting.arch,
         "compiler": setting.compiler,
+        "driver": setting.driver,
         "scratch": str(folder),
+        "user_cache": setting.user_cache,
+        **rung.options,
     }
-    caches = {
+    own = {
         "TRITON_CACHE_DIR": str(folder / "cache"),
         "TRITON_HOME": str(folder),
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
         "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONFAULTHANDLER": "1",  # a crash then names the Python lines that led to it
+        "HF_HUB_OFFLINE": "1",
     }
+    program = (str(folder / _FRAME), cookie, str(folder / rung.program), json.dumps(arguments))
     # the current folder is the scratch folder: Python would import from the user's
     return run(
         setting.python,
-        ("-B", str(folder / names[0]), cookie, str(folder / names[1]), json.dumps(arguments)),
+        ("-B", *program),
         timeout=setting.timeout,
-        env={**setting.environment, **caches},
+        env={**setting.environment, **own},
         cwd=folder,
     )
 
 
+def _copy(source: Traversable, to: Path) -> None:
+    to.mkdir(parents=True)
+    for item in source.iterdir():
+        if item.is_dir():
+            _copy(item, to / item.name)
+        else:
+            (to / item.name).write_bytes(item.read_bytes())
+
+
 def _no_answer(done: Completed, timeout: float) -> dict[str, Any]:
     if done.timed_out:
-        return {"state": "failed", "detail": f"no end within {timeout:g} s"}
+        return {"state": "timed-out", "detail": f"no end within {timeout:g} s"}
     said = done.err.decode("utf-8", "replace").strip()[-_TAIL:]
-    return {"state": "failed", "detail": f"the process ended with {done.ending()}. {said}".strip()}
+    detail = f"the process ended with {_ending(done)}. {said}".strip()
+    return {"state": "crashed", "detail": detail}
+
+
+def _ending(done: Completed) -> str:
+    if done.code is not None and -64 <= done.code < 0:
+        return f"{done.ending()} ({signal.strsignal(-done.code) or 'unknown'})"
+    return done.ending()
+
+
+def _said(done: Completed, answer: dict[str, Any]) -> str:
+    """Everything that the program said, as a log would hold it."""
+    streams = (stream.decode("utf-8", "replace")[-_HEARD:] for stream in (done.out, done.err))
+    return "\n".join((*streams, answer.get("traceback") or "", answer["detail"]))

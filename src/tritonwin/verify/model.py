@@ -2,24 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
-RungState = Literal["passed", "failed", "skipped"]
+RungState = Literal[
+    "passed",
+    "failed",
+    "crashed",  # the process died: `detail` says of what
+    "timed-out",
+    "not-applicable",  # this machine cannot do it, or does not claim to
+    "not-installed",  # the package is absent, which is no pass
+    "skipped",  # a rung that it needs did not pass
+]
+BROKEN: frozenset[RungState] = frozenset({"failed", "crashed", "timed-out"})
+ABSENT: frozenset[RungState] = frozenset({"not-applicable", "not-installed"})
+
+Figures: TypeAlias = "dict[str, str | int | float | bool]"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rung:
-    """One thing to show. It is tried only when the rungs in `needs` have passed."""
+    """One thing to show. The table of all of them, and what each field means: rungs/ladder.toml."""
 
     id: str
     title: str
+    proves: str
     needs: tuple[str, ...] = ()
+    basic: bool = False
+    program: str = ""
+    helpers: tuple[str, ...] = ()
+    demands: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    options: dict[str, str] = field(default_factory=dict)
+    carries: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class RungResult:
-    """How a rung ended. `detail`: what was seen, what went wrong, or why it was not tried."""
+    """How a rung ended.
+
+    Attributes:
+        detail: what was seen, what went wrong, or why it was not tried.
+        problems: ids of the catalogue that explain the failure, the likeliest first.
+        figures: what was measured: errors, rates, versions.
+    """
 
     id: str
     title: str
@@ -27,24 +54,27 @@ class RungResult:
     detail: str
     seconds: float
     traceback: str | None = None
+    proves: str = ""
+    problems: tuple[str, ...] = ()
+    figures: Figures = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What was shown of one target, in the order in which it was tried."""
+    """What was shown of one target, in the order of the ladder."""
 
     results: tuple[RungResult, ...]
 
     @property
     def holds(self) -> bool:
-        """Nothing failed and something passed."""
+        """Nothing broke and something passed."""
         states = {r.state for r in self.results}
-        return "passed" in states and "failed" not in states
+        return "passed" in states and not states & BROKEN
 
     def passed(self) -> frozenset[str]:
         return frozenset(r.id for r in self.results if r.state == "passed")
 
     def worse_than(self, before: Proof) -> tuple[str, ...]:
-        """Rungs that passed before and fail now."""
-        failed = {r.id for r in self.results if r.state == "failed"}
-        return tuple(r.id for r in before.results if r.id in before.passed() & failed)
+        """Rungs that passed before and are broken now."""
+        broken = {r.id for r in self.results if r.state in BROKEN}
+        return tuple(r.id for r in before.results if r.id in before.passed() & broken)

@@ -29,7 +29,7 @@ def signature() -> dict[Any, str]:
     return types
 
 
-def prove(arguments: dict[str, Any]) -> str:
+def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     arch = arguments["arch"]
     source = triton.compiler.ASTSource(fn=add, signature=signature())
     compiled = triton.compile(source, target=GPUTarget("cuda", arch, 32))
@@ -38,4 +38,5 @@ def prove(arguments: dict[str, Any]) -> str:
         msg = f"ptxas gave no cubin: {cubin[:16]!r}"
         raise RuntimeError(msg)
     lines = compiled.asm["ptx"].count("\n")
-    return f"sm_{arch}: a cubin of {len(cubin)} bytes, {lines} lines of PTX"
+    stages = {f"{stage}, bytes": len(compiled.asm[stage]) for stage in compiled.asm}
+    return f"sm_{arch}: a cubin of {len(cubin)} bytes, {lines} lines of PTX", stages

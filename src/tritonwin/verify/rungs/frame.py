@@ -3,7 +3,8 @@
 Started by `tritonwin.verify.ladder` as `python -B frame.py COOKIE RUNG.py ARGUMENTS`, where
 ARGUMENTS is JSON. The answer stands between COOKIE and the reversed COOKIE, so that what Triton
 and compilers print is not taken for it. A rung is a module with a function `prove(arguments)` that
-returns what it saw, or raises. Standard library only, valid on Python 3.8 and later.
+returns what it saw, alone or with a dictionary of figures, or raises. Standard library only, valid
+on Python 3.8 and later.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 ERROR_LENGTH = 4000
 
 
+class NotApplicableError(Exception):
+    """What only the rung itself can see: this machine cannot do it, or does not claim to."""
+
+
 def climb(path: str, arguments: dict[str, Any]) -> dict[str, Any]:
     spec = importlib.util.spec_from_file_location("tritonwin_rung", path)
     if spec is None or spec.loader is None:
@@ -31,19 +36,24 @@ def climb(path: str, arguments: dict[str, Any]) -> dict[str, Any]:
     try:
         spec.loader.exec_module(rung)
         seen = rung.prove(arguments)
+    except NotApplicableError as error:
+        return {"state": "not-applicable", "detail": str(error)}
     except BaseException as error:  # noqa: BLE001 - a SystemExit of the target's fails too
-        last = traceback.format_exception_only(type(error), error)[-1].strip()
+        last = " ".join(traceback.format_exception_only(type(error), error)[-1].split())
         trace = traceback.format_exc()
         return {
             "state": "failed",
             "detail": last[:ERROR_LENGTH],
             "traceback": trace[-ERROR_LENGTH:],
         }
-    return {"state": "passed", "detail": seen}
+    detail, figures = seen if isinstance(seen, tuple) else (seen, {})
+    return {"state": "passed", "detail": detail, "figures": figures}
 
 
 def main(argv: list[str]) -> None:
     cookie, path, arguments = argv[1:4]
+    # rungs import this file by its name, for its exception
+    sys.modules["frame"] = sys.modules["__main__"]
     # what a rung starts writes to our streams; the answer must not stand in the middle of it
     answer = climb(path, json.loads(arguments))
     sys.stdout.flush()

@@ -1,0 +1,109 @@
+"""The report of `verify` as a record, without what is private, and the files it is written to."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+
+from tritonwin.errors import UserError
+from tritonwin.facts.codec import map_text, to_json
+from tritonwin.facts.identity import Identity
+from tritonwin.facts.model import Facts
+from tritonwin.facts.redact import Redactor
+from tritonwin.output.documents import Tool, VerifyReport
+from tritonwin.output.machine import target_of
+from tritonwin.output.proof_html import html_page
+from tritonwin.output.proof_markdown import markdown
+from tritonwin.verify.model import Proof
+
+MARK = "tritonwin.verify/"  # stands in every kind of report
+
+
+def _json(report: VerifyReport) -> str:
+    return json.dumps(to_json(report), indent=2) + "\n"
+
+
+WRITERS: dict[str, Callable[[VerifyReport], str]] = {
+    ".md": markdown,
+    ".html": html_page,
+    ".json": _json,
+}
+
+
+def verify_report(facts: Facts, proof: Proof, arch: int) -> VerifyReport:
+    return VerifyReport(
+        tool=Tool(),
+        target=target_of(facts),
+        arch=arch,
+        proven=proof.holds,
+        rungs=proof.results,
+        machine=dict(_machine(facts)),
+        when=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    )
+
+
+def _machine(facts: Facts) -> dict[str, str]:
+    target, torch, triton = facts.target, facts.torch, facts.triton
+    owner = facts.distribution((triton and triton.distribution) or "")
+    gpus = (f"{g.name} ({g.compute_capability or g.architecture or '?'})" for g in facts.gpus)
+    drivers = (f"{d.version} (CUDA {d.cuda})" for d in facts.drivers if d.version)
+    wine = f", played by Wine {facts.system.wine}" if facts.system.wine else ""
+    found = {
+        "system": f"{facts.system.os} {facts.system.version}, {facts.system.machine}{wine}",
+        "GPU": ", ".join(gpus),
+        "driver": ", ".join(drivers),
+        "Python": f"{target.version} ({target.kind})" if target else "",
+        "torch": torch.version if torch else "",
+        "Triton": f"{owner.name} {owner.version}" if owner else (triton and triton.version) or "",
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def refuse_place(path: Path) -> None:
+    """Say before the work is done that the report could not be written there.
+
+    Raises:
+        UserError: an unknown kind of file, a folder, or a file that is no report of ours.
+    """
+    if path.suffix.lower() not in WRITERS:
+        msg = f"{path} names no kind of report"
+        raise UserError(msg, f"End the name in {', '.join(WRITERS)}.")
+    try:
+        if path.is_dir() or not path.absolute().parent.is_dir():
+            msg = f"{path} cannot be written: there is no such folder, or it is one itself"
+            raise UserError(msg, "Give the name of a file in a folder that is there.")
+        if path.exists() and path.stat().st_size and MARK not in path.read_text("utf-8", "replace"):
+            msg = f"{path} exists and is no report of verify, so it is left as it is"
+            raise UserError(msg, "Choose another name, or delete the file first.")
+    except OSError as error:
+        raise _refused(path, error) from None
+
+
+def write_report(report: VerifyReport, path: Path, identity: Identity) -> None:
+    """Write it, redacted, in the form that the name's ending asks for: whole or not at all.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    public = map_text(report, Redactor(identity).text)
+    text = WRITERS[path.suffix.lower()](public)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.absolute().parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(text.encode("utf-8", "replace"))
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise _refused(path, error) from None
+
+
+def _refused(path: Path, error: OSError) -> UserError:
+    msg = f"cannot write {path}: {error.strerror or error}"
+    return UserError(msg, "Choose another folder with --report FILE.")

@@ -1,0 +1,61 @@
+"""How rungs that need torch judge results: against float64, beside the same arithmetic in torch."""
+
+from __future__ import annotations
+
+import glob
+import os
+
+import torch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from torch import Tensor
+
+SEED = 20261128
+
+
+def seed() -> None:
+    torch.manual_seed(SEED)
+
+
+def error(found: Tensor, exact: Tensor) -> float:
+    """The largest absolute difference; infinite where something is not a number."""
+    difference = (found.double() - exact.double()).abs().max().item()
+    return float(difference) if difference == difference else float("inf")
+
+
+def relative_error(found: Tensor, exact: Tensor) -> float:
+    """The sum of the differences over the sum of the numbers."""
+    difference = (found.double() - exact.double()).abs().sum() / exact.double().abs().sum()
+    return float(difference.item()) if bool(torch.isfinite(difference)) else float("inf")
+
+
+class Judge:
+    """Collects errors; `verdict` raises when one was too large."""
+
+    def __init__(self) -> None:
+        self.figures: dict[str, Any] = {}
+        self.bad: list[str] = []
+
+    def hold(self, name: str, found: float, allowed: float) -> None:
+        self.figures[f"error, {name}"] = float(f"{found:.3g}")
+        if not found <= allowed:
+            self.bad.append(f"{name}: error {found:.3g}, allowed {allowed:.3g}")
+
+    def as_right_as(
+        self, name: str, found: Tensor, usual: Tensor, exact: Tensor, factor: float = 2
+    ) -> None:
+        """flash_attn's own criterion: at most `factor` times the error of torch's arithmetic."""
+        self.hold(name, error(found, exact), factor * error(usual, exact) + 1e-4)
+
+    def verdict(self, detail: str) -> tuple[str, dict[str, Any]]:
+        if self.bad:
+            raise AssertionError("; ".join(self.bad))
+        return detail, self.figures
+
+
+def cubins(scratch: str) -> int:
+    """How many kernels were compiled below the folder."""
+    return len(glob.glob(os.path.join(scratch, "**", "*.cubin"), recursive=True))

@@ -1,0 +1,187 @@
+"""Memory of the GPU, for rungs: through torch where it has CUDA, else through the driver alone.
+
+Standard library only (numpy may be absent), valid on Python 3.8 and later. Without torch, memory
+comes from the driver API by ctypes, so that the same rungs run where no CUDA build of torch is to
+be had. What Triton's launcher asks of an argument is a `dtype` and a `data_ptr()`.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable
+
+    from torch import Tensor
+
+# Triton's names of number formats: the code of the array module, bytes an element
+FORMATS = {
+    "i8": ("b", 1),
+    "u8": ("B", 1),
+    "i16": ("h", 2),
+    "i32": ("i", 4),
+    "i64": ("q", 8),
+    "fp16": ("H", 2),  # as bits
+    "bf16": ("H", 2),
+    "fp32": ("f", 4),
+    "fp64": ("d", 8),
+    "fp8e4nv": ("B", 1),
+    "fp8e5": ("B", 1),
+}
+NOT_COMPUTED = "launched, but this driver is a stand-in that computes nothing: no number is checked"
+
+
+def values(dtype: str, content: Iterable[float]) -> array.array[Any]:
+    """The numbers as they lie in memory; formats that Python lacks are given as bits."""
+    return array.array(FORMATS[dtype][0], content)
+
+
+class Buffer:
+    """A vector on the GPU, with what Triton's launcher asks of a tensor."""
+
+    def __init__(self, device: Device, dtype: str, count: int) -> None:
+        self._device = device
+        self.dtype = dtype
+        self.count = count
+        self.size = count * FORMATS[dtype][1]
+        self._pointer = device.allocate(self.size)
+
+    def data_ptr(self) -> int:
+        return self._pointer
+
+    def element_size(self) -> int:
+        return FORMATS[self.dtype][1]
+
+    def read(self, start: int = 0, count: int | None = None) -> array.array[Any]:
+        """Elements from `start` on. Waits for what was launched before."""
+        code, width = FORMATS[self.dtype]
+        found = array.array(code, bytes((self.count if count is None else count) * width))
+        self._device.download(self._pointer + start * width, found)
+        return found
+
+    def write(self, content: array.array[Any], start: int = 0) -> None:
+        self._device.upload(content, self._pointer + start * self.element_size())
+
+
+class Device:
+    """The first GPU. `computes` is False for a stand-in driver, which says so by an export."""
+
+    def __init__(self) -> None:
+        name = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
+        self._driver = ctypes.CDLL(name)
+        self.computes = not hasattr(self._driver, "tritonwin_stand_in")
+        self._torch = _torch_with_cuda()
+        self._kept: list[Tensor] = []
+        if self._torch is None:
+            self._make_context()
+        else:
+            self._torch.cuda.synchronize()  # makes torch's context the current one
+
+    def _make_context(self) -> None:
+        # Triton's launcher takes the current context; torch would have made one
+        context = ctypes.c_void_p()
+        self.call("cuInit", 0)
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+        self.call("cuCtxSetCurrent", context)
+
+    @property
+    def through(self) -> str:
+        return f"torch {self._torch.__version__}" if self._torch else "the driver alone, no torch"
+
+    def empty(self, dtype: str, count: int) -> Buffer:
+        return Buffer(self, dtype, count)
+
+    def upload_new(self, dtype: str, content: Iterable[float]) -> Buffer:
+        """A new vector with these numbers (see `values`)."""
+        data = values(dtype, content)
+        made = Buffer(self, dtype, len(data))
+        made.write(data)
+        return made
+
+    def free_memory(self) -> int:
+        """Bytes."""
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        return free.value
+
+    def synchronize(self) -> None:
+        """Wait; an error of a kernel that was launched shows here."""
+        if self._torch:
+            self._torch.cuda.synchronize()
+        else:
+            self.call("cuCtxSynchronize")
+
+    def allocate(self, size: int) -> int:
+        if self._torch:
+            tensor = self._torch.empty(size, dtype=self._torch.uint8, device="cuda")
+            self._kept.append(tensor)
+            return int(tensor.data_ptr())
+        pointer = ctypes.c_uint64()
+        self.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(size))
+        return pointer.value
+
+    def upload(self, content: array.array[Any], pointer: int) -> None:
+        address, length = content.buffer_info()
+        self.synchronize()
+        self.call(
+            "cuMemcpyHtoD_v2",
+            ctypes.c_uint64(pointer),
+            ctypes.c_void_p(address),
+            ctypes.c_size_t(length * content.itemsize),
+        )
+
+    def download(self, pointer: int, into: array.array[Any]) -> None:
+        address, length = into.buffer_info()
+        self.synchronize()
+        self.call(
+            "cuMemcpyDtoH_v2",
+            ctypes.c_void_p(address),
+            ctypes.c_uint64(pointer),
+            ctypes.c_size_t(length * into.itemsize),
+        )
+
+    def load_module(self, image: bytes) -> int:
+        """0, or the driver's error number for a cubin that it does not take."""
+        module = ctypes.c_void_p()
+        status = self._driver.cuModuleLoadData(ctypes.byref(module), ctypes.c_char_p(image))
+        if status == 0:
+            self.call("cuModuleUnload", module)
+        return int(status)
+
+    def error_name(self, status: int) -> str:
+        name = ctypes.c_char_p()
+        self._driver.cuGetErrorName(status, ctypes.byref(name))
+        return (name.value or b"?").decode("ascii", "replace")
+
+    def call(self, function: str, *arguments: Any) -> None:
+        status = getattr(self._driver, function)(*arguments)
+        if status:
+            msg = f"{function}: CUDA error {status} ({self.error_name(status)})"
+            raise RuntimeError(msg)
+
+
+def _torch_with_cuda() -> Any:
+    """torch, where it is one that computes on the GPU."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    usable = hasattr(torch, "empty") and torch.cuda.is_available()
+    return torch if usable else None
+
+
+def report(device: Device, detail: str, wrong: int) -> tuple[str, dict[str, Any]]:
+    """What a rung returns after its numbers were compared: `wrong` of them differ.
+
+    Raises:
+        AssertionError: some do, on a device that computes.
+    """
+    if not device.computes:
+        return NOT_COMPUTED, {"numbers": "not checked"}
+    if wrong:
+        msg = f"{wrong} numbers are wrong: {detail}"
+        raise AssertionError(msg)
+    return f"{detail} (memory by {device.through})", {"numbers": "right", "memory": device.through}

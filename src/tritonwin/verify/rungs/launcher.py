@@ -1,0 +1,27 @@
+"""Build and load what launches a kernel, without launching it."""
+
+from __future__ import annotations
+
+import glob
+import os
+
+import triton
+from compile_cubin import add, signature
+from triton.backends.compiler import GPUTarget
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def prove(arguments: dict[str, Any]) -> str:
+    from triton.backends.nvidia.driver import CudaLauncher
+
+    source = triton.compiler.ASTSource(fn=add, signature=signature())
+    compiled = triton.compile(source, target=GPUTarget("cuda", arguments["arch"], 32))
+    CudaLauncher(source, compiled.metadata)
+    cache = os.environ["TRITON_CACHE_DIR"]
+    built = [p for p in glob.glob(os.path.join(cache, "*", "*launcher*")) if "json" not in p]
+    if built:
+        return f"{os.path.basename(built[0])} was built and loaded"
+    return "the helper module launches: this Triton (3.7 and later) builds nothing for a kernel"

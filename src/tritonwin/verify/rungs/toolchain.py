@@ -1,0 +1,93 @@
+"""What Triton itself finds: ptxas, C compiler, the driver's library; and what variables name."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sysconfig
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def ptxas(arch: int) -> tuple[str, str]:
+    """Path and version of the ptxas that Triton takes for the architecture.
+
+    Asked of `get_ptxas` (3.3, and again from 3.6 on), `_path_to_binary` (before) or the knobs.
+    """
+    from triton.backends.nvidia import compiler
+
+    if hasattr(compiler, "get_ptxas"):
+        found = compiler.get_ptxas(arch)
+    elif hasattr(compiler, "_path_to_binary"):
+        found = compiler._path_to_binary("ptxas")
+    else:
+        from triton import knobs
+
+        found = knobs.nvidia.ptxas
+    path, version = found if isinstance(found, tuple) else (found.path, found.version)
+    return path, version
+
+
+def c_compiler() -> str | None:
+    """What Triton starts for its C sources, None where it would find nothing."""
+    from triton.runtime import build
+
+    for name in ("_find_compiler", "get_cc"):
+        ask = getattr(build, name, None)
+        if ask is None:
+            continue
+        arguments = ("c",) if name == "_find_compiler" else ()
+        found = ask(*arguments)
+        words = found if isinstance(found, (list, tuple)) else [found]
+        return str(words[0]) if words and words[0] else None
+    # upstream before 3.8 has no function for it
+    return os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
+
+
+def driver_folders() -> list[str]:
+    from triton.backends.nvidia import driver
+
+    ask = getattr(driver, "libcuda_dirs", None) or getattr(driver, "library_dirs", None)
+    return [str(folder) for folder in (ask() if ask else [])]
+
+
+def trouble_with(compiler: str | None, assembler: str, arch: int) -> list[str]:
+    """What a variable names and Triton does not use, or cannot."""
+    found = []
+    names = ["TRITON_PTXAS_BLACKWELL_PATH"] if arch >= 100 else []
+    for variable in [*names, "TRITON_PTXAS_PATH"]:
+        wanted = os.environ.get(variable)
+        if wanted and not _same(wanted, assembler):
+            state = "is used by nobody" if os.path.isfile(wanted) else "does not exist"
+            found.append(f"{variable} names {wanted}, which {state}; Triton takes {assembler}")
+    if compiler is None:
+        found.append("Triton finds no C compiler")
+    elif not (os.path.isfile(compiler) or shutil.which(compiler)):
+        found.append(f"the C compiler that Triton would start does not exist: {compiler}")
+    return found
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.normcase(os.path.realpath(one)) == os.path.normcase(os.path.realpath(other))
+
+
+def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    path, version = ptxas(arguments["arch"])
+    compiler = c_compiler()
+    trouble = trouble_with(compiler, path, arguments["arch"])
+    if trouble:
+        raise RuntimeError("; ".join(trouble))
+    release = re.search(r"\d+\.\d+(?:\.\d+)?", str(version))
+    include = sysconfig.get_paths()["include"]
+    # without a driver, Triton's look-up ends in an assertion; that it is absent is no news
+    folders = driver_folders() if arguments["driver"] else []
+    return f"ptxas {release[0] if release else version}: {path}; compiler: {compiler}", {
+        "ptxas": path,
+        "ptxas version": release[0] if release else str(version),
+        "compiler": str(compiler),
+        "Python headers": include,
+        "folders of the driver's library": os.pathsep.join(folders),
+    }

@@ -1,0 +1,67 @@
+"""A tiny model of random weights with flash_attention_2 and with eager; no download."""
+
+from __future__ import annotations
+
+import torch
+import transformers
+from compare import Judge, seed
+from transformers import LlamaConfig, LlamaForCausalLM
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from torch import Tensor
+
+WORDS = 311
+
+
+def model(implementation: str) -> Any:
+    config = LlamaConfig(
+        vocab_size=WORDS,
+        hidden_size=256,
+        intermediate_size=512,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        attn_implementation=implementation,
+    )
+    return LlamaForCausalLM(config).to("cuda", torch.float16).eval()
+
+
+def functions_of(run: Any) -> set[str]:
+    """The names of the operators and kernels that run."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
+        run()
+        torch.cuda.synchronize()
+    return {event.key for event in seen.key_averages()}
+
+
+def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    del arguments
+    seed()
+    fast, eager = model("flash_attention_2"), model("eager")
+    eager.load_state_dict(fast.state_dict())
+    exact = model("eager")
+    exact.load_state_dict(fast.state_dict())
+    exact = exact.double()
+    words = torch.randint(0, WORDS, (2, 70), device="cuda")
+    mask = torch.ones_like(words)
+    mask[1, :23] = 0  # a shorter text, padded in front
+    judge = Judge()
+    with torch.no_grad():
+        for name, given in (("whole", None), ("padded", mask)):
+            seen = mask.bool() if given is not None else torch.ones_like(mask, dtype=torch.bool)
+
+            def logits(of: Any, given: Tensor | None = given, seen: Tensor = seen) -> Tensor:
+                found: Tensor = of(input_ids=words, attention_mask=given).logits
+                return found[seen]
+
+            judge.as_right_as(name, logits(fast), logits(eager), logits(exact), factor=4)
+        names = functions_of(lambda: fast(input_ids=words))
+    if not any("flash" in name.lower() for name in names):
+        msg = "the model runs, but not with flash_attn: no such kernel was called"
+        raise AssertionError(msg)
+    return judge.verdict(f"transformers {transformers.__version__}: flash_attn is used and right")

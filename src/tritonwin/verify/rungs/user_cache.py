@@ -1,0 +1,108 @@
+"""Look at the user's own cache of Triton: can it be written, and does the driver take its kernels?
+
+Nothing of it is changed but for a file that is made and removed.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
+    from device import Device
+
+MOST = 2000  # kernels, the newest
+_ELF = b"\x7fELF"
+_HELP = "All other rungs use empty caches: only this one is at fault. Run: tritonwin cache clear"
+
+
+def kernels(folder: str) -> list[str]:
+    """Compiled kernels, the newest first."""
+    found = []
+    for place, _, names in os.walk(folder):
+        found += [os.path.join(place, name) for name in names if name.endswith(".cubin")]
+    return sorted(found, key=_age)[:MOST]
+
+
+def _age(path: str) -> float:
+    try:
+        return -os.stat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+def damaged(paths: list[str], device: Device | None, arch: int) -> Iterator[str]:
+    for path in paths:
+        try:
+            with open(path, "rb") as file:
+                image = file.read()
+        except OSError as error:
+            yield f"{path}: {error.strerror}"
+            continue
+        if not image.startswith(_ELF):
+            yield f"{path}: no cubin"
+        elif device is not None and sm_of(path) in {None, arch}:
+            status = device.load_module(image)
+            if status:
+                yield f"{path}: the driver does not load it ({device.error_name(status)})"
+
+
+def sm_of(cubin: str) -> int | None:
+    """The architecture that Triton noted beside the kernel; a kernel of another one is no fault."""
+    import json
+
+    try:
+        with open(cubin[: -len(".cubin")] + ".json", encoding="utf-8") as file:
+            arch = json.load(file)["target"]["arch"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return arch if isinstance(arch, int) else None
+
+
+def try_to_write(folder: str) -> None:
+    """Make a file as Triton would, and take it away again with the folders made for it."""
+    missing = []
+    place = folder
+    while not os.path.exists(place) and os.path.dirname(place) != place:
+        missing.append(place)
+        place = os.path.dirname(place)
+    os.makedirs(folder, exist_ok=True)
+    handle, path = tempfile.mkstemp(prefix="tritonwin-", dir=folder)
+    os.close(handle)
+    os.remove(path)
+    for made in missing:
+        os.rmdir(made)
+
+
+def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    folder = arguments["user_cache"]
+    if not folder:
+        return "the user has no cache yet", {}
+    try:
+        try_to_write(folder)
+    except OSError as error:
+        msg = f"Triton's cache folder cannot be written: {folder}: {error}. {_HELP}"
+        raise OSError(msg) from error
+    paths = kernels(folder)
+    device = _device()
+    bad = list(damaged(paths, device, arguments["arch"]))
+    if bad:
+        shown = "; ".join(bad[:5])
+        msg = f"the cached kernel is damaged: {shown} ({len(bad)} of {len(paths)}). {_HELP}"
+        raise RuntimeError(msg)
+    loaded = "read" if device is None else "loaded by the driver"
+    return f"{folder} can be written; {len(paths)} kernels {loaded}", {"kernels": len(paths)}
+
+
+def _device() -> Device | None:
+    """None where there is no driver: then the files alone are looked at."""
+    from device import Device
+
+    try:
+        made = Device()
+    except (OSError, RuntimeError):
+        return None
+    return made if made.computes else None

@@ -1,0 +1,184 @@
+"""The table of the rungs, and which of them a machine is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.resources import files
+
+import healthy
+import pytest
+
+from tritonwin.facts.model import Facts, Gpu, MsvcToolset, Torch
+from tritonwin.problems.model import LAYERS
+from tritonwin.verify import demands, ladder, table
+from tritonwin.verify.demands import Machine
+from tritonwin.verify.model import Rung, RungState
+
+RUNGS = table.load()
+BY_ID = {rung.id: rung for rung in RUNGS}
+
+
+def test_rows_name_what_there_is() -> None:
+    folder = files("tritonwin.verify.rungs")
+    assert len(BY_ID) == len(RUNGS)
+    for n, rung in enumerate(RUNGS):
+        assert rung.title, rung.id
+        assert rung.proves, rung.id
+        assert set(rung.needs) <= {earlier.id for earlier in RUNGS[:n]}, rung.id
+        for file in (rung.program, *rung.helpers):
+            assert folder.joinpath(file).is_file(), file
+        assert {demand.partition(":")[0] for demand in rung.demands} <= demands.WORDS, rung.id
+        assert set(rung.layers) <= set(LAYERS), rung.id
+        for package in rung.carries:
+            assert files("tritonwin").joinpath(package).is_dir()
+
+
+def test_fix_tries_the_same_four_as_ever() -> None:
+    assert [rung.id for rung in ladder.BASIC] == [
+        "headers-and-library",
+        "import-triton",
+        "compile-cubin",
+        "helper-module",
+    ]
+
+
+def test_programs_are_those_of_a_rung() -> None:
+    used = {file for rung in RUNGS for file in (rung.program, *rung.helpers)}
+    there = {
+        item.name for item in files("tritonwin.verify.rungs").iterdir() if item.name[-3:] == ".py"
+    }
+    ours = {name for name in there if not name.startswith(("bench_", "stopwatch", "__"))}
+    assert ours - used == {"frame.py"}
+
+
+def test_the_ladder_is_cut_and_picked() -> None:
+    def ids(through: str | None, *only: str) -> list[str]:
+        return [rung.id for rung in table.select(through, only)]
+
+    assert ids("import-triton") == ["headers-and-library", "import-triton"]
+    assert ids(None, "ptxas", "import-triton") == ["import-triton", "ptxas"]
+    assert ids("import-triton", "ptxas") == []
+    assert ids(None) == [rung.id for rung in RUNGS]
+    for through, only in ((None, ["nothing"]), ("nothing", ())):
+        with pytest.raises(KeyError, match="nothing"):
+            table.select(through, only)
+
+
+def card(capability: str | None) -> Gpu:
+    return Gpu(index=0, vendor="nvidia", name="G", source="s", compute_capability=capability)
+
+
+def machine(facts: Facts, capability: str) -> Machine:
+    return Machine(facts=facts, compiler="/usr/bin/cc", driver=True, capability=capability)
+
+
+def with_triton(version: str, owner: str | None = None) -> Facts:
+    facts = healthy.changed()
+    assert facts.triton
+    triton = replace(facts.triton, version=version)
+    rest = tuple(d for d in facts.distributions if d.name != "triton-windows")
+    fork = healthy.dist("triton-windows", owner or version)
+    return replace(facts, triton=triton, distributions=(*rest, fork))
+
+
+@pytest.mark.parametrize(
+    ("rung", "capability", "triton", "state", "says"),
+    [
+        ("dot-fp16", "8.9", "3.5.1", None, ""),
+        ("dot-fp16", "7.5", "3.2.0", None, ""),
+        ("dot-fp16", "7.5", "3.5.1", "not-applicable", "Turing"),
+        ("vector-add", "7.5", "3.5.1", None, ""),
+        ("vector-add", "6.1", "3.5.1", "not-applicable", "Pascal"),
+        ("compile-cubin", "7.0", "3.5.1", "not-applicable", "Volta"),
+        ("dot-bf16", "7.5", "3.2.0", "not-applicable", "bf16 needs compute capability 8.0"),
+        ("dot-fp8e4nv", "8.9", "3.5.1", None, ""),
+        ("dot-fp8e4nv", "8.6", "3.4.0.post21", "not-applicable", "8.9"),
+        ("dot-fp8e4nv", "8.6", "3.5.1.post24", None, ""),
+        ("compile-fp8", "8.6", "3.2.0.post21", None, ""),
+        ("compile-fp8", "8.6", "3.2.0.post19", "not-applicable", "fp8e4nv"),
+        ("dot-fp8e5", "8.0", "3.5.1", None, ""),
+        ("dot-fp16", "10.0", "3.2.0", "not-applicable", "Blackwell"),
+        ("dot-fp16", "99.0", "3.5.1", None, ""),
+        ("dot-fp16", "7.5", "no version", None, ""),
+    ],
+)
+def test_what_a_generation_cannot_do_is_named_by_the_matrix(
+    rung: str, capability: str, triton: str, state: RungState | None, says: str
+) -> None:
+    short = triton.partition(".post")[0]
+    facts = replace(with_triton(short, triton), gpus=(card(capability),))
+    found = demands.obstacle(BY_ID[rung], machine(facts, capability))
+    assert (found[0] if found else None) == state
+    assert says in (found[1] if found else "")
+
+
+CL = MsvcToolset(
+    version="14.44",
+    path="p",
+    compiler="cl.exe",
+    english=True,
+    instance="i",
+    product="p",
+    source="s",
+)
+CPU_TORCH = Torch(version="2.9.1+cpu", location="l", source="s")
+
+
+@pytest.mark.parametrize(
+    ("rung", "changes", "state", "says"),
+    [
+        ("vector-add", {"gpus": ()}, "not-applicable", "no NVIDIA GPU"),
+        ("vector-add", {"gpus": (card(None),)}, "not-applicable", "no NVIDIA GPU"),
+        ("sdpa", {"torch": None}, "not-installed", "torch"),
+        ("sdpa", {"torch": CPU_TORCH}, "not-applicable", "without CUDA"),
+        ("torch-compile-cpp", {"torch": None}, "not-installed", "torch"),
+        ("torch-compile-cpp", {"msvc": ()}, "not-applicable", "cl.exe"),
+        ("torch-compile-cpp", {"torch": CPU_TORCH, "msvc": (CL,)}, None, ""),
+        ("flash-attn", {}, "not-installed", "flash-attn"),
+    ],
+)
+def test_what_is_not_there(
+    rung: str, changes: dict[str, object], state: RungState | None, says: str
+) -> None:
+    gpus = {"gpus": (card("8.9"),)}
+    facts = healthy.changed(**{**gpus, **changes})
+    found = demands.obstacle(BY_ID[rung], machine(facts, "8.9"))
+    assert (found[0] if found else None) == state
+    assert says in (found[1] if found else "")
+
+
+def test_a_package_that_the_gpu_is_too_old_for() -> None:
+    facts = healthy.changed()
+    fitting = replace(facts, gpus=(card("7.5"),), torch=replace_cuda(facts))
+    flash = healthy.dist("flash-attn", "2.8.3")
+    old = replace(fitting, distributions=(*facts.distributions, flash))
+    state, reason = demands.obstacle(BY_ID["flash-attn"], machine(old, "7.5")) or ("", "")
+    assert state == "not-applicable"
+    assert "flash-attn works on compute capability >=8.0" in reason
+
+
+def replace_cuda(facts: Facts) -> Torch:
+    assert facts.torch
+    return replace(facts.torch, cuda="12.8")
+
+
+def test_the_tables_can_be_overruled() -> None:
+    facts = replace(with_triton("3.5.1"), gpus=(card("6.1"),))
+    setting = replace(ladder.setting(facts, {}), python="/nowhere/python")
+    rungs = [replace(BY_ID["compile-cubin"], needs=())]
+    assert ladder.prove(setting, rungs).results[0].state == "not-applicable"
+    tried = ladder.prove(replace(setting, forced=True), rungs).results[0]
+    assert (tried.state, "cannot be started" in tried.detail) == ("failed", True)
+
+
+def test_launches_are_asked_of_the_gpu_and_compiling_of_the_wish() -> None:
+    facts = replace(with_triton("3.5.1"), gpus=(card("7.5"),))
+    setting = ladder.setting(facts, {}, arch=90)
+    assert setting.machine(on_gpu=True).capability == "7.5"
+    assert setting.machine(on_gpu=False).capability == "9.0"
+    assert ladder.setting(facts, {}, arch=120).machine(on_gpu=False).capability == "12.0"
+
+
+def test_rows_are_data() -> None:
+    assert all(isinstance(rung, Rung) for rung in RUNGS)
+    assert BY_ID["dot-bf16"].options == {"dtype": "bf16"}
