@@ -19,7 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parent.parent / each) for each in ("src", "tools")]
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import torch
 from spectral_corpus import corpus
@@ -35,6 +36,7 @@ from spectral_parts.speed import (
     host_time,
     long_windows,
     naive_without_host,
+    over_sizes,
 )
 
 SCHEMA = "tritonwin.spectral-bench/1"
@@ -48,6 +50,7 @@ SECTIONS: dict[str, Callable[[Bench], None]] = {
     "backward": backward,
     "end-to-end": end_to_end,
     "naive": naive_without_host,
+    "sizes": over_sizes,
     "ceilings": ceilings,
 }
 

@@ -40,6 +40,7 @@ def one(settings: Settings, texts: Corpus, device: str, deadline: float = math.i
     score = evaluate(model, held_out)
     return {
         "arm": settings.arm,
+        "words": ARMS[settings.arm].words,
         "seed": settings.seed,
         "rate": settings.rate,
         "all": score.all,

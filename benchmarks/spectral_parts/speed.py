@@ -10,7 +10,7 @@ from torch import Tensor
 
 from spectral_parts.baselines import Transform, lookup
 from spectral_parts.clock import Launch
-from spectral_parts.record import FIRST, LONG, MODES, SHAPES, Bench, Shape, size_of
+from spectral_parts.record import FIRST, LONG, MODES, ROUNDS, SHAPES, Bench, Shape, size_of
 from tritonwin.spectral import byte_spectral, byte_spectral_linear
 
 
@@ -24,7 +24,9 @@ def encode(bench: Bench, shape: Shape, **options: Any) -> Launch:
     return launch
 
 
-def floors(bench: Bench, shape: Shape) -> dict[torch.dtype, float]:
+def floors(
+    bench: Bench, shape: Shape, section: str = "store", rounds: int = ROUNDS
+) -> dict[torch.dtype, float]:
     """The fastest store-only kernel for each type of output."""
     found = {}
     for dtype in (torch.float32, torch.bfloat16):
@@ -34,9 +36,9 @@ def floors(bench: Bench, shape: Shape) -> dict[torch.dtype, float]:
 
             launches = {f"{b}/{w}": store_only(shape[:3], dtype, b, w) for b, w in VARIANTS}
         size = size_of(shape, dtype)
-        timings = bench.in_turn(launches, dict.fromkeys(launches, size))
+        timings = bench.in_turn(launches, dict.fromkeys(launches, size), rounds)
         best = min(timings, key=lambda name: timings[name].us)
-        bench.case("store", f"store only {_name(dtype)}", shape, timings[best], variant=best)
+        bench.case(section, f"store only {_name(dtype)}", shape, timings[best], variant=best)
         found[dtype] = timings[best].us
     return found
 
@@ -60,6 +62,19 @@ def against_the_floor(bench: Bench) -> None:
             share = floor[MODES[mode]["dtype"]] / bench.case("floor", mode, shape, timing)
             bench.goal("1", f"{mode}, share of store-only rate, {shape}", share, limits[mode],
                        least=True)  # fmt: skip
+
+
+def over_sizes(bench: Bench) -> None:
+    """For the plot: the same share from a thousand rows to a quarter of a million."""
+    for batch in (1, 2) if bench.tiny else (1, 2, 4, 8, 16, 32, 64, 128, 256):
+        _, t, k, w = bench.shape(FIRST)
+        shape = (batch, t, k, w)
+        floor = floors(bench, shape, section="sizes", rounds=1)
+        for mode, options in MODES.items():
+            timing = bench.clock.busy(
+                encode(bench, shape, **options), size_of(shape, options["dtype"])
+            )
+            bench.case("sizes", mode, shape, timing, share=floor[options["dtype"]] / timing.us)
 
 
 def long_windows(bench: Bench) -> None:

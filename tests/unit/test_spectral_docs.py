@@ -1,0 +1,99 @@
+"""The page's tables and plots are what the results say, and no result is left out of them."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import spectral_docs
+from spectral_plots import Bar, Line, _png, bars, curves, picture
+
+BENCH = {
+    "device": "A card",
+    "torch": "2.11",
+    "triton": "3.6",
+    "goals": [
+        {"must": "4", "what": "loop over kernel", "value": 7350.0, "limit": 1000, "least": True, "met": True},
+        {"must": "2", "what": "long windows", "value": 1.5, "limit": 1.3, "least": False, "met": False},
+    ],
+    "cases": [
+        {"section": "pytorch", "what": "torch.stft", "shape": [32, 1024, 256, 64], "us": 284.4},
+        {"section": "end-to-end", "what": "naive, front, eager", "shape": [8, 512, 256, 64], "us": 48000.0},
+        {"section": "end-to-end", "what": "fused, model, graph", "shape": [8, 512, 256, 64], "us": 500.0},
+        {"section": "sizes", "what": "exact fp32", "shape": [1, 1024, 256, 64], "us": 3.0, "share": 0.5},
+        {"section": "sizes", "what": "exact fp32", "shape": [2, 1024, 256, 64], "us": 3.0, "share": 0.7},
+    ],
+}  # fmt: skip
+RUN = {"arm": "source", "words": "the encoder", "front_parameters": 1234, "leak": 0.5, "last": 4.76}
+ARMS = {
+    "device": "A card", "torch": "2.11", "unigram": 4.771,
+    "results": [{**RUN, "all": 2.349, "front_us": 30.4}, {**RUN, "all": 2.351, "front_us": 30.4}],
+}  # fmt: skip
+
+
+def test_the_page_is_what_the_results_say() -> None:
+    page = spectral_docs.PAGE.read_text(encoding="utf-8")
+    assert spectral_docs.filled(page) == page, "run: python tools/spectral_docs.py"
+    assert page.count("<!-- generated: ") == len(spectral_docs.TABLES) == page.count("<!-- end -->")
+
+
+@pytest.mark.parametrize("file", sorted(spectral_docs.PLOTS.iterdir()), ids=lambda f: f.name)
+def test_every_plot_can_be_read_and_is_shown(file: Path) -> None:
+    ElementTree.fromstring(file.read_text(encoding="utf-8"))
+    assert f"](spectral/{file.name})" in spectral_docs.PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "rows"),
+    [
+        ("goals", BENCH, ["| loop over kernel | 7,350 | at least 1000 | yes |",
+                          "| long windows | 1.5 | at most 1.3 | **no** |"]),
+        ("times", BENCH, ["| microseconds | 32, 1024, 256, W=64 |", "| torch.stft | 284.4 |"]),
+        ("end-to-end", BENCH, ["| 512 | - / - / - | 48.00 / - / - | - / - / - | - / - / 0.50 |"]),
+        ("arms", ARMS, ["| `source` | the encoder | 1,234 | 2.349 / 2.351 | 4.760 | **yes** | 30 |"]),
+    ],
+)  # fmt: skip
+def test_a_table_holds_the_figures(
+    name: str, found: dict[str, Any], rows: list[str], monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    source, _ = spectral_docs.TABLES[name]
+    (tmp_path / f"spectral-{source}.json").write_text(json.dumps(found), encoding="utf-8")
+    monkeypatch.setattr(spectral_docs, "RESULTS", tmp_path)
+    text = spectral_docs.filled(f"<!-- generated: {name} -->\nold\n<!-- end -->")
+    assert "A card, PyTorch 2.11" in text
+    assert "old" not in text
+    assert all(row in text for row in rows)
+
+
+def test_what_was_not_measured_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(spectral_docs, "RESULTS", tmp_path)
+    assert "Not measured yet." in spectral_docs.filled("<!-- generated: arms -->\n1\n<!-- end -->")
+
+
+@pytest.mark.parametrize(
+    ("drawn", "words"),
+    [
+        (spectral_docs.speed_plot(BENCH), ["exact fp32", "2k", "A card"]),
+        (spectral_docs.arms_plot(ARMS), ["the encoder", "2.35", "no context"]),
+        (curves("a < b", "x", "y", [Line(name="one", points=[(1, 0.5)])], top=1), ["a < b", "one"]),
+        (bars("t", "u", "k", [Bar(name="n & m", value=1.0, tick=2.0)], {}), ["n & m"]),
+        (picture("p", "x", "y", [[0.0, 1.0], [2.0, -1.0]]), ["p"]),
+    ],
+)
+def test_a_plot_is_svg_with_its_words(drawn: str, words: list[str]) -> None:
+    text = " ".join(ElementTree.fromstring(drawn).itertext())
+    assert all(word in text for word in words)
+
+
+def test_a_picture_is_a_png_of_its_pixels() -> None:
+    image = _png(2, 1, b"\0\x10\xf0")
+    assert image.startswith(b"\x89PNG\r\n\x1a\n")
+    assert struct.unpack(">II", image[16:24]) == (2, 1)
+    data = image[image.index(b"IDAT") + 4 : image.index(b"IEND") - 8]
+    assert zlib.decompress(data) == b"\0\x10\xf0"
