@@ -1,0 +1,196 @@
+"""Scripts of plans: what they say, and that the one for sh does it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from machines import linux, windows
+
+from tritonwin.build.model import BuildPlan, Edit, PinnedFile, Source
+from tritonwin.build.order import Order
+from tritonwin.build.planner import plan
+from tritonwin.build.script import SHELLS, Shell, script
+from tritonwin.build.steps import ScriptError
+from tritonwin.facts.toolchain.cuda import find_cuda_toolkits
+
+# a setup.py that says what it was started with
+SETUP = """\
+import json, os, sys
+FLAGS = ["-O3", "-std=c++17"]
+found = {"environ": dict(os.environ), "argv": sys.argv, "cwd": os.getcwd(), "flags": FLAGS}
+try:
+    import of_the_target
+    found["target"] = of_the_target.WORD
+except ImportError:
+    pass
+with open(os.path.join(sys.argv[-1], "seen.json"), "w") as file:
+    json.dump(found, file)
+"""
+
+
+def on_windows(tmp_path: Path) -> BuildPlan:
+    return plan(Order(recipe="flash-attn"), windows(tmp_path))
+
+
+@pytest.mark.parametrize("shell", ["cmd", "powershell"])
+def test_every_value_is_exact(tmp_path: Path, shell: Shell) -> None:
+    text = script(on_windows(tmp_path), shell)
+    assert text.count("\r\n") == text.count("\n")
+    wanted = {"cmd": 'set "MAX_JOBS=8"', "powershell": "$env:MAX_JOBS = '8'"}[shell]
+    lines = text.split("\r\n")
+    assert wanted in lines
+    assert not any(line.startswith("set ") and not line.startswith('set "') for line in lines)
+    assert not any("&&" in line and "set " in line for line in lines)
+    assert "-vcvars_ver=14.44.35207" in text
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_what_is_set_is_set_after_what_is_unset(tmp_path: Path) -> None:
+    lines = script(on_windows(tmp_path), "cmd").split("\r\n")
+    assert lines.index('set "NVCC_APPEND_FLAGS="') < lines.index(
+        'set "NVCC_APPEND_FLAGS=-DUSE_CUDA=1 -D_USE_MATH_DEFINES"'
+    )
+
+
+def test_percent_signs_are_doubled_in_a_batch(tmp_path: Path) -> None:
+    made = replace(on_windows(tmp_path), environment={"A": "50%"})
+    assert 'set "A=50%%"' in script(made, "cmd")
+    assert "$env:A = '50%'" in script(made, "powershell")
+
+
+@pytest.mark.parametrize("value", ['a" & del b', "two\nlines"])
+def test_what_a_batch_cannot_say_is_refused(tmp_path: Path, value: str) -> None:
+    made = replace(on_windows(tmp_path), environment={"A": value})
+    with pytest.raises(ScriptError):
+        script(made, "cmd")
+
+
+def test_a_refused_plan_has_no_script(tmp_path: Path) -> None:
+    made = plan(Order(recipe="flash-attn"), windows(tmp_path, msvc=()))
+    with pytest.raises(ScriptError) as caught:
+        script(made, "cmd")
+    assert caught.value.help
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_script_is_for_its_system(tmp_path: Path, shell: Shell) -> None:
+    made = plan(Order(recipe="flash-attn"), windows(tmp_path))
+    made = replace(made, windows=shell == "sh")
+    with pytest.raises(ScriptError, match="does not run"):
+        script(made, shell)
+
+
+def project(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "setup.py").write_text(SETUP)
+    (folder / "kept").mkdir()
+    (folder / "kept" / "a.cu").write_text("kept")
+    (folder / "big").mkdir()
+    (folder / "big" / "b.cu").write_text("skipped")
+    return folder
+
+
+def test_the_script_for_sh_builds(tmp_path: Path) -> None:
+    site = tmp_path / "target-packages"
+    site.mkdir()
+    (site / "of_the_target.py").write_text("WORD = 'seen'\n")
+    made = plan(Order(recipe="flash-attn"), linux(tmp_path))
+    made = replace(
+        made,
+        root=str(tmp_path / "it's a root"),
+        target=sys.executable,
+        python=".".join(map(str, sys.version_info[:3])),
+        source=Source(kind="folder", location=str(project(tmp_path / "p")), skip=("big",)),
+        edits=(Edit(file="setup.py", find='"-std=c++17"', replace='"-std=c++20"', reason=""),),
+        requirements=(),
+        environment={**made.environment, "QUOTED": "it's $HOME `x`"},
+    )
+    file = tmp_path / "build.sh"
+    file.write_text(script(made, "sh"))
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "MAX_JOBS": "64 ", "CL": "/x",
+           "PYTHONPATH": str(site)}  # fmt: skip
+    for _ in range(2):  # started again it goes on from where it is
+        done = subprocess.run(
+            ["/bin/sh", str(file)], env=env, capture_output=True, timeout=180, check=False
+        )
+        assert done.returncode == 0, done.stderr.decode()
+    seen = json.loads((made.layout.dist / "seen.json").read_text())
+    for name, value in made.environment.items():
+        assert seen["environ"][name] == value
+    assert not {"CL", "PYTHONPATH"} & seen["environ"].keys()
+    assert seen["argv"] == ["setup.py", "bdist_wheel", "--dist-dir", str(made.layout.dist)]
+    assert seen["cwd"] == str(made.layout.source)
+    assert seen["flags"] == ["-O3", "-std=c++20"]
+    assert seen["target"] == "seen"
+    assert (made.layout.source / "kept" / "a.cu").exists()
+    assert not (made.layout.source / "big").exists()
+
+
+def pretend_environment(venv: Path) -> None:
+    """What an earlier run has made, with this very Python in it."""
+    python = venv / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    minor = ".".join(map(str, sys.version_info[:2]))
+    (venv / "lib" / f"python{minor}" / "site-packages").mkdir(parents=True)
+
+
+def test_the_script_puts_a_toolkit_together(tmp_path: Path) -> None:
+    """With a stand-in for NVIDIA's wheel; the real ones are in tests/winlane."""
+    wheel = tmp_path / "part.whl"
+    names = ("bin/nvcc", "nvvm/bin/cicc", "include/cuda.h", "include/crt/host_config.h",
+             "lib/libcudart.so.13")  # fmt: skip
+    with zipfile.ZipFile(wheel, "w") as file:
+        for name in names:
+            file.writestr(f"nvidia/cu13/{name}", "#define CUDA_VERSION 13000\n")
+        file.writestr("x.dist-info/RECORD", "")
+    made = plan(Order(recipe="flash-attn", cuda="assembled"), linux(tmp_path))
+    assert made.refusals
+    machine = linux(tmp_path, torch=replace(linux(tmp_path).facts.torch, cuda="13.0"))  # type: ignore[type-var]
+    made = plan(Order(recipe="flash-attn"), machine)
+    assert made.cuda is not None
+    part = PinnedFile(
+        name="x",
+        version="1",
+        file=wheel.name,
+        sha256=hashlib.sha256(wheel.read_bytes()).hexdigest(),
+    )
+    root = tmp_path / "root"
+    made = replace(
+        made,
+        root=str(root),
+        target=sys.executable,
+        python=".".join(map(str, sys.version_info[:3])),
+        cuda=replace(made.cuda, path=str(root / "c"), parts=(part,)),
+        source=Source(kind="folder", location=str(project(tmp_path / "p"))),
+        edits=(),
+        requirements=(),
+    )
+    pretend_environment(made.layout.venv)
+    file_ = tmp_path / "build.sh"
+    file_.write_text(script(made, "sh", {wheel.name: wheel.as_uri()}))
+    done = subprocess.run(
+        ["/bin/sh", str(file_)],
+        env={"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    host = replace(machine.host, env=replace(machine.host.env, data={"CUDA_HOME": str(root / "c")}))
+    found = find_cuda_toolkits(None, host)[0]
+    assert found.version == "13.0"
+    assert found.missing == ("ptxas",)
+    damaged = replace(part, sha256="0" * 64)
+    made = replace(made, cuda=replace(made.cuda, parts=(damaged,)))  # type: ignore[type-var]
+    file_.write_text(script(made, "sh"))
+    done = subprocess.run(["/bin/sh", str(file_)], capture_output=True, timeout=180, check=False)
+    assert done.returncode != 0
+    assert b"wrong hash" in done.stderr
