@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from tritonwin.facts import winapi
 from tritonwin.facts.files import is_file
 
 
@@ -25,9 +26,6 @@ def _absent(path: Path) -> bool:
 
 
 if sys.platform == "win32":
-    import ctypes
-    from ctypes import wintypes
-
     _FILE_ADD_FILE = 0x0002
     _SHARE_ALL = 0x7
     _OPEN_EXISTING = 3
@@ -36,32 +34,18 @@ if sys.platform == "win32":
     _ERROR_WRITE_PROTECT = 19
 
     def _may_add_files(folder: Path) -> bool | None:
-        kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
-        create = kernel32.CreateFileW
-        create.restype = wintypes.HANDLE
-        create.argtypes = (
-            wintypes.LPCWSTR,
-            wintypes.DWORD,
-            wintypes.DWORD,
-            wintypes.LPVOID,
-            wintypes.DWORD,
-            wintypes.DWORD,
-            wintypes.HANDLE,
-        )
-        kernel32.CloseHandle.argtypes = (wintypes.HANDLE,)
-        handle = create(
-            str(folder),
-            _FILE_ADD_FILE,
-            _SHARE_ALL,
-            None,
-            _OPEN_EXISTING,
-            _FILE_FLAG_BACKUP_SEMANTICS,
-            None,
-        )
-        if handle == wintypes.HANDLE(-1).value:
+        try:
+            handle = winapi.open_handle(
+                folder,
+                access=_FILE_ADD_FILE,
+                share=_SHARE_ALL,
+                how=_OPEN_EXISTING,
+                flags=_FILE_FLAG_BACKUP_SEMANTICS,
+            )
+        except OSError as error:
             denied = (_ERROR_ACCESS_DENIED, _ERROR_WRITE_PROTECT)
-            return False if ctypes.get_last_error() in denied else None
-        kernel32.CloseHandle(handle)
+            return False if error.winerror in denied else None
+        winapi.close_handle(handle)
         return True
 
 else:

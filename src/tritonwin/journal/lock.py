@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tritonwin.errors import UserError
+from tritonwin.facts import winapi
 
 _PAUSE = 0.2  # seconds between two tries
 
@@ -19,8 +20,7 @@ class TargetBusyError(UserError):
 
 
 if sys.platform == "win32":
-    import ctypes
-    from ctypes import wintypes
+    import msvcrt
 
     _GENERIC_READ_WRITE = 0xC0000000
     _SHARE_READ = 1
@@ -29,27 +29,15 @@ if sys.platform == "win32":
 
     def _try_lock(path: Path) -> int | None:
         """A descriptor of the file that nobody else may open for writing; None if held."""
-        import msvcrt
-
-        kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
-        create = kernel32.CreateFileW
-        create.restype = wintypes.HANDLE
-        create.argtypes = (
-            wintypes.LPCWSTR,
-            wintypes.DWORD,
-            wintypes.DWORD,
-            wintypes.LPVOID,
-            wintypes.DWORD,
-            wintypes.DWORD,
-            wintypes.HANDLE,
-        )
-        # not msvcrt.locking: a share mode lets others read who holds it
-        handle = create(str(path), _GENERIC_READ_WRITE, _SHARE_READ, None, _OPEN_ALWAYS, 0, None)
-        if handle == wintypes.HANDLE(-1).value or handle is None:
-            code = ctypes.get_last_error()
-            if code == _SHARING_VIOLATION:
+        try:
+            # not msvcrt.locking: a share mode lets others read who holds it
+            handle = winapi.open_handle(
+                path, access=_GENERIC_READ_WRITE, share=_SHARE_READ, how=_OPEN_ALWAYS
+            )
+        except OSError as error:
+            if error.winerror == _SHARING_VIOLATION:
                 return None
-            raise ctypes.WinError(code)
+            raise
         return msvcrt.open_osfhandle(handle, os.O_RDWR)
 
 else:
