@@ -33,8 +33,7 @@ class Features(nn.Module):
             return byte_spectral_linear(x, weight, self.linear.bias.bfloat16(), W=WINDOW, K=BINS)
         if self.means == "fused":
             options = {"precision": "fast", "dtype": torch.bfloat16}
-            found = byte_spectral(x, W=WINDOW, K=BINS, **options)
-            return nn.functional.linear(found, self.linear.weight.bfloat16())
+            return self.linear(byte_spectral(x, W=WINDOW, K=BINS, **options))
         return self.linear(getattr(self.transform, self.means)(x))
 
 

@@ -7,7 +7,7 @@ import struct
 import zlib
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 import spectral_docs
@@ -44,7 +44,7 @@ def test_the_page_is_what_the_results_say() -> None:
 
 @pytest.mark.parametrize("file", sorted(spectral_docs.PLOTS.iterdir()), ids=lambda f: f.name)
 def test_every_plot_can_be_read_and_is_shown(file: Path) -> None:
-    ElementTree.fromstring(file.read_text(encoding="utf-8"))
+    ET.fromstring(file.read_text(encoding="utf-8"))
     assert f"](spectral/{file.name})" in spectral_docs.PAGE.read_text(encoding="utf-8")
 
 
@@ -87,7 +87,7 @@ def test_what_was_not_measured_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path
     ],
 )
 def test_a_plot_is_svg_with_its_words(drawn: str, words: list[str]) -> None:
-    text = " ".join(ElementTree.fromstring(drawn).itertext())
+    text = " ".join(ET.fromstring(drawn).itertext())
     assert all(word in text for word in words)
 
 
