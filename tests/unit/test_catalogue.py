@@ -40,7 +40,12 @@ vs-components-missing wheel-tag-unsupported wrong-interpreter x86-toolchain xfor
 """
 IDS = PROMISED.split()
 # Causes that the promised ids have no name for.
-ADDED = ["dlltracer-needs-admin", "inductor-workers-windows", "triton-files-missing"]
+ADDED = [
+    "damaged-cache-entry",
+    "dlltracer-needs-admin",
+    "inductor-workers-windows",
+    "triton-files-missing",
+]
 
 INFO = {"benign-triton-warning", "dlltracer-needs-admin", "long-paths-off"}
 
@@ -100,7 +105,7 @@ COMMAND = re.compile(
     r'|copy "'
     r"|winget install --id "
     r"|git config --global "
-    r"|tritonwin (patch|install|verify|fix)\b"
+    r"|tritonwin (patch|install|verify|fix|cache clear)\b"
 )
 
 

@@ -99,7 +99,9 @@ def _try(rung: Rung, setting: Setting) -> RungResult:
     answer = parse_answer(done.out, cookie) or _no_answer(done, setting.timeout)
     problems: tuple[str, ...] = ()
     if answer["state"] in BROKEN:
-        problems = name_problems(rung, _said(done, answer), setting.facts)
+        named = name_problems(rung, _said(done, answer), setting.facts)
+        known = (answer["problem"],) if answer.get("problem") else ()
+        problems = tuple(dict.fromkeys((*known, *named)))
     return RungResult(
         id=rung.id,
         title=rung.title,

@@ -109,10 +109,16 @@ class Device:
 
     def synchronize(self) -> None:
         """Wait; an error of a kernel that was launched shows here."""
-        if self._torch:
-            self._torch.cuda.synchronize()
-        else:
-            self.call("cuCtxSynchronize")
+        from frame import KnownError
+
+        try:
+            if self._torch:
+                self._torch.cuda.synchronize()
+            else:
+                self.call("cuCtxSynchronize")
+        except RuntimeError as error:
+            text = f"a kernel that was launched died: {str(error).splitlines()[0]}"
+            raise KnownError("async-cuda-error-blames-triton", text) from error
 
     def allocate(self, size: int) -> int:
         if self._torch:

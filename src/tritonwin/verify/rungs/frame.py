@@ -26,6 +26,14 @@ class NotApplicableError(Exception):
     """What only the rung itself can see: this machine cannot do it, or does not claim to."""
 
 
+class KnownError(Exception):
+    """A failure whose cause the rung knows: `problem` is an id of tritonwin's catalogue."""
+
+    def __init__(self, problem: str, text: str) -> None:
+        super().__init__(text)
+        self.problem = problem
+
+
 def climb(path: str, arguments: dict[str, Any]) -> dict[str, Any]:
     spec = importlib.util.spec_from_file_location("tritonwin_rung", path)
     if spec is None or spec.loader is None:
@@ -38,6 +46,9 @@ def climb(path: str, arguments: dict[str, Any]) -> dict[str, Any]:
         seen = rung.prove(arguments)
     except NotApplicableError as error:
         return {"state": "not-applicable", "detail": str(error)}
+    except KnownError as error:
+        text = " ".join(str(error).split())
+        return {"state": "failed", "detail": text[:ERROR_LENGTH], "problem": error.problem}
     except BaseException as error:  # noqa: BLE001 - a SystemExit of the target's fails too
         last = " ".join(traceback.format_exception_only(type(error), error)[-1].split())
         trace = traceback.format_exc()
@@ -52,7 +63,7 @@ def climb(path: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def main(argv: list[str]) -> None:
     cookie, path, arguments = argv[1:4]
-    # rungs import this file by its name, for its exception
+    # rungs import this file by its name, for its exceptions
     sys.modules["frame"] = sys.modules["__main__"]
     # what a rung starts writes to our streams; the answer must not stand in the middle of it
     answer = climb(path, json.loads(arguments))

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import glob
 import os
+import subprocess
+
+from frame import KnownError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
+def is_of_cc(proven: str | None) -> bool:
+    """Whether Triton started what CC names, and another compiler is known to work."""
+    named = os.environ.get("CC")
+    return bool(named and proven and os.path.realpath(named) != os.path.realpath(proven))
+
+
 def prove(arguments: dict[str, Any]) -> str:
-    del arguments
     from triton.backends.nvidia.driver import CudaUtils
 
-    CudaUtils()
+    try:
+        CudaUtils()
+    except subprocess.CalledProcessError as error:
+        if is_of_cc(arguments["compiler"]):
+            text = f"CC names {os.environ['CC']}, which does not compile: {error}"
+            raise KnownError("cc-variable-wrong", text) from error
+        raise
     cache = os.environ["TRITON_CACHE_DIR"]
     built = [p for p in glob.glob(os.path.join(cache, "*", "*cuda_utils*")) if "json" not in p]
     if not built:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shutil
 import sysconfig
+
+from frame import KnownError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +23,9 @@ def ptxas(arch: int) -> tuple[str, str]:
     from triton.backends.nvidia import compiler
 
     if hasattr(compiler, "get_ptxas"):
-        found = compiler.get_ptxas(arch)
+        # some forms of it take the architecture, for Blackwell has a ptxas of its own there
+        takes = inspect.signature(compiler.get_ptxas).parameters
+        found = compiler.get_ptxas(arch) if takes else compiler.get_ptxas()
     elif hasattr(compiler, "_path_to_binary"):
         found = compiler._path_to_binary("ptxas")
     else:
@@ -54,19 +59,21 @@ def driver_folders() -> list[str]:
     return [str(folder) for folder in (ask() if ask else [])]
 
 
-def trouble_with(compiler: str | None, assembler: str, arch: int) -> list[str]:
+def trouble_with(compiler: str | None, assembler: str, arch: int) -> list[KnownError]:
     """What a variable names and Triton does not use, or cannot."""
     found = []
     names = ["TRITON_PTXAS_BLACKWELL_PATH"] if arch >= 100 else []
     for variable in [*names, "TRITON_PTXAS_PATH"]:
         wanted = os.environ.get(variable)
         if wanted and not _same(wanted, assembler):
-            state = "is used by nobody" if os.path.isfile(wanted) else "does not exist"
-            found.append(f"{variable} names {wanted}, which {state}; Triton takes {assembler}")
+            state = "it does not use" if os.path.isfile(wanted) else "does not exist"
+            text = f"{variable} names {wanted}, which {state}: Triton takes {assembler}"
+            found.append(KnownError("ptxas-path-variable-ignored", text))
     if compiler is None:
-        found.append("Triton finds no C compiler")
+        found.append(KnownError("no-c-compiler", "Triton finds no C compiler"))
     elif not (os.path.isfile(compiler) or shutil.which(compiler)):
-        found.append(f"the C compiler that Triton would start does not exist: {compiler}")
+        text = f"the C compiler that Triton would start does not exist: {compiler}"
+        found.append(KnownError("cc-variable-wrong", text))
     return found
 
 
@@ -79,7 +86,7 @@ def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     compiler = c_compiler()
     trouble = trouble_with(compiler, path, arguments["arch"])
     if trouble:
-        raise RuntimeError("; ".join(trouble))
+        raise trouble[0]
     release = re.search(r"\d+\.\d+(?:\.\d+)?", str(version))
     include = sysconfig.get_paths()["include"]
     # without a driver, Triton's look-up ends in an assertion; that it is absent is no news

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import tempfile
 
+from frame import KnownError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterator
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 MOST = 2000  # kernels, the newest
 _ELF = b"\x7fELF"
-_HELP = "All other rungs use empty caches: only this one is at fault. Run: tritonwin cache clear"
+_HELP = "The other rungs use empty caches: only this one is at fault"
 
 
 def kernels(folder: str) -> list[str]:
@@ -84,15 +86,15 @@ def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     try:
         try_to_write(folder)
     except OSError as error:
-        msg = f"Triton's cache folder cannot be written: {folder}: {error}. {_HELP}"
-        raise OSError(msg) from error
+        text = f"Triton's cache folder cannot be written: {folder}: {error}. {_HELP}"
+        raise KnownError("triton-home-not-writable", text) from error
     paths = kernels(folder)
     device = _device()
     bad = list(damaged(paths, device, arguments["arch"]))
     if bad:
         shown = "; ".join(bad[:5])
-        msg = f"the cached kernel is damaged: {shown} ({len(bad)} of {len(paths)}). {_HELP}"
-        raise RuntimeError(msg)
+        text = f"{len(bad)} of {len(paths)} cached kernels are damaged: {shown}. {_HELP}"
+        raise KnownError("damaged-cache-entry", text)
     loaded = "read" if device is None else "loaded by the driver"
     return f"{folder} can be written; {len(paths)} kernels {loaded}", {"kernels": len(paths)}
 
