@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 from tritonwin.facts.model import Facts
@@ -14,7 +15,9 @@ from tritonwin.problems.model import Evidence, Problem
 # Ids of the catalogue whose cure is fewer compilers at once.
 OUT_OF_MEMORY = frozenset({"build-resource-limits"})
 _KILLED = 128 + 9  # how a keeper passes SIGKILL on; nobody but the system for want of memory
-_FAILED = b"FAILED: "
+FAILED = "FAILED: "
+_MOST_LINES = 20  # of what a failed step printed; templates can print thousands
+_LONGEST = 500  # characters of a line
 _LINE = re.compile(r"line (\d+)")
 _TAIL = 64 * 1024  # bytes of a log in which no step failed
 
@@ -42,6 +45,27 @@ def _moved(evidence: Iterable[Evidence], lines: int) -> tuple[Evidence, ...]:
     )
 
 
+def failed_step(log: Path, offset: int) -> tuple[Evidence, ...]:
+    """What the first step that failed printed, without its command; empty where none failed."""
+    with log.open("rb") as stream:
+        number = stream.read(offset).count(b"\n")
+        lines = stream.read().decode("utf-8", "replace").splitlines()
+    first = next((n for n, line in enumerate(lines) if line.startswith(FAILED)), None)
+    if first is None:
+        return ()
+    said = list(takewhile(_of_the_step, lines[first + 2 :]))
+    shown = [lines[first], *said[:_MOST_LINES]]
+    numbers = [first, *range(first + 2, first + 2 + len(said))]
+    return tuple(
+        Evidence(text=line[:_LONGEST], where=f"line {number + n + 1}")
+        for n, line in zip(numbers, shown, strict=False)
+    )
+
+
+def _of_the_step(line: str) -> bool:
+    return not line.startswith(("[", FAILED, "ninja: "))
+
+
 def is_out_of_memory(log: Path, offset: int, code: int) -> bool:
     """Whether fewer jobs would help: the words of the first step that failed say so.
 
@@ -52,7 +76,7 @@ def is_out_of_memory(log: Path, offset: int, code: int) -> bool:
     with log.open("rb") as stream:
         stream.seek(offset)
         content = stream.read()
-    start = content.find(_FAILED)
+    start = content.find(FAILED.encode())
     text = content[start if start >= 0 else -_TAIL :].decode("utf-8", "replace")
     found = explain_lines(text.splitlines())
     return any(_names_memory(problem) for problem in found.problems)

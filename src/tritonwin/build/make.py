@@ -12,6 +12,7 @@ from tritonwin.build.proof import WheelProof
 from tritonwin.build.runner import Setting
 from tritonwin.build.state import State
 from tritonwin.problems.explain import Explanation
+from tritonwin.problems.model import Evidence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +22,7 @@ class Outcome:
     Attributes:
         wheel: None: the build failed, and `explanation` says why.
         info: what was written beside the wheel, into the file `info_path`.
+        failed_step: what the first step that failed printed.
         log: everything that the build printed, of all its runs.
     """
 
@@ -31,6 +33,7 @@ class Outcome:
     info: BuildInfo | None = None
     info_path: Path | None = None
     explanation: Explanation | None = None
+    failed_step: tuple[Evidence, ...] = ()
 
     @property
     def proven(self) -> bool:
@@ -47,7 +50,12 @@ def make(plan: BuildPlan, setting: Setting, *, resume: bool = False) -> Outcome:
     built = runner.build(plan, setting, resume=resume)
     log = plan.layout.log
     if built.wheel is None:
-        return Outcome(state=built.state, log=log, explanation=built.explanation)
+        return Outcome(
+            state=built.state,
+            log=log,
+            explanation=built.explanation,
+            failed_step=built.failed_step,
+        )
     wheel = tag.tagged(built.wheel, plan.local_version)
     shown = proof.prove(plan, wheel, setting.depot.pip, tell=setting.tell)
     record = info.describe(plan, wheel, built.state, venv.installed(built.python.python), shown)

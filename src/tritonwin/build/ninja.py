@@ -49,7 +49,7 @@ class Counter:
         """Take in a line of the build's output."""
         if step := _STEP.match(line):
             number, of = int(step[1]), int(step[2])
-            if number < self._step or of != self._of:
+            if number <= self._step or of != self._of:
                 self._ended += self._step
             self._step, self._of = number, of
         elif failure := _FAILED.match(line):
@@ -63,7 +63,7 @@ class Counter:
     @property
     def done_now(self) -> int:
         """Steps that this run has finished. ninja counts those that failed as well."""
-        return self._ended + self._step - self._failures
+        return max(0, self._ended + self._step - self._failures)
 
     @property
     def total(self) -> int | None:

@@ -29,6 +29,7 @@ from tritonwin.facts.host import Host
 from tritonwin.facts.model import Facts
 from tritonwin.journal.lock import locked
 from tritonwin.problems.explain import Explanation
+from tritonwin.problems.model import Evidence
 
 Tell: TypeAlias = Callable[["str | Progress"], None]
 
@@ -62,12 +63,14 @@ class Built:
 
     Attributes:
         wheel: as the build made it; None: it failed, and `explanation` says why.
+        failed_step: what the first step that failed printed.
     """
 
     wheel: Path | None
     state: State
     python: Linked
     explanation: Explanation | None = None
+    failed_step: tuple[Evidence, ...] = ()
 
 
 def build(plan: BuildPlan, setting: Setting, *, resume: bool = False) -> Built:
@@ -84,13 +87,14 @@ def build(plan: BuildPlan, setting: Setting, *, resume: bool = False) -> Built:
         python = _prepare(plan, setting)
         state = _compile(plan, setting, python)
         last = state.runs[-1]
-        wheel = _wheel(plan) if last.ending == "finished" else None
-        explained = failure.explanation(layout.log, last.offset, setting.facts)
+        if last.ending == "finished":
+            return Built(wheel=_wheel(plan), state=state, python=python)
         return Built(
-            wheel=wheel,
+            wheel=None,
             state=state,
             python=python,
-            explanation=None if wheel else explained,
+            explanation=failure.explanation(layout.log, last.offset, setting.facts),
+            failed_step=failure.failed_step(layout.log, last.offset),
         )
 
 

@@ -137,7 +137,7 @@ def _print_failure(out: Console, outcome: Outcome) -> None:
         print_problem(out, problem)
     if found and found.healthy:
         out.print(Text("Its log shows no problem that tritonwin knows. Look at these lines first:"))
-        for item in found.suspicious:
+        for item in outcome.failed_step or found.suspicious:
             out.print(Text(printable(f"    {item.where}: {item.text}")), soft_wrap=True)
     done = sum(run.steps for run in outcome.state.runs)
     out.print()

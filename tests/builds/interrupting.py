@@ -1,0 +1,137 @@
+"""Interrupt a build again and again, in all the ways in which builds end, and resume it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from world import HERE, World
+
+from tritonwin.build import ninja, state
+from tritonwin.build.model import BuildPlan
+
+# Ctrl-C; what a window manager or a time limit sends; a crash; a crash that takes the keeper along
+WAYS = ("SIGINT", "SIGTERM", "SIGKILL", "all")
+
+
+@dataclass
+class Interruptions:
+    """How many runs there were, the last one included, and which command lines were still alive
+    a moment after their build had ended."""
+
+    runs: int = 0
+    survivors: list[str] = field(default_factory=list)
+
+
+def interrupt(
+    world: World, plan: BuildPlan, *, times: int, longest: float, seed: int
+) -> Interruptions:
+    """Begin the build and interrupt it `times` times after at most `longest` seconds, then let it
+    come to its end."""
+    chance = random.Random(seed)
+    Path(plan.root).mkdir(parents=True)
+    state.write_plan(plan)
+    seen = Interruptions()
+    while True:
+        process = _start(world, resume=seen.runs > 0)
+        seen.runs += 1
+        if seen.runs > times:
+            assert process.wait(600) == 0, plan.layout.log.read_text()[-3000:]
+            return seen
+        time.sleep(chance.uniform(0.2, longest))
+        if process.poll() is not None:
+            return seen  # it was finished sooner; the caller asks how often it was interrupted
+        _end(process, chance.choice(WAYS))
+        process.wait(60)
+        seen.survivors += _alive(plan.root)
+        _note_finished(world, plan)
+
+
+def _start(world: World, *, resume: bool) -> subprocess.Popen[bytes]:
+    file = world.folder / "world.json"
+    file.write_text(json.dumps({"folder": str(world.folder), "target": str(world.target)}))
+    words = [sys.executable, str(HERE / "driver.py"), str(file)]
+    return subprocess.Popen(words + (["--resume"] if resume else []), cwd=world.folder)
+
+
+def _end(process: subprocess.Popen[bytes], way: str) -> None:
+    keeper = list(_children(process.pid))
+    process.send_signal(signal.SIGKILL if way == "all" else signal.Signals[way])
+    for pid in keeper if way == "all" else ():
+        # with its keeper dead nobody ends the compilers but the system, when it goes down
+        for member in _session(pid):
+            subprocess.run(["/bin/kill", "-9", str(member)], check=False, capture_output=True)
+
+
+def _children(parent: int) -> Iterator[int]:
+    for pid, fields in _processes():
+        if int(fields[1]) == parent:
+            yield pid
+
+
+def _session(leader: int) -> Iterator[int]:
+    for pid, fields in _processes():
+        if int(fields[3]) == leader:
+            yield pid
+
+
+def _processes() -> Iterator[tuple[int, list[str]]]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                text = (entry / "stat").read_text("latin-1")
+            except OSError:
+                continue
+            yield int(entry.name), text.rpartition(")")[2].split()
+
+
+def _alive(root: str) -> list[str]:
+    """Processes that work below the build's folder, 5 seconds after it was ended."""
+    end = time.monotonic() + 5
+    while True:
+        found = []
+        for pid, fields in _processes():
+            try:
+                line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            if root in line and fields[0] not in "ZX":
+                found.append(line[:200])
+        if not found or time.monotonic() > end:
+            return found
+        time.sleep(0.05)
+
+
+def _note_finished(world: World, plan: BuildPlan) -> None:
+    """Write into the journal of the compilers which objects ninja has finished by now."""
+    done = sorted(path.name for path in ninja.finished(plan.layout.source))
+    with world.journal.open("a") as stream:
+        stream.write(f"== {json.dumps(done)}\n")
+
+
+def again(world: World) -> list[str]:
+    """Sources that were begun although ninja had them finished at an earlier interruption."""
+    finished: set[str] = set()
+    found = []
+    for line in world.journal.read_text().splitlines() if world.journal.exists() else ():
+        word, _, rest = line.partition(" ")
+        if word == "==":
+            finished |= {Path(name).stem for name in json.loads(rest)}
+        elif word == "start" and Path(rest).stem in finished:
+            found.append(rest)
+    return found
+
+
+def content(wheel: Path) -> dict[str, str]:
+    """Name and hash of every file in a wheel."""
+    with zipfile.ZipFile(wheel) as files:
+        return {n: hashlib.sha256(files.read(n)).hexdigest() for n in sorted(files.namelist())}

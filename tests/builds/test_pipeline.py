@@ -1,0 +1,221 @@
+"""The whole way of a small build: real pip, ninja, linker and wheel, stand-ins for the compilers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import interrupting
+import pytest
+from stub_compiler import FAILURES
+from world import PIP, TOOLS, World, cached_target
+
+from tritonwin.build import info, ninja, proof, runner
+from tritonwin.build.make import make
+from tritonwin.build.model import BuildPlan, Source
+from tritonwin.build.outcome import Progress
+from tritonwin.build.runner import Built
+from tritonwin.errors import UserError
+from tritonwin.facts.files import paths_in
+from tritonwin.journal.lock import TargetBusyError, locked
+
+SOURCES = {"api.cpp", *(f"kernel_{n:02}.cu" for n in range(6))}
+
+
+@pytest.fixture(scope="session")
+def target() -> Path:
+    return cached_target("plain", *TOOLS)
+
+
+@pytest.fixture
+def world(tmp_path: Path, target: Path) -> World:
+    made = World(tmp_path, target)
+    made.write()
+    return made
+
+
+def build(world: World, plan: BuildPlan | None = None, *, resume: bool = False) -> Built:
+    world.write()
+    return runner.build(plan or world.plan(), world.setting(), resume=resume)
+
+
+def endings(built: Built) -> list[tuple[int, str]]:
+    return [(run.jobs, run.ending) for run in built.state.runs]
+
+
+def test_a_wheel_that_is_proven_and_described(world: World, target: Path) -> None:
+    before = sorted(str(p) for p in target.parent.parent.rglob("*") if "__pycache__" not in str(p))
+    world.seconds = 0.3
+    world.write()
+    outcome = make(world.plan(local_version="cu130"), world.setting())
+    assert outcome.wheel is not None, outcome.log.read_text()
+    assert outcome.wheel.name.startswith("tiny_kernels-1.0+cu130-cp")
+    assert outcome.proof is not None
+    assert outcome.proof.archs == ("8.0", "9.0")
+    assert {step.name: step.state for step in outcome.proof.steps} == {
+        "import tiny_kernels_cuda": "passed",
+        "architectures": "passed",
+        "chooser": "passed",
+    }
+    assert outcome.proven
+    assert world.compiled() == dict.fromkeys(SOURCES, 1)
+    # everything that was said is in the log, and the steps were followed
+    assert "[7/7] " in outcome.log.read_text()
+    progress = [event for event in world.said if isinstance(event, Progress)]
+    assert [p for p in progress if p.total == 7 and 0 < p.done < 7 and p.remaining and p.memory]
+    # the record says from what, and can be read again
+    assert outcome.info_path is not None
+    record = info.read(outcome.info_path)
+    assert record == outcome.info
+    assert record.sha256 in outcome.info_path.read_text()
+    assert record.versions["ninja"]
+    assert record.peak_memory
+    after = sorted(str(p) for p in target.parent.parent.rglob("*") if "__pycache__" not in str(p))
+    assert after == before  # nothing reached the target
+
+
+def test_two_builds_make_the_same_wheel(world: World, tmp_path: Path) -> None:
+    first = build(world).wheel
+    assert first
+    kept = interrupting.content(first)
+    second = build(world).wheel
+    assert second
+    assert interrupting.content(second) == kept
+
+
+@pytest.mark.parametrize("failure", sorted(set(FAILURES) - {"syntax"}))
+def test_out_of_memory_goes_on_with_fewer_jobs(world: World, failure: str) -> None:
+    number = sorted(FAILURES).index(failure)
+    source = "api.cpp" if failure == "cc1plus" else f"kernel_{number:02}.cu"
+    world.fail = {source: (failure, 1)}
+    built = build(world)
+    assert built.wheel, endings(built)
+    assert endings(built) == [(4, "out-of-memory"), (2, "finished")]
+    assert world.compiled() == dict.fromkeys(SOURCES, 1)
+    assert world.compiled("start") == {**dict.fromkeys(SOURCES, 1), source: 2}
+    assert any("out of memory with 4 jobs: going on with 2" in str(said) for said in world.said)
+
+
+def test_memory_that_never_suffices_ends_with_the_reason(world: World) -> None:
+    world.fail = {"kernel_01.cu": ("cicc", 99)}
+    built = build(world)
+    assert built.wheel is None
+    assert [jobs for jobs, _ in endings(built)][:3] == [4, 2, 1]
+    assert {ending for _, ending in endings(built)} == {"out-of-memory"}
+    assert len(built.state.runs) <= 4
+    assert built.explanation
+    assert "build-resource-limits" in {p.id for p in built.explanation.problems}
+
+
+def test_a_fault_of_the_source_is_not_tried_again(world: World) -> None:
+    world.fail = {"kernel_02.cu": ("syntax", 1)}
+    built = build(world)
+    assert endings(built) == [(4, "failed")]
+    (failed, said) = built.failed_step
+    assert failed.text.startswith("FAILED: [code=2] ")
+    assert said.text == 'kernel.cu(12): error: identifier "flash" is undefined'
+    log = (world.folder / "root/build.log").read_text().splitlines()
+    for line in built.failed_step:
+        assert log[int(line.where.split()[1]) - 1] == line.text
+
+    done = set(world.compiled())
+    assert build(world, resume=True).wheel
+    assert world.compiled() == dict.fromkeys(SOURCES, 1)
+    assert "kernel_02.cu" not in done
+
+
+def test_hours_of_work_are_not_thrown_away(world: World) -> None:
+    world.fail = {"kernel_05.cu": ("syntax", 99)}
+    assert build(world).wheel is None
+    with pytest.raises(UserError, match="unfinished build") as error:
+        build(world)
+    assert "--resume" in error.value.help
+    assert len(world.compiled()) > 1
+
+
+def cut_short(plan: BuildPlan, path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:300])
+
+
+def empty(plan: BuildPlan, path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def missing(plan: BuildPlan, path: Path) -> None:
+    path.unlink()
+
+
+@pytest.mark.parametrize("damage", [cut_short, empty, missing])
+def test_an_object_that_the_disk_lost_is_made_again(
+    world: World, damage: Callable[[BuildPlan, Path], None]
+) -> None:
+    plan = world.plan()
+    world.fail = {"kernel_05.cu": ("syntax", 1)}
+    assert build(world, plan).wheel is None
+    path = next(p for p in ninja.finished(plan.layout.source) if p.name == "kernel_00.o")
+    times = path.stat()
+    damage(plan, path)
+    if path.exists():
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # as a lost block leaves it
+    assert build(world, plan, resume=True).wheel
+    assert world.compiled() == {**dict.fromkeys(SOURCES, 1), "kernel_00.cu": 2}
+
+
+def test_of_a_changed_source_the_changed_files_alone_are_compiled(
+    world: World, tmp_path: Path
+) -> None:
+    place = tmp_path / "mine"
+    (place / "csrc").mkdir(parents=True)
+    place.joinpath("setup.py").write_bytes(
+        Path(__file__).with_name("project").joinpath("setup.py").read_bytes()
+    )
+    for name in SOURCES:
+        body = "PYBIND11_MODULE" if name.endswith(".cpp") else "kernel"
+        (place / "csrc" / name).write_text(f"// {body}\n")
+    plan = world.plan(source=Source(kind="folder", location=str(place)))
+    world.fail = {"kernel_05.cu": ("syntax", 1)}
+    world.extra = {}
+    assert build(world, plan).wheel is None
+    (place / "csrc/kernel_01.cu").write_text("// a better kernel\n")
+    assert build(world, plan, resume=True).wheel
+    assert world.compiled() == {**dict.fromkeys(SOURCES, 1), "kernel_01.cu": 2}
+
+
+def test_one_build_at_a_time_in_a_folder(world: World) -> None:
+    plan = world.plan()
+    with locked(plan.layout.root / "lock", "another", wait=0), pytest.raises(TargetBusyError):
+        build(world, plan)
+
+
+def test_a_wheel_without_the_planned_architecture_is_not_proven(world: World) -> None:
+    plan = world.plan(archs=("8.0", "9.0", "12.0"))
+    built = build(world, plan)
+    assert built.wheel
+    shown = proof.prove(plan, built.wheel, PIP)
+    assert not shown.holds
+    assert {s.name for s in shown.steps if s.state == "failed"} >= {"architectures"}
+
+
+def test_interrupted_at_random_and_resumed(world: World, tmp_path: Path) -> None:
+    world.seconds = 0.12
+    world.write()
+    many = {**world.plan().environment, "KERNELS": "20", "MAX_JOBS": "2"}
+    plan = replace(world.plan(), environment=many, jobs=2)
+    seed = int.from_bytes(os.urandom(2), "big")
+    seen = interrupting.interrupt(world, plan, times=5, longest=1.6, seed=seed)
+    assert seen.survivors == [], seed
+    assert seen.runs >= 3, "the build was too quick to be interrupted"
+    assert interrupting.again(world) == [], seed
+    (wheel,) = paths_in(plan.layout.dist, "*.whl")
+
+    undisturbed = World(tmp_path / "undisturbed", world.target)
+    undisturbed.folder.mkdir()
+    undisturbed.write()
+    environment = {**undisturbed.plan().environment, "KERNELS": "20"}
+    whole = build(undisturbed, replace(undisturbed.plan(), environment=environment)).wheel
+    assert whole
+    assert interrupting.content(wheel) == interrupting.content(whole)
+    assert json.loads((plan.layout.root / "state.json").read_text())["runs"]

@@ -1,0 +1,137 @@
+"""A world to build in: a target Python, stand-in compilers, and the plan that uses them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import platformdirs
+from filelocks import only_one
+
+from tritonwin.build.depot import Depot
+from tritonwin.build.model import (
+    GIB,
+    BuildPlan,
+    Memory,
+    Source,
+    ToolkitChoice,
+)
+from tritonwin.build.runner import Setting
+from tritonwin.facts.host import Host
+from tritonwin.support.pip import Pip
+
+HERE = Path(__file__).resolve().parent
+PIP = Pip((sys.executable, "-m", "pip"))
+TOOLS = ("setuptools>=80", "wheel", "ninja>=1.13", "packaging", "psutil")
+
+
+def cached_target(name: str, *packages: str) -> Path:
+    """A virtual environment below the user's cache with these packages; its interpreter."""
+    version = "".join(map(str, sys.version_info[:2]))
+    home = Path(platformdirs.user_cache_dir("tritonwin")) / "builds" / f"{name}-{version}"
+    python = home / "bin" / "python"
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with only_one(home.with_suffix(".lock")):
+        if not (home / "complete").is_file():
+            subprocess.run(
+                [sys.executable, "-m", "venv", "--clear", "--without-pip", str(home)], check=True
+            )
+            into = ("--python", str(python), "install", "--quiet")
+            done = PIP.run([*into, *packages], timeout=1200)
+            assert done.code == 0, done.err.decode()
+            (home / "complete").touch()
+    return python
+
+
+@dataclass
+class World:
+    """Folders of one test.
+
+    Attributes:
+        fail: source name -> how it fails, and how often.
+        seconds: that a compiler takes.
+        extra: variables of the build.
+    """
+
+    folder: Path
+    target: Path
+    fail: dict[str, tuple[str, int]] = field(default_factory=dict)
+    seconds: float = 0.0
+    extra: Mapping[str, str] = field(default_factory=dict)
+    said: list[object] = field(default_factory=list)
+
+    @property
+    def journal(self) -> Path:
+        return self.folder / "journal"
+
+    @property
+    def cuda(self) -> Path:
+        return self.folder / "cuda"
+
+    def write(self) -> None:
+        """Lay the stand-in compilers down with the settings as they are now."""
+        settings = self.folder / "settings.json"
+        settings.write_text(
+            json.dumps({"journal": str(self.journal), "seconds": self.seconds, "fail": self.fail})
+        )
+        (self.cuda / "bin").mkdir(parents=True, exist_ok=True)
+        (self.cuda / "include").mkdir(exist_ok=True)
+        for place, kind in ((self.cuda / "bin/nvcc", "nvcc"), (self.folder / "c++", "c++")):
+            words = (sys.executable, "-I", "-S", HERE / "stub_compiler.py", kind, settings)
+            place.write_text(f'#!/bin/sh\nexec {" ".join(map(str, words))} "$@"\n')
+            place.chmod(0o755)
+
+    def plan(self, **changes: object) -> BuildPlan:
+        """A plan of the small project, which the changes turn into that of another one."""
+        known = BuildPlan(
+            recipe="cuda-extension",
+            distribution="tiny-kernels",
+            version="1.0",
+            source=Source(kind="folder", location=str(HERE / "project")),
+            root=str(self.folder / "root"),
+            target=str(self.target),
+            python=sys.version.split()[0],
+            windows=False,
+            torch=None,
+            torch_cuda=None,
+            archs=("8.0", "9.0"),
+            cuda=ToolkitChoice(origin="system", path=str(self.cuda), version="13.0"),
+            toolset=None,
+            cpp_standard=None,
+            jobs=4,
+            nvcc_threads=1,
+            memory=Memory(free=None, reserve=0, base=GIB, compiler=GIB, together=1.0,
+                          bound=5 * GIB, expected=5 * GIB),
+            disk_bytes=GIB,
+            seconds=None,
+            environment={
+                "CUDA_HOME": str(self.cuda), "CXX": str(self.folder / "c++"), "ARCHS": "80;90",
+                "KERNELS": "6", "MAX_JOBS": "4", **self.extra,
+            },
+            job_variables=("MAX_JOBS",),
+            requirements=TOOLS,
+            command=("setup.py", "--quiet", "bdist_wheel", "--dist-dir",
+                     str(self.folder / "root/dist")),
+            local_version="cu130torch2.13",
+            imports=("tiny_kernels_cuda",),
+            extension="tiny_kernels_cuda*",
+        )  # fmt: skip
+        return replace(known, **changes)  # type: ignore[arg-type]
+
+    def setting(self) -> Setting:
+        return Setting(
+            environment={"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "LANG": "C.UTF-8"},
+            depot=Depot(pip=PIP),
+            host=Host.this_machine(),
+            tell=self.said.append,
+        )
+
+    def compiled(self, word: str = "end") -> Counter[str]:
+        """How often each source was compiled to its end, or begun."""
+        lines = self.journal.read_text().splitlines() if self.journal.exists() else []
+        return Counter(line.split()[1] for line in lines if line.startswith(word))
