@@ -20,15 +20,19 @@ from tritonwin.output.documents import (
     Event,
     ExplainReport,
     FixReport,
+    HookReport,
     InstallReport,
     JournalList,
     MatrixReport,
+    PatchReport,
     RungList,
     Target,
     Tool,
     UndoDocument,
     VerifyReport,
 )
+from tritonwin.patch.disk import Misfit, Refusal
+from tritonwin.patch.model import FileReport, RuleReport
 from tritonwin.problems.cache_state import JudgedEntry
 from tritonwin.problems.model import CheckResult, Evidence, Problem, Remedy
 from tritonwin.remedies.plan import Change, Plan, Source, Unsolved
@@ -131,6 +135,37 @@ DOCUMENTS = {
         notes=(),
         plan=Plan(target="python.exe", changes=(CHANGE,)),
         imports=(ImportResult(module="torch", outcome="imported", seconds=1.0),),
+    ),
+    "tritonwin.patch/1": PatchReport(
+        tool=Tool(),
+        target=None,
+        package="triton",
+        flavour="upstream",
+        version="3.6.0",
+        status="refused",
+        rules=(
+            RuleReport(
+                id="dlfcn",
+                defect="5a",
+                need="jit",
+                file="backends/nvidia/driver.c",
+                state="needed",
+                reason="dlfcn.h not found",
+            ),
+        ),
+        files=(FileReport(file="knobs.py", sha256="0" * 64, known=("3.6.0",)),),
+        refused=(
+            Refusal(
+                file="knobs.py",
+                reason="changed",
+                released="a",
+                left=None,
+                found="b",
+                fits=("c",),
+                misfits=(Misfit(rule="d", reason="e"),),
+            ),
+        ),
+        hook=HookReport(folder="site", only=(), starts=True, current=True),
     ),
     "tritonwin.matrix/1": MatrixReport(tool=Tool(), matrix=matrix.load()),
     "tritonwin.fix/1": FixReport(

@@ -30,11 +30,14 @@ COMMANDS = {
     "snapshot": "snapshot",
     "run": "run",
     "verify": "verify",
+    "bench": "bench",
+    "dlls": "dlls",
+    "patch": "patch",
     "demo": "demo",
 }
 
 # In the catalogue's advice already, in no release yet.
-PLANNED = ("patch", "build", "dlls")
+PLANNED = ("build",)
 
 
 class LazyGroup(click.Group):

@@ -15,6 +15,7 @@ from typing import TypeVar
 from tritonwin import __version__
 from tritonwin.facts.caches import read_caches
 from tritonwin.facts.choose_target import find_target
+from tritonwin.facts.data_folder import data_folder
 from tritonwin.facts.distributions import read_distributions
 from tritonwin.facts.dll_search import dll_search
 from tritonwin.facts.extensions import read_extensions
@@ -29,8 +30,11 @@ from tritonwin.facts.model import (
     Gpu,
     ImportResult,
     Interpreter,
+    PatchRecord,
     System,
+    Triton,
 )
+from tritonwin.facts.patch_record import read_patch_record
 from tritonwin.facts.proven import read_proven
 from tritonwin.facts.requirement_lines import read_requirement_lines
 from tritonwin.facts.runtime_dlls import read_runtime_dlls
@@ -129,6 +133,7 @@ def _of_machine(host: Host, guard: _Guard) -> Facts:
 def _of_target(target: Interpreter, host: Host, facts: Facts, guard: _Guard) -> Facts:
     none: tuple[Distribution, ...] = ()
     distributions = guard.call("distributions", lambda: read_distributions(target), none)
+    triton = guard.call("triton", lambda: read_triton(target, distributions), None)
     torch = guard.call("torch", lambda: read_torch(target, distributions), None)
     search = dll_search(target, torch, host)
     return replace(
@@ -136,7 +141,8 @@ def _of_target(target: Interpreter, host: Host, facts: Facts, guard: _Guard) -> 
         target=target,
         distributions=distributions,
         torch=torch,
-        triton=guard.call("triton", lambda: read_triton(target, distributions), None),
+        triton=triton,
+        patch=guard.call("patch", lambda: _patch(triton, host), None),
         python_dev=guard.call("python_dev", lambda: find_python_dev(target, host), None),
         extensions=guard.call("extensions", lambda: read_extensions(target, torch, search), ()),
         cuda_toolkits=guard.call("cuda", lambda: find_cuda_toolkits(target, host), ()),
@@ -147,6 +153,10 @@ def _of_target(target: Interpreter, host: Host, facts: Facts, guard: _Guard) -> 
         shadows=guard.call("shadows", lambda: read_shadows(target, host), ()),
         proven=guard.call("proven", lambda: read_proven(target, host.env), None),
     )
+
+
+def _patch(triton: Triton | None, host: Host) -> PatchRecord | None:
+    return read_patch_record(data_folder(host.env), Path(triton.location)) if triton else None
 
 
 def _deep(threads: WaitingThreads, facts: Facts, timeout: float) -> tuple[ImportResult, ...]:

@@ -364,6 +364,21 @@ class Proven:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PatchRecord:
+    """What `tritonwin patch` wrote into the target's Triton, and how those files stand now.
+
+    Files are named relative to the package folder.
+    """
+
+    package: str
+    tool_version: str
+    journals: tuple[str, ...]  # whose undo gives the files back, oldest first
+    ours: tuple[str, ...] = ()  # as tritonwin left them
+    original: tuple[str, ...] = ()  # as they were before: put back by a reinstall
+    other: tuple[str, ...] = ()  # neither, or gone
+
+
+@dataclass(frozen=True, kw_only=True)
 class CollectionError:
     """A collector that failed: what is missing from the facts, and why."""
 
@@ -398,6 +413,7 @@ class Facts:
     requirement_lines: tuple[RequirementLine, ...] = ()
     imports: tuple[ImportResult, ...] = ()
     proven: Proven | None = None
+    patch: PatchRecord | None = None
     errors: tuple[CollectionError, ...] = ()
     schema: Literal["tritonwin.facts/1"] = SCHEMA
 

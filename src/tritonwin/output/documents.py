@@ -10,14 +10,20 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tritonwin import __version__
+from tritonwin.facts.dll_faults import Fault
+from tritonwin.facts.dll_loading import Loading
 from tritonwin.facts.model import Cache, ImportResult, PythonKind
+from tritonwin.journal import Conflict
 from tritonwin.journal.model import Header
 from tritonwin.journal.undo import UndoReport
+from tritonwin.patch.disk import Misfit, Refusal
+from tritonwin.patch.model import FileReport, Flavour, RuleReport
 from tritonwin.problems.cache_state import JudgedEntry
 from tritonwin.problems.model import CheckResult, Evidence, Problem
 from tritonwin.remedies.plan import Plan, Status
 from tritonwin.support.matrix import Matrix
 from tritonwin.support.model import Choice, InstallStatus, Kept
+from tritonwin.verify.bench import BenchMachine, Benchmark, Comparison
 from tritonwin.verify.model import Rung, RungResult
 
 
@@ -193,3 +199,75 @@ class CacheReport:
     entries: tuple[JudgedEntry, ...]
     cleared: tuple[str, ...] = ()  # folders that were taken away, or with --dry-run would be
     journal: str | None = None  # what `tritonwin undo` gives them back by
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchReport:
+    """What `tritonwin bench --json` prints, and `bench --compare` reads."""
+
+    schema: Literal["tritonwin.bench/1"] = "tritonwin.bench/1"
+    tool: Tool
+    benchmark: Benchmark
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchComparison:
+    """What `tritonwin bench --compare A B --json` prints."""
+
+    schema: Literal["tritonwin.bench-comparison/1"] = "tritonwin.bench-comparison/1"
+    tool: Tool
+    first: BenchMachine
+    second: BenchMachine
+    figures: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DllsReport:
+    """What `tritonwin dlls --json` prints: the tree, and what keeps the file from being loaded."""
+
+    schema: Literal["tritonwin.dlls/1"] = "tritonwin.dlls/1"
+    tool: Tool
+    loads: bool
+    faults: tuple[Fault, ...]
+    loading: Loading
+
+
+@dataclass(frozen=True, kw_only=True)
+class HookReport:
+    """The import hook of a target: where it lies and which rules it applies."""
+
+    folder: str
+    only: tuple[str, ...]  # ids of rules; none: all of them
+    starts: bool  # the .pth file that starts it is there
+    current: bool  # this tritonwin would write the same
+
+
+PatchStatus = Literal["examined", "planned", "applied", "reverted", "nothing", "refused"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchReport:
+    """What `tritonwin patch status|diff|apply|revert --json` prints.
+
+    `rules` and `files` are how they stand after the command; `changed` is what it changed, or with
+    diff what apply would change.
+    """
+
+    schema: Literal["tritonwin.patch/1"] = "tritonwin.patch/1"
+    tool: Tool
+    target: Target | None  # None: --triton named the folder
+    package: str
+    flavour: Flavour
+    version: str | None  # of Triton, as its __init__.py says
+    status: PatchStatus
+    rules: tuple[RuleReport, ...]
+    files: tuple[FileReport, ...]
+    changed: tuple[str, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()  # with diff and revert: changed by others since
+    skipped: tuple[Misfit, ...] = ()  # rules that --allow-unknown could not apply
+    unverified: tuple[str, ...] = ()  # changed files that no known release holds
+    hook: HookReport | None = None
+    journal: str | None = None
+    diff: str | None = None
+    notes: tuple[str, ...] = ()

@@ -16,9 +16,13 @@ from typing import Any, Literal, Union, get_args, get_origin
 from tritonwin.facts.codec import SCALARS, Json, fields_of
 from tritonwin.facts.model import Facts
 from tritonwin.facts.snapshot import Snapshot
+from tritonwin.output.build_documents import BuildReport, FleetReport, WheelIndex
 from tritonwin.output.documents import (
+    BenchComparison,
+    BenchReport,
     CacheReport,
     CheckList,
+    DllsReport,
     DoctorReport,
     Event,
     ExplainReport,
@@ -26,6 +30,7 @@ from tritonwin.output.documents import (
     InstallReport,
     JournalList,
     MatrixReport,
+    PatchReport,
     RungList,
     UndoDocument,
     VerifyReport,
@@ -33,20 +38,27 @@ from tritonwin.output.documents import (
 
 DOCUMENTS: Mapping[str, type] = MappingProxyType(
     {
+        "tritonwin.bench-comparison/1": BenchComparison,
+        "tritonwin.bench/1": BenchReport,
+        "tritonwin.build/1": BuildReport,
         "tritonwin.cache/1": CacheReport,
         "tritonwin.checks/1": CheckList,
+        "tritonwin.dlls/1": DllsReport,
         "tritonwin.doctor/1": DoctorReport,
         "tritonwin.event/1": Event,
         "tritonwin.explain/1": ExplainReport,
         "tritonwin.facts/1": Facts,
         "tritonwin.fix/1": FixReport,
+        "tritonwin.fleet/1": FleetReport,
         "tritonwin.install/1": InstallReport,
         "tritonwin.matrix/1": MatrixReport,
         "tritonwin.journals/1": JournalList,
+        "tritonwin.patch/1": PatchReport,
         "tritonwin.rungs/1": RungList,
         "tritonwin.snapshot/1": Snapshot,
         "tritonwin.undo/1": UndoDocument,
         "tritonwin.verify/1": VerifyReport,
+        "tritonwin.wheels/1": WheelIndex,
     }
 )
 

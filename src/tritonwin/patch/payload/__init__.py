@@ -6,6 +6,7 @@ Each `.py` here but this one and `dlfcn` is appended to a module of Triton, with
 from __future__ import annotations
 
 import pkgutil
+import re
 
 _BLOCK = """
 
@@ -23,5 +24,5 @@ def text(name: str) -> str:
 
 def appended(module: str, name: str, marker: str) -> str:
     """A module's text with the code of a payload at its end."""
-    code = text(name).split('"""\n', 2)[-1].strip("\n")
+    code = re.sub(r'\A""".*?"""\n', "", text(name), flags=re.DOTALL).strip("\n")
     return module.rstrip("\n") + "\n" + _BLOCK.format(marker=marker, code=code) + "\n"

@@ -1,0 +1,171 @@
+"""`tritonwin patch`: the Windows layer for a Triton whose sources lack it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tritonwin.cli.common import json_option, target_options
+from tritonwin.errors import Exit, UserError
+
+if TYPE_CHECKING:
+    from tritonwin.patch.session import Outcome, Session
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@click.group("patch", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Make Triton's own sources work on Windows: rule by rule, and back again.
+
+    For a Triton that was built from upstream's sources, another party's build, or upstream files
+    over triton-windows. On triton-windows itself only what it still lacks is offered.
+
+    \b
+    Examples:
+      tritonwin patch status --app C:\\ComfyUI_windows_portable
+      tritonwin patch diff --triton C:\\venv\\Lib\\site-packages\\triton
+      tritonwin patch apply --only ptxas-blackwell
+      tritonwin patch revert
+    """
+
+
+def place_options(command: Command) -> Command:
+    """Add --python, --app, --timeout, --triton and --json."""
+    triton = click.option(
+        "--triton",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Work on this package folder (it holds __init__.py), on any system.",
+    )
+    return target_options(triton(json_option(command)))
+
+
+def choice_options(command: Command) -> Command:
+    """Add --only, --import-time and --allow-unknown."""
+    for option in (
+        click.option(
+            "--allow-unknown",
+            is_flag=True,
+            help="Also edit files that no known release holds, where the rules fit.",
+        ),
+        click.option(
+            "--import-time",
+            is_flag=True,
+            help="Change no file of Triton: a hook applies the rules when Triton is imported.",
+        ),
+        click.option(
+            "--only", multiple=True, metavar="RULE", help="This rule alone; can be repeated."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@command.command("status")
+@place_options
+def status(
+    *, python: str | None, app: Path | None, timeout: float, triton: Path | None, as_json: bool
+) -> int:
+    """Show how each rule stands: needed, applied, fixed already, or unknown.
+
+    Exit status 1 when a rule is needed without which no kernel compiles or launches.
+    """
+    outcome = _session(python, app, timeout, triton).status()
+    _show(outcome, as_json=as_json)
+    return Exit.PROBLEMS if outcome.blocked else Exit.DONE
+
+
+@command.command("diff")
+@choice_options
+@place_options
+def diff(
+    *,
+    python: str | None,
+    app: Path | None,
+    timeout: float,
+    triton: Path | None,
+    only: tuple[str, ...],
+    import_time: bool,
+    allow_unknown: bool,
+    as_json: bool,
+) -> int:
+    """Show what apply would change, as a unified diff; change nothing."""
+    _check_rules(only)
+    session = _session(python, app, timeout, triton)
+    outcome = session.diff(only, allow_unknown=allow_unknown, import_time=import_time)
+    _show(outcome, as_json=as_json)
+    return Exit.PROBLEMS if outcome.status == "refused" else Exit.DONE
+
+
+@command.command("apply")
+@choice_options
+@place_options
+def apply(
+    *,
+    python: str | None,
+    app: Path | None,
+    timeout: float,
+    triton: Path | None,
+    only: tuple[str, ...],
+    import_time: bool,
+    allow_unknown: bool,
+    as_json: bool,
+) -> int:
+    """Apply the rules that are needed, all of them or none; at once.
+
+    What was there before is kept outside of Triton: patch revert, or tritonwin undo, gives it back
+    byte for byte. Exit status 1 when a file has a content that is not known.
+    """
+    _check_rules(only)
+    session = _session(python, app, timeout, triton)
+    outcome = session.apply(only, allow_unknown=allow_unknown, import_time=import_time)
+    _show(outcome, as_json=as_json)
+    return Exit.PROBLEMS if outcome.status == "refused" else Exit.DONE
+
+
+@command.command("revert")
+@place_options
+def revert(
+    *, python: str | None, app: Path | None, timeout: float, triton: Path | None, as_json: bool
+) -> int:
+    """Give back what apply changed, on disk or as a hook.
+
+    Exit status 1 when a file was changed by others since: nothing is done then.
+    """
+    outcome = _session(python, app, timeout, triton).revert()
+    _show(outcome, as_json=as_json)
+    return Exit.PROBLEMS if outcome.status == "refused" else Exit.DONE
+
+
+def _session(python: str | None, app: Path | None, timeout: float, triton: Path | None) -> Session:
+    from tritonwin.patch import session
+
+    if triton is not None and (python is not None or app is not None):
+        msg = "--triton names the folder itself; --python and --app do not go with it"
+        raise UserError(msg)
+    if triton is not None:
+        return session.of_folder(triton)
+    return session.of_python(python, app, timeout)
+
+
+def _check_rules(only: tuple[str, ...]) -> None:
+    from tritonwin.patch.rules import RULES
+
+    known = [rule.id for rule in RULES]
+    for name in only:
+        if name not in known:
+            msg = f"there is no rule {name}"
+            raise UserError(msg, f"The rules are: {', '.join(known)}")
+
+
+def _show(outcome: Outcome, *, as_json: bool) -> None:
+    from tritonwin.output import machine, patching
+
+    if as_json:
+        machine.print_document(patching.document(outcome))
+    else:
+        patching.print_outcome(outcome)

@@ -1,0 +1,175 @@
+"""What `tritonwin patch` did, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from tritonwin.output.documents import HookReport, PatchReport, Target, Tool
+from tritonwin.output.terminal import console
+from tritonwin.output.text import printable
+from tritonwin.patch.disk import Refusal
+from tritonwin.patch.model import RuleReport, RuleState
+from tritonwin.patch.session import Outcome
+
+_STYLES: dict[RuleState, str] = {
+    "needed": "yellow",
+    "applied": "green",
+    "fixed-upstream": "green",
+    "fixed-by-fork": "green",
+    "not-applicable": "dim",
+    "unknown": "bold red",
+}
+_WIDTH = max(map(len, _STYLES))
+_VERDICTS = {
+    "examined": "",
+    "planned": "Nothing was changed yet. Do it: tritonwin patch apply",
+    "applied": "Patched. To give it back: tritonwin patch revert",
+    "reverted": "Everything is as it was before.",
+    "nothing": "There is nothing to do.",
+    "refused": "Nothing was changed.",
+}
+
+
+def document(outcome: Outcome) -> PatchReport:
+    report, plan, hook = outcome.report, outcome.plan, outcome.hook
+    return PatchReport(
+        tool=Tool(),
+        target=_target(outcome),
+        package=report.package,
+        flavour=report.flavour,
+        version=report.version,
+        status=outcome.status,
+        rules=report.rules,
+        files=report.files,
+        changed=outcome.changed,
+        refused=plan.refused if plan else (),
+        conflicts=outcome.conflicts,
+        skipped=plan.skipped if plan else (),
+        unverified=tuple(e.source.file for e in plan.edits if not e.known) if plan else (),
+        hook=HookReport(
+            folder=str(hook.folder),
+            only=hook.choice.only,
+            starts=hook.starts,
+            current=hook.current,
+        )
+        if hook
+        else None,
+        journal=outcome.journal,
+        diff="".join(e.diff() for e in plan.edits) if _is_diff(outcome) and plan else None,
+        notes=outcome.notes,
+    )
+
+
+def _target(outcome: Outcome) -> Target | None:
+    found = outcome.target
+    if found is None:
+        return None
+    return Target(
+        executable=found.executable, version=found.version, kind=found.kind, reason=found.source
+    )
+
+
+def _is_diff(outcome: Outcome) -> bool:
+    return outcome.status == "planned"
+
+
+def print_outcome(outcome: Outcome) -> None:
+    """A line per rule, or what was changed, refused or left; then what to do."""
+    out = console()
+    for line in _lines(outcome):
+        out.print(line, soft_wrap=True)
+
+
+def _lines(outcome: Outcome) -> Iterator[Text]:
+    report = outcome.report
+    whose = "triton-windows" if report.flavour == "fork" else "upstream's Triton"
+    yield _plain(f"{whose} {report.version or ''} in {report.package}", "bold")
+    if outcome.status == "examined":
+        for rule in report.rules:
+            yield from _rule(rule)
+    if outcome.plan and _is_diff(outcome):
+        for edit in outcome.plan.edits:
+            yield from map(_diff_line, edit.diff().splitlines())
+    else:
+        yield from (_plain(f"  {_done(outcome)} {file}") for file in outcome.changed)
+    for refusal in outcome.plan.refused if outcome.plan else ():
+        yield from _refusal(refusal)
+    yield from _conflicts(outcome)
+    yield from _closing(outcome)
+
+
+def _rule(rule: RuleReport) -> Iterator[Text]:
+    line = Text(f"  {rule.state:<{_WIDTH}}  ", _STYLES[rule.state])
+    line.append(printable(f"{rule.id:<24}  {rule.file}"))
+    yield line
+    if rule.state in {"needed", "unknown"}:
+        yield _plain(f"{'':<{_WIDTH + 6}}{rule.reason}", "dim")
+
+
+def _diff_line(line: str) -> Text:
+    style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+    return _plain(line, style)
+
+
+def _done(outcome: Outcome) -> str:
+    return "given back" if outcome.status == "reverted" else "changed"
+
+
+def _refusal(refusal: Refusal) -> Iterator[Text]:
+    yield _plain(f"refused: {refusal.file}: {refusal.reason}", "yellow")
+    yield _plain(f"      as released: {refusal.released}")
+    if refusal.left:
+        yield _plain(f"      as tritonwin left it: SHA-256 {refusal.left}")
+    yield _plain(f"      as it is: SHA-256 {refusal.found}")
+    if refusal.fits:
+        yield _plain(f"      rules that fit it all the same: {', '.join(refusal.fits)}")
+    for misfit in refusal.misfits:
+        yield _plain(f"      {misfit.rule} does not fit: {misfit.reason}")
+
+
+def _conflicts(outcome: Outcome) -> Iterator[Text]:
+    for conflict in outcome.conflicts:
+        yield _plain(f"changed since: {conflict.place}", "yellow")
+        yield _plain(f"      tritonwin left it: {conflict.left}")
+        yield _plain(f"      now: {conflict.found}")
+        yield _plain(f"      before, it was: {conflict.before}")
+
+
+def _closing(outcome: Outcome) -> Iterator[Text]:
+    plan = outcome.plan
+    for misfit in plan.skipped if plan else ():
+        yield _plain(f"left out: {misfit.rule}: {misfit.reason}", "yellow")
+    unverified = [e.source.file for e in plan.edits if not e.known] if plan else []
+    if unverified and not (plan and plan.refused):
+        yield _plain(f"unverified, of no known release: {', '.join(unverified)}", "yellow")
+    if outcome.hook:
+        yield _plain(f"The import hook in {outcome.hook.folder} applies what is needed.")
+    for note in outcome.notes:
+        yield _plain(note)
+    if outcome.status == "examined":
+        yield _plain(_summary(outcome))
+    elif outcome.status == "planned" and not outcome.changed:
+        yield _plain(_VERDICTS["nothing"])
+    else:
+        yield _plain(_VERDICTS[outcome.status])
+    if plan and plan.refused:
+        yield _plain("help: apply what fits with --allow-unknown, or install a released Triton")
+    if outcome.conflicts:
+        yield _plain(
+            "help: tritonwin undo --list shows the change; tritonwin undo ID --force gives it back "
+            "and keeps what is there now beside it"
+        )
+
+
+def _summary(outcome: Outcome) -> str:
+    needed = len(outcome.report.of("needed"))
+    unknown = len(outcome.report.of("unknown"))
+    if outcome.hook or not needed + unknown:
+        return "Nothing is needed."
+    return f"{needed} needed, {unknown} unknown. See them: tritonwin patch diff"
+
+
+def _plain(text: str, style: str = "") -> Text:
+    return Text(printable(text), style)

@@ -1,0 +1,73 @@
+"""The import hook as `patch` handles it: written and taken out through a journal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tritonwin.errors import UserError
+from tritonwin.facts.codec import Json
+from tritonwin.facts.model import Interpreter
+from tritonwin.journal import Journal, undo
+from tritonwin.patch.hook import install
+from tritonwin.patch.hook.apply import Choice
+from tritonwin.patch.hook.install import Installed
+from tritonwin.patch.operations import HOOK_ACTION, Place, is_journal_of
+
+
+def find(target: Interpreter | None) -> Installed | None:
+    return install.find(target) if target else None
+
+
+def check(target: Interpreter | None) -> Interpreter:
+    """The interpreter that a hook would start with.
+
+    Raises:
+        UserError: it is not known, or starts no hook.
+    """
+    if target is None:
+        msg = "the import hook belongs to a Python, and --triton names only a folder"
+        raise UserError(msg, "Name the Python: --python EXE")
+    if install.find(target) is None:
+        install.place(target)
+    return target
+
+
+def write(
+    place: Place, target: Interpreter, only: Sequence[str], *, allow_unknown: bool
+) -> tuple[str, tuple[str, ...]]:
+    """Write the hook; the id of the journal and the files.
+
+    Raises:
+        UserError: nothing can be written where it belongs.
+    """
+    record: Json = {"action": HOOK_ACTION, "package": str(place.package)}
+    choice = Choice(only=tuple(only), allow_unknown=allow_unknown)
+    with place.locked():
+        title = f"patch Triton in {place.package} when it is imported"
+        with Journal.begin(place.store, target=place.target, title=title, plan=record) as journal:
+            files = install.write(journal, target, choice)
+    return journal.header.id, tuple(str(file) for file in files)
+
+
+def remove(place: Place) -> tuple[str, tuple[str, ...]]:
+    """Take the hook out: the undo of its journals. The last one's id, and what that did.
+
+    Raises:
+        UserError: it was not written by a tritonwin that keeps its journals here.
+    """
+    with place.locked():
+        headers = [
+            header
+            for header in place.store.journals(place.target)[::-1]
+            if header.state != "undone" and is_journal_of(header, place, HOOK_ACTION)
+        ]
+        if not headers:
+            msg = "the import hook was not written from here"
+            raise UserError(msg, "Delete _tritonwin_hook.py and tritonwin-hook.pth by hand.")
+        for header in headers:
+            report = undo(place.store, header.id)
+            if report.conflicts:
+                conflict = report.conflicts[0]
+                msg = f"{conflict.place} was changed since: {conflict.found}"
+                raise UserError(msg, f"Keep that beside it: tritonwin undo {header.id} --force")
+    return header.id, report.actions
