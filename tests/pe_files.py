@@ -1,16 +1,89 @@
-"""Small PE files with chosen imports, for tests of what reads DLLs and extension modules."""
+"""Small PE files with chosen imports and exports, for tests of what reads DLLs and modules."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping, Sequence
 
 _SECTION_RVA = 0x1000
 _SECTION_OFFSET = 0x200
+_BY_NUMBER = 1 << 63
 
 
-def pe_file(*imports: str, machine: int = 0x8664) -> bytes:
-    """A 64-bit DLL that imports one function by number from each DLL named."""
-    section, directory = _import_section(imports)
+def pe_file(
+    *imports: str,
+    machine: int = 0x8664,
+    functions: Mapping[str, Sequence[str | int]] | None = None,
+    delayed: Mapping[str, Sequence[str | int]] | None = None,
+    exports: Sequence[str] = (),
+    first: int = 1,
+) -> bytes:
+    """A 64-bit DLL that imports one function by number from each DLL named.
+
+    `functions` and `delayed` give the imports of DLLs by name or number, `exports` the names that
+    the DLL offers, numbered from `first` on.
+    """
+    section = _Section()
+    wanted: dict[str, Sequence[str | int]] = dict.fromkeys(imports, (1,))
+    directories = {
+        0: section.exports(exports, first),
+        1: section.imports({**wanted, **(functions or {})}),
+        13: section.delayed(delayed or {}),
+    }
+    return _file(bytes(section.data), directories, machine)
+
+
+class _Section:
+    """The one section, which grows; addresses are relative to the image."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def put(self, data: bytes) -> int:
+        self.data += bytes(-len(self.data) % 8)
+        place = _SECTION_RVA + len(self.data)
+        self.data += data
+        return place
+
+    def text(self, name: str) -> int:
+        return self.put(name.encode("ascii") + b"\0")
+
+    def imports(self, wanted: Mapping[str, Sequence[str | int]]) -> tuple[int, int]:
+        rows = b""
+        for dll, functions in wanted.items():
+            thunks = self.thunks(functions)
+            rows += struct.pack("<IIIII", thunks, 0, 0, self.text(dll), thunks)
+        return (self.put(rows + bytes(20)), len(rows) + 20) if rows else (0, 0)
+
+    def delayed(self, wanted: Mapping[str, Sequence[str | int]]) -> tuple[int, int]:
+        rows = b""
+        for dll, functions in wanted.items():
+            thunks = self.thunks(functions)
+            rows += struct.pack("<IIIIIIII", 1, self.text(dll), 0, thunks, thunks, 0, 0, 0)
+        return (self.put(rows + bytes(32)), len(rows) + 32) if rows else (0, 0)
+
+    def thunks(self, functions: Sequence[str | int]) -> int:
+        places = [
+            _BY_NUMBER | each
+            if isinstance(each, int)
+            else self.put(b"\0\0" + each.encode() + b"\0")
+            for each in functions
+        ]
+        return self.put(struct.pack(f"<{len(places) + 1}Q", *places, 0))
+
+    def exports(self, names: Sequence[str], first: int) -> tuple[int, int]:
+        if not names:
+            return 0, 0
+        count = len(names)
+        code = self.put(b"\xc3")
+        addresses = self.put(struct.pack(f"<{count}I", *[code] * count))
+        texts = self.put(struct.pack(f"<{count}I", *[self.text(name) for name in names]))
+        numbers = self.put(struct.pack(f"<{count}H", *range(count)))
+        row = (0, 0, 0, 0, code, first, count, count, addresses, texts, numbers)
+        return self.put(struct.pack("<IIHHIIIIIII", *row)), 40
+
+
+def _file(section: bytes, directories: Mapping[int, tuple[int, int]], machine: int) -> bytes:
     padded = section.ljust(-(-max(len(section), 1) // 0x200) * 0x200, b"\0")
     dos = b"MZ".ljust(60, b"\0") + struct.pack("<I", 64)
     coff = struct.pack("<4sHHIIIHH", b"PE\0\0", machine, 1, 0, 0, 0, 240, 0x2022)
@@ -20,27 +93,11 @@ def pe_file(*imports: str, machine: int = 0x8664) -> bytes:
         *(6, 0, 0, 0, 6, 0, 0, _SECTION_RVA + len(padded), _SECTION_OFFSET, 0, 2, 0x160),
         *(0x100000, 0x1000, 0x100000, 0x1000, 0, 16),
     )
-    directories = bytes(8) + struct.pack("<II", *directory) + bytes(8 * 14)
+    table = b"".join(struct.pack("<II", *directories.get(n, (0, 0))) for n in range(16))
     header = struct.pack(
         "<8sIIIIIIHHI",
         *(b".rdata", len(padded), _SECTION_RVA, len(padded), _SECTION_OFFSET),
         *(0, 0, 0, 0, 0x40000040),
     )
-    headers = dos + coff + optional + directories + header
+    headers = dos + coff + optional + table + header
     return headers.ljust(_SECTION_OFFSET, b"\0") + padded
-
-
-def _import_section(imports: tuple[str, ...]) -> tuple[bytes, tuple[int, int]]:
-    if not imports:
-        return b"", (0, 0)
-    size = 20 * (len(imports) + 1)
-    thunks = struct.pack("<QQ", 1 << 63 | 1, 0)
-    names_at = size + len(thunks) * len(imports)
-    names, descriptors = b"", b""
-    for index, name in enumerate(imports):
-        thunk = _SECTION_RVA + size + len(thunks) * index
-        place = _SECTION_RVA + names_at + len(names)
-        descriptors += struct.pack("<IIIII", thunk, 0, 0, place, thunk)
-        names += name.encode("ascii") + b"\0"
-    section = descriptors + bytes(20) + thunks * len(imports) + names
-    return section, (_SECTION_RVA, size)

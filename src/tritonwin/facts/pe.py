@@ -5,8 +5,10 @@ A thin layer over `pefile` that turns every way in which a file can be broken in
 
 from __future__ import annotations
 
+import contextlib
+import mmap
 import struct
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,13 +76,31 @@ def read_pe(
     wanted += [_EXPORT] if exports else []
     wanted += [_RESOURCE] if version else []
     try:
-        if not is_file(Path(path)):  # a pipe or device would block
-            return None
-        with pefile.PE(str(path), fast_load=True) as pe:
+        with opened(Path(path)) as pe:
             pe.parse_data_directories(wanted, import_dllnames_only=not functions)
             return _image(pe)
     except DAMAGE:
         return None
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[pefile.PE]:
+    """The headers of a file; its content is `__data__` of what is given.
+
+    Opened by name, `pefile` would have Python collect its garbage whenever a file is closed, which
+    takes longer than reading one.
+
+    Raises:
+        FileNotFoundError: no regular file (a pipe or device would block).
+        OSError, ValueError, pefile.PEFormatError and others of DAMAGE: unreadable or damaged.
+    """
+    if not is_file(path):
+        raise FileNotFoundError(path)
+    with (
+        path.open("rb") as stream,
+        mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
+        yield pefile.PE(data=data, fast_load=True)
 
 
 def _image(pe: pefile.PE) -> PeImage:

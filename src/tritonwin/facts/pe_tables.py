@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pefile
 
-from tritonwin.facts.files import is_file
-from tritonwin.facts.pe import DAMAGE
+from tritonwin.facts.pe import DAMAGE, opened
 
 _EXPORT, _IMPORT, _DELAY_IMPORT = 0, 1, 13  # directories of the optional header
 _DESCRIPTOR, _DELAY_DESCRIPTOR = struct.Struct("<IIIII"), struct.Struct("<IIIIIIII")
@@ -52,9 +51,7 @@ class _DamagedError(ValueError):
 def read_tables(path: Path, *, imports: bool = True, exports: bool = True) -> Tables | None:
     """Both tables of a file; None where it is absent, unreadable, damaged or no PE file."""
     try:
-        if not is_file(path):  # a pipe or device would block
-            return None
-        with pefile.PE(str(path), fast_load=True) as pe:
+        with opened(path) as pe:
             file = _File(pe)
             return Tables(
                 imports=tuple(file.imports()) if imports else (),
