@@ -8,14 +8,20 @@ from jsonschema import Draft202012Validator
 
 from tritonwin.facts.cache_entries import CacheEntry
 from tritonwin.facts.codec import DecodeError, from_json, to_json
+from tritonwin.facts.dll_faults import Fault
+from tritonwin.facts.dll_loading import Loading
+from tritonwin.facts.dll_tree import DllTree, Module, Need
 from tritonwin.facts.model import Facts, Gpu, ImportResult, System
 from tritonwin.facts.snapshot import Snapshot
 from tritonwin.journal import Conflict, Header, UndoReport
 from tritonwin.output import schema
 from tritonwin.output.documents import (
+    BenchComparison,
+    BenchReport,
     CacheReport,
     CheckList,
     CheckName,
+    DllsReport,
     DoctorReport,
     Event,
     ExplainReport,
@@ -38,6 +44,7 @@ from tritonwin.problems.model import CheckResult, Evidence, Problem, Remedy
 from tritonwin.remedies.plan import Change, Plan, Source, Unsolved
 from tritonwin.support import matrix
 from tritonwin.support.model import Choice, Kept, Rejection
+from tritonwin.verify.bench import BenchMachine, Benchmark, Comparison
 from tritonwin.verify.model import Rung, RungResult
 
 FACTS = Facts(
@@ -53,6 +60,9 @@ PROBLEM = Problem(
     cause="There is none.",
     evidence=(Evidence(text="no folder named triton", where="site-packages"),),
     remedy=Remedy(summary="Install it.", commands=("pip install triton-windows",)),
+)
+MACHINE = BenchMachine(
+    os="windows", gpu=None, capability=None, driver=None, python=None, triton=None, torch=None
 )
 HEADER = Header(
     id="261128-003015-041526",
@@ -82,6 +92,40 @@ DOCUMENTS = {
         checks=(CheckResult(id="triton-missing", title="Triton", state="problem"),),
     ),
     "tritonwin.explain/1": ExplainReport(tool=Tool(), log="a.log", lines=3, problems=(PROBLEM,)),
+    "tritonwin.bench/1": BenchReport(
+        tool=Tool(), benchmark=Benchmark(machine=MACHINE, when="2026-11-28", parts=())
+    ),
+    "tritonwin.bench-comparison/1": BenchComparison(
+        tool=Tool(),
+        first=MACHINE,
+        second=MACHINE,
+        figures=(Comparison(part="a", figure="b_us", first=1.5, second=3, ratio=2.0),),
+    ),
+    "tritonwin.dlls/1": DllsReport(
+        tool=Tool(),
+        loads=False,
+        faults=(
+            Fault(
+                dll="b.dll",
+                path=None,
+                version=None,
+                needed_by=("a.pyd",),
+                lacking=("f",),
+                text="missing",
+                help="install it",
+            ),
+        ),
+        loading=Loading(
+            file="a.pyd",
+            loader="python",
+            python="python.exe",
+            tree=DllTree(
+                modules=(Module(name="a.pyd", state="found", needs=(Need(dll="b.dll"),)),),
+                searched=("C:\\py",),
+                system_known=True,
+            ),
+        ),
+    ),
     "tritonwin.verify/1": VerifyReport(
         tool=Tool(),
         target=None,

@@ -1,0 +1,81 @@
+"""`tritonwin bench`: how fast Triton is here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from tritonwin.cli.common import json_option, target_options
+from tritonwin.errors import Exit
+
+
+@click.command("bench")
+@target_options
+@click.option(
+    "--arch",
+    type=click.IntRange(min=50),
+    metavar="SM",
+    help="Compile for this GPU, such as 89; this machine's GPU when left out.",
+)
+@click.option(
+    "--compare",
+    nargs=2,
+    type=click.Path(path_type=Path),
+    metavar="FILE FILE",
+    help="Measure nothing: compare two files made with --json.",
+)
+@json_option
+def command(
+    *,
+    python: str | None,
+    app: Path | None,
+    timeout: float,
+    arch: int | None,
+    compare: tuple[Path, Path] | None,
+    as_json: bool,
+) -> int:
+    """Measure Triton in a Python: compiling, launching, memory, matrix products.
+
+    Where torch has CUDA, the same work done by torch on the same GPU stands beside it. Nothing is
+    changed: the programs run with caches of their own. Exit status 1 when a part fails.
+
+    \b
+    Examples:
+      tritonwin bench --python C:\\ComfyUI\\python_embeded\\python.exe
+      tritonwin bench --json > before.json
+      tritonwin bench --compare before.json after.json
+    """
+    if compare:
+        return _compare(*compare, as_json=as_json)
+    from tritonwin.facts.collect import collect
+    from tritonwin.output import bench as shown
+    from tritonwin.output import machine
+    from tritonwin.verify import bench, ladder
+    from tritonwin.verify.model import BROKEN
+
+    facts = collect(python=python, app=app, timeout=timeout)
+    setting = ladder.setting(facts, dict(os.environ), arch=arch, timeout=max(timeout, 300))
+    if as_json:
+        parts = list(bench.measure(setting))
+        machine.print_document(shown.report(bench.benchmark(facts, parts)))
+    else:
+        parts = shown.print_parts(bench.machine(facts), bench.measure(setting))
+    broken = any(part.state in BROKEN for part in parts)
+    measured = bench.benchmark(facts, parts).measured
+    return Exit.DONE if measured and not broken else Exit.PROBLEMS
+
+
+def _compare(first: Path, second: Path, *, as_json: bool) -> int:
+    from tritonwin.output import bench as shown
+    from tritonwin.output import machine
+    from tritonwin.verify import bench
+
+    one, two = shown.read(first), shown.read(second)
+    rows = bench.compare(one, two)
+    if as_json:
+        machine.print_document(shown.comparison(one, two, rows))
+    else:
+        shown.print_comparison(one, two, rows)
+    return Exit.DONE

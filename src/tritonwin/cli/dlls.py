@@ -1,0 +1,50 @@
+"""`tritonwin dlls`: which DLLs a file needs, and from where each would be loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tritonwin.cli.common import json_option
+from tritonwin.errors import Exit
+
+
+@click.command("dlls")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--python",
+    type=click.Path(path_type=Path),
+    metavar="EXE",
+    help="The Python that loads the file; the one around it when left out.",
+)
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Look below this folder alone: another machine's drive, or an unpacked wheel.",
+)
+@json_option
+def command(*, file: Path, python: Path | None, root: Path | None, as_json: bool) -> int:
+    """Show what Windows needs to load a .pyd, .dll or .exe, and what of it is missing.
+
+    For each DLL: where Windows would find it and in which version, missing functions included.
+    Nothing is loaded, and no administrator rights are needed. Exit status 1 when the file would
+    not load.
+
+    \b
+    Examples:
+      tritonwin dlls C:\\py\\Lib\\site-packages\\triton\\_C\\libtriton.pyd
+      tritonwin dlls flash_attn_2_cuda.cp312-win_amd64.pyd --python C:\\py\\python.exe
+      tritonwin dlls wheel/triton/_C/libtriton.pyd --root wheel
+    """
+    from tritonwin.facts.dll_loading import dll_tree
+    from tritonwin.facts.host import Host
+    from tritonwin.output import dlls, machine
+
+    loading = dll_tree(file, Host.this_machine(), python, root)
+    if as_json:
+        machine.print_document(dlls.report(loading))
+    else:
+        dlls.print_tree(loading)
+    return Exit.DONE if loading.tree.loads else Exit.PROBLEMS

@@ -1,0 +1,89 @@
+"""Benchmarks for people and for programs, and two of them side by side."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from tritonwin.errors import UserError
+from tritonwin.facts.codec import DecodeError, from_json, parse
+from tritonwin.facts.files import read_bytes
+from tritonwin.output.documents import BenchComparison, BenchReport, Tool
+from tritonwin.output.proof import print_rung
+from tritonwin.output.terminal import console
+from tritonwin.output.text import printable
+from tritonwin.verify.bench import BenchMachine, Benchmark, Comparison
+from tritonwin.verify.model import RungResult
+
+_WIDTH = 24
+
+
+def report(benchmark: Benchmark) -> BenchReport:
+    return BenchReport(tool=Tool(), benchmark=benchmark)
+
+
+def comparison(first: Benchmark, second: Benchmark, rows: Sequence[Comparison]) -> BenchComparison:
+    return BenchComparison(
+        tool=Tool(), first=first.machine, second=second.machine, figures=tuple(rows)
+    )
+
+
+def read(path: Path) -> Benchmark:
+    """The benchmark in a file that `tritonwin bench --json` wrote.
+
+    Raises:
+        UserError: missing, or something else.
+    """
+    data = read_bytes(path)
+    if data is None:
+        msg = f"cannot read {path}"
+        raise UserError(msg, "Make one: tritonwin bench --json > FILE")
+    # PowerShell's > writes UTF-16
+    utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = data.decode("utf-16" if utf16 else "utf-8-sig", "replace")
+    try:
+        return from_json(BenchReport, parse(text)).benchmark
+    except (DecodeError, ValueError) as error:
+        msg = f"{path} is no benchmark: {error}"
+        raise UserError(msg, "Make one: tritonwin bench --json > FILE") from None
+
+
+def print_parts(benchmark_machine: BenchMachine, parts: Iterable[RungResult]) -> list[RungResult]:
+    """Print each part as it comes; return them all."""
+    out = console()
+    _print_machine(out, benchmark_machine)
+    seen = []
+    for part in parts:
+        print_rung(out, part)
+        for name, value in part.figures.items():
+            out.print(f"        {name:<{_WIDTH}}{printable(str(value))}", highlight=False)
+        seen.append(part)
+    return seen
+
+
+def print_comparison(first: Benchmark, second: Benchmark, rows: Sequence[Comparison]) -> None:
+    out = console()
+    for name, each in (("first", first), ("second", second)):
+        out.print(f"{name}, {each.when}", style="bold", highlight=False)
+        _print_machine(out, each.machine)
+    head = f"{'part':<17} {'figure':<{_WIDTH}} {'first':>18} {'second':>18}  second/first"
+    out.print(Text(head, "bold"), soft_wrap=True)
+    for row in rows:
+        cells = f"{row.part:<17} {row.figure:<{_WIDTH}} {row.first!s:>18} {row.second!s:>18}"
+        same = "same" if row.first == row.second else "differs"
+        last = f"{row.ratio:.3f}" if row.ratio is not None else same
+        out.print(Text(printable(f"{cells}  {last}")), soft_wrap=True)
+
+
+def _print_machine(out: Console, machine: BenchMachine) -> None:
+    gpu = (
+        f"{machine.gpu} ({machine.capability}), driver {machine.driver}"
+        if machine.gpu
+        else "no GPU"
+    )
+    text = f"{gpu}; {machine.os}; Python {machine.python}; Triton {machine.triton}"
+    out.print(Text(printable(f"{text}; torch {machine.torch or 'absent'}")), soft_wrap=True)

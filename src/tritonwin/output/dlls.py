@@ -1,0 +1,90 @@
+"""The DLL tree of a file, for people and for programs."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
+
+from tritonwin.facts.dll_faults import Fault, faults
+from tritonwin.facts.dll_loading import Loading
+from tritonwin.facts.dll_tree import BAD, DllTree, Module
+from tritonwin.output.documents import DllsReport, Tool
+from tritonwin.output.terminal import console, wrapped
+from tritonwin.output.text import printable
+
+_LOADERS = {
+    "python": "as Python loads a compiled module",
+    "program": "as a program that is started",
+    "dll": "as a DLL that no Python here loads",
+}
+_SHOWN_FUNCTIONS = 3
+
+
+def report(loading: Loading) -> DllsReport:
+    found = faults(loading.tree)
+    return DllsReport(tool=Tool(), loading=loading, loads=loading.tree.loads, faults=found)
+
+
+def print_tree(loading: Loading) -> None:
+    """Each module once, below the first that needs it; then what is wrong and what helps."""
+    out = console()
+    head = f"{loading.file}, {_LOADERS[loading.loader]}"
+    head += f" ({loading.python})" if loading.python else ""
+    out.print(Text(printable(head), "bold"), soft_wrap=True)
+    tree = loading.tree
+    root = tree.modules[0]
+    shown = {root.name.lower()}
+    branches = Tree(_line(root), guide_style="dim")
+    _grow(branches, root, tree, shown)
+    out.print(branches, soft_wrap=True)
+    _print_faults(out, tree)
+
+
+def _grow(branch: Tree, module: Module, tree: DllTree, shown: set[str]) -> None:
+    for need in module.needs:
+        found = tree.module(need.dll)
+        key = need.dll.lower()
+        if found is None or key in shown or found.state == "api-set":
+            continue
+        shown.add(key)
+        _grow(branch.add(_line(found, delayed=need.delayed)), found, tree, shown)
+
+
+def _line(module: Module, *, delayed: bool = False) -> Text:
+    style = "bold red" if module.state in BAD else ""
+    line = Text(printable(module.name), style)
+    facts = [
+        module.version or "",
+        f"{module.bits} bit" if module.bits else "",
+        "" if module.state == "found" else module.state,
+        "at the first call" if delayed else "",
+        module.where if module.where and module.where != "named" else "",
+    ]
+    line.append(printable("  " + ", ".join(filter(None, facts))), "dim")
+    return line
+
+
+def _print_faults(out: Console, tree: DllTree) -> None:
+    found = faults(tree)
+    sets = sum(m.state == "api-set" for m in tree.modules)
+    out.print(f"{len(tree.modules)} files, {sets} of them names that Windows maps (not shown).")
+    if not found:
+        out.print("Everything that it needs to load is there.")
+    for fault in found:
+        _print_fault(out, fault)
+    if not tree.system_known and found:
+        text = (
+            "There is no System32 to look into: what is missing here may be there on the machine."
+        )
+        wrapped(out, text)
+
+
+def _print_fault(out: Console, fault: Fault) -> None:
+    out.print()
+    out.print(Text(printable(f"error: {fault.text}"), "bold red"), soft_wrap=True)
+    if fault.lacking:
+        names = ", ".join(fault.lacking[:_SHOWN_FUNCTIONS])
+        more = len(fault.lacking) - _SHOWN_FUNCTIONS
+        wrapped(out, f"lacks {names}" + (f" and {more} more" if more > 0 else ""))
+    wrapped(out, f"help: {fault.help}")
