@@ -35,13 +35,19 @@ from winlane.resources import tomllib  # noqa: E402
 
 DESTINATION = CHECKOUT / ".gpu"
 # Wine's Linux side: what the programs of a bundle load
-_UNIX_LIBRARIES = ("ntdll", "win32u", "ws2_32", "bcrypt", "dnsapi", "nsiproxy", "mountmgr", "winebus")
-_LIBC = ("libc", "libm", "libdl", "libpthread", "librt", "libresolv", "libutil", "ld-linux-x86-64")
-# a branch filter and the largest dictionary: 15 % smaller than plain xz -9 on libtriton.pyd
-_FILTERS = (
-    {"id": lzma.FILTER_X86},
-    {"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": 192 * 2**20},
+_UNIX_LIBRARIES = (
+    "ntdll",
+    "win32u",
+    "ws2_32",
+    "bcrypt",
+    "dnsapi",
+    "nsiproxy",
+    "mountmgr",
+    "winebus",
 )
+_LIBC = ("libc", "libm", "libdl", "libpthread", "librt", "libresolv", "libutil", "ld-linux-x86-64")
+# a dictionary as large as a tree: beside libtriton.pyd lies ptxas.exe
+_DICTIONARY = 192 * 2**20
 
 
 def load() -> dict[str, Any]:
@@ -54,16 +60,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="+", choices=table["bundle"])
     parser.add_argument("--out", type=Path, default=DESTINATION)
+    parser.add_argument("--quick", action="store_true", help="larger archives, for rehearsals")
     chosen = parser.parse_args(argv)
     cache = Cache.open()
     chosen.out.mkdir(parents=True, exist_ok=True)
+    preset = 0 if chosen.quick else 9
     with tempfile.TemporaryDirectory(prefix="winlane-bundle-", dir=cache.root / "building") as name:
         scratch = Path(name)
         wine_tree(cache, table, scratch / "wine")
-        _pack(scratch / "wine", chosen.out / "wine.tar.xz")
+        _pack(scratch / "wine", chosen.out / "wine.tar.xz", preset)
         for bundle in chosen.names:
             windows_tree(cache, table, bundle, scratch / bundle)
-            _pack(scratch / bundle, chosen.out / f"triton-{bundle}.tar.xz")
+            _pack(scratch / bundle, chosen.out / f"triton-{bundle}.tar.xz", preset)
     return 0
 
 
@@ -104,17 +112,18 @@ def _shared_libraries(full: wine.Wine, trimmed: wine.Wine) -> None:
                     shutil.copy(words[2], trimmed.dlls.parent / name)
 
 
-def _add_relay(
-    cache: Cache, full: wine.Wine, table: Mapping[str, Any], trimmed: wine.Wine
-) -> None:
+def _add_relay(cache: Cache, full: wine.Wine, table: Mapping[str, Any], trimmed: wine.Wine) -> None:
     headers = [
         _packages(cache, table, name) / "triton" / "backends" / "nvidia" / "include" / "cuda.h"
         for name in table["bundle"]
     ]
-    with tempfile.TemporaryDirectory() as scratch:
-        made = relay.build(full, headers, Path(scratch))
-        shutil.copy(made.library, trimmed.dlls / "x86_64-unix")
-        shutil.copy(made.stub, trimmed.tree.parent)
+    for name in ("driver", "stand-in"):
+        folder = trimmed.tree.parent / name
+        folder.mkdir()
+        with tempfile.TemporaryDirectory() as scratch:
+            made = relay.build(full, headers, Path(scratch), stand_in=name == "stand-in")
+            for file in (made.library, made.stub):
+                shutil.copy(file, folder)
 
 
 def _packages(cache: Cache, table: Mapping[str, Any], name: str) -> Path:
@@ -169,10 +178,13 @@ def _patch(triton: Path, rules: Sequence[str]) -> None:
         raise SystemExit(msg)
 
 
-def _pack(folder: Path, archive: Path) -> None:
-    """The files of a folder, without what was compiled by another Python's clock."""
+def _pack(folder: Path, archive: Path, preset: int) -> None:
+    filters: list[dict[str, int]] = [
+        {"id": lzma.FILTER_X86},
+        {"id": lzma.FILTER_LZMA2, "preset": preset, "dict_size": _DICTIONARY},
+    ]
     with (
-        lzma.open(archive, "wb", format=lzma.FORMAT_XZ, filters=list(_FILTERS)) as stream,
+        lzma.open(archive, "wb", filters=filters) as stream,
         tarfile.open(fileobj=stream, mode="w") as tar,
     ):
         # like beside like: what is alike compresses together

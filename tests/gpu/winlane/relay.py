@@ -23,6 +23,8 @@ from pathlib import Path
 from winlane.errors import LaneUnavailable
 from winlane.wine import Wine, run
 
+# what the lane's stand-in for the driver exports, and a relay to it must: verify/rungs/device.py
+STAND_IN = "tritonwin_stand_in"
 LIBRARY_VARIABLE = "RELAY_LIBCUDA"  # the Linux library to load in place of libcuda.so.1
 _NOT_INITIALIZED, _NOT_FOUND = 3, 500  # CUDA_ERROR_*
 
@@ -111,8 +113,8 @@ def functions(preprocessed: Iterable[str]) -> tuple[Function, ...]:
     return tuple(found.values())
 
 
-def c_source(relayed: Iterable[Function]) -> str:
-    relayed = tuple(relayed)
+def c_source(relayed: Iterable[Function], *, stand_in: bool = False) -> str:
+    relayed = (*relayed, *([Function(STAND_IN, 0)] if stand_in else []))
     rows = "".join(f'    {{ "{f.name}", (void *)relay_{f.name} }},\n' for f in relayed)
     table = f"static const struct {{ const char *name; void *function; }} table[] = {{\n{rows}}};\n"
     return _HEAD + "".join(map(_thunk, relayed)) + table + _TAIL
@@ -130,25 +132,26 @@ def _thunk(function: Function) -> str:
     )
 
 
-def spec(relayed: Iterable[Function]) -> str:
-    """The exports in winebuild's language."""
-    exported = (*relayed, Function("cuGetProcAddress_v2", 5))
+def spec(relayed: Iterable[Function], *, stand_in: bool = False) -> str:
+    """The exports in winebuild's language; `stand_in` marks the driver as one that computes not."""
+    exported = [*relayed, Function("cuGetProcAddress_v2", 5)]
+    exported += [Function(STAND_IN, 0)] if stand_in else []
     return "".join(
         f"@ stdcall {f.name}({' '.join(['int64'] * f.arguments)}) relay_{f.name}\n"
         for f in exported
     )
 
 
-def build(wine: Wine, headers: Iterable[Path], folder: Path) -> Relay:
-    """Make the DLL in `folder`."""
+def build(wine: Wine, headers: Iterable[Path], folder: Path, *, stand_in: bool = False) -> Relay:
+    """Make the DLL in `folder`; with `stand_in` the one for rehearsals with the lane's driver."""
     gcc = shutil.which("gcc")
     if gcc is None:
         msg = "the relay needs gcc: apt-get install gcc"
         raise LaneUnavailable(msg)
     relayed = functions(run(gcc, "-E", "-P", header).stdout for header in headers)
     source, exports, objects = (folder / f"nvcuda.{kind}" for kind in ("c", "spec", "o"))
-    source.write_text(c_source(relayed))
-    exports.write_text(spec(relayed))
+    source.write_text(c_source(relayed, stand_in=stand_in))
+    exports.write_text(spec(relayed, stand_in=stand_in))
     run(gcc, "-c", "-O2", "-fPIC", source, "-o", objects)
     made = Relay(folder / "nvcuda.dll.so", folder / "nvcuda.dll")
     tools, libraries = wine.tree / "lib" / "wine", wine.dlls / "x86_64-unix"

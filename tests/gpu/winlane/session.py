@@ -28,7 +28,7 @@ from winlane.windows_paths import Drives  # noqa: E402
 from winlane.wine import Wine, run  # noqa: E402
 
 PYTHON = r"C:\py\python.exe"
-_RELAY_VARIABLE = "RELAY_LIBCUDA"
+LIBRARY_VARIABLE = "RELAY_LIBCUDA"  # of the relay: the library to load in place of libcuda.so.1
 
 
 class DriverWine(Wine):
@@ -38,8 +38,8 @@ class DriverWine(Wine):
         environment = super().unix_environment(prefix)
         beside = [environment["LD_LIBRARY_PATH"], os.environ.get("LD_LIBRARY_PATH", "")]
         environment["LD_LIBRARY_PATH"] = ":".join(filter(None, beside))
-        environment[_RELAY_VARIABLE] = os.environ.get(_RELAY_VARIABLE) or "libcuda.so.1"
-        return environment
+        passed = (LIBRARY_VARIABLE, "FAKECUDA_")
+        return environment | {k: v for k, v in os.environ.items() if k.startswith(passed)}
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,8 @@ class Windows:
         """`cwd` is a Linux folder; what is found here as a module of the checkout is tritonwin."""
         variables = {
             "PYTHONPATH": self.win(CHECKOUT / "src"),
-            "PYTHONPYCACHEPREFIX": r"C:\compiled",
+            "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONIOENCODING": "utf-8",
-            # the child's own: not inherited from the Linux side when an environment is given
-            _RELAY_VARIABLE: os.environ.get(_RELAY_VARIABLE) or "libcuda.so.1",
             **(env or {}),
         }
         command = subprocess.list2cmdline([PYTHON, *args])
@@ -107,14 +105,24 @@ def _make_prefix(wine: Wine, prefix: Path, unpacked: Path) -> None:
     for folder in (prefix / "requests", drive / "lane"):
         folder.mkdir()
     shutil.copy(unpacked / "launch.exe", drive / "lane")
-    shutil.copy(unpacked / "nvcuda.dll", drive / "windows" / "system32")
+    relay = unpacked / ("stand-in" if is_stand_in() else "driver")
+    shutil.copy(relay / "nvcuda.dll.so", wine.dlls / "x86_64-unix")
+    shutil.copy(relay / "nvcuda.dll", drive / "windows" / "system32")
+
+
+def linux_driver() -> str:
+    return os.environ.get(LIBRARY_VARIABLE) or "libcuda.so.1"
+
+
+def is_stand_in() -> bool:
+    """Whether the driver is the lane's, which computes nothing."""
+    return hasattr(ctypes.CDLL(linux_driver()), "tritonwin_stand_in")
 
 
 def driver_error() -> str | None:
     """Why the Linux driver cannot be used; None where it can."""
-    name = os.environ.get(_RELAY_VARIABLE) or "libcuda.so.1"
     try:
-        code: int = ctypes.CDLL(name).cuInit(0)
+        code: int = ctypes.CDLL(linux_driver()).cuInit(0)
     except OSError as error:
-        return f"{name}: {error}"
+        return f"{linux_driver()}: {error}"
     return f"cuInit gives {code}" if code else None
