@@ -55,10 +55,11 @@ class Depot:
             msg = f"{file} is needed, and nothing may be fetched"
             raise DownloadError(msg, "Put it into a folder and name that: --find-links DIR")
         into.mkdir(parents=True, exist_ok=True)
-        download.fetch(url or self._address(project, file), into / file, sha256=sha256)
+        download.fetch(url or self.address(project, file), into / file, sha256=sha256)
         return into / file
 
-    def _address(self, project: str, file: str) -> str:
+    def address(self, project: str, file: str) -> str:
+        """Where an index has the file; raises NotFoundError."""
         for page in self._pages(project):
             try:
                 text = download.read(page, headers=_JSON_OR_HTML).decode("utf-8", "replace")

@@ -159,7 +159,7 @@ def _plan(chosen: _Choices, order: Order, machine: Machine) -> BuildPlan:
         job_variables=chosen.settings.job_variables,
         requirements=(*recipe.requirements, *(release.requirements if release else ())),
         downloads=chosen.triton.downloads,
-        command=recipe.command,
+        command=tuple(w.replace("{dist}", str(_layout(chosen).dist)) for w in recipe.command),
         local_version=chosen.local,
         imports=recipe.imports,
         extension=recipe.extension,
@@ -197,8 +197,7 @@ def _decisions(chosen: _Choices, order: Order, machine: Machine) -> tuple[Decisi
 
 
 def _environment(chosen: _Choices, machine: Machine) -> dict[str, str]:
-    layout = Layout(root=Path(chosen.root))
-    temp = dict.fromkeys(("TEMP", "TMP", "TMPDIR"), str(layout.temp))
+    temp = dict.fromkeys(("TEMP", "TMP", "TMPDIR"), str(_layout(chosen).temp))
     cuda = {}
     if chosen.toolkit:
         cuda = dict.fromkeys(("CUDA_HOME", "CUDA_PATH"), chosen.toolkit.path)
@@ -209,6 +208,10 @@ def _environment(chosen: _Choices, machine: Machine) -> dict[str, str]:
         **chosen.triton.environment,
         **chosen.settings.environment,
     }
+
+
+def _layout(chosen: _Choices) -> Layout:
+    return Layout(root=Path(chosen.root))
 
 
 def _path(toolkit: ToolkitChoice | None, machine: Machine) -> tuple[str, ...]:

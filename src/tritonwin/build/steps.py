@@ -148,12 +148,8 @@ def steps(plan: BuildPlan, addresses: Mapping[str, str]) -> Iterator[Step]:
         yield Set(name=name, value=value)
     scripts = path.dirname(_python(plan, folder["v"]))
     yield Head(folders=(scripts, *plan.path))
-    words = (
-        _python(plan, folder["v"]),
-        *(w.replace("{dist}", folder["dist"]) for w in plan.command),
-    )
     yield Run(
-        words=words,
+        words=(_python(plan, folder["v"]), *plan.command),
         cwd=path.join(folder["s"], *filter(None, plan.source.subfolder.split("/"))),
         vcvarsall=plan.toolset.vcvarsall if plan.toolset else None,
         toolset=plan.toolset.vcvars_ver if plan.toolset else None,
@@ -194,7 +190,8 @@ def _environment(plan: BuildPlan, venv: str) -> Iterator[Step]:
     python = _python(plan, venv)
     minor = ".".join(plan.python.split(".")[:2])
     site = ("Lib",) if plan.windows else ("lib", f"python{minor}")
-    yield Run(words=(plan.target, "-m", "venv", venv), unless=python)
+    pip = () if plan.requirements else ("--without-pip",)
+    yield Run(words=(plan.target, "-m", "venv", *pip, venv), unless=python)
     yield Run(words=(plan.target, "-c", _LINK, path.join(venv, *site, "site-packages")))
     if plan.requirements:
         yield Run(words=(python, "-m", "pip", "install", "--quiet", *plan.requirements))

@@ -30,14 +30,12 @@ COMMANDS = {
     "snapshot": "snapshot",
     "run": "run",
     "verify": "verify",
+    "build": "build",
     "bench": "bench",
     "dlls": "dlls",
     "patch": "patch",
     "demo": "demo",
 }
-
-# In the catalogue's advice already, in no release yet.
-PLANNED = ("build",)
 
 
 class LazyGroup(click.Group):
@@ -49,9 +47,6 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        if cmd_name in PLANNED:
-            msg = f"tritonwin {__version__} does not have the command {cmd_name} yet"
-            raise UserError(msg, "Do by hand what doctor's help says, or wait for a later release.")
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"tritonwin.cli.{COMMANDS[cmd_name]}")

@@ -1,0 +1,237 @@
+"""A matrix of builds as the job list of a CI engine, and the index of what it made.
+
+GitHub's `strategy.matrix` takes the list as it is; the workflow is in docs/build.md. Combinations
+that the tables forbid are left out, each with its reason, before a runner spends hours on them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tritonwin.build import archs, info, tables, toolset
+from tritonwin.build.recipe import Recipe, load
+from tritonwin.errors import UserError
+from tritonwin.facts.files import paths_in
+from tritonwin.journal.tree import file_hash
+from tritonwin.support.matrix import series
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MOST = 256  # jobs of one matrix, GitHub's limit
+_AXES = ("os", "python", "torch", "cuda", "archs", "version")
+_RUNNER = "windows-2022"
+# The toolset of a runner's image; others are not known and are left to the job's own plan.
+_TOOLSETS = {"windows-2022": "14.44", "windows-2025": "14.44"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One build: the words for a runner.
+
+    Attributes:
+        id: unique in the fleet, for names of jobs and of what they leave.
+        torch_tag: of torch's own index: "cu128".
+        archs: separated by blanks.
+        arguments: of `tritonwin build`.
+    """
+
+    id: str
+    os: str
+    python: str
+    torch: str
+    torch_tag: str
+    cuda: str
+    archs: str
+    version: str
+    arguments: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dropped:
+    """A combination that cannot be built."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fleet:
+    jobs: tuple[Job, ...]
+    dropped: tuple[Dropped, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexedWheel:
+    """A wheel of a fleet, as the chooser reads it."""
+
+    url: str
+    sha256: str
+    size: int
+    torch_version: str | None
+    cuda_version: str | None
+    archs: tuple[str, ...]
+    build_info: str
+
+
+def read(recipe: str, text: str) -> Fleet:
+    """The jobs of a matrix file in TOML: lists under `python`, `torch`, `cuda`, `archs`, `os`,
+    `version`, and tables `[[exclude]]` of values that do not go together.
+
+    Raises:
+        UserError: it is no such file, or no job is left.
+    """
+    known = load(recipe)
+    try:
+        data: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        msg = f"the matrix is no TOML: {error}"
+        raise UserError(msg, _EXAMPLE) from None
+    axes, excluded = _axes(data, known), data.get("exclude", [])
+    jobs, dropped = [], []
+    for values in itertools.product(*axes.values()):
+        chosen = dict(zip(axes, values, strict=True))
+        if any(_matches(chosen, row) for row in excluded):
+            continue
+        why = _why_not(known, chosen)
+        if why:
+            dropped.append(Dropped(id=_id(known, chosen), reason=why))
+        else:
+            jobs.append(_job(known, chosen))
+    if not jobs:
+        reasons = "; ".join(f"{d.id}: {d.reason}" for d in dropped[:3])
+        msg = f"no job is left of this matrix. {reasons}".strip()
+        raise UserError(msg, _EXAMPLE)
+    if len(jobs) > MOST:
+        msg = f"{len(jobs)} jobs are more than the {MOST} that one matrix may have"
+        raise UserError(msg, "Split the file.")
+    return Fleet(jobs=tuple(jobs), dropped=tuple(dropped))
+
+
+_EXAMPLE = 'Write lists: python = ["3.12"], torch = ["2.9.1"], cuda = ["12.8"], archs = ["8.9"]'
+
+
+def _axes(data: Mapping[str, Any], recipe: Recipe) -> dict[str, list[str]]:
+    defaults: dict[str, list[str]] = {
+        "os": [_RUNNER],
+        "version": [recipe.releases[0].version] if recipe.releases else [""],
+    }
+    unknown = data.keys() - {*_AXES, "exclude"}
+    if unknown:
+        msg = f"the matrix has an unknown axis: {', '.join(sorted(unknown))}"
+        raise UserError(msg, f"The axes are {', '.join(_AXES)}.")
+    axes = {}
+    for axis in _AXES:
+        values = data.get(axis, defaults.get(axis))
+        if not isinstance(values, list) or not values:
+            msg = f"the matrix needs a list {axis}"
+            raise UserError(msg, _EXAMPLE)
+        axes[axis] = [_words(axis, value) for value in values]
+    return axes
+
+
+def _words(axis: str, value: object) -> str:
+    if axis == "archs":
+        listed = value if isinstance(value, list) else str(value).replace(";", " ").split()
+        return " ".join(archs.parse(str(arch)) for arch in listed)
+    if not isinstance(value, str):
+        msg = f"{axis}: {value!r} is no text"
+        raise UserError(msg, f'Write it between quotes: {axis} = ["{value}"]')
+    return value.strip()
+
+
+def _matches(chosen: Mapping[str, str], row: Mapping[str, object]) -> bool:
+    return all(chosen.get(axis) == _words(axis, value) for axis, value in row.items())
+
+
+def _why_not(recipe: Recipe, chosen: Mapping[str, str]) -> str:
+    windows = chosen["os"].startswith("windows")
+    cuda, version = chosen["cuda"], chosen["version"]
+    found = archs.choose(
+        recipe, version, cuda, gpus=(), asked=chosen["archs"].split(), windows=windows
+    )
+    if found and found.refusals:
+        return "; ".join(refusal.message for refusal in found.refusals)
+    compiler = _TOOLSETS.get(chosen["os"])
+    against = toolset.why_not(compiler, cuda=cuda, wants=recipe.msvc) if compiler else ""
+    if against:
+        return f"MSVC {compiler} of {chosen['os']}: {against}"
+    return "" if tables.nvcc_archs(cuda) else f"CUDA {cuda} is not known"
+
+
+def _id(recipe: Recipe, chosen: Mapping[str, str]) -> str:
+    parts = (
+        recipe.name,
+        chosen["version"],
+        f"cp{chosen['python'].replace('.', '')}",
+        f"torch{chosen['torch']}",
+        f"cu{chosen['cuda'].replace('.', '')}",
+        "sm" + "-".join(arch.replace(".", "") for arch in chosen["archs"].split()),
+        "win" if chosen["os"].startswith("windows") else "linux",
+    )
+    return "-".join(part for part in parts if part)
+
+
+def _job(recipe: Recipe, chosen: Mapping[str, str]) -> Job:
+    words = [recipe.name, "--yes", "--anyway", "--cuda", chosen["cuda"]]
+    if chosen["version"]:
+        words += ["--version", chosen["version"]]
+    for arch in chosen["archs"].split():
+        words += ["--arch", arch]
+    tag = f"cu{chosen['cuda'].replace('.', '')}"
+    return Job(id=_id(recipe, chosen), torch_tag=tag, arguments=" ".join(words), **chosen)
+
+
+def index(folder: Path) -> tuple[IndexedWheel, ...]:
+    """Every wheel below a folder that has its build-info beside it, by that.
+
+    Raises:
+        UserError: a build-info is damaged, or belongs to another file than the one beside it.
+    """
+    return tuple(_indexed(folder))
+
+
+def _indexed(folder: Path) -> Iterator[IndexedWheel]:
+    for path in paths_in(folder, f"**/*{info.SUFFIX}"):
+        try:
+            record = info.read(path)
+        except (OSError, ValueError) as error:
+            msg = f"{path} is no build-info: {error}"
+            raise UserError(msg, "Build that wheel again, or take the file away.") from None
+        wheel = path.with_name(record.wheel)
+        if not wheel.is_file() or file_hash(wheel) != record.sha256:
+            msg = f"{wheel} is not the file that {path.name} describes"
+            raise UserError(msg, "Build that wheel again, or take both files away.")
+        yield IndexedWheel(
+            url=wheel.relative_to(folder).as_posix(),
+            sha256=record.sha256,
+            size=record.size,
+            torch_version=series(record.plan.torch) if record.plan.torch else None,
+            cuda_version=record.plan.torch_cuda,
+            archs=record.archs or record.plan.archs,
+            build_info=path.relative_to(folder).as_posix(),
+        )
+
+
+def below(wheels: Sequence[IndexedWheel], address: str) -> tuple[IndexedWheel, ...]:
+    """The index for wheels that are published flat below an address, as a release's files are."""
+    base = address.rstrip("/")
+    return tuple(
+        IndexedWheel(
+            url=f"{base}/{wheel.url.rpartition('/')[2]}",
+            sha256=wheel.sha256,
+            size=wheel.size,
+            torch_version=wheel.torch_version,
+            cuda_version=wheel.cuda_version,
+            archs=wheel.archs,
+            build_info=f"{base}/{wheel.build_info.rpartition('/')[2]}",
+        )
+        for wheel in wheels
+    )

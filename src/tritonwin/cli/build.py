@@ -1,0 +1,205 @@
+"""`tritonwin build`: a wheel from source, planned first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tritonwin.cli.common import json_option, target_options
+from tritonwin.errors import Exit, UserError
+
+if TYPE_CHECKING:
+    from tritonwin.build.script import Shell
+    from tritonwin.remedies.wheel_build import Prepared
+
+_FOLDER = click.Path(path_type=Path)
+
+
+def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what decides otherwise than the plan would; the names are those of `Order`."""
+    for option in (
+        click.option("--version", metavar="V", help="Build this version."),
+        click.option("--source", metavar="DIR|FILE|URL", help="Build this source."),
+        click.option("--ref", metavar="REF", help="Build this tag, branch or commit."),
+        click.option(
+            "--arch", "archs", multiple=True, metavar="CC", help="Compile for this GPU: 8.9."
+        ),
+        click.option("--cuda", metavar="DIR|V", help="This CUDA toolkit; or: assembled."),
+        click.option("--msvc", metavar="V", help="This MSVC toolset: 14.44."),
+        click.option(
+            "--cpp-standard", "cpp", type=click.Choice(["17", "20"]), help="C++ standard."
+        ),
+        click.option("--jobs", type=click.IntRange(1, 1024), help="Compilers at once."),
+        click.option("--nvcc-threads", type=click.IntRange(1, 64), help="Threads of each nvcc."),
+        click.option(
+            "--memory-per-job",
+            "gib_per_job",
+            type=click.FloatRange(0.1, 256),
+            metavar="GIB",
+            help="Plan with this peak of a compiler.",
+        ),
+        click.option("--nvcc-flag", "nvcc_flags", multiple=True, help="Pass this on to nvcc."),
+        click.option("--local-version", metavar="TEXT", help="Behind the version's +."),
+        click.option("--root", type=_FOLDER, metavar="DIR", help="Where build folders are made."),
+        click.option("--anyway", is_flag=True, help="Build although a wheel exists."),
+        click.option("--offline", is_flag=True, help="Fetch nothing."),
+        click.option("--llvm", type=_FOLDER, metavar="DIR", help="LLVM for Triton."),
+        click.option("--nlohmann-json", "json", type=_FOLDER, metavar="DIR", help="For Triton."),
+        click.option("--pybind11", type=_FOLDER, metavar="DIR", help="For Triton."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("build")
+@click.argument("recipe")
+@target_options
+@order_options
+@click.option("--plan", "only_plan", is_flag=True, help="Show the plan; build nothing.")
+@click.option(
+    "--script",
+    "shell",
+    type=click.Choice(["cmd", "powershell", "sh"]),
+    help="Print the plan as a script that needs no tritonwin.",
+)
+@click.option("--fleet", type=_FOLDER, metavar="FILE", help="Print the jobs of this matrix.")
+@click.option("--index-of", type=_FOLDER, metavar="DIR", help="Write DIR/wheels.json.")
+@click.option("--base-url", metavar="URL", help="Where the wheels of --index-of are published.")
+@click.option("--find-links", multiple=True, type=_FOLDER, metavar="DIR", help="Files lie here.")
+@click.option("--resume", is_flag=True, help="Go on with the build that was interrupted.")
+@click.option("--yes", is_flag=True, help="Build without asking.")
+@json_option
+def command(
+    *,
+    recipe: str,
+    python: str | None,
+    app: Path | None,
+    timeout: float,
+    only_plan: bool,
+    shell: Shell | None,
+    fleet: Path | None,
+    index_of: Path | None,
+    base_url: str | None,
+    find_links: tuple[Path, ...],
+    resume: bool,
+    yes: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Build a wheel of flash-attn, sageattention, triton, or any CUDA extension, from source.
+
+    First comes the plan: whether a wheel exists already, the architectures of this GPU, a toolkit
+    of torch's CUDA, the compiler that goes with it, and as many jobs as memory allows. Interrupted,
+    the build goes on with --resume. The wheel is proven and described in a file beside it. Exit
+    status 1 where the plan is refused or the build fails.
+
+    \b
+    Examples:
+      tritonwin build flash-attn --plan
+      tritonwin build flash-attn --arch 8.9 --script cmd > build.cmd
+      tritonwin build cuda-extension --source D:\\my_kernels --yes
+      tritonwin build flash-attn --resume
+    """
+    if fleet is not None:
+        return _fleet(recipe, fleet, as_json=as_json)
+    if index_of is not None:
+        return _index(index_of, base_url)
+    if as_json and not (yes or only_plan):
+        msg = "--json cannot ask: it needs --yes or --plan"
+        raise UserError(msg, "Look at the plan first: tritonwin build RECIPE --plan")
+    from tritonwin.build import archs
+    from tritonwin.build.order import Order
+    from tritonwin.facts.collect import collect
+    from tritonwin.facts.host import Host
+    from tritonwin.remedies.wheel_build import prepare
+
+    options["archs"] = tuple(archs.parse(arch) for arch in options["archs"])
+    host = Host.this_machine(app)
+    prepared = prepare(
+        Order(recipe=recipe, **options),
+        collect(python=python, app=app, timeout=timeout, host=host),
+        host,
+        folders=find_links,
+    )
+    if shell:
+        return _print_script(prepared, shell)
+    return _carry_out(prepared, only_plan=only_plan, resume=resume, yes=yes, as_json=as_json)
+
+
+def _print_script(prepared: Prepared, shell: Shell) -> int:
+    from tritonwin.build.script import script
+
+    text = script(prepared.plan, shell, prepared.addresses())
+    sys.stdout.buffer.write(text.encode("utf-8"))
+    return Exit.DONE
+
+
+def _carry_out(
+    prepared: Prepared, *, only_plan: bool, resume: bool, yes: bool, as_json: bool
+) -> int:
+    from tritonwin.output import build_plan, building, machine
+    from tritonwin.output.consent import agreed
+
+    plan = prepared.unfinished() if resume else prepared.plan
+    possible = plan.possible or resume
+    if not as_json:
+        build_plan.print_build_plan(plan)
+    if only_plan or not possible or not (yes or agreed("Build it?")):
+        if as_json:
+            machine.print_document(build_plan.report(plan, "planned" if possible else "refused"))
+        return Exit.DONE if only_plan and possible else Exit.PROBLEMS
+    if as_json:
+        outcome = prepared.make(plan, resume=resume)
+        machine.print_document(build_plan.outcome_report(plan, outcome))
+    else:
+        with building.Follower() as tell:
+            outcome = prepared.make(plan, resume=resume, tell=tell)
+        building.print_outcome(outcome)
+    return Exit.DONE if outcome.proven else Exit.PROBLEMS
+
+
+def _fleet(recipe: str, file: Path, *, as_json: bool) -> int:
+    """Print the jobs: alone and in one line, as `strategy.matrix` takes them, or as a document."""
+    import json
+
+    from tritonwin.build import fleet
+    from tritonwin.facts.codec import to_json
+    from tritonwin.output import build_plan, machine
+
+    try:
+        text = file.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"{file} cannot be read: {error}"
+        raise UserError(msg) from None
+    found = fleet.read(recipe, text)
+    if as_json:
+        machine.print_document(build_plan.fleet_report(found))
+        return Exit.DONE
+    for dropped in found.dropped:
+        click.echo(f"left out: {dropped.id}: {dropped.reason}", err=True)
+    click.echo(json.dumps({"include": to_json(found.jobs)}))
+    return Exit.DONE
+
+
+def _index(folder: Path, base_url: str | None) -> int:
+    import json
+
+    from tritonwin.build import fleet
+    from tritonwin.facts.codec import to_json
+    from tritonwin.output import build_plan, terminal
+
+    wheels = fleet.index(folder)
+    wheels = fleet.below(wheels, base_url) if base_url else wheels
+    file = folder / "wheels.json"
+    text = json.dumps(to_json(build_plan.wheel_index(wheels)), indent=2)
+    try:
+        file.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        msg = f"{file} cannot be written: {error.strerror or error}"
+        raise UserError(msg) from None
+    terminal.print_note(f"written: {file} ({len(wheels)} wheels)")
+    return Exit.DONE if wheels else Exit.PROBLEMS

@@ -1,0 +1,53 @@
+"""The documents of `tritonwin build`, as records; see `output.documents`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tritonwin.build.fleet import Dropped, IndexedWheel, Job
+from tritonwin.build.model import BuildPlan
+from tritonwin.build.outcome import BuildInfo
+from tritonwin.output.documents import Tool
+from tritonwin.problems.model import Problem
+
+BuildStatus = Literal[
+    "planned",
+    "refused",
+    "declined",
+    "failed",
+    "built",  # and proven as far as this machine can
+    "unproven",  # there is a wheel, and something that was tried with it failed
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildReport:
+    """What `tritonwin build --json` prints: the plan with every reason, and what came of it."""
+
+    schema: Literal["tritonwin.build/1"] = "tritonwin.build/1"
+    tool: Tool
+    status: BuildStatus
+    plan: BuildPlan
+    wheel: str | None = None
+    info: BuildInfo | None = None
+    log: str | None = None
+    problems: tuple[Problem, ...] = ()  # what the log of a failure shows
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetReport:
+    """What `tritonwin build --fleet FILE --json` prints: the jobs, and those left out."""
+
+    schema: Literal["tritonwin.fleet/1"] = "tritonwin.fleet/1"
+    tool: Tool
+    include: tuple[Job, ...]
+    dropped: tuple[Dropped, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WheelIndex:
+    """What `tritonwin build --index-of DIR` writes: wheels with their hashes, for `--index`."""
+
+    schema: Literal["tritonwin.wheels/1"] = "tritonwin.wheels/1"
+    wheels: tuple[IndexedWheel, ...]
