@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tritonwin.cli.common import json_option, target_options
 from tritonwin.errors import Exit, UserError
+
+if TYPE_CHECKING:
+    from tritonwin.facts.model import Facts
+    from tritonwin.problems.check import Check
+    from tritonwin.problems.doctor import Diagnosis
 
 
 @click.command("doctor")
@@ -20,6 +27,21 @@ from tritonwin.errors import Exit, UserError
 )
 @click.option("--only", multiple=True, metavar="ID", help="Run this check alone (repeatable).")
 @click.option("--deep", is_flag=True, help="Also import torch and triton, each in a process.")
+@click.option(
+    "--markdown", is_flag=True, help="Print the text of an issue, with nothing private in it."
+)
+@click.option(
+    "--log",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --markdown: the output of what failed, put in folded.",
+)
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page to read in a browser, with this machine's own paths.",
+)
 @click.option("--list-checks", is_flag=True, help="List the checks and do nothing else.")
 @json_option
 @click.pass_context
@@ -32,6 +54,9 @@ def command(
     snapshot: Path | None,
     only: tuple[str, ...],
     deep: bool,
+    markdown: bool,
+    log: Path | None,
+    html: Path | None,
     list_checks: bool,
     as_json: bool,
 ) -> int:
@@ -44,6 +69,8 @@ def command(
       tritonwin doctor
       tritonwin doctor --app C:\\ComfyUI_windows_portable
       tritonwin doctor --snapshot report.json --json
+      tritonwin doctor --markdown --log comfyui.log > issue.md
+      tritonwin doctor --html report.html
     """
     from tritonwin.output import machine, terminal
     from tritonwin.problems.checks import CHECKS
@@ -51,6 +78,12 @@ def command(
 
     if snapshot and (python or app or deep):
         msg = "--snapshot cannot be combined with --python, --app or --deep"
+        raise click.UsageError(msg, ctx)
+    if as_json and (markdown or html):
+        msg = "--json cannot be combined with --markdown or --html"
+        raise click.UsageError(msg, ctx)
+    if log and not markdown:
+        msg = "--log goes with --markdown; to have a log explained: tritonwin explain FILE"
         raise click.UsageError(msg, ctx)
     unknown = sorted(set(only) - {c.id for c in CHECKS})
     if unknown:
@@ -72,8 +105,43 @@ def command(
 
         facts = collect(python=python, app=app, timeout=timeout, deep=deep)
     diagnosis = diagnose(facts, checks)
-    if as_json:
+    if html:
+        _write_page(facts, diagnosis, html)
+    if markdown:
+        _print_issue(facts, checks, log)
+    elif as_json:
         machine.print_document(machine.doctor_report(facts, diagnosis, snapshot))
-    else:
+    elif not html:
         terminal.print_diagnosis(facts, diagnosis)
     return Exit.DONE if diagnosis.healthy else Exit.PROBLEMS
+
+
+def _write_page(facts: Facts, diagnosis: Diagnosis, file: Path) -> None:
+    from tritonwin.output.doctor_html import html_page
+    from tritonwin.output.terminal import print_note
+
+    try:
+        file.write_text(html_page(facts, diagnosis), encoding="utf-8", newline="\n")
+    except OSError as error:
+        msg = f"cannot write {file}: {error.strerror or error}"
+        raise UserError(msg, "Choose another place: --html FILE") from None
+    print_note(f"written: {file}")
+
+
+def _print_issue(facts: Facts, checks: Sequence[Check], log: Path | None) -> None:
+    """The issue is made of redacted facts: what they do not hold cannot get out."""
+    from tritonwin.facts import snapshot as snapshots
+    from tritonwin.facts.host import Host
+    from tritonwin.facts.identity import Identity
+    from tritonwin.facts.redact import Redactor
+    from tritonwin.output.doctor_markdown import markdown
+    from tritonwin.problems.doctor import diagnose
+    from tritonwin.problems.explain.decode import text_blocks
+
+    redactor = Redactor(Identity.this_machine(Host.this_machine()))
+    text = None
+    if log:
+        with log.open("rb") as stream:
+            text = redactor.text("".join(text_blocks(stream)))
+    safe = snapshots.redacted(facts, redactor)
+    click.echo(markdown(safe, diagnose(safe, checks), text), nl=False)

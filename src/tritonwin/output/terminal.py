@@ -84,7 +84,7 @@ def print_story(title: str, facts: Facts, diagnosis: Diagnosis) -> None:
     for line in list(_head(facts))[1:]:
         out.print(Text(printable(line), "dim"), soft_wrap=True)
     fine = sum(c.state == "ok" for c in diagnosis.checks)
-    out.print(Text(f"{fine} checks ok. {_verdict(diagnosis)}"), soft_wrap=True)
+    out.print(Text(f"{fine} checks ok. {verdict(diagnosis)}"), soft_wrap=True)
     for problem in diagnosis.problems[:1]:
         if problem.severity != "info":
             print_problem(out, problem)
@@ -111,7 +111,7 @@ def print_diagnosis(facts: Facts, diagnosis: Diagnosis) -> None:
         out.print()
         out.print(Text(f"not read: {error.collector} ({printable(error.error)})"), soft_wrap=True)
     out.print()
-    out.print(Text(_verdict(diagnosis)), soft_wrap=True)
+    out.print(Text(verdict(diagnosis)), soft_wrap=True)
 
 
 def _head(facts: Facts) -> Iterable[str]:
@@ -189,7 +189,8 @@ def counted(problems: Sequence[Problem]) -> str:
     return text
 
 
-def _verdict(diagnosis: Diagnosis) -> str:
+def verdict(diagnosis: Diagnosis) -> str:
+    """The last line: how it stands."""
     crashed = sum(c.state == "crashed" for c in diagnosis.checks)
     if diagnosis.healthy:
         text = "Nothing is wrong that these checks can see."

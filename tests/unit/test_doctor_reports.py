@@ -1,0 +1,147 @@
+"""doctor as a page and as the text of an issue: whole, safe, and with nothing private in it."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tritonwin.cli.app import run
+from tritonwin.facts.model import Facts, Gpu, System
+from tritonwin.output.doctor_html import html_page
+from tritonwin.output.doctor_markdown import markdown
+from tritonwin.output.environment import described
+from tritonwin.problems.doctor import Diagnosis
+from tritonwin.problems.model import CheckResult, Evidence, Problem, Remedy
+
+HOSTILE = 'a"<script>alert(1)</script>&\x1b[2J```@everyone|[x](y)'
+PROBLEM = Problem(
+    id="triton-missing",
+    severity="error",
+    certainty="likely",
+    title=f"no Triton {HOSTILE}",
+    cause=HOSTILE,
+    evidence=(Evidence(text=HOSTILE, where=HOSTILE),),
+    remedy=Remedy(summary=HOSTILE, commands=(f'"C:\\a b\\python.exe" {HOSTILE}',)),
+)
+FACTS = Facts(
+    tool_version="0",
+    system=System(os="windows", version="10.0.22631", machine="AMD64"),
+    gpus=(Gpu(index=0, vendor="nvidia", name=HOSTILE, source="NVML", compute_capability="8.9"),),
+)
+DIAGNOSIS = Diagnosis(
+    problems=(PROBLEM,),
+    checks=(CheckResult(id="triton-missing", title="Triton", state="problem", detail=HOSTILE),),
+)
+# elements without an end
+VOID = {"meta", "br", "hr", "img", "input", "link", "line"}
+
+
+class Reader(HTMLParser):
+    """Reads a page strictly: every element is ended, in its order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_is_whole_and_loads_nothing() -> None:
+    page = Reader(html_page(FACTS, DIAGNOSIS))
+    assert page.open == []
+    assert page.tags[0] == ("html", {"lang": "en"})
+    names = [tag for tag, _ in page.tags]
+    assert names.count("h1") == names.count("main") == names.count("title") == 1
+    assert names.count("script") == 1
+    assert not {"src", "href", "onclick"} & {name for _, attrs in page.tags for name in attrs}
+    commands = [attrs for tag, attrs in page.tags if tag == "pre"]
+    assert commands == [{"class": "command"}]
+    policy = next(a["content"] for t, a in page.tags if a.get("http-equiv"))
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
+
+
+def test_what_the_machine_says_stays_text() -> None:
+    text = html_page(FACTS, DIAGNOSIS)
+    assert "<script>alert" not in text
+    assert "\x1b" not in text
+    assert "alert(1)" in Reader(text).text
+
+
+def test_the_issue_has_the_fields_of_the_form() -> None:
+    text = markdown(FACTS, DIAGNOSIS, log="line 1\n```\nline 2")
+    assert re.findall(r"^### (.*)$", text, re.MULTILINE)[:2] == [
+        "Describe the bug",
+        "Environment details",
+    ]
+    for name in ("GPU", "Python", "PyTorch", "Triton", "CUDA", "Compiler"):
+        assert re.search(rf"^{name}: \S", text, re.MULTILINE), name
+    assert "````text\nline 1\n```\nline 2\n````" in text
+    assert text.index("<details>") < text.index("line 1") < text.index("</details>")
+
+
+def test_no_markup_of_the_machine_works_in_an_issue() -> None:
+    text = markdown(FACTS, DIAGNOSIS)
+    assert "<script>" not in text.replace("\\<", "")
+    assert not re.search(r"(?<!\\)@everyone", text)
+    assert "\x1b" not in text
+    assert "```" not in text.replace("\\`", "")
+
+
+def test_a_log_too_long_for_an_issue_keeps_its_end() -> None:
+    text = markdown(FACTS, DIAGNOSIS, log="x\n" * 100_000 + "the end")
+    assert len(text) < 65_536
+    assert "the end" in text
+
+
+def test_every_line_about_the_machine_says_something() -> None:
+    bare = Facts(tool_version="0", system=FACTS.system)
+    assert all(value for _, value in described(bare))
+
+
+def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(
+        "C:\\Users\\Jörg Müller\\x.py failed: No module named 'triton'".encode("cp1252")
+    )
+    page = tmp_path / "ü p.html"
+    assert run(["doctor", "--html", str(page), "--markdown", "--log", str(log)]) == 1
+    text = capsys.readouterr().out
+    assert "failed: No module named" in text
+    assert "Müller" not in text
+    assert Reader(page.read_text("utf-8")).open == []
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--json", "--markdown"),
+        ("--json", "--html", "a.html"),
+        ("--log", __file__),
+        ("--markdown", "--log", "no such file"),
+    ],
+)
+def test_wrong_use(args: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", *args]) == 2
+    assert capsys.readouterr().out.count("Traceback") == 0
+
+
+def test_a_page_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", "--html", str(tmp_path / "no" / "a.html")]) == 2
+    assert "Choose another place" in capsys.readouterr().err
