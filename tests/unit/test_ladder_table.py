@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from importlib.resources import files
 
@@ -49,6 +50,32 @@ def test_programs_are_those_of_a_rung() -> None:
     }
     ours = {name for name in there if not name.startswith(("bench_", "stopwatch", "__"))}
     assert ours - used == {"frame.py"}
+
+
+def modules_of(file: str) -> set[str]:
+    """What a file of `rungs/` imports of the others."""
+    text = files("tritonwin.verify.rungs").joinpath(file).read_text("utf-8")
+    return {
+        f"{name}.py"
+        for node in ast.walk(ast.parse(text))
+        for name in _imported(node)
+        if files("tritonwin.verify.rungs").joinpath(f"{name}.py").is_file()
+    }
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+
+
+@pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: rung.id)
+def test_what_a_program_imports_is_copied_beside_it(rung: Rung) -> None:
+    used, waiting = set[str](), {rung.program}
+    while waiting:
+        used |= waiting
+        waiting = {m for file in waiting for m in modules_of(file)} - used
+    assert used - {rung.program, "frame.py"} == set(rung.helpers)
 
 
 def test_the_ladder_is_cut_and_picked() -> None:

@@ -118,7 +118,7 @@ class Device:
                 self.call("cuCtxSynchronize")
         except RuntimeError as error:
             text = f"a kernel that was launched died: {str(error).splitlines()[0]}"
-            raise KnownError("async-cuda-error-blames-triton", text) from error
+            raise KnownError(text, "async-cuda-error-blames-triton") from error
 
     def allocate(self, size: int) -> int:
         if self._torch:

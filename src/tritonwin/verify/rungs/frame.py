@@ -29,7 +29,7 @@ class NotApplicableError(Exception):
 class KnownError(Exception):
     """A failure whose cause the rung knows: `problem` is an id of tritonwin's catalogue."""
 
-    def __init__(self, problem: str, text: str) -> None:
+    def __init__(self, text: str, problem: str) -> None:
         super().__init__(text)
         self.problem = problem
 

@@ -27,7 +27,7 @@ def prove(arguments: dict[str, Any]) -> str:
     except subprocess.CalledProcessError as error:
         if is_of_cc(arguments["compiler"]):
             text = f"CC names {os.environ['CC']}, which does not compile: {error}"
-            raise KnownError("cc-variable-wrong", text) from error
+            raise KnownError(text, "cc-variable-wrong") from error
         raise
     cache = os.environ["TRITON_CACHE_DIR"]
     built = [p for p in glob.glob(os.path.join(cache, "*", "*cuda_utils*")) if "json" not in p]

@@ -68,12 +68,12 @@ def trouble_with(compiler: str | None, assembler: str, arch: int) -> list[KnownE
         if wanted and not _same(wanted, assembler):
             state = "it does not use" if os.path.isfile(wanted) else "does not exist"
             text = f"{variable} names {wanted}, which {state}: Triton takes {assembler}"
-            found.append(KnownError("ptxas-path-variable-ignored", text))
+            found.append(KnownError(text, "ptxas-path-variable-ignored"))
     if compiler is None:
-        found.append(KnownError("no-c-compiler", "Triton finds no C compiler"))
+        found.append(KnownError("Triton finds no C compiler", "no-c-compiler"))
     elif not (os.path.isfile(compiler) or shutil.which(compiler)):
         text = f"the C compiler that Triton would start does not exist: {compiler}"
-        found.append(KnownError("cc-variable-wrong", text))
+        found.append(KnownError(text, "cc-variable-wrong"))
     return found
 
 

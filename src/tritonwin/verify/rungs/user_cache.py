@@ -87,14 +87,14 @@ def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         try_to_write(folder)
     except OSError as error:
         text = f"Triton's cache folder cannot be written: {folder}: {error}. {_HELP}"
-        raise KnownError("triton-home-not-writable", text) from error
+        raise KnownError(text, "triton-home-not-writable") from error
     paths = kernels(folder)
     device = _device()
     bad = list(damaged(paths, device, arguments["arch"]))
     if bad:
         shown = "; ".join(bad[:5])
         text = f"{len(bad)} of {len(paths)} cached kernels are damaged: {shown}. {_HELP}"
-        raise KnownError("damaged-cache-entry", text)
+        raise KnownError(text, "damaged-cache-entry")
     loaded = "read" if device is None else "loaded by the driver"
     return f"{folder} can be written; {len(paths)} kernels {loaded}", {"kernels": len(paths)}
 

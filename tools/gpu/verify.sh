@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# The proof ladder on one GPU with the machine's own python3, then again with faults put in.
+# Needs .gpu/site and .gpu/packages (tools/gpu/verify_site.py); writes into $OUT, within 150 s.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=4
+timeout 150 python3 tools/gpu/verify.py --out "${OUT:-.}" "$@"
