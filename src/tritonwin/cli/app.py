@@ -35,7 +35,10 @@ COMMANDS = {
     "dlls": "dlls",
     "patch": "patch",
     "demo": "demo",
+    "completion": "completion",
 }
+
+COMPLETING = "_TRITONWIN_COMPLETE"  # set by a shell that wants to know what could come next
 
 
 class LazyGroup(click.Group):
@@ -71,6 +74,8 @@ def main() -> None:
 def run(args: Sequence[str]) -> int:
     """Run a command line; every ending becomes an exit status and, at most, a short message."""
     _make_output_safe()
+    if COMPLETING in os.environ:
+        import_module("tritonwin.cli.completion")  # click has to know all shells by now
     status = _run(args)
     for stream in (sys.stdout, sys.stderr):
         _let_go_of(stream)
@@ -79,7 +84,9 @@ def run(args: Sequence[str]) -> int:
 
 def _run(args: Sequence[str]) -> int:
     try:
-        words = list(args) or ["--help"]
+        words = list(args)
+        if not words and COMPLETING not in os.environ:
+            return _unasked()
         result = main.main(args=words, prog_name="tritonwin", standalone_mode=False)
         sys.stdout.flush()
     except UserError as error:
@@ -95,6 +102,17 @@ def _run(args: Sequence[str]) -> int:
         return Exit.DONE
     except Exception as error:  # noqa: BLE001 - a person must never see a traceback unasked
         return _failed(args, error)
+    return int(result) if isinstance(result, int) else Exit.DONE
+
+
+def _unasked() -> int:
+    """What helps most who only typed the name: doctor, and what else there is."""
+    try:
+        result = main.main(args=["doctor"], prog_name="tritonwin", standalone_mode=False)
+    finally:
+        print(f"\nThis was: tritonwin doctor. There are also: {', '.join(COMMANDS)}.")  # noqa: T201
+        print("What each does: tritonwin --help")  # noqa: T201
+        sys.stdout.flush()
     return int(result) if isinstance(result, int) else Exit.DONE
 
 
