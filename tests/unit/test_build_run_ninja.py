@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import struct
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,9 @@ from hypothesis import strategies as st
 
 from tritonwin.build import ninja
 from tritonwin.build.attempt import remaining
+from tritonwin.build.heavy_first import reordered
 from tritonwin.build.ninja import Counter
+from tritonwin.facts.host import fake_host
 
 LOG = """# ninja log v6
 0\t1520\t1764000000000000000\ta.o\t5d41402abc4b2a76
@@ -138,3 +142,60 @@ def test_objects_that_are_cut_short(tmp_path: Path, name: str, content: bytes, w
 )
 def test_remaining_time(lines: list[str], jobs: int, seconds: float, left: float | None) -> None:
     assert remaining(fed(*lines), jobs, seconds) == left
+
+
+FILE = """ninja_required_version = 1.3
+rule compile
+  command = cxx $in $out
+
+build /b/flash_attn/api.o: compile /s/flash_attn/flash_api.cpp
+build /b/flash_bwd_1.o: nvcc /s/flash_bwd_1.cu
+build /b/flash_fwd_1.o: nvcc /s/flash_fwd_1.cu
+build /b/flash_fwd_split_1.o: nvcc /s/flash_fwd_split_1.cu
+build /b/flash_fwd_split_2.o: nvcc /s/flash_fwd_split_2.cu
+
+build /b/x.so: link /b/api.o
+default x.so
+"""
+
+
+def test_the_heaviest_files_come_first() -> None:
+    order = [
+        line.split()[1]
+        for line in reordered(FILE, ["flash_fwd_split", "flash_bwd"]).splitlines()
+        if line.startswith("build ")
+    ]
+    assert order == [
+        "/b/flash_fwd_split_1.o:", "/b/flash_fwd_split_2.o:", "/b/flash_bwd_1.o:",
+        "/b/flash_attn/api.o:", "/b/flash_fwd_1.o:", "/b/x.so:",
+    ]  # fmt: skip
+    assert sorted(reordered(FILE, ["bwd"]).splitlines()) == sorted(FILE.splitlines())
+
+
+def test_steps_with_variables_of_their_own_stay_where_they_are() -> None:
+    text = FILE.replace("_1.cu\n", "_1.cu\n  flags = -O3\n", 1)
+    assert reordered(text, ["split"]) == text
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows finds no script under the name of a program")
+def test_ninja_is_called_with_the_sorted_file(tmp_path: Path) -> None:
+    real = tmp_path / "real/ninja"
+    real.parent.mkdir()
+    real.write_text('#!/bin/sh\necho "$@"; cat build.ninja\n')
+    real.chmod(0o755)
+    host = fake_host(tmp_path, windows=False)
+    (folder,) = ninja.start_first(["split"], tmp_path / "n", [real.parent], host)
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "build.ninja").write_text(FILE)
+    done = subprocess.run(
+        [str(folder / "ninja"), "-v", "-j", "2"],
+        cwd=work,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said, _, content = done.stdout.partition("\n")
+    assert said == "-v -j 2"
+    assert content == reordered(FILE, ["split"]) != FILE
+    assert ninja.start_first([], tmp_path / "m", [real.parent], host) == ()

@@ -233,6 +233,7 @@ class BuildPlan:
         local_version: what the wheel's version gets behind "+": "cu130torch2.11".
         imports: modules that must import when the wheel is installed.
         extension: pattern of the compiled modules inside the wheel, whose architectures are read.
+        start_first: words in the names of the files that take longest, the longest first.
         rungs: of the ladder, that prove the wheel on a GPU.
     """
 
@@ -270,6 +271,7 @@ class BuildPlan:
     local_version: str = ""
     imports: tuple[str, ...] = ()
     extension: str = ""
+    start_first: tuple[str, ...] = ()
     rungs: tuple[str, ...] = ()
     decisions: tuple[Decision, ...] = ()
     warnings: tuple[str, ...] = ()

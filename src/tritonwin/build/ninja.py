@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import shlex
 import struct
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 
 from tritonwin.facts.files import file_size, is_file
+from tritonwin.facts.host import Host
 
 STATUS = "[%f/%t] "  # NINJA_STATUS, whatever the user's own says
 LOG = ".ninja_log"
@@ -132,3 +136,23 @@ def is_whole(path: Path) -> bool:
         symbols, count = struct.unpack_from("<II", head, 8)
         return bool(size >= symbols + 18 * count)
     return False
+
+
+def start_first(
+    words: Sequence[str], folder: Path, scripts: Iterable[Path], host: Host
+) -> tuple[Path, ...]:
+    """What goes before everything on PATH, so that ninja starts the files of these names first.
+
+    A program called ninja that calls the real one: see heavy_first.py. On Windows only an .exe
+    would be found under that name; there ninja keeps its own order, as it does without words.
+    """
+    found = [path for f in scripts if is_file(path := f / "ninja")] or host.executables("ninja")
+    if host.windows or not words or not found:
+        return ()
+    folder.mkdir(exist_ok=True)
+    program = folder / "heavy_first.py"
+    program.write_bytes(files("tritonwin.build").joinpath(program.name).read_bytes())
+    command = [sys.executable, "-I", "-S", str(program), str(found[0]), *words, "--"]
+    (folder / "ninja").write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
+    (folder / "ninja").chmod(0o755)
+    return (folder,)

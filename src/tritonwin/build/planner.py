@@ -163,6 +163,7 @@ def _plan(chosen: _Choices, order: Order, machine: Machine) -> BuildPlan:
         local_version=chosen.local,
         imports=recipe.imports,
         extension=recipe.extension,
+        start_first=recipe.start_first,
         rungs=recipe.rungs,
         decisions=_decisions(chosen, order, machine),
         warnings=(*jobs.warnings, *chosen.triton.warnings, *obstacles.warnings(machine)),

@@ -168,6 +168,7 @@ class Recipe:
     longest_path: int
     memory: MemoryModel
     work: Work
+    start_first: tuple[str, ...] = ()
     submodules: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     version_file: str = ""

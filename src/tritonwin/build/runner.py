@@ -129,7 +129,8 @@ def _prepare(plan: BuildPlan, setting: Setting) -> Linked:
         venv.install(python, setting.depot.pip, wanted, setting.pip_options)
     for folder in (layout.temp, layout.dist):
         folder.mkdir(exist_ok=True)
-    return python
+    before = ninja.start_first(plan.start_first, layout.root / "n", python.scripts, setting.host)
+    return replace(python, scripts=(*before, *python.scripts))
 
 
 def _compile(plan: BuildPlan, setting: Setting, python: Linked) -> State:
