@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import machines
 import pytest
 import write_schemas
 from jsonschema import Draft202012Validator
 
+from tritonwin.build import fleet
+from tritonwin.build.order import Order
+from tritonwin.build.planner import plan
 from tritonwin.facts.cache_entries import CacheEntry
 from tritonwin.facts.codec import DecodeError, from_json, to_json
 from tritonwin.facts.dll_faults import Fault
@@ -15,6 +20,7 @@ from tritonwin.facts.model import Facts, Gpu, ImportResult, System
 from tritonwin.facts.snapshot import Snapshot
 from tritonwin.journal import Conflict, Header, UndoReport
 from tritonwin.output import schema
+from tritonwin.output.build_documents import BuildReport, FleetReport, WheelIndex
 from tritonwin.output.documents import (
     BenchComparison,
     BenchReport,
@@ -101,6 +107,34 @@ DOCUMENTS = {
         second=MACHINE,
         figures=(Comparison(part="a", figure="b_us", first=1.5, second=3, ratio=2.0),),
     ),
+    "tritonwin.build/1": BuildReport(
+        tool=Tool(),
+        status="failed",
+        plan=plan(Order(recipe="flash-attn"), machines.windows(Path("C:/"))),
+        log="build.log",
+        problems=(PROBLEM,),
+    ),
+    "tritonwin.fleet/1": FleetReport(
+        tool=Tool(),
+        include=fleet.read(
+            "flash-attn",
+            'python = ["3.12"]\ntorch = ["2.9.1"]\ncuda = ["12.8"]\narchs = ["8.9"]\n',
+        ).jobs,
+        dropped=(fleet.Dropped(id="x", reason="CUDA 9 is not known"),),
+    ),
+    "tritonwin.wheels/1": WheelIndex(
+        wheels=(
+            fleet.IndexedWheel(
+                url="x-1-py3-none-any.whl",
+                sha256="0" * 64,
+                size=1,
+                torch_version="2.9",
+                cuda_version="12.8",
+                archs=("8.0",),
+                build_info="x-1-py3-none-any.whl.build-info.json",
+            ),
+        ),
+    ),
     "tritonwin.dlls/1": DllsReport(
         tool=Tool(),
         loads=False,
@@ -134,7 +168,9 @@ DOCUMENTS = {
         rungs=(RungResult(id="a", title="A", state="passed", detail="seen", seconds=0.5),),
     ),
     "tritonwin.event/1": Event(
-        event="plan", seconds=1.5, plan=Plan(target="python.exe", changes=(CHANGE,), unsolved=(UNSOLVED,))
+        event="plan",
+        seconds=1.5,
+        plan=Plan(target="python.exe", changes=(CHANGE,), unsolved=(UNSOLVED,)),
     ),
     "tritonwin.rungs/1": RungList(
         rungs=(Rung(id="a", title="A", proves="that it works", options={"dtype": "fp16"}),)

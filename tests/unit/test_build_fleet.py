@@ -1,0 +1,157 @@
+"""Matrices of builds, and the index of what they made."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from machines import torch, windows
+from packaging.requirements import Requirement
+from wheel_files import make_wheel
+
+from tritonwin.build import fleet, info
+from tritonwin.build.order import Order
+from tritonwin.build.outcome import BuildInfo
+from tritonwin.build.planner import plan
+from tritonwin.cli import app
+from tritonwin.errors import UserError
+from tritonwin.journal.tree import file_hash
+from tritonwin.support.chooser import choose
+from tritonwin.support.needs import needs_of
+from tritonwin.support.sources import read_place
+
+MATRIX = """
+python = ["3.11", "3.12"]
+torch = ["2.8.0", "2.9.1"]
+cuda = ["12.6", "12.8", "13.2"]
+archs = ["8.9", ["9.0", "12.0"]]
+
+[[exclude]]
+torch = "2.8.0"
+cuda = "13.2"
+"""
+
+
+def test_a_matrix_becomes_jobs() -> None:
+    found = fleet.read("flash-attn", MATRIX)
+    assert len({job.id for job in found.jobs}) == len(found.jobs)
+    assert not any(j.torch == "2.8.0" and j.cuda == "13.2" for j in found.jobs)
+    # 12.0 takes CUDA 12.8
+    dropped = {d.id: d.reason for d in found.dropped}
+    assert all("cu126" in key for key in dropped)
+    assert all("it takes CUDA >=12.8" in reason for reason in dropped.values())
+    assert len(found.jobs) == 2 * (2 * 3 * 2 - 2) - len(dropped)
+    job = next(j for j in found.jobs if j.cuda == "12.8" and "12.0" in j.archs)
+    assert job.id == "flash-attn-2.8.3.post2-cp311-torch2.8.0-cu128-sm90-120-win"
+    assert job.torch_tag == "cu128"
+    assert job.os == "windows-2022"
+
+
+def test_the_words_of_a_job_are_a_command(tmp_path: Path) -> None:
+    job = fleet.read("flash-attn", MATRIX).jobs[0]
+    words = shlex.split(job.arguments)
+    assert words[0] == "flash-attn"
+    order = Order(
+        recipe=words[0], version=job.version, archs=tuple(job.archs.split()), cuda=job.cuda
+    )
+    machine = windows(tmp_path, torch=torch(job.torch, "12.8"), gpus=())
+    assert plan(order, machine).version == job.version
+
+
+def test_a_toolset_that_the_runner_has_not_is_left_out() -> None:
+    text = 'python=["3.12"]\ntorch=["2.1.0"]\ncuda=["11.8"]\narchs=["8.9"]\n'
+    with pytest.raises(UserError, match=r"no job is left.*MSVC 14\.44 of windows-2022"):
+        fleet.read("flash-attn", text)
+    # what an unknown runner has is for its own plan to see
+    assert fleet.read("flash-attn", text + 'os=["my-own"]\n').jobs
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("x = [", "no TOML"),
+        ('python = ["3.12"]', "needs a list torch"),
+        ('pyton = ["3.12"]', "unknown axis: pyton"),
+        (MATRIX.replace('"3.11"', "3.11"), "is no text"),
+        (MATRIX.replace('"8.9"', '"ampere"'), "no GPU architecture"),
+        (MATRIX.replace('["3.11", "3.12"]', str([f"3.{n}" for n in range(99)])), "256"),
+        (MATRIX.replace('python = ["3.11", "3.12"]', "python = []"), "needs a list python"),
+    ],
+)
+def test_what_is_no_matrix(text: str, why: str) -> None:
+    with pytest.raises(UserError, match=why) as caught:
+        fleet.read("flash-attn", text)
+    assert caught.value.help
+
+
+def test_the_command_prints_what_a_workflow_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "fleet.toml"
+    file.write_text(MATRIX)
+    assert app.run(["build", "flash-attn", "--fleet", str(file)]) == 0
+    out, err = capsys.readouterr()
+    assert out.count("\n") == 1
+    printed = json.loads(out)
+    assert set(printed) == {"include"}
+    assert {"id", "os", "python", "torch", "torch_tag", "arguments"} <= set(printed["include"][0])
+    assert "left out" in err
+
+
+# --- the index
+
+
+def made(tmp_path: Path, folder: Path) -> Path:
+    wheel = make_wheel(folder, "flash_attn-2.8.3.post2+cu128torch2.9-cp312-cp312-win_amd64.whl")
+    record = BuildInfo(
+        wheel=wheel.name,
+        sha256=file_hash(wheel),
+        size=wheel.stat().st_size,
+        plan=plan(Order(recipe="flash-attn"), windows(tmp_path)),
+        archs=("8.0",),
+    )
+    info.write(record, folder)
+    return wheel
+
+
+@pytest.mark.parametrize("flat", [True, False])
+def test_the_chooser_takes_what_the_fleet_made(
+    tmp_path: Path, flat: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results"
+    folder = results if flat else results / "job-1"
+    folder.mkdir(parents=True)
+    wheel = made(tmp_path, folder)
+    assert app.run(["build", "flash-attn", "--index-of", str(results)]) == 0
+    links = read_place(str(results / "wheels.json"), "flash-attn")
+    assert [link.sha256 for link in links] == [file_hash(wheel)]
+    needs = needs_of(windows(tmp_path).facts)
+    chosen = choose(Requirement("flash-attn"), links, needs)
+    assert chosen.link is not None, chosen.choice
+    assert Path(unquote(chosen.link.location.removeprefix("file://"))) == wheel
+    for_another = needs_of(windows(tmp_path, torch=torch("2.8.0", "12.8")).facts)
+    assert choose(Requirement("flash-attn"), links, for_another).link is None
+    capsys.readouterr()
+
+
+def test_an_index_of_published_files(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    wheel = made(tmp_path, tmp_path / "a")
+    found = fleet.below(fleet.index(tmp_path), "https://example.invalid/v1/")
+    assert [w.url for w in found] == [f"https://example.invalid/v1/{wheel.name}"]
+
+
+@pytest.mark.parametrize("damage", ["wheel", "info", "gone"])
+def test_an_index_holds_to_what_was_built(tmp_path: Path, damage: str) -> None:
+    wheel = made(tmp_path, tmp_path)
+    if damage == "wheel":
+        wheel.write_bytes(b"other")
+    elif damage == "gone":
+        wheel.unlink()
+    else:
+        Path(f"{wheel}{info.SUFFIX}").write_text("{")
+    with pytest.raises(UserError):
+        fleet.index(tmp_path)
