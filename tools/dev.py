@@ -5,6 +5,8 @@
     python tools/dev.py test [--full] [--coverage] [-- PYTEST ARGS]
     python tools/dev.py setup              only make the environment (.venv)
 
+The tests of the spectral part run in an environment of their own, .venv-torch.
+
 `test` runs the linters, the type checker for both platforms, the unit tests and, where Wine can
 be had, the Windows lane. TRITONWIN_REQUIRE_LANE=1 makes a missing lane a failure. `--full` adds the
 heavy tests and measures coverage on Linux and in Windows Python together.
@@ -20,15 +22,13 @@ import sys
 import time
 import venv
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import not_run
 
 ROOT = Path(__file__).resolve().parent.parent
-VENV = ROOT / ".venv"
-PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 REPORTS = ROOT / ".test-reports"
-STAMP = VENV / "tritonwin-setup.txt"
 
 
 Command = list[str | Path]
@@ -48,30 +48,52 @@ def call(*command: str | Path, env: dict[str, str] | None = None) -> int:
     return subprocess.run([str(c) for c in command], cwd=ROOT, env=env, check=False).returncode
 
 
-def setup() -> None:
-    """Make or refresh `.venv` with the tool and what its tests need.
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment in the checkout, and what pip puts there."""
 
-    pip is put into the environment by the pip that is there, since distributions split ensurepip
-    off and older versions of pip cannot install into another environment.
-    """
+    folder: Path
+    install: tuple[str, ...]
+
+    @property
+    def python(self) -> Path:
+        return self.folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+    def make(self) -> None:
+        """Make or refresh it.
+
+        pip is put there by the pip that is there already, since distributions split ensurepip off
+        and older versions of pip cannot install into another environment.
+        """
+        stamp = self.folder / "tritonwin-setup.txt"
+        fingerprint = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+        fingerprint += f"\n{sys.version}\n{ROOT}"
+        if stamp.is_file() and stamp.read_text(encoding="utf-8") == fingerprint:
+            return
+        print(f"setup: {self.folder.name}", flush=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        venv.create(self.folder, with_pip=False)
+        where = subprocess.run(
+            [str(self.python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        _install([sys.executable, "-m", "pip"], "--target", where, "pip>=25.1")
+        _install([str(self.python), "-m", "pip"], *self.install)
+        stamp.write_text(fingerprint, encoding="utf-8")
+
+
+MAIN = Environment(ROOT / ".venv", ("--group", "dev", "-e", str(ROOT)))
+PYTHON = MAIN.python
+# torch apart: the tool must do without, and half of its tests ask what it says when there is none
+TORCH = Environment(ROOT / ".venv-torch", ("--group", "spectral"))
+
+
+def setup() -> None:
     if sys.version_info < (3, 10):  # noqa: UP036 - this file is what such a Python meets first
         sys.exit(f"tritonwin needs Python 3.10 or later; this is {sys.version.split()[0]}")
-    fingerprint = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
-    fingerprint += f"\n{sys.version}\n{ROOT}"
-    if STAMP.is_file() and STAMP.read_text(encoding="utf-8") == fingerprint:
-        return
-    print("setup: .venv", flush=True)
-    shutil.rmtree(VENV, ignore_errors=True)
-    venv.create(VENV, with_pip=False)
-    where = subprocess.run(
-        [str(PYTHON), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    _install([sys.executable, "-m", "pip"], "--target", where, "pip>=25.1")
-    _install([str(PYTHON), "-m", "pip"], "--group", "dev", "-e", str(ROOT))
-    STAMP.write_text(fingerprint, encoding="utf-8")
+    MAIN.make()
 
 
 def _install(pip: Sequence[str], *args: str) -> None:
@@ -93,15 +115,18 @@ def steps(full: bool, coverage: bool, args: Sequence[str]) -> Iterator[tuple[str
     # the lane and the benchmarks run on Linux only
     yield "types (win32)", [*tool, "mypy", "--platform", "win32", "src"]
     workers = str(min(4, os.cpu_count() or 1))
-    pytest = [*tool, *(["coverage", "run", "-m"] if coverage else []), "pytest", "-q"]
-    pytest += ["--dist", "worksteal", *([] if full else ["-m", "not full"])]
+    pytest = [*(["coverage", "run", "-m"] if coverage else []), "pytest", "-q"]
+    pytest += [] if full else ["-m", "not full"]
+    spread = ["--dist", "worksteal", "-n", workers]
     for name, folders in (
         ("unit tests", ["tests/unit", "tests/corpus"]),
         ("Windows lane", ["tests/winlane"]),
     ):
         report = f"--junitxml={REPORTS / name}.xml"
         again = WINE_HICCUP if folders == ["tests/winlane"] else []
-        yield name, [*pytest, "-n", workers, report, *again, *folders, *args]
+        yield name, [*tool, *pytest, *spread, report, *again, *folders, *args]
+    report = f"--junitxml={REPORTS / 'spectral'}.xml"
+    yield "spectral (torch)", [TORCH.python, "-m", *pytest, report, "tests/spectral", *args]
 
 
 def test(args: Sequence[str]) -> int:
@@ -113,6 +138,7 @@ def test(args: Sequence[str]) -> int:
         sys.exit(f"unknown option {min(unknown)}; see the head of tools/dev.py")
     full = "--full" in own
     coverage = full or "--coverage" in own
+    TORCH.make()
     shutil.rmtree(REPORTS, ignore_errors=True)
     REPORTS.mkdir()
     env = dict(os.environ)
@@ -135,7 +161,10 @@ def test(args: Sequence[str]) -> int:
     for line in not_run.skipped(sorted(REPORTS.glob("*.xml"))):
         print(f"  {line}")
     if not full:
-        for line in not_run.heavy(PYTHON, ROOT):
+        for line in (
+            *not_run.heavy(PYTHON, ROOT),
+            *not_run.heavy(TORCH.python, ROOT, "tests/spectral"),
+        ):
             print(f"  {line}")
     print()
     for name, code, seconds in results:

@@ -20,10 +20,10 @@ def skipped(reports: Iterable[Path]) -> Iterator[str]:
         yield f"{count} x {reason}"
 
 
-def heavy(python: Path, root: Path) -> Iterator[str]:
+def heavy(python: Path, root: Path, folder: str = "tests") -> Iterator[str]:
     """The tests that only `--full` runs, counted by file."""
     command: Sequence[str] = (
-        str(python), "-m", "pytest", "tests", "-m", "full", "--collect-only", "-q",
+        str(python), "-m", "pytest", folder, "-m", "full", "--collect-only", "-q",
     )  # fmt: skip
     listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     files = Counter(line.split("::")[0] for line in listed.stdout.splitlines() if "::" in line)

