@@ -11,7 +11,7 @@ import importlib.util
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tritonwin.patch import engine
+from tritonwin.patch import engine, known
 from tritonwin.patch.model import Flavour
 from tritonwin.patch.rules import RULES
 
@@ -60,8 +60,7 @@ def apply(file: str, path: str, data: bytes, flavour: Flavour, choice: Choice) -
         for name, verdict in outcome.skipped.items()
         if verdict.state == "unknown"
     )
-    known = True
-    if outcome.applied and not known and not choice.allow_unknown:
+    if outcome.applied and not choice.allow_unknown and not known.releases(file, text):
         return None, (), "not patched, its content is that of no known release"
     old, new = DETOURS.get(file, ("", ""))
     patched = outcome.text

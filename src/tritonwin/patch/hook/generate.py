@@ -31,7 +31,7 @@ _UNFILLED = f"{SETTINGS}{{}}  # filled in by generate.py\n"
 # what the target needs, and a package name of its own: tritonwin may be installed there too
 _CARRIED = (
     "__init__.py", "model.py", "edits.py", "engine.py", "rules", "payload",
-    "hook/__init__.py", "hook/apply.py",
+    "known.py", "known_sources.json", "hook/__init__.py", "hook/apply.py",
 )  # fmt: skip
 _PACKAGE = re.compile(r"\btritonwin\.patch\b")
 _PACKAGE_THERE = "_tritonwin_patch"
@@ -72,5 +72,5 @@ def _below(place: Traversable, path: str) -> Iterator[tuple[str, str]]:
     if place.is_dir():
         for inside in sorted(place.iterdir(), key=lambda each: each.name):
             yield from _below(inside, f"{path}/{inside.name}")
-    elif path.endswith(".py"):
+    elif path.endswith((".py", ".json")):
         yield path, _PACKAGE.sub(_PACKAGE_THERE, place.read_text("utf-8"))

@@ -1,0 +1,341 @@
+"""The import hook in a Python of its own, with a small Triton that has what the rules look for."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trees import write
+
+from tritonwin.patch.hook.apply import Choice
+from tritonwin.patch.hook.generate import HOOK, PTH, generate
+
+COMPILER = """\
+import os, tempfile
+
+
+def make_cubin(src):
+    with tempfile.NamedTemporaryFile(delete=False, suffix='.ptx') as fsrc, \\
+        tempfile.NamedTemporaryFile(delete=False, suffix='.log') as flog:
+        os.remove(fsrc.name)
+        os.remove(flog.name)
+    return "cubin"
+
+
+def fail():
+    raise RuntimeError("here")
+"""
+DRIVER = '''\
+import os
+from pathlib import Path
+dirname = os.path.dirname(os.path.realpath(__file__))
+
+
+def utils():
+    return Path(os.path.join(dirname, "driver.c")).read_text()
+
+
+def make_launcher():
+    return f"""
+#include <dlfcn.h>
+int main() {{}}
+"""
+
+
+def fail():
+    raise RuntimeError("here")
+'''
+DRIVER_C = '#include "cuda.h"\n#include <dlfcn.h>\nint main(void) { return 0; }\n'
+LOADER = """\
+import importlib.util, os
+
+
+def _load_module(name, path):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+driver = _load_module("nvidia", os.path.join(os.path.dirname(__file__), "nvidia", "driver.py"))
+"""
+TRITON = {
+    "triton/__init__.py": "",
+    "triton/backends/__init__.py": "",
+    "triton/backends/nvidia/__init__.py": "",
+    "triton/backends/nvidia/compiler.py": COMPILER,
+    "triton/backends/nvidia/driver.py": DRIVER,
+    "triton/backends/nvidia/driver.c": DRIVER_C,
+}
+NVIDIA = (
+    "import triton.backends.nvidia.compiler as compiler, triton.backends.nvidia.driver as driver;"
+)
+PATCHED = NVIDIA + "print('close' in compiler.make_cubin.__code__.co_names)"
+# those that look at the files above; what rules make of Triton's own files is not tested here
+THREE = ("temp-files", "dlfcn", "dlfcn-launcher")
+TRUSTING = Choice(only=THREE, allow_unknown=True)
+STRICT = Choice(only=THREE, allow_unknown=False)
+
+
+@dataclass
+class Target:
+    """A site-packages with the hook in it, and the Python that starts with it."""
+
+    site: Path
+
+    def hook(self, choice: Choice = TRUSTING) -> None:
+        for name, content in generate(choice).items():
+            (self.site / name).write_bytes(content)
+
+    def unhook(self) -> None:
+        for name in (HOOK, PTH):
+            (self.site / name).unlink()
+
+    def run(self, code: str, *options: str, **env: str) -> subprocess.CompletedProcess[str]:
+        start = f"import site, sys; site.addsitedir({str(self.site)!r})\n{code}"
+        return subprocess.run(
+            [sys.executable, "-I", *options, "-c", start],
+            capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **env},
+        )  # fmt: skip
+
+    def say(self, code: str, *options: str, **env: str) -> str:
+        """What the code prints; nothing else may be said."""
+        done = self.run(code, *options, **env)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.strip()
+
+    @property
+    def file(self) -> Path:
+        return self.site / "triton/backends/nvidia/compiler.py"
+
+    def kept(self) -> list[Path]:
+        return sorted((self.site / "__pycache__").glob("_tritonwin_hook.*.bin"))
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Target:
+    site = tmp_path / "Mit Leerzeichen äß" / "site-packages"
+    write(site, TRITON)
+    made = Target(site)
+    made.hook()
+    return made
+
+
+def test_sources_are_patched_and_no_file_of_triton_changes(target: Target) -> None:
+    before = {path: path.read_bytes() for path in (target.site / "triton").rglob("*.*")}
+    assert target.say(PATCHED) == "True"
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_neither_a_pyc_of_the_original_nor_one_of_ours_gets_in_the_way(target: Target) -> None:
+    target.unhook()
+    assert target.say(PATCHED) == "False"
+    target.hook()
+    assert target.say(PATCHED) == "True"
+    target.unhook()
+    assert target.say(PATCHED) == "False"
+
+
+def test_it_survives_a_reinstall(target: Target) -> None:
+    assert target.say(PATCHED) == "True"
+    target.file.write_text(COMPILER + "\n# another release\n")
+    assert target.say(PATCHED) == "True"
+
+
+RULES_RAN = NVIDIA + "print('_tritonwin_patch.rules' in sys.modules, 'tritonwin' in sys.modules)"
+
+
+def test_rules_run_once_a_content(target: Target) -> None:
+    assert target.say(RULES_RAN) == "True False"
+    assert target.say(RULES_RAN) == "False False"
+    target.file.write_text(COMPILER + "\n")
+    assert target.say(RULES_RAN) == "True False"
+
+
+def test_a_damaged_result_is_made_anew(target: Target) -> None:
+    target.say(PATCHED)
+    assert target.kept()
+    for path in target.kept():
+        path.write_bytes(path.read_bytes()[:-7])
+    assert target.say(PATCHED) == "True"
+    assert target.say(RULES_RAN) == "False False"
+
+
+def test_nothing_is_kept_where_nothing_can_be_written(target: Target) -> None:
+    (target.site / "__pycache__").write_text("a file of that name")
+    assert target.say(PATCHED) == "True"
+    code = NVIDIA + "print('<windows.h>' in driver.utils())"
+    assert target.say(code) == "True"
+
+
+def test_no_bytecode_means_nothing_is_kept(target: Target) -> None:
+    assert target.say(PATCHED, "-B") == "True"
+    assert target.say(NVIDIA + "print('<windows.h>' in driver.utils())", "-B") == "True"
+    assert not (target.site / "__pycache__").exists()
+
+
+def test_tracebacks_show_the_lines_on_disk(target: Target) -> None:
+    line = DRIVER.split("\n").index("def fail():") + 2
+    done = target.run(NVIDIA + "driver.fail()")
+    assert f'driver.py", line {line}, in fail\n    raise RuntimeError("here")' in done.stderr
+    # the launcher's template grew by thirty lines above it
+    assert "<windows.h>" in target.say(NVIDIA + "print(driver.make_launcher())")
+
+
+def test_a_c_source_is_read_from_a_patched_copy(target: Target) -> None:
+    source = target.file.with_name("driver.c")
+    source.write_bytes(DRIVER_C.replace("\n", "\r\n").encode())
+    code = NVIDIA + "print(driver.utils())"
+    assert "#include <windows.h>" in target.say(code)
+    assert target.say(code).count("#include <windows.h>") == 1
+    assert source.read_bytes() == DRIVER_C.replace("\n", "\r\n").encode()
+    (copy,) = (target.site / "__pycache__").glob("*.driver.c")
+    copy.write_bytes(copy.read_bytes()[:40])
+    assert "#include <windows.h>" in target.say(code)
+
+
+def test_backends_loaded_by_their_path(target: Target) -> None:
+    (target.site / "triton/backends/__init__.py").write_text(LOADER)
+    code = "import triton.backends as b; print('<windows.h>' in b.driver.utils() + b.driver.make_launcher())"
+    assert target.say(code) == "True"
+    both = "import triton.backends as b, triton.backends.nvidia.driver as d; print(d is b.driver, '<windows.h>' in d.utils())"
+    assert target.say(both) == "False True"
+
+
+def test_what_is_patched_on_disk_is_left_alone(target: Target) -> None:
+    marked = COMPILER.replace(
+        "os.remove(fsrc.name)", "os.remove(fsrc.name)  # tritonwin:temp-files"
+    )
+    target.file.write_text(marked)
+    assert target.say(PATCHED) == "False"
+
+
+def test_unknown_content_is_left_alone_and_said_once(target: Target) -> None:
+    target.hook(STRICT)
+    for _ in range(2):
+        done = target.run(PATCHED + "; import importlib; importlib.reload(compiler)")
+        assert done.stdout == "False\n"
+        assert (
+            done.stderr.count("compiler.py: not patched, its content is that of no known release")
+            == 1
+        )
+
+
+def test_a_form_that_a_rule_does_not_know_is_said(target: Target) -> None:
+    target.file.write_text(COMPILER.replace("        os.remove(flog.name)\n", ""))
+    done = target.run(PATCHED)
+    assert done.stdout == "False\n"
+    assert "tritonwin: triton/backends/nvidia/compiler.py: rule temp-files: " in done.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("-W", "error")])
+def test_an_import_never_fails_because_of_the_hook(
+    target: Target, options: tuple[str, ...]
+) -> None:
+    spoilt = (target.site / HOOK).read_text("utf-8").replace("'sources': 'c", "'sources': 'd", 1)
+    (target.site / HOOK).write_text(spoilt, encoding="utf-8")
+    done = target.run(PATCHED, *options)
+    assert (done.returncode, done.stdout) == (0, "False\n")
+    assert "tritonwin: triton/backends/nvidia/compiler.py is not patched: " in done.stderr
+
+
+def test_a_source_that_is_no_python_fails_as_without_the_hook(target: Target) -> None:
+    target.file.write_text("def broken(:\n")
+    done = target.run(PATCHED)
+    assert "SyntaxError" in done.stderr.splitlines()[-1]
+
+
+def test_loaders_of_others_are_left_in_place(target: Target) -> None:
+    other = (
+        "import importlib.machinery as m\n"
+        "class Other(m.SourceFileLoader): pass\n"
+        "compiled = (m.ExtensionFileLoader, m.EXTENSION_SUFFIXES)\n"
+        "sys.path_hooks.insert(0, m.FileFinder.path_hook(compiled, (Other, ['.py'])))\n"
+        "sys.path_importer_cache.clear()\n"
+    )
+    done = target.run(other + PATCHED)
+    assert done.stdout == "False\n"
+    assert "is not patched: Other loads it" in done.stderr
+
+
+def test_without_an_error_stream_nothing_is_said(target: Target) -> None:
+    target.hook(STRICT)
+    assert target.say("sys.stderr = None\n" + PATCHED) == "False"
+
+
+def test_a_line_that_starts_a_hook_that_is_gone_does_nothing(target: Target) -> None:
+    (target.site / HOOK).unlink()
+    assert target.say(PATCHED) == "False"
+
+
+def test_only_the_chosen_rules_are_applied(target: Target) -> None:
+    target.hook(Choice(only=("dlfcn",), allow_unknown=True))
+    assert target.say(PATCHED) == "False"
+    code = NVIDIA + "print('<windows.h>' in driver.utils(), 'windows' in driver.make_launcher())"
+    assert target.say(code) == "True False"
+
+
+def test_verbose_says_what_is_patched(target: Target) -> None:
+    # the variable would not reach an isolated Python otherwise: -I ignores PYTHON* alone
+    done = target.run(PATCHED, TRITON_VERBOSE="1")
+    assert "tritonwin: triton/backends/nvidia/compiler.py is patched: temp-files\n" in done.stderr
+
+
+REPORT = "import _tritonwin_hook as hook, json; print(json.dumps(hook.report()))"
+
+
+def _report(target: Target, code: str) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(target.say(code + REPORT))
+    return report
+
+
+def test_report(target: Target) -> None:
+    report = _report(target, NVIDIA)
+    assert report["late"] is False
+    assert report["files"]["backends/nvidia/compiler.py"] == {
+        "applied": ["temp-files"],
+        "wrong": "",
+    }
+
+
+def test_a_hook_that_came_after_triton_says_so(tmp_path: Path) -> None:
+    write(tmp_path, {"early/triton/__init__.py": "", "site/empty.txt": ""})
+    target = Target(tmp_path / "site")
+    target.hook()
+    code = f"sys.path.insert(0, {str(tmp_path / 'early')!r}); import triton\n"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", f"import sys\n{code}sys.path.append({str(target.site)!r})\n{REPORT}"],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert json.loads(done.stdout)["late"] is True
+
+
+def test_other_modules_cost_a_dictionary_look_up(target: Target) -> None:
+    code = "import wave, triton; print('hashlib' in sys.modules, '_tritonwin_patch' in sys.modules)"
+    assert target.say(code) == "False False"
+
+
+def test_the_same_rules_give_the_same_bytes() -> None:
+    assert generate(TRUSTING) == generate(TRUSTING)
+    assert generate(TRUSTING) != generate(STRICT)
+
+
+def test_all_that_is_carried_is_valid_on_python_3_9() -> None:
+    files = generate(TRUSTING)
+    ast.parse(files[HOOK], feature_version=(3, 9))
+    package = Path(__file__).parents[2] / "src/tritonwin/patch"
+    carried = [
+        *(package / name for name in ("model.py", "edits.py", "engine.py", "hook/apply.py")),
+        *package.glob("rules/*.py"),
+        *package.glob("payload/*.py"),
+    ]
+    assert len(carried) > 6
+    for path in carried:
+        ast.parse(path.read_text("utf-8"), feature_version=(3, 9))

@@ -1,0 +1,132 @@
+"""Where the import hook goes, which Pythons it is not for, and how it is found again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from installed import target
+
+from tritonwin.errors import UserError
+from tritonwin.facts.model import Interpreter, PthFile
+from tritonwin.journal import Journal, Store, undo
+from tritonwin.journal.tree import tree_hash
+from tritonwin.patch.hook import install
+from tritonwin.patch.hook.apply import Choice
+from tritonwin.patch.hook.generate import HOOK, PTH
+
+ALL = Choice(only=(), allow_unknown=False)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    return folder
+
+
+@contextmanager
+def journal(tmp_path: Path, of: Interpreter) -> Iterator[Journal]:
+    with Journal.begin(Store(tmp_path / "store"), target=of.executable, title="test") as opened:
+        yield opened
+
+
+def write(tmp_path: Path, of: Interpreter, choice: Choice = ALL) -> str:
+    with journal(tmp_path, of) as opened:
+        install.write(opened, of, choice)
+    return opened.header.id
+
+
+def test_it_is_written_found_and_taken_out(tmp_path: Path, site: Path) -> None:
+    python = target(site)
+    before = tree_hash(site)
+    assert install.find(python) is None
+    written = write(tmp_path, python, Choice(only=("temp-files",), allow_unknown=True))
+    assert sorted(p.name for p in site.iterdir()) == sorted([HOOK, PTH])
+    found = install.find(python)
+    assert found is not None
+    assert (found.folder, found.starts, found.current) == (site, True, True)
+    assert found.choice == Choice(only=("temp-files",), allow_unknown=True)
+    undo(Store(tmp_path / "store"), written)
+    assert tree_hash(site) == before
+
+
+def test_a_second_one_replaces_the_first(tmp_path: Path, site: Path) -> None:
+    python = target(site)
+    write(tmp_path, python, Choice(only=("temp-files",), allow_unknown=True))
+    write(tmp_path, python)
+    found = install.find(python)
+    assert found is not None
+    assert found.choice == ALL
+
+
+def test_one_of_another_tritonwin_is_not_current(tmp_path: Path, site: Path) -> None:
+    python = target(site)
+    write(tmp_path, python)
+    text = (site / HOOK).read_text("utf-8")
+    (site / HOOK).write_text(text.replace("'tool': '", "'tool': '0.0.1-"), encoding="utf-8")
+    found = install.find(python)
+    assert found is not None
+    assert found.tool.startswith("0.0.1-")
+    assert not found.current
+
+
+def test_one_that_nothing_starts_is_found(tmp_path: Path, site: Path) -> None:
+    python = target(site)
+    write(tmp_path, python)
+    (site / PTH).unlink()
+    found = install.find(python)
+    assert found is not None
+    assert not found.starts
+
+
+@pytest.mark.parametrize(
+    "text", ["", "SETTINGS: dict[str, Any] = 1 +", "SETTINGS: dict[str, Any] = 3"]
+)
+def test_a_spoilt_one_is_found(site: Path, text: str) -> None:
+    (site / HOOK).write_text(text)
+    found = install.find(target(site))
+    assert found is not None
+    assert (found.tool, found.current) == ("?", False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (
+            {"pth": PthFile(path="C:\\py\\python312._pth", entries=(".",), import_site=False)},
+            "._pth",
+        ),
+        ({"site_loaded": False}, "`site`"),
+        ({"version": "3.8.10"}, "needs Python 3.9"),
+    ],
+)
+def test_a_python_that_cannot_start_one_is_told_what_to_do(
+    site: Path, fields: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(UserError, match=words) as caught:
+        install.place(target(site, **fields))
+    assert "tritonwin patch apply --python" in caught.value.help
+
+
+def test_an_embedded_python_that_runs_site_can(site: Path) -> None:
+    pth = PthFile(path="C:\\py\\python312._pth", entries=(".",), import_site=True)
+    assert install.place(target(site, pth=pth)) == site
+
+
+def test_the_users_own_folder_serves_where_site_packages_cannot_be_written(
+    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "user" / "site-packages"
+    python = target(site, user_site=str(own))
+    # root may write everywhere
+    monkeypatch.setattr(install, "can_write", lambda folder: folder != site)
+    assert install.place(python) == own
+    write(tmp_path, python)
+    assert (own / PTH).is_file()
+    monkeypatch.setattr(install, "can_write", lambda folder: False)
+    with pytest.raises(UserError, match="nothing can be written"):
+        install.place(python)
