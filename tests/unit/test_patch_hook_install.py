@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import installed
 import pytest
-from installed import target
 
 from tritonwin.errors import UserError
 from tritonwin.facts.model import Interpreter, PthFile
@@ -19,6 +19,11 @@ from tritonwin.patch.hook.apply import Choice
 from tritonwin.patch.hook.generate import HOOK, PTH
 
 ALL = Choice(only=(), allow_unknown=False)
+
+
+def target(site: Path, **fields: Any) -> Interpreter:
+    """A Python of this system that imports from there."""
+    return installed.target(site, executable=str(site.parent / "python"), **fields)
 
 
 @pytest.fixture
