@@ -15,7 +15,7 @@ from tritonwin.facts.host import Environment, Host, fake_host
 from tritonwin.facts.model import CudaToolkit, MsvcToolset, Torch
 
 VS = r"C:\Program Files\Microsoft Visual Studio"
-PRODUCTS = {"14.2": "2019", "14.3": "2022", "14.4": "2022", "14.5": "2026"}
+PRODUCTS = {"14.1": "2017", "14.2": "2019", "14.3": "2022", "14.4": "2022", "14.5": "2026"}
 
 
 def msvc(version: str, **more: Any) -> MsvcToolset:
