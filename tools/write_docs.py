@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tritonwin.problems import catalogue
 from tritonwin.problems.checks import CHECKS
+from tritonwin.verify import table
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -34,7 +35,30 @@ def checks_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"checks.md": checks_page}
+_LADDER = """\
+# The rungs of the proof ladder
+
+This page is written by `tools/write_docs.py` from `verify/rungs/ladder.toml`; do not edit it. What
+the ladder is and how it is read: [verify.md](verify.md).
+
+A rung is tried when the rungs that it needs have passed, when the packages are installed and when
+the machine has what it asks for; otherwise the report says which of these is missing.
+"""
+
+
+def ladder_page() -> str:
+    """The page `ladder.md`: every rung, what it proves and what it asks for."""
+    lines = [_LADDER, "| | id | what is proven when it passes | needs | asks for |",
+             "| ---: | --- | --- | --- | --- |"]  # fmt: skip
+    for number, rung in enumerate(table.load(), 1):
+        asks = ", ".join((*rung.packages, *rung.demands))
+        lines.append(
+            f"| {number} | `{rung.id}` | {rung.proves} | {', '.join(rung.needs)} | {asks} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {"checks.md": checks_page, "ladder.md": ladder_page}
 
 
 def main() -> None:

@@ -56,7 +56,8 @@ def unit(x: float) -> float:
 
     Near a zero of log, sin or cos the absolute error counts.
     """
-    return math.ldexp(1.0, max(math.frexp(x)[1], -9) - 24)
+    exponent = math.frexp(x)[1] if x else -9
+    return math.ldexp(1.0, max(exponent, -9) - 24)
 
 
 def single(x: float) -> float:

@@ -1,0 +1,187 @@
+"""What `verify` shows: the terminal, its reports, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import healthy
+import pytest
+
+from tritonwin.cli.app import run
+from tritonwin.errors import Exit, UserError
+from tritonwin.facts.codec import from_json
+from tritonwin.facts.identity import Identity
+from tritonwin.output import proof
+from tritonwin.output.documents import VerifyReport
+from tritonwin.output.proof_html import html_page
+from tritonwin.output.proof_markdown import markdown
+from tritonwin.output.proof_report import refuse_place, verify_report, write_report
+from tritonwin.verify import table
+from tritonwin.verify.model import Proof, RungResult, RungState
+
+IDENTITY = Identity(users=("ada",), homes=(r"C:\Users\ada",), hosts=("ENGINE",))
+
+
+def result(state: RungState, **more: object) -> RungResult:
+    plain = RungResult(
+        id=state, title=f"what is {state}", state=state, detail="seen", seconds=1.25, proves="all"
+    )
+    return replace(plain, **more)  # type: ignore[arg-type]
+
+
+HOSTILE = "</pre><script>alert(1)</script> | `````` @someone \x1b[31m\u202e"
+RESULTS = (
+    result("passed", figures={"error": 0.5, "numbers": "right"}),
+    result(
+        "failed",
+        detail=HOSTILE,
+        traceback=f"Traceback\n  {HOSTILE}\n  File C:\\Users\\ada\\x.py",
+        problems=("ptxas-not-found",),
+    ),
+    result("crashed", detail="0xC0000005 (access violation)"),
+    result("timed-out"),
+    result("not-applicable"),
+    result("not-installed"),
+    result("skipped"),
+)
+REPORT = verify_report(healthy.changed(), Proof(results=RESULTS), 89)
+
+
+class Page(HTMLParser):
+    """Collects tags, and text outside of styles."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attributes:
+            if name == "href":
+                self.links.append(value or "")
+            if name == "id":
+                self.ids.add(value or "")
+
+    def handle_data(self, data: str) -> None:
+        if self.tags[-1:] != ["style"]:
+            self.text += data
+
+
+def test_the_page_draws_the_ladder_and_runs_nothing() -> None:
+    page = Page()
+    page.feed(html_page(REPORT))
+    assert "script" not in page.tags
+    assert page.tags.count("svg") == 1
+    assert "default-src 'none'" in html_page(REPORT)
+    assert "prefers-color-scheme: dark" in html_page(REPORT)
+    # from every drawn rung to its entry
+    assert len(page.links) == len(RESULTS)
+    assert {link.removeprefix("#") for link in page.links} <= page.ids
+    # two rails, a whole line for each rung, two pieces for a broken one
+    assert page.tags.count("line") == 2 + len(RESULTS) + 3
+    for words in ("ran out of time", "not installed", "Triton does not find NVIDIA", "alert(1)"):
+        assert words in page.text
+    assert not set(page.text) & {"\x1b", "\u202e"}
+
+
+def test_markdown_shows_foreign_text_as_it_is() -> None:
+    text = markdown(REPORT)
+    assert text.startswith("<!-- tritonwin.verify/1 -->")
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert all(line.replace("\\|", "").count("|") in {3, 6} for line in rows), rows
+    assert "`ptxas-not-found`" in text
+    # a fence longer than any run of backticks inside of it
+    assert "```````text" in text
+    assert "\\<script\\>" in text
+
+
+@pytest.mark.parametrize("ending", ["md", "html", "json"])
+def test_reports_are_written_whole_without_names(tmp_path: Path, ending: str) -> None:
+    file = tmp_path / f"proof.{ending}"
+    for _ in range(2):  # a report of ours is replaced
+        refuse_place(file)
+        write_report(REPORT, file, IDENTITY)
+    text = file.read_text("utf-8")
+    assert "ada" not in text
+    assert "x.py" in text
+    assert [p.name for p in tmp_path.iterdir()] == [file.name]
+
+
+def test_the_json_report_can_be_read_back(tmp_path: Path) -> None:
+    write_report(REPORT, tmp_path / "proof.json", IDENTITY)
+    read = from_json(VerifyReport, json.loads((tmp_path / "proof.json").read_text("utf-8")))
+    assert [r.state for r in read.rungs] == [r.state for r in RESULTS]
+    assert read.machine["GPU"] == REPORT.machine["GPU"]
+    assert read.rungs[0].figures == {"error": 0.5, "numbers": "right"}
+
+
+def test_other_files_are_left_alone(tmp_path: Path) -> None:
+    own = tmp_path / "page.html"
+    own.write_text("<p>mine</p>", "utf-8")
+    folder = tmp_path / "folder.md"
+    folder.mkdir()
+    for path in (own, folder, tmp_path / "a.txt", tmp_path / "nowhere" / "a.md"):
+        with pytest.raises(UserError) as caught:
+            refuse_place(path)
+        assert caught.value.help
+    assert own.read_text("utf-8") == "<p>mine</p>"
+
+
+def test_the_terminal_shows_states_and_problems(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = proof.print_climb(healthy.changed(), RESULTS)
+    out = capsys.readouterr().out
+    assert shown.results == RESULTS
+    for words in ("ok ", "FAILED", "CRASHED", "TIMEOUT", "n/a", "absent", "skipped"):
+        assert words in out
+    assert "[ptxas-not-found]" in out
+    assert "tritonwin doctor --only ptxas-not-found" in out
+    assert "\x1b" not in out
+    assert out.isascii()
+    assert "1 passed, 1 failed, 1 crashed, 1 ran out of time" in out
+    assert out.rstrip().endswith("Not proven.")
+
+
+def test_nothing_that_broke_and_something_that_passed_is_proof() -> None:
+    good = Proof(results=(result("passed"), result("not-installed"), result("not-applicable")))
+    assert "Proven, as far as it could be tried." in proof.verdict(good)
+    assert "Not proven." in proof.verdict(Proof(results=(result("not-applicable"),)))
+    assert proof.verdict(Proof(results=())).startswith("nothing was tried")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--through", "nothing"], "there is no rung 'nothing'"),
+        (["--only", "dot"], "there is no rung 'dot'"),
+        (["--only", "ptxas", "--through", "import-triton"], "nothing of --only"),
+        (["--report", "proof.txt", "--python", "x"], "names no kind of report"),
+        (["--arch", "9"], "50<=x<=999"),
+        (["--arch", "sm_90"], "not a valid integer"),
+        (["--timeout", "nan"], "not a number"),
+        (["--python", "/nowhere/python"], "no file"),
+    ],
+)
+def test_wrong_use_is_refused(
+    words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["verify", *words]) == Exit.USAGE
+    said = capsys.readouterr()
+    assert says in said.err
+    assert "Traceback" not in said.err
+    assert said.out == ""
+
+
+def test_the_rungs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", "--list"]) == Exit.DONE
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [rung.id for rung in table.load()]
+    assert run(["verify", "--list", "--json", "--through", "import-triton"]) == Exit.DONE
+    document = json.loads(capsys.readouterr().out)
+    assert document["schema"] == "tritonwin.rungs/1"
+    assert [rung["id"] for rung in document["rungs"]] == ["headers-and-library", "import-triton"]

@@ -1,0 +1,329 @@
+"""The programs of the rungs, as far as they can be judged without a GPU."""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import importlib.util
+import math
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tritonwin.problems import catalogue
+
+FOLDER = Path(str(files("tritonwin.verify.rungs")))
+PROGRAMS = sorted(FOLDER.glob("*.py"))
+OLDEST = (3, 8)
+
+
+@pytest.fixture(autouse=True)
+def _beside_each_other(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As in the folder that a rung is started in; what was imported is forgotten."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if (FOLDER / f"{name}.py").is_file():
+            del sys.modules[name]
+
+
+def program(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_an_old_python_can_read_it(path: Path) -> None:
+    ast.parse(path.read_text("utf-8"), feature_version=OLDEST)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_nothing_newer_is_called(path: Path) -> None:
+    text = path.read_text("utf-8")
+    newer = r"strict=|removeprefix|removesuffix|functools\.cache\b|itertools\.pairwise|match .*:\n"
+    assert re.findall(newer, text) == []
+    assert "from __future__ import annotations" in text or not text
+
+
+def test_problems_that_rungs_name_are_in_the_catalogue() -> None:
+    named = {
+        name
+        for path in PROGRAMS
+        for name in re.findall(r'KnownError\((?:text|"[^"]*"), "([a-z0-9-]+)"\)', path.read_text())
+    }
+    assert len(named) >= 5
+    assert named <= set(catalogue.load().entries)
+
+
+numbers8 = program("numbers8")
+
+
+@given(st.integers(-2048, 2048))
+def test_fp16_bits_are_those_of_python(number: int) -> None:
+    assert numbers8.bits("fp16", number) == struct.unpack("<H", struct.pack("<e", number))[0]
+
+
+@given(st.integers(-256, 256))
+def test_bf16_bits_are_the_upper_half_of_a_float(number: int) -> None:
+    wanted = struct.unpack("<I", struct.pack("<f", number))[0] >> 16
+    if number:
+        assert numbers8.bits("bf16", number) == wanted
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number", "bits"),
+    [
+        # OCP 8-bit floating point specification, revision 1.0
+        ("fp8e4nv", 1, 0x38),
+        ("fp8e4nv", -4, 0xC8),
+        ("fp8e4nv", 3, 0x44),
+        ("fp8e4nv", 240, 0x77),
+        ("fp8e5", 1, 0x3C),
+        ("fp8e5", -3, 0xC2),
+        ("fp8e5", 4, 0x44),
+        ("fp8e5", 0, 0x00),
+    ],
+)
+def test_fp8_bits(dtype: str, number: int, bits: int) -> None:
+    assert numbers8.bits(dtype, number) == bits
+
+
+@pytest.mark.parametrize(("dtype", "number"), [("fp8e4nv", 17), ("fp8e5", 9), ("fp16", 70000)])
+def test_numbers_that_a_format_lacks_are_refused(dtype: str, number: int) -> None:
+    with pytest.raises(ValueError, match="does not hold"):
+        numbers8.bits(dtype, number)
+
+
+@pytest.fixture
+def no_triton(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enough of Triton that a file with kernels can be read: none of them is compiled."""
+    triton, language = ModuleType("triton"), ModuleType("triton.language")
+    vars(triton).update(jit=lambda f: f, language=language)
+    vars(language).update(constexpr=int, extra=None)
+    extra = ModuleType("triton.language.extra")
+    vars(extra).update(libdevice=None)
+    for name, module in (
+        ("triton", triton),
+        ("triton.language", language),
+        ("triton.language.extra", extra),
+    ):
+        monkeypatch.setitem(sys.modules, name, module)
+
+
+@pytest.mark.usefixtures("no_triton")
+def test_inputs_of_the_dot_product_are_exact_in_every_format() -> None:
+    dot = program("dot")
+    numbers = dot.pattern(1000, 1)
+    assert set(numbers) == set(range(-4, 5))
+    for dtype in dot.MEMORY:
+        assert len(dot.encoded(dtype, numbers)) == 1000
+    one = [int(m == k) for m in range(dot.M) for k in range(dot.K)]
+    right = dot.pattern(dot.K * dot.N, 2)
+    assert dot.reference(one, right) == right[: dot.M * dot.N]
+
+
+@pytest.mark.usefixtures("no_triton")
+def test_a_unit_is_the_distance_to_the_next_float() -> None:
+    unit = program("math_functions").unit
+    for x in (1.0, 1.5, 0.37, 3.07, 1000.0):
+        (bits,) = struct.unpack("<I", struct.pack("<f", x))
+        (after,) = struct.unpack("<f", struct.pack("<I", bits + 1))
+        assert unit(x) == after - struct.unpack("<f", struct.pack("<f", x))[0]
+    assert unit(0.0) == unit(1e-9) == math.ldexp(1, -33)
+
+
+@pytest.mark.parametrize(
+    ("variables", "compiler", "arch", "problem"),
+    [
+        ({}, sys.executable, 89, None),
+        ({"TRITON_PTXAS_PATH": "/nowhere/ptxas"}, sys.executable, 89, "ptxas-path"),
+        ({"TRITON_PTXAS_PATH": sys.executable}, sys.executable, 89, "ptxas-path"),
+        ({"TRITON_PTXAS_BLACKWELL_PATH": "/nowhere"}, sys.executable, 120, "ptxas-path"),
+        ({"TRITON_PTXAS_BLACKWELL_PATH": "/nowhere"}, sys.executable, 89, None),
+        ({}, None, 89, "no-c-compiler"),
+        ({}, "/nowhere/gcc", 89, "cc-variable-wrong"),
+    ],
+)
+def test_what_the_toolchain_is_refused_for(
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    compiler: str | None,
+    arch: int,
+    problem: str | None,
+) -> None:
+    for name in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    found = program("toolchain").trouble_with(compiler, __file__, arch)
+    assert [trouble.problem.startswith(problem or "-") for trouble in found] == [True] * len(found)
+    assert bool(found) == bool(problem)
+
+
+def test_cc_is_blamed_only_where_another_compiler_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    helper = program("helper_module")
+    monkeypatch.delenv("CC", raising=False)
+    assert not helper.is_of_cc("/usr/bin/gcc")
+    monkeypatch.setenv("CC", "false")
+    assert helper.is_of_cc("/usr/bin/gcc")
+    assert not helper.is_of_cc(None)
+    monkeypatch.setenv("CC", sys.executable)
+    assert not helper.is_of_cc(sys.executable)
+
+
+def test_libraries_of_this_process_are_listed() -> None:
+    loaded = program("import_triton").loaded()
+    assert any("libc" in os.path.basename(p) or "python" in p.lower() for p in loaded), loaded
+
+
+ELF = b"\x7fELF" + bytes(60)
+
+
+class Cache:
+    """A user's cache with kernels as Triton lays them out."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.program = program("user_cache")
+
+    def kernel(self, name: str, content: bytes, arch: int | None = 89) -> None:
+        place = self.folder / name
+        place.mkdir(parents=True)
+        (place / "add.cubin").write_bytes(content)
+        if arch:
+            (place / "add.json").write_text(f'{{"target": {{"arch": {arch}}}}}')
+
+    def prove(self) -> str:
+        arguments = {"user_cache": str(self.folder), "arch": 89}
+        detail, _ = self.program.prove(arguments)
+        return str(detail)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
+    made = Cache(tmp_path / "deep" / "cache")
+    monkeypatch.setattr(made.program, "_device", lambda: None)
+    return made
+
+
+def test_a_whole_cache_is_left_as_it_was(cache: Cache) -> None:
+    assert "0 kernels" in cache.prove()
+    assert not cache.folder.parent.exists()
+    cache.kernel("A", ELF)
+    cache.kernel("B", ELF)
+    assert "2 kernels read" in cache.prove()
+    assert sorted(p.name for p in cache.folder.iterdir()) == ["A", "B"]
+    assert cache.program.prove({"user_cache": None, "arch": 89}) == (
+        "the user has no cache yet",
+        {},
+    )
+
+
+def test_a_damaged_kernel_is_named(cache: Cache) -> None:
+    cache.kernel("A", ELF)
+    cache.kernel("B", b"")
+    with pytest.raises(Exception, match=r"1 of 2 .*B.add\.cubin: no cubin") as caught:
+        cache.prove()
+    assert getattr(caught.value, "problem", None) == "damaged-cache-entry"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Wine makes folders in the place of files")
+def test_a_file_in_the_place_of_the_cache_is_named(cache: Cache) -> None:
+    cache.folder.parent.write_text("")
+    with pytest.raises(Exception, match="cannot be written") as caught:
+        cache.prove()
+    assert getattr(caught.value, "problem", None) == "triton-home-not-writable"
+
+
+class FakeDevice:
+    """Stands for a driver that refuses what is not as long as a cubin should be."""
+
+    computes = True
+
+    def load_module(self, image: bytes) -> int:
+        return 0 if len(image) == len(ELF) else 200
+
+    def error_name(self, status: int) -> str:
+        return f"ERROR_{status}"
+
+
+def test_the_driver_decides_on_kernels_of_its_architecture(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache.program, "_device", FakeDevice)
+    cache.kernel("A", ELF)
+    cache.kernel("B", ELF + b"?", arch=120)
+    assert "2 kernels loaded by the driver" in cache.prove()
+    cache.kernel("C", ELF + b"?", arch=None)
+    with pytest.raises(Exception, match=r"does not load it \(ERROR_200\)"):
+        cache.prove()
+
+
+@pytest.fixture(scope="module")
+def fake_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The lane's stand-in driver, which keeps memory and computes nothing, for Linux."""
+    compiler = shutil.which("gcc")
+    if compiler is None or sys.platform == "win32":
+        pytest.skip("built with Linux' gcc")
+    source = Path(__file__).resolve().parents[2] / "tools/winlane/fakes/nvcuda.c"
+    library = tmp_path_factory.mktemp("driver") / "libcuda.so.1"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True, timeout=60)
+    return library
+
+
+@pytest.mark.usefixtures("no_triton")
+def test_memory_through_the_driver_alone(
+    fake_driver: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = ctypes.CDLL
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: load(str(fake_driver)))
+    monkeypatch.setitem(sys.modules, "torch", None)
+    module = program("device")
+    device = module.Device()
+    assert not device.computes
+    assert device.through == "the driver alone, no torch"
+    numbers = device.upload_new("fp32", [0.5, 1.5, -2.0])
+    assert list(numbers.read()) == [0.5, 1.5, -2.0]
+    numbers.write(module.values("fp32", [9.0]), start=1)
+    assert list(numbers.read(1, 2)) == [9.0, -2.0]
+    assert (numbers.element_size(), numbers.size, numbers.count) == (4, 12, 3)
+    assert device.free_memory() > 2**30
+    with pytest.raises(RuntimeError, match=r"cuDeviceGet: CUDA error 101 \(CUDA_ERROR_INVALID_D"):
+        device.call("cuDeviceGet", ctypes.byref(ctypes.c_int()), 7)
+    assert module.report(device, "all", 3)[1] == {"numbers": "not checked"}
+    device.computes = True
+    assert module.report(device, "all", 0)[1]["numbers"] == "right"
+    with pytest.raises(AssertionError, match="3 numbers are wrong"):
+        module.report(device, "all", 3)
+
+
+@pytest.mark.usefixtures("no_triton")
+def test_a_kernel_that_died_is_named(fake_driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load = ctypes.CDLL
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: load(str(fake_driver)))
+    monkeypatch.setitem(sys.modules, "torch", None)
+    device = program("device").Device()
+
+    def die(function: str, *arguments: object) -> None:
+        raise RuntimeError(f"{function}: CUDA error 700")
+
+    monkeypatch.setattr(device, "call", die)
+    with pytest.raises(Exception, match="a kernel that was launched died") as caught:
+        device.synchronize()
+    assert getattr(caught.value, "problem", None) == "async-cuda-error-blames-triton"
