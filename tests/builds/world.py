@@ -48,6 +48,18 @@ def cached_target(name: str, *packages: str) -> Path:
     return python
 
 
+def lay_down_compilers(folder: Path, cuda: Path, settings: Path) -> None:
+    """The stand-ins: `c++` in the folder, and what tells a folder to be a toolkit of CUDA 13.0."""
+    for name in ("bin/ptxas", "nvvm/bin/cicc", "lib64/libcudart.so", "include/crt/host_config.h"):
+        (cuda / name).parent.mkdir(parents=True, exist_ok=True)
+        (cuda / name).touch()
+    (cuda / "include/cuda.h").write_text("#define CUDA_VERSION 13000\n")
+    for place, kind in ((cuda / "bin/nvcc", "nvcc"), (folder / "c++", "c++")):
+        words = (sys.executable, "-I", "-S", HERE / "stub_compiler.py", kind, settings)
+        place.write_text(f'#!/bin/sh\nexec {" ".join(map(str, words))} "$@"\n')
+        place.chmod(0o755)
+
+
 @dataclass
 class World:
     """Folders of one test.
@@ -79,12 +91,7 @@ class World:
         settings.write_text(
             json.dumps({"journal": str(self.journal), "seconds": self.seconds, "fail": self.fail})
         )
-        (self.cuda / "bin").mkdir(parents=True, exist_ok=True)
-        (self.cuda / "include").mkdir(exist_ok=True)
-        for place, kind in ((self.cuda / "bin/nvcc", "nvcc"), (self.folder / "c++", "c++")):
-            words = (sys.executable, "-I", "-S", HERE / "stub_compiler.py", kind, settings)
-            place.write_text(f'#!/bin/sh\nexec {" ".join(map(str, words))} "$@"\n')
-            place.chmod(0o755)
+        lay_down_compilers(self.folder, self.cuda, settings)
 
     def plan(self, **changes: object) -> BuildPlan:
         """A plan of the small project, which the changes turn into that of another one."""

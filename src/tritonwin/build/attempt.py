@@ -15,7 +15,7 @@ from tritonwin.build.state import Ending, Run
 
 _PAUSE = 0.1  # seconds between two looks at the log
 _SAMPLE = 0.5  # seconds between two looks at the memory
-_NOTE = 5.0  # seconds between two notes of how far the run is
+_NOTE = 2.0  # seconds between two notes of how far the run is
 
 
 class Attempt:

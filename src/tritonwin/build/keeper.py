@@ -55,6 +55,7 @@ def end_session(session: int) -> None:
         asked |= left
         _reap()
         time.sleep(_PAUSE)
+    _reap()  # the last of them, whose processor time counts as well
 
 
 def _reap() -> None:

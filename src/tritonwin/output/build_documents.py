@@ -10,6 +10,7 @@ from tritonwin.build.model import BuildPlan
 from tritonwin.build.outcome import BuildInfo
 from tritonwin.output.documents import Tool
 from tritonwin.problems.model import Problem
+from tritonwin.verify.model import RungResult
 
 BuildStatus = Literal[
     "planned",
@@ -31,6 +32,7 @@ class BuildReport:
     plan: BuildPlan
     wheel: str | None = None
     info: BuildInfo | None = None
+    rungs: tuple[RungResult, ...] = ()  # of the ladder, on the GPU
     log: str | None = None
     problems: tuple[Problem, ...] = ()  # what the log of a failure shows
 

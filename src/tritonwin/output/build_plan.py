@@ -25,6 +25,7 @@ def report(plan: BuildPlan, status: BuildStatus, outcome: Outcome | None = None)
         plan=plan,
         wheel=str(outcome.wheel) if outcome and outcome.wheel else None,
         info=outcome.info if outcome else None,
+        rungs=outcome.proof.rungs if outcome and outcome.proof else (),
         log=str(outcome.log) if outcome else None,
         problems=found.problems if found else (),
     )
