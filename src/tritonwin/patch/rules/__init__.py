@@ -46,7 +46,6 @@ RULES: tuple[Rule, ...] = (
     last_error.DRIVER,
     c_dialect.ATOMIC,
     c_dialect.ALIGNED,
-    c_dialect.ALLOCA,
     c_dialect.HEAD,
     c_dialect.LITERALS,
     *amd.RULES,

@@ -76,20 +76,6 @@ def object_head(source: Source, marker: str) -> str:
     return replaced(source.text, "PyObject_HEAD;", f"PyObject_HEAD /* {marker} */", found)
 
 
-def _edit_alloca(source: Source) -> str:
-    text = source.text
-    if "alloca(" not in text:
-        return absent("it does not use alloca")
-    if "malloc.h>" in text and ALIGNED.marker not in text:
-        return fixed("it includes malloc.h")
-    return replaced(
-        text,
-        "#include <stdlib.h>\n",
-        "#include <stdlib.h>\n"
-        f"#ifdef _WIN32 /* {ALLOCA.marker}: alloca */\n#include <malloc.h>\n#endif\n",
-    )
-
-
 def _edit_literals(source: Source) -> str:
     found = len(re.findall(r"\] =\s*\(Extractor\)\{", source.text))
     if not found:
@@ -125,9 +111,10 @@ ALIGNED = Rule(
     backend="nvidia",
     why="Windows has _aligned_malloc in place of posix_memalign, and such memory must go back "
     "through _aligned_free. Only tensor maps are affected: what PyKernelArg_free frees is plain "
-    "memory.",
-    removes="unresolved external symbol posix_memalign",
+    "memory. malloc.h declares it, and alloca, which driver.c uses from 3.7 on.",
+    removes="unresolved external symbol posix_memalign (and alloca)",
     edit=_edit_aligned,
+    covers=("5g",),
 )
 
 ATOMIC = Rule(
@@ -166,18 +153,6 @@ HEAD_LAUNCHER = Rule(
     why=_HEAD_WHY,
     removes="__triton_launcher.c: error C2059: syntax error: ';' (MSVC)",
     edit=_edit_head_launcher,
-)
-
-ALLOCA = Rule(
-    id="alloca",
-    defect="5g",
-    file=_DRIVER_C,
-    need="robust",
-    backend="nvidia",
-    why="On Windows alloca is declared in malloc.h. Undeclared, a compiler takes it for a function "
-    "that returns an int.",
-    removes="unresolved external symbol alloca (MSVC)",
-    edit=_edit_alloca,
 )
 
 LITERALS = Rule(
