@@ -118,10 +118,14 @@ def test_what_the_driver_refuses_is_named(machine: Machine, fault: str) -> None:
 @pytest.mark.full
 def test_a_missing_dll_is_named(machine: Machine) -> None:
     env = with_triton(machine, WITHOUT_TORCH)
-    env.replace(env.site_packages / "triton/_C/libtriton.pyd", b"no library")
-    rungs = verify(machine, env, "--through", "compile-cubin")
+    library = env.site_packages / "triton/_C/libtriton.pyd"
+    image = library.read_bytes()
+    assert b"MSVCP140.dll" in image
+    env.replace(library, image.replace(b"MSVCP140.dll", b"MSVCP149.dll"))
+    rungs = verify(machine, env, *only("headers-and-library", "import-triton", "compile-cubin"))
     assert rungs["headers-and-library"]["state"] == "passed"
     assert rungs["import-triton"]["state"] == "failed"
+    assert "MSVCP149.dll, which libtriton.pyd needs" in rungs["import-triton"]["detail"]
     assert rungs["import-triton"]["problems"], rungs["import-triton"]
     assert rungs["compile-cubin"]["state"] == "skipped"
 

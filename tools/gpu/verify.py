@@ -23,6 +23,7 @@ from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
+BROKEN = {"failed", "crashed", "timed-out"}
 LADDER_SECONDS = 110
 FAULT_SECONDS = 70
 PROGRAM = """

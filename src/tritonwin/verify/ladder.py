@@ -22,6 +22,7 @@ from tritonwin.facts.process import Completed, end_running, run
 from tritonwin.facts.target import parse_answer
 from tritonwin.verify import table
 from tritonwin.verify.demands import obstacle
+from tritonwin.verify.dll_hints import dll_hints
 from tritonwin.verify.model import ABSENT, BROKEN, Proof, Rung, RungResult, RungState
 from tritonwin.verify.naming import name_problems
 from tritonwin.verify.setting import DEFAULT_ARCH, Setting, setting
@@ -99,9 +100,10 @@ def _try(rung: Rung, setting: Setting) -> RungResult:
     answer = parse_answer(done.out, cookie) or _no_answer(done, setting.timeout)
     problems: tuple[str, ...] = ()
     if answer["state"] in BROKEN:
-        named = name_problems(rung, _said(done, answer), setting.facts)
+        said = _said(done, answer)
         known = (answer["problem"],) if answer.get("problem") else ()
-        problems = tuple(dict.fromkeys((*known, *named)))
+        problems = tuple(dict.fromkeys((*known, *name_problems(rung, said, setting.facts))))
+        answer["detail"] = "; ".join((answer["detail"], *dll_hints(rung, said, setting.facts)))
     return RungResult(
         id=rung.id,
         title=rung.title,
