@@ -4,9 +4,8 @@
     python benchmarks/startup.py [--runs N] [--lane]
 
 doctor is compared with `import torch` in the Python that it examines, `tritonwin --version` with
-`python -c pass`. Goals: at most 0.5 and at most 3. The Linux environment (CPU torch and Triton) is
-made once below the user's cache folder; with --lane the same is measured in Windows Python under
-Wine.
+`python -c pass`. Goals: at most 0.5 and at most 3. The Linux environment is that of tests/spectral;
+with --lane the same is measured in Windows Python under Wine.
 """
 
 from __future__ import annotations
@@ -16,14 +15,12 @@ import statistics
 import subprocess
 import sys
 import time
-import venv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import platformdirs
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("torch==2.13.0", "triton==3.7.1")
+from dev import TORCH
 
 
 def seconds(action: Callable[[], object]) -> float:
@@ -54,20 +51,9 @@ def program(*command: str | Path) -> Callable[[], object]:
     return run
 
 
-def linux_environment() -> Path:
-    """A venv with CPU torch and Triton; returns its interpreter."""
-    home = Path(platformdirs.user_cache_dir("tritonwin")) / "benchmark-venv"
-    python = home / "bin" / "python"
-    if not (home / "complete").is_file():
-        print(f"setup: {' '.join(PACKAGES)}", flush=True)
-        venv.create(home, with_pip=True, clear=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", *PACKAGES], check=True)
-        (home / "complete").touch()
-    return python
-
-
 def on_linux(runs: int) -> bool:
-    target = linux_environment()
+    TORCH.make()
+    target = TORCH.python
     tool: Sequence[str | Path] = (sys.executable, "-m", "tritonwin")
     start = ratio("tritonwin --version / python -c pass, Linux", 3, program(*tool, "--version"),
                   program(sys.executable, "-c", "pass"), 3 * runs)  # fmt: skip
@@ -78,7 +64,6 @@ def on_linux(runs: int) -> bool:
 
 
 def in_the_lane(runs: int) -> bool:
-    sys.path.insert(0, str(ROOT / "tools"))
     from winlane import Lane, Machine
     from winlane.resources import WHEELS
 
