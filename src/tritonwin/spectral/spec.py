@@ -51,7 +51,7 @@ class Spec:
         return 0 if self.causal else (self.W - 1) // 2
 
 
-def make_spec(  # noqa: PLR0913 - they are the transform's parameters
+def make_spec(
     W: int,
     K: int,
     N: int | None,

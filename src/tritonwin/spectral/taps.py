@@ -17,7 +17,8 @@ def window_tensor(window: str | torch.Tensor, W: int) -> torch.Tensor:
         msg = f"window must be a name or a tensor, not {type(window).__name__}"
         raise TypeError(msg)
     if window.shape != (W,) or not window.is_floating_point():
-        msg = f"window must be a real tensor of shape ({W},), not {window.dtype} {tuple(window.shape)}"
+        given = f"{window.dtype} {tuple(window.shape)}"
+        msg = f"window must be a real tensor of shape ({W},), not {given}"
         raise ValueError(msg)
     return window.double()
 

@@ -1,0 +1,96 @@
+"""The encoder and a linear layer in one kernel for sm_90: features never leave registers."""
+
+from __future__ import annotations
+
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import (
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_init,
+    warpgroup_mma_wait,
+)
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+from tritonwin.spectral.hopper import frame_of, put, select_parts, spectrum, store_layout
+
+
+@gluon.jit
+def _project_rows(frame, buffers, weights, ready, bias, out, tile, column, M, D,
+                  WAIT: gl.constexpr, LIMBS: gl.constexpr, WP: gl.constexpr, PARTS: gl.constexpr,
+                  HAS_BIAS: gl.constexpr, EVEN_M: gl.constexpr, EVEN_K: gl.constexpr,
+                  BM: gl.constexpr, BE: gl.constexpr, BD: gl.constexpr, CHUNKS: gl.constexpr,
+                  CACHE: gl.constexpr, mma: gl.constexpr, wide: gl.constexpr,
+                  place: gl.constexpr):  # fmt: skip
+    second: gl.constexpr = gl.DotOperandLayout(0, wide, 2)
+    acc = warpgroup_mma_init(gl.zeros((BM, BD), gl.float32, wide))
+    for chunk in range(CHUNKS):
+        if WAIT:
+            mbarrier.wait(ready.index(chunk), 0)
+        re, im = spectrum(frame, buffers.index(chunk), LIMBS, WP, BM, BE, mma)
+        re_0, im_0, acc = warpgroup_mma_wait(0, deps=[re, im, acc])
+        value = select_parts(re_0, im_0, PARTS).to(weights.dtype)
+        acc = warpgroup_mma(gl.convert_layout(value, second), weights.index(chunk).permute((1, 0)),
+                            acc, is_async=True)  # fmt: skip
+    total = warpgroup_mma_wait(0, deps=[acc])
+    if HAS_BIAS:
+        d = column + gl.arange(0, BD, layout=gl.SliceLayout(0, wide))
+        total += gl.expand_dims(gl.load(bias + d, mask=d < D, other=0).to(gl.float32), 0)
+    put(total, out, tile, column, M, D, D, BM, BD, EVEN_M, EVEN_K, False, place, CACHE)
+
+
+@gluon.jit
+def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift, D,
+            W: gl.constexpr, WP: gl.constexpr, SHIFT: gl.constexpr, LIMBS: gl.constexpr,
+            PARTS: gl.constexpr, HAS_LENGTHS: gl.constexpr, HAS_BIAS: gl.constexpr,
+            EVEN_M: gl.constexpr, EVEN_K: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr,
+            BD: gl.constexpr, CHUNKS: gl.constexpr, SPLIT: gl.constexpr, INSIDE: gl.constexpr,
+            CACHE: gl.constexpr, PDL: gl.constexpr):  # fmt: skip
+    """features @ weight^T + bias, features staying in registers: out (M, D).
+
+    weight: descriptor of (D, E) in out's type, in boxes of (BD, BE). Taps are not permuted here:
+    the accumulators of the first product are the left operand of the second as they stand.
+    """
+    warps: gl.constexpr = gl.num_warps()
+    pairs: gl.constexpr = 16 // (out.dtype.element_ty.primitive_bitwidth // 8) // 2
+    mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [warps, 1], [16, BE, 16])
+    wide: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [warps, 1], [16, BD, 16])
+    operand: gl.constexpr = gl.DotOperandLayout(0, mma, 2)
+    place: gl.constexpr = store_layout(BM, BD, warps, pairs)
+    rows: gl.constexpr = 2 * LIMBS * WP
+    box: gl.constexpr = taps.block_type.shape[0]
+    buffers = gl.allocate_shared_memory(gl.float16, [CHUNKS, rows, BE], taps.layout)
+    weights = gl.allocate_shared_memory(weight.dtype, [CHUNKS, BD, BE], weight.layout)
+    ready = gl.allocate_shared_memory(gl.int64, [CHUNKS, 1], mbarrier.MBarrierLayout())
+    for chunk in gl.static_range(CHUNKS):
+        mbarrier.init(ready.index(chunk), count=1)
+    column = gl.program_id(0) % SPLIT * BD
+    tile = gl.program_id(0) // SPLIT
+    step = gl.num_programs(0) // SPLIT
+    tiles = (M + BM - 1) // BM
+    if PDL:
+        gdc_launch_dependents()
+        gdc_wait()  # weights may be the last kernel's work
+    frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
+                   HAS_LENGTHS, INSIDE, operand)  # fmt: skip
+    for chunk in gl.static_range(CHUNKS):
+        mbarrier.expect(ready.index(chunk), (rows + BD) * BE * 2)
+        for part in gl.static_range(rows // box):
+            tma.async_copy_global_to_shared(
+                taps, [chunk * rows + part * box, 0], ready.index(chunk),
+                buffers.index(chunk).slice(part * box, box),
+            )  # fmt: skip
+        tma.async_copy_global_to_shared(weight, [column, chunk * BE], ready.index(chunk),
+                                        weights.index(chunk))  # fmt: skip
+    _project_rows(frame, buffers, weights, ready, bias, out, tile, column, M, D, True, LIMBS, WP,
+                  PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, CACHE, mma, wide,
+                  place)  # fmt: skip
+    tile += step
+    while tile < tiles:
+        frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
+                       HAS_LENGTHS, INSIDE, operand)  # fmt: skip
+        _project_rows(frame, buffers, weights, ready, bias, out, tile, column, M, D, False, LIMBS,
+                      WP, PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, CACHE, mma, wide,
+                      place)  # fmt: skip
+        tile += step
