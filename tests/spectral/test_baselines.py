@@ -1,0 +1,47 @@
+"""What the encoder is compared with is the same function, and the clock counts as it should."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from spectral_parts.baselines import Transform, lookup
+from spectral_parts.clock import Clock
+from torch import Tensor
+
+from tritonwin.spectral.reference import reference
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize("means", ["naive", "rfft", "stft"])
+@pytest.mark.parametrize(("length", "bins"), [(8, 16), (7, 16), (32, 16), (1, 4)])
+def test_a_baseline_is_the_definition(means: str, length: int, bins: int) -> None:
+    source = torch.Generator().manual_seed(0)
+    x = torch.randint(256, (2, 40), dtype=torch.uint8, generator=source)
+    found: Tensor = getattr(Transform.on(CPU, length, bins), means)(x)
+    wanted = reference(x, W=length, K=bins)
+    assert found.shape == wanted.shape
+    assert (found - wanted).norm() < 1e-6 * wanted.norm()
+
+
+def test_a_lookup_is_an_embedding() -> None:
+    table = torch.randn(256, 3)
+    ids = torch.tensor([5, 0, 255])
+    assert torch.equal(lookup(table, ids), table[ids])
+
+
+@pytest.mark.parametrize(("size", "launches"), [(33_554_432, 44), (1, 256), (1 << 40, 4)])
+def test_launches_rotate_over_more_than_a_cache(size: int, launches: int) -> None:
+    assert Clock(device=torch.device("cuda")).launches(size) == launches
+
+
+def test_the_median_is_given_for_each_launch() -> None:
+    calls: list[int] = []
+
+    def launch(i: int) -> Tensor:
+        calls.append(i)
+        return torch.zeros(1)
+
+    timing = Clock(device=CPU).busy(launch, 1)
+    assert set(calls) == {0, 1}
+    assert 0 < timing.low <= timing.us <= timing.high
