@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from compare import Judge, relative_error, seed
+from compare import Judge, cubins, relative_error, seed
 
 from tritonwin.spectral import byte_spectral, reference
 
@@ -21,7 +21,6 @@ ALLOWED = 1e-5  # "exact" is fp32 with taps in two halves
 
 
 def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    del arguments
     seed()
     judge = Judge()
     for batch, length, window, frequencies, parts in CASES:
@@ -31,4 +30,9 @@ def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         found = byte_spectral(x, **options, backend="triton")
         name = f"{batch} x {length}, W={window}, K={frequencies}, {parts}"
         judge.hold(name, relative_error(found, exact), ALLOWED)
+    kernels = cubins(arguments["scratch"])
+    if not kernels:
+        msg = "the encoder compiled no Triton kernel"
+        raise AssertionError(msg)
+    judge.figures["Triton kernels"] = kernels
     return judge.verdict(f"{len(CASES)} forms of the encoder agree with float64")
