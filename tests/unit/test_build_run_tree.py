@@ -81,6 +81,25 @@ def test_what_a_program_leaves_behind_is_ended(tmp_path: Path, name: str) -> Non
         assert (made.cpu_seconds() or 0) > 0
 
 
+def test_processor_time_of_what_is_ended_counts(tmp_path: Path) -> None:
+    """Also of a process with threads, which takes a moment from its end until it is gone."""
+    program = (
+        "import threading, time\n"
+        "for _ in range(4): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+        "while time.process_time() < 0.5: pass\n"
+        "print('worked', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    log = tmp_path / "log"
+    with log.open("wb") as stream:
+        made = tree.start(
+            [sys.executable, "-c", program], env=dict(os.environ), cwd=tmp_path, log=stream
+        )
+        wait_for(lambda: log.read_text().startswith("worked"))
+        made.end()
+    assert 0.5 <= (made.cpu_seconds() or 0) < 5
+
+
 def test_a_bare_name_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as log, pytest.raises(ValueError, match="absolute"):
         tree.start(["python"], env={}, cwd=tmp_path, log=log)

@@ -33,8 +33,9 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(CHECKOUT / "src"), str(CHECKOUT / ".gpu/site")]
 
 PROGRAM = f"""
-import sys
+import signal, sys
 sys.path[:0] = {sys.path[:2]!r}
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started us may ignore it
 from tritonwin.__main__ import main
 sys.exit(main())
 """

@@ -53,15 +53,19 @@ def end_session(session: int) -> None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGTERM if patient else signal.SIGKILL)
         asked |= left
-        _reap()
         time.sleep(_PAUSE)
-    _reap()  # the last of them, whose processor time counts as well
 
 
-def _reap() -> None:
+def _take_leave() -> None:
+    """Wait for the children that were ended: only then does their processor time count.
+
+    One with many threads takes a moment from its end until it can be waited for.
+    """
+    deadline = time.monotonic() + _PATIENCE
     with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+        while time.monotonic() < deadline:
+            if not os.waitpid(-1, os.WNOHANG)[0]:
+                time.sleep(_PAUSE)
 
 
 def _prctl(option: int, value: int) -> None:
@@ -89,8 +93,8 @@ def main(command: list[str]) -> int:
     alarm, bell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(bell, warn_on_full_buffer=False)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     build = _start(command)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         ready, _, _ = select.select([0, alarm], [], [])
         if alarm in ready:
@@ -98,6 +102,7 @@ def main(command: list[str]) -> int:
         status = _ended(build)
         if status is not None or (0 in ready and not os.read(0, 1)):
             end_session(os.getpid())
+            _take_leave()
             code = -signal.SIGTERM if status is None else os.waitstatus_to_exitcode(status)
             return code if code >= 0 else 128 - code
 
