@@ -6,7 +6,7 @@ import base64
 import math
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
@@ -101,8 +101,8 @@ def _rows(count: float) -> str:
 
 def bars(title: str, unit: str, tick: str, rows: Sequence[Bar], marks: dict[str, float]) -> str:
     """Horizontal bars from 0, with vertical lines at `marks`."""
-    left, right, above, pitch = 230, 60, 64, 22
-    width, height = 720, above + pitch * len(rows) + 40
+    left, right, above, pitch = 310, 60, 64, 22
+    width, height = 800, above + pitch * len(rows) + 40
     top = 1.05 * max([*(max(b.value, b.tick) for b in rows), *marks.values()])
 
     def px(value: float) -> float:
@@ -118,7 +118,7 @@ def bars(title: str, unit: str, tick: str, rows: Sequence[Bar], marks: dict[str,
                 f'fill="{bar.colour}"/>'
             ),
             _line(px(bar.tick), y - 2, px(bar.tick), y + 16, "#222222", 2),
-            _text(max(px(bar.value), px(bar.tick)) + 5, y + 11, f"{bar.value:.2f}"),
+            *_figures(bar, px, y + 11),
         ]
     bottom = above + pitch * len(rows)
     for name, value in marks.items():
@@ -127,6 +127,14 @@ def bars(title: str, unit: str, tick: str, rows: Sequence[Bar], marks: dict[str,
             _text(px(value), bottom + 22, name, anchor="middle"),
         ]
     return _document(width, height, title, body)
+
+
+def _figures(bar: Bar, px: Callable[[float], float], y: float) -> list[str]:
+    """The value, and that of the tick where it stands well apart."""
+    apart = px(bar.tick) - px(bar.value) > 60
+    after = px(bar.value) if apart else max(px(bar.value), px(bar.tick))
+    words = [_text(after + 5, y, f"{bar.value:.2f}")]
+    return [*words, _text(px(bar.tick) + 5, y, f"{bar.tick:.2f}")] if apart else words
 
 
 def picture(title: str, across: str, up: str, values: Sequence[Sequence[float]]) -> str:
