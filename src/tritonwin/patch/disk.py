@@ -135,7 +135,7 @@ def _refusal(
 ) -> Refusal:
     entry = manifest.of(source.file) if manifest else None
     if entry is not None:
-        reason = "it was changed after tritonwin patched it"
+        reason = "it was changed, or replaced by another version, after tritonwin patched it"
         released = f"before that, its SHA-256 was {entry.before}"
     else:
         reason = "its content is that of no known release: a newer Triton, or somebody's changes"

@@ -32,11 +32,15 @@ class Place:
     data: Path  # tritonwin's data folder
 
     def manifest(self) -> Manifest | None:
-        """What tritonwin wrote into the package and is still there, at least in part.
+        """What tritonwin wrote into the package, whether it is still there or not."""
+        return read_manifest(self.data, self.package)
+
+    def manifest_in_force(self) -> Manifest | None:
+        """The same, if any of it is still there.
 
         A reinstall, or another version in the place of the one that was patched, ends it.
         """
-        found = read_manifest(self.data, self.package)
+        found = self.manifest()
         return found if found and compare(found, self.package).ours else None
 
     @contextlib.contextmanager
@@ -88,7 +92,7 @@ def apply(plan: PatchPlan, place: Place, helpers: Sequence[Path] = ()) -> str | 
         clear(helpers, place)
         title = f"patch Triton {plan.tree.version or ''} in {place.package}"
         with Journal.begin(place.store, target=place.target, title=title, plan=record) as journal:
-            write_edits(journal, plan, place.data, place.manifest())
+            write_edits(journal, plan, place.data, place.manifest_in_force())
     drop_bytecode(place.package, [edit.source.file for edit in plan.edits])
     return journal.header.id
 
@@ -112,7 +116,7 @@ def revert(place: Place) -> Reverted:
     with place.locked():
         reports = list(_finish(place))
         files: tuple[str, ...] = ()
-        while (manifest := read_manifest(place.data, place.package)) is not None:
+        while (manifest := place.manifest()) is not None:
             if not compare(manifest, place.package).ours:
                 # a reinstall has given everything back already
                 manifest_path(place.data, place.package).unlink()

@@ -1,0 +1,352 @@
+"""The patch on disk: whatever happens, a file is as it was, as patched, or given back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from killing import CAN_FORK, killed_at
+from triton_trees import make_tree
+
+from tritonwin.errors import UserError
+from tritonwin.facts.patch_record import read_manifest
+from tritonwin.journal import JournalError, Store, faults, undo
+from tritonwin.journal.tree import describe_tree
+from tritonwin.patch.disk import make_plan
+from tritonwin.patch.operations import Place, apply, revert
+from tritonwin.patch.sources import read_tree
+from tritonwin.patch.status import examine
+
+VERSION = "3.6.0"
+DRIVER = "backends/nvidia/driver.py"
+KNOBS = "knobs.py"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    # a blank and letters that no code page of a Western Windows has
+    package = make_tree(VERSION, tmp_path / "My 用户 site")
+    data = tmp_path / "data"
+    return Place(package=package, target=str(package), store=Store(data / "journal"), data=data)
+
+
+def patch(place: Place, *only: str, allow_unknown: bool = False) -> str | None:
+    plan = make_plan(
+        read_tree(place.package), only, allow_unknown=allow_unknown, manifest=place.manifest()
+    )
+    assert plan.refused == ()
+    return apply(plan, place)
+
+
+def needed(place: Place) -> list[str]:
+    return [rule.id for rule in examine(read_tree(place.package)).of("needed")]
+
+
+def state(place: Place) -> list[str]:
+    return describe_tree(place.package.parent)
+
+
+# -- the style of a file
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["", "byte order mark"])
+def test_line_ends_of_windows_stay(place: Place, mark: bytes) -> None:
+    for name in (DRIVER, "backends/nvidia/driver.c"):
+        path = place.package / name
+        path.write_bytes(mark + path.read_bytes().replace(b"\n", b"\r\n"))
+    before = state(place)
+    assert patch(place)
+    for name in (DRIVER, "backends/nvidia/driver.c"):
+        data = (place.package / name).read_bytes()
+        assert data.count(b"\r\n") == data.count(b"\n") > 0
+        assert data.startswith(mark)
+        assert not data.startswith(mark * 2) or not mark
+    assert needed(place) == []
+    revert(place)
+    assert state(place) == before
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data.replace(b"\n", b"\r\n", 5), lambda data: data + b"# \xff\n"]
+)
+def test_a_file_that_is_no_plain_text_is_refused(place: Place, damage: object) -> None:
+    path = place.package / DRIVER
+    path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
+    plan = make_plan(read_tree(place.package), allow_unknown=True)
+    assert [refusal.file for refusal in plan.refused] == [DRIVER]
+
+
+# -- whose content it is
+
+
+def test_unknown_content_is_refused_whole_and_shown_from_three_sides(place: Place) -> None:
+    path = place.package / KNOBS
+    path.write_text(path.read_text() + "# mine\n")
+    plan = make_plan(read_tree(place.package))
+    (refusal,) = plan.refused
+    assert (refusal.file, refusal.fits, refusal.left) == (KNOBS, ("tool-variables",), None)
+    assert "no known release" in refusal.released
+    assert refusal.found == read_tree(place.package).files[KNOBS].sha256
+
+
+def test_what_fits_is_applied_to_unknown_content_on_demand(place: Place) -> None:
+    path = place.package / DRIVER
+    text = path.read_text().replace("libraries = ['libcuda.so.1']", "libraries = ['mine']")
+    path.write_text(text)
+    before = state(place)
+    plan = make_plan(read_tree(place.package), allow_unknown=True)
+    (edit,) = (edit for edit in plan.edits if edit.source.file == DRIVER)
+    assert not edit.known
+    assert "libcuda-folder" in edit.rules
+    assert [(m.rule, m.reason) for m in plan.skipped] == [("libcuda-name", "it links ['mine']")]
+    apply(plan, place)
+    assert "libraries = ['mine']" in path.read_text()
+    revert(place)
+    assert state(place) == before
+
+
+def test_a_change_after_the_patch_is_not_destroyed(place: Place) -> None:
+    patch(place)
+    path = place.package / KNOBS
+    path.write_text(path.read_text() + "# mine\n")
+    there = state(place)
+    done = revert(place)
+    assert done.refused
+    (conflict,) = done.reports[-1].conflicts
+    assert conflict.place == str(path)
+    assert state(place) == there
+
+
+def test_a_change_after_the_patch_stops_the_next_rule_of_that_file(place: Place) -> None:
+    patch(place, "libcuda-name")
+    path = place.package / DRIVER
+    ours = read_tree(place.package).files[DRIVER].sha256
+    path.write_text(path.read_text() + "# mine\n")
+    plan = make_plan(read_tree(place.package), manifest=place.manifest())
+    (refusal,) = plan.refused
+    assert "after tritonwin patched it" in refusal.reason
+    assert refusal.left == ours
+
+
+def test_rules_one_after_the_other_are_given_back_together(place: Place) -> None:
+    before = state(place)
+    for rule in needed(place)[::4]:
+        assert patch(place, rule)
+    assert patch(place)
+    assert needed(place) == []
+    manifest = place.manifest()
+    assert manifest is not None
+    assert len(manifest.journals) > 3
+    revert(place)
+    assert state(place) == before
+    assert read_manifest(place.data, place.package) is None
+
+
+def test_revert_is_the_undo_of_the_journal(place: Place) -> None:
+    before = state(place)
+    journal = patch(place)
+    assert journal
+    assert undo(place.store, journal).state == "undone"
+    assert state(place) == before
+    assert revert(place).reports == ()
+
+
+def test_a_patch_within_a_larger_change_is_left_to_undo(place: Place) -> None:
+    journal = patch(place)
+    assert journal
+    (place.store.folder(journal) / "plan.json").write_text('{"changes": []}')
+    with pytest.raises(UserError, match="part of a larger change") as refused:
+        revert(place)
+    assert refused.value.help == f"Give all of it back: tritonwin undo {journal}"
+
+
+# -- a reinstall
+
+
+def test_a_reinstall_ends_the_patch_and_is_patched_again(place: Place, tmp_path: Path) -> None:
+    before = state(place)
+    patch(place)
+    original = make_tree(VERSION, tmp_path / "wheel")
+    shutil.rmtree(place.package)
+    shutil.copytree(original, place.package)
+    assert place.manifest_in_force() is None
+    assert patch(place)
+    assert needed(place) == []
+    revert(place)
+    assert state(place) == before
+    assert read_manifest(place.data, place.package) is None
+
+
+def test_nothing_is_given_back_to_another_version(place: Place) -> None:
+    patch(place)
+    shutil.rmtree(place.package)
+    make_tree("3.8.0", place.package.parent)
+    there = state(place)
+    assert revert(place).reports == ()
+    assert state(place) == there
+
+
+# -- the file system
+
+
+def test_compiled_files_go_and_others_stay(place: Place) -> None:
+    cached = place.package / "backends/nvidia/__pycache__"
+    cached.mkdir()
+    for name in ("driver.cpython-312.pyc", "driver.cpython-312.opt-1.pyc", "other.cpython-312.pyc"):
+        (cached / name).write_bytes(b"x")
+    patch(place)
+    assert [path.name for path in cached.iterdir()] == ["other.cpython-312.pyc"]
+
+
+def test_read_only_files_are_patched_and_stay_read_only(place: Place) -> None:
+    path = place.package / DRIVER
+    path.chmod(0o444)
+    before = state(place)
+    patch(place)
+    assert not path.stat().st_mode & 0o222
+    revert(place)
+    assert state(place) == before
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder_changes_nothing(place: Place) -> None:
+    folder = place.package / "tools"  # the last file of all
+    before = state(place)
+    folder.chmod(0o555)
+    try:
+        with pytest.raises(JournalError, match="cannot change"):
+            patch(place)
+    finally:
+        folder.chmod(0o755)
+    assert state(place) == before
+
+
+def test_a_hard_link_into_a_package_cache_is_left_alone(place: Place, tmp_path: Path) -> None:
+    cached = tmp_path / "uv-cache.py"
+    os.link(place.package / DRIVER, cached)
+    content = cached.read_bytes()
+    patch(place)
+    assert cached.read_bytes() == content
+    assert (place.package / DRIVER).read_bytes() != content
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need rights there")
+def test_a_build_in_place_links_its_backends(place: Place, tmp_path: Path) -> None:
+    folder = place.package / "backends/nvidia"
+    there = tmp_path / "third_party"
+    folder.rename(there)
+    folder.symlink_to(there, target_is_directory=True)
+    content = (there / "driver.c").read_bytes()
+    patch(place)
+    assert folder.is_symlink()
+    assert (there / "driver.c").read_bytes() != content
+    revert(place)
+    assert (there / "driver.c").read_bytes() == content
+
+
+def test_a_file_that_changes_meanwhile_stops_everything(place: Place) -> None:
+    plan = make_plan(read_tree(place.package))
+    path = place.package / "tools/build_extern.py"
+    path.write_text("# somebody else\n")
+    before = state(place)
+    with pytest.raises(JournalError, match="was changed while it was being patched"):
+        apply(plan, place)
+    assert state(place) == before
+    assert place.manifest() is None
+
+
+# -- two at a time, and an end at any moment
+
+_APPLY = """
+import sys
+from pathlib import Path
+from tritonwin.journal import Store
+from tritonwin.patch.disk import make_plan
+from tritonwin.patch.operations import Place, apply
+from tritonwin.patch.sources import read_tree
+
+package, data = Path(sys.argv[1]), Path(sys.argv[2])
+place = Place(package=package, target=sys.argv[3], store=Store(data / "journal"), data=data)
+plan = make_plan(read_tree(package), manifest=place.manifest())
+sys.stdin.readline()
+apply(plan, place)
+"""
+
+
+def test_of_two_at_once_one_patches(place: Place) -> None:
+    """One names the folder, the other the Python: they are kept apart all the same."""
+    before = state(place)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", _APPLY, place.package, place.data, target],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+        for target in (str(place.package), "python.exe")
+    ]
+    for process in processes:
+        assert process.stdin
+        process.stdin.write("\n")
+        process.stdin.flush()
+    failed = [process.communicate(timeout=60)[1] for process in processes]
+    assert sorted(process.returncode for process in processes) == [0, 1]
+    assert any("was changed while it was being patched" in text for text in failed)
+    assert needed(place) == []
+    revert(place)
+    assert state(place) == before
+
+
+# one rule in each of three files, since every point is a process
+SOME = ("tool-variables", "temp-files", "dlfcn")
+
+
+def count_points(place: Place, rules: tuple[str, ...]) -> int:
+    os.environ[faults.VARIABLE] = "0"
+    try:
+        faults._passed.clear()
+        patch(place, *rules)
+        return len(faults.passed())
+    finally:
+        del os.environ[faults.VARIABLE]
+
+
+@pytest.mark.skipif(not CAN_FORK, reason="the lane kills processes inside Windows")
+@pytest.mark.parametrize(
+    ("rules", "stride"), [(SOME, 2), pytest.param((), 1, marks=pytest.mark.full)]
+)
+def test_killed_at_any_point(place: Place, rules: tuple[str, ...], stride: int) -> None:
+    before = state(place)
+    plan = make_plan(read_tree(place.package), rules)
+    count = count_points(place, rules)
+    assert count >= 8 * len(plan.edits)
+    revert(place)
+    for point in range(1, count + 1, stride):
+        assert killed_at(point, lambda: apply(plan, place)), point
+        revert(place)
+        assert state(place) == before, point
+    assert apply(plan, place)
+    assert not set(rules) & set(needed(place))
+
+
+@pytest.mark.skipif(not CAN_FORK, reason="the lane kills processes inside Windows")
+@pytest.mark.parametrize(
+    ("rules", "stride"), [(SOME, 3), pytest.param((), 1, marks=pytest.mark.full)]
+)
+def test_killed_while_reverting(place: Place, rules: tuple[str, ...], stride: int) -> None:
+    before = state(place)
+    plan = make_plan(read_tree(place.package), rules)
+    apply(plan, place)
+    point = 1
+    while killed_at(point, lambda: revert(place)):
+        revert(place)
+        assert state(place) == before, point
+        apply(plan, place)
+        point += stride
+    assert point >= 2 * len(plan.edits)
+    assert state(place) == before

@@ -1,0 +1,210 @@
+"""Every release of Triton: which rules it needs, and what they make of it."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from triton_trees import make_tree, sources
+from winlane import wine
+from winlane.cache import Cache
+from winlane.errors import LaneUnavailable
+from winlane.pythons import Pythons, linux_headers
+from winlane.upstream import UPSTREAM
+from winlane.wine import Wine
+
+from tritonwin.facts.triton_sources import find_traits, read_sources, triton_traits
+from tritonwin.journal import Store
+from tritonwin.journal.tree import describe_tree
+from tritonwin.patch import engine
+from tritonwin.patch.disk import make_plan
+from tritonwin.patch.edits import Source
+from tritonwin.patch.model import Flavour
+from tritonwin.patch.operations import Place, apply, revert
+from tritonwin.patch.rules import RULES
+from tritonwin.patch.sources import read_tree
+from tritonwin.patch.status import examine
+
+FORKS = (
+    "windows:3.1.0.post17", "windows:3.2.0.post21", "windows:3.3.1.post21", "windows:3.4.0.post21",
+    "windows:3.5.1.post24", "windows:3.6.0.post26", "windows:3.7.1.post27", "windows:3.8.0.post29",
+)  # fmt: skip
+# Which releases need a rule, first and last: the matrix of measured facts.
+NEEDED = {
+    "setuptools-import": "3.0.0 3.2.0",
+    "windows-build": "3.0.0 3.9.0",
+    "cache-replace": "3.0.0 3.9.0",
+    "long-paths": "3.0.0 3.9.0",
+    "libtriton-name": "3.0.0 3.2.0",
+    "tool-variables": "3.4.0 3.9.0",
+    "tool-suffix": "3.0.0 3.2.0",
+    "tool-variables-3.3": "3.3.1 3.3.1",
+    "ptxas-blackwell": "3.3.1 3.3.1 3.6.0 3.9.0",
+    "ptx-version": "3.0.0 3.2.0",
+    "ptxas-shell": "3.0.0 3.1.0",
+    "ptxas-output": "3.2.0 3.9.0",
+    "temp-files": "3.0.0 3.9.0",
+    "libcuda-name": "3.6.0 3.9.0",
+    "libcuda-folder": "3.0.0 3.9.0",
+    "driver-present": "3.8.0 3.9.0",
+    "module-suffix": "3.0.0 3.2.0",
+    "int64-arguments": "3.0.0 3.2.0",
+    "dlfcn-launcher": "3.0.0 3.6.0",
+    "empty-array": "3.0.0 3.2.0",  # later ones always pass their scratch memory
+    "object-head-launcher": "3.5.1 3.6.0",
+    "dlfcn": "3.0.0 3.9.0",
+    "stdatomic": "3.0.0 3.2.0",
+    "aligned-memory": "3.5.1 3.9.0",
+    "object-head": "3.5.1 3.9.0",
+    "compound-literals": "3.7.1 3.9.0",
+    "amd-temp-files": "3.0.0 3.9.0",
+    "amd-lld": "3.0.0 3.4.0",
+    "amd-runtime": "3.0.0 3.9.0",
+    "amd-module-suffix": "3.0.0 3.3.1",
+    "amd-int64-arguments": "3.0.0 3.2.0",
+    "amd-dlfcn-launcher": "3.0.0 3.6.0",
+    "amd-object-head-launcher": "3.6.0 3.6.0",
+    "amd-dlfcn": "3.0.0 3.9.0",
+    "amd-object-head": "3.6.0 3.9.0",
+    "amd-shift": "3.6.0 3.9.0",
+    "extern-grep": "3.0.0 3.9.0",
+    "extern-folder": "3.0.0 3.9.0",
+}
+# What triton-windows still lacks.
+NEEDED_BY_FORK = {
+    "setuptools-import": FORKS[:2],
+    "long-paths": FORKS[:5],
+    "tool-variables": FORKS[3:],
+    "last-error-launcher": FORKS[:6],
+    "last-error": FORKS[:6],
+    "extern-grep": FORKS,
+    "extern-folder": FORKS,
+}
+
+
+def expected(version: str) -> list[str]:
+    def within(spans: str) -> bool:
+        bounds = spans.split()
+        return any(a <= version <= b for a, b in zip(bounds[::2], bounds[1::2], strict=True))
+
+    if version in FORKS:
+        return [rule.id for rule in RULES if version in NEEDED_BY_FORK.get(rule.id, ())]
+    return [rule.id for rule in RULES if rule.id in NEEDED and within(NEEDED[rule.id])]
+
+
+def place_of(package: Path, tmp_path: Path) -> Place:
+    data = tmp_path / "data"
+    return Place(package=package, target=str(package), store=Store(data / "journal"), data=data)
+
+
+def test_every_rule_is_needed_somewhere() -> None:
+    assert {rule.id for rule in RULES} == {*NEEDED, *NEEDED_BY_FORK}
+
+
+@pytest.mark.parametrize("version", [*UPSTREAM, *FORKS])
+def test_apply_and_revert(version: str, tmp_path: Path) -> None:
+    package = make_tree(version, tmp_path / "site")
+    before = describe_tree(tmp_path / "site")
+    place = place_of(package, tmp_path)
+
+    plan = make_plan(read_tree(package))
+    assert sorted(rule for edit in plan.edits for rule in edit.rules) == sorted(expected(version))
+    assert plan.refused == ()
+    assert all(edit.known for edit in plan.edits)
+    assert apply(plan, place)
+
+    report = examine(read_tree(package))
+    assert [rule.id for rule in report.of("applied")] == expected(version)
+    assert report.of("needed", "unknown") == ()
+    for path in package.rglob("*.py"):
+        ast.parse(path.read_bytes())
+    again = make_plan(read_tree(package), manifest=place.manifest())
+    assert (again.edits, again.refused) == ((), ())
+
+    assert not revert(place).refused
+    assert describe_tree(tmp_path / "site") == before
+
+
+@pytest.mark.parametrize("version", UPSTREAM)
+def test_the_marks_that_doctor_looks_for_are_gone(version: str, tmp_path: Path) -> None:
+    package = make_tree(version, tmp_path / "site")
+    blocking = {trait.id for trait in triton_traits() if trait.blocks}
+    assert blocking & {hit.id for hit in find_traits(read_sources(package))}
+    apply(make_plan(read_tree(package)), place_of(package, tmp_path))
+    left = {hit.id for hit in find_traits(read_sources(package))}
+    assert "patched-by-tritonwin" in left
+    # what stays is either no defect or one that no rule is about
+    assert left <= {"patched-by-tritonwin", "windows-branches"}
+
+
+@pytest.mark.parametrize("version", [UPSTREAM[0], "3.6.0", UPSTREAM[-1]])
+def test_no_rule_needs_another(version: str) -> None:
+    """Each alone, and all in the opposite order, come to the same."""
+    folder = sources(version)
+    for file in {rule.file for rule in RULES}:
+        if not (folder / file).exists():
+            continue
+        text = (folder / file).read_text("utf-8")
+        rules = [rule for rule in RULES if rule.file == file]
+        forth = engine.transform(file, text, rules, "upstream")
+        back = engine.transform(file, text, rules[::-1], "upstream")
+        assert set(back.applied) == set(forth.applied)
+        alone = [r.id for r in rules if engine.judge(r, Source(text), "upstream").text]
+        assert alone == list(forth.applied)
+
+
+@pytest.mark.parametrize("flavour", ["upstream", "fork"])
+def test_status_does_not_depend_on_the_version_string(flavour: Flavour, tmp_path: Path) -> None:
+    version = {"upstream": "3.8.0", "fork": "windows:3.8.0.post29"}[flavour]
+    package = make_tree(version, tmp_path)
+    before = examine(read_tree(package))
+    (package / "__init__.py").write_text("__version__ = '1.0'\n")
+    after = examine(read_tree(package))
+    assert (after.version, after.rules) == ("1.0", before.rules)
+    assert {rule.state for rule in after.rules} & {"fixed-upstream", "fixed-by-fork"} == {
+        {"upstream": "fixed-upstream", "fork": "fixed-by-fork"}[flavour]
+    }
+
+
+# -- C, as a compiler for Windows sees it
+
+
+@pytest.fixture(scope="module")
+def mingw() -> Iterator[tuple[Wine, Path]]:
+    cache = Cache.open()
+    if linux_headers("3.12") is None:
+        pytest.skip("no headers of Python 3.12 here")
+    try:
+        tree = wine.provide(cache)
+    except LaneUnavailable as reason:
+        pytest.skip(f"no MinGW here: {reason}")
+    yield tree, Pythons(cache, tree).development("3.12") / "Include"
+
+
+def compiler_messages(mingw: tuple[Wine, Path], source: Path, include: Path) -> str:
+    tree, python = mingw
+    done = subprocess.run(
+        [tree.mingw("gcc-win32"), "-fsyntax-only", "-Werror", "-Wno-psabi",
+         f"-I{python}", f"-I{include}", source],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.returncode == 0) == (not done.stderr)
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["backends/nvidia/driver.c", pytest.param("backends/amd/driver.c", marks=pytest.mark.full)],
+)
+@pytest.mark.parametrize("version", UPSTREAM)
+def test_c_compiles_with_mingw_without_a_warning(
+    version: str, file: str, mingw: tuple[Wine, Path], tmp_path: Path
+) -> None:
+    package = make_tree(version, tmp_path / "site")
+    include = (sources(version) / file).parent / "include"
+    assert "dlfcn.h: No such file" in compiler_messages(mingw, package / file, include)
+    apply(make_plan(read_tree(package)), place_of(package, tmp_path))
+    assert compiler_messages(mingw, package / file, include) == ""
