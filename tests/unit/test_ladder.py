@@ -134,6 +134,20 @@ def test_results_are_looked_at(tmp_path: Path, file: str, text: str, rung: str, 
     assert (result.state, says in result.detail) == ("failed", True), result
 
 
+def test_the_users_caches_neither_help_nor_change(tmp_path: Path) -> None:
+    users = {
+        name: str(tmp_path / name)
+        for name in ("TRITON_CACHE_DIR", "TRITON_HOME", "TORCHINDUCTOR_CACHE_DIR")
+    }
+    plain = setting(tmp_path)
+    mine = replace(plain, environment={**plain.environment, **users})
+    if HEADERS.is_file():
+        assert ladder.prove(mine).holds
+    ladder.prove(mine, table.select(only=["compile-cubin"]))
+    assert not [name for name in users if (tmp_path / name).exists()]
+    assert plain.user_cache == next(c.path for c in plain.facts.caches if c.kind == "triton")
+
+
 def test_a_rung_that_hangs_is_ended(tmp_path: Path) -> None:
     slow = replace(setting(tmp_path, {"__init__.py": "import time; time.sleep(60)"}), timeout=1)
     result = ladder.prove(slow, table.select(only=["import-triton"])).results[-1]

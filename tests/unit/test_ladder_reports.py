@@ -164,6 +164,8 @@ def test_nothing_that_broke_and_something_that_passed_is_proof() -> None:
         (["--arch", "9"], "50<=x<=999"),
         (["--arch", "sm_90"], "not a valid integer"),
         (["--timeout", "nan"], "not a number"),
+        (["--rung-timeout", "nan"], "not a number"),
+        (["--rung-timeout", "0"], "1<=x<=7200"),
         (["--python", "/nowhere/python"], "no file"),
     ],
 )

@@ -154,7 +154,7 @@ def verify(
         **variables,
     }
     command = [sys.executable, "-c", PROGRAM.format(paths=paths), "verify", "--json"]
-    command += ["--python", sys.executable, *options]
+    command += ["--python", sys.executable, "--rung-timeout", "60", *options]
     try:
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=seconds, check=False

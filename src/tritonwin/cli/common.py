@@ -17,7 +17,7 @@ def wants_json(args: Sequence[str]) -> bool:
     return "--json" in args
 
 
-def _number(context: click.Context, option: click.Parameter, value: float) -> float:
+def number(context: click.Context, option: click.Parameter, value: float) -> float:
     """Refuse "nan", which no bound of a range keeps out."""
     if math.isnan(value):
         msg = f"{value} is not a number."
@@ -32,7 +32,7 @@ def target_options(command: Command) -> Command:
             "--timeout",
             type=click.FloatRange(min=1, max=3600),
             default=30.0,
-            callback=_number,
+            callback=number,
             metavar="SECONDS",
             help="Give up on a program of the target after so long (default 30).",
         ),

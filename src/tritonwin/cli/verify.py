@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli.common import json_option, target_options
+from tritonwin.cli.common import json_option, number, target_options
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
@@ -30,6 +30,14 @@ if TYPE_CHECKING:
     type=click.IntRange(min=50, max=999),
     metavar="SM",
     help="Compile for this GPU, such as 89; this machine's GPU when left out.",
+)
+@click.option(
+    "--rung-timeout",
+    type=click.FloatRange(min=1, max=7200),
+    default=300.0,
+    callback=number,
+    metavar="SECONDS",
+    help="Give up on a rung after so long (default 300).",
 )
 @click.option(
     "--force",
@@ -54,6 +62,7 @@ def command(
     through: str | None,
     only: tuple[str, ...],
     arch: int | None,
+    rung_timeout: float,
     force: bool,
     reports: tuple[Path, ...],
     as_json: bool,
@@ -84,9 +93,7 @@ def command(
     for file in reports:
         proof_report.refuse_place(file)
     facts = collect(python=python, app=app, timeout=timeout)
-    setting = ladder.setting(
-        facts, dict(os.environ), arch=arch, timeout=max(timeout, 300), forced=force
-    )
+    setting = ladder.setting(facts, dict(os.environ), arch=arch, timeout=rung_timeout, forced=force)
     if as_json:
         shown = ladder.prove(setting, rungs)
     else:
