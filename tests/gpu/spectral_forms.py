@@ -11,7 +11,7 @@ import triton.language as tl
 
 from tritonwin.spectral import backward, kernels, pack, reference, sliding
 from tritonwin.spectral.spec import make_spec
-from tritonwin.spectral.taps import dft_taps, gain, window_tensor
+from tritonwin.spectral.taps import dft_taps, window_tensor
 
 DEVICE = "cuda"
 TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -229,13 +229,15 @@ class State(Form):
     def __init__(self, shape, **o):
         super().__init__(shape, **o)
         self.steps = o.get("steps", 64)
-        state, table, ramp = pack.sliding(self.spec, self.window, self.steps, o.get("turns", 8))
+        state, table, ramp, self.scale = pack.sliding(
+            self.spec, self.window, self.steps, o.get("turns", 8)
+        )
         self.G = state.shape[1] // 2
         self.WP = pack.power_of_two(self.W)
         self.shift = pack.shift_of(self.W)
         self.table, self.ramp = table.to(DEVICE), ramp.to(DEVICE)
         self.bin_pad = -(-self.G // o["be"]) * o["be"]
-        self.taps = pack.portable(state, 2, self.WP, self.bin_pad, 8).to(DEVICE)
+        self.taps = pack.portable(state, 2, self.WP, self.bin_pad, self.shift).to(DEVICE)
 
     def state_of(self, x, state):
         o = self.o
@@ -243,7 +245,7 @@ class State(Form):
         M = x.shape[0] * chunks
         kernels.encode[(triton.cdiv(M, o["bm"]), self.bin_pad // o["be"])](
             x, self.taps, state, x, M, chunks, x.shape[1], x.stride(0), self.steps, -1, self.W,
-            self.G, 2 * self.G, self.W, self.WP, self.bin_pad, 8, 2, "reim", False,
+            self.G, 2 * self.G, self.W, self.WP, self.bin_pad, self.shift, 2, "reim", False,
             M % o["bm"] == 0 and self.G % o["be"] == 0, o["bm"], o["be"], min(64, self.WP),
             o["stages"], num_warps=o["warps"],
         )  # fmt: skip
@@ -260,12 +262,11 @@ class State(Form):
 
 class Slide(State):
     bound = 1e-6
+    expected = Form.expected
 
     def __init__(self, shape, **o):
         self.plan = o
         super().__init__(shape, **{**o, "bm": 64, "be": 32, "warps": 4, "stages": 3})
-        self.scale = gain(window_tensor(self.window, self.W)).item()
-        self.scale *= 0.5 if self.window == "tail" else 1.0
 
     def output(self):
         return Form.output(self)

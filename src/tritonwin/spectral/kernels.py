@@ -145,3 +145,26 @@ def project(x, taps, weight, bias, out, lengths, M, R, length, stride_x, step, o
     tl.store(
         out + m.to(tl.int64)[:, None] * D + d[None, :], acc.to(out.dtype.element_ty), mask=mask
     )
+
+
+@triton.jit
+def pack(taps, packed, K, scale, total, W: tl.constexpr, WP: tl.constexpr, WIDTH: tl.constexpr,
+         PAIRS: tl.constexpr, LIMBS: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+    """`pack.arrange` on the device: fp32 taps (W, 2K) -> (chunks, 2, LIMBS, WP, WIDTH)."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    column = i % WIDTH
+    row = i // WIDTH % WP
+    half = i // (WIDTH * WP)  # chunk * 2 + (0 for re, 1 for im)
+    place = column % (8 * PAIRS)
+    k = half // 2 * WIDTH + column - place
+    k += place % 8 // 2 * (2 * PAIRS) + place // 8 * 2 + place % 2
+    lag = WP - 1 - row
+    here = (i < total) & (lag < W) & (k < K)
+    value = tl.load(taps + lag * (2 * K) + half % 2 * K + k, mask=here, other=0) * scale
+    if LIMBS == 0:
+        tl.store(packed + i, value, mask=i < total)
+    for limb in tl.static_range(LIMBS):
+        part = value.to(tl.float16)
+        at = (half * LIMBS + limb) * (WP * WIDTH) + i % (WP * WIDTH)
+        tl.store(packed + at, part, mask=i < total)
+        value -= part.to(tl.float32)

@@ -11,7 +11,7 @@ import math
 import torch
 
 from tritonwin.spectral.spec import Spec
-from tritonwin.spectral.taps import twiddles
+from tritonwin.spectral.taps import gain, twiddles, window_tensor
 
 
 def shift_of(W: int) -> int:
@@ -70,8 +70,8 @@ def hopper(
 
 def sliding(
     spec: Spec, window: str, steps: int, turns: int
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """What `kernels.slide` reads: taps of its state (W, 2K or 6K) float64, table, ramp.
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, float]:
+    """What `sliding.slide` reads: taps of its state (W, 2K or 6K) float64, table, ramp, scale.
 
     `window` is "tail" or "rect"; the state stands one position before its chunk.
     """
@@ -87,4 +87,5 @@ def sliding(
     phase = (lags[:, None] * torch.arange(K) % N).double() * (2 * math.pi / N)
     table = torch.stack([phase.cos(), -phase.sin()], dim=1).float()  # e^{-iw lag}
     n = torch.arange(steps, dtype=torch.float64) * (math.pi / W)
-    return state, table, torch.stack([n.cos(), n.sin()], dim=1).float()
+    scale = gain(window_tensor(window, W)).item() * (0.5 if window == "tail" else 1.0)
+    return state * scale, table, torch.stack([n.cos(), n.sin()], dim=1).float(), scale

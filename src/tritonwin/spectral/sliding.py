@@ -9,10 +9,11 @@ from tritonwin.spectral.kernels import select_parts
 
 
 @triton.jit
-def normalised(x, base, at, end):
+def scaled(x, base, at, end, scale):
+    """scale * (2x/255 - 1), 0 outside the row."""
     here = (at >= 0) & (at < end)
     byte = tl.load(x + base + at, mask=here, other=0).to(tl.float32)
-    return tl.where(here, byte * (2.0 / 255.0) - 1.0, 0.0)
+    return tl.where(here, byte * (scale * (2.0 / 255.0)) - scale, 0.0)
 
 
 @triton.jit
@@ -26,7 +27,8 @@ def slide(x, state, table, ramp, out, lengths, T, length, stride_x, offset, lead
     Sums over the window, phases counted from the chunk's first position p:
         P = sum s[j] e^{iw(j-p)},  C = sum s[j] cos(d(j-p)) e^{iw(j-p)},  S likewise with sin
     since w[m] = (1 + cos(d m))/2, d = pi/W, the window's DFT is (P + cos(dn) C + sin(dn) S)/2
-    but for a phase. `state` (B*chunks, 2*3K or 2*K) holds them one position before the chunk;
+    but for a phase; `scale` (g/2, or g for "rect") is in the bytes.
+    `state` (B*chunks, 2*3K or 2*K) holds the sums one position before the chunk;
     `table` (STEPS/TURNS + 2, 2, K): e^{iwn} at n = 0, TURNS, ..; then e^{iw}; then e^{-iwW};
     `ramp` (STEPS, 2): cos(dn), sin(dn). REAL: e^{-iwW} is 1 or -1 (N divides 2W).
     """
@@ -60,8 +62,8 @@ def slide(x, state, table, ramp, out, lengths, T, length, stride_x, offset, lead
         for i in tl.static_range(TURNS):
             n = block * TURNS + i
             newest = first + n + offset
-            new = normalised(x, base, newest, end)
-            old = normalised(x, base, newest - W, end)
+            new = scaled(x, base, newest, end, scale)
+            old = scaled(x, base, newest - W, end, scale)
             if REAL:
                 signed = old * old_re
                 b_re = signed * e_re
@@ -86,8 +88,6 @@ def slide(x, state, table, ramp, out, lengths, T, length, stride_x, offset, lead
                 s_im += sin * a_im
                 x_re += cos * c_re + sin * s_re
                 x_im += cos * c_im + sin * s_im
-            x_re *= scale
-            x_im *= scale
             mask = (first + n < T) & good
             if HAS_LENGTHS:
                 live = newest - lead < end
