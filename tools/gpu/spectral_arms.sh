@@ -11,13 +11,13 @@ arms() {
 }
 
 if [ "${1:-}" = --rehearse ]; then
-    for processes in 1 3 5; do
+    for processes in 1 4; do
         date +%T
         arms --arms embedding reim taps source --seeds 0 --steps 150 --seconds 40 \
             --processes "$processes" --out "$out/rehearsal-$processes.json"
     done
     date +%T
 else
-    arms --seeds 0 1 --processes "${PROCESSES:-3}" --seconds "${SECONDS_GIVEN:-195}" \
+    arms --seeds 0 1 --processes "${PROCESSES:-4}" --seconds "${SECONDS_GIVEN:-195}" \
         --out "$out/spectral-arms.json"
 fi
