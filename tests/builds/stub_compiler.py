@@ -8,11 +8,13 @@ it. SETTINGS is a JSON file:
 
     journal   a file to which "start NAME" and "end NAME" are appended
     seconds   how long a compiler takes; half of the object is there after half of the time
-    fail      source name -> how often it still fails, and how (a key of FAILURES)
+    fail      source name, or "#k" for the k-th that is begun -> how it fails (a key of FAILURES),
+              and how often
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -22,6 +24,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 VERSION = """nvcc: NVIDIA (R) Cuda compiler driver
 Copyright (c) 2005-2025 NVIDIA Corporation
@@ -47,8 +50,8 @@ def main(argv: list[str]) -> int:
     settings = json.loads(Path(settings_file).read_text())
     source = Path(args[len(args) - args[::-1].index("-c")])  # torch names -c twice
     output = Path(args[args.index("-o") + 1])
-    note(settings, f"start {source.name}")
-    if failure := ask_for_failure(settings, source.name):
+    number = note(settings, f"start {source.name}")
+    if failure := ask_for_failure(settings, (source.name, f"#{number}")):
         message, status = FAILURES[failure]
         if status is None:
             os.kill(os.getpid(), 9)
@@ -75,21 +78,27 @@ def pass_on(kind: str, args: list[str]) -> int:
     return subprocess.call(["/usr/bin/g++", *args])
 
 
-def note(settings: dict[str, str], line: str) -> None:
-    with Path(settings["journal"]).open("a") as stream:
+def note(settings: dict[str, str], line: str) -> int:
+    """Write the line into the journal; how many of its kind are there now."""
+    word = line.split()[0]
+    with Path(settings["journal"]).open("a+") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
         stream.write(line + "\n")
+        stream.flush()
+        stream.seek(0)
+        return sum(other.startswith(word) for other in stream)
 
 
-def ask_for_failure(settings: dict[str, str], name: str) -> str | None:
-    """The failure that is due for the source, each time one less; a file holds the count."""
-    due = settings["fail"].get(name)
-    if not due:
+def ask_for_failure(settings: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    """The failure that is due, each time one less; a file holds the count."""
+    name = next((n for n in names if n in settings["fail"]), None)
+    if name is None:
         return None
-    how, times = due
+    how, times = settings["fail"][name]
     counted = Path(settings["journal"]).with_name(f"failed-{name}")
     seen = int(counted.read_text()) if counted.exists() else 0
     counted.write_text(str(seen + 1))
-    return how if seen < times else None
+    return str(how) if seen < times else None
 
 
 def object_file(source: Path, args: list[str]) -> bytes:

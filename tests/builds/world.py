@@ -117,7 +117,7 @@ class World:
             disk_bytes=GIB,
             seconds=None,
             environment={
-                "CUDA_HOME": str(self.cuda), "CXX": str(self.folder / "c++"), "ARCHS": "80;90",
+                "CUDA_HOME": str(self.cuda), "ARCHS": "80;90",
                 "KERNELS": "6", "MAX_JOBS": "4", **self.extra,
             },
             job_variables=("MAX_JOBS",),
@@ -132,7 +132,12 @@ class World:
 
     def setting(self) -> Setting:
         return Setting(
-            environment={"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "LANG": "C.UTF-8"},
+            environment={
+                "PATH": "/usr/bin:/bin",
+                "HOME": str(self.folder),
+                "LANG": "C.UTF-8",
+                "CXX": str(self.folder / "c++"),
+            },
             depot=Depot(pip=PIP),
             host=Host.this_machine(),
             tell=self.said.append,

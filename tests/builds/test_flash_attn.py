@@ -1,0 +1,128 @@
+"""FlashAttention's own setup.py, with real torch, ninja, linker and wheel; stand-in compilers.
+
+Where the torch that pip finds was built without CUDA, it is made to pass for one with CUDA:
+standin_torch.py.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import interrupting
+import pytest
+from standin_torch import pass_for_cuda
+from world import PIP, TOOLS, World, cached_target
+
+from tritonwin.build import planner, proof, runner, tag
+from tritonwin.build.depot import Depot
+from tritonwin.build.model import BuildPlan
+from tritonwin.build.order import Order
+from tritonwin.build.recipe import load
+from tritonwin.build.survey import survey
+from tritonwin.facts.collect import collect
+from tritonwin.facts.files import paths_in
+from tritonwin.facts.host import Host
+
+VERSION = "2.8.3.post2"
+STEPS = 73
+
+pytestmark = pytest.mark.full
+
+
+@pytest.fixture(scope="session")
+def target() -> Path:
+    python = cached_target("torch", "torch==2.13.0", "numpy", "einops", *TOOLS)
+    pass_for_cuda(next(python.parent.parent.glob("lib/*/site-packages/torch")))
+    return python
+
+
+@pytest.fixture(scope="session")
+def sdist(target: Path) -> Path:
+    release = load("flash-attn").release(VERSION)
+    assert release
+    assert release.file
+    assert release.sha256
+    folder = target.parent.parent.parent
+    return Depot(pip=PIP).obtain("flash-attn", release.file, release.sha256, folder)
+
+
+@pytest.fixture
+def world(tmp_path: Path, target: Path) -> World:
+    made = World(tmp_path, target)
+    made.write()
+    return made
+
+
+def plan_of(world: World, sdist: Path, jobs: int = 4) -> BuildPlan:
+    """The plan that the planner makes, for two architectures and the stand-in compilers."""
+    machine = Host.this_machine()
+    variables = {
+        **machine.env.data,
+        "CXX": str(world.folder / "c++"),
+        "TRITONWIN_HOME": str(world.folder),
+    }
+    host = replace(machine, env=replace(machine.env, data=variables))
+    facts = collect(python=str(world.target), host=host)
+    order = Order(
+        recipe="flash-attn", version=VERSION, archs=("8.0", "9.0"), cuda=str(world.cuda),
+        jobs=jobs, root=world.folder, offline=True, anyway=True,
+    )  # fmt: skip
+    made = planner.plan(order, survey(order, facts, host, lambda: PIP, lists=[str(sdist.parent)]))
+    assert made.possible, made.refusals
+    root = world.folder / "root"
+    command = tuple(word.replace(made.root, str(root)) for word in made.command)
+    source = replace(made.source, location=str(sdist))
+    return replace(made, root=str(root), source=source, command=command)
+
+
+@pytest.fixture(scope="session")
+def undisturbed(
+    tmp_path_factory: pytest.TempPathFactory, target: Path, sdist: Path
+) -> dict[str, str]:
+    """What the wheel holds when nothing goes wrong."""
+    world = World(tmp_path_factory.mktemp("undisturbed"), target)
+    world.write()
+    plan = plan_of(world, sdist)
+    built = runner.build(plan, world.setting())
+    assert built.wheel, plan.layout.log.read_text()[-4000:]
+    assert world.compiled().total() == STEPS
+    wheel = tag.tagged(built.wheel, plan.local_version)
+    assert wheel == built.wheel, "setup.py itself gives the local version"
+    assert f"-{VERSION}+{plan.local_version}-" in wheel.name
+    shown = proof.prove(plan, wheel, PIP)
+    assert shown.holds, shown
+    assert shown.archs == ("8.0", "9.0")
+    return interrupting.content(wheel)
+
+
+# at the first file, while the first ones run, where backward, split and forward files meet, at the
+# end, and the host's own; the stand-in fails at the k-th file that is compiled
+@pytest.mark.parametrize("k", [1, 2, 24, 25, 48, 49, 60, 73])
+@pytest.mark.parametrize("failure", ["cicc"])
+def test_a_compiler_killed_for_memory_at_file_k(
+    world: World, sdist: Path, undisturbed: dict[str, str], k: int, failure: str
+) -> None:
+    world.fail = {f"#{k}": (failure, 1)}
+    world.write()
+    plan = plan_of(world, sdist)
+    built = runner.build(plan, world.setting())
+    assert built.wheel
+    assert [(r.jobs, r.ending) for r in built.state.runs] == [(4, "out-of-memory"), (2, "finished")]
+    assert set(world.compiled().values()) == {1}
+    assert world.compiled("start").total() == STEPS + 1
+    assert interrupting.content(built.wheel) == undisturbed
+
+
+def test_interrupted_thirty_times(world: World, sdist: Path, undisturbed: dict[str, str]) -> None:
+    world.seconds = 1.0
+    world.write()
+    plan = plan_of(world, sdist, jobs=2)
+    seed = int.from_bytes(os.urandom(2), "big")
+    seen = interrupting.interrupt(world, plan, times=30, longest=14, seed=seed)
+    assert seen.survivors == [], seed
+    assert seen.runs == 31, "the build ended before it was interrupted thirty times"
+    assert interrupting.again(world) == [], seed
+    (wheel,) = paths_in(plan.layout.dist, "*.whl")
+    assert interrupting.content(wheel) == undisturbed
