@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import ctypes
 import importlib.util
+import json
 import math
 import os
 import re
@@ -59,6 +60,21 @@ def test_nothing_newer_is_called(path: Path) -> None:
     newer = r"strict=|removeprefix|removesuffix|functools\.cache\b|itertools\.pairwise|match .*:\n"
     assert re.findall(newer, text) == []
     assert "from __future__ import annotations" in text or not text
+
+
+def test_files_of_a_rung_find_each_other_in_an_embedded_python(tmp_path: Path) -> None:
+    (tmp_path / "frame.py").write_bytes((FOLDER / "frame.py").read_bytes())
+    (tmp_path / "beside.py").write_text("from frame import KnownError\n")
+    rung = tmp_path / "rung.py"
+    rung.write_text(
+        "from beside import KnownError\n"
+        "def prove(arguments):\n    raise KnownError(arguments['text'], 'an-id')\n"
+    )
+    # -I leaves out the script's folder, as an embedded Python's ._pth file does
+    command = [sys.executable, "-I", "-B", tmp_path / "frame.py", "ab", rung, '{"text": "a\\n b"}']
+    out = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
+    answer = json.loads(out.decode().removeprefix("ab").removesuffix("ba"))
+    assert answer == {"state": "failed", "detail": "a b", "problem": "an-id"}
 
 
 def test_problems_that_rungs_name_are_in_the_catalogue() -> None:

@@ -72,6 +72,15 @@ def test_the_ladder_without_torch(machine: Machine) -> None:
     assert not list(Path(env.path(machine.lane.profile)).glob(".triton*"))
 
 
+def test_an_embedded_python_without_headers(machine: Machine) -> None:
+    machine.gpu()
+    env = machine.environment("3.12", "comfyui", [WITHOUT_TORCH])
+    rungs = verify(machine, env, *only("headers-and-library", "ptxas"))
+    assert rungs["headers-and-library"]["state"] == "failed"
+    assert rungs["headers-and-library"]["problems"] == ["embedded-python-no-headers"]
+    assert rungs["ptxas"]["state"] == "passed", rungs["ptxas"]
+
+
 def test_the_launcher_that_trusts_an_old_error_is_named_and_cured(machine: Machine) -> None:
     env = with_triton(machine, "triton-3.5")
     machine.variables["FAKECUDA_LAST_ERROR"] = "6"  # what an earlier call may leave on Windows

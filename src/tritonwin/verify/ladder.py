@@ -137,14 +137,14 @@ def _run(rung: Rung, setting: Setting, cookie: str, folder: Path) -> Completed:
         "TRITON_HOME": str(folder),
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONFAULTHANDLER": "1",  # a crash then names the Python lines that led to it
         "HF_HUB_OFFLINE": "1",
     }
     program = (str(folder / _FRAME), cookie, str(folder / rung.program), json.dumps(arguments))
     # the current folder is the scratch folder: Python would import from the user's
     return run(
         setting.python,
-        ("-B", *program),
+        # a crash then names the lines that led to it; an embedded Python reads no PYTHON variables
+        ("-B", "-X", "faulthandler", *program),
         timeout=setting.timeout,
         env={**setting.environment, **own},
         cwd=folder,

@@ -65,6 +65,10 @@ def main(argv: list[str]) -> None:
     cookie, path, arguments = argv[1:4]
     # rungs import this file by its name, for its exceptions
     sys.modules["frame"] = sys.modules["__main__"]
+    # an embedded Python leaves out the folder of the script, where the rung's other files are
+    folder = os.path.dirname(os.path.abspath(path))
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     # what a rung starts writes to our streams; the answer must not stand in the middle of it
     answer = climb(path, json.loads(arguments))
     sys.stdout.flush()
