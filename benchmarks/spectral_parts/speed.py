@@ -32,9 +32,9 @@ def floors(
     for dtype in (torch.float32, torch.bfloat16):
         launches: dict[str, Launch] = {"fill": partial(_fill, shape, dtype)}
         if bench.clock.on_gpu:
-            from spectral_parts.store import VARIANTS, store_only
+            from spectral_parts.store import store_only, variants
 
-            launches = {f"{b}/{w}": store_only(shape[:3], dtype, b, w) for b, w in VARIANTS}
+            launches = {str(each): store_only(shape[:3], dtype, *each) for each in variants()}
         size = size_of(shape, dtype)
         timings = bench.in_turn(launches, dict.fromkeys(launches, size), rounds)
         best = min(timings, key=lambda name: timings[name].us)
