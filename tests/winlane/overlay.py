@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from winlane import Environment, Lane, Machine, standins
 from winlane.upstream import Upstream
+
+from tritonwin.patch.engine import transform
+from tritonwin.patch.model import Flavour, Rule
 
 PROGRAMS = Path(__file__).parent / "programs"
 LOG = r"C:\Users\Public\launches.jsonl"
@@ -54,19 +58,23 @@ VERSIONS = {
 PYTHON = "3.12"
 
 
-def fork(machine: Machine, version: Version, cc: str = "8.6") -> Environment:
-    """The fork as it is published."""
+def fork(
+    machine: Machine, version: Version, cc: str = "8.6", more: Sequence[str] = ("setuptools",)
+) -> Environment:
+    """The fork as it is published. `more`: what Triton takes for granted, up to 3.2."""
     machine.gpu(cc=cc)
     machine.variables["FAKECUDA_LOG"] = LOG
-    made = machine.environment(PYTHON, "full", [f"triton-windows=={version.fork}", "setuptools"])
+    made = machine.environment(PYTHON, "full", [f"triton-windows=={version.fork}", *more])
     if version.torch:
         standins.cuda_torch(made, machine.fakes, version.torch, "12.8")
     return made
 
 
-def overlay(machine: Machine, version: Version, cc: str = "8.6") -> Environment:
+def overlay(
+    machine: Machine, version: Version, cc: str = "8.6", more: Sequence[str] = ("setuptools",)
+) -> Environment:
     """Upstream's sources and distribution on the fork's binaries, not patched."""
-    made = fork(machine, version, cc)
+    made = fork(machine, version, cc, more)
     site = made.site_packages
     for old in site.glob("triton_windows-*.dist-info"):
         shutil.rmtree(old)
@@ -83,6 +91,21 @@ def overlay(machine: Machine, version: Version, cc: str = "8.6") -> Environment:
 def upstream_site(lane: Lane, version: str) -> Path:
     """Upstream's sources as site-packages: read it, never write it."""
     return Upstream(lane.cache).sources(version)
+
+
+def edit(made: Environment, rules: Iterable[Rule]) -> tuple[str, ...]:
+    """Apply rules to the files, without the product's journal; the rules that had something to do."""
+    package = made.site_packages / "triton"
+    flavour: Flavour = "fork" if (package / "windows_utils.py").exists() else "upstream"
+    chosen = tuple(rules)
+    applied: list[str] = []
+    for file in dict.fromkeys(rule.file for rule in chosen):
+        path = package / file
+        if path.exists():
+            outcome = transform(file, path.read_text("utf-8"), chosen, flavour)
+            applied += outcome.applied
+            made.replace(path, outcome.text.encode())
+    return tuple(applied)
 
 
 def run(made: Environment, *stages: str, timeout: float = 240, **env: str) -> dict[str, Any]:

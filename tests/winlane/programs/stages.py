@@ -12,6 +12,8 @@ import os
 import sys
 import traceback
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
 
 class Tensor:
     """What the launcher asks of an argument, and no more: no torch is needed."""
@@ -47,7 +49,7 @@ def do_cubin(arch):
         assert cubin[:4] == b"\x7fELF", cubin[:16]
         sizes[kernel.__name__] = len(cubin)
         if "PTX_FOLDER" in os.environ:
-            name = "%s-sm%s.ptx" % (kernel.__name__, arch)
+            name = f"{kernel.__name__}-sm{arch}.ptx"
             with open(os.path.join(os.environ["PTX_FOLDER"], name), "w", newline="\n") as file:
                 file.write(compiled.asm["ptx"])
     return sizes
@@ -70,11 +72,13 @@ def do_launch():
 
 
 def main():
-    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import stages_more
+
+    stages = {**globals(), **vars(stages_more)}
     for stage in sys.argv[1:]:
         name, _, argument = stage.partition(":")
         try:
-            said = globals()["do_" + name](*filter(None, [argument]))
+            said = stages["do_" + name](*filter(None, [argument]))
         except BaseException as error:
             trace = traceback.format_exc()
             print(json.dumps({"stage": stage, "error": str(error), "trace": trace}), flush=True)

@@ -1,0 +1,147 @@
+"""Stages of stages.py that show one defect each.
+
+replace           the helper module put into the cache again while it is loaded
+ptxas             which ptxas is taken
+ptx_version:CUDA  the PTX of a CUDA version
+launcher          the C text of a launcher for a kernel without arguments
+tensor_map        a tensor map made and freed, as kernels with descriptors do
+hsaco:ARCH        a kernel for an AMD GPU
+hip_helper        the helper module hip_utils
+hip_launcher      a launcher for AMD: its C text, compiled and loaded
+extern_symbols    build_extern reads the symbols of a library
+extern_folder     build_extern disassembles one
+"""
+
+import glob
+import inspect
+import os
+
+
+def do_replace():
+    from triton.runtime.cache import FileCacheManager
+
+    cache = os.path.join(os.path.expanduser("~"), ".triton", "cache")
+    (path,) = glob.glob(os.path.join(cache, "*", "cuda_utils*.pyd"))
+    folder, name = os.path.split(path)
+    manager = FileCacheManager(os.path.basename(folder))
+    manager.cache_dir = folder
+    with open(path, "rb") as file:
+        return os.path.basename(manager.put(file.read(), name, binary=True))
+
+
+def do_ptxas():
+    try:
+        from triton import knobs
+    except ImportError:
+        from triton.backends.nvidia import compiler
+
+        return compiler._path_to_binary("ptxas")[0]
+    return knobs.nvidia.ptxas.path
+
+
+def do_ptx_version(cuda):
+    from triton.backends.nvidia.compiler import ptx_get_version
+
+    return ptx_get_version(cuda)
+
+
+def _launcher(backend, signature):
+    import importlib
+
+    driver = importlib.import_module(f"triton.backends.{backend}.driver")
+    known = {
+        "constants": {},
+        "signature": signature,
+        "ids": dict.fromkeys(("ids_of_folded_args", "ids_of_const_exprs"), ()),
+        "warp_size": 32,
+        "tensordesc_meta": [],
+    }
+    wanted = inspect.signature(driver.make_launcher).parameters
+    return driver, driver.make_launcher(*(known[name] for name in wanted))
+
+
+def do_launcher():
+    return _launcher("nvidia", {})[1]
+
+
+def do_tensor_map():
+    import gc
+
+    import triton
+
+    utils = triton.runtime.driver.active.utils
+    fill = getattr(utils, "fill_tma_descriptor_tiled", None) or utils.fill_tma_descriptor
+    for _ in range(200):
+        fill(0x10000, 0, 2, 0, [64, 64], [64, 64], [64, 1], 0)
+    gc.collect()
+    return "freed"
+
+
+def do_hsaco(arch):
+    import stages_kernels
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    types = stages_kernels.SIGNATURES[stages_kernels.add]
+    if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 2):
+        types = dict(enumerate(types.values()))
+    source = triton.compiler.ASTSource(fn=stages_kernels.add, signature=types)
+    return len(triton.compile(source, target=GPUTarget("hip", arch, 32)).asm["hsaco"])
+
+
+def do_hip_helper():
+    from triton.backends.amd import driver
+
+    driver.HIPUtils()
+    return driver._get_path_to_hip_runtime_dylib()
+
+
+def do_hip_launcher():
+    driver, source = _launcher("amd", {0: "*fp32", 1: "i64"})
+    build = driver.compile_module_from_src
+    more = {"include_dirs": driver.include_dirs} if hasattr(driver, "include_dirs") else {}
+    build(source, "__triton_launcher", **more)
+    return source
+
+
+def do_extern_symbols():
+    from triton.tools.build_extern import Libdevice
+
+    with open("a.ll", "w") as file:
+        file.write("define double @__nv_sin(double %x) #0 {\nret double %x\n}\n")
+    library = Libdevice("a.bc")
+    library.parse_symbols("a.ll")
+    return sorted(library.symbols)
+
+
+def do_extern_folder():
+    from triton.tools import build_extern
+
+    return build_extern.LLVMDisassembler("llvm-dis")._ll_file
+
+
+def do_lld():
+    from triton.backends.amd.compiler import HIPBackend
+
+    return str(HIPBackend.path_to_rocm_lld())
+
+
+def do_cache_folder():
+    from triton.runtime.cache import FileCacheManager
+
+    return FileCacheManager("0" * 64).cache_dir
+
+
+def do_own_helper():
+    """From here on, a compiled cuda_utils is the file that OWN_HELPER names."""
+    import triton.runtime.build as build
+
+    original = build._build
+
+    def ours(name, *arguments, **more):
+        if name == "cuda_utils":
+            return os.environ["OWN_HELPER"]
+        return original(name, *arguments, **more)
+
+    build._build = ours
+    return "in place"
