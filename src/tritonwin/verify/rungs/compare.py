@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import math
 import os
 
 import torch
@@ -23,13 +24,13 @@ def seed() -> None:
 def error(found: Tensor, exact: Tensor) -> float:
     """The largest absolute difference; infinite where something is not a number."""
     difference = (found.double() - exact.double()).abs().max().item()
-    return float(difference) if difference == difference else float("inf")
+    return float(difference) if math.isfinite(difference) else math.inf
 
 
 def relative_error(found: Tensor, exact: Tensor) -> float:
     """The sum of the differences over the sum of the numbers."""
     difference = (found.double() - exact.double()).abs().sum() / exact.double().abs().sum()
-    return float(difference.item()) if bool(torch.isfinite(difference)) else float("inf")
+    return float(difference.item()) if math.isfinite(difference.item()) else math.inf
 
 
 class Judge:
@@ -40,7 +41,9 @@ class Judge:
         self.bad: list[str] = []
 
     def hold(self, name: str, found: float, allowed: float) -> None:
-        self.figures[f"error, {name}"] = float(f"{found:.3g}")
+        # JSON has no infinity
+        shown = float(f"{found:.3g}") if math.isfinite(found) else "not a number"
+        self.figures[f"error, {name}"] = shown
         if not found <= allowed:
             self.bad.append(f"{name}: error {found:.3g}, allowed {allowed:.3g}")
 
