@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tritonwin.cli.common import json_option, target_options
-from tritonwin.errors import Exit
+from tritonwin.errors import Exit, UserError
 
 
 @click.command("bench")
@@ -19,6 +19,7 @@ from tritonwin.errors import Exit
     metavar="SM",
     help="Compile for this GPU, such as 89; this machine's GPU when left out.",
 )
+@click.option("--only", multiple=True, metavar="PART", help="This part alone; can be repeated.")
 @click.option(
     "--compare",
     nargs=2,
@@ -33,6 +34,7 @@ def command(
     app: Path | None,
     timeout: float,
     arch: int | None,
+    only: tuple[str, ...],
     compare: tuple[Path, Path] | None,
     as_json: bool,
 ) -> int:
@@ -55,13 +57,18 @@ def command(
     from tritonwin.verify import bench, ladder
     from tritonwin.verify.model import BROKEN
 
+    names = [part.id for part in bench.PARTS]
+    for name in only:
+        if name not in names:
+            msg = f"there is no part {name!r}"
+            raise UserError(msg, f"The parts are: {', '.join(names)}")
     facts = collect(python=python, app=app, timeout=timeout)
     setting = ladder.setting(facts, dict(os.environ), arch=arch, timeout=max(timeout, 300))
     if as_json:
-        parts = list(bench.measure(setting))
+        parts = list(bench.measure(setting, only))
         machine.print_document(shown.report(bench.benchmark(facts, parts)))
     else:
-        parts = shown.print_parts(bench.machine(facts), bench.measure(setting))
+        parts = shown.print_parts(bench.machine(facts), bench.measure(setting, only))
     broken = any(part.state in BROKEN for part in parts)
     measured = bench.benchmark(facts, parts).measured
     return Exit.DONE if measured and not broken else Exit.PROBLEMS

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import lzma
+import os
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from winlane.packages import Packages  # noqa: E402
 from winlane.pythons import Pythons, distribution  # noqa: E402
 from winlane.resources import HERE as LANE  # noqa: E402
 from winlane.resources import tomllib  # noqa: E402
+from winlane.upstream import Upstream  # noqa: E402
 
 DESTINATION = CHECKOUT / ".gpu"
 # Wine's Linux side: what the programs of a bundle load
@@ -45,6 +47,9 @@ _UNIX_LIBRARIES = (
     "mountmgr",
     "winebus",
 )
+_SOURCES = frozenset({".py", ".c", ".pyc"})
+# what the fork brings along to work with, none of which upstream knows
+_FORKS_OWN = ("runtime/tcc", "_C", "backends/nvidia/lib", "backends/nvidia/include")
 _LIBC = ("libc", "libm", "libdl", "libpthread", "librt", "libresolv", "libutil", "ld-linux-x86-64")
 # a dictionary as large as a tree: beside libtriton.pyd lies ptxas.exe
 _DICTIONARY = 192 * 2**20
@@ -143,35 +148,34 @@ def windows_tree(cache: Cache, table: Mapping[str, Any], name: str, folder: Path
     for place in common["leave_out"]:
         shutil.rmtree(site_packages / place, ignore_errors=True)
     if "upstream" in bundle:
-        _lay_upstream(cache, bundle["upstream"], site_packages)
+        lay_upstream(cache, bundle["upstream"], site_packages)
     if "patch" in bundle:
         _patch(site_packages / "triton", bundle["patch"])
     for standin in bundle.get("standins", ()):
         shutil.copytree(HERE / "standins" / standin, site_packages / standin)
 
 
-def _lay_upstream(cache: Cache, version: str, site_packages: Path) -> None:
-    """Upstream's own text in place of the wheel's, whose compiled parts stay."""
-    from winlane.upstream import Upstream
-
-    sources = Upstream(cache).sources(version) / "triton"
-    ours = site_packages / "triton"
-    for path in sources.rglob("*"):
-        place = ours / path.relative_to(sources)
-        if path.is_file() and not path.is_relative_to(sources / "backends" / "amd"):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.unlink(missing_ok=True)
-            shutil.copy(path, place)
-    (ours / "windows_utils.py").unlink(missing_ok=True)  # by this file the fork is known
+def lay_upstream(cache: Cache, version: str, site_packages: Path) -> None:
+    """Upstream's sources and distribution in place of the fork's, whose binaries stay."""
+    for old in site_packages.glob("triton_windows-*.dist-info"):
+        shutil.rmtree(old)
+    package = site_packages / "triton"
+    for path in [*package.rglob("*")]:
+        inside = path.relative_to(package).as_posix()
+        if path.suffix in _SOURCES and not inside.startswith(_FORKS_OWN):
+            path.unlink()
+    shutil.copytree(Upstream(cache).sources(version), site_packages, dirs_exist_ok=True)
 
 
 def _patch(triton: Path, rules: Sequence[str]) -> None:
     chosen = [] if list(rules) == ["all"] else [word for rule in rules for word in ("--only", rule)]
-    done = subprocess.run(
-        [sys.executable, "-m", "tritonwin", "patch", "apply", "--triton", str(triton), *chosen],
-        text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        timeout=300, check=False,
-    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as journals:  # nobody will take this back
+        done = subprocess.run(
+            [sys.executable, "-m", "tritonwin", "patch", "apply", "--triton", str(triton), *chosen],
+            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONPATH": str(CHECKOUT / "src"), "TRITONWIN_HOME": journals},
+            timeout=300, check=False,
+        )  # fmt: skip
     say(done.stdout.strip())
     if done.returncode:
         msg = f"tritonwin patch apply ended with {done.returncode}"

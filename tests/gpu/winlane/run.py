@@ -69,7 +69,9 @@ def ladder(run: Run) -> dict[str, Any]:
     states: dict[str, list[str]] = {}
     for rung in document["rungs"]:
         states.setdefault(rung["state"], []).append(rung["id"])
-        print(f"  {rung['state']:<15}{rung['id']:<24}{rung['seconds']:6.1f} s  {rung['detail'][:150]}")
+        print(
+            f"  {rung['state']:<15}{rung['id']:<24}{rung['seconds']:6.1f} s  {rung['detail'][:150]}"
+        )
     return {"ok": document["proven"], **states}
 
 
@@ -96,8 +98,11 @@ def twin(run: Run) -> dict[str, Any]:
     if not run.bundle.get("linux_twin"):
         return {"ok": True, "skipped": "this bundle has no twin"}
     found: dict[str, Any] = {"ok": True}
-    for label, extra in (("torch", ()), ("standin", (HERE / "standins",))):
-        document = _linux_bench(run, extra)
+    for label, extra, only in (
+        ("torch", (), ()),
+        ("standin", (HERE / "standins",), ("--only", "bench-launch")),
+    ):
+        document = _linux_bench(run, extra, only)
         path = run.keep(f"bench-linux-{label}", document)
         print(f" Linux, {label}:")
         found[label] = _measured(document)
@@ -107,11 +112,10 @@ def twin(run: Run) -> dict[str, Any]:
     return found
 
 
-def _linux_bench(run: Run, extra: Sequence[Path]) -> dict[str, Any]:
-    path = [*map(str, extra), str(CHECKOUT / "src"), str(run.scratch / "tool")]
-    _pure_packages(run)
+def _linux_bench(run: Run, extra: Sequence[Path], only: Sequence[str]) -> dict[str, Any]:
+    path = [*map(str, extra), str(CHECKOUT / "src"), str(_pure_packages(run))]
     done = subprocess.run(
-        [sys.executable, "-m", "tritonwin", "bench", "--json", "--python", sys.executable],
+        [sys.executable, "-m", "tritonwin", "bench", "--json", *only, "--python", sys.executable],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path)}, text=True, timeout=240,
         stdin=subprocess.DEVNULL, capture_output=True, check=False,
     )  # fmt: skip
@@ -121,17 +125,18 @@ def _linux_bench(run: Run, extra: Sequence[Path]) -> dict[str, Any]:
     return document
 
 
-def _pure_packages(run: Run) -> None:
+def _pure_packages(run: Run) -> Path:
     """What tritonwin needs, for Linux: linked out of the bundle, since it is pure Python."""
     tool = run.scratch / "tool"
     if tool.exists():
-        return
+        return tool
     tool.mkdir()
     there = run.windows.lane.drives.drive_c / "py" / "Lib" / "site-packages"
     for name in ("click", "rich", "packaging", "pefile.py", "ordlookup", "peutils.py",
                  "platformdirs", "pygments", "markdown_it", "mdurl"):  # fmt: skip
         if (there / name).exists():
             (tool / name).symlink_to(there / name)
+    return tool
 
 
 def _compared(linux: Path, windows: Path) -> dict[str, Any]:
@@ -141,7 +146,9 @@ def _compared(linux: Path, windows: Path) -> dict[str, Any]:
     rows = compare(read(linux), read(windows))
     for row in rows:
         if row.ratio is not None or row.figure == "code":
-            print(f"   {row.part:<17}{row.figure:<18}{row.first!s:>18}{row.second!s:>18}  {row.ratio}")
+            print(
+                f"   {row.part:<17}{row.figure:<18}{row.first!s:>18}{row.second!s:>18}  {row.ratio}"
+            )
     return {f"{r.part}.{r.figure}": r.ratio or r.first == r.second for r in rows}
 
 

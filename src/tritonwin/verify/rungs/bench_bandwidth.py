@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 
 from bench_kernels import add, code_id
-from device import Device
+from device import Device, torch_with_cuda
 from stopwatch import Stopwatch
 
 TYPE_CHECKING = False
@@ -52,9 +52,7 @@ def _check(device: Device, out: Any, count: int) -> None:
 
 
 def _torch(watch: Stopwatch, count: int) -> float | None:
-    from device import _torch_with_cuda
-
-    torch = _torch_with_cuda()
+    torch = torch_with_cuda()
     if torch is None:
         return None
     x, y = (torch.ones(count, device="cuda") for _ in range(2))

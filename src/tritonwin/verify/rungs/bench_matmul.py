@@ -6,7 +6,7 @@ import array
 import os
 
 from bench_kernels import code_id, matmul
-from device import Device
+from device import Device, torch_with_cuda
 from stopwatch import Stopwatch
 
 TYPE_CHECKING = False
@@ -90,9 +90,7 @@ def _check(device: Device, left: array.array[int], right: array.array[int], c: A
 
 
 def _torch(watch: Stopwatch, left: array.array[int], right: array.array[int]) -> float | None:
-    from device import _torch_with_cuda
-
-    torch = _torch_with_cuda()
+    torch = torch_with_cuda()
     if torch is None:
         return None
     a, b = (

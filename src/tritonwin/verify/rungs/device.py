@@ -73,7 +73,7 @@ class Device:
         name = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
         self._driver = ctypes.CDLL(name)
         self.computes = not hasattr(self._driver, "tritonwin_stand_in")
-        self._torch = _torch_with_cuda()
+        self._torch = torch_with_cuda()
         self._kept: list[Tensor] = []
         if self._torch is None:
             self._make_context()
@@ -169,7 +169,7 @@ class Device:
             raise RuntimeError(msg)
 
 
-def _torch_with_cuda() -> Any:
+def torch_with_cuda() -> Any:
     """torch, where it is one that computes on the GPU."""
     try:
         import torch

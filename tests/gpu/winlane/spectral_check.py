@@ -1,0 +1,111 @@
+"""The byte-spectral kernels that Windows launches, against the float64 reference.
+
+Taps are packed and numbers compared on the Linux side, by the package's own code and its torch.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from session import Windows
+
+PROGRAM = Path(__file__).resolve().parent / "programs" / "spectral_launch.py"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One transform. `limbs`: fp16 summands of a tap, 0 for fp32; `allowed`: relative error."""
+
+    batch: int
+    length: int
+    W: int
+    K: int
+    parts: str
+    limbs: int = 2
+    lengths: tuple[int, ...] = ()
+    allowed: float = 1e-5
+
+
+CASES = (
+    Case(2, 1000, 64, 256, "mag"),
+    Case(1, 777, 32, 64, "reim"),
+    Case(3, 130, 64, 128, "power"),
+    Case(3, 257, 64, 64, "logmag", lengths=(257, 100, 1)),
+    Case(2, 500, 48, 100, "mag", limbs=0),
+    Case(2, 1000, 64, 256, "mag", limbs=1, allowed=1e-3),
+    Case(8, 8192, 64, 256, "mag"),
+)
+ROWS, BINS, BLOCK = 64, 32, 64  # of a tile; taps a step
+
+
+def check(windows: Windows, scratch: Path, out: Path) -> dict[str, Any]:
+    """Launch all cases in one Windows process; relative errors and times by case."""
+    folder = scratch / "spectral"
+    folder.mkdir()
+    expected = _prepare(folder)
+    done = windows.python(windows.win(PROGRAM), windows.win(folder), timeout=180)
+    if done.returncode:
+        return {"error": f"ended with {done.returncode:#x}: {done.stderr[-2000:]}"}
+    times = json.loads((folder / "times.json").read_text("utf-8"))
+    rows = {name: _judge(folder, name, case, want) for name, (case, want) in expected.items()}
+    for name, row in rows.items():
+        row["us"] = round(times[name] * 1e6, 1)
+        print(f"  {name:<36}error {row['error']:.2e}, allowed {row['allowed']:.0e}  {row['us']} us")
+    (out / "spectral.json").write_text(json.dumps(rows, indent=2) + "\n", "utf-8")
+    return {"ok": all(row["right"] for row in rows.values()), "cases": rows}
+
+
+def _prepare(folder: Path) -> dict[str, tuple[Case, Any]]:
+    import torch
+
+    from tritonwin.spectral.pack import portable, power_of_two, shift_of
+    from tritonwin.spectral.reference import reference
+    from tritonwin.spectral.spec import make_spec
+    from tritonwin.spectral.taps import dft_taps
+
+    torch.manual_seed(20)
+    described, expected = [], {}
+    for case in CASES:
+        name = f"{case.parts}-{case.batch}x{case.length}-W{case.W}-K{case.K}-limbs{case.limbs}"
+        spec = make_spec(case.W, case.K, None, case.parts, True)
+        x = torch.randint(0, 256, (case.batch, case.length), dtype=torch.uint8)
+        lengths = torch.tensor(case.lengths, dtype=torch.int32) if case.lengths else None
+        WP, KP, shift = power_of_two(case.W), -(-case.K // BINS) * BINS, shift_of(case.W)
+        taps = portable(dft_taps(spec), case.limbs, WP, KP, shift)
+        rows, step = case.batch * case.length, min(WP, BLOCK)
+        tile = ROWS if case.limbs else 32
+        described.append({
+            "name": name, "rows": rows, "features": spec.features,
+            "taps": "fp16" if case.limbs else "fp32", "lengths": bool(case.lengths),
+            "grid": [-(-rows // tile), 1, 1],
+            "numbers": [rows, case.length, case.length, case.length, 1, 0, 0, case.K,
+                        spec.features],
+            "constants": {
+                "W": case.W, "WP": WP, "KP": KP, "SHIFT": shift, "LIMBS": case.limbs,
+                "PARTS": case.parts, "HAS_LENGTHS": bool(case.lengths),
+                "EVEN": rows % tile == 0 and case.K % BINS == 0,
+                "BM": tile, "BE": BINS, "BK": step if case.limbs else 16, "STAGES": 1,
+            },
+            "launch": {"num_warps": 4},
+        })  # fmt: skip
+        for kind, tensor in (("bytes", x), ("taps", taps), ("lengths", lengths)):
+            if tensor is not None:
+                (folder / f"{name}.{kind}").write_bytes(
+                    bytes(tensor.contiguous().view(-1).view(torch.uint8))
+                )
+        exact = reference(x, W=case.W, K=case.K, parts=case.parts, lengths=lengths)
+        expected[name] = (case, exact)
+    (folder / "cases.json").write_text(json.dumps(described), "utf-8")
+    return expected
+
+
+def _judge(folder: Path, name: str, case: Case, exact: Any) -> dict[str, Any]:
+    import torch
+
+    data = bytearray((folder / f"{name}.out").read_bytes())
+    found = torch.frombuffer(data, dtype=torch.float32).reshape(exact.shape).double()
+    error = float((found - exact).abs().max() / exact.abs().max())
+    return {"error": error, "allowed": case.allowed, "right": error <= case.allowed}
