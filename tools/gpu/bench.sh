@@ -7,5 +7,5 @@ export PYTHONPATH="$PWD/src:$PWD/.gpu/site" PYTHONUNBUFFERED=1
 python="$(command -v python3)"
 out="${OUT:-.}/bench.json"
 timeout 60 "$python" -m tritonwin bench --json --python "$python" "$@" > "$out" || status=$?
-"$python" -m tritonwin bench --compare "$out" "$out"
+cat "$out"
 exit "${status:-0}"
