@@ -101,10 +101,9 @@ def test_the_script_for_sh_builds(tmp_path: Path) -> None:
     site = tmp_path / "target-packages"
     site.mkdir()
     (site / "of_the_target.py").write_text("WORD = 'seen'\n")
-    made = plan(Order(recipe="flash-attn"), linux(tmp_path))
+    made = plan(Order(recipe="flash-attn", root=tmp_path / "it's-$HOME"), linux(tmp_path))
     made = replace(
         made,
-        root=str(tmp_path / "it's a root"),
         target=sys.executable,
         python=".".join(map(str, sys.version_info[:3])),
         source=Source(kind="folder", location=str(project(tmp_path / "p")), skip=("big",)),
@@ -154,7 +153,7 @@ def test_the_script_puts_a_toolkit_together(tmp_path: Path) -> None:
     made = plan(Order(recipe="flash-attn", cuda="assembled"), linux(tmp_path))
     assert made.refusals
     machine = linux(tmp_path, torch=replace(linux(tmp_path).facts.torch, cuda="13.0"))  # type: ignore[type-var]
-    made = plan(Order(recipe="flash-attn"), machine)
+    made = plan(Order(recipe="flash-attn", root=tmp_path / "root"), machine)
     assert made.cuda is not None
     part = PinnedFile(
         name="x",
@@ -162,13 +161,11 @@ def test_the_script_puts_a_toolkit_together(tmp_path: Path) -> None:
         file=wheel.name,
         sha256=hashlib.sha256(wheel.read_bytes()).hexdigest(),
     )
-    root = tmp_path / "root"
     made = replace(
         made,
-        root=str(root),
         target=sys.executable,
         python=".".join(map(str, sys.version_info[:3])),
-        cuda=replace(made.cuda, path=str(root / "c"), parts=(part,)),
+        cuda=replace(made.cuda, parts=(part,)),
         source=Source(kind="folder", location=str(project(tmp_path / "p"))),
         edits=(),
         requirements=(),
@@ -184,7 +181,7 @@ def test_the_script_puts_a_toolkit_together(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
-    host = replace(machine.host, env=replace(machine.host.env, data={"CUDA_HOME": str(root / "c")}))
+    host = replace(machine.host, env=replace(machine.host.env, data={"CUDA_HOME": made.cuda.path}))
     found = find_cuda_toolkits(None, host)[0]
     assert found.version == "13.0"
     assert found.missing == ("ptxas",)

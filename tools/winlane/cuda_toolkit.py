@@ -116,6 +116,7 @@ class _Place:
 
 def _system(place: _Place) -> None:
     place.programs("bin", "nvcc", "ptxas", "cuobjdump", "nvdisasm", "fatbinary")
+    place.programs(r"nvvm\bin", "cicc")
     place.headers("include")
     place.libraries(r"lib\x64")
     runtime = f"cudart64_{'110' if place.major == 11 else place.major}.dll"

@@ -158,7 +158,8 @@ class Microsoft:
     def _describe(self) -> None:
         """Write anew what depends on everything installed so far."""
         place = self.host.place
-        for number, studio in enumerate(self._studios, 1):
+        installed = {studio.path: studio for studio in reversed(self._studios)}
+        for number, studio in enumerate(reversed(installed.values()), 1):
             folder = rf"{INSTALLER}\vswhere.exe.d\{number}"
             properties = studio.properties()
             for name, value in properties.items():
@@ -172,24 +173,27 @@ class Microsoft:
             place(rf"{INSTALLER}\vswhere.exe", self.host.fakes.vswhere())
 
     def _vcvarsall(self, studio: VisualStudio) -> str:
+        """As the real one: `-vcvars_ver` names a toolset, and the end is 0 where it fails."""
+        there = [each.toolset for each in self._studios if each.path == studio.path]
         sdk = self._sdks[-1] if self._sdks else ""
-        include = [rf"{studio.tools}\include"]
-        library = [rf"{studio.tools}\lib\%TARGET%"]
+        tools = rf"{studio.path}\VC\Tools\MSVC\%TOOLSET%"
+        include = [rf"{tools}\include"]
+        library = [rf"{tools}\lib\%TARGET%"]
         if sdk:
             include += [rf"{KITS}\include\{sdk}\{part}" for part in ("ucrt", "um", "shared")]
             library += [rf"{KITS}\lib\{sdk}\{part}\%TARGET%" for part in ("ucrt", "um")]
         settings = {
             "VSINSTALLDIR": studio.path + "\\",
             "VCINSTALLDIR": studio.path + "\\VC\\",
-            "VCToolsInstallDir": studio.tools + "\\",
-            "VCToolsVersion": studio.toolset,
+            "VCToolsInstallDir": tools + "\\",
+            "VCToolsVersion": "%TOOLSET%",
             "VisualStudioVersion": f"{MAJORS[studio.year]}.0",
             "VSCMD_VER": studio.version,
             "VSCMD_ARG_HOST_ARCH": "x64",
             "VSCMD_ARG_TGT_ARCH": "%TARGET%",
             "INCLUDE": ";".join(include),
             "LIB": ";".join(library),
-            "PATH": rf"{studio.tools}\bin\Hostx64\%TARGET%;{KITS}\bin\{sdk}\x64;%PATH%",
+            "PATH": rf"{tools}\bin\Hostx64\%TARGET%;{KITS}\bin\{sdk}\x64;%PATH%",
         }
         if sdk:
             settings |= {
@@ -201,14 +205,27 @@ class Microsoft:
         lines = [
             "@echo off",
             "set TARGET=",
+            "set TOOLSET=",
+            "set WANTED=",
             *(f'if "%1"=="{word}" set TARGET=x64' for word in ("x64", "amd64", "x86_amd64")),
             *(f'if "%1"=="{word}" set TARGET=x86' for word in ("x86", "amd64_x86", "x64_x86")),
             'if "%TARGET%"=="" goto usage',
+            # cmd parts words at the equals sign
+            'if "%2"=="-vcvars_ver" set WANTED=%3',
+            f'if "%WANTED%"=="" set TOOLSET={max(there, key=_numbers)}',
+            *(f'if "%WANTED%"=="{v}" set TOOLSET={v}' for v in there),
+            *(f'if "%WANTED%"=="{v.rpartition(".")[0]}" set TOOLSET={v}' for v in there),
+            'if "%TOOLSET%"=="" goto unknown',
             *(f'set "{name}={value}"' for name, value in settings.items()),
             "set TARGET=",
+            "set TOOLSET=",
+            "set WANTED=",
             "echo **********************************************************************",
             f"echo ** Visual Studio {studio.year} Developer Command Prompt v{studio.version}",
             f"echo [vcvarsall.bat] Environment initialized for: '{'%1'}'",
+            "exit /b 0",
+            ":unknown",
+            "echo [ERROR:vcvars.bat] Toolset directory for version '%WANTED%' was not found.",
             "exit /b 0",
             ":usage",
             "echo [ERROR:vcvarsall.bat] Error in script usage. The correct usage is:",

@@ -37,6 +37,9 @@ def script(plan: BuildPlan, shell: Shell, addresses: Mapping[str, str] | None = 
 
 # --- cmd
 
+# `if errorlevel 1` would miss the negative codes of programs that crash
+_CMD_CHECK = 'if not "%ERRORLEVEL%"=="0" exit /b 1'
+
 
 def _cmd(found: Iterator[Step]) -> Iterator[str]:
     yield from ("@echo off", "chcp 65001 >nul", "setlocal DisableDelayedExpansion")
@@ -45,7 +48,8 @@ def _cmd(found: Iterator[Step]) -> Iterator[str]:
             case Note(text=text):
                 yield f"rem --- {_one_line(text)}"
             case Folder(path=path):
-                yield f"if not exist {_in_cmd(path)} mkdir {_in_cmd(path)} || exit /b 1"
+                yield f"if not exist {_in_cmd(path)} mkdir {_in_cmd(path)}"
+                yield f"if not exist {_in_cmd(path)} exit /b 1"
             case Set(name=name, value=value):
                 yield f'set "{name}={_cmd_value(value or "")}"'
             case Head(folders=folders):
@@ -60,14 +64,16 @@ def _cmd_run(step: Run) -> Iterator[str]:
         # with a short PATH: vcvarsall fails where PATH is long
         yield 'set "TW_PATH=%PATH%"'
         yield 'set "PATH=%SystemRoot%\\System32;%SystemRoot%\\System32\\Wbem"'
-        yield f"call {_in_cmd(step.vcvarsall)} x64{toolset} >nul || exit /b 1"
+        yield f"call {_in_cmd(step.vcvarsall)} x64{toolset} >nul"
         yield 'set "PATH=%PATH%;%TW_PATH%"'
         # vcvarsall may end with 0 although it failed
         yield 'if not "%VSCMD_ARG_TGT_ARCH%"=="x64" (echo vcvarsall.bat failed & exit /b 1)'
     if step.cwd:
-        yield f"cd /d {_in_cmd(step.cwd)} || exit /b 1"
+        yield f"cd /d {_in_cmd(step.cwd)}"
+        yield _CMD_CHECK
     unless = f"if not exist {_in_cmd(step.unless)} " if step.unless else ""
-    yield f"{unless}{' '.join(map(_in_cmd, step.words))} || exit /b 1"
+    yield f"{unless}{' '.join(map(_in_cmd, step.words))}"
+    yield _CMD_CHECK
 
 
 def _in_cmd(word: str) -> str:

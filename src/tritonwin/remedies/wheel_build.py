@@ -67,10 +67,13 @@ class Prepared:
 
     def addresses(self) -> dict[str, str]:
         """Where the files of the plan can be fetched; without those that are found nowhere."""
+        wanted = _fetched(self.plan)
+        if not wanted:
+            return {}
         depot = self.depot()
         return {
             file: address
-            for project, file, url in _fetched(self.plan)
+            for project, file, url in wanted
             if (address := url or _address(depot, project, file))
         }
 

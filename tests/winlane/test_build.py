@@ -1,0 +1,342 @@
+"""Builds on real Windows: discovery, capture, environment, scripts; the compilers are stand-ins.
+
+nvcc.exe is NVIDIA's own, put together from the package index with the hashes that we ship.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from winlane import Environment, Machine, standins
+
+from tritonwin.build.tables import msvc_for, parts_of
+
+SOURCES = Path(__file__).resolve().parents[2] / "src"
+TOOLKITS = ("11.8", "12.4", "12.8", "13.0", "13.2")
+BEST = {
+    "11.8": "14.39.33519",
+    "12.4": "14.44.35207",
+    "12.8": "14.44.35207",
+    "13.0": "14.44.35207",
+    "13.2": "14.51.36014",
+}
+# As a CUDA extension's: it says what it was started with.
+SETUP = """\
+import json, os, sys
+with open(os.path.join(os.environ["SEEN"], "seen.json"), "w", encoding="utf-8") as file:
+    json.dump({"environ": dict(os.environ), "argv": sys.argv, "cwd": os.getcwd()}, file)
+"""
+
+# Plans for every toolkit of the machine, and the environment that their programs would get.
+PLANS = r"""
+import json, os, subprocess, sys
+from dataclasses import replace
+sys.path.insert(0, sys.argv[1])
+from tritonwin.build import environment
+from tritonwin.build.memory import resources
+from tritonwin.build.order import Machine, Order
+from tritonwin.build.planner import plan
+from tritonwin.facts.collect import collect
+from tritonwin.facts.host import Host
+
+host = Host.this_machine()
+facts = collect(python=sys.executable, host=host)
+torch = facts.torch
+found = {}
+for cuda in sys.argv[2:]:
+    seen = replace(facts, torch=replace(torch, version="2.7.0+x", cuda=cuda))
+    machine = Machine(facts=seen, host=host, resources=resources())
+    made = plan(Order(recipe="flash-attn", archs=("8.9",), jobs=1), machine)
+    if not made.possible:
+        found[cuda] = {"refused": [r.message for r in made.refusals]}
+        continue
+    env = environment.variables(made, host)
+    child = subprocess.run(
+        [sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))"],
+        env=env, capture_output=True, timeout=60, check=True,
+    )
+    found[cuda] = {
+        "toolset": made.toolset.version,
+        "product": made.toolset.product,
+        "cuda": made.cuda.version,
+        "decisions": {d.name: d.reason for d in made.decisions},
+        "env": json.loads(child.stdout),
+    }
+print(json.dumps(found))
+"""
+
+
+def side_by_side(machine: Machine) -> Environment:
+    """Visual Studio 2019, 2022 with two toolsets, and 2026; five toolkits; a torch."""
+    machine.visual_studio("2019", "Community", "14.29.30133")
+    machine.visual_studio("2022", "BuildTools", "14.39.33519")
+    machine.visual_studio("2022", "BuildTools", "14.44.35207")
+    machine.visual_studio("2026", "Community", "14.51.36014")
+    machine.windows_sdk()
+    for version in TOOLKITS:
+        machine.cuda_toolkit("system", version)
+    env = machine.environment("3.12", "full")
+    standins.cuda_torch(env, machine.fakes, "2.9.1", "12.8")
+    return env
+
+
+def test_each_toolkit_gets_its_toolset_and_its_environment(machine: Machine) -> None:
+    env = side_by_side(machine)
+    machine.variables.update(
+        {
+            "MAX_JOBS": "64 ",
+            "DISTUTILS_USE_SDK": "1 ",
+            "_CL_": "/DX",
+            "VSCMD_ARG_TGT_ARCH": "x86",
+            "INCLUDE": r"C:\of\an\older\prompt",
+            "GREETING": "Grüße ",
+        }
+    )
+    sources = machine.drives.windows(SOURCES)
+    tool = machine.lane.tool
+    program = PLANS.replace("python=sys.executable", f"python={env.python!r}")
+    machine.place(r"C:\plans.py", program)
+    code = "exec(open(r'C:\\plans.py').read())"
+    words = f'"{tool.python}" -B -c "{code}" "{sources}" {" ".join(TOOLKITS)}'
+    ran = machine.start(words, timeout=240).check()
+    found = json.loads(ran.stdout.splitlines()[-1])
+    for cuda in TOOLKITS:
+        answer = found[cuda]
+        assert answer.get("toolset") == BEST[cuda], answer
+        seen = {name.upper(): value for name, value in answer["env"].items()}
+        assert seen["VCTOOLSVERSION"] == BEST[cuda]
+        assert seen["VSCMD_ARG_TGT_ARCH"] == seen["VSCMD_ARG_HOST_ARCH"] == "x64"
+        assert rf"MSVC\{BEST[cuda]}\bin\Hostx64\x64;" in seen["PATH"]
+        assert rf"MSVC\{BEST[cuda]}\include" in seen["INCLUDE"]
+        assert "older" not in seen["INCLUDE"]
+        assert seen["CUDA_HOME"].endswith(rf"\CUDA\v{cuda}")
+        assert seen["PATH"].startswith(seen["CUDA_HOME"] + "\\bin;")
+        assert seen["MAX_JOBS"] == seen["DISTUTILS_USE_SDK"] == "1"
+        assert seen["VSLANG"] == "1033"
+        assert seen["GREETING"] == "Grüße"
+        assert "_CL_" not in seen
+        assert all(value == value.strip() for value in seen.values())
+    reason = found["12.8"]["decisions"]["toolset"]
+    assert "not 14.51.36014: nvcc of CUDA 12.8 accepts" in reason
+
+
+@pytest.mark.full
+def test_a_plan_says_why_no_toolset_fits(machine: Machine) -> None:
+    machine.visual_studio("2026", "Community", "14.51.36014")
+    machine.windows_sdk()
+    machine.cuda_toolkit("system", "12.8")
+    env = machine.environment("3.12", "full")
+    standins.cuda_torch(env, machine.fakes, "2.9.1", "12.8")
+    done = machine.tool(
+        "build", "flash-attn", "--python", env.python, "--arch", "8.9", "--plan", "--json",
+        "--anyway", cwd="C:\\", timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    report = json.loads(done.stdout)
+    assert report["status"] == "refused"
+    assert report["plan"]["root"].startswith(r"C:\tw\b\flash-attn-")
+    refusals = {r["problem"]: r for r in report["plan"]["refusals"]}
+    assert (
+        "14.51.36014 of Visual Studio Community 2026"
+        in refusals["nvcc-host-compiler-mismatch"]["message"]
+    )
+    assert "v14.44" in refusals["nvcc-host-compiler-mismatch"]["help"]
+
+
+def test_vcvarsall_that_fails_and_exits_with_0_is_seen(machine: Machine) -> None:
+    studio = machine.visual_studio("2022", "BuildTools", "14.44.35207")
+    machine.windows_sdk()
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "from tritonwin.facts.host import Host\n"
+        "from tritonwin.facts.toolchain.vcvars import VcvarsError, capture\n"
+        "host = Host.this_machine()\n"
+        "try:\n"
+        "    capture(Path(sys.argv[2]), host.env.data, host, toolset='14.38')\n"
+        "except VcvarsError as error:\n"
+        "    print(error)\n"
+    )
+    batch = rf"{studio.path}\VC\Auxiliary\Build\vcvarsall.bat"
+    sources = machine.drives.windows(SOURCES)
+    done = machine.lane.tool.run("-B", "-c", program, sources, batch).check()
+    assert "x64 -vcvars_ver=14.38 gave no environment" in done.stdout
+
+
+# --- blanks
+
+
+SHOW = "import os; print(repr(os.environ.get('MAX_JOBS')), repr(os.environ.get('BUILD_TARGET')))"
+
+
+def test_the_known_one_liner_stores_a_blank(machine: Machine) -> None:
+    """What instructions on the net say; cmd itself shows that it is wrong."""
+    python = machine.lane.tool.python
+    line = f'set MAX_JOBS=1 && set BUILD_TARGET=cuda && "{python}" -c "{SHOW}"'
+    done = machine.start(f'cmd /d /s /c "{line}"').check()
+    assert done.stdout.split("\n")[0].strip() == "'1 ' 'cuda '"
+
+
+def project(machine: Machine) -> str:
+    machine.place(r"C:\ext\setup.py", SETUP)
+    return r"C:\ext"
+
+
+def with_environment(machine: Machine, root: str) -> Environment:
+    """A full Python, and in the build folder the environment that `venv` would have made.
+
+    The lane's Python has no `venv`; the stand-in for pip notes what it is asked for.
+    """
+    made = machine.environment("3.12", "venv")
+    assert made.base is not None
+    standins.cuda_torch(made.base, machine.fakes, "2.9.1", "12.8")
+    ready = machine.drives.linux(rf"{root}\v")
+    ready.parent.mkdir(parents=True)
+    shutil.copytree(made.root / "venv", ready, copy_function=shutil.copyfile)
+    pip = "import sys; open(r'C:\\asked.txt', 'a').write(repr(sys.argv[1:]) + chr(10))\n"
+    (ready / "Lib" / "site-packages" / "pip").rename(ready / "pip-of-the-lane")
+    place = ready / "Lib" / "site-packages" / "pip"
+    place.mkdir()
+    (place / "__init__.py").touch()
+    (place / "__main__.py").write_text(pip)
+    return made.base
+
+
+def test_the_script_for_cmd_builds_with_exact_values(machine: Machine) -> None:
+    machine.visual_studio("2022", "BuildTools", "14.44.35207")
+    machine.visual_studio("2026", "Community", "14.51.36014")
+    machine.windows_sdk()
+    machine.cuda_toolkit("system", "12.8")
+    source = project(machine)
+    machine.place(r"C:\seen", None)
+    env = machine.environment("3.12", "full")
+    standins.cuda_torch(env, machine.fakes, "2.9.1", "12.8")
+    words = ("build", "cuda-extension", "--source", source, "--arch", "8.9", "--jobs", "3",
+             "--root", r"C:\b", "--python", env.python)  # fmt: skip
+    planned = machine.tool(*words, "--plan", "--json", cwd="C:\\", timeout=120).check()
+    plan = json.loads(planned.stdout)["plan"]
+    script = machine.tool(*words, "--script", "cmd", cwd="C:\\", timeout=120).check().stdout
+    assert 'set "MAX_JOBS=3"' in script
+    base = with_environment(machine, plan["root"])
+    file = machine.place(r"C:\build.cmd", script.replace("\r\n", "\n").replace("\n", "\r\n"))
+    text = file.read_text("utf-8").replace('-m" "pip" "wheel"', 'setup.py" "wheel"')
+    machine.place(r"C:\build.cmd", text)
+    machine.variables.update({"MAX_JOBS": "64 ", "_CL_": "/DX", "SEEN": r"C:\seen"})
+    done = machine.wine("cmd", "/d", "/c", r"C:\build.cmd", cwd="C:\\", timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    seen = json.loads(machine.drives.linux(r"C:\seen\seen.json").read_text("utf-8"))
+    variables = {name.upper(): value for name, value in seen["environ"].items()}
+    for name, value in plan["environment"].items():
+        assert variables[name] == value
+    assert variables["VCTOOLSVERSION"] == "14.44.35207"
+    assert "_CL_" not in variables
+    assert seen["cwd"] == plan["root"] + r"\s"
+    assert base.python
+    asked = machine.drives.linux(r"C:\asked.txt").read_text()
+    assert "ninja>=1.13" in asked
+    # a second run goes on from where it is
+    machine.wine("cmd", "/d", "/c", r"C:\build.cmd", cwd="C:\\", timeout=120).check()
+
+
+# --- nvcc.exe
+
+
+NVCC = r"""
+import json, subprocess, sys
+from dataclasses import replace
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from tritonwin.build import environment
+from tritonwin.build.depot import Depot
+from tritonwin.build.memory import resources
+from tritonwin.build.order import Machine, Order
+from tritonwin.build.planner import plan
+from tritonwin.build.toolkit import assemble
+from tritonwin.facts.collect import collect
+from tritonwin.facts.host import Host
+from tritonwin.facts.toolchain.cuda_versions import newest_host_msvc
+from tritonwin.support.pip import Pip
+
+host = Host.this_machine()
+facts = collect(python=sys.argv[2], host=host)
+machine = Machine(facts=facts, host=host, resources=resources())
+order = Order(recipe="flash-attn", archs=("8.9",), jobs=1, root=Path(r"C:\b"), cuda="assembled")
+made = plan(order, machine)
+assert made.possible, made.refusals
+parts = [p for p in made.cuda.parts if p.name in sys.argv[4:]]
+depot = Depot(pip=Pip((), ""), folders=(Path(sys.argv[3]),), offline=True)
+home = Path(made.cuda.path)
+home.parent.mkdir(parents=True)
+made.layout.temp.mkdir()
+assemble(parts, home, depot, lambda _: None)
+env = environment.variables(made, host)
+without = {n: v for n, v in env.items() if n.upper() != "PATH"} | {"PATH": r"C:\windows\system32"}
+Path(r"C:\a.cu").write_text("__global__ void k() {}\n")
+def nvcc(*words, env=env):
+    done = subprocess.run([home / "bin" / "nvcc.exe", *words], env=env, cwd="C:\\", timeout=120,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return f"{done.stdout.decode('utf-8', 'replace')} [{done.returncode}]"
+threads = env["NVCC_THREADS"]
+print(json.dumps({
+    "version": nvcc("--version"),
+    "blank": nvcc("--threads", threads + " ", "--dryrun", "-c", "a.cu"),
+    "outside": nvcc("--dryrun", "-c", "a.cu", env=without),
+    "ours": nvcc("--threads", threads, "--dryrun", "-c", "a.cu"),
+    "newest": newest_host_msvc(home / "include" / "crt" / "host_config.h"),
+}))
+"""
+
+
+def nvcc(machine: Machine, cuda: str, *names: str) -> dict[str, str]:
+    """What NVIDIA's nvcc.exe says, and under "newest" the compiler that its headers accept.
+
+    The stand-in for cl.exe answers nvcc's questions as Microsoft's would: with its version.
+    """
+    studio = machine.visual_studio("2022", "BuildTools", "14.44.35207")
+    machine.place(
+        rf"{studio.tools}\bin\Hostx64\x64\cl.exe.-E.out",
+        "__NV_CPLUSPLUS 199711L\r\n__NV_X86_64__\r\n__NV_MSC_VER 1944\r\n"
+        "__NV_MSVC_LANG 201402L\r\n__NV_MSC_FULL_VER 194435207\r\n",
+    )
+    machine.windows_sdk()
+    env = machine.environment("3.12", "full")
+    standins.cuda_torch(env, machine.fakes, "2.11.0", cuda)
+    parts = {part.name: part for part in parts_of(cuda, windows=True)}
+    wheels = machine.lane.wheels("3.12", [f"{name}=={parts[name].version}" for name in names])
+    machine.place(r"C:\nvcc.py", NVCC)
+    sources = machine.drives.windows(SOURCES)
+    tool = machine.lane.tool
+    code = "exec(open(r'C:\\nvcc.py').read())"
+    done = machine.start(
+        f'"{tool.python}" -B -c "{code}" "{sources}" "{env.python}" "{wheels}" {" ".join(names)}',
+        timeout=300,
+    ).check()
+    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def newest_by_table(cuda: str) -> str:
+    """`_MSC_VER` 1949 for toolsets below 14.50."""
+    return str(1899 + int(msvc_for(cuda).rpartition(".")[2]))
+
+
+def test_nvcc_of_the_package_index_runs_in_the_captured_environment(machine: Machine) -> None:
+    found = nvcc(machine, "13.0", "nvidia-cuda-nvcc", "nvidia-cuda-crt")
+    assert "release 13.0" in found["version"]
+    # the trap of `set NVCC_THREADS=1 && ...`, and what our value does instead
+    assert "'1 ': expected a number" in found["blank"]
+    assert "expected a number" not in found["ours"]
+    assert "Cannot find compiler 'cl.exe' in PATH" in found["outside"]
+    assert "cudafe++" in found["ours"]
+    assert found["newest"] == newest_by_table("13.0") == "1949"
+
+
+@pytest.mark.full
+def test_a_whole_toolkit_from_the_package_index(machine: Machine) -> None:
+    names = [part.name for part in parts_of("13.2", windows=True)]
+    found = nvcc(machine, "13.2", *names)
+    assert "release 13.2" in found["version"]
+    assert found["newest"] == newest_by_table("13.2") == "1959"
