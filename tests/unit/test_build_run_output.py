@@ -1,0 +1,120 @@
+"""What is said of a build while it runs and when it has ended."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tritonwin.build.make import Outcome
+from tritonwin.build.model import GIB
+from tritonwin.build.outcome import Progress
+from tritonwin.build.proof import Step, WheelProof
+from tritonwin.build.state import Run, State
+from tritonwin.output import building
+from tritonwin.output.building import Follower, duration, line
+from tritonwin.problems.explain import explain_lines
+from tritonwin.problems.model import Evidence
+
+HALF = Progress(
+    done=12, total=73, jobs=4, seconds=300, rate=0.035, remaining=1740,
+    memory=31 * GIB, heaviest="cicc flash_bwd_hdim256_bf16_sm80.cu",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (89.4, "89 s"),
+        (90, "2 min"),
+        (1740, "29 min"),
+        (3599, "1 h 00 min"),
+        (11100, "3 h 05 min"),
+    ],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_a_line_of_progress() -> None:
+    assert line(HALF) == (
+        "12/73 files, 2.1 a minute, 29 min left, 31.0 GiB, "
+        "most of it cicc flash_bwd_hdim256_bf16_sm80.cu"
+    )
+    assert line(Progress(done=0, total=None, jobs=4, seconds=0)) == "0/? files"
+
+
+def told(*events: str | Progress, terminal: bool) -> str:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=terminal, width=120, color_system=None)
+    with Follower(console) as follower:
+        for event in events:
+            follower(event)
+    return out.getvalue()
+
+
+def test_few_lines_where_nobody_watches() -> None:
+    text = told("source", HALF, HALF, HALF, "out of memory\x1b[2J", terminal=False)
+    assert text.splitlines() == ["  source", f"  {line(HALF)}", r"  out of memory\x1b[2J"]
+
+
+def test_a_bar_on_a_terminal() -> None:
+    text = told("source", HALF, terminal=True)
+    assert "12/73 files" in text
+    assert "\x1b[?25h" in text  # the cursor is given back
+
+
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    out = io.StringIO()
+    monkeypatch.setattr(
+        building, "console", lambda: Console(file=out, width=1000, color_system=None)
+    )
+    return out
+
+
+RUNS = State(runs=(Run(jobs=4, ending="finished", seconds=60, peak_memory=2 * GIB, steps=73),))
+
+
+def test_the_last_word_of_a_wheel(printed: io.StringIO) -> None:
+    steps = (
+        Step(name="import x", state="passed", detail="0.1 s"),
+        Step(name="architectures", state="failed", detail="holds 8.0, but 9.0 was planned"),
+    )
+    outcome = Outcome(
+        state=RUNS, log=Path("build.log"), wheel=Path("x.whl"), proof=WheelProof(steps=steps)
+    )
+    assert not outcome.proven
+    building.print_outcome(outcome)
+    text = printed.getvalue()
+    for part in (
+        "ok       import x",
+        "FAILED   architectures  (holds 8.0",
+        "60 s",
+        "2.0 GiB",
+        "x.whl",
+        "not proven",
+    ):
+        assert part in text
+
+
+def test_the_last_word_of_a_failure(printed: io.StringIO) -> None:
+    outcome = Outcome(
+        state=RUNS,
+        log=Path("build.log"),
+        explanation=explain_lines(["[1/2] nvcc", "kernel.cu(1): error: no such thing"]),
+        failed_step=(Evidence(text="kernel.cu(1): error: no such thing", where="line 2"),),
+    )
+    building.print_outcome(outcome)
+    text = printed.getvalue()
+    for part in (
+        "The build failed",
+        "line 2: kernel.cu(1)",
+        "log: build.log",
+        "73 files are compiled",
+        "--resume",
+    ):
+        assert part in text

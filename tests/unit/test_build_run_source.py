@@ -1,0 +1,237 @@
+"""The source comes to its folder whole, and with nothing that must not be there."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import subprocess
+import tarfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from build_plans import plan
+from trees import write
+
+from tritonwin.build import source
+from tritonwin.build.depot import Depot, address_in
+from tritonwin.build.model import Edit, Source
+from tritonwin.build.source import SourceError
+from tritonwin.facts.host import Host
+from tritonwin.support.download import DownloadError, NotFoundError
+from tritonwin.support.pip import Pip
+
+NOBODY = Pip(("/nowhere",))
+
+
+def sdist(path: Path, files: dict[str, str], *, links: dict[str, str] | None = None) -> Path:
+    with tarfile.open(path, "w:gz") as tar:
+        for name, text in files.items():
+            info = tarfile.TarInfo(name)
+            info.size, info.mtime, info.mode = len(text), int(time.time()) + 10**6, 0o755
+            tar.addfile(info, io.BytesIO(text.encode()))
+        for name, target in (links or {}).items():
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            tar.addfile(info)
+    return path
+
+
+def prepare(tmp_path: Path, depot: Depot | None = None, **fields: Any) -> Path:
+    edits = fields.pop("edits", ())
+    made = plan(tmp_path / "root", source=Source(**fields), edits=edits)
+    (tmp_path / "root").mkdir(parents=True, exist_ok=True)
+    source.prepare(made, depot or Depot(pip=NOBODY, offline=True), Host.this_machine())
+    return made.layout.source
+
+
+FILES = {
+    "x-1.0/setup.py": "setup()",
+    "x-1.0/csrc/a.cu": "kernel",
+    "x-1.0/csrc/composable_kernel/deep/b.hpp": "not needed",
+    "x-1.0/csrc/composable_kernels.txt": "needed",
+}
+
+
+def test_an_sdist_without_what_is_skipped(tmp_path: Path) -> None:
+    archive = sdist(tmp_path / "x.tar.gz", FILES, links={"x-1.0/link.py": "setup.py"})
+    to = prepare(tmp_path, kind="sdist", location=str(archive), skip=("csrc/composable_kernel",))
+    found = {p.relative_to(to).as_posix() for p in to.rglob("*") if p.is_file()}
+    assert found == {"setup.py", "csrc/a.cu", "csrc/composable_kernels.txt", "link.py"}
+    assert (to / "link.py").read_text() == "setup()"
+    assert not (to / "link.py").is_symlink()
+    # a file from the future would be compiled anew in every run
+    assert (to / "csrc/a.cu").stat().st_mtime <= time.time() + 2
+    assert os.name == "nt" or os.access(to / "setup.py", os.X_OK)
+
+
+def test_what_was_unpacked_stays(tmp_path: Path) -> None:
+    archive = sdist(tmp_path / "x.tar.gz", FILES)
+    to = prepare(tmp_path, kind="sdist", location=str(archive))
+    before = (to / "csrc/a.cu").stat().st_mtime_ns
+    (to / "csrc/a.o").write_text("hours of work")
+    archive.unlink()
+    prepare(tmp_path, kind="sdist", location=str(archive))
+    assert (to / "csrc/a.o").read_text() == "hours of work"
+    assert (to / "csrc/a.cu").stat().st_mtime_ns == before
+
+
+def test_half_unpacked_is_begun_anew(tmp_path: Path) -> None:
+    write(tmp_path, {"root/s.part/csrc/stale.cu": "of a run that was killed"})
+    to = prepare(tmp_path, kind="sdist", location=str(sdist(tmp_path / "x.tar.gz", FILES)))
+    assert not (to / "csrc/stale.cu").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["x/../../evil", "/etc/evil", "x/..", "x\\..\\..\\evil", "x/C:evil", "../evil"]
+)
+def test_a_member_that_would_land_elsewhere(tmp_path: Path, name: str) -> None:
+    archive = sdist(tmp_path / "x.tar.gz", {name: "evil"})
+    with pytest.raises(SourceError, match="outside"):
+        prepare(tmp_path, kind="sdist", location=str(archive))
+    assert not list(tmp_path.rglob("evil"))
+    assert not (tmp_path / "root/s").exists()
+
+
+def test_links_out_of_the_archive_bring_nothing_in(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("private")
+    archive = sdist(
+        tmp_path / "x.tar.gz", FILES, links={"x-1.0/a": str(secret), "x-1.0/b": "../../secret"}
+    )
+    with pytest.raises(SourceError, match="cannot be unpacked"):
+        prepare(tmp_path, kind="sdist", location=str(archive))
+    assert not any(
+        "private" in p.read_text() for p in (tmp_path / "root").rglob("*") if p.is_file()
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b" + b"\0" * 50])
+def test_no_archive(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.tar.gz").write_bytes(content)
+    with pytest.raises(SourceError, match="cannot be unpacked"):
+        prepare(tmp_path, kind="sdist", location=str(tmp_path / "x.tar.gz"))
+
+
+def test_of_a_folder_changed_files_alone_are_copied(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {"mine/setup.py": "setup()", "mine/a.cu": "a", "mine/b.cu": "b", "mine/skip/c": ""},
+    )
+    to = prepare(tmp_path, kind="folder", location=str(tmp_path / "mine"), skip=("skip",))
+    assert not (to / "skip").exists()
+    for path in to.iterdir():
+        os.utime(path, (1, 1))
+    (tmp_path / "mine/b.cu").write_text("better")
+    prepare(tmp_path, kind="folder", location=str(tmp_path / "mine"), skip=("skip",))
+    assert {p.name for p in to.iterdir() if p.stat().st_mtime != 1} == {"b.cu"}
+
+
+def test_a_folder_is_not_copied_into_itself(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="into its own source"):
+        prepare(tmp_path, kind="folder", location=str(tmp_path))
+    with pytest.raises(SourceError, match="no folder"):
+        prepare(tmp_path, kind="folder", location=str(tmp_path / "none"))
+
+
+EDIT = Edit(file="setup.py", find='"-O3",\n"-std=c++17"', replace='"-std=c++20"', reason="")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("kind", ["sdist", "folder"])
+def test_edits(tmp_path: Path, kind: str, end: str) -> None:
+    text = f'flags = ["-O3",{end}"-std=c++17"]{end}'
+    location = tmp_path / "x.tar.gz"
+    if kind == "sdist":
+        sdist(location, {"x/setup.py": text})
+    else:
+        location = tmp_path / "mine"
+        location.mkdir()
+        (location / "setup.py").write_bytes(text.encode())
+    for _ in range(2):  # the second time as a resumed build does
+        to = prepare(tmp_path, kind=kind, location=str(location), edits=(EDIT,))
+        assert (to / "setup.py").read_bytes() == f'flags = ["-std=c++20"]{end}'.encode()
+
+
+@pytest.mark.parametrize("required", [True, False])
+@pytest.mark.parametrize("files", [{"x/setup.py": "other"}, {"x/a": ""}])
+def test_an_edit_that_finds_nothing(tmp_path: Path, files: dict[str, str], required: bool) -> None:
+    edit = Edit(file="setup.py", find="-std=c++17", replace="", reason="", required=required)
+    location = str(sdist(tmp_path / "x.tar.gz", files))
+    if required:
+        with pytest.raises(SourceError, match="which the recipe has to change"):
+            prepare(tmp_path, kind="sdist", location=location, edits=(edit,))
+    else:
+        assert prepare(tmp_path, kind="sdist", location=location, edits=(edit,)).is_dir()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs git, which the Windows lane has not")
+def test_one_commit_of_a_repository(tmp_path: Path) -> None:
+    git = Host.this_machine().executables("git")
+    if not git:
+        pytest.skip("no git")
+    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_AUTHOR_NAME": "x", "GIT_AUTHOR_EMAIL": "x@x",
+           "GIT_COMMITTER_NAME": "x", "GIT_COMMITTER_EMAIL": "x@x"}  # fmt: skip
+
+    def run(folder: Path, *args: str) -> str:
+        words = [str(git[0]), "-c", "protocol.file.allow=always", *args]
+        done = subprocess.run(
+            words, cwd=folder, env=env, check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    write(tmp_path, {"mine/a.cu": "old"})
+    mine = tmp_path / "mine"
+    run(mine, "init", "-q")
+    run(mine, "add", ".")
+    run(mine, "commit", "-qm", "1")
+    first = run(mine, "rev-parse", "HEAD")
+    (mine / "a.cu").write_text("new")
+    run(mine, "commit", "-qam", "2")
+    run(mine, "config", "uploadpack.allowAnySHA1InWant", "true")
+    to = prepare(tmp_path, kind="git", location=mine.as_uri(), ref=first)
+    assert (to / "a.cu").read_text() == "old"
+    with pytest.raises(SourceError, match="git fetch failed"):
+        prepare(tmp_path / "other", kind="git", location=mine.as_uri(), ref="nowhere")
+
+
+def test_a_file_is_taken_from_a_folder_when_its_hash_is_right(tmp_path: Path) -> None:
+    write(tmp_path, {"a/x.whl": "wrong", "b/x.whl": "right"})
+    sha256 = hashlib.sha256(b"right").hexdigest()
+    depot = Depot(pip=NOBODY, folders=(tmp_path / "a", tmp_path / "b"), offline=True)
+    assert depot.obtain("x", "x.whl", sha256, tmp_path / "into") == tmp_path / "b/x.whl"
+    with pytest.raises(DownloadError, match="nothing may be fetched"):
+        depot.obtain("x", "x.whl", "0" * 64, tmp_path / "into")
+    online = Depot(pip=NOBODY)
+    url = (tmp_path / "b/x.whl").as_uri()
+    assert online.obtain("x", "x.whl", sha256, tmp_path / "into", url).read_text() == "right"
+    with pytest.raises(DownloadError, match="has the hash"):
+        online.obtain("x", "x.whl", "0" * 64, tmp_path / "more", url)
+    assert not (tmp_path / "more/x.whl").exists()
+
+
+@pytest.mark.parametrize(
+    ("page", "address"),
+    [
+        (
+            '{"files": [{"filename": "x-1.tar.gz", "url": "https://h/p/x-1.tar.gz"}]}',
+            "https://h/p/x-1.tar.gz",
+        ),
+        ('<a href="../../p/x-1.tar.gz#sha256=00">x-1.tar.gz</a>', "../../p/x-1.tar.gz"),
+        ("<a href='x-1.tar.gz'>x</a>", "x-1.tar.gz"),
+        ('<a href="https://h/x-1.tar.gz?a=1&amp;b=2">', None),
+        ('<a href="xx-1.tar.gz"> <a href="x-1.tar.gz.asc">', None),
+        ("", None),
+    ],
+)
+def test_the_address_of_a_file_on_an_index_page(page: str, address: str | None) -> None:
+    assert address_in(page, "x-1.tar.gz") == address
+
+
+def test_no_index_has_it(tmp_path: Path) -> None:
+    depot = Depot(pip=NOBODY)
+    vars(depot)["places"] = type("Places", (), {"index": tmp_path.as_uri(), "extra_indexes": ()})()
+    with pytest.raises(NotFoundError, match="no index"):
+        depot.obtain("x", "x.whl", "0" * 64, tmp_path / "into")

@@ -1,0 +1,196 @@
+"""What a build remembers, how it decides on jobs, and what it makes of its log."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from build_plans import plan
+from environments import make_venv
+from trees import write
+
+from tritonwin.build import failure, venv
+from tritonwin.build.compiler_cache import variables
+from tritonwin.build.state import (
+    Ending,
+    Run,
+    State,
+    read_plan,
+    read_state,
+    write_plan,
+    write_state,
+)
+from tritonwin.build.venv import BuildEnvironmentError
+from tritonwin.errors import UserError
+
+
+def test_plan_and_state_are_read_as_they_were_written(tmp_path: Path) -> None:
+    made = plan(tmp_path)
+    state = State(runs=(Run(jobs=8, ending="out-of-memory", peak_memory=2**33, total=73),))
+    write_plan(made)
+    write_state(tmp_path, state)
+    assert read_plan(tmp_path) == made
+    assert read_state(tmp_path) == state
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", '{"recipe": 1}', "\0"])
+def test_no_plan_of_ours(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        write(tmp_path, {"plan.json": content, "state.json": content})
+    with pytest.raises(UserError, match=r"no build was begun|cannot be used") as error:
+        read_plan(tmp_path)
+    assert error.value.help
+    assert read_state(tmp_path) == State()
+
+
+@pytest.mark.parametrize(
+    ("runs", "jobs"),
+    [
+        ([], 8),
+        ([(8, "out-of-memory")], 4),
+        ([(8, "out-of-memory"), (4, "out-of-memory")], 2),
+        ([(8, "out-of-memory"), (4, "interrupted")], 4),
+        ([(1, "out-of-memory")], 1),
+        ([(8, "running")], 8),
+        ([(16, "interrupted")], 8),  # somebody asked for fewer meanwhile
+    ],
+)
+def test_jobs_of_the_next_run(runs: list[tuple[int, Ending]], jobs: int) -> None:
+    assert State(runs=tuple(Run(jobs=n, ending=e) for n, e in runs)).jobs(8) == jobs
+
+
+# Table 2.3 of the facts: what nvcc, gcc, cl and shells print when memory is short. A step that
+# failed for another reason must not be tried again with fewer jobs.
+OUT_OF_MEMORY = [
+    "nvcc error   : 'cicc' died due to signal 9 (Kill signal)",
+    "nvcc error   : 'ptxas' died due to signal 9 (Kill signal)",
+    "nvcc error   : 'cudafe++' died due to signal 9 (Kill signal)",
+    "c++: fatal error: Killed signal terminated program cc1plus",
+    "g++: internal compiler error: Killed (program cc1plus)",
+    "virtual memory exhausted: Cannot allocate memory",
+    "Killed",
+    "LLVM ERROR: out of memory",
+    'nvcc error   : \'""%CICC_PATH%\\cicc"\' died with status 0xC0000409',
+    "nvcc error : 'cudafe++' died with status 0xC0000005 (ACCESS_VIOLATION)",
+    "flash_fwd.cu(12): fatal error C1060: compiler is out of heap space",
+    "c1xx : fatal error C1002: compiler is out of heap space in pass 2",
+    "fatal error C1076: compiler limit : internal heap limit reached",
+]
+OTHERWISE = [
+    'kernel.cu(12): error: identifier "flash" is undefined',
+    "nvcc fatal   : Unsupported gpu architecture 'compute_70'",
+    "nvcc fatal   : '1 ': expected a number",
+    "C:\\PROGRA~1\\VC\\bin\\HostX86\\x64\\cl.exe: fatal error C1060: compiler is out of heap space",
+    "fatal error C1083: Cannot open compiler generated file: '': Invalid argument",
+    "ninja: error: Stat(C:\\x): Filename longer than 260 characters",
+    "LINK : fatal error LNK1181: cannot open input file 'flash_api.obj'",
+]
+
+
+def log_of(tmp_path: Path, said: str, code: int = 1) -> Path:
+    path = tmp_path / "build.log"
+    path.write_text(
+        "torch.__version__  = 2.11.0+cu130\nrunning build_ext\n"
+        "[1/73] nvcc -c flash_a.cu\n"
+        f"FAILED: [code={code}] build/flash_b.o \n"
+        f"/usr/local/cuda/bin/nvcc -c csrc/flash_b.cu -o build/flash_b.o\n{said}\n"
+        "[3/73] nvcc -c flash_c.cu\n"
+        "ninja: build stopped: subcommand failed.\n"
+        "subprocess.CalledProcessError: Command '['ninja', '-v', '-j', '2']' returned non-zero\n"
+        "RuntimeError: Error compiling objects for extension\n"
+    )
+    return path
+
+
+@pytest.mark.parametrize("said", OUT_OF_MEMORY)
+def test_out_of_memory_is_recognised(tmp_path: Path, said: str) -> None:
+    code = 137 if said == "Killed" else 1
+    assert failure.is_out_of_memory(log_of(tmp_path, said, code), 0, 1)
+
+
+@pytest.mark.parametrize("said", OTHERWISE)
+def test_any_other_failure_is_not_tried_again(tmp_path: Path, said: str) -> None:
+    assert not failure.is_out_of_memory(log_of(tmp_path, said), 0, 1)
+
+
+def test_what_was_said_before_the_failure_counts_for_nothing(tmp_path: Path) -> None:
+    path = log_of(tmp_path, OTHERWISE[0])
+    path.write_text(OUT_OF_MEMORY[0] + "\n" + path.read_text())
+    assert not failure.is_out_of_memory(path, 0, 1)
+    assert failure.is_out_of_memory(path, 0, 137)  # the command itself was killed
+
+
+def test_the_words_of_the_failed_step(tmp_path: Path) -> None:
+    path = log_of(tmp_path, OTHERWISE[0])
+    assert [e.text for e in failure.failed_step(path, 0)][1:] == [OTHERWISE[0]]
+    assert [e.where for e in failure.failed_step(path, 0)] == ["line 4", "line 6"]
+    assert failure.failed_step(path, path.stat().st_size) == ()
+    shown = failure.explanation(log_of(tmp_path, OUT_OF_MEMORY[0]), 0, None)
+    assert "line 6" in {e.where for p in shown.problems for e in p.evidence}
+
+
+def test_an_environment_that_sees_the_target(tmp_path: Path) -> None:
+    target = make_venv(tmp_path / "tärget")
+    write(target.site_packages, {
+        "torch/__init__.py": "here = 1\n",
+        "torch-2.11.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: torch\nVersion: 2.11.0\n",
+    })  # fmt: skip
+    before = sorted(target.folder.rglob("*"))
+    made = venv.make(str(target.python), tmp_path / "v")
+    found = venv.installed(made.python)
+    assert found["torch"] == "2.11.0"
+    wanted = ("torch>=2.11", "torch<2.11", "Torch==2.11.*", "ninja>=1.13")
+    assert venv.missing(wanted, found) == ("torch<2.11", "ninja>=1.13")
+    # what is its own comes first
+    write(made.site_packages, {
+        "torch-2.12.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: torch\nVersion: 2.12.0\n",
+    })  # fmt: skip
+    assert venv.installed(made.python)["torch"] == "2.12.0"
+    assert venv.make(str(target.python), tmp_path / "v") == made
+    assert [p for p in sorted(target.folder.rglob("*")) if "__pycache__" not in str(p)] == before
+    env = venv.environment(made, {"PATH": "/bin", "PYTHONPATH": "/evil", "VIRTUAL_ENV": "x"})
+    assert env["PATH"].split(os.pathsep) == [*map(str, made.scripts), "/bin"]
+    assert set(env) == {"PATH"}
+
+
+def test_an_environment_that_was_half_made(tmp_path: Path) -> None:
+    target = make_venv(tmp_path / "target")
+    write(tmp_path, {"v/pyvenv.cfg": "home = nowhere\n"})
+    made = venv.make(str(target.python), tmp_path / "v")
+    assert venv.installed(made.python) is not None
+    assert "nowhere" not in (tmp_path / "v/pyvenv.cfg").read_text()
+
+
+def test_a_target_that_can_make_none(tmp_path: Path) -> None:
+    with pytest.raises(BuildEnvironmentError, match="cannot be started"):
+        venv.make(str(tmp_path / "python"), tmp_path / "v")
+    if sys.platform != "win32":
+        fake = tmp_path / "python"
+        fake.write_text("#!/bin/sh\necho 'No module named venv' >&2\nexit 1\n")
+        fake.chmod(0o755)
+        with pytest.raises(BuildEnvironmentError, match="No module named venv") as error:
+            venv.make(str(fake), tmp_path / "v")
+        assert "--python" in error.value.help
+
+
+@pytest.mark.parametrize(
+    ("nvcc", "cxx", "windows", "expected"),
+    [
+        (
+            "/c/nvcc",
+            "/c/g++",
+            False,
+            {"PYTORCH_NVCC": "/c/ccache /c/nvcc", "CXX": "/c/ccache /c/g++"},
+        ),
+        ("C:/nvcc.exe", "cl", True, {"PYTORCH_NVCC": "/c/ccache C:/nvcc.exe"}),
+        ("C:/Program Files/nvcc.exe", None, True, {}),
+        (None, None, False, {}),
+    ],
+)
+def test_compilers_behind_a_cache(
+    nvcc: str | None, cxx: str | None, windows: bool, expected: dict[str, str]
+) -> None:
+    found = variables(Path("/c/ccache"), nvcc=nvcc, cxx=cxx, windows=windows)
+    assert {k: v.replace("\\", "/") for k, v in found.items()} == expected

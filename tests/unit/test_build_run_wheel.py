@@ -1,0 +1,108 @@
+"""A wheel's local version, and the record that is written beside it."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from build_plans import plan
+
+from tritonwin.build import info, tag
+from tritonwin.build.model import Source
+from tritonwin.build.proof import Step, WheelProof
+from tritonwin.build.state import Run, State
+from tritonwin.support.wheel_names import WheelNameError
+
+METADATA = "Metadata-Version: 2.1\nName: my_kernels\nVersion: 1.0\n\nVersion: of the description\n"
+FILES = {
+    "my_kernels.py": b"x = 1\n",
+    "my_kernels_cuda.so": b"\x7fELF" * 100,
+    "my_kernels-1.0.data/scripts/run": b"#!python\n",
+    "my_kernels-1.0.dist-info/METADATA": METADATA.encode(),
+    "my_kernels-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\n",
+    "my_kernels-1.0.dist-info/RECORD": b"my_kernels.py,sha256=x,6\n",
+}
+NAME = "my_kernels-1.0-cp312-cp312-linux_x86_64.whl"
+
+
+def wheel(folder: Path, name: str = NAME) -> Path:
+    path = folder / name
+    with zipfile.ZipFile(path, "w") as files:
+        for member, content in FILES.items():
+            entry = zipfile.ZipInfo(member, (2020, 1, 1, 0, 0, 0))
+            entry.external_attr = 0o100755 << 16
+            files.writestr(entry, content)
+    return path
+
+
+def test_a_local_version_is_put_into_a_wheel(tmp_path: Path) -> None:
+    made = tag.tagged(wheel(tmp_path), "cu130torch2.11")
+    assert made.name == "my_kernels-1.0+cu130torch2.11-cp312-cp312-linux_x86_64.whl"
+    assert sorted(tmp_path.iterdir()) == [made]
+    with zipfile.ZipFile(made) as files:
+        content = {n: files.read(n) for n in files.namelist()}
+        assert {i.date_time[0] for i in files.infolist()} == {2020}
+        assert {i.external_attr >> 16 for i in files.infolist()} == {0o100755}
+    folder = "my_kernels-1.0+cu130torch2.11.dist-info"
+    assert set(content) == {
+        n.replace("my_kernels-1.0.", "my_kernels-1.0+cu130torch2.11.") for n in FILES
+    }
+    assert content[f"{folder}/METADATA"].decode() == METADATA.replace(
+        "Version: 1.0\n", "Version: 1.0+cu130torch2.11\n"
+    )
+    rows = list(csv.reader(io.StringIO(content[f"{folder}/RECORD"].decode())))
+    assert {row[0] for row in rows} == set(content)
+    for name, digest, size in rows:
+        if name != f"{folder}/RECORD":
+            expected = base64.urlsafe_b64encode(hashlib.sha256(content[name]).digest())
+            assert digest == f"sha256={expected.decode().rstrip('=')}"
+            assert int(size) == len(content[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "local"), [(NAME, ""), ("my_kernels-1.0+mine-cp312-cp312-linux_x86_64.whl", "cu130")]
+)
+def test_a_wheel_that_stays_as_it_is(tmp_path: Path, name: str, local: str) -> None:
+    path = wheel(tmp_path, name)
+    before = path.read_bytes()
+    assert tag.tagged(path, local) == path
+    assert path.read_bytes() == before
+
+
+def test_no_wheel(tmp_path: Path) -> None:
+    with pytest.raises(WheelNameError):
+        tag.tagged(tmp_path / "x.zip", "cu130")
+
+
+def test_the_record_of_a_wheel(tmp_path: Path) -> None:
+    path = wheel(tmp_path)
+    made = plan(tmp_path / "root", source=Source(kind="sdist", location="x-1.tar.gz", sha256="ab"))
+    state = State(
+        runs=(
+            Run(jobs=8, ending="out-of-memory", seconds=10, cpu_seconds=70, peak_memory=5),
+            Run(jobs=4, ending="finished", seconds=20.04, cpu_seconds=None, peak_memory=9),
+        )
+    )
+    proof = WheelProof(
+        steps=(Step(name="import x", state="passed", detail="0.1 s"),), archs=("9.0",)
+    )
+    record = info.describe(made, path, state, {"torch": "2.11.0", "idna": "1"}, proof)
+    assert record.inputs == {"x-1.tar.gz": "ab"}
+    assert record.versions["torch"] == "2.11.0"
+    assert "idna" not in record.versions
+    assert (record.jobs, record.wall_seconds, record.cpu_seconds, record.peak_memory) == (
+        (8, 4),
+        30.0,
+        70,
+        9,
+    )
+    assert record.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert record.proof == {"import x": "passed: 0.1 s"}
+    file = info.write(record, tmp_path)
+    assert file.name == f"{NAME}.build-info.json"
+    assert info.read(file) == record
