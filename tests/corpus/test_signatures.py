@@ -37,6 +37,7 @@ TEXTS: dict[str, dict[str, list[str]]] = {
 FACTS_ONLY = {
     "cc-and-toolchain-absent": "in a log it is no-c-compiler",
     "environment-drifted": "it takes a record of the last proven state",
+    "triton-patch-overwritten": "it takes a record of what was patched",
     "triton-patch-incomplete": "its failures are those of triton-sources-not-for-windows",
 }
 

@@ -45,6 +45,7 @@ ADDED = [
     "dlltracer-needs-admin",
     "inductor-workers-windows",
     "triton-files-missing",
+    "triton-patch-overwritten",
 ]
 
 INFO = {"benign-triton-warning", "dlltracer-needs-admin", "long-paths-off"}

@@ -22,6 +22,7 @@ from tritonwin.facts.model import (
     Gpu,
     HelperModule,
     Interpreter,
+    PatchRecord,
     Proven,
     RequirementLine,
     Rocm,
@@ -42,6 +43,9 @@ def cc(value: str, family: str = "unknown", flaw: str | None = None, *flaws: str
         variables=(variable("CC", value, *flaws),),
         compilers=(named, replace(H.compilers[0], chosen=False)),
     )
+
+
+PATCHED: dict[str, Any] = {"package": "triton", "tool_version": "1", "journals": ("a",)}
 
 
 def cache(index: int, **changes: object) -> Facts:
@@ -275,6 +279,11 @@ BROKEN = [
     ("triton-sources-not-for-windows", traits("ldconfig", "dlfcn", keep=()), "ldconfig"),
     ("triton-patch-incomplete", traits("dlfcn"), "some sources"),
     (
+        "triton-patch-overwritten",
+        changed(patch=PatchRecord(original=("knobs.py",), **PATCHED)),
+        "knobs.py",
+    ),
+    (
         "foreign-or-patched-triton-build",
         changed(
             distributions=(
@@ -493,6 +502,12 @@ def test_what_has_no_check_says_why_only_a_log_shows_it() -> None:
 
 FINE = [
     H,
+    # patched by tritonwin, and still so; or overwritten, and patched when it is imported
+    changed(patch=PatchRecord(ours=("knobs.py",), **PATCHED)),
+    replace(
+        part("triton", import_hook="_tritonwin_hook.py"),
+        patch=PatchRecord(original=("knobs.py",), **PATCHED),
+    ),
     changed(gpus=(gpu("8.6"),)),
     replace(triton("3.8.0"), gpus=(gpu("12.0"),)),
     changed(msvc=(healthy.TOOLSET,), windows_sdks=(healthy.SDK,)),

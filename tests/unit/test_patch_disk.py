@@ -278,18 +278,20 @@ apply(plan, place)
 """
 
 
+def start_apply(place: Place, target: str) -> subprocess.Popen[str]:
+    """It waits for a line before it writes."""
+    return subprocess.Popen(
+        [sys.executable, "-c", _APPLY, place.package, place.data, target],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def test_of_two_at_once_one_patches(place: Place) -> None:
     """One names the folder, the other the Python: they are kept apart all the same."""
     before = state(place)
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", _APPLY, place.package, place.data, target],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )  # fmt: skip
-        for target in (str(place.package), "python.exe")
-    ]
+    processes = [start_apply(place, target) for target in (place.target, "python.exe")]
     for process in processes:
         assert process.stdin
         process.stdin.write("\n")

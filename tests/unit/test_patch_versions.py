@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -173,7 +172,7 @@ def test_status_does_not_depend_on_the_version_string(flavour: Flavour, tmp_path
 
 
 @pytest.fixture(scope="module")
-def mingw() -> Iterator[tuple[Wine, Path]]:
+def mingw() -> tuple[Wine, Path]:
     cache = Cache.open()
     if linux_headers("3.12") is None:
         pytest.skip("no headers of Python 3.12 here")
@@ -181,7 +180,7 @@ def mingw() -> Iterator[tuple[Wine, Path]]:
         tree = wine.provide(cache)
     except LaneUnavailable as reason:
         pytest.skip(f"no MinGW here: {reason}")
-    yield tree, Pythons(cache, tree).development("3.12") / "Include"
+    return tree, Pythons(cache, tree).development("3.12") / "Include"
 
 
 def compiler_messages(mingw: tuple[Wine, Path], source: Path, include: Path) -> str:

@@ -143,3 +143,29 @@ def test_what_an_uninstall_left_is_told_from_a_package(tmp_path: Path) -> None:
 
 def test_no_triton(tmp_path: Path) -> None:
     assert read(tmp_path) is None
+
+
+HOOK = {"_tritonwin_hook.py": "", "tritonwin-hook.pth": ""}
+UNPATCHED = {
+    "triton/__init__.py": "",
+    "triton/runtime/build.py": 'cc_cmd = [cc, src, "-shared", "-fPIC"]\n',
+    "triton/backends/nvidia/driver.c": "#include <dlfcn.h>\n",
+}
+
+
+def test_the_import_hook_takes_the_defects_away(tmp_path: Path) -> None:
+    write(tmp_path, {**UNPATCHED, **HOOK})
+    found = read(tmp_path)
+    assert found is not None
+    assert found.import_hook == str(tmp_path / "_tritonwin_hook.py")
+    assert found.traits == ()
+
+
+@pytest.mark.parametrize("missing", HOOK)
+def test_a_hook_that_is_never_started_changes_nothing(tmp_path: Path, missing: str) -> None:
+    write(tmp_path, {**UNPATCHED, **HOOK})
+    (tmp_path / missing).unlink()
+    found = read(tmp_path)
+    assert found is not None
+    assert found.import_hook is None
+    assert "dlfcn" in found.traits

@@ -173,6 +173,7 @@ class Triton:
     traits: tuple[str, ...] = ()  # structural marks of its sources, see facts/triton_sources.py
     trait_places: dict[str, str] = field(default_factory=dict)  # trait -> "runtime/build.py:43"
     namespace: bool = False  # no __init__.py: what an uninstall left, importable but empty
+    import_hook: str | None = None  # tritonwin's, which patches the sources as they are imported
     backends: tuple[str, ...] = ()
 
 

@@ -17,6 +17,10 @@ from tritonwin.facts.triton_sources import find_traits, read_sources
 _VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]+)", re.MULTILINE)
 _NVIDIA = Path("backends", "nvidia")
 _TINYCC = Path("runtime", "tcc")
+# the import hook of `tritonwin patch`, and the line that starts it
+_HOOK = ("_tritonwin_hook.py", "tritonwin-hook.pth")
+# marks of what no rule of the patch changes: with the hook these stay
+_NOT_PATCHED = {"windows-branches", "cuda-12-folders-only", "stable-abi-link", "nvcuda-library"}
 
 
 def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> Triton | None:
@@ -29,7 +33,9 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
     if folder is None:
         return None
     package = folder.path
+    hook = _import_hook(target)
     hits = find_traits(read_sources(package))
+    hits = tuple(hit for hit in hits if hook is None or hit.id in _NOT_PATCHED)
     traits = tuple(hit.id for hit in hits)
     libtriton = _libtriton(package)
     image = read_pe(libtriton) if libtriton else None
@@ -60,6 +66,7 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
         trait_places={hit.id: f"{hit.file}:{hit.line}" for hit in hits},
         backends=_backends(package),
         namespace=folder.namespace,
+        import_hook=_text(hook),
     )
 
 
@@ -81,6 +88,13 @@ def _owner(package: Path, distributions: Iterable[Distribution]) -> Distribution
     claims = [d for d in known if d.site_packages == str(package.parent)]
     claims = claims or [d for d in known if d.editable]
     return min(claims, key=lambda d: len(d.missing_files) + len(d.altered_files), default=None)
+
+
+def _import_hook(target: Interpreter) -> Path | None:
+    """Where Python starts the hook from; without its `.pth` it is never started."""
+    folders = [Path(f) for f in (*target.site_packages, target.user_site or "") if f]
+    found = (f / _HOOK[0] for f in folders if all(is_file(f / name) for name in _HOOK))
+    return next(found, None) if target.site_loaded is not False else None
 
 
 def _libtriton(package: Path) -> Path | None:

@@ -8,6 +8,7 @@ from tritonwin.remedies import (
     distributions,
     headers,
     long_paths,
+    patch_triton,
     shadow,
     site,
     stale_cache,
@@ -28,4 +29,5 @@ REMEDIES: Mapping[str, Remedy] = {
     "python-headers": headers.REMEDY,
     "clear-cache": stale_cache.REMEDY,
     "enable-long-paths": long_paths.REMEDY,
+    "patch": patch_triton.REMEDY,
 }

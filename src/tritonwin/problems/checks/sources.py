@@ -19,7 +19,7 @@ from tritonwin.problems.check import (
 from tritonwin.problems.model import Evidence, Finding
 from tritonwin.support.matrix import older
 
-PATCHED = "patched"
+PATCHED = "patched-by-tritonwin"
 WINDOWS = "windows-branches"
 
 
@@ -63,6 +63,24 @@ def patch_incomplete(facts: Facts) -> Iterator[Finding]:
                     text="some sources are made for Windows, these are not", where=triton.location
                 ),
                 *(_place(triton, mark) for mark in marks),
+            ),
+        )
+
+
+def patch_overwritten(facts: Facts) -> Iterator[Finding]:
+    triton = _windows_binary(facts)
+    record = facts.patch
+    if record is None:
+        msg = "tritonwin has patched nothing here"
+        raise NotApplicable(msg)
+    if record.original and triton.import_hook is None:
+        yield Finding(
+            id="triton-patch-overwritten",
+            evidence=tuple(
+                Evidence(
+                    text="tritonwin patched this file, and its own content is back", where=name
+                )
+                for name in (f"{triton.location}: {file}" for file in record.original)
             ),
         )
 
@@ -162,6 +180,11 @@ CHECKS = (
         id="triton-patch-incomplete",
         title="Triton's sources fit together",
         run=patch_incomplete,
+    ),
+    Check(
+        id="triton-patch-overwritten",
+        title="the Windows patch of Triton is still there",
+        run=patch_overwritten,
     ),
     Check(
         id="foreign-or-patched-triton-build",

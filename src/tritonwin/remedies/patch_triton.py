@@ -1,0 +1,58 @@
+"""Patch the target's Triton on disk, as `tritonwin patch apply` does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tritonwin.facts.data_folder import data_folder
+from tritonwin.facts.patch_record import compare, read_manifest
+from tritonwin.patch.disk import PatchPlan, drop_bytecode, make_plan, write_edits
+from tritonwin.patch.sources import read_tree
+from tritonwin.remedies.plan import CannotRemedyError, Change
+from tritonwin.remedies.remedy import Means, Remedy, Work
+
+
+def _plan(arguments: Mapping[str, str], means: Means) -> Change:
+    del arguments
+    triton = means.facts.triton
+    if triton is None or triton.namespace:
+        msg = "there is no Triton to patch"
+        raise CannotRemedyError(msg)
+    if triton.import_hook is not None:
+        msg = f"the import hook {triton.import_hook} patches this Triton already"
+        raise CannotRemedyError(msg, "See what it does: tritonwin patch status")
+    package = Path(triton.location)
+    plan = _patch_plan(package, data_folder(means.host.env))
+    if plan.refused:
+        files = ", ".join(refusal.file for refusal in plan.refused)
+        msg = f"these files of Triton are of no known release: {files}"
+        raise CannotRemedyError(msg, "See what could be done: tritonwin patch diff --allow-unknown")
+    if not plan.edits:
+        msg = "no rule of tritonwin patch applies to this Triton"
+        raise CannotRemedyError(msg, "See why: tritonwin patch status")
+    rules = [rule for edit in plan.edits for rule in edit.rules]
+    return Change(
+        action="patch",
+        arguments={"package": str(package)},
+        what=f"patch {len(plan.edits)} files of Triton in {package} ({', '.join(rules)})",
+        why="",
+        note="Installing Triton again takes the patch out; apply it again then.",
+    )
+
+
+def _patch_plan(package: Path, data: Path) -> PatchPlan:
+    return make_plan(read_tree(package), manifest=read_manifest(data, package))
+
+
+def _apply(change: Change, work: Work) -> None:
+    package = Path(change.arguments["package"])
+    data = work.journal.store.root.parent
+    plan = _patch_plan(package, data)
+    manifest = read_manifest(data, package)
+    in_force = manifest if manifest and compare(manifest, package).ours else None
+    write_edits(work.journal, plan, data, in_force)
+    drop_bytecode(package, [edit.source.file for edit in plan.edits])
+
+
+REMEDY = Remedy(plan=_plan, apply=_apply, rank=65)
