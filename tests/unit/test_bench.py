@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tritonwin.cli import app
+from tritonwin.facts.codec import to_json
+from tritonwin.facts.model import Distribution, Driver, Facts, Gpu, System, Torch, Triton
+from tritonwin.output.bench import report
+from tritonwin.verify import bench
+from tritonwin.verify.bench import Benchmark, Comparison, benchmark, compare
+from tritonwin.verify.model import RungResult
+
+FACTS = Facts(
+    tool_version="0",
+    system=System(os="windows", version="10.0.22631", machine="AMD64", wine="8.0"),
+    distributions=(
+        Distribution(
+            name="triton-windows",
+            version="3.5.1.post24",
+            location="site",
+            site_packages="site",
+        ),
+    ),
+    torch=Torch(version="2.9.1+cu128", location="site", source="test"),
+    triton=Triton(
+        version="3.5.1",
+        location="site",
+        source="test",
+        flavour="fork",
+        distribution="triton-windows",
+    ),
+    gpus=(Gpu(index=0, vendor="nvidia", name="RTX 4090", source="NVML", compute_capability="8.9"),),
+    drivers=(Driver(vendor="nvidia", source="NVML", version="581.57"),),
+)
+
+
+def part(name: str, **figures: str | float) -> RungResult:
+    return RungResult(
+        id=name, title=name, state="passed", detail="seen", seconds=1.0, figures=figures
+    )
+
+
+FIRST = benchmark(
+    FACTS, [part("bench-launch", launch_us=10.0, code="a"), part("bench-matmul", us=4)]
+)
+SECOND = benchmark(FACTS, [part("bench-launch", launch_us=12.5, code="b", more=1.0)])
+
+
+def test_figures_of_both_are_compared() -> None:
+    assert compare(FIRST, SECOND) == (
+        Comparison(part="bench-launch", figure="launch_us", first=10.0, second=12.5, ratio=1.25),
+        Comparison(part="bench-launch", figure="code", first="a", second="b", ratio=None),
+    )
+
+
+def test_nothing_is_divided_by_zero() -> None:
+    none = benchmark(FACTS, [part("bench-launch", launch_us=0.0)])
+    assert [row.ratio for row in compare(none, SECOND)] == [None]
+
+
+def test_the_machine_is_named_without_paths() -> None:
+    machine = bench.machine(FACTS)
+    assert machine.os == "windows 10.0.22631, Wine 8.0"
+    assert machine.gpu == "RTX 4090"
+    assert machine.triton == "3.5.1 (triton-windows 3.5.1.post24)"
+    assert "site" not in json.dumps(to_json(machine))
+
+
+def test_a_machine_of_which_little_is_known() -> None:
+    bare = replace(FACTS, gpus=(), drivers=(), triton=None, torch=None, target=None)
+    machine = bench.machine(bare)
+    assert (machine.gpu, machine.driver, machine.triton, machine.python) == (None,) * 4
+
+
+def test_only_what_passed_was_measured() -> None:
+    skipped = replace(part("bench-launch"), state="not-applicable")
+    assert FIRST.measured
+    assert not benchmark(FACTS, [skipped]).measured
+
+
+def save(path: Path, measured: Benchmark, encoding: str = "utf-8") -> Path:
+    path.write_text(json.dumps(to_json(report(measured))), encoding)
+    return path
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_two_files_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], encoding: str
+) -> None:
+    first = save(tmp_path / "a.json", FIRST, encoding)
+    second = save(tmp_path / "b.json", SECOND, encoding)
+    assert app.run(["bench", "--compare", str(first), str(second)]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["bench-launch", "launch_us", "10.0", "12.5", "1.250"] in rows
+    assert ["bench-launch", "code", "a", "b", "differs"] in rows
+
+
+def test_a_comparison_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = save(tmp_path / "a.json", FIRST)
+    assert app.run(["bench", "--json", "--compare", str(file), str(file)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["schema"] == "tritonwin.bench-comparison/1"
+    assert [row["ratio"] for row in document["figures"]] == [1.0, None, 1.0]
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", '{"schema": "tritonwin.doctor/1"}', "[1"])
+def test_what_is_no_benchmark_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None
+) -> None:
+    path = tmp_path / "a.json"
+    if content is not None:
+        path.write_text(content)
+    assert app.run(["bench", "--compare", str(path), str(path)]) == 2
+    assert "tritonwin bench --json > FILE" in capsys.readouterr().err
+
+
+def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["bench", "--only", "speed"]) == 2
+    assert "bench-matmul" in capsys.readouterr().err
