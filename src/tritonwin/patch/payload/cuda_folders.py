@@ -13,7 +13,7 @@ def _tritonwin_cuda_folders() -> "list[str]":
         os.path.dirname(os.path.abspath(__file__)),
         os.environ.get("CUDA_PATH", ""),
         os.environ.get("CUDA_HOME", ""),
-        *glob.glob(os.path.join(glob.escape(site), "nvidia", "cu*")),
+        *sorted(glob.glob(os.path.join(glob.escape(site), "nvidia", "cu*"))),
         os.path.join(sys.prefix, "Library"),
     ]
     installed = os.path.join(

@@ -43,8 +43,9 @@ def _tritonwin_run(line: "list[str]", folder: str) -> None:
         print(subprocess.list2cmdline(line), file=sys.stderr)
     # in the temporary folder, where MSVC also leaves what nobody asked for
     done = subprocess.run(
-        line, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+        line, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, timeout=600,
+    )  # fmt: skip
     if verbose or done.returncode:
         print(done.stdout.decode(errors="replace"), file=sys.stderr)
     if done.returncode:
@@ -57,8 +58,13 @@ def _tritonwin_compiler(language: str) -> "list[str]":
     if chosen:
         return _tritonwin_named(chosen)
     here = os.path.dirname(os.path.abspath(__file__))
+    site = sysconfig.get_paths()["platlib"]
     tools = os.environ.get("VCToolsInstallDir", "")
-    places = [os.path.join(tools, "bin", "Hostx64", "x64", "cl.exe") if tools else ""]
+    places = [
+        # only AMD's wheels bring it, whose headers no small compiler takes
+        os.path.join(site, "_rocm_sdk_core", "lib", "llvm", "bin", "clang-cl.exe"),
+        os.path.join(tools, "bin", "Hostx64", "x64", "cl.exe") if tools else "",
+    ]
     if language == "c":
         places.append(os.path.join(here, "tcc", "tcc.exe"))
     found = next((place for place in places if os.path.isfile(place)), None)
@@ -68,7 +74,7 @@ def _tritonwin_compiler(language: str) -> "list[str]":
         path = _tritonwin_which(program)
         if path:
             return _tritonwin_complete(path, language)
-    zig = os.path.join(sysconfig.get_paths()["platlib"], "ziglang", "zig.exe")
+    zig = os.path.join(site, "ziglang", "zig.exe")
     if os.path.isfile(zig):
         return _tritonwin_complete(zig, language)
     installed = _tritonwin_visual_studio()
