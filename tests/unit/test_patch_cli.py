@@ -1,0 +1,167 @@
+"""`tritonwin patch` as a person and as a program sees it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from triton_trees import make_tree
+
+from tritonwin.cli.app import run
+from tritonwin.facts.data_folder import VARIABLE
+from tritonwin.journal.tree import describe_tree
+from tritonwin.output import schema
+from tritonwin.patch.sources import read_tree
+from tritonwin.patch.status import examine
+
+SCHEMA = Draft202012Validator(schema.generate("tritonwin.patch/1"))
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "data"))
+    return make_tree("3.6.0", tmp_path / "site")
+
+
+@pytest.fixture
+def patch(package: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    def call(*args: str, code: int = 0) -> dict[str, Any]:
+        assert run(["patch", *args, "--triton", str(package), "--json"]) == code
+        document: dict[str, Any] = json.loads(capsys.readouterr().out)
+        if document["schema"] == "tritonwin.patch/1":
+            SCHEMA.validate(document)
+        return document
+
+    return call
+
+
+def states(document: dict[str, Any]) -> set[str]:
+    return {rule["state"] for rule in document["rules"]}
+
+
+def test_from_status_to_revert(package: Path, patch: Any) -> None:
+    before = describe_tree(package)
+    status = patch("status", code=1)
+    assert status["rules"][1] == {
+        "id": "windows-build",
+        "defect": "CC",
+        "need": "jit",
+        "file": "runtime/build.py",
+        "state": "needed",
+        "reason": status["rules"][1]["reason"],
+    }
+    assert (status["flavour"], status["version"]) == ("upstream", "3.6.0")
+    assert {file["file"]: file["known"] for file in status["files"]}["knobs.py"] == ["3.6.0"]
+
+    diff = patch("diff")
+    assert (diff["status"], diff["journal"]) == ("planned", None)
+    assert "+libraries = ['cuda'] if os.name == \"nt\" else ['libcuda.so.1']" in diff["diff"]
+    assert describe_tree(package) == before
+
+    applied = patch("apply")
+    assert applied["changed"] == diff["changed"]
+    assert applied["journal"]
+    assert "needed" not in states(applied)
+    assert all(file["ours"] for file in applied["files"] if file["file"] in applied["changed"])
+    assert patch("status")["status"] == "examined"
+    assert patch("apply")["status"] == "nothing"
+
+    reverted = patch("revert")
+    assert reverted["status"] == "reverted"
+    assert set(reverted["changed"]) == set(applied["changed"])
+    assert describe_tree(package) == before
+    assert patch("revert")["status"] == "nothing"
+
+
+def test_one_rule_alone(patch: Any) -> None:
+    applied = patch("apply", "--only", "extern-grep", "--only", "temp-files")
+    assert applied["changed"] == ["backends/nvidia/compiler.py", "tools/build_extern.py"]
+    assert [r["id"] for r in applied["rules"] if r["state"] == "applied"] == [
+        "temp-files",
+        "extern-grep",
+    ]
+
+
+def test_what_is_not_known_is_refused_and_shown(package: Path, patch: Any) -> None:
+    knobs = package / "knobs.py"
+    knobs.write_text(knobs.read_text() + "# mine\n")
+    before = describe_tree(package)
+    refused = patch("apply", code=1)
+    assert (refused["status"], refused["changed"]) == ("refused", [])
+    assert refused["refused"][0]["fits"] == ["tool-variables"]
+    assert describe_tree(package) == before
+    applied = patch("apply", "--allow-unknown")
+    assert applied["unverified"] == ["knobs.py"]
+
+
+def test_a_change_since_is_in_the_way_of_revert(package: Path, patch: Any) -> None:
+    patch("apply")
+    knobs = package / "knobs.py"
+    knobs.write_text(knobs.read_text() + "# mine\n")
+    refused = patch("revert", code=1)
+    assert refused["status"] == "refused"
+    assert refused["conflicts"][0]["place"] == str(knobs)
+
+
+def test_a_fork_is_offered_what_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "data"))
+    package = make_tree("windows:3.6.0.post26", tmp_path)
+    assert run(["patch", "status", "--triton", str(package)]) == 1
+    shown = capsys.readouterr().out
+    assert "This is triton-windows: it carries its own support" in shown
+    needed = [line.split()[1] for line in shown.splitlines() if line.startswith("  needed")]
+    assert needed == [
+        "tool-variables", "last-error-launcher", "last-error", "extern-grep", "extern-folder",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["status", "--triton", "."], "is not the package folder of a Triton"),
+        (["status", "--triton", "no such folder"], "is not the package folder of a Triton"),
+        (["apply", "--only", "fix-5"], "there is no rule fix-5"),
+        (["status", "--triton", ".", "--python", "python"], "do not go with it"),
+    ],
+)
+def test_wrong_use_is_explained(
+    args: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert run(["patch", *args]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_hook_needs_a_python(package: Path, patch: Any) -> None:
+    document = patch("apply", "--import-time", code=2)
+    assert "belongs to a Python" in document["error"]["message"]
+
+
+def test_for_people(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def call(*args: str) -> str:
+        run(["patch", *args, "--triton", str(package)])
+        shown = capsys.readouterr().out
+        assert shown.isascii()
+        return shown
+
+    assert "23 needed, 0 unknown" in call("status")
+    assert "--- a/runtime/build.py\n" in call("diff")
+    assert "To give it back: tritonwin patch revert" in call("apply")
+    assert "Nothing is needed." in call("status")
+    assert "Everything is as it was before." in call("revert")
+
+
+@pytest.mark.parametrize("version", ["3.0.0", "3.6.0", "3.9.0", "windows:3.8.0.post29"])
+def test_status_takes_less_than_300_ms(version: str, tmp_path: Path) -> None:
+    package = make_tree(version, tmp_path)
+    examine(read_tree(package))  # what is read once a process
+    start = time.process_time()
+    examine(read_tree(package))
+    assert time.process_time() - start < 0.3
