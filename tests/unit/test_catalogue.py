@@ -41,9 +41,11 @@ vs-components-missing wheel-tag-unsupported wrong-interpreter x86-toolchain xfor
 IDS = PROMISED.split()
 # Causes that the promised ids have no name for.
 ADDED = [
+    "build-arch-unknown",
     "damaged-cache-entry",
     "dlltracer-needs-admin",
     "inductor-workers-windows",
+    "symlinks-not-allowed",
     "triton-files-missing",
     "triton-patch-overwritten",
 ]
@@ -106,7 +108,7 @@ COMMAND = re.compile(
     r'|copy "'
     r"|winget install --id "
     r"|git config --global "
-    r"|tritonwin (patch|install|verify|fix|cache clear)\b"
+    r"|tritonwin (build|patch|install|verify|fix|cache clear)\b"
 )
 
 

@@ -94,7 +94,7 @@ def choose(
 
 _PROBLEM = "gpu-generation-unsupported"
 _NO_GPU = Refusal(
-    problem="",
+    problem="build-arch-unknown",
     message="there is no NVIDIA GPU here whose architecture could be compiled for",
     help="Name the compute capability of the GPU that it is for: --arch 8.9 (RTX 40)",
 )

@@ -106,7 +106,7 @@ def _links(machine: Machine, release: Release | None) -> tuple[Refusal, ...]:
         return ()
     return (
         Refusal(
-            problem="",
+            problem="symlinks-not-allowed",
             message=f"Triton {release.version} makes symbolic links, which this account may not "
             "(WinError 1314)",
             help="Turn on Developer Mode: Settings > System > For developers; or build Triton 3.7",
