@@ -256,7 +256,7 @@ def test_rungs_share_a_large_gpu_only() -> None:
         facts = healthy.changed(gpus=(replace(card, memory_bytes=memory),), system=system)
         return ladder.setting(facts, {}).workers
 
-    assert workers(80 * 2**30, 16) == 4
+    assert (workers(80 * 2**30, 16), workers(80 * 2**30, 8)) == (8, 4)
     assert (workers(8 * 2**30, 16), workers(None, 16), workers(80 * 2**30, 2)) == (2, 2, 2)
 
 

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,6 +15,7 @@ from pathlib import Path
 import healthy
 import pytest
 
+import tritonwin
 from tritonwin.cli.app import run
 from tritonwin.errors import Exit, UserError
 from tritonwin.facts.codec import from_json
@@ -177,6 +183,40 @@ def test_wrong_use_is_refused(
     assert says in said.err
     assert "Traceback" not in said.err
     assert said.out == ""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a console's Ctrl-C cannot be sent there")
+def test_what_was_reached_is_in_the_report_of_a_climb_that_was_ended(tmp_path: Path) -> None:
+    package = tmp_path / "packages" / "triton"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("import time; time.sleep(60)")
+    report = tmp_path / "proof.json"
+    words = ["verify", "--python", sys.executable, "--report", str(report), "--json"]
+    only = ["--only", "headers-and-library", "--only", "import-triton"]
+    sources = Path(tritonwin.__file__).parents[1]
+    path = os.pathsep.join([str(tmp_path / "packages"), str(sources)])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tritonwin", *words, *only],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 60
+    while not report.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, b""), err
+    document = json.loads(report.read_text("utf-8"))
+    assert [rung["id"] for rung in document["rungs"]] == ["headers-and-library"]
+    assert (document["complete"], document["proven"]) == (False, False)
+
+
+def test_an_unfinished_report_says_so() -> None:
+    half = replace(REPORT, complete=False)
+    assert "Not finished." in markdown(half)
+    assert "Not finished." in html_page(half)
+    assert "Not finished." not in markdown(REPORT)
 
 
 def test_the_rungs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -208,7 +208,54 @@ def test_libraries_of_this_process_are_listed() -> None:
     assert any("libc" in os.path.basename(p) or "python" in p.lower() for p in loaded), loaded
 
 
-ELF = b"\x7fELF" + bytes(60)
+def cubin(code: bytes = b"CODE", name: bytes = b".text.add") -> bytes:
+    """A 64-bit ELF file with a section of code and one of names, as far as the rung reads it."""
+    names = name + b"\0"
+    table = 64 + len(code) + len(names)
+    head = bytearray(64)
+    head[:4] = b"\x7fELF"
+    struct.pack_into("<Q", head, 40, table)
+    struct.pack_into("<HHH", head, 58, 64, 3, 1)
+    rows = [
+        (0, 1, 0, 0, 64, len(code)),
+        (len(name), 3, 0, 0, 64 + len(code), len(names)),
+        (len(name), 8, 0, 0, 64, 10**9),
+    ]
+    entries = b"".join(struct.pack("<IIQQQQ", *row) + bytes(24) for row in rows)
+    return bytes(head) + code + names + entries
+
+
+ELF = cubin()
+
+
+@pytest.mark.parametrize(
+    ("image", "flaw"),
+    [
+        (ELF, None),
+        (b"", "no cubin"),
+        (b"text", "no cubin"),
+        (ELF[:30], "makes no sense"),
+        (ELF[:-1], "ends before its tables"),
+        (ELF[:70], "ends before its tables"),
+        (cubin(name=b".nv.info"), "no code"),
+        (cubin(code=bytes(4)), "code is empty"),
+        (ELF[:64] + bytes(len(ELF) - 64), "no code"),
+        (ELF[:62] + b"\x09\x00" + ELF[64:], "makes no sense"),
+        (ELF[:40] + b"\xff" * 8 + ELF[48:], "ends before its tables"),
+        (ELF.replace(struct.pack("<Q", 4), struct.pack("<Q", 4000)), "shorter"),
+    ],
+)
+def test_a_cubin_is_seen_to_be_whole_or_not(image: bytes, flaw: str | None) -> None:
+    found = program("user_cache").flaw_of(image)
+    assert (flaw is None) == (found is None)
+    assert flaw is None or flaw in found
+
+
+@given(st.binary(max_size=300), st.integers(0, 300))
+def test_no_file_breaks_the_look_at_it(data: bytes, place: int) -> None:
+    flaw_of = program("user_cache").flaw_of
+    image = ELF[:place] + data
+    assert flaw_of(image) is None or flaw_of(image)
 
 
 class Cache:
@@ -284,7 +331,7 @@ def test_the_driver_decides_on_kernels_of_its_architecture(
 ) -> None:
     monkeypatch.setattr(cache.program, "_device", FakeDevice)
     cache.kernel("A", ELF)
-    cache.kernel("B", ELF + b"?", arch=120)
+    cache.kernel("B", ELF + b"??", arch=120)
     assert "2 kernels loaded by the driver" in cache.prove()
     cache.kernel("C", ELF + b"?", arch=None)
     with pytest.raises(Exception, match=r"does not load it \(ERROR_200\)"):

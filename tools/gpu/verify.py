@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -155,17 +156,29 @@ def verify(
     }
     command = [sys.executable, "-c", PROGRAM.format(paths=paths), "verify", "--json"]
     command += ["--python", sys.executable, "--rung-timeout", "60", *options]
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=seconds, check=False
-        )
+        out, err = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)  # it then ends what it started
+        process.communicate(timeout=30)
         return None, f"no end within {seconds} s"
     try:
-        document = json.loads(done.stdout)
+        document = json.loads(out)
     except ValueError:
-        return None, (done.stdout + done.stderr)[-2000:]
-    return (document if "rungs" in document else None), done.stdout[-2000:]
+        return None, (out + err)[-2000:]
+    return (document if "rungs" in document else None), out[-2000:]
+
+
+def reached(report: Path) -> dict[str, Any] | None:
+    """What the report holds of a ladder that was ended: it is written after every rung."""
+    try:
+        document: dict[str, Any] = json.loads(report.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return document
 
 
 def judge(fault: Fault) -> dict[str, Any]:
@@ -210,15 +223,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path.cwd())
     parser.add_argument("--faults-only", action="store_true")
+    parser.add_argument("--seconds", type=float, default=LADDER_SECONDS, help="for the ladder")
     arguments = parser.parse_args()
     document: dict[str, Any] | None = None
     if not arguments.faults_only:
         reports = [str(arguments.out / f"ladder.{kind}") for kind in ("json", "md", "html")]
         options = [word for report in reports for word in ("--report", report)]
         with tempfile.TemporaryDirectory() as home:
-            document, said = verify(*options, variables={}, seconds=LADDER_SECONDS, home=Path(home))
+            document, said = verify(
+                *options, variables={}, seconds=arguments.seconds, home=Path(home)
+            )
         if document is None:
             print(said)
+            document = reached(Path(reports[0]))
         print("\n".join(table(document, [])))
     with ThreadPoolExecutor(max_workers=len(FAULTS)) as pool:
         faults = list(pool.map(judge, FAULTS))

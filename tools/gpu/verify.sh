@@ -4,4 +4,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=4
-timeout 150 python3 tools/gpu/verify.py --out "${OUT:-.}" "$@"
+timeout "${LIMIT:-150}" python3 tools/gpu/verify.py --out "${OUT:-.}" "$@"

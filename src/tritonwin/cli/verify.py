@@ -12,7 +12,10 @@ from tritonwin.cli.common import json_option, number, target_options
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
-    from tritonwin.verify.model import Rung
+    from collections.abc import Iterator, Sequence
+
+    from tritonwin.output.documents import VerifyReport
+    from tritonwin.verify.model import Rung, RungResult
 
 
 @click.command("verify")
@@ -86,6 +89,7 @@ def command(
     from tritonwin.facts.proven import write_proven
     from tritonwin.output import machine, proof, proof_report
     from tritonwin.verify import ladder
+    from tritonwin.verify.model import Proof
 
     rungs = _chosen(through, only)
     if list_rungs:
@@ -94,15 +98,29 @@ def command(
         proof_report.refuse_place(file)
     facts = collect(python=python, app=app, timeout=timeout)
     setting = ladder.setting(facts, dict(os.environ), arch=arch, timeout=rung_timeout, forced=force)
+    identity = Identity.this_machine(Host.this_machine()) if reports else Identity()
+
+    def report(results: Sequence[RungResult], *, complete: bool) -> VerifyReport:
+        shown = Proof(results=tuple(results))
+        document = proof_report.verify_report(facts, shown, setting.arch, complete=complete)
+        for file in reports:
+            proof_report.write_report(document, file, identity)
+        return document
+
+    def climb() -> Iterator[RungResult]:
+        """What is reached so far is in the reports, should this be ended before the end."""
+        seen = []
+        for result in ladder.climb(setting, rungs):
+            seen.append(result)
+            report(seen, complete=False)
+            yield result
+
     if as_json:
-        shown = ladder.prove(setting, rungs)
+        shown = Proof(results=tuple(climb()))
+        machine.print_document(report(shown.results, complete=True))
     else:
-        shown = proof.print_climb(facts, ladder.climb(setting, rungs))
-    document = proof_report.verify_report(facts, shown, setting.arch)
-    if as_json:
-        machine.print_document(document)
-    for file in reports:
-        proof_report.write_report(document, file, Identity.this_machine(Host.this_machine()))
+        shown = proof.print_climb(facts, climb())
+        report(shown.results, complete=True)
     if shown.holds and through is None and not only:
         write_proven(facts, Environment(dict(os.environ)))
     return Exit.DONE if shown.holds else Exit.PROBLEMS

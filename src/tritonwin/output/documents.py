@@ -100,6 +100,7 @@ class VerifyReport:
     rungs: tuple[RungResult, ...]
     machine: dict[str, str] = field(default_factory=dict)  # "GPU": "NVIDIA H100 (9.0)"
     when: str | None = None  # ISO 8601, UTC
+    complete: bool = True  # False in a report that is written while rungs are still tried
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,10 +65,9 @@ def print_rung(out: Console, result: RungResult) -> None:
         out.print(Text(f"      help: tritonwin doctor --only {result.problems[0]}"))
 
 
-def verdict(proof: Proof) -> str:
+def verdict(proof: Proof, *, complete: bool = True) -> str:
     """ "31 passed, 1 failed, 5 not applicable. Not proven." """
     counts = Counter(result.state for result in proof.results)
     listed = ", ".join(f"{counts[s]} {word}" for s, word in STATE_WORDS.items() if counts[s])
-    return f"{listed or 'nothing was tried'}. " + (
-        "Proven, as far as it could be tried." if proof.holds else "Not proven."
-    )
+    holds = "Proven, as far as it could be tried." if proof.holds else "Not proven."
+    return f"{listed or 'nothing was tried'}. {holds if complete else 'Not finished.'}"

@@ -30,7 +30,7 @@ li:target { outline: 2px solid var(--faint); outline-offset: 2px; }
 
 def html_page(report: VerifyReport) -> str:
     """The page. Everything that comes from the machine is escaped."""
-    said = verdict(Proof(results=report.rungs))
+    said = verdict(Proof(results=report.rungs), complete=report.complete)
     kind = "passed" if report.proven else "broken"
     entries = "\n".join(_entry(rung, n) for n, rung in enumerate(report.rungs, 1))
     body = f"""<h1>What is proven on this machine</h1>

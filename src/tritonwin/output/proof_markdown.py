@@ -19,7 +19,7 @@ def markdown(report: VerifyReport) -> str:
 
 def _lines(report: VerifyReport) -> Iterator[str]:
     yield f"<!-- {report.schema} -->"
-    yield "## tritonwin verify: " + verdict(Proof(results=report.rungs))
+    yield "## tritonwin verify: " + verdict(Proof(results=report.rungs), complete=report.complete)
     yield ""
     yield f"{report.tool.name} {report.tool.version}, {report.when or ''}"
     yield ""

@@ -34,12 +34,13 @@ WRITERS: dict[str, Callable[[VerifyReport], str]] = {
 }
 
 
-def verify_report(facts: Facts, proof: Proof, arch: int) -> VerifyReport:
+def verify_report(facts: Facts, proof: Proof, arch: int, *, complete: bool = True) -> VerifyReport:
     return VerifyReport(
         tool=Tool(),
         target=target_of(facts),
         arch=arch,
-        proven=proof.holds,
+        proven=proof.holds and complete,
+        complete=complete,
         rungs=proof.results,
         machine=dict(_machine(facts)),
         when=datetime.now(timezone.utc).isoformat(timespec="seconds"),

@@ -136,6 +136,8 @@ def _run(rung: Rung, setting: Setting, cookie: str, folder: Path) -> Completed:
         "TRITON_CACHE_DIR": str(folder / "cache"),
         "TRITON_HOME": str(folder),
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+        # for a handful of kernels, inductor's workers cost more than they save
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "HF_HUB_OFFLINE": "1",
     }

@@ -10,7 +10,7 @@ from tritonwin.verify.demands import Machine, gpu_of, has_driver
 
 DEFAULT_ARCH = 80  # where there is no GPU: every CUDA and every Triton of today knows Ampere
 _MUCH_MEMORY = 24 * 2**30  # bytes of a GPU that several rungs can share
-_MANY_PROCESSORS = 8
+_MOST_WORKERS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,5 +94,7 @@ def _compiler(facts: Facts) -> str | None:
 def _workers(facts: Facts) -> int:
     gpu = gpu_of(facts)
     memory = gpu.memory_bytes or 0 if gpu else _MUCH_MEMORY
-    roomy = (facts.system.cpu_count or 1) >= _MANY_PROCESSORS and memory >= _MUCH_MEMORY
-    return 4 if roomy else 2
+    if memory < _MUCH_MEMORY:
+        return 2
+    # each imports torch, which keeps one processor busy for seconds
+    return min(_MOST_WORKERS, max(2, (facts.system.cpu_count or 1) // 2))

@@ -40,11 +40,12 @@ def c_compiler() -> str | None:
     """What Triton starts for its C sources, None where it would find nothing."""
     from triton.runtime import build
 
-    for name in ("_find_compiler", "get_cc"):
+    # the first is what `tritonwin patch` puts into sources that were made for Linux
+    for name in ("_tritonwin_compiler", "_find_compiler", "get_cc"):
         ask = getattr(build, name, None)
         if ask is None:
             continue
-        arguments = ("c",) if name == "_find_compiler" else ()
+        arguments = () if name == "get_cc" else ("c",)
         found = ask(*arguments)
         words = found if isinstance(found, (list, tuple)) else [found]
         return str(words[0]) if words and words[0] else None

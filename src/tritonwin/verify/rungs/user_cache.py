@@ -6,6 +6,7 @@ Nothing of it is changed but for a file that is made and removed.
 from __future__ import annotations
 
 import os
+import struct
 import tempfile
 
 from frame import KnownError
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
 MOST = 2000  # kernels, the newest
 _ELF = b"\x7fELF"
+_CODE = b".text."
+# of an entry in the table of sections: name, kind, flags, address, place, size
+_Section = struct.Struct("<IIQQQQ")
+_KIND, _PLACE, _SIZE = 1, 4, 5
+_NOBITS = 8  # takes no room in the file
 _HELP = "The other rungs use empty caches: only this one is at fault"
 
 
@@ -44,12 +50,40 @@ def damaged(paths: list[str], device: Device | None, arch: int) -> Iterator[str]
         except OSError as error:
             yield f"{path}: {error.strerror}"
             continue
-        if not image.startswith(_ELF):
-            yield f"{path}: no cubin"
+        flaw = flaw_of(image)
+        if flaw:
+            yield f"{path}: {flaw}"
         elif device is not None and sm_of(path) in {None, arch}:
             status = device.load_module(image)
             if status:
                 yield f"{path}: the driver does not load it ({device.error_name(status)})"
+
+
+def flaw_of(image: bytes) -> str | None:
+    """What shows that a cubin is not whole; None where nothing does.
+
+    The driver looks at a kernel's code when it is launched, and reads beyond the end of a file that
+    was cut short, so its word alone is not enough.
+    """
+    if not image.startswith(_ELF):
+        return "no cubin"
+    try:
+        segments, table = struct.unpack_from("<QQ", image, 32)  # e_phoff, e_shoff of 64-bit ELF
+        width, rows, size, count, names = struct.unpack_from("<HHHHH", image, 54)
+        if max(table + count * size, segments + rows * width) > len(image):
+            return "it ends before its tables"
+        sections = [_Section.unpack_from(image, table + n * size) for n in range(count)]
+        strings = sections[names]
+    except (struct.error, IndexError):
+        return "its head makes no sense"
+    if any(s[_KIND] != _NOBITS and s[_PLACE] + s[_SIZE] > len(image) for s in sections):
+        return "it is shorter than its sections"
+    for section in sections:
+        start = strings[_PLACE] + section[0]
+        if image[start : start + len(_CODE)] == _CODE:
+            code = image[section[_PLACE] : section[_PLACE] + section[_SIZE]]
+            return None if any(code) else "its code is empty"
+    return "it holds no code"
 
 
 def sm_of(cubin: str) -> int | None:
