@@ -172,7 +172,7 @@ def test_the_script_puts_a_toolkit_together(tmp_path: Path) -> None:
     )
     pretend_environment(made.layout.venv)
     file_ = tmp_path / "build.sh"
-    file_.write_text(script(made, "sh", {wheel.name: wheel.as_uri()}))
+    file_.write_text(script(made, "sh", lambda: {wheel.name: wheel.as_uri()}))
     done = subprocess.run(
         ["/bin/sh", str(file_)],
         env={"PATH": "/usr/bin:/bin"},

@@ -17,11 +17,11 @@ Shell = Literal["cmd", "powershell", "sh"]
 SHELLS: tuple[Shell, ...] = get_args(Shell)
 
 
-def script(plan: BuildPlan, shell: Shell, addresses: Mapping[str, str] | None = None) -> str:
+def script(plan: BuildPlan, shell: Shell, addresses: Callable[[], Mapping[str, str]] = dict) -> str:
     """The text of the script, with the line ends of its shell.
 
     Args:
-        addresses: file name -> address, for what the script has to fetch.
+        addresses: gives file name -> address, for what the script has to fetch.
 
     Raises:
         ScriptError: the plan is refused, is for another system, or holds what the shell cannot say.
@@ -32,7 +32,7 @@ def script(plan: BuildPlan, shell: Shell, addresses: Mapping[str, str] | None = 
         raise ScriptError(msg, "Take sh on Linux, cmd or powershell on Windows.")
     write = _WRITERS[shell]
     end = "\n" if shell == "sh" else "\r\n"
-    return "".join(f"{line}{end}" for line in write(steps(plan, addresses or {})))
+    return "".join(f"{line}{end}" for line in write(steps(plan, addresses())))
 
 
 # --- cmd

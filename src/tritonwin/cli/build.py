@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tritonwin.cli.common import json_option, target_options
+from tritonwin.cli.common import json_option, number, target_options
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--memory-per-job",
             "gib_per_job",
             type=click.FloatRange(0.1, 256),
+            callback=number,
             metavar="GIB",
             help="Plan with this peak of a compiler.",
         ),
@@ -133,7 +134,7 @@ def command(
 def _print_script(prepared: Prepared, shell: Shell) -> int:
     from tritonwin.build.script import script
 
-    text = script(prepared.plan, shell, prepared.addresses())
+    text = script(prepared.plan, shell, prepared.addresses)
     sys.stdout.buffer.write(text.encode("utf-8"))
     return Exit.DONE
 
@@ -174,7 +175,7 @@ def _fleet(recipe: str, file: Path, *, as_json: bool) -> int:
         text = file.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         msg = f"{file} cannot be read: {error}"
-        raise UserError(msg) from None
+        raise UserError(msg, "Name a file in TOML; docs/build.md has an example.") from None
     found = fleet.read(recipe, text)
     if as_json:
         machine.print_document(build_plan.fleet_report(found))

@@ -19,7 +19,7 @@ def wants_json(args: Sequence[str]) -> bool:
 
 def number(context: click.Context, option: click.Parameter, value: float) -> float:
     """Refuse "nan", which no bound of a range keeps out."""
-    if math.isnan(value):
+    if value is not None and math.isnan(value):
         msg = f"{value} is not a number."
         raise click.BadParameter(msg, context, option)
     return value

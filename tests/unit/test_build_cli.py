@@ -1,0 +1,196 @@
+"""`tritonwin build` as it is called: what it prints and what it exits with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import machines
+import pytest
+
+from tritonwin.build.checkout import read
+from tritonwin.build.environment import UnfitEnvironmentError, verify_capture
+from tritonwin.build.order import Machine, Order
+from tritonwin.build.planner import plan
+from tritonwin.build.recipe import load
+from tritonwin.cli import app
+from tritonwin.output import schema
+from tritonwin.remedies import wheel_build
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """The machine of every command: a Linux with a torch, and no package index to ask."""
+    made = machines.linux(tmp_path)
+    monkeypatch.setattr("tritonwin.facts.collect.collect", lambda **_: made.facts)
+    monkeypatch.setattr(wheel_build, "survey", lambda *_, **__: made)
+    return made
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = app.run(["build", *words])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_a_plan_is_shown_with_its_reasons(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = run(capsys, "flash-attn", "--plan")
+    assert code == 0
+    for text in ("2.8.3.post2", "8.0", "--jobs", "never above", "about"):
+        assert text in out
+    assert out.isascii()
+
+
+def test_a_plan_as_a_document(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "flash-attn", "--plan", "--json", "--arch", "sm_90", "--jobs", "2")
+    document = json.loads(out)
+    jsonschema.validate(document, schema.load("tritonwin.build/1"))
+    assert (code, document["status"]) == (0, "planned")
+    assert document["plan"]["archs"] == ["9.0"]
+    assert document["plan"]["jobs"] == 2
+
+
+def test_a_refused_plan(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "flash-attn", "--plan", "--arch", "7.5")
+    assert code == 1
+    assert "refused: flash-attn 2.8.3.post2 with CUDA 12.8 does not compile for 7.5" in out
+    assert "help:" in out
+    code, out, _ = run(capsys, "flash-attn", "--yes", "--json", "--arch", "7.5")
+    assert (code, json.loads(out)["status"]) == (1, "refused")
+
+
+def test_a_script_is_printed_alone(
+    machine: Machine,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wheel_build.Prepared, "addresses", lambda _: {})
+    assert app.run(["build", "flash-attn", "--script", "sh"]) == 0
+    out, _ = capfdbinary.readouterr()
+    assert out.startswith(b"#!/bin/sh\nset -eu\n")
+    assert b"export MAX_JOBS=8\n" in out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("flash-attention", "--plan"),
+        ("flash-attn", "--version", "1", "--plan"),
+        ("flash-attn", "--arch", "ampere", "--plan"),
+        ("flash-attn", "--jobs", "0", "--plan"),
+        ("flash-attn", "--memory-per-job", "nan", "--plan"),
+        ("flash-attn", "--json"),
+        ("flash-attn", "--script", "cmd"),
+        ("flash-attn", "--fleet", "nowhere.toml"),
+        ("cuda-extension", "--plan"),
+        ("flash-attn", "--resume", "--yes"),
+    ],
+)
+def test_wrong_use_is_the_users_to_solve(
+    machine: Machine, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    code, out, err = run(capsys, *words)
+    said = err or out
+    assert code == 2, said
+    assert "help" in said or "Try" in said
+    assert "Traceback" not in said
+
+
+def test_an_index_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "flash-attn", "--index-of", str(tmp_path))
+    assert code == 1
+    assert "0 wheels" in out
+
+
+# --- sources
+
+
+@pytest.mark.parametrize(
+    ("named", "kind"),
+    [("https://github.com/x/y", "git"), ("git@github.com:x/y.git", "git"), ("p", "folder"),
+     ("flash_attn-2.8.3.tar.gz", "sdist")],
+)  # fmt: skip
+def test_a_source_of_ones_own(tmp_path: Path, named: str, kind: str) -> None:
+    (tmp_path / "p" / "csrc" / "cutlass" / "include").mkdir(parents=True)
+    (tmp_path / "p" / "setup.py").touch()
+    (tmp_path / "flash_attn-2.8.3.tar.gz").touch()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").touch()
+    local = tmp_path / named
+    order = Order(
+        recipe="flash-attn", source=str(local) if local.exists() else named, version="2.8.3"
+    )
+    machine = machines.linux(tmp_path)
+    checkout = read(local, load("flash-attn"), windows=False) if kind == "folder" else None
+    made = plan(order, Machine(
+        facts=machine.facts, host=machine.host, resources=machine.resources, checkout=checkout
+    ))  # fmt: skip
+    assert made.source.kind == kind
+    assert made.possible, made.refusals
+    if kind == "sdist":
+        # a release that we know is held to its hash
+        assert made.source.sha256 == next(
+            r.sha256 for r in load("flash-attn").releases if r.version == "2.8.3"
+        )
+    if kind == "folder":
+        # what earlier builds left, and what only git needs, stays behind
+        assert {".git", "build", "csrc/composable_kernel"} <= set(made.source.skip)
+        assert all(not edit.required for edit in made.edits)
+
+
+def test_a_checkout_without_its_submodule(tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    folder.mkdir()
+    (folder / "setup.py").touch()
+    machine = machines.linux(tmp_path)
+    made = plan(
+        Order(recipe="flash-attn", source=str(folder), version="2.8.3"),
+        Machine(
+            facts=machine.facts,
+            host=machine.host,
+            resources=machine.resources,
+            checkout=read(folder, load("flash-attn"), windows=False),
+        ),
+    )
+    assert "submodule update --init csrc/cutlass" in made.refusals[0].help
+
+
+# --- what vcvarsall must have set
+
+
+def captured(tmp_path: Path, **changes: str) -> dict[str, str]:
+    cl = tmp_path / "HostX64" / "x64" / "cl.exe"
+    cl.parent.mkdir(parents=True)
+    cl.touch()
+    return {
+        "Path": f"C:\\x;{cl.parent}",
+        "INCLUDE": "C:\\Kits\\ucrt",
+        "VSCMD_ARG_TGT_ARCH": "x64",
+        "VSCMD_ARG_HOST_ARCH": "x64",
+        "VCToolsVersion": "14.44.35207",
+        **changes,
+    }
+
+
+def test_a_whole_capture_is_taken(tmp_path: Path) -> None:
+    verify_capture(captured(tmp_path), "14.44.35207")
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"VSCMD_ARG_TGT_ARCH": "x86"}, "sets VSCMD_ARG_TGT_ARCH to 'x86', not x64"),
+        ({"VSCMD_ARG_HOST_ARCH": "x86"}, "sets VSCMD_ARG_HOST_ARCH"),
+        ({"VCToolsVersion": "14.51.36014"}, "not 14.44.35207"),
+        ({"Path": "C:\\x"}, "the 64-bit cl.exe is not the first on PATH"),
+        ({"INCLUDE": "C:\\MSVC\\include"}, "no Universal C Runtime"),
+    ],
+)
+def test_half_a_capture_is_refused(tmp_path: Path, changes: dict[str, str], why: str) -> None:
+    with pytest.raises(UnfitEnvironmentError, match=why) as caught:
+        verify_capture(captured(tmp_path, **changes), "14.44.35207")
+    assert caught.value.help
