@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from tritonwin.patch import payload
 from tritonwin.patch.edits import (
@@ -11,20 +10,17 @@ from tritonwin.patch.edits import (
     absent,
     calls,
     fixed,
-    is_guarded,
     replaced,
-    substituted,
     unknown,
     walk,
 )
 from tritonwin.patch.model import Rule
-from tritonwin.patch.payload import dlfcn
-from tritonwin.patch.rules import c_dialect, helper_modules
+from tritonwin.patch.payload import dlfcn as shims
+from tritonwin.patch.rules import c_dialect, dlfcn, helper_modules
 
 _DRIVER_C = "backends/amd/driver.c"
 _DRIVER_PY = "backends/amd/driver.py"
 _COMPILER = "backends/amd/compiler.py"
-_INCLUDE = r"^#include <dlfcn\.h>\n"
 _RUNTIME = """\
 if os.name == "nt":  # {marker}
     return _tritonwin_hip_runtime()
@@ -47,21 +43,13 @@ def _edit_runtime(source: Source) -> str:
 
 
 def _edit_driver(source: Source) -> str:
-    return _edit_dlfcn(source, dlfcn.shim(DLFCN.marker), 1)
+    return dlfcn.include_replaced(source, shims.shim(DLFCN.marker))
 
 
 def _edit_launcher(source: Source) -> str:
     if "def make_launcher" not in source.text or "<dlfcn.h>" not in source.text:
         return absent("there is no launcher template")
-    return _edit_dlfcn(source, dlfcn.shim_in_f_string(DLFCN_LAUNCHER.marker), 2)
-
-
-def _edit_dlfcn(source: Source, shim: str, times: int) -> str:
-    text = source.text
-    if all(is_guarded(text, m.start()) for m in re.finditer(_INCLUDE, text, re.MULTILINE)):
-        return fixed("dlfcn.h is not included on Windows")
-    shims = iter([shim, *[""] * (times - 1)])
-    return substituted(text, _INCLUDE, lambda _: next(shims), times)
+    return dlfcn.include_replaced(source, shims.shim_in_f_string(DLFCN_LAUNCHER.marker), 2)
 
 
 def _edit_temporary(source: Source) -> str:

@@ -17,25 +17,25 @@ _WHY = (
 
 
 def _in_c(source: Source) -> str:
-    return _edit(source, dlfcn.shim(DRIVER.marker))
+    return include_replaced(source, dlfcn.shim(DRIVER.marker))
 
 
 def _in_template(source: Source) -> str:
     if "def make_launcher" not in source.text:
         return absent("there is no make_launcher: driver.c launches")
-    return _edit(source, dlfcn.shim_in_f_string(LAUNCHER.marker))
+    return include_replaced(source, dlfcn.shim_in_f_string(LAUNCHER.marker))
 
 
-def _edit(source: Source, shim: str) -> str:
-    if "dlfcn" not in source.text:
-        return fixed("dlfcn.h is not included")
-    if all(
-        is_guarded(source.text, m.start()) for m in re.finditer(_INCLUDE, source.text, re.MULTILINE)
-    ):
+def include_replaced(source: Source, shim: str, times: int = 1) -> str:
+    """The shim in the place of the first include line; the others go."""
+    text = source.text
+    includes = re.finditer(r"^[ \t]*#[ \t]*include\s*<dlfcn\.h>", text, re.MULTILINE)
+    if all(is_guarded(text, include.start()) for include in includes):
         return fixed("dlfcn.h is not included on Windows")
-    if "dladdr" in source.text or "dlvsym" in source.text:
+    if "dladdr" in text or "dlvsym" in text:
         return unknown("it uses functions of dlfcn.h that have no like on Windows")
-    return substituted(source.text, _INCLUDE, lambda _: shim)
+    shims = iter([shim, *[""] * (times - 1)])
+    return substituted(text, _INCLUDE, lambda _: next(shims), times)
 
 
 DRIVER = Rule(

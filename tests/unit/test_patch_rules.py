@@ -1,0 +1,213 @@
+"""Rules one by one: what each leaves alone, and what it says to a form that it does not know."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import fields
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from triton_trees import sources
+from winlane.upstream import UPSTREAM
+
+from tritonwin.patch import engine, known
+from tritonwin.patch.edits import NoEdit, Source, is_guarded, replaced, unknown
+from tritonwin.patch.model import Rule
+from tritonwin.patch.payload import dlfcn
+from tritonwin.patch.rules import FILES, RULES, rule
+
+BY_ID = {each.id: each for each in RULES}
+each_rule = pytest.mark.parametrize("tried", RULES, ids=lambda r: r.id)
+
+
+def verdict(identifier: str, text: str) -> engine.Verdict:
+    return engine.judge(BY_ID[identifier], Source(text), "upstream")
+
+
+def a_text_that_needs(tried: Rule) -> str:
+    """The file of the first release that the rule edits."""
+    for version in (*UPSTREAM, "windows:3.6.0.post26"):
+        path = sources(version) / tried.file
+        text = path.read_text("utf-8") if path.exists() else ""
+        if engine.judge(tried, Source(text), "upstream").text:
+            return text
+    pytest.fail(f"{tried.id} edits nothing")
+
+
+@each_rule
+def test_a_rule_explains_itself(tried: Rule) -> None:
+    assert re.fullmatch(r"[a-z0-9.]+(-[a-z0-9.]+)*", tried.id)
+    for field in fields(tried):
+        value = getattr(tried, field.name)
+        if field.name in ("why", "removes"):
+            assert value.isascii()
+            assert value == " ".join(value.split())
+    assert tried.why.endswith(".")
+    assert rule(tried.id) is tried
+
+
+def test_ids_are_unique_and_none_is_the_marker_of_another() -> None:
+    assert len(BY_ID) == len(RULES)
+    for one in RULES:
+        assert not any(engine.is_applied(two, f"# {one.marker}") for two in RULES if two != one)
+
+
+@each_rule
+def test_an_edit_is_small_marked_and_made_once(tried: Rule) -> None:
+    text = a_text_that_needs(tried)
+    edited = engine.judge(tried, Source(text), "upstream").text
+    assert edited is not None
+    assert tried.marker not in text
+    assert engine.is_applied(tried, edited)
+    again = engine.judge(tried, Source(edited), "upstream")
+    assert (again.state, again.text) == ("applied", None)
+    kept = set(text.splitlines())
+    gone = kept - set(edited.splitlines())
+    assert len(gone) <= 22  # the longest is a table that loses its casts
+    if tried.file.endswith(".py"):
+        ast.parse(edited)
+
+
+# The first form of each place is upstream's, changed so that its rule cannot know it.
+STRANGE = {
+    "windows-build": ("_build(name: str, src", "_build(other: str, src"),
+    "cache-replace": ("os.replace(temp_path, filepath)", "os.replace(temp_path, other)"),
+    "long-paths": ("os.path.join(self.cache_dir, self.key)", "self.cache_dir + self.key"),
+    "ptxas-output": ("close_fds=False", "close_fds=maybe"),
+    "temp-files": ("os.remove(fsrc.name)", "os.unlink(fsrc.name)"),
+    "libcuda-name": ("['libcuda.so.1']", "['libcuda.so.2']"),
+    "dlfcn": ("#include <dlfcn.h>\n", "#include <dlfcn.h> // twice\n"),
+    "aligned-memory": ("posix_memalign(&mem", "posix_memalign(0) + posix_memalign(&mem"),
+    "compound-literals": ("Extractor extraction_map[", "Extractor x = (Extractor){0}; int m["),
+    "extern-grep": ('"grep", "define"', '"grep", "-v"'),
+    "extern-folder": ("import argparse\nimport subprocess\n", "import subprocess, argparse\n"),
+}
+
+
+@pytest.mark.parametrize(("identifier", "change"), STRANGE.items(), ids=STRANGE)
+def test_a_form_that_is_not_known_is_left_alone(identifier: str, change: tuple[str, str]) -> None:
+    version = "3.7.1"
+    text = (sources(version) / BY_ID[identifier].file).read_text("utf-8")
+    assert change[0] in text
+    found = verdict(identifier, text.replace(*change))
+    assert (found.state, found.text) == ("unknown", None)
+    assert found.reason
+
+
+FIXED = {
+    "libcuda-name": "libraries = ['cuda']\n",
+    "dlfcn": "#ifndef _WIN32\n#include <dlfcn.h>\n#endif\n",
+    "stdatomic": "// #include <stdatomic.h>\n",
+    "object-head": "typedef struct { PyObject_HEAD } A;\n",
+    "windows-build": "def _build():\n    return is_msvc(cc)\n",
+    "setuptools-import": "def f():\n    import setuptools\n",
+    "temp-files": "def make_cubin():\n    os.remove(fsrc.name)\n",
+    "tool-suffix": 'def _path_to_binary(binary):\n    binary += ".exe"\n',
+    "libcuda-folder": 'def libcuda_dirs():\n    if os.name == "nt":\n        return []\n'
+    '    libs = subprocess.check_output(["/sbin/ldconfig"])\n',
+}
+
+
+@pytest.mark.parametrize(("identifier", "text"), FIXED.items(), ids=FIXED)
+def test_what_works_on_windows_is_left_alone(identifier: str, text: str) -> None:
+    assert verdict(identifier, text).state == "fixed-upstream"
+    fork = engine.judge(BY_ID[identifier], Source(text), "fork")
+    assert fork.state == "fixed-by-fork"
+
+
+@each_rule
+@pytest.mark.parametrize("text", ["", "def (", "int main(void) { return 0; }\n"])
+def test_nothing_to_do_in_another_text(tried: Rule, text: str) -> None:
+    assert engine.judge(tried, Source(text), "upstream").text is None
+
+
+def test_a_python_file_that_does_not_parse_is_unknown() -> None:
+    found = verdict("temp-files", "def make_cubin():\n  )")
+    assert found.state == "unknown"
+    assert "does not parse" in found.reason
+
+
+# -- the parts
+
+
+def test_the_shim_in_an_f_string_is_the_shim() -> None:
+    inside = dlfcn.shim_in_f_string("tritonwin:x")
+    assert "\\" not in inside
+    quoted = f'f"""{inside}"""'
+    assert eval(quoted) == dlfcn.shim("tritonwin:x")
+
+
+def test_the_shim_asks_no_last_error() -> None:
+    assert "GetLastError" not in dlfcn.shim("x")
+
+
+@pytest.mark.parametrize(
+    ("before", "guarded"),
+    [("", False), ("#ifdef A\n", True), ("#if A\n#endif\n", False), ("# if A\n", False)],
+)
+def test_between_if_and_endif(before: str, guarded: bool) -> None:
+    assert is_guarded(before + "x", len(before)) is guarded
+
+
+def test_text_is_replaced_where_it_is_expected_and_nowhere_else() -> None:
+    assert replaced("a b a", "a", "c", 2) == "c b c"
+    with pytest.raises(NoEdit, match="'a' occurs 2 times, expected 1"):
+        replaced("a b a", "a", "c")
+    with pytest.raises(NoEdit):
+        unknown("so")
+
+
+def test_places_are_found_behind_letters_of_several_bytes_and_form_feeds() -> None:
+    source = Source("x = 'äö用'; libraries = ['libcuda.so.1']\n\f\ny = 1\n")
+    node = source.tree.body[1]
+    start, end = source.span(node)
+    assert source.text[start:end] == "libraries = ['libcuda.so.1']"
+    last = source.tree.body[-1]
+    assert source.segment(last) == "y = 1"
+
+
+def test_known_is_a_matter_of_content() -> None:
+    text = (sources("3.6.0") / "knobs.py").read_text("utf-8")
+    assert known.releases("knobs.py", text) == ("3.6.0",)
+    assert known.releases("knobs.py", text + "#") == ()
+    assert known.releases("runtime/build.py", text) == ()
+
+
+def test_every_release_that_is_known_was_tried_or_equals_one_that_was() -> None:
+    """Contents of releases that tests do not fetch are those of their neighbours, or forks."""
+    table = known._table()
+    assert set(table) == set(FILES)
+    for file, contents in table.items():
+        for releases in contents.values():
+            upstream = [r for r in releases if not r.startswith("triton-windows ")]
+            assert not upstream or set(upstream) & set(UPSTREAM), (file, releases)
+
+
+# -- whatever the text
+
+
+_LINES = [
+    line
+    for name in ("backends/nvidia/driver.py", "backends/nvidia/compiler.py", "runtime/build.py")
+    for line in (
+        "def libcuda_dirs():", "    libs = subprocess.check_output(['/sbin/ldconfig', '-p'])",
+        "libraries = ['libcuda.so.1']", "def make_cubin():", "#include <dlfcn.h>",
+        "    with a as fsrc, b as flog:", "        os.remove(fsrc.name)", "import setuptools",
+        "def _build(name, src, srcdir, library_dirs, include_dirs, libraries):",
+        "    cc = ['-shared']", "    return 1", "'''", '    f"{name}.so"', name,
+    )
+]  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(_LINES) | st.text(max_size=20), max_size=12))
+def test_any_text_is_edited_to_python_or_left(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    for file in ("backends/nvidia/driver.py", "backends/nvidia/compiler.py", "runtime/build.py"):
+        outcome = engine.transform(file, text, RULES, "upstream")
+        again = engine.transform(file, outcome.text, RULES, "upstream")
+        assert again.text == outcome.text
+        if not outcome.applied:
+            assert outcome.text == text
