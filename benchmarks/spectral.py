@@ -98,29 +98,49 @@ def main() -> int:
         "--corpus", type=Path, metavar="DIR", help="its archive: errors on text too"
     )
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--again", action="store_true", help="only what failed, as --out says")
     options = parser.parse_args()
-    text = corpus(options.corpus).train if options.corpus else b""
-    clock = Clock(device=torch.device(options.device))
-    bench = Bench(clock=clock, tiny=options.tiny, text=text)
+    bench = Bench(
+        clock=Clock(device=torch.device(options.device)),
+        tiny=options.tiny,
+        text=corpus(options.corpus).train if options.corpus else b"",
+    )
+    wanted = options.only
+    if options.again:
+        before = json.loads(options.out.read_text(encoding="utf-8"))
+        wanted = list(before["failed"])
+        bench.cases.extend(each for each in before["cases"] if each["section"] not in wanted)
+        bench.goals.extend(each for each in before["goals"] if each["section"] not in wanted)
+    failed = measure(bench, wanted, options.seconds, options.out)
+    if failed:
+        return 3
+    return 0 if all(each["met"] for each in bench.goals) else 1
+
+
+def measure(bench: Bench, wanted: list[str], limit: float, out: Path | None) -> dict[str, str]:
+    """Run the sections and keep `out` up to date; returns what failed, and why."""
     failed: dict[str, str] = {}
     seconds: dict[str, float] = {}
     begin = time.perf_counter()
-    for name in options.only:
+    for name in wanted:
         since = time.perf_counter()
-        if since - begin > options.seconds:
+        bench.section = name
+        if since - begin > limit:
             failed[name] = "not run, out of time"
-            continue
-        try:
-            SECTIONS[name](bench)
-        except Exception as error:  # noqa: BLE001 - the other sections are worth their time
-            traceback.print_exc()
-            failed[name] = f"{type(error).__name__}: {error}"[:300]
+        elif any("CUDA error" in each for each in failed.values()):
+            failed[name] = "not run: the device's state was lost"
+        else:
+            try:
+                SECTIONS[name](bench)
+            except Exception as error:  # noqa: BLE001 - the other sections are worth their time
+                traceback.print_exc()
+                failed[name] = f"{type(error).__name__}: {error}"[:300]
         seconds[name] = round(time.perf_counter() - since, 1)
         found = document(bench, failed, seconds)
-        if options.out:
-            options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        if out:
+            out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     show(found)
-    return 1 if failed or not all(each["met"] for each in bench.goals) else 0
+    return failed
 
 
 if __name__ == "__main__":

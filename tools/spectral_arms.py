@@ -7,6 +7,7 @@ import math
 import multiprocessing
 import statistics
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -38,6 +39,9 @@ def one(settings: Settings, texts: Corpus, device: str, deadline: float = math.i
     run = Run(settings, text, workers=workers)
     model = run.train(deadline=deadline)
     score = evaluate(model, held_out)
+    if not math.isfinite(score.all):
+        msg = f"{settings.arm} (seed {settings.seed}) ended at {score.all} bits a byte"
+        raise ArithmeticError(msg)
     return {
         "arm": settings.arm,
         "words": ARMS[settings.arm].words,
@@ -75,13 +79,17 @@ def many(
                 results.append(job.result())
             except TooLate:
                 continue
+            except Exception:  # noqa: BLE001 - the other runs are worth their time
+                print(f"{jobs[job].arm} (seed {jobs[job].seed}) failed", flush=True)
+                traceback.print_exc()
+                continue
             results[-1]["front_us"] = front.get(results[-1]["arm"])
             write(out, results, texts, name, asdict(wanted[0]))
             print(line(results[-1]), flush=True)
     done = {(each["arm"], each["seed"]) for each in results}
     missing = [f"{s.arm} (seed {s.seed})" for s in wanted if (s.arm, s.seed) not in done]
     if missing:
-        print(f"not run, out of time: {', '.join(missing)}", flush=True)
+        print(f"not run, or not to the end: {', '.join(missing)}", flush=True)
     return 1 if missing else 0
 
 

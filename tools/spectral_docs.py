@@ -74,7 +74,7 @@ def times(bench: Json) -> str:
     """Microseconds of the encoder and of the same function by other means, shape by shape."""
     found: dict[str, dict[str, float]] = defaultdict(dict)
     for each in bench["cases"]:
-        if each["section"] == "pytorch":
+        if each["section"] in {"pytorch", "naive"}:
             shape = "{}, {}, {}, W={}".format(*each["shape"])
             found[each["what"]][shape] = each["us"]
     shapes = list(dict.fromkeys(shape for row in found.values() for shape in row))

@@ -34,8 +34,16 @@ from tritonwin.spectral.train import Run, Settings, Workers, trained_model
 def settings_of(options: argparse.Namespace) -> Settings:
     shape = Shape(layers=options.layers, width=options.width, heads=options.heads,
                   context=options.context)  # fmt: skip
-    return Settings(arm=options.arm, shape=shape, steps=options.steps, batch=options.batch,
-                    rate=options.rate, seed=options.seed)  # fmt: skip
+    return Settings(
+        arm=options.arm,
+        shape=shape,
+        steps=options.steps,
+        batch=options.batch,
+        rate=options.rate,
+        seed=options.seed,
+        backend=options.backend,
+        replayed=not options.eager,
+    )
 
 
 def train(options: argparse.Namespace) -> int:
@@ -143,6 +151,8 @@ def parser() -> argparse.ArgumentParser:
                         ("steps", 1200), ("batch", 64)):  # fmt: skip
         shape.add_argument(f"--{name}", type=int, default=value)
     shape.add_argument("--rate", type=float, default=1e-3)
+    shape.add_argument("--backend", choices=("auto", "triton", "torch"), default="auto")
+    shape.add_argument("--eager", action="store_true", help="no CUDA graph of a step")
     whole = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = whole.add_subparsers(required=True)
 

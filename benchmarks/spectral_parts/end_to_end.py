@@ -59,13 +59,13 @@ def end_to_end(bench: Bench) -> None:
                 whole = partial(_whole, front, body, x)
                 repeats, warm = ((1, 0) if length > 4096 else (3, 1)) if slow else (15, 3)
                 alone = bench.clock.eager(partial(front, x), repeats, warm)
-                bench.case("end-to-end", f"{name}, front, eager", shown, alone)
+                bench.case(f"{name}, front, eager", shown, alone)
                 total = bench.clock.eager(whole, repeats, warm)
-                bench.case("end-to-end", f"{name}, model, eager", shown, total)
+                bench.case(f"{name}, model, eager", shown, total)
                 if not slow:
                     # a few launches of a whole model pass through more than any cache
                     busy = bench.clock.busy(lambda _, whole=whole: whole(), 1 << 29, replays=5)  # type: ignore[misc]
-                    bench.case("end-to-end", f"{name}, model, graph", shown, busy)
+                    bench.case(f"{name}, model, graph", shown, busy)
 
 
 def _whole(front: nn.Module, body: nn.Module, x: Tensor) -> Tensor:

@@ -25,13 +25,14 @@ MODES: dict[str, dict[str, Any]] = {
 ROUNDS = 3
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Bench:
     """The run: its clock, its sizes, and what it found."""
 
     clock: Clock
     tiny: bool
     text: bytes
+    section: str = ""
     cases: list[dict[str, Any]] = field(default_factory=list)
     goals: list[dict[str, Any]] = field(default_factory=list)
 
@@ -46,15 +47,23 @@ class Bench:
             for _ in range(count)
         ]  # fmt: skip
 
-    def case(self, section: str, what: str, shape: Shape, timing: Timing, **more: object) -> float:
-        self.cases.append({"section": section, "what": what, "shape": shape, "us": timing.us,
+    def case(self, what: str, shape: Shape, timing: Timing, **more: object) -> float:
+        self.cases.append({"section": self.section, "what": what, "shape": shape, "us": timing.us,
                            "low": timing.low, "high": timing.high, **more})  # fmt: skip
         return timing.us
 
     def goal(self, must: str, what: str, value: float, limit: float, *, least: bool) -> None:
-        met = value >= limit if least else value <= limit
-        self.goals.append({"must": must, "what": what, "value": value, "limit": limit,
-                           "least": least, "met": met})  # fmt: skip
+        self.goals.append(
+            {
+                "section": self.section,
+                "must": must,
+                "what": what,
+                "value": value,
+                "limit": limit,
+                "least": least,
+                "met": value >= limit if least else value <= limit,
+            }
+        )
 
     def in_turn(
         self, launches: dict[str, Launch], output_bytes: dict[str, int], rounds: int = ROUNDS

@@ -197,4 +197,4 @@ def test_what_did_not_fit_into_the_time_is_named(
 ) -> None:
     texts = spectral_corpus.Corpus(train=b"to be or not " * 50, held_out=b"not to be or " * 20)
     assert spectral_arms.many([SMALL], texts, "cpu", tmp_path / "arms.json", seconds=0) == 1
-    assert "not run, out of time: embedding (seed 0)" in capfd.readouterr().out
+    assert "not run, or not to the end: embedding (seed 0)" in capfd.readouterr().out

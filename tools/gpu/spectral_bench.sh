@@ -1,7 +1,17 @@
 #!/usr/bin/env bash
-# The whole benchmark of the encoder on one GPU, within two minutes.
+# The whole benchmark of the encoder on one GPU, in about two minutes. What failed because the device
+# was lost is run again in a process of its own.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export OMP_NUM_THREADS=4 PYTHONUNBUFFERED=1
-timeout 150 python3 benchmarks/spectral.py --corpus .gpu --seconds 110 \
-    --out "${OUT:-.}/spectral-bench.json" "$@"
+bench() {
+    timeout 150 python3 benchmarks/spectral.py --corpus .gpu --seconds "$1" \
+        --out "${OUT:-.}/spectral-bench.json" "${@:2}"
+}
+status=0
+bench 110 "$@" || status=$?
+if [ "$status" = 3 ]; then
+    status=0
+    bench 40 --again || status=$?
+fi
+exit "$status"

@@ -19,6 +19,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from tritonwin.spectral.encoder import ByteSpectral
+from tritonwin.spectral.functional import Backend
 from tritonwin.spectral.model import ByteModel, Shape
 from tritonwin.spectral.replay import Replayed
 from tritonwin.spectral.score import autocast
@@ -37,6 +39,8 @@ class Settings:
     decay: float = 0.1
     clip: float = 1.0
     seed: int = 0
+    backend: Backend = "auto"  # of the encoder, where the arm has one
+    replayed: bool = True  # on one GPU, as a CUDA graph
 
     def rate_at(self, step: int) -> float:
         """Linear warm-up, then a cosine down to a tenth."""
@@ -123,6 +127,9 @@ class Run:
         self.step = 0
         torch.manual_seed(settings.seed)
         self.model = ByteModel(settings.arm, settings.shape).to(device)
+        for module in self.model.modules():
+            if isinstance(module, ByteSpectral):
+                module.backend = settings.backend
         self.optimiser = _optimiser(self.model, settings)
         if checkpoint is not None and checkpoint.exists():
             self._resume(checkpoint)
@@ -152,7 +159,9 @@ class Run:
         """
         self.parallel.train()
         alone = self.workers.device.type == "cuda" and self.workers.count == 1
-        advance = Replayed(self._advance) if alone else self._advance
+        advance = self._advance
+        if alone and self.settings.replayed:
+            advance = Replayed(self._advance)
         while self.step < self.settings.steps:
             loss = advance()
             self.step += 1
