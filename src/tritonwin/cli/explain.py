@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,6 +58,11 @@ def command(ctx: click.Context, *, log: str, snapshot: Path | None, as_json: boo
     else:
         path = Path(log)
         explanation = _from_file(path, facts)
+    if os.name == "nt" and facts is None:
+        from tritonwin.facts.host import Host
+        from tritonwin.problems.explain.on_disk import with_dlls
+
+        explanation = with_dlls(explanation, Host.this_machine())
     if as_json:
         machine.print_document(machine.explain_report(explanation, path, snapshot))
     else:
