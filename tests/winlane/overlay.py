@@ -75,6 +75,12 @@ def overlay(
 ) -> Environment:
     """Upstream's sources and distribution on the fork's binaries, not patched."""
     made = fork(machine, version, cc, more)
+    lay_over(machine, made, version)
+    return made
+
+
+def lay_over(machine: Machine, made: Environment, version: Version) -> None:
+    """Take the fork's sources out of an environment and put upstream's in."""
     site = made.site_packages
     for old in site.glob("triton_windows-*.dist-info"):
         shutil.rmtree(old)
@@ -85,7 +91,6 @@ def overlay(
             path.unlink()
     sources = upstream_site(machine.lane, version.upstream)
     shutil.copytree(sources, site, dirs_exist_ok=True)
-    return made
 
 
 def upstream_site(lane: Lane, version: str) -> Path:

@@ -41,6 +41,8 @@ def do_cubin(arch):
 
     sizes = {}
     for kernel, types in stages_kernels.SIGNATURES.items():
+        if kernel is stages_kernels.fp8 and int(arch) < 89:
+            continue
         if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 2):
             types = dict(enumerate(types.values()))
         source = triton.compiler.ASTSource(fn=kernel, signature=types)

@@ -33,6 +33,13 @@ def softmax(x_ptr, out_ptr, width):
 
 
 @triton.jit
+def fp8(x_ptr, out_ptr):
+    offsets = tl.arange(0, 128)
+    small = tl.load(x_ptr + offsets).to(tl.float8e4nv)
+    tl.store(out_ptr + offsets, small.to(tl.float32))
+
+
+@triton.jit
 def scaled(x_ptr, out_ptr, n, big, scale, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = (offsets < n) & (offsets < big)
@@ -43,4 +50,5 @@ SIGNATURES = {
     add: {"x_ptr": "*fp32", "y_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"},
     matmul: {"x_ptr": "*fp16", "y_ptr": "*fp16", "out_ptr": "*fp32", "k": "i32"},
     softmax: {"x_ptr": "*fp32", "out_ptr": "*fp32", "width": "i32"},
+    fp8: {"x_ptr": "*fp32", "out_ptr": "*fp32"},
 }

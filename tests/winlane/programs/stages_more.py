@@ -5,11 +5,15 @@ ptxas             which ptxas is taken
 ptx_version:CUDA  the PTX of a CUDA version
 launcher          the C text of a launcher for a kernel without arguments
 tensor_map        a tensor map made and freed, as kernels with descriptors do
+fp8               a kernel with fp8 for sm_86, which has none
 hsaco:ARCH        a kernel for an AMD GPU
 hip_helper        the helper module hip_utils
 hip_launcher      a launcher for AMD: its C text, compiled and loaded
 extern_symbols    build_extern reads the symbols of a library
-extern_folder     build_extern disassembles one
+extern_folder     the file that build_extern disassembles one into
+cache_folder      where an entry of the cache lies
+lld               the linker for AMD
+own_helper        from here on, OWN_HELPER is what compiling cuda_utils gives
 """
 
 import glob
@@ -77,16 +81,25 @@ def do_tensor_map():
     return "freed"
 
 
-def do_hsaco(arch):
+def _compiled(name, backend, arch):
     import stages_kernels
     import triton
     from triton.backends.compiler import GPUTarget
 
-    types = stages_kernels.SIGNATURES[stages_kernels.add]
+    kernel = getattr(stages_kernels, name)
+    types = stages_kernels.SIGNATURES[kernel]
     if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 2):
         types = dict(enumerate(types.values()))
-    source = triton.compiler.ASTSource(fn=stages_kernels.add, signature=types)
-    return len(triton.compile(source, target=GPUTarget("hip", arch, 32)).asm["hsaco"])
+    source = triton.compiler.ASTSource(fn=kernel, signature=types)
+    return triton.compile(source, target=GPUTarget(backend, arch, 32)).asm
+
+
+def do_fp8():
+    return len(_compiled("fp8", "cuda", 86)["cubin"])
+
+
+def do_hsaco(arch):
+    return len(_compiled("add", "hip", arch)["hsaco"])
 
 
 def do_hip_helper():
