@@ -54,7 +54,7 @@ def assert_all_passed(rungs: dict[str, Any]) -> None:
 def test_the_ladder_without_torch(machine: Machine) -> None:
     env = with_triton(machine, WITHOUT_TORCH)
     machine.variables["FAKECUDA_LOG"] = r"C:\cuda.log"
-    chosen = ("import-triton", "toolchain", "ptxas", "driver", "vector-add")
+    chosen = ("import-triton", "toolchain", "vector-add")
     report = r"C:\proof.md"
     rungs = verify(machine, env, *only(*chosen, "user-cache", "sdpa"), "--report", report)
     assert rungs.pop("sdpa")["state"] == "not-installed"
@@ -62,7 +62,6 @@ def test_the_ladder_without_torch(machine: Machine) -> None:
     assert r"ptxas.exe" in rungs["toolchain"]["figures"]["ptxas"]
     assert rungs["import-triton"]["figures"]["libtriton.pyd"].endswith("libtriton.pyd")
     assert "vcruntime140.dll" in rungs["import-triton"]["figures"]
-    assert rungs["driver"]["figures"]["stand-in"] is True
     # the launch was real, the numbers were not claimed
     launched = [json.loads(line) for line in env.path(r"C:\cuda.log").read_text().splitlines()]
     assert [e["kernel"] for e in launched if e["event"] == "launch"] == ["add"]
@@ -72,6 +71,7 @@ def test_the_ladder_without_torch(machine: Machine) -> None:
     assert not list(Path(env.path(machine.lane.profile)).glob(".triton*"))
 
 
+@pytest.mark.full
 def test_an_embedded_python_without_headers(machine: Machine) -> None:
     machine.gpu()
     env = machine.environment("3.12", "comfyui", [WITHOUT_TORCH])
@@ -101,6 +101,7 @@ def test_every_rung_that_needs_no_gpu(machine: Machine, triton: str) -> None:
         machine.tool("patch", "apply", "--python", env.python, cwd="C:\\", timeout=120).check()
     rungs = verify(machine, env, "--through", "large")
     assert_all_passed(rungs)
+    assert rungs["driver"]["figures"]["stand-in"] is True
     for name in LAUNCHES:
         assert "no number is checked" in rungs[name]["detail"], name
 

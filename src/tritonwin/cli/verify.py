@@ -12,10 +12,7 @@ from tritonwin.cli.common import json_option, number, target_options
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tritonwin.output.documents import VerifyReport
-    from tritonwin.verify.model import Rung, RungResult
+    from tritonwin.verify.model import Rung
 
 
 @click.command("verify")
@@ -98,29 +95,17 @@ def command(
         proof_report.refuse_place(file)
     facts = collect(python=python, app=app, timeout=timeout)
     setting = ladder.setting(facts, dict(os.environ), arch=arch, timeout=rung_timeout, forced=force)
-    identity = Identity.this_machine(Host.this_machine()) if reports else Identity()
-
-    def report(results: Sequence[RungResult], *, complete: bool) -> VerifyReport:
-        shown = Proof(results=tuple(results))
-        document = proof_report.verify_report(facts, shown, setting.arch, complete=complete)
-        for file in reports:
-            proof_report.write_report(document, file, identity)
-        return document
-
-    def climb() -> Iterator[RungResult]:
-        """What is reached so far is in the reports, should this be ended before the end."""
-        seen = []
-        for result in ladder.climb(setting, rungs):
-            seen.append(result)
-            report(seen, complete=False)
-            yield result
-
+    scribe = proof_report.Scribe(
+        facts=facts,
+        arch=setting.arch,
+        files=reports,
+        identity=Identity.this_machine(Host.this_machine()),
+    )
+    results = scribe.follow(ladder.climb(setting, rungs))
+    shown = Proof(results=tuple(results)) if as_json else proof.print_climb(facts, results)
+    document = scribe.finish(shown)
     if as_json:
-        shown = Proof(results=tuple(climb()))
-        machine.print_document(report(shown.results, complete=True))
-    else:
-        shown = proof.print_climb(facts, climb())
-        report(shown.results, complete=True)
+        machine.print_document(document)
     if shown.holds and through is None and not only:
         write_proven(facts, Environment(dict(os.environ)))
     return Exit.DONE if shown.holds else Exit.PROBLEMS

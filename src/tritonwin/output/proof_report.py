@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from tritonwin.output.documents import Tool, VerifyReport
 from tritonwin.output.machine import target_of
 from tritonwin.output.proof_html import html_page
 from tritonwin.output.proof_markdown import markdown
-from tritonwin.verify.model import Proof
+from tritonwin.verify.model import Proof, RungResult
 
 MARK = "tritonwin.verify/"  # stands in every kind of report
 
@@ -62,6 +63,38 @@ def _machine(facts: Facts) -> dict[str, str]:
         "Triton": f"{owner.name} {owner.version}" if owner else (triton and triton.version) or "",
     }
     return {name: value for name, value in found.items() if value}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scribe:
+    """Writes the reports of a climb while it goes on, so that one that is ended leaves something.
+
+    Attributes:
+        arch: what kernels are compiled for: 89.
+        identity: whose names are left out of the reports.
+    """
+
+    facts: Facts
+    arch: int
+    files: tuple[Path, ...]
+    identity: Identity
+
+    def follow(self, results: Iterable[RungResult]) -> Iterator[RungResult]:
+        """Hand on each result, after what is reached so far was written."""
+        seen: list[RungResult] = []
+        for result in results:
+            seen.append(result)
+            self._write(Proof(results=tuple(seen)), complete=False)
+            yield result
+
+    def finish(self, proof: Proof) -> VerifyReport:
+        return self._write(proof, complete=True)
+
+    def _write(self, proof: Proof, *, complete: bool) -> VerifyReport:
+        report = verify_report(self.facts, proof, self.arch, complete=complete)
+        for file in self.files:
+            write_report(report, file, self.identity)
+        return report
 
 
 def refuse_place(path: Path) -> None:
