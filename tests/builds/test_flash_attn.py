@@ -11,19 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import interrupting
+import planned
 import pytest
-from standin_torch import pass_for_cuda
-from world import PIP, TOOLS, World, cached_target
+from world import PIP, World
 
-from tritonwin.build import planner, proof, runner, tag
+from tritonwin.build import proof, runner, tag
 from tritonwin.build.depot import Depot
 from tritonwin.build.model import BuildPlan
-from tritonwin.build.order import Order
 from tritonwin.build.recipe import load
-from tritonwin.build.survey import survey
-from tritonwin.facts.collect import collect
 from tritonwin.facts.files import paths_in
-from tritonwin.facts.host import Host
 
 VERSION = "2.8.3.post2"
 STEPS = 73
@@ -32,57 +28,39 @@ pytestmark = pytest.mark.full
 
 
 @pytest.fixture(scope="session")
-def target() -> Path:
-    python = cached_target("torch", "torch==2.13.0", "numpy", "einops", *TOOLS)
-    pass_for_cuda(next(python.parent.parent.glob("lib/*/site-packages/torch")))
-    return python
-
-
-@pytest.fixture(scope="session")
-def sdist(target: Path) -> Path:
+def sdist(torch_target: Path) -> Path:
     release = load("flash-attn").release(VERSION)
     assert release
     assert release.file
     assert release.sha256
-    folder = target.parent.parent.parent
+    folder = torch_target.parent.parent.parent
     return Depot(pip=PIP).obtain("flash-attn", release.file, release.sha256, folder)
 
 
 @pytest.fixture
-def world(tmp_path: Path, target: Path) -> World:
-    made = World(tmp_path, target)
+def world(tmp_path: Path, torch_target: Path) -> World:
+    made = World(tmp_path, torch_target)
     made.write()
     return made
 
 
 def plan_of(world: World, sdist: Path, jobs: int = 4) -> BuildPlan:
     """The plan that the planner makes, for two architectures and the stand-in compilers."""
-    machine = Host.this_machine()
-    variables = {
-        **machine.env.data,
-        "CXX": str(world.folder / "c++"),
-        "TRITONWIN_HOME": str(world.folder),
-    }
-    host = replace(machine, env=replace(machine.env, data=variables))
-    facts = collect(python=str(world.target), host=host)
-    order = Order(
+    made = planned.plan(
+        world.target, world.folder, {"CXX": str(world.folder / "c++")},
         recipe="flash-attn", version=VERSION, archs=("8.0", "9.0"), cuda=str(world.cuda),
-        jobs=jobs, root=world.folder, offline=True, anyway=True,
+        jobs=jobs, offline=True,
     )  # fmt: skip
-    made = planner.plan(order, survey(order, facts, host, lambda: PIP, lists=[str(sdist.parent)]))
-    assert made.possible, made.refusals
-    root = world.folder / "root"
-    command = tuple(word.replace(made.root, str(root)) for word in made.command)
     source = replace(made.source, location=str(sdist))
-    return replace(made, root=str(root), source=source, command=command)
+    return replace(planned.moved(made, world.folder / "root"), source=source)
 
 
 @pytest.fixture(scope="session")
 def undisturbed(
-    tmp_path_factory: pytest.TempPathFactory, target: Path, sdist: Path
+    tmp_path_factory: pytest.TempPathFactory, torch_target: Path, sdist: Path
 ) -> dict[str, str]:
     """What the wheel holds when nothing goes wrong."""
-    world = World(tmp_path_factory.mktemp("undisturbed"), target)
+    world = World(tmp_path_factory.mktemp("undisturbed"), torch_target)
     world.write()
     plan = plan_of(world, sdist)
     built = runner.build(plan, world.setting())

@@ -11,7 +11,7 @@ from pathlib import Path
 import interrupting
 import pytest
 from stub_compiler import FAILURES
-from world import PIP, TOOLS, World, cached_target
+from world import PIP, World
 
 from tritonwin.build import info, ninja, proof, runner
 from tritonwin.build.make import make
@@ -23,18 +23,6 @@ from tritonwin.facts.files import paths_in
 from tritonwin.journal.lock import TargetBusyError, locked
 
 SOURCES = {"api.cpp", *(f"kernel_{n:02}.cu" for n in range(6))}
-
-
-@pytest.fixture(scope="session")
-def target() -> Path:
-    return cached_target("plain", *TOOLS)
-
-
-@pytest.fixture
-def world(tmp_path: Path, target: Path) -> World:
-    made = World(tmp_path, target)
-    made.write()
-    return made
 
 
 def build(world: World, plan: BuildPlan | None = None, *, resume: bool = False) -> Built:
@@ -77,6 +65,7 @@ def test_a_wheel_that_is_proven_and_described(world: World, target: Path) -> Non
     assert after == before  # nothing reached the target
 
 
+@pytest.mark.full
 def test_two_builds_make_the_same_wheel(world: World, tmp_path: Path) -> None:
     first = build(world).wheel
     assert first
@@ -86,7 +75,10 @@ def test_two_builds_make_the_same_wheel(world: World, tmp_path: Path) -> None:
     assert interrupting.content(second) == kept
 
 
-@pytest.mark.parametrize("failure", sorted(set(FAILURES) - {"syntax"}))
+@pytest.mark.parametrize(
+    "failure",
+    ["cicc", "killed", *(pytest.param(f, marks=pytest.mark.full) for f in ("ptxas", "cc1plus"))],
+)
 def test_out_of_memory_goes_on_with_fewer_jobs(world: World, failure: str) -> None:
     number = sorted(FAILURES).index(failure)
     source = "api.cpp" if failure == "cc1plus" else f"kernel_{number:02}.cu"
@@ -148,7 +140,9 @@ def missing(plan: BuildPlan, path: Path) -> None:
     path.unlink()
 
 
-@pytest.mark.parametrize("damage", [cut_short, empty, missing])
+@pytest.mark.parametrize(
+    "damage", [cut_short, *(pytest.param(d, marks=pytest.mark.full) for d in (empty, missing))]
+)
 def test_an_object_that_the_disk_lost_is_made_again(
     world: World, damage: Callable[[BuildPlan, Path], None]
 ) -> None:

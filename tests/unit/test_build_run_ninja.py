@@ -42,12 +42,13 @@ def steps(count: int, of: int) -> list[str]:
         ([], 0, None, 0, None),
         ([], 0, 73, 0, 73),
         (steps(5, 73), 0, 73, 5, 73),
+        (["  [1/3] nvcc -c x.cu", "  FAILED: [code=1] x.o", "  [2/3] y"], 0, None, 1, 3),  # by pip
         (steps(5, 63), 10, 73, 15, 73),  # a resumed run counts what is left
         (steps(5, 63), 10, None, 15, 73),
         ([*steps(3, 3), *steps(2, 8)], 0, None, 5, 11),  # two extensions, a ninja each
         ([*steps(3, 3), *steps(3, 3)], 0, None, 6, 6),
         (["[2/9] x", "FAILED: [code=9] a.o ", "[3/9] y"], 0, None, 2, 9),
-        (["FAILED: a.o b.o", " [1/2] indented", "[x/2]"], 0, None, -1, None),
+        (["FAILED: a.o b.o", "          [1/2] indented", "[x/2]"], 0, None, -1, None),
     ],
 )
 def test_steps_over_several_runs(

@@ -89,9 +89,9 @@ OTHERWISE = [
 ]
 
 
-def log_of(tmp_path: Path, said: str, code: int = 1) -> Path:
+def log_of(tmp_path: Path, said: str, code: int = 1, indent: str = "") -> Path:
     path = tmp_path / "build.log"
-    path.write_text(
+    text = (
         "torch.__version__  = 2.11.0+cu130\nrunning build_ext\n"
         "[1/73] nvcc -c flash_a.cu\n"
         f"FAILED: [code={code}] build/flash_b.o \n"
@@ -101,13 +101,15 @@ def log_of(tmp_path: Path, said: str, code: int = 1) -> Path:
         "subprocess.CalledProcessError: Command '['ninja', '-v', '-j', '2']' returned non-zero\n"
         "RuntimeError: Error compiling objects for extension\n"
     )
+    path.write_text("".join(indent + line for line in text.splitlines(keepends=True)))
     return path
 
 
+@pytest.mark.parametrize("indent", ["", "  "], ids=["plain", "by pip"])
 @pytest.mark.parametrize("said", OUT_OF_MEMORY)
-def test_out_of_memory_is_recognised(tmp_path: Path, said: str) -> None:
+def test_out_of_memory_is_recognised(tmp_path: Path, said: str, indent: str) -> None:
     code = 137 if said == "Killed" else 1
-    assert failure.is_out_of_memory(log_of(tmp_path, said, code), 0, 1)
+    assert failure.is_out_of_memory(log_of(tmp_path, said, code, indent), 0, 1)
 
 
 @pytest.mark.parametrize("said", OTHERWISE)
@@ -126,6 +128,8 @@ def test_the_words_of_the_failed_step(tmp_path: Path) -> None:
     path = log_of(tmp_path, OTHERWISE[0])
     assert [e.text for e in failure.failed_step(path, 0)][1:] == [OTHERWISE[0]]
     assert [e.where for e in failure.failed_step(path, 0)] == ["line 4", "line 6"]
+    indented = failure.failed_step(log_of(tmp_path, OTHERWISE[0], indent="  "), 0)
+    assert indented == failure.failed_step(log_of(tmp_path, OTHERWISE[0]), 0)
     assert failure.failed_step(path, path.stat().st_size) == ()
     shown = failure.explanation(log_of(tmp_path, OUT_OF_MEMORY[0]), 0, None)
     assert "line 6" in {e.where for p in shown.problems for e in p.evidence}

@@ -50,6 +50,7 @@ def failed_step(log: Path, offset: int) -> tuple[Evidence, ...]:
     with log.open("rb") as stream:
         number = stream.read(offset).count(b"\n")
         lines = stream.read().decode("utf-8", "replace").splitlines()
+    lines = [line.strip() for line in lines]  # pip indents what a build prints
     first = next((n for n, line in enumerate(lines) if line.startswith(FAILED)), None)
     if first is None:
         return ()

@@ -16,8 +16,9 @@ from tritonwin.facts.host import Host
 
 STATUS = "[%f/%t] "  # NINJA_STATUS, whatever the user's own says
 LOG = ".ninja_log"
-_STEP = re.compile(r"\[(\d{1,7})/(\d{1,7})\] ")
-_FAILED = re.compile(r"FAILED: (?:\[code=-?\d+\] )?(.+)")
+# pip indents what a build prints
+_STEP = re.compile(r" {0,4}\[(\d{1,7})/(\d{1,7})\] ")
+_FAILED = re.compile(r" {0,4}FAILED: (?:\[code=-?\d+\] )?(.+)")
 _FIELDS = 5  # start, end (ms), modification time, output, hash of the command
 
 

@@ -10,10 +10,11 @@ import os
 import shutil
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from packaging.requirements import Requirement
@@ -88,10 +89,10 @@ def prove(
     facts = collect(python=str(copy.python), timeout=_IMPORT_TIMEOUT)
     code = _code(plan, copy.site_packages)
     steps = (
-        *_imports(plan, copy),
+        *_imports(plan, plan.imports or _modules(wheel), copy),
         _architectures(plan, code),
         *_gpus(code, facts),
-        _chosen(plan, wheel, facts),
+        _chosen(wheel, facts),
     )
     rungs = tuple(_climb(plan, facts, tell)) if all(s.state != "failed" for s in steps) else ()
     return WheelProof(steps=steps, archs=tuple(str(c) for c in code), rungs=rungs)
@@ -105,11 +106,19 @@ def _install(copy: Linked, wheel: Path, pip: Pip) -> None:
         raise PipError(msg)
 
 
-def _imports(plan: BuildPlan, copy: Linked) -> Iterator[Step]:
+def _modules(wheel: Path) -> tuple[str, ...]:
+    """The compiled modules of a wheel, as they are imported."""
+    with zipfile.ZipFile(wheel) as files:
+        compiled = [n for n in files.namelist() if n.endswith((".so", ".pyd"))]
+    paths = (PurePosixPath(name) for name in compiled if ".data/" not in name)
+    return tuple(".".join((*p.parent.parts, p.name.partition(".")[0])) for p in paths)
+
+
+def _imports(plan: BuildPlan, modules: Iterable[str], copy: Linked) -> Iterator[Step]:
     # a module with CUDA code wants torch's libraries loaded before it
     first = "import torch; " if plan.torch else ""
     with tempfile.TemporaryDirectory(prefix="tw", ignore_cleanup_errors=True) as empty:
-        for module in plan.imports:
+        for module in modules:
             program = ("-B", "-c", f"{first}import {module}")
             started = time.perf_counter()
             done = run(copy.python, program, timeout=_IMPORT_TIMEOUT, cwd=empty)
@@ -161,10 +170,10 @@ def _gpus(code: Iterable[Code], facts: Facts) -> Iterator[Step]:
         )
 
 
-def _chosen(plan: BuildPlan, wheel: Path, facts: Facts) -> Step:
+def _chosen(wheel: Path, facts: Facts) -> Step:
     """Whether the chooser takes the wheel for this very target."""
     link = WheelLink(location=str(wheel), source="this build")
-    chosen = choose(Requirement(plan.distribution), [link], needs_of(facts))
+    chosen = choose(Requirement(link.name.distribution), [link], needs_of(facts))
     if chosen.link is not None:
         return Step(name="chooser", state="passed", detail="install and fix would take it")
     return Step(name="chooser", state="failed", detail="; ".join(chosen.choice.in_short()))
