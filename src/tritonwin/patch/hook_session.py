@@ -10,6 +10,7 @@ from tritonwin.facts.model import Interpreter
 from tritonwin.journal import Journal, undo
 from tritonwin.patch.hook import install
 from tritonwin.patch.hook.apply import Choice
+from tritonwin.patch.hook.generate import HOOK, PTH
 from tritonwin.patch.hook.install import Installed
 from tritonwin.patch.operations import HOOK_ACTION, Place, is_journal_of
 
@@ -49,8 +50,8 @@ def write(
     return journal.header.id, tuple(str(file) for file in files)
 
 
-def remove(place: Place) -> tuple[str, tuple[str, ...]]:
-    """Take the hook out: the undo of its journals. The last one's id, and what that did.
+def remove(place: Place, there: Installed) -> tuple[str, tuple[str, ...]]:
+    """Take the hook out: the undo of its journals. The last one's id, and the files.
 
     Raises:
         UserError: it was not written by a tritonwin that keeps its journals here.
@@ -70,4 +71,4 @@ def remove(place: Place) -> tuple[str, tuple[str, ...]]:
                 conflict = report.conflicts[0]
                 msg = f"{conflict.place} was changed since: {conflict.found}"
                 raise UserError(msg, f"Keep that beside it: tritonwin undo {header.id} --force")
-    return header.id, report.actions
+    return header.id, tuple(str(there.folder / name) for name in (HOOK, PTH))

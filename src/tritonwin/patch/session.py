@@ -90,7 +90,8 @@ class Session:
             if self._examined(plan.tree).of("applied"):
                 msg = f"the files in {self.place.package} are patched already"
                 raise UserError(
-                    msg, "Both at once would be one too many. Give the files back: patch revert"
+                    msg,
+                    "Both at once would be one too many. Give the files back: tritonwin patch revert",
                 )
             journal, files = hook_session.write(
                 self.place, target, only, allow_unknown=allow_unknown
@@ -106,8 +107,9 @@ class Session:
         return replace(done, journal=written, notes=(*done.notes, _RESTART))
 
     def revert(self) -> Outcome:
-        if hook_session.find(self.target) is not None:
-            journal, files = hook_session.remove(self.place)
+        hook = hook_session.find(self.target)
+        if hook is not None:
+            journal, files = hook_session.remove(self.place, hook)
             return self._outcome("reverted", journal=journal, changed=files, notes=(_RESTART,))
         done = operations.revert(self.place)
         conflicts = tuple(c for report in done.reports for c in report.conflicts)
