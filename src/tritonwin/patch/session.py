@@ -90,8 +90,7 @@ class Session:
             if self._examined(plan.tree).of("applied"):
                 msg = f"the files in {self.place.package} are patched already"
                 raise UserError(
-                    msg,
-                    "Both at once would be one too many. Give the files back: tritonwin patch revert",
+                    msg, "Not both at once. Give the files back: tritonwin patch revert"
                 )
             journal, files = hook_session.write(
                 self.place, target, only, allow_unknown=allow_unknown
