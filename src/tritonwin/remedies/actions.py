@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tritonwin.remedies import (
+    build_wheel,
     distributions,
     headers,
     long_paths,
@@ -29,5 +30,6 @@ REMEDIES: Mapping[str, Remedy] = {
     "python-headers": headers.REMEDY,
     "clear-cache": stale_cache.REMEDY,
     "enable-long-paths": long_paths.REMEDY,
+    build_wheel.ACTION: build_wheel.REMEDY,
     "patch": patch_triton.REMEDY,
 }

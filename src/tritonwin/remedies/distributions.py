@@ -29,11 +29,19 @@ from tritonwin.support.model import Download
 from tritonwin.support.packages import FORK
 
 
+class NothingFitsError(CannotRemedyError):
+    """No wheel fits; `missing` are the normalised names of what has none."""
+
+    def __init__(self, message: str, help_text: str, missing: tuple[str, ...]) -> None:
+        super().__init__(message, help_text)
+        self.missing = missing
+
+
 def plan_install(actions: Sequence[Action], means: Means) -> Change:
     """One change that installs everything asked for, with what that needs besides.
 
     Raises:
-        CannotRemedyError: nothing that fits was found; the message says why candidates were
+        NothingFitsError: nothing that fits was found; the message says why candidates were
             refused.
     """
     found: InstallPlan | None = None
@@ -66,13 +74,14 @@ def _attempts(actions: Sequence[Action], facts: Facts) -> Iterator[list[str]]:
     yield [f"torch{specifier}", *others]
 
 
-def _nothing_fits(found: InstallPlan | None) -> CannotRemedyError:
+def _nothing_fits(found: InstallPlan | None) -> NothingFitsError:
     missing = [c for c in found.choices if not c.file] if found else []
     reasons = ["; ".join((c.request, *c.in_short(), *c.notes)) for c in missing]
     packages = " ".join(choice.package for choice in missing)
-    return CannotRemedyError(
+    return NothingFitsError(
         f"no wheel fits: {' | '.join(reasons)}",
         f"See every candidate: tritonwin install {packages}",
+        tuple(choice.package for choice in missing),
     )
 
 
@@ -140,7 +149,13 @@ def _apply_install(change: Change, work: Work) -> None:
     if root is None:
         msg = "nothing was staged"
         raise CannotRemedyError(msg)
-    _apply_remove(change, work)
+    put_in_place(root, change.removes, work)
+
+
+def put_in_place(root: Path, removes: Sequence[str], work: Work) -> None:
+    """Take distributions away, named by their dist-info, and move in what pip laid out."""
+    for info in removes:
+        _remove(Path(info), work)
     prefix = Path(work.target.prefix or Path(work.target.executable).parent)
     for folder in staging.staged_site_packages(root):
         for name in names_in(folder):

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 from tritonwin.errors import UserError
 from tritonwin.problems import catalogue
 from tritonwin.problems.model import Action, Problem
-from tritonwin.remedies import distributions, site
+from tritonwin.remedies import build_wheel, distributions, site
 from tritonwin.remedies.actions import REMEDIES
+from tritonwin.remedies.distributions import NothingFitsError
 from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, Unsolved
 from tritonwin.remedies.remedy import Means
 
@@ -101,7 +105,7 @@ def _with_installs(
         return changes, ()
     actions = [action for each in installs.values() for action in each]
     try:
-        change = _permitted(distributions.plan_install(actions, means), means)
+        change = _permitted(_install_or_build(actions, means), means)
     except UserError as error:
         failed = tuple(
             Unsolved(problem=problem, reason=str(error), help=error.help) for problem in installs
@@ -112,6 +116,26 @@ def _with_installs(
     why = "; ".join(catalogue.load().entry(problem).title for problem in installs)
     added["install"] = replace(change, problems=tuple(installs), why=why)
     return added, ()
+
+
+def _install_or_build(actions: Sequence[Action], means: Means) -> Change:
+    """Wheels for everything; a build where the one thing that is asked for has none.
+
+    Raises:
+        UserError: neither is possible here.
+    """
+    try:
+        return distributions.plan_install(actions, means)
+    except NothingFitsError as error:
+        asked = {canonicalize_name(Requirement(a.arguments["requirement"]).name) for a in actions}
+        alone = len(asked) == 1 and asked == set(error.missing)
+        if not alone or build_wheel.recipe_for(error.missing[0]) is None:
+            raise
+        try:
+            return build_wheel.plan({"distribution": error.missing[0]}, means)
+        except UserError as refused:
+            msg = f"{error}; {refused}"
+            raise CannotRemedyError(msg, refused.help or error.help) from None
 
 
 def _see_packages(changes: Iterable[Change], means: Means) -> Change:
