@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from spectral_parts.baselines import Transform
 from spectral_parts.record import Bench
-from tritonwin.spectral import byte_spectral, byte_spectral_linear
+from tritonwin import spectral
 from tritonwin.spectral.front_ends import ByteEmbedding
 from tritonwin.spectral.model import Body, Shape
 
@@ -30,10 +30,12 @@ class Features(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if self.means == "one kernel":
             weight = self.linear.weight.bfloat16()
-            return byte_spectral_linear(x, weight, self.linear.bias.bfloat16(), W=WINDOW, K=BINS)
+            return spectral.byte_spectral_linear(
+                x, weight, self.linear.bias.bfloat16(), W=WINDOW, K=BINS
+            )
         if self.means == "fused":
             options = {"precision": "fast", "dtype": torch.bfloat16}
-            return self.linear(byte_spectral(x, W=WINDOW, K=BINS, **options))
+            return self.linear(spectral.byte_spectral(x, W=WINDOW, K=BINS, **options))
         return self.linear(getattr(self.transform, self.means)(x))
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from spectral_parts.baselines import Transform, lookup
 from spectral_parts.clock import Launch
 from spectral_parts.record import FIRST, LONG, MODES, ROUNDS, SHAPES, Bench, Shape, size_of
-from tritonwin.spectral import byte_spectral, byte_spectral_linear
+from tritonwin import spectral
 
 
 def encode(bench: Bench, shape: Shape, **options: Any) -> Launch:
@@ -19,7 +19,7 @@ def encode(bench: Bench, shape: Shape, **options: Any) -> Launch:
     inputs = bench.inputs(shape)
 
     def launch(i: int) -> Tensor:
-        return byte_spectral(inputs[i % len(inputs)], K=shape[2], W=shape[3], **options)
+        return spectral.byte_spectral(inputs[i % len(inputs)], K=shape[2], W=shape[3], **options)
 
     return launch
 
@@ -113,12 +113,12 @@ def fused_linear(bench: Bench) -> None:
 
         def fused(i: int, inputs: list[Tensor] = inputs, weight: Tensor = weight,
                   k: int = k, w: int = w) -> Tensor:  # fmt: skip
-            return byte_spectral_linear(inputs[i % len(inputs)], weight, W=w, K=k)
+            return spectral.byte_spectral_linear(inputs[i % len(inputs)], weight, W=w, K=k)
 
         def unfused(i: int, inputs: list[Tensor] = inputs, weight: Tensor = weight,
                     k: int = k, w: int = w) -> Tensor:  # fmt: skip
             x = inputs[i % len(inputs)]
-            features = byte_spectral(x, W=w, K=k, precision="fast", dtype=torch.bfloat16)
+            features = spectral.byte_spectral(x, W=w, K=k, precision="fast", dtype=torch.bfloat16)
             return torch.nn.functional.linear(features, weight)
 
         launches: dict[str, Launch] = {"fused": fused, "unfused": unfused}
@@ -176,7 +176,7 @@ def host_time(bench: Bench) -> None:
     shape = bench.shape((8, 512, 256, 64))
     x = bench.inputs(shape, count=1)[0]
     for mode, options in MODES.items():
-        call = partial(byte_spectral, x, W=shape[3], K=shape[2], **options)
+        call = partial(spectral.byte_spectral, x, W=shape[3], K=shape[2], **options)
         timing = bench.clock.host(call)
         bench.case(mode, shape, timing)
         bench.goal("4", f"host time of an eager call, us, {mode}", timing.us, 35.0, least=False)
