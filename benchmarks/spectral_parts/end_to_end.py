@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -16,6 +18,7 @@ from tritonwin.spectral.model import Body, Shape
 ROWS = 8
 LENGTHS = (512, 2048, 8192, 32768)
 BINS, WINDOW = 256, 64
+FRONTS = ("embedding", "naive", "rfft", "fused", "one kernel")
 
 
 class Features(nn.Module):
@@ -39,35 +42,39 @@ class Features(nn.Module):
         return self.linear(getattr(self.transform, self.means)(x))
 
 
-def fronts(width: int, device: torch.device) -> dict[str, nn.Module]:
-    made: dict[str, nn.Module] = {"embedding": ByteEmbedding(width)}
-    made |= {m: Features(m, width, device) for m in ("naive", "rfft", "fused", "one kernel")}
-    return {name: each.to(device) for name, each in made.items()}
+def front_end(name: str, width: int, device: torch.device) -> nn.Module:
+    front = ByteEmbedding(width) if name == "embedding" else Features(name, width, device)
+    return front.to(device)
 
 
 def end_to_end(bench: Bench) -> None:
     """Front end alone and whole model, eager and (without the loop) in a graph; bf16, 4 layers."""
     device = bench.clock.device
     rows, lengths = (2, (16, 32)) if bench.tiny else (ROWS, LENGTHS)
-    for length in lengths:
+    for name, length in itertools.product(FRONTS, lengths):
         torch.manual_seed(0)
         shape = Shape(layers=1, width=32, context=length) if bench.tiny else Shape(context=length)
+        front = front_end(name, shape.width, device)
         body = Body(shape).to(device)
-        shown = (rows, length, BINS, WINDOW)
-        x = torch.randint(256, shown[:2], dtype=torch.uint8, device=device)
-        for name, front in fronts(shape.width, device).items():
-            with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16):
-                slow = name == "naive"
-                whole = partial(_whole, front, body, x)
-                repeats, warm = ((1, 0) if length > 4096 else (3, 1)) if slow else (15, 3)
-                alone = bench.clock.eager(partial(front, x), repeats, warm)
-                bench.case(f"{name}, front, eager", shown, alone)
-                total = bench.clock.eager(whole, repeats, warm)
-                bench.case(f"{name}, model, eager", shown, total)
-                if not slow:
-                    # a few launches of a whole model pass through more than any cache
-                    busy = bench.clock.busy(lambda _, whole=whole: whole(), 1 << 29, replays=5)  # type: ignore[misc]
-                    bench.case(f"{name}, model, graph", shown, busy)
+        x = torch.randint(256, (rows, length), dtype=torch.uint8, device=device)
+        with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16):
+            _measure(bench, name, front, partial(_whole, front, body, x), x)
+
+
+def _measure(
+    bench: Bench, name: str, front: nn.Module, whole: Callable[[], Tensor], x: Tensor
+) -> None:
+    rows, length = x.shape
+    shown = (rows, length, BINS, WINDOW)
+    slow = name == "naive"
+    repeats, warm = ((1, 0) if length > 4096 else (3, 1)) if slow else (15, 3)
+    alone = bench.clock.eager(partial(front, x), repeats, warm)
+    bench.case(f"{name}, front, eager", shown, alone)
+    bench.case(f"{name}, model, eager", shown, bench.clock.eager(whole, repeats, warm))
+    if not slow:
+        # a few launches of a whole model pass through more than any cache
+        busy = bench.clock.busy(lambda _: whole(), 1 << 29, replays=5)
+        bench.case(f"{name}, model, graph", shown, busy)
 
 
 def _whole(front: nn.Module, body: nn.Module, x: Tensor) -> Tensor:
