@@ -183,18 +183,20 @@ def _patch(triton: Path, rules: Sequence[str]) -> None:
 
 
 def _pack(folder: Path, archive: Path, preset: int) -> None:
+    unfinished = archive.with_suffix(".new")
     filters: list[dict[str, int]] = [
         {"id": lzma.FILTER_X86},
         {"id": lzma.FILTER_LZMA2, "preset": preset, "dict_size": _DICTIONARY},
     ]
     with (
-        lzma.open(archive, "wb", filters=filters) as stream,
+        lzma.open(unfinished, "wb", filters=filters) as stream,
         tarfile.open(fileobj=stream, mode="w") as tar,
     ):
         # like beside like: what is alike compresses together
         for path in sorted(folder.rglob("*"), key=lambda p: (p.suffix, p.name)):
             if path.is_file() or path.is_symlink():
                 tar.add(path, path.relative_to(folder), recursive=False)
+    unfinished.replace(archive)
     say(f"{archive} {archive.stat().st_size / 1e6:.1f} MB")
 
 

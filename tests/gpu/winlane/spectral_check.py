@@ -38,7 +38,8 @@ CASES = (
     Case(2, 1000, 64, 256, "mag", limbs=1, allowed=1e-3),
     Case(8, 8192, 64, 256, "mag"),
 )
-ROWS, BINS, BLOCK = 64, 32, 64  # of a tile; taps a step
+# small tiles: every case then has whole ones and one that is not
+TILE = {"bm": 64, "be": 32, "bk": 64, "warps": 4, "stages": 1}
 
 
 def check(windows: Windows, scratch: Path, out: Path) -> dict[str, Any]:
@@ -59,9 +60,10 @@ def check(windows: Windows, scratch: Path, out: Path) -> dict[str, Any]:
 
 
 def _prepare(folder: Path) -> dict[str, tuple[Case, Any]]:
+    """Write what the launches need, by the package's own form; the exact results by name."""
     import torch
 
-    from tritonwin.spectral.pack import portable, power_of_two, shift_of
+    from tritonwin.spectral import launch, pack
     from tritonwin.spectral.reference import reference
     from tritonwin.spectral.spec import make_spec
     from tritonwin.spectral.taps import dft_taps
@@ -70,32 +72,22 @@ def _prepare(folder: Path) -> dict[str, tuple[Case, Any]]:
     described, expected = [], {}
     for case in CASES:
         name = f"{case.parts}-{case.batch}x{case.length}-W{case.W}-K{case.K}-limbs{case.limbs}"
-        spec = make_spec(case.W, case.K, None, case.parts, True)
+        spec = make_spec(case.W, case.K, None, case.parts, causal=True)
         x = torch.randint(0, 256, (case.batch, case.length), dtype=torch.uint8)
         lengths = torch.tensor(case.lengths, dtype=torch.int32) if case.lengths else None
-        WP, KP, shift = power_of_two(case.W), -(-case.K // BINS) * BINS, shift_of(case.W)
-        taps = portable(dft_taps(spec), case.limbs, WP, KP, shift)
-        rows, step = case.batch * case.length, min(WP, BLOCK)
-        tile = ROWS if case.limbs else 32
+        plan = {**TILE, "limbs": case.limbs, "bk": TILE["bk"] if case.limbs else 16}
+        form = launch.Dot(spec, torch.float32, torch.device("cpu"), plan)
+        grid, numbers = form.arguments(x, lengths, 0)
+        taps = pack.arrange(dft_taps(spec), case.limbs, form.rows, form.bins, form.shift)
         described.append({
-            "name": name, "rows": rows, "features": spec.features,
+            "name": name, "size": case.batch * case.length * spec.features, "grid": list(grid),
             "taps": "fp16" if case.limbs else "fp32", "lengths": bool(case.lengths),
-            "grid": [-(-rows // tile), 1, 1],
-            "numbers": [rows, case.length, case.length, case.length, 1, 0, 0, case.K,
-                        spec.features],
-            "constants": {
-                "W": case.W, "WP": WP, "KP": KP, "SHIFT": shift, "LIMBS": case.limbs,
-                "PARTS": case.parts, "HAS_LENGTHS": bool(case.lengths),
-                "EVEN": rows % tile == 0 and case.K % BINS == 0,
-                "BM": tile, "BE": BINS, "BK": step if case.limbs else 16, "STAGES": 1,
-            },
-            "launch": {"num_warps": 4},
+            "numbers": list(numbers), "warps": plan["warps"],
         })  # fmt: skip
         for kind, tensor in (("bytes", x), ("taps", taps), ("lengths", lengths)):
             if tensor is not None:
-                (folder / f"{name}.{kind}").write_bytes(
-                    bytes(tensor.contiguous().view(-1).view(torch.uint8))
-                )
+                data = bytes(tensor.contiguous().view(-1).view(torch.uint8))
+                (folder / f"{name}.{kind}").write_bytes(data)
         exact = reference(x, W=case.W, K=case.K, parts=case.parts, lengths=lengths)
         expected[name] = (case, exact)
     (folder / "cases.json").write_text(json.dumps(described), "utf-8")

@@ -29,11 +29,11 @@ def main(folder: Path) -> None:
         x = _upload(device, "u8", folder / f"{name}.bytes")
         taps = _upload(device, case["taps"], folder / f"{name}.taps")
         lengths = _upload(device, "i32", folder / f"{name}.lengths") if case["lengths"] else x
-        out = device.empty("fp32", case["rows"] * case["features"])
+        out = device.empty("fp32", case["size"])
 
         def launch(case=case, x=x, taps=taps, out=out, lengths=lengths) -> None:
             kernels.encode[tuple(case["grid"])](
-                x, taps, out, lengths, *case["numbers"], **case["constants"], **case["launch"]
+                x, taps, out, lengths, *case["numbers"], num_warps=case["warps"]
             )
 
         launch()
