@@ -15,6 +15,7 @@ from tritonwin.build.model import GIB, BuildPlan
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import RecipeError, load, names, read
+from tritonwin.build.toolkit import name_libraries
 from tritonwin.errors import UserError
 from tritonwin.facts import codec
 from tritonwin.facts.model import PythonDev, Variable
@@ -242,6 +243,27 @@ def test_cuda_12_is_not_on_the_package_index(tmp_path: Path) -> None:
     assert "cuda-toolkit-for-build" in refused(made)
     assert "is CUDA 13.0" in refused(made)
     assert "no nvcc" in refused(made)
+
+
+def test_the_wheels_beside_torch_are_a_toolkit(tmp_path: Path) -> None:
+    """NVIDIA's wheels for Linux hold libcudart.so.13 and not the name that a linker asks for."""
+    there = toolkit("13.0", layout="pip-cu13", missing=("cudart.lib",))
+    new = torch("2.11.0+cu130", "13.0")
+    made = plan(Order(recipe="flash-attn"), linux(tmp_path, torch=new, cuda_toolkits=(there,)))
+    assert made.cuda is not None
+    assert made.cuda.origin == "packages"
+    assert made.environment["LIBRARY_PATH"] == str(made.layout.cuda)
+    lib = tmp_path / "cu13" / "lib"
+    lib.mkdir(parents=True)
+    (lib / "libcudart.so.13").write_text("library")
+    for _ in range(2):
+        name_libraries(lib, tmp_path / "named")
+    assert (tmp_path / "named" / "libcudart.so").read_text() == "library"
+    assert not (lib / "libcudart.so").exists()
+    # on Windows the wheels hold cudart.lib, so that without it something is wrong
+    other = plan(Order(recipe="flash-attn"), windows(tmp_path, torch=new, cuda_toolkits=(there,)))
+    assert other.cuda is not None
+    assert other.cuda.origin == "assembled"
 
 
 def test_a_toolkit_by_folder_and_by_version(tmp_path: Path) -> None:

@@ -202,6 +202,9 @@ def _environment(chosen: _Choices, machine: Machine) -> dict[str, str]:
     cuda = {}
     if chosen.toolkit:
         cuda = dict.fromkeys(("CUDA_HOME", "CUDA_PATH"), chosen.toolkit.path)
+        if chosen.toolkit.origin == "packages" and not machine.host.windows:
+            # libcudart.so, which a wheel cannot hold, is made there
+            cuda["LIBRARY_PATH"] = str(_layout(chosen).cuda)
     return {
         **environment.base(windows=machine.host.windows),
         **temp,

@@ -121,6 +121,8 @@ def _prepare(plan: BuildPlan, setting: Setting) -> Linked:
     if plan.cuda and plan.cuda.origin == "assembled":
         tell(f"CUDA {plan.cuda.version}")
         toolkit.assemble(plan.cuda.parts, Path(plan.cuda.path), setting.depot, tell)
+    if plan.cuda and plan.cuda.origin == "packages" and not plan.windows:
+        toolkit.name_libraries(Path(plan.cuda.path, "lib"), layout.cuda)
     tell("build environment")
     python = venv.make(plan.target, layout.venv)
     wanted = venv.missing(plan.requirements, venv.installed(python.python))

@@ -47,7 +47,7 @@ def assemble(
         msg = "the parts of the CUDA toolkit hold no nvcc"
         raise UserError(msg, "Install the CUDA toolkit and name its folder: --cuda DIR")
     if sys.platform != "win32":
-        _name_libraries(work / "lib")
+        name_libraries(work / "lib", work / "lib")
     work.rename(to)
     shutil.rmtree(wheels, ignore_errors=True)
 
@@ -69,9 +69,10 @@ def _members(files: zipfile.ZipFile, to: Path) -> Iterator[tuple[zipfile.ZipInfo
             yield member, to.joinpath(*parts[2:])
 
 
-def _name_libraries(folder: Path) -> None:
-    """Give every library the name that a linker asks for; a wheel cannot hold such a link."""
+def name_libraries(folder: Path, into: Path) -> None:
+    """Link every library under the name that a linker asks for; a wheel cannot hold such a link."""
+    into.mkdir(parents=True, exist_ok=True)
     for library in paths_in(folder, "lib*.so.*"):
-        name = folder / (library.name.partition(".so.")[0] + ".so")
-        if not name.exists():
-            name.symlink_to(library.name)
+        name = into / (library.name.partition(".so.")[0] + ".so")
+        if not os.path.lexists(name):
+            name.symlink_to(library.name if folder == into else library)
