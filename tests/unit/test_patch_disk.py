@@ -273,6 +273,7 @@ from tritonwin.patch.sources import read_tree
 package, data = Path(sys.argv[1]), Path(sys.argv[2])
 place = Place(package=package, target=sys.argv[3], store=Store(data / "journal"), data=data)
 plan = make_plan(read_tree(package), manifest=place.manifest())
+print("planned", flush=True)
 sys.stdin.readline()
 apply(plan, place)
 """
@@ -283,6 +284,7 @@ def start_apply(place: Place, target: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", _APPLY, place.package, place.data, target],
         stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -292,6 +294,9 @@ def test_of_two_at_once_one_patches(place: Place) -> None:
     """One names the folder, the other the Python: they are kept apart all the same."""
     before = state(place)
     processes = [start_apply(place, target) for target in (place.target, "python.exe")]
+    for process in processes:
+        assert process.stdout
+        assert process.stdout.readline() == "planned\n"
     for process in processes:
         assert process.stdin
         process.stdin.write("\n")
