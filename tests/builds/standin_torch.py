@@ -41,5 +41,5 @@ def _header_that_the_cpu_wheel_lacks(torch: Path) -> None:
 
 def _libraries_that_the_cpu_wheel_lacks(folder: Path) -> None:
     """Empty archives: the linker finds them, and nothing has to be there at run time."""
-    for name in ("c10_cuda", "torch_cuda", "cudart"):
+    for name in ("c10_cuda", "torch_cuda"):
         subprocess.run(["/usr/bin/ar", "rcs", str(folder / f"lib{name}.a")], check=True)

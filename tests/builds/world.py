@@ -53,6 +53,8 @@ def lay_down_compilers(folder: Path, cuda: Path, settings: Path) -> None:
     for name in ("bin/ptxas", "nvvm/bin/cicc", "lib64/libcudart.so", "include/crt/host_config.h"):
         (cuda / name).parent.mkdir(parents=True, exist_ok=True)
         (cuda / name).touch()
+    # a linker script that links nothing
+    (cuda / "lib64/libcudart.so").write_text("OUTPUT_FORMAT(elf64-x86-64)\n")
     (cuda / "include/cuda.h").write_text("#define CUDA_VERSION 13000\n")
     for place, kind in ((cuda / "bin/nvcc", "nvcc"), (folder / "c++", "c++")):
         words = (sys.executable, "-I", "-S", HERE / "stub_compiler.py", kind, settings)

@@ -19,12 +19,13 @@ from winlane.tool import CHECKOUT, run_module
 
 # The unit tests whose subject differs between systems: paths, registry, processes, DLLs.
 SYSTEM = (
-    "access", "caches", "compilers", "cuda", "distributions", "files", "gpu", "interpreters",
+    "access", "build_run_source", "build_run_tree", "caches", "compilers", "cuda", "distributions", "files", "gpu", "interpreters",
     "journal", "launch", "msvc", "pe", "python_dev", "runtime_dlls", "shadows", "system",
     "target", "torch_facts", "triton_facts", "variables", "winsdk",
 )  # fmt: skip
 # Those that should not mind where they run.
 PURE = (
+    "build_run_fatbin", "build_run_ninja", "build_run_output", "build_run_state", "build_run_wheel",
     "catalogue", "checks", "doctor", "download", "extensions", "links", "proven", "redact",
     "remedies", "snapshot", "sources", "wheel_names",
 )  # fmt: skip

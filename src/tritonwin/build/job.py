@@ -157,7 +157,7 @@ class JobTree:
         spent = _Accounting()
         if not self._ask(_BASIC_ACCOUNTING, spent):
             return None
-        return float(spent.user + spent.kernel) / _TICKS
+        return float(spent.user + spent.kernel) / _TICKS or None  # Wine does not count it
 
     def _ask(self, kind: int, into: ctypes.Structure) -> bool:
         if self._job is None:

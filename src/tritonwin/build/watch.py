@@ -111,7 +111,9 @@ if sys.platform == "win32":
             _kernel32.QueryFullProcessImageNameW(handle, 0, name, ctypes.byref(size))
         finally:
             _kernel32.CloseHandle(handle)
-        return Held(pid=pid, name=Path(name.value).stem.lower(), memory=counters.private)
+        # one of the two is zero: the first in Wine, the second in Windows 7
+        held = counters.private or counters.page_file
+        return Held(pid=pid, name=Path(name.value).stem.lower(), memory=held)
 
     def _command_line(pid: int) -> str:
         handle = _kernel32.OpenProcess(_QUERY_AND_READ, False, pid)
