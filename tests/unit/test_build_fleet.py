@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
+import textwrap
+from dataclasses import fields
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -155,3 +158,18 @@ def test_an_index_holds_to_what_was_built(tmp_path: Path, damage: str) -> None:
         Path(f"{wheel}{info.SUFFIX}").write_text("{")
     with pytest.raises(UserError):
         fleet.index(tmp_path)
+
+
+def test_the_workflow_asks_for_what_a_job_has() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "build.md").read_text("utf-8")
+    asked = set(re.findall(r"matrix\.(\w+)", text)) - {"outputs"}
+    assert {"id", "arguments", "torch_tag"} <= asked
+    assert asked <= {field.name for field in fields(fleet.Job)}
+
+
+def test_the_matrix_of_the_documentation_is_one() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "build.md").read_text("utf-8")
+    matrix = text.partition("    # fleet.toml\n")[2].partition("\nEach job")[0]
+    found = fleet.read("flash-attn", textwrap.dedent(matrix))
+    assert len(found.jobs) == 9
+    assert found.dropped == ()
