@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""What `patch` costs: the import with the hook, a launch after an edit on disk, and `status`.
+
+    python benchmarks/patch.py [--runs N] [--triton VERSION]
+
+The first two are measured in Windows Python under Wine, with upstream's sources on the fork's
+binaries: the same import with and without the hook, in turn; and the same kernel launched by the
+thousand, by the patched sources and by the fork of the same version. Goals: at most 1.10, at most
+1.05, and 0.3 s for status on a folder, in this Python. All is processor time: how long a start
+waits for a busy machine is no cost of ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "winlane")]
+
+# ruff: noqa: E402 - the lane lies in folders that no installation adds
+from winlane import Environment, Lane, Machine
+from winlane.upstream import Upstream
+
+from tritonwin.patch.hook.apply import Choice
+from tritonwin.patch.hook.generate import generate
+from tritonwin.patch.rules import RULES
+from tritonwin.patch.session import of_folder
+
+overlay: Any = importlib.import_module("overlay")
+
+# from the start of the process on, so that what the hook adds to it counts as well
+_IMPORT = "import time, triton; print(time.process_time())"
+
+
+def verdict(name: str, found: float, goal: float, detail: str) -> bool:
+    met = found <= goal
+    print(
+        f"{name}: {found:.3f} (goal {goal:g}), {detail}: {'met' if met else 'MISSED'}", flush=True
+    )
+    return met
+
+
+def import_seconds(made: Environment) -> float:
+    return float(made.run("-c", _IMPORT).check().stdout)
+
+
+def hook(machine: Machine, version: Any, runs: int) -> bool:
+    """Both environments hold the same unpatched sources; one has the hook."""
+    plain, hooked = overlay.overlay(machine, version), overlay.overlay(machine, version)
+    for name, content in generate(Choice(only=(), allow_unknown=False)).items():
+        hooked.replace(hooked.site_packages / name, content)
+    for made in (plain, hooked):
+        import_seconds(made)  # compiled files, and what the hook keeps
+    pairs = [(import_seconds(hooked), import_seconds(plain)) for _ in range(runs)]
+    # what else the machine does only adds: the fastest of each is the least disturbed
+    with_hook, without = (min(column) for column in zip(*pairs, strict=True))
+    medians = tuple(statistics.median(column) for column in zip(*pairs, strict=True))
+    detail = f"{with_hook:.3f} s / {without:.3f} s, fastest of {runs} (medians {medians[0]:.3f}, "
+    return verdict("import triton with the hook / without", with_hook / without, 1.10,
+                   f"{detail}{medians[1]:.3f})")  # fmt: skip
+
+
+def launch(machine: Machine, version: Any, runs: int) -> bool:
+    fork, patched = overlay.fork(machine, version), overlay.overlay(machine, version)
+    overlay.edit(patched, RULES)
+    pairs = [(_launch_cost(patched), _launch_cost(fork)) for _ in range(runs)]
+    ours, theirs = (min(column) for column in zip(*pairs, strict=True))
+    detail = f"{ours:.2f} us / {theirs:.2f} us, fastest of {runs} runs"
+    return verdict("launch, patched on disk / fork", ours / theirs, 1.05, detail)
+
+
+def _launch_cost(made: Environment) -> float:
+    said = overlay.run(made, "launch_cost")["launch_cost"]
+    if "error" in said:
+        sys.exit(said["trace"])
+    return float(said["ok"])
+
+
+def status(lane: Lane, version: Any, runs: int) -> bool:
+    package = Upstream(lane.cache).sources(version.upstream) / "triton"
+    times = []
+    for _ in range(runs):
+        start = time.process_time()
+        of_folder(package).status()
+        times.append(time.process_time() - start)
+    return verdict("status of a folder, s", statistics.median(times), 0.3, f"median of {runs}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--triton", default="3.8.0")
+    options = parser.parse_args()
+    version = overlay.VERSIONS[options.triton]
+    with Lane.ready() as lane:
+        met = status(lane, version, options.runs)
+        with Machine(lane) as machine:
+            met &= hook(machine, version, options.runs)
+        with Machine(lane) as machine:
+            met &= launch(machine, version, max(options.runs // 3, 2))
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
