@@ -293,7 +293,9 @@ def start_apply(place: Place, target: str) -> subprocess.Popen[str]:
 def test_of_two_at_once_one_patches(place: Place) -> None:
     """One names the folder, the other the Python: they are kept apart all the same."""
     before = state(place)
-    processes = [start_apply(place, target) for target in (place.target, "python.exe")]
+    processes = [
+        start_apply(place, target) for target in (place.target, str(place.data / "python.exe"))
+    ]
     for process in processes:
         assert process.stdout
         assert process.stdout.readline() == "planned\n"
@@ -303,7 +305,7 @@ def test_of_two_at_once_one_patches(place: Place) -> None:
         process.stdin.flush()
     failed = [process.communicate(timeout=60)[1] for process in processes]
     assert sorted(process.returncode for process in processes) == [0, 1]
-    assert any("was changed while it was being patched" in text for text in failed)
+    assert any("was changed while it was being patched" in text for text in failed), failed
     assert needed(place) == []
     revert(place)
     assert state(place) == before
