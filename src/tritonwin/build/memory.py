@@ -139,13 +139,16 @@ def choose(
         spare = min(have.cores, fit if fit is not None else have.cores) // chosen
         wanted_threads = min(max(spare, 1), max(archs, 1))
     memory = memory.at(chosen, wanted_threads)
+    source = "the figure that you gave" if gib_per_job else model.source
     refused = fit is not None and fit < 1 and jobs is None
     over = have.allocatable is not None and memory.bound > have.allocatable
     return Jobs(
         jobs=chosen,
         threads=wanted_threads,
         memory=memory,
-        decisions=_decisions(chosen, wanted_threads, memory, most, archs, asked=jobs is not None),
+        decisions=_decisions(
+            chosen, wanted_threads, memory, most, archs, source=source, asked=jobs is not None
+        ),
         warnings=(_too_many(chosen, memory),) if over and not refused else (),
         refusals=(_too_little(memory),) if refused else (),
     )
@@ -165,7 +168,14 @@ def _that_fit(memory: Memory, have: Resources) -> int | None:
 
 
 def _decisions(
-    jobs: int, threads: int, memory: Memory, most: int, archs: int, *, asked: bool
+    jobs: int,
+    threads: int,
+    memory: Memory,
+    most: int,
+    archs: int,
+    *,
+    source: str,
+    asked: bool,
 ) -> tuple[Decision, ...]:
     each = f"{memory.compiler / GIB:.1f} GiB a compiler"
     free = "unknown" if memory.free is None else f"{memory.free / GIB:.1f} GiB"
@@ -183,7 +193,7 @@ def _decisions(
         Decision(
             name="memory",
             value=f"about {_gib(memory.expected)} GiB, never above {_gib(memory.bound)} GiB",
-            reason="not every compiler is at its worst at once",
+            reason=f"not every compiler is at its worst at once; {source}",
             flag="--memory-per-job",
         ),
     )

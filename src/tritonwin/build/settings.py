@@ -60,7 +60,12 @@ def choose(
         flags=(*(f"nvcc {value}" for value in nvcc), *(f"c++ {value}" for value in cxx)),
         edits=tuple(_edits(recipe, on, cxx, required=not own_source)),
         decisions=tuple(
-            Decision(name=f"{flag.compiler} flag", value=flag.value, reason=flag.why, flag="")
+            Decision(
+                name=f"{flag.compiler} flag",
+                value=flag.value,
+                reason=flag.why,
+                flag="--nvcc-flag" if flag.compiler == "nvcc" else "",
+            )
             for flag in flags
         ),
     )
