@@ -266,6 +266,14 @@ def test_the_wheels_beside_torch_are_a_toolkit(tmp_path: Path) -> None:
     assert other.cuda.origin == "assembled"
 
 
+def test_what_triton_brings_along_builds_nothing(tmp_path: Path) -> None:
+    bundled = toolkit("12.8", path=r"C:\py\triton\backends\nvidia", layout="bundled", nvcc=None)
+    made = plan(Order(recipe="flash-attn"), windows(tmp_path, cuda_toolkits=(bundled,)))
+    assert r"nvidia (no nvcc)" in refused(made)
+    both = windows(tmp_path, cuda_toolkits=(bundled, toolkit("12.8")))
+    assert plan(Order(recipe="flash-attn"), both).possible
+
+
 def test_a_toolkit_by_folder_and_by_version(tmp_path: Path) -> None:
     machine = windows(tmp_path, cuda_toolkits=(toolkit("12.8"), toolkit("12.6")))
     by_version = plan(Order(recipe="flash-attn", cuda="12.6"), machine)

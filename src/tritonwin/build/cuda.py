@@ -63,6 +63,8 @@ def why_not(toolkit: CudaToolkit, *, windows: bool) -> str:
     if not toolkit.exists:
         return "the folder does not exist"
     lacking = {part for part in toolkit.missing if part in BUILD_PARTS}
+    if toolkit.nvcc is None:  # what Triton brings along is whole without it
+        lacking.add("nvcc")
     if not windows and toolkit.layout == "pip-cu13":
         lacking -= _MADE_BY_US
     if lacking:
