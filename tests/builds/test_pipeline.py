@@ -111,7 +111,7 @@ def test_a_fault_of_the_source_is_not_tried_again(world: World) -> None:
     assert said.text == 'kernel.cu(12): error: identifier "flash" is undefined'
     log = (world.folder / "root/build.log").read_text().splitlines()
     for line in built.failed_step:
-        assert log[int(line.where.split()[1]) - 1] == line.text
+        assert log[int(line.where.split()[1]) - 1].strip() == line.text
 
     done = set(world.compiled())
     assert build(world, resume=True).wheel

@@ -11,8 +11,9 @@ from build_plans import plan
 from environments import make_venv
 from trees import write
 
-from tritonwin.build import failure, venv
-from tritonwin.build.compiler_cache import variables
+from tritonwin.build import compiler_cache, failure, venv
+from tritonwin.build.compiler_cache import CompilerCache
+from tritonwin.build.model import ToolkitChoice
 from tritonwin.build.state import (
     Ending,
     Run,
@@ -24,6 +25,7 @@ from tritonwin.build.state import (
 )
 from tritonwin.build.venv import BuildEnvironmentError
 from tritonwin.errors import UserError
+from tritonwin.facts.host import fake_host
 
 
 def test_plan_and_state_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -179,22 +181,16 @@ def test_a_target_that_can_make_none(tmp_path: Path) -> None:
         assert "--python" in error.value.help
 
 
-@pytest.mark.parametrize(
-    ("nvcc", "cxx", "windows", "expected"),
-    [
-        (
-            "/c/nvcc",
-            "/c/g++",
-            False,
-            {"PYTORCH_NVCC": "/c/ccache /c/nvcc", "CXX": "/c/ccache /c/g++"},
-        ),
-        ("C:/nvcc.exe", "cl", True, {"PYTORCH_NVCC": "/c/ccache C:/nvcc.exe"}),
-        ("C:/Program Files/nvcc.exe", None, True, {}),
-        (None, None, False, {}),
-    ],
-)
-def test_compilers_behind_a_cache(
-    nvcc: str | None, cxx: str | None, windows: bool, expected: dict[str, str]
-) -> None:
-    found = variables(Path("/c/ccache"), nvcc=nvcc, cxx=cxx, windows=windows)
-    assert {k: v.replace("\\", "/") for k, v in found.items()} == expected
+@pytest.mark.parametrize(("home", "used"), [("cuda", True), ("Program Files", False)])
+def test_nvcc_behind_a_cache(tmp_path: Path, home: str, used: bool) -> None:
+    write(tmp_path, {f"{home}/bin/nvcc": "", "bin/ccache": "", "bin/ccache.exe": ""})
+    toolkit = ToolkitChoice(origin="system", path=str(tmp_path / home), version="13.0")
+    host = fake_host(tmp_path, {"PATH": str(tmp_path / "bin")}, windows=os.name == "nt")
+    found = compiler_cache.choose(toolkit, host)
+    (said,) = found.decisions
+    assert (said.flag, Path(said.value).stem) == ("--no-compiler-cache", "ccache")
+    assert ("not used" in said.reason) is not used
+    expected = f"{said.value} {tmp_path / home / 'bin' / 'nvcc'}"
+    assert found.environment == ({"PYTORCH_NVCC": expected} if used else {})
+    nothing = compiler_cache.choose(None, host)
+    assert nothing == compiler_cache.choose(toolkit, fake_host(tmp_path)) == CompilerCache()

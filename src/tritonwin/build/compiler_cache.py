@@ -1,26 +1,40 @@
-"""Use ccache or sccache where one is there, for what a build compiles a second time."""
+"""Have ccache or sccache answer for nvcc where one is there: nothing is compiled twice."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from tritonwin.build.model import Decision, ToolkitChoice
 from tritonwin.facts.host import Host
 
 _CACHES = ("sccache", "ccache")
+_VARIABLE = "PYTORCH_NVCC"  # torch writes its value into the build file as nvcc's command
+_FLAG = "--no-compiler-cache"
 
 
-def find(host: Host) -> Path | None:
-    """The compiler cache on PATH; sccache is preferred, since it knows nvcc on every system."""
-    found = (path for name in _CACHES for path in host.executables(name))
-    return next(found, None)
+@dataclass(frozen=True, kw_only=True)
+class CompilerCache:
+    """What is added to the plan; nothing where there is no cache."""
+
+    environment: dict[str, str] = field(default_factory=dict)
+    decisions: tuple[Decision, ...] = ()
 
 
-def variables(cache: Path, *, nvcc: str | None, cxx: str | None, windows: bool) -> dict[str, str]:
-    """The variables by which torch's builds start their compilers through the cache.
+def choose(toolkit: ToolkitChoice | None, host: Host) -> CompilerCache:
+    """Take the cache on PATH; sccache is preferred, since it knows nvcc on every system.
 
-    torch splits them as a shell does, so what has a blank in its path is left alone. On Windows
-    torch writes `cl` into its build file without asking, and only nvcc can be replaced.
+    The C++ compiler is left alone: torch takes `ccache g++` for a compiler too old for CUDA.
     """
-    named = {"PYTORCH_NVCC": nvcc, "CXX": None if windows else cxx}
-    words = {k: f"{cache} {v}" for k, v in named.items() if v}
-    return {k: v for k, v in words.items() if v.count(" ") == 1}
+    cache = next((path for name in _CACHES for path in host.executables(name)), None)
+    if cache is None or toolkit is None:
+        return CompilerCache()
+    command = f"{cache} {Path(toolkit.path, 'bin', 'nvcc')}"
+    if command.count(" ") > 1:
+        return _decided(cache, "not used: the path of a program has a blank", {})
+    return _decided(cache, "it is on PATH", {_VARIABLE: command})
+
+
+def _decided(cache: Path, reason: str, environment: dict[str, str]) -> CompilerCache:
+    decision = Decision(name="cache", value=str(cache), reason=reason, flag=_FLAG)
+    return CompilerCache(environment=environment, decisions=(decision,))

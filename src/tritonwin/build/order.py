@@ -23,6 +23,7 @@ class Order:
         cuda: a folder, a version, or "assembled".
         root: the folder in which build folders are made.
         nvcc_flags: put behind those of the recipe.
+        compiler_cache: use ccache or sccache where one is there.
         anyway: build although a wheel that fits exists.
         llvm, json, pybind11: folders for a Triton from source.
     """
@@ -42,6 +43,7 @@ class Order:
     local_version: str | None = None
     nvcc_flags: tuple[str, ...] = ()
     anyway: bool = False
+    compiler_cache: bool = True
     offline: bool = False
     llvm: Path | None = None
     json: Path | None = None

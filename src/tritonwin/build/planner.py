@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tritonwin.build import (
+    compiler_cache,
     environment,
     estimate,
     memory,
@@ -17,6 +18,7 @@ from tritonwin.build import (
     tools,
     triton,
 )
+from tritonwin.build.compiler_cache import CompilerCache
 from tritonwin.build.memory import Jobs
 from tritonwin.build.model import BuildPlan, Decision, Layout, ToolkitChoice
 from tritonwin.build.order import Machine, Order
@@ -59,6 +61,7 @@ class _Choices:
     settings: Settings
     triton: TritonNeeds
     disk: int
+    cache: CompilerCache
 
     @property
     def archs(self) -> tuple[str, ...]:
@@ -108,6 +111,9 @@ def plan(order: Order, machine: Machine) -> BuildPlan:
             triton=triton.needs(order, machine, source.release, above)
             if recipe.name == _TRITON
             else TritonNeeds(),
+            cache=compiler_cache.choose(
+                toolkit if order.compiler_cache and recipe.needs_torch else None, machine.host
+            ),
             disk=estimate.disk(
                 recipe.work, len(found.archs.archs) if found.archs else 0, downloads
             ),
@@ -194,6 +200,7 @@ def _decisions(chosen: _Choices, order: Order, machine: Machine) -> tuple[Decisi
         place.decision(chosen.root, order.root, machine),
         *chosen.settings.decisions,
         *chosen.triton.decisions,
+        *chosen.cache.decisions,
     )
 
 
@@ -211,6 +218,7 @@ def _environment(chosen: _Choices, machine: Machine) -> dict[str, str]:
         **cuda,
         **chosen.triton.environment,
         **chosen.settings.environment,
+        **chosen.cache.environment,
     }
 
 

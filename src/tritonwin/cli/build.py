@@ -46,6 +46,9 @@ def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--nvcc-flag", "nvcc_flags", multiple=True, help="Pass this on to nvcc."),
         click.option("--local-version", metavar="TEXT", help="Behind the version's +."),
         click.option("--root", type=_FOLDER, metavar="DIR", help="Where build folders are made."),
+        click.option(
+            "--compiler-cache/--no-compiler-cache", default=True, help="Use ccache or sccache."
+        ),
         click.option("--anyway", is_flag=True, help="Build although a wheel exists."),
         click.option("--offline", is_flag=True, help="Fetch nothing."),
         click.option("--llvm", type=_FOLDER, metavar="DIR", help="LLVM for Triton."),
