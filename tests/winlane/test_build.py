@@ -6,6 +6,7 @@ nvcc.exe is NVIDIA's own, put together from the package index with the hashes th
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -185,24 +186,21 @@ def project(machine: Machine) -> str:
     return r"C:\ext"
 
 
-def with_environment(machine: Machine, root: str) -> Environment:
-    """A full Python, and in the build folder the environment that `venv` would have made.
+def prepare_environment(machine: Machine, made: Environment, folder: str) -> None:
+    """Put there what `venv` would have made, since the lane's Python has no `venv`.
 
-    The lane's Python has no `venv`; the stand-in for pip notes what it is asked for.
+    The stand-in for pip notes what it is asked for.
     """
-    made = machine.environment("3.12", "venv")
-    assert made.base is not None
-    standins.cuda_torch(made.base, machine.fakes, "2.9.1", "12.8")
-    ready = machine.drives.linux(rf"{root}\v")
+    ready = machine.drives.linux(folder)
     ready.parent.mkdir(parents=True)
     shutil.copytree(made.root / "venv", ready, copy_function=shutil.copyfile)
-    pip = "import sys; open(r'C:\\asked.txt', 'a').write(repr(sys.argv[1:]) + chr(10))\n"
-    (ready / "Lib" / "site-packages" / "pip").rename(ready / "pip-of-the-lane")
     place = ready / "Lib" / "site-packages" / "pip"
+    place.rename(ready / "pip-of-the-lane")
     place.mkdir()
     (place / "__init__.py").touch()
-    (place / "__main__.py").write_text(pip)
-    return made.base
+    (place / "__main__.py").write_text(
+        "import sys; open(r'C:\\asked.txt', 'a').write(repr(sys.argv[1:]) + chr(10))\n"
+    )
 
 
 def test_the_script_for_cmd_builds_with_exact_values(machine: Machine) -> None:
@@ -210,35 +208,37 @@ def test_the_script_for_cmd_builds_with_exact_values(machine: Machine) -> None:
     machine.visual_studio("2026", "Community", "14.51.36014")
     machine.windows_sdk()
     machine.cuda_toolkit("system", "12.8")
-    source = project(machine)
     machine.place(r"C:\seen", None)
-    env = machine.environment("3.12", "full")
-    standins.cuda_torch(env, machine.fakes, "2.9.1", "12.8")
-    words = ("build", "cuda-extension", "--source", source, "--arch", "8.9", "--jobs", "3",
-             "--root", r"C:\b", "--python", env.python)  # fmt: skip
-    planned = machine.tool(*words, "--plan", "--json", cwd="C:\\", timeout=120).check()
-    plan = json.loads(planned.stdout)["plan"]
-    script = machine.tool(*words, "--script", "cmd", cwd="C:\\", timeout=120).check().stdout
-    assert 'set "MAX_JOBS=3"' in script
-    base = with_environment(machine, plan["root"])
-    file = machine.place(r"C:\build.cmd", script.replace("\r\n", "\n").replace("\n", "\r\n"))
-    text = file.read_text("utf-8").replace('-m" "pip" "wheel"', 'setup.py" "wheel"')
-    machine.place(r"C:\build.cmd", text)
+    made = machine.environment("3.12", "venv")
+    assert made.base is not None
+    standins.cuda_torch(made.base, machine.fakes, "2.9.1", "12.8")
+    script = machine.tool(
+        "build", "cuda-extension", "--source", project(machine), "--arch", "8.9", "--jobs", "3",
+        "--root", r"C:\b", "--python", made.base.python, "--script", "cmd",
+        cwd="C:\\", timeout=120,
+    ).check().stdout.replace("\r\n", "\n")  # fmt: skip
+    before, _, build = script.partition("rem --- the build\n")
+    planned = dict(re.findall(r'^set "(\w+)=(.+)"$', build, re.MULTILINE))
+    assert planned["MAX_JOBS"] == "3"
+    assert planned["NVCC_APPEND_FLAGS"] == "--threads 1 -DUSE_CUDA=1"
+    root = re.findall(r'^cd /d "(.+)\\s"$', build, re.MULTILINE)[0]
+    prepare_environment(machine, made, rf"{root}\v")
+    # there is no pip that could build: setup.py itself says what it was started with
+    text = script.replace('-m" "pip" "wheel"', 'setup.py" "wheel"').replace("\n", "\r\n")
+    machine.place(r"C:\build.cmd", text.encode("utf-8"))
     machine.variables.update({"MAX_JOBS": "64 ", "_CL_": "/DX", "SEEN": r"C:\seen"})
     done = machine.wine("cmd", "/d", "/c", r"C:\build.cmd", cwd="C:\\", timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     seen = json.loads(machine.drives.linux(r"C:\seen\seen.json").read_text("utf-8"))
     variables = {name.upper(): value for name, value in seen["environ"].items()}
-    for name, value in plan["environment"].items():
-        assert variables[name] == value
+    for name in planned.keys() - {"PATH", "TW_PATH"}:
+        assert variables[name] == planned[name]
+    assert variables["DISTUTILS_USE_SDK"] == "1"
     assert variables["VCTOOLSVERSION"] == "14.44.35207"
     assert "_CL_" not in variables
-    assert seen["cwd"] == plan["root"] + r"\s"
-    assert base.python
-    asked = machine.drives.linux(r"C:\asked.txt").read_text()
-    assert "ninja>=1.13" in asked
-    # a second run goes on from where it is
-    machine.wine("cmd", "/d", "/c", r"C:\build.cmd", cwd="C:\\", timeout=120).check()
+    assert seen["cwd"] == root + r"\s"
+    assert "ninja>=1.13" in machine.drives.linux(r"C:\asked.txt").read_text()
+    assert before.startswith("@echo off\n")
 
 
 # --- nvcc.exe
