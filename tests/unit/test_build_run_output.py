@@ -79,6 +79,13 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 RUNS = State(runs=(Run(jobs=4, ending="finished", seconds=60, peak_memory=2 * GIB, steps=73),))
 
 
+def test_a_proven_wheel_can_be_installed(printed: io.StringIO) -> None:
+    wheel = Path("dist", "flash_attn-2.8.3+cu130torch2.11-cp312-cp312-win_amd64.whl")
+    proof = WheelProof(steps=(Step(name="import x", state="passed", detail=""),))
+    building.print_outcome(Outcome(state=RUNS, log=Path("l"), wheel=wheel, proof=proof))
+    assert 'install: tritonwin install flash-attn --find-links "dist"' in printed.getvalue()
+
+
 def test_the_last_word_of_a_wheel(printed: io.StringIO) -> None:
     steps = (
         Step(name="import x", state="passed", detail="0.1 s"),

@@ -17,6 +17,7 @@ from tritonwin.build.proof import Step
 from tritonwin.output.proof import print_rung
 from tritonwin.output.terminal import console, print_problem
 from tritonwin.output.text import printable
+from tritonwin.support import wheel_names
 
 _QUIET = 30.0  # seconds between two lines where nobody watches a bar
 _STATES = {"passed": ("ok", "green"), "failed": ("FAILED", "bold red")}
@@ -116,7 +117,10 @@ def print_outcome(outcome: Outcome) -> None:
         f"made from: {outcome.info_path}",
         f"wheel: {outcome.wheel}",
     ]
-    if not outcome.proven:
+    if outcome.proven:
+        name = wheel_names.read(outcome.wheel.name).distribution
+        lines.append(f'install: tritonwin install {name} --find-links "{outcome.wheel.parent}"')
+    else:
         lines.append("The wheel is there, but it is not proven: see what failed above.")
     for text in lines:
         out.print(Text(printable(text)), soft_wrap=True)
