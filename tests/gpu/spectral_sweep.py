@@ -31,6 +31,38 @@ SHAPES = {  # B, T, K, W
 }
 
 
+PLANS = {  # rows, bins a tile, warps, shares of the bins, programs an SM
+    "1": {"bm": 128, "be": 64, "warps": 8, "split": 1, "per_sm": 1},
+    "1b": {"bm": 128, "be": 64, "warps": 8, "split": 1, "per_sm": 2},
+    "2": {"bm": 256, "be": 64, "warps": 16, "split": 1, "per_sm": 1},
+    "3": {"bm": 128, "be": 64, "warps": 8, "split": 2, "per_sm": 2},
+    "4": {"bm": 64, "be": 64, "warps": 4, "split": 4, "per_sm": 4},
+    "5": {"bm": 64, "be": 64, "warps": 4, "split": 2, "per_sm": 3},
+    "6": {"bm": 64, "be": 64, "warps": 4, "split": 1, "per_sm": 3},
+    "7": {"bm": 256, "be": 64, "warps": 16, "split": 2, "per_sm": 1},
+    "8": {"bm": 64, "be": 64, "warps": 4, "split": 4, "per_sm": 3},
+    "9": {"bm": 128, "be": 64, "warps": 8, "split": 4, "per_sm": 1},
+}
+CS = {"cache": ".cs"}
+# shape, limbs, out, plans with programmatic launch, plans without
+WANTED = [
+    ("A", 2, "fp32", "1 2 3 4 5", "1 3 4 5"),
+    ("B", 2, "fp32", "1 2 3 5", "1 5"),
+    ("A", 1, "fp32", "1 3 4 6", "1 3 6"),
+    ("B", 1, "fp32", "1 3 5", "1 5"),
+    ("A", 1, "bf16", "2 3 1b", "2 1b"),
+    ("B", 1, "bf16", "2 3 1b", "2 1b"),
+    ("C", 1, "fp32", "1 3 8", "1"),
+    ("C", 2, "fp32", "3 7 8", "3"),
+    ("A", 2, "bf16", "2 3", ""),
+    ("D", 2, "fp32", "2 3 5", ""),
+    ("D", 1, "fp32", "2 3", ""),
+    ("L256", 2, "fp32", "9", ""),
+    ("L256", 1, "fp32", "9", ""),
+]
+STORES = [("fp32", 1024), ("fp32", 4096), ("bf16", 4096), ("bf16", 16384)]
+
+
 def variants():  # noqa: C901 - a list
     """(name, shape, form, options) of everything to try, the most wanted first."""
     found = []
@@ -40,193 +72,52 @@ def variants():  # noqa: C901 - a list
         found.append((name, shape, form, o))
 
     for shape in "AB":
-        for out in ("fp32", "bf16"):
-            for block in (1024, 4096, 16384):
-                add("store", shape, out=out, block=block, warps=8)
-            add("store", shape, out=out, block=4096, warps=8, pdl=True)
-    for out in ("fp32",):
-        for shape in ("C", "D"):
-            add("store", shape, out=out, block=4096, warps=8)
-    modes = [(2, "fp32"), (1, "fp32"), (1, "bf16"), (2, "bf16")]
-    plans = [  # BM, BE, warps, split, programs an SM, ahead
-        (128, 64, 8, 1, 1, False),
-        (128, 64, 8, 1, 1, True),
-        (256, 64, 16, 1, 1, False),
-        (256, 32, 16, 1, 1, True),
-        (128, 64, 8, 2, 2, False),
-        (64, 64, 4, 2, 3, False),
-        (128, 32, 8, 1, 1, True),
-        (64, 64, 4, 4, 4, False),
-        (128, 64, 8, 2, 3, False),
-        (128, 128, 8, 1, 1, False),
-        (64, 128, 4, 2, 3, False),
-    ]
-    for limbs, out in modes[:3]:
-        for shape in "AB":
-            for bm, be, warps, split, per_sm, ahead in plans:
-                if shape == "B" and (bm, be) == (64, 64) and split == 4:
-                    continue
-                o = {
-                    "limbs": limbs,
-                    "out": out,
-                    "bm": bm,
-                    "be": be,
-                    "warps": warps,
-                    "split": split,
-                    "per_sm": per_sm,
-                    "ahead": ahead,
-                }
-                add("hopper", shape, **o)
-                if plans.index((bm, be, warps, split, per_sm, ahead)) in (0, 2, 4):
-                    add("hopper", shape, **o, pdl=True)
-            if limbs == 1:
-                for per_sm in (2, 3):
-                    add(
-                        "hopper",
-                        shape,
-                        limbs=1,
-                        out=out,
-                        bm=128,
-                        be=64,
-                        warps=8,
-                        split=1,
-                        per_sm=per_sm,
-                        ahead=False,
-                    )
-                add(
-                    "hopper",
-                    shape,
-                    limbs=1,
-                    out=out,
-                    bm=64,
-                    be=64,
-                    warps=4,
-                    split=1,
-                    per_sm=3,
-                    ahead=False,
-                )
-                add(
-                    "hopper",
-                    shape,
-                    limbs=1,
-                    out=out,
-                    bm=64,
-                    be=64,
-                    warps=4,
-                    split=1,
-                    per_sm=3,
-                    ahead=True,
-                )
-    base = {"bm": 128, "be": 64, "warps": 8, "split": 1, "per_sm": 1, "ahead": False}
-    for cache in (".cs", ".cg", ".wt"):
-        add("hopper", "A", limbs=2, out="fp32", **base, cache=cache)
-    add("hopper", "A", limbs=2, out="fp32", **base, inside=False)
-    for bm, be, warps, split, per_sm, ahead in plans[:3]:
-        add(
-            "hopper",
-            "A",
-            limbs=2,
-            out="bf16",
-            bm=bm,
-            be=be,
-            warps=warps,
-            split=split,
-            per_sm=per_sm,
-            ahead=ahead,
-        )
-    for limbs, splits in ((1, (1, 2)), (2, (2, 4))):
-        for split in splits:
-            for bm, warps in ((128, 8), (256, 16)):
-                add(
-                    "hopper",
-                    "C",
-                    limbs=limbs,
-                    out="fp32",
-                    bm=bm,
-                    be=64,
-                    warps=warps,
-                    split=split,
-                    per_sm=1 if split < 4 else 2,
-                    ahead=False,
-                )
-    for limbs in (1, 2):
-        for bm, warps in ((128, 8), (256, 16)):
-            add(
-                "hopper",
-                "D",
-                limbs=limbs,
-                out="fp32",
-                bm=bm,
-                be=64,
-                warps=warps,
-                split=1,
-                per_sm=1,
-                ahead=False,
-            )
-            add(
-                "hopper",
-                "D",
-                limbs=limbs,
-                out="fp32",
-                bm=bm,
-                be=64,
-                warps=warps,
-                split=2,
-                per_sm=2,
-                ahead=False,
-            )
-    add("hopper", "A", limbs=2, out="fp32", **base, parts="reim")
+        for out, block in STORES:
+            add("store", shape, out=out, block=block)
+            add("store", shape, out=out, block=block, **CS)
+            if block == 4096:
+                add("store", shape, out=out, block=block, **CS, pdl=True)
+    for block in (1024, 4096):
+        add("store", "D", out="fp32", block=block)
+        add("store", "C", out="fp32", block=block)
+    for shape, limbs, out, dependent, plain in WANTED:
+        for name in dependent.split():
+            add("hopper", shape, limbs=limbs, out=out, **PLANS[name], **CS, pdl=True)
+        for name in plain.split():
+            add("hopper", shape, limbs=limbs, out=out, **PLANS[name], **CS)
+    add("hopper", "A", limbs=1, out="bf16", **PLANS["2"], pdl=True)
+    add("hopper", "A", limbs=2, out="fp32", **PLANS["1"], **CS, ahead=True, pdl=True)
+    linear = {"limbs": 1, "out": "bf16", "bm": 128, "warps": 8}
+    for be, ahead in ((64, False), (32, True)):
+        add("linear", "P", **linear, be=be, ahead=ahead)
+        add("linear", "P", **linear, be=be, ahead=ahead, **CS, pdl=True)
+        add("linear", "Q", **linear, be=be, ahead=ahead, **CS, pdl=True)
+    add("linear", "P", **linear, be=32, ahead=True, **CS, pdl=True, bias=True)
     for shape in "PQ":
-        for be in (64, 32):
-            for pdl in (False, True):
-                add("project", shape, limbs=1, be=be, bd=256, warps=8, bm=128, split=1, pdl=pdl)
-        add("project", shape, limbs=1, be=64, bd=128, warps=8, bm=128, split=2, pdl=False)
-        add(
-            "project", shape, limbs=1, be=64, bd=256, warps=8, bm=128, split=1, pdl=False, bias=True
-        )
         add("lookup", shape)
         add("unfused", shape)
-    add("project_tl", "P", limbs=1, be=64, bd=256, warps=8, bm=128, stages=2)
-    add("project_tl", "P", limbs=1, be=32, bd=256, warps=8, bm=128, stages=3)
-    add("project_tl", "P", limbs=1, be=64, bd=128, warps=4, bm=64, stages=2)
-    for shape in ("L1024", "C", "L4096", "L256"):
-        for be, warps, steps, turns in (
-            (128, 1, 64, 8),
-            (256, 2, 64, 8),
-            (128, 2, 64, 8),
-            (64, 1, 64, 8),
-            (256, 2, 32, 8),
-            (128, 1, 128, 8),
-            (128, 1, 64, 16),
-        ):
-            add("slide", shape, be=be, warps=warps, steps=steps, turns=turns)
-        add("slide", shape, be=128, warps=1, steps=64, turns=8, window="rect")
-        for bm, be, warps, stages in ((64, 32, 4, 3), (128, 64, 8, 3), (64, 64, 4, 3)):
-            add("state", shape, bm=bm, be=be, warps=warps, stages=stages)
-    for limbs, out in modes:
-        for bm, be, warps, stages in (
-            (128, 64, 8, 2),
-            (128, 64, 8, 3),
-            (128, 32, 8, 3),
-            (64, 64, 4, 2),
-        ):
-            add("dot", "A", limbs=limbs, out=out, bm=bm, be=be, warps=warps, stages=stages)
-    for bm, be, warps, stages in ((128, 64, 8, 2), (64, 64, 4, 3), (128, 32, 8, 3)):
-        add("dot", "C", limbs=2, out="fp32", bm=bm, be=be, warps=warps, stages=stages, bk=128)
-        add("dot", "L256", limbs=2, out="fp32", bm=bm, be=be, warps=warps, stages=stages, bk=64)
+    add("embedding", "P")
+    slide = {"be": 128, "warps": 1, "steps": 64, "turns": 8}
+    for o in (
+        {"state_warps": 4}, {"state_warps": 1}, {"state_be": 16, "state_warps": 1},
+        {"state_warps": 2}, {"state_be": 64, "state_warps": 4},
+    ):  # fmt: skip
+        add("state", "L1024", **slide, **o)
+    for o in (
+        {}, {"be": 256, "warps": 2}, {"be": 64}, {"steps": 32}, {"warps": 2}, {"turns": 16},
+        {"turns": 4}, {"window": "rect"}, {"out": "bf16"}, {"be": 256, "warps": 4},
+    ):  # fmt: skip
+        add("sliding", "L1024", **{**slide, **o})
+    for shape in ("C", "L256", "L4096"):
+        add("sliding", shape, **slide)
+        add("sliding", shape, **{**slide, "steps": 32})
     for bm, be, warps, splits in (
-        (64, 64, 4, 66),
-        (64, 64, 4, 33),
-        (64, 32, 4, 33),
-        (128, 64, 8, 33),
-        (64, 64, 8, 66),
-        (128, 32, 8, 66),
-        (32, 64, 4, 66),
-    ):
+        (64, 64, 4, 64), (64, 64, 4, 32), (64, 32, 4, 32), (128, 64, 8, 32), (64, 64, 8, 64),
+        (128, 32, 8, 32), (128, 32, 4, 32), (64, 32, 4, 64),
+    ):  # fmt: skip
         add("gradient", "A", limbs=1, bm=bm, be=be, warps=warps, splits=splits)
-    add("gradient", "A", limbs=2, bm=64, be=64, warps=4, splits=66)
-    add("gradient", "A", limbs=1, bm=64, be=64, warps=4, splits=66, parts="reim")
-    add("dot", "A", limbs=0, out="fp32", bm=64, be=32, warps=4, stages=1)
+    add("gradient", "A", limbs=2, bm=64, be=64, warps=4, splits=64)
+    add("gradient", "A", limbs=1, bm=64, be=64, warps=4, splits=64, parts="reim")
     add("stft", "A")
     add("stft", "B")
     return found
@@ -344,7 +235,7 @@ def main() -> int:
         return 0
     out = Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
-    budget = float(sys.argv[2]) if len(sys.argv) > 2 else 195.0
+    budget = float(sys.argv[2]) if len(sys.argv) > 2 else 115.0
     begun = time.monotonic()
     everything = variants()
     lock = threading.Lock()
@@ -388,15 +279,15 @@ def report(everything, results) -> str:
     best: dict[tuple[str, str], float] = {}
     for i, (_, shape, form, options) in enumerate(everything):
         us = results[i].get("time", {}).get("us")
-        if form == "store" and us and not options.get("pdl"):
+        if form == "store" and us and not options.get("pdl") and not options.get("cache"):
             key = (shape, options["out"])
             best[key] = min(best.get(key, 1e9), us)
     rows = []
-    for i, (name, shape, _form, options) in enumerate(everything):
+    for i, (name, shape, form, options) in enumerate(everything):
         timed, checked = results[i].get("time", {}), results[i].get("check", {})
         if "us" in timed:
             store = best.get((shape, options.get("out", "fp32")))
-            share = f"{100 * store / timed['us']:5.1f}%" if store else "      "
+            share = f"{100 * store / timed['us']:5.1f}%" if store and form != "state" else "      "
             rows.append(
                 f"{timed['us']:8.2f} {share} err {timed.get('err', checked.get('err', float('nan'))):8.1e}  {name}"
             )

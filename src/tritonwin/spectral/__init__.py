@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tritonwin.spectral.functional import byte_spectral_taps as byte_spectral_taps
     from tritonwin.spectral.global_ import global_spectral as global_spectral
     from tritonwin.spectral.reference import reference as reference
+    from tritonwin.spectral.streaming import StreamState as StreamState
 
 
 _PUBLIC = {

@@ -9,14 +9,14 @@ from tritonwin.spectral.kernels import dot_taps, frame_of, rows_of
 
 
 @triton.jit
-def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, step, offset, lead, K, E,
+def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, offset, lead, K, E,
              W: tl.constexpr, WP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr,
              LIMBS: tl.constexpr, PARTS: tl.constexpr, HAS_LENGTHS: tl.constexpr,
              BM: tl.constexpr, BE: tl.constexpr, BK: tl.constexpr,
              SPLITS: tl.constexpr, TENSOR: tl.constexpr):  # fmt: skip
     """Gradient of the taps. Grid (SPLITS, tiles of bins, WP/BK); partial (SPLITS, 2, WP, KP) fp32.
 
-    Split i takes the row tiles i, i+SPLITS, .. in order, and the host adds the splits in order, so
+    Split i takes the row tiles i, i+SPLITS, .. in order, and `total` adds the splits in order, so
     that the result is the same every time. Re and Im are computed anew rather than read, unless
     PARTS is "reim"; that needs all taps at once (WP == BK). The upstream gradient goes to the
     tensor cores as two bf16 limbs; u is exact in bf16.
@@ -26,7 +26,7 @@ def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, step, 
     d_re = tl.zeros((BK, BE), tl.float32)
     d_im = tl.zeros((BK, BE), tl.float32)
     for tile in range(tl.program_id(0), tl.cdiv(M, BM), SPLITS):
-        m, row, newest, end = rows_of(tile, lengths, M, R, length, stride_x, step, offset, lead,
+        m, row, newest, end = rows_of(tile, lengths, M, R, length, stride_x, offset, lead,
                                       BM, HAS_LENGTHS)  # fmt: skip
         mask = (k < K)[None, :] & (m < M)[:, None]
         frame = frame_of(x, row, newest, end, w0, W, BK, SHIFT, WP)
@@ -45,7 +45,9 @@ def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, step, 
                 size = tl.sqrt(power)
                 if PARTS == "logmag":
                     g_re /= size + 1e-3
-                g_re /= tl.where(size > 0.0, size, 1.0)  # at X = 0, where |X| has gradient 0, re is 0
+                g_re /= tl.where(
+                    size > 0.0, size, 1.0
+                )  # at X = 0, where |X| has gradient 0, re is 0
             g_im = g_re * im
             g_re = g_re * re
         if TENSOR:
@@ -64,3 +66,21 @@ def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, step, 
     to += (w0 + tl.arange(0, BK))[:, None] * KP + k[None, :]
     tl.store(to, d_re)
     tl.store(to + WP * KP, d_im)
+
+
+@triton.jit
+def total(partial, found, K, scale, SPLITS: tl.constexpr, W: tl.constexpr, WP: tl.constexpr,
+          KP: tl.constexpr, BLOCK: tl.constexpr, AT_ONCE: tl.constexpr):  # fmt: skip
+    """The splits' sum, times scale, as (W, 2K): newest byte first."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    lag = i // (2 * K)
+    column = i % (2 * K)
+    here = lag < W
+    at = (column // K * WP + WP - 1 - lag) * KP + column % K
+    split = tl.arange(0, AT_ONCE)
+    value = tl.zeros((BLOCK,), tl.float32)
+    for first in range(0, SPLITS, AT_ONCE):
+        some = (first + split < SPLITS)[:, None] & here[None, :]
+        where = (first + split)[:, None] * (2 * WP * KP) + at[None, :]
+        value += tl.sum(tl.load(partial + where, mask=some, other=0), axis=0)
+    tl.store(found + i, value * scale, mask=here)

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import torch
 from torch import nn
 
-from tritonwin.spectral.functional import Backend, byte_spectral, byte_spectral_taps
+from tritonwin.spectral.functional import (
+    Backend,
+    byte_spectral,
+    byte_spectral_linear,
+    byte_spectral_taps,
+)
 from tritonwin.spectral.spec import make_spec
+from tritonwin.spectral.streaming import StreamState, encode_piece
 from tritonwin.spectral.taps import dft_taps, window_tensor
 
 
 class ByteSpectral(nn.Module):
-    """Bytes (B, T) -> features (B, T, E); see `byte_spectral` for the parameters.
+    """Bytes (B, T) -> features (B, T, E); see `byte_spectral` for the other parameters.
 
     Args:
         learnable: False, "window" (the W window values) or "taps" (the W x 2K map, DFT at first).
+        project: D; a linear layer follows, fused where its weight is half precision (also by
+            autocast) and nothing before it learns. The output is then (B, T, D).
+
+    Attributes:
+        features: E.
+        window, taps, projection: what learns, where it was asked for.
     """
 
     def __init__(
@@ -29,6 +43,7 @@ class ByteSpectral(nn.Module):
         precision: str = "exact",
         dtype: torch.dtype = torch.float32,
         learnable: bool | str = False,
+        project: int | None = None,
         backend: Backend = "auto",
     ) -> None:
         super().__init__()
@@ -39,22 +54,50 @@ class ByteSpectral(nn.Module):
         self.learnable = learnable
         self.dtype = dtype
         self.backend = backend
-        self._window = window
+        self.features = self.spec.features
+        self.window: str | torch.Tensor
+        values = window_tensor(window, W)  # also a check
         if learnable == "window":
-            self.window = nn.Parameter(window_tensor(window, W).float())
-        elif learnable == "taps":
+            self.window = nn.Parameter(values.float())
+        elif isinstance(window, str):
+            self.window = window
+        else:
+            self.register_buffer("window", values.float())
+        if learnable == "taps":
             self.taps = nn.Parameter(dft_taps(self.spec, window).float())
+        self.projection = None if project is None else nn.Linear(self.features, project)
 
     def forward(self, x: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
         spec = self.spec
         if self.learnable == "taps":
-            return byte_spectral_taps(
+            found = byte_spectral_taps(
                 x, self.taps, parts=spec.parts, causal=spec.causal, precision=spec.precision,
                 dtype=self.dtype, lengths=lengths, backend=self.backend,
             )  # fmt: skip
-        return byte_spectral(
-            x, W=spec.W, K=spec.K, N=spec.N, parts=spec.parts,
-            window=self.window if self.learnable == "window" else self._window,
-            causal=spec.causal, precision=spec.precision, dtype=self.dtype, lengths=lengths,
-            backend=self.backend,
-        )  # fmt: skip
+        elif self.projection is not None and not self.learnable:
+            return byte_spectral_linear(
+                x, self.projection.weight, self.projection.bias, W=spec.W, N=spec.N,
+                parts=spec.parts, window=self.window, causal=spec.causal,
+                precision=spec.precision, lengths=lengths, backend=self.backend,
+            )  # fmt: skip
+        else:
+            found = byte_spectral(
+                x, W=spec.W, K=spec.K, N=spec.N, parts=spec.parts, window=self.window,
+                causal=spec.causal, precision=spec.precision, dtype=self.dtype, lengths=lengths,
+                backend=self.backend,
+            )  # fmt: skip
+        return found if self.projection is None else self.projection(found)
+
+    def stream(
+        self, x: torch.Tensor, state: StreamState | None = None
+    ) -> tuple[torch.Tensor, StreamState]:
+        """Features of the next piece of a stream, and the state to give with the piece after it."""
+        if self.learnable or not isinstance(self.window, str):
+            msg = "stream() is for named windows that do not learn"
+            raise ValueError(msg)
+        found, following = encode_piece(x, state, self.spec, self.window, self.dtype, self.backend)
+        return found if self.projection is None else self.projection(found), following
+
+    def extra_repr(self) -> str:
+        given = dataclasses.asdict(self.spec) | {"learnable": self.learnable}
+        return ", ".join(f"{name}={value!r}" for name, value in given.items())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from tritonwin.spectral.reference import frames, inside, select
@@ -23,6 +25,8 @@ def encode(
     work = _work_dtype(dtype)
     if spec.N < spec.W or spec.K > spec.N // 2 + 1:  # rfft would cut the frame or lack bins
         return encode_taps(x, dft_taps(spec, window), spec, dtype, lengths)
+    if not x.numel():
+        return x.new_zeros((*x.shape, spec.features), dtype=dtype)
     w = window_tensor(window, spec.W).to(x.device)
     w = (w * gain(w)).to(work)
 
@@ -53,15 +57,24 @@ def _work_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
-def _blocks(x, spec, lengths, dtype, spectrum, *, track):  # type: ignore[no-untyped-def]
+def _blocks(
+    x: torch.Tensor,
+    spec: Spec,
+    lengths: torch.Tensor | None,
+    dtype: torch.dtype,
+    spectrum: Callable[[torch.Tensor], torch.Tensor],
+    *,
+    track: bool,
+) -> torch.Tensor:
+    """Positions in blocks of bounded memory, unless a gradient keeps everything anyway."""
     framed = frames(x, spec, lengths)
-    step = x.shape[1] if track else max(1, BLOCK // max(1, x.shape[0] * max(spec.W, spec.N)))
+    step = max(1, BLOCK // max(1, x.shape[0] * max(spec.W, spec.N)))
+    if track or step >= x.shape[1]:
+        step = max(1, x.shape[1])
     work = _work_dtype(dtype)
-    parts = [
-        select(spectrum(framed[:, start : start + step].to(work)), spec.parts).to(dtype)
-        for start in range(0, x.shape[1], max(1, step))
+    found = [
+        select(spectrum(block.to(work)), spec.parts).to(dtype)
+        for block in framed.split(step, dim=1)
     ]
-    out = (
-        torch.cat(parts, dim=1) if parts else x.new_zeros((x.shape[0], 0, spec.features)).to(dtype)
-    )
+    out = found[0] if len(found) == 1 else torch.cat(found, dim=1)
     return out if lengths is None else out * inside(x, lengths).unsqueeze(2)

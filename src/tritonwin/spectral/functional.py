@@ -1,15 +1,21 @@
-"""The functional form: checks, and the choice between the kernels and plain PyTorch."""
+"""The functional forms: checks, and the choice between the kernels and plain PyTorch."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
-from tritonwin.spectral import fallback
-from tritonwin.spectral.spec import make_spec
+from tritonwin.spectral import choose, fallback, ops
+from tritonwin.spectral.checks import as_bytes as as_bytes
+from tritonwin.spectral.checks import bytes_of, lengths_of, taps_shape
+from tritonwin.spectral.spec import WINDOWS, Spec, make_spec
+from tritonwin.spectral.taps import dft_taps, window_tensor
 
 Backend = Literal["auto", "triton", "torch"]
+
+_plain = torch.Tensor  # a subclass (FakeTensor and others) goes through the dispatcher
+_fast: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
 
 def byte_spectral(
@@ -26,10 +32,54 @@ def byte_spectral(
     lengths: torch.Tensor | None = None,
     backend: Backend = "auto",
 ) -> torch.Tensor:
-    """Short-time DFT of bytes, one frame a byte: (B, T) uint8 -> (B, T, E)."""
-    del backend
+    """Short-time DFT of bytes, one frame a byte.
+
+    Args:
+        x: bytes, uint8 (B, T); int16, int32 and int64 on the CPU are checked and narrowed.
+        W: window in bytes, 1..4096; the newest byte of a frame has weight 1.
+        K: bins, at the frequencies k/N; N is 2K unless given.
+        parts: "mag", "logmag" (log(|X| + 1e-3)) or "power", E = K; "reim" [Re | Im], E = 2K.
+        window: "tail" (cos^2 from 1 to 0), "rect", or a real tensor (W,), which may learn.
+        causal: False centres the frame; it then sees (W-1)//2 bytes after its own.
+        precision: "exact" or "fast", see docs/spectral.md for the errors.
+        lengths: (B,); bytes from there on count as outside the row, and those positions are 0.
+        backend: "auto" (the kernels on CUDA, else PyTorch), "triton" or "torch".
+
+    Returns:
+        (B, T, E) of `dtype`.
+
+    Raises:
+        TypeError, ValueError: an argument that cannot be used, by name.
+        ModuleNotFoundError: backend="triton" without triton.
+    """
+    if type(x) is _plain and lengths is None and type(window) is str and _eager():
+        # what was checked at the first call of this kind
+        key = (W, K, N, parts, window, causal, precision, dtype, backend, x.device)
+        found = _fast.get(key)
+        if found is not None and x.dim() == 2 and x.dtype == torch.uint8 and x.stride(1) == 1:
+            form, packed = found
+            return form(x, packed)
+    else:
+        key = None
     spec = make_spec(W, K, N, parts, causal, precision)
-    return fallback.encode(x, spec, window, dtype, lengths)
+    x = bytes_of(x)
+    lengths = lengths_of(lengths, x)
+    if not isinstance(window, str):
+        taps = dft_taps(spec, window_tensor(window, W).to(x.device))
+        return encode_taps(x, taps, spec, dtype, lengths, backend)
+    if window not in WINDOWS:
+        window_tensor(window, W)  # raises
+    if not choose.use_triton(x.device, backend, dtype):
+        return fallback.encode(x, spec, window, dtype, lengths)
+    if key is not None:
+        _fast[key] = choose.prepared(spec, dtype, x.device, window, False)
+        return _fast[key][0](x, _fast[key][1])
+    return ops.encode(x, lengths, W, K, spec.N, parts, window, causal, precision, dtype, 0)
+
+
+def _eager() -> bool:
+    """Nothing traces or intercepts: a kernel may be launched outside the dispatcher."""
+    return not torch.compiler.is_compiling() and not torch._C._len_torch_dispatch_stack()
 
 
 def byte_spectral_taps(
@@ -43,8 +93,81 @@ def byte_spectral_taps(
     lengths: torch.Tensor | None = None,
     backend: Backend = "auto",
 ) -> torch.Tensor:
-    """The same with any taps (W, 2K), as [Re | Im] columns; differentiable in `taps`."""
-    del backend
-    W, columns = taps.shape
-    spec = make_spec(W, columns // 2, None, parts, causal, precision)
-    return fallback.encode_taps(x, taps, spec, dtype, lengths)
+    """The same with any taps (W, 2K), [Re | Im] columns, newest byte first; differentiable in them.
+
+    |tap| must stay below 2 on the kernels' way through fp16, which the DFT's are by far.
+    """
+    W, K = taps_shape(taps)
+    spec = make_spec(W, K, None, parts, causal, precision)
+    x = bytes_of(x)
+    return encode_taps(x, taps, spec, dtype, lengths_of(lengths, x), backend)
+
+
+def encode_taps(
+    x: torch.Tensor,
+    taps: torch.Tensor,
+    spec: Spec,
+    dtype: torch.dtype,
+    lengths: torch.Tensor | None,
+    backend: str,
+) -> torch.Tensor:
+    if not choose.use_triton(x.device, backend, dtype):
+        return fallback.encode_taps(x, taps, spec, dtype, lengths)
+    return ops.encode_taps(
+        x, taps.to(x.device, torch.float32).contiguous(), lengths, spec.parts, spec.causal,
+        spec.precision, dtype,
+    )  # fmt: skip
+
+
+def byte_spectral_linear(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    *,
+    W: int = 64,
+    K: int | None = None,
+    N: int | None = None,
+    parts: str = "mag",
+    window: str | torch.Tensor = "tail",
+    causal: bool = True,
+    precision: str = "fast",
+    lengths: torch.Tensor | None = None,
+    backend: Backend = "auto",
+) -> torch.Tensor:
+    """`linear(byte_spectral(x), weight, bias)` (B, T, D) without writing the features.
+
+    Args:
+        weight: (D, E), on x's device; E is K, or 2K for "reim". Under autocast it is cast like
+            that of a linear layer. The features have its type when they are multiplied.
+        K: implied by weight; checked if given.
+
+    Differentiable in weight, bias and a window that learns.
+    """
+    x = bytes_of(x)
+    lengths = lengths_of(lengths, x)
+    if weight.dim() != 2 or (parts == "reim" and weight.shape[1] % 2):
+        msg = f"weight must be (D, E), E even for reim; this is {tuple(weight.shape)}"
+        raise ValueError(msg)
+    bins = weight.shape[1] // (2 if parts == "reim" else 1)
+    if K is not None and bins != K:
+        msg = f"weight (D, E) has E = {weight.shape[1]}, which is not that of K = {K}, {parts}"
+        raise ValueError(msg)
+    K = bins
+    spec = make_spec(W, K, N, parts, causal, precision)
+    if torch.is_autocast_enabled(x.device.type):
+        weight = weight.to(torch.get_autocast_dtype(x.device.type))
+    if bias is not None:
+        bias = bias.to(weight.dtype)
+    fused = (
+        isinstance(window, str)
+        and parts != "reim"
+        and weight.dtype in (torch.bfloat16, torch.float16)
+        and choose.use_triton(x.device, backend, weight.dtype)
+    )
+    if fused:
+        return ops.linear(x, weight, bias, lengths, W, spec.N, parts, window, causal, precision)
+    features = byte_spectral(
+        x, W=W, K=K, N=N, parts=parts, window=window, causal=causal, precision=precision,
+        dtype=weight.dtype, lengths=lengths, backend=backend,
+    )  # fmt: skip
+    return torch.nn.functional.linear(features, weight, bias)

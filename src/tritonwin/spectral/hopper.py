@@ -71,17 +71,19 @@ def frame_of(x, lengths, tile, M, T, stride_x, history, shift, W: gl.constexpr, 
 
 @gluon.jit
 def spectrum(frame, taps, LIMBS: gl.constexpr, WP: gl.constexpr, BM: gl.constexpr,
-              BE: gl.constexpr, mma: gl.constexpr):  # fmt: skip
-    """Start re and im of one chunk of bins: shared memory holds re hi, re lo, im hi, im lo."""
-    zero = gl.zeros((BM, BE), gl.float32, mma)
-    re = warpgroup_mma_init(zero)
-    im = warpgroup_mma_init(zero)
+             BE: gl.constexpr, mma: gl.constexpr):  # fmt: skip
+    """Start [re | im] (BM, 2 BE) of one chunk of bins; taps: its limbs in shared memory."""
+    both = warpgroup_mma_init(gl.zeros((BM, 2 * BE), gl.float32, mma))
     for limb in gl.static_range(LIMBS):
-        re = warpgroup_mma(frame, taps.slice(limb * WP, WP), re, use_acc=limb > 0, is_async=True)
-    for limb in gl.static_range(LIMBS):
-        im = warpgroup_mma(frame, taps.slice((LIMBS + limb) * WP, WP), im, use_acc=limb > 0,
-                           is_async=True)  # fmt: skip
-    return re, im
+        both = warpgroup_mma(frame, taps.slice(limb * WP, WP), both, use_acc=limb > 0,
+                             is_async=True)  # fmt: skip
+    return both
+
+
+@gluon.jit
+def re_and_im(both, BM: gl.constexpr, BE: gl.constexpr):
+    """The two halves of the columns; they are different registers of each thread."""
+    return gl.split(both.reshape([BM, 2, BE]).permute([0, 2, 1]))
 
 
 @gluon.jit
@@ -132,9 +134,10 @@ def put(value, out, tile, column, M, K, E, BM: gl.constexpr, BE: gl.constexpr,
 
 
 @gluon.jit
-def _emit(re, im, out, tile, chunk, M, K, E, PARTS: gl.constexpr, BM: gl.constexpr,
+def _emit(both, out, tile, chunk, M, K, E, PARTS: gl.constexpr, BM: gl.constexpr,
           BE: gl.constexpr, EVEN_M: gl.constexpr, EVEN_K: gl.constexpr, place: gl.constexpr,
           CACHE: gl.constexpr):  # fmt: skip
+    re, im = re_and_im(both, BM, BE)
     if PARTS == "reim":
         put(re, out, tile, chunk * BE, M, K, E, BM, BE, EVEN_M, EVEN_K, True, place, CACHE)
         put(im, out + K, tile, chunk * BE, M, K, E, BM, BE, EVEN_M, EVEN_K, True, place, CACHE)
@@ -153,31 +156,31 @@ def _rows(frame, buffers, ready, out, tile, first, M, K, E, WAIT: gl.constexpr,
     if AHEAD:
         if WAIT:
             mbarrier.wait(ready.index(0), 0)
-        re, im = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
+        both = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
         for pair in range(CHUNKS // 2):
             chunk = pair * 2
-            re_0, im_0 = warpgroup_mma_wait(0, deps=[re, im])
+            this = warpgroup_mma_wait(0, deps=[both])
             if WAIT:
                 mbarrier.wait(ready.index(chunk + 1), 0)
-            re, im = spectrum(frame, buffers.index(chunk + 1), LIMBS, WP, BM, BE, mma)
-            _emit(re_0, im_0, out, tile, first + chunk, M, K, E, PARTS, BM, BE, EVEN_M, EVEN_K,
-                  place, CACHE)  # fmt: skip
-            re_1, im_1 = warpgroup_mma_wait(0, deps=[re, im])
+            both = spectrum(frame, buffers.index(chunk + 1), LIMBS, WP, BM, BE, mma)
+            _emit(this, out, tile, first + chunk, M, K, E, PARTS, BM, BE, EVEN_M, EVEN_K, place,
+                  CACHE)  # fmt: skip
+            this = warpgroup_mma_wait(0, deps=[both])
             following = (chunk + 2) % CHUNKS  # after the last: a product that nobody reads
             if WAIT:
                 mbarrier.wait(ready.index(following), 0)
-            re, im = spectrum(frame, buffers.index(following), LIMBS, WP, BM, BE, mma)
-            _emit(re_1, im_1, out, tile, first + chunk + 1, M, K, E, PARTS, BM, BE, EVEN_M,
-                  EVEN_K, place, CACHE)  # fmt: skip
-        warpgroup_mma_wait(0, deps=[re, im])
+            both = spectrum(frame, buffers.index(following), LIMBS, WP, BM, BE, mma)
+            _emit(this, out, tile, first + chunk + 1, M, K, E, PARTS, BM, BE, EVEN_M, EVEN_K,
+                  place, CACHE)  # fmt: skip
+        warpgroup_mma_wait(0, deps=[both])
     else:
         for chunk in range(CHUNKS):
             if WAIT:
                 mbarrier.wait(ready.index(chunk), 0)
-            re, im = spectrum(frame, buffers.index(chunk), LIMBS, WP, BM, BE, mma)
-            re_0, im_0 = warpgroup_mma_wait(0, deps=[re, im])
-            _emit(re_0, im_0, out, tile, first + chunk, M, K, E, PARTS, BM, BE, EVEN_M, EVEN_K,
-                  place, CACHE)  # fmt: skip
+            both = spectrum(frame, buffers.index(chunk), LIMBS, WP, BM, BE, mma)
+            this = warpgroup_mma_wait(0, deps=[both])
+            _emit(this, out, tile, first + chunk, M, K, E, PARTS, BM, BE, EVEN_M, EVEN_K, place,
+                  CACHE)  # fmt: skip
 
 
 @gluon.jit
@@ -185,7 +188,7 @@ def _copy_taps(taps, buffers, ready, first, ROWS: gl.constexpr, BOX: gl.constexp
                BE: gl.constexpr, CHUNKS: gl.constexpr):  # fmt: skip
     """Begin to copy this program's taps, one barrier a chunk."""
     for chunk in gl.static_range(CHUNKS):
-        mbarrier.expect(ready.index(chunk), ROWS * BE * 2)
+        mbarrier.expect(ready.index(chunk), ROWS * BE * 4)
         for part in gl.static_range(ROWS // BOX):
             tma.async_copy_global_to_shared(
                 taps, [(first + chunk) * ROWS + part * BOX, 0], ready.index(chunk),
@@ -203,17 +206,17 @@ def encode(x, taps, out, lengths, M, T, stride_x, history, shift, K, E,
     """Grid: SPLIT x as many as fit; a program owns CHUNKS chunks of BE bins.
 
     x: uint8, row b at x + b*stride_x, `history` bytes of which precede the T encoded ones.
-    taps: descriptor of fp16 (chunks*2*LIMBS*WP, BE), times 2^SHIFT, columns permuted, oldest first.
+    taps: descriptor of fp16 (chunks*LIMBS*WP, 2*BE), [re | im], oldest first; see `pack.arrange`.
     out: (M, E) contiguous, M = B*T.
     """
     warps: gl.constexpr = gl.num_warps()
     pairs: gl.constexpr = 16 // (out.dtype.element_ty.primitive_bitwidth // 8) // 2
-    mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [warps, 1], [16, BE, 16])
+    mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [warps, 1], [16, 2 * BE, 16])
     operand: gl.constexpr = gl.DotOperandLayout(0, mma, 2)
     place: gl.constexpr = store_layout(BM, BE, warps, pairs)
-    rows: gl.constexpr = 2 * LIMBS * WP
+    rows: gl.constexpr = LIMBS * WP
     box: gl.constexpr = taps.block_type.shape[0]
-    buffers = gl.allocate_shared_memory(gl.float16, [CHUNKS, rows, BE], taps.layout)
+    buffers = gl.allocate_shared_memory(gl.float16, [CHUNKS, rows, 2 * BE], taps.layout)
     ready = gl.allocate_shared_memory(gl.int64, [CHUNKS, 1], mbarrier.MBarrierLayout())
     for chunk in gl.static_range(CHUNKS):
         mbarrier.init(ready.index(chunk), count=1)
@@ -222,14 +225,12 @@ def encode(x, taps, out, lengths, M, T, stride_x, history, shift, K, E,
     step = gl.num_programs(0) // SPLIT
     tiles = (M + BM - 1) // BM
     if PDL:
-        # taps come from the host, long before; only the bytes may be the last kernel's work
         gdc_launch_dependents()
-        _copy_taps(taps, buffers, ready, first, rows, box, BE, CHUNKS)
+    _copy_taps(taps, buffers, ready, first, rows, box, BE, CHUNKS)
+    if PDL:  # taps were there long before; only the bytes may be the last kernel's work
         gdc_wait()
     frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
                    HAS_LENGTHS, INSIDE, operand)  # fmt: skip
-    if not PDL:
-        _copy_taps(taps, buffers, ready, first, rows, box, BE, CHUNKS)
     _rows(frame, buffers, ready, out, tile, first, M, K, E, True, LIMBS, WP, PARTS, EVEN_M, EVEN_K,
           BM, BE, CHUNKS, AHEAD, CACHE, mma, place)  # fmt: skip
     tile += step

@@ -13,7 +13,16 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from tritonwin.spectral.hopper import frame_of, put, select_parts, spectrum, store_layout
+from tritonwin.spectral.hopper import frame_of, put, re_and_im, select_parts, spectrum, store_layout
+
+
+@gluon.jit
+def _multiply(both, weights, acc, PARTS: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr,
+              second: gl.constexpr):  # fmt: skip
+    """Start acc += parts(re, im) @ weights^T: accumulators are the left operand as they stand."""
+    re, im = re_and_im(both, BM, BE)
+    value = gl.convert_layout(select_parts(re, im, PARTS).to(weights.dtype), second)
+    return warpgroup_mma(value, weights.permute((1, 0)), acc, is_async=True)
 
 
 @gluon.jit
@@ -21,18 +30,37 @@ def _project_rows(frame, buffers, weights, ready, bias, out, tile, column, M, D,
                   WAIT: gl.constexpr, LIMBS: gl.constexpr, WP: gl.constexpr, PARTS: gl.constexpr,
                   HAS_BIAS: gl.constexpr, EVEN_M: gl.constexpr, EVEN_K: gl.constexpr,
                   BM: gl.constexpr, BE: gl.constexpr, BD: gl.constexpr, CHUNKS: gl.constexpr,
-                  CACHE: gl.constexpr, mma: gl.constexpr, wide: gl.constexpr,
-                  place: gl.constexpr):  # fmt: skip
+                  AHEAD: gl.constexpr, CACHE: gl.constexpr, mma: gl.constexpr,
+                  wide: gl.constexpr, place: gl.constexpr):  # fmt: skip
+    """One row tile. AHEAD: the spectrum of the next chunk and the product of the last one keep the
+    tensor cores busy while magnitudes are taken; CHUNKS is even then."""
     second: gl.constexpr = gl.DotOperandLayout(0, wide, 2)
     acc = warpgroup_mma_init(gl.zeros((BM, BD), gl.float32, wide))
-    for chunk in range(CHUNKS):
+    if AHEAD:
         if WAIT:
-            mbarrier.wait(ready.index(chunk), 0)
-        re, im = spectrum(frame, buffers.index(chunk), LIMBS, WP, BM, BE, mma)
-        re_0, im_0, acc = warpgroup_mma_wait(0, deps=[re, im, acc])
-        value = select_parts(re_0, im_0, PARTS).to(weights.dtype)
-        acc = warpgroup_mma(gl.convert_layout(value, second), weights.index(chunk).permute((1, 0)),
-                            acc, is_async=True)  # fmt: skip
+            mbarrier.wait(ready.index(0), 0)
+        both = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
+        this = warpgroup_mma_wait(0, deps=[both])
+        for pair in range(CHUNKS // 2):
+            chunk = pair * 2
+            if WAIT:
+                mbarrier.wait(ready.index(chunk + 1), 0)
+            both = spectrum(frame, buffers.index(chunk + 1), LIMBS, WP, BM, BE, mma)
+            acc = _multiply(this, weights.index(chunk), acc, PARTS, BM, BE, second)
+            other = warpgroup_mma_wait(1, deps=[both])
+            following = (chunk + 2) % CHUNKS  # after the last: a product that nobody reads
+            if WAIT:
+                mbarrier.wait(ready.index(following), 0)
+            both = spectrum(frame, buffers.index(following), LIMBS, WP, BM, BE, mma)
+            acc = _multiply(other, weights.index(chunk + 1), acc, PARTS, BM, BE, second)
+            this = warpgroup_mma_wait(1, deps=[both])
+    else:
+        for chunk in range(CHUNKS):
+            if WAIT:
+                mbarrier.wait(ready.index(chunk), 0)
+            both = spectrum(frame, buffers.index(chunk), LIMBS, WP, BM, BE, mma)
+            this, acc = warpgroup_mma_wait(0, deps=[both, acc])
+            acc = _multiply(this, weights.index(chunk), acc, PARTS, BM, BE, second)
     total = warpgroup_mma_wait(0, deps=[acc])
     if HAS_BIAS:
         d = column + gl.arange(0, BD, layout=gl.SliceLayout(0, wide))
@@ -45,8 +73,8 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
             W: gl.constexpr, WP: gl.constexpr, SHIFT: gl.constexpr, LIMBS: gl.constexpr,
             PARTS: gl.constexpr, HAS_LENGTHS: gl.constexpr, HAS_BIAS: gl.constexpr,
             EVEN_M: gl.constexpr, EVEN_K: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr,
-            BD: gl.constexpr, CHUNKS: gl.constexpr, SPLIT: gl.constexpr, INSIDE: gl.constexpr,
-            CACHE: gl.constexpr, PDL: gl.constexpr):  # fmt: skip
+            BD: gl.constexpr, CHUNKS: gl.constexpr, SPLIT: gl.constexpr, AHEAD: gl.constexpr,
+            INSIDE: gl.constexpr, CACHE: gl.constexpr, PDL: gl.constexpr):  # fmt: skip
     """features @ weight^T + bias, features staying in registers: out (M, D).
 
     weight: descriptor of (D, E) in out's type, in boxes of (BD, BE). Taps are not permuted here:
@@ -54,13 +82,13 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
     """
     warps: gl.constexpr = gl.num_warps()
     pairs: gl.constexpr = 16 // (out.dtype.element_ty.primitive_bitwidth // 8) // 2
-    mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [warps, 1], [16, BE, 16])
+    mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [warps, 1], [16, 2 * BE, 16])
     wide: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [warps, 1], [16, BD, 16])
     operand: gl.constexpr = gl.DotOperandLayout(0, mma, 2)
     place: gl.constexpr = store_layout(BM, BD, warps, pairs)
-    rows: gl.constexpr = 2 * LIMBS * WP
+    rows: gl.constexpr = LIMBS * WP
     box: gl.constexpr = taps.block_type.shape[0]
-    buffers = gl.allocate_shared_memory(gl.float16, [CHUNKS, rows, BE], taps.layout)
+    buffers = gl.allocate_shared_memory(gl.float16, [CHUNKS, rows, 2 * BE], taps.layout)
     weights = gl.allocate_shared_memory(weight.dtype, [CHUNKS, BD, BE], weight.layout)
     ready = gl.allocate_shared_memory(gl.int64, [CHUNKS, 1], mbarrier.MBarrierLayout())
     for chunk in gl.static_range(CHUNKS):
@@ -72,10 +100,8 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
     if PDL:
         gdc_launch_dependents()
         gdc_wait()  # weights may be the last kernel's work
-    frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                   HAS_LENGTHS, INSIDE, operand)  # fmt: skip
     for chunk in gl.static_range(CHUNKS):
-        mbarrier.expect(ready.index(chunk), (rows + BD) * BE * 2)
+        mbarrier.expect(ready.index(chunk), (2 * rows + BD) * BE * 2)
         for part in gl.static_range(rows // box):
             tma.async_copy_global_to_shared(
                 taps, [chunk * rows + part * box, 0], ready.index(chunk),
@@ -83,14 +109,16 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
             )  # fmt: skip
         tma.async_copy_global_to_shared(weight, [column, chunk * BE], ready.index(chunk),
                                         weights.index(chunk))  # fmt: skip
+    frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
+                   HAS_LENGTHS, INSIDE, operand)  # fmt: skip
     _project_rows(frame, buffers, weights, ready, bias, out, tile, column, M, D, True, LIMBS, WP,
-                  PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, CACHE, mma, wide,
+                  PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, AHEAD, CACHE, mma, wide,
                   place)  # fmt: skip
     tile += step
     while tile < tiles:
         frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
                        HAS_LENGTHS, INSIDE, operand)  # fmt: skip
         _project_rows(frame, buffers, weights, ready, bias, out, tile, column, M, D, False, LIMBS,
-                      WP, PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, CACHE, mma, wide,
-                      place)  # fmt: skip
+                      WP, PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, AHEAD, CACHE, mma,
+                      wide, place)  # fmt: skip
         tile += step

@@ -1,8 +1,8 @@
 """The portable Triton kernels: any GPU that Triton knows, and its interpreter.
 
 Pointers may be tensors or raw addresses: nothing here needs torch. `x` is uint8, row b at
-x + b*stride_x, of `length` bytes; output row m = b*R + r has its newest byte at r*step + offset of
-its row, which is `lead` bytes after the row's own. u = 2x - 255 is exact in fp16
+x + b*stride_x, of `length` bytes; output row m = b*R + r has its newest byte at r + offset of its
+row, which is `lead` bytes after the row's own. u = 2x - 255 is exact in fp16
 and bf16, so the only rounding is in the taps; they come as fp16 limbs (tensor cores) or fp32
 (none), oldest lag first, times 2^SHIFT, which the bytes give back.
 """
@@ -26,13 +26,13 @@ def frame_of(x, row, newest, end, w0, W: tl.constexpr, BK: tl.constexpr, SHIFT: 
 
 
 @triton.jit
-def rows_of(pid, lengths, M, R, length, stride_x, step, offset, lead, BM: tl.constexpr,
+def rows_of(pid, lengths, M, R, length, stride_x, offset, lead, BM: tl.constexpr,
             HAS_LENGTHS: tl.constexpr):  # fmt: skip
     """Of a tile of output rows: number, start of the row of bytes, newest byte, end of the row
     (0 where the position itself is past the end, so that its frame and output are 0)."""
     m = pid * BM + tl.arange(0, BM)
     b = m // R
-    newest = (m - b * R) * step + offset
+    newest = (m - b * R) + offset
     end = m * 0 + length
     if HAS_LENGTHS:
         end = tl.minimum(end, tl.load(lengths + b, mask=m < M, other=0))
@@ -54,28 +54,27 @@ def select_parts(re, im, PARTS: tl.constexpr):
 @triton.jit
 def dot_taps(frame, taps, k, w0, WP: tl.constexpr, KP: tl.constexpr, BK: tl.constexpr,
              LIMBS: tl.constexpr, re, im):  # fmt: skip
-    """re, im += frame @ taps[w0:w0+BK, bins k]; taps (2, LIMBS, WP, KP), or fp32 if LIMBS is 0."""
-    at = (w0 + tl.arange(0, BK))[:, None] * KP + k[None, :]
+    """re, im += frame @ taps[w0:w0+BK, bins k]; taps (LIMBS, WP, 2 KP), or fp32 if LIMBS is 0."""
+    at = taps + (w0 + tl.arange(0, BK))[:, None] * (2 * KP) + k[None, :]
     if LIMBS == 0:
-        re = tl.dot(frame, tl.load(taps + at), re, input_precision="ieee")
-        im = tl.dot(frame, tl.load(taps + WP * KP + at), im, input_precision="ieee")
+        re = tl.dot(frame, tl.load(at), re, input_precision="ieee")
+        im = tl.dot(frame, tl.load(at + KP), im, input_precision="ieee")
     else:
         half = frame.to(tl.float16)
         for limb in tl.static_range(LIMBS):
-            re = tl.dot(half, tl.load(taps + limb * WP * KP + at), re)
-        for limb in tl.static_range(LIMBS):
-            im = tl.dot(half, tl.load(taps + (LIMBS + limb) * WP * KP + at), im)
+            re = tl.dot(half, tl.load(at + limb * WP * 2 * KP), re)
+            im = tl.dot(half, tl.load(at + limb * WP * 2 * KP + KP), im)
     return re, im
 
 
 @triton.jit
-def encode(x, taps, out, lengths, M, R, length, stride_x, step, offset, lead, K, E,
+def encode(x, taps, out, lengths, M, R, length, stride_x, offset, lead, K, E,
            W: tl.constexpr, WP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr,
            LIMBS: tl.constexpr, PARTS: tl.constexpr, HAS_LENGTHS: tl.constexpr,
            EVEN: tl.constexpr, BM: tl.constexpr, BE: tl.constexpr, BK: tl.constexpr,
            STAGES: tl.constexpr):  # fmt: skip
     """The dot form. Grid (row tiles, shares of the bins); out (M, E)."""
-    m, row, newest, end = rows_of(tl.program_id(0), lengths, M, R, length, stride_x, step, offset,
+    m, row, newest, end = rows_of(tl.program_id(0), lengths, M, R, length, stride_x, offset,
                                   lead, BM, HAS_LENGTHS)  # fmt: skip
     to = out + m.to(tl.int64)[:, None] * E
     if WP == BK:  # one frame serves every bin
@@ -106,13 +105,13 @@ def encode(x, taps, out, lengths, M, R, length, stride_x, step, offset, lead, K,
 
 
 @triton.jit
-def project(x, taps, weight, bias, out, lengths, M, R, length, stride_x, step, offset, lead, K, D,
+def project(x, taps, weight, bias, out, lengths, M, R, length, stride_x, offset, lead, K, D,
             stride_w, W: tl.constexpr, WP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr,
             LIMBS: tl.constexpr, PARTS: tl.constexpr, HAS_LENGTHS: tl.constexpr,
             HAS_BIAS: tl.constexpr, BM: tl.constexpr, BE: tl.constexpr, BK: tl.constexpr,
             BD: tl.constexpr, STAGES: tl.constexpr):  # fmt: skip
     """features @ weight^T + bias, features never written. Grid (row tiles, tiles of D)."""
-    m, row, newest, end = rows_of(tl.program_id(0), lengths, M, R, length, stride_x, step, offset,
+    m, row, newest, end = rows_of(tl.program_id(0), lengths, M, R, length, stride_x, offset,
                                   lead, BM, HAS_LENGTHS)  # fmt: skip
     d = tl.program_id(1) * BD + tl.arange(0, BD)
     if WP == BK:
@@ -150,21 +149,22 @@ def project(x, taps, weight, bias, out, lengths, M, R, length, stride_x, step, o
 @triton.jit
 def pack(taps, packed, K, scale, total, W: tl.constexpr, WP: tl.constexpr, WIDTH: tl.constexpr,
          PAIRS: tl.constexpr, LIMBS: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
-    """`pack.arrange` on the device: fp32 taps (W, 2K) -> (chunks, 2, LIMBS, WP, WIDTH)."""
+    """`pack.arrange` on the device: fp32 taps (W, 2K) -> (chunks, LIMBS, WP, 2 WIDTH)."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     column = i % WIDTH
-    row = i // WIDTH % WP
-    half = i // (WIDTH * WP)  # chunk * 2 + (0 for re, 1 for im)
+    half = i // WIDTH % 2  # re or im
+    row = i // (2 * WIDTH) % WP
+    chunk = i // (2 * WIDTH * WP)
     place = column % (8 * PAIRS)
-    k = half // 2 * WIDTH + column - place
+    k = chunk * WIDTH + column - place
     k += place % 8 // 2 * (2 * PAIRS) + place // 8 * 2 + place % 2
     lag = WP - 1 - row
     here = (i < total) & (lag < W) & (k < K)
-    value = tl.load(taps + lag * (2 * K) + half % 2 * K + k, mask=here, other=0) * scale
+    value = tl.load(taps + lag * (2 * K) + half * K + k, mask=here, other=0) * scale
     if LIMBS == 0:
         tl.store(packed + i, value, mask=i < total)
     for limb in tl.static_range(LIMBS):
         part = value.to(tl.float16)
-        at = (half * LIMBS + limb) * (WP * WIDTH) + i % (WP * WIDTH)
+        at = (chunk * LIMBS + limb) * (2 * WIDTH * WP) + i % (2 * WIDTH * WP)
         tl.store(packed + at, part, mask=i < total)
         value -= part.to(tl.float32)

@@ -6,12 +6,13 @@ Bytes enter a kernel as (2x - 255) / 2^shift, which is exact, so taps are multip
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import torch
 
 from tritonwin.spectral.spec import Spec
-from tritonwin.spectral.taps import gain, twiddles, window_tensor
+from tritonwin.spectral.taps import gain, window_tensor
 
 
 def shift_of(W: int) -> int:
@@ -41,51 +42,60 @@ def padded(taps: torch.Tensor, rows: int, bins: int, shift: int) -> torch.Tensor
     return torch.nn.functional.pad(split, (0, bins - columns // 2, rows - W, 0))
 
 
-def portable(taps: torch.Tensor, count: int, rows: int, bins: int, shift: int) -> torch.Tensor:
-    """(2, max(count, 1), rows, bins) contiguous, for `kernels`."""
-    whole = padded(taps, rows, bins, shift)
-    return torch.stack(limbs(whole, count), dim=1).contiguous()
-
-
-def hopper(
-    taps: torch.Tensor, count: int, rows: int, width: int, shift: int, pairs: int
+def arrange(
+    taps: torch.Tensor, count: int, rows: int, width: int, shift: int, pairs: int = 1
 ) -> torch.Tensor:
-    """(chunks*2*count*rows, width) fp16, for `hopper`: chunks of `width` bins.
+    """(chunks, max(count, 1), rows, 2*width) contiguous: chunks of `width` bins, [re | im].
 
-    pairs: a thread's accumulators are pairs of columns 8 apart; physical column 8h + 2q + l of
-    every group of 8*pairs holds bin 2*pairs*q + 2h + l, so that `pairs` of them are neighbours in
-    the output. 1 leaves the bins in order.
+    pairs: on sm_90 a thread's accumulators are pairs of columns 8 apart; physical column
+    8h + 2q + l of every group of 8*pairs holds bin 2*pairs*q + 2h + l, so that 2*pairs of them are
+    neighbours in the output. 1 leaves the bins in order.
     """
     bins = -(-taps.shape[1] // 2 // width) * width
     order = torch.arange(bins, device=taps.device).reshape(-1, 4, pairs, 2).transpose(1, 2)
     whole = padded(taps, rows, bins, shift)[:, :, order.reshape(-1)]
-    parts = torch.stack(limbs(whole, count), dim=1)  # 2, count, rows, bins
-    return (
-        parts.reshape(2 * count, rows, -1, width)
-        .permute(2, 0, 1, 3)
-        .reshape(-1, width)
-        .contiguous()
-    )
+    parts = torch.stack(limbs(whole, count))  # count, 2, rows, bins
+    split = parts.reshape(parts.shape[0], 2, rows, -1, width)
+    return split.permute(3, 0, 2, 1, 4).reshape(-1, parts.shape[0], rows, 2 * width).contiguous()
 
 
-def sliding(
-    spec: Spec, window: str, steps: int, turns: int
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, float]:
-    """What `sliding.slide` reads: taps of its state (W, 2K or 6K) float64, table, ramp, scale.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sliding:
+    """What `sliding.windows` and `sliding.slide` read; see there."""
 
-    `window` is "tail" or "rect"; the state stands one position before its chunk.
-    """
+    taps: torch.Tensor  # float64 (steps, 2 * groups * bins), in the order of `padded`
+    turns: torch.Tensor
+    table: torch.Tensor
+    ramp: torch.Tensor
+    scale: float
+
+
+def sliding(spec: Spec, window: str, steps: int, turns: int, bins: int) -> Sliding:
+    """Tables of the sliding form; `window` is "tail" or "rect", `bins` is K padded."""
     W, K, N = spec.W, spec.K, spec.N
-    before = twiddles(W + 1, K, N)[1:]  # e^{-iwq}, q = 1..W bytes before the chunk
-    cos, minus_sin = before[:, :K], before[:, K:]
-    angle = torch.arange(1, W + 1, dtype=torch.float64) * (math.pi / W)
-    weights = [torch.ones_like(angle), angle.cos(), -angle.sin()][: 3 if window == "tail" else 1]
-    state = torch.cat(
-        [w[:, None] * cos for w in weights] + [w[:, None] * minus_sin for w in weights], 1
-    )
+    scale = gain(window_tensor(window, W)).item() * (0.5 if window == "tail" else 1.0)
+    shifts = (0, 1, -1) if window == "tail" else (0,)
+
+    def turned(r: torch.Tensor) -> torch.Tensor:
+        """e^{iv r}, v = 2 pi k/N + j pi/W: (R, groups, 2, K); phases are reduced as integers."""
+        k = torch.arange(K)
+        circles = [
+            (r[:, None] * k % N).double() / N + (r[:, None] * j % (2 * W)).double() / (2 * W)
+            for j in shifts
+        ]
+        angle = torch.stack(circles, dim=1) * (2 * math.pi)
+        return torch.stack([angle.cos(), angle.sin()], dim=2)
+
+    q = W // steps
+    before = torch.nn.functional.pad(turned(-1 - torch.arange(steps)), (0, bins - K))
+    taps = before.permute(0, 2, 1, 3).reshape(steps, -1) * scale
     lags = torch.tensor([*(-n for n in range(0, steps, turns)), -1, W])
     phase = (lags[:, None] * torch.arange(K) % N).double() * (2 * math.pi / N)
-    table = torch.stack([phase.cos(), -phase.sin()], dim=1).float()  # e^{-iw lag}
     n = torch.arange(steps, dtype=torch.float64) * (math.pi / W)
-    scale = gain(window_tensor(window, W)).item() * (0.5 if window == "tail" else 1.0)
-    return state * scale, table, torch.stack([n.cos(), n.sin()], dim=1).float(), scale
+    return Sliding(
+        taps=taps,
+        turns=turned(torch.arange(-q, q + 1) * steps).float(),
+        table=torch.stack([phase.cos(), -phase.sin()], dim=1).float(),
+        ramp=torch.stack([n.cos(), n.sin()], dim=1).float(),
+        scale=scale,
+    )

@@ -1,11 +1,112 @@
-"""The sliding form, in Triton alone: cost independent of the window, no tensor cores needed."""
+"""The sliding form, in Triton alone: cost independent of the window, no tensor cores needed.
+
+Positions are cut into chunks of STEPS. `windows` finds the sums over the window just before each
+chunk, from sums over blocks of STEPS bytes; `slide` carries them from position to position. With
+d = pi/W, w[m] = (1 + cos(d m))/2, so a "tail" window is three sums with plain exponentials:
+
+    P = sum s[j] e^{iw(j-p)},  C = sum s[j] cos(d(j-p)) e^{iw(j-p)},  S likewise with sin
+
+and the DFT n positions after p is (P + cos(dn) C + sin(dn) S)/2 but for a phase. "rect" has P only.
+"""
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
 
-from tritonwin.spectral.kernels import select_parts
+from tritonwin.spectral.kernels import dot_taps, frame_of, select_parts
+
+
+@triton.jit
+def _turned(re, im, turns, at, k, K, GROUPS: tl.constexpr, GROUP: tl.constexpr, good):
+    """(re + i im) e^{iv STEPS at}, v the frequency of the group; `at` one number a row."""
+    where = turns + ((at * GROUPS + GROUP) * 2)[:, None] * K + k[None, :]
+    cos = tl.load(where, mask=good, other=0)
+    sin = tl.load(where + K, mask=good, other=0)
+    return re * cos - im * sin, re * sin + im * cos
+
+
+@triton.jit
+def _block_sums(x, taps, turns, base, newest, end, at, k, K, tile, GROUPS: tl.constexpr,
+                GROUP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr, LIMBS: tl.constexpr,
+                COUNT: tl.constexpr, STEPS: tl.constexpr, QP: tl.constexpr,
+                BE: tl.constexpr, good):  # fmt: skip
+    """Sums over the COUNT newest bytes of blocks, phases counted from one position of the row."""
+    zero = tl.zeros((QP, BE), tl.float32)
+    frame = frame_of(x, base, newest, end, 0, COUNT, STEPS, SHIFT, STEPS)
+    re, im = dot_taps(frame, taps, GROUP * (KP // GROUPS) + tile + tl.arange(0, BE), 0, STEPS, KP,
+                      STEPS, LIMBS, zero, zero)  # fmt: skip
+    return _turned(re, im, turns, at, k, K, GROUPS, GROUP, good)
+
+
+@triton.jit
+def _window_sums(x, taps, turns, base, newest, end, k, K, tile, GROUPS: tl.constexpr,
+                 GROUP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr,
+                 LIMBS: tl.constexpr, Q: tl.constexpr, REST: tl.constexpr, STEPS: tl.constexpr,
+                 QP: tl.constexpr, BE: tl.constexpr, good):  # fmt: skip
+    """Of each chunk of a segment: the sum over the Q blocks before it and REST bytes more.
+
+    Q blocks reach over two segments of Q chunks: the end of the one before and the start of this
+    one. `turns` begins at -Q.
+    """
+    o = tl.arange(0, QP)
+    re, im = _block_sums(x, taps, turns, base, newest + (STEPS - 1), end, o + (Q + 1), k, K, tile,
+                         GROUPS, GROUP, KP, SHIFT, LIMBS, STEPS, STEPS, QP, BE, good)  # fmt: skip
+    sum_re = tl.cumsum(re, axis=0) - re
+    sum_im = tl.cumsum(im, axis=0) - im
+    re, im = _block_sums(x, taps, turns, base, newest - (Q * STEPS - STEPS + 1), end, o + 1, k, K,
+                         tile, GROUPS, GROUP, KP, SHIFT, LIMBS, STEPS, STEPS, QP, BE,
+                         good)  # fmt: skip
+    sum_re += tl.cumsum(re, axis=0, reverse=True)
+    sum_im += tl.cumsum(im, axis=0, reverse=True)
+    if REST > 0:
+        re, im = _block_sums(x, taps, turns, base, newest - (Q * STEPS + 1), end, o, k, K, tile,
+                             GROUPS, GROUP, KP, SHIFT, LIMBS, REST, STEPS, QP, BE,
+                             good)  # fmt: skip
+        sum_re += re
+        sum_im += im
+    return _turned(sum_re, sum_im, turns, Q - o, k, K, GROUPS, GROUP, good)
+
+
+@triton.jit
+def windows(x, taps, turns, state, lengths, length, stride_x, offset, chunks, segments, K,
+            KP: tl.constexpr, SHIFT: tl.constexpr, LIMBS: tl.constexpr, TAIL: tl.constexpr,
+            HAS_LENGTHS: tl.constexpr, Q: tl.constexpr, REST: tl.constexpr, STEPS: tl.constexpr,
+            QP: tl.constexpr, BE: tl.constexpr):  # fmt: skip
+    """`state` (B*chunks, 2*3K, or 2*K for "rect"): P, C, S one position before each chunk.
+
+    Grid (B*segments, tiles of bins). taps (LIMBS, STEPS, 2 KP): e^{-iv(l+1)} of the lags l, for v =
+    w, w+d, w-d; turns (2Q+1, 3, 2, K): e^{iv STEPS r}, r = -Q..Q.
+    """
+    b = tl.program_id(0) // segments
+    o = tl.arange(0, QP)
+    chunk = (tl.program_id(0) - b * segments) * Q + o
+    tile = tl.program_id(1) * BE
+    k = tile + tl.arange(0, BE)
+    end = length
+    if HAS_LENGTHS:
+        end = tl.minimum(end, tl.load(lengths + b))
+    end = tl.where(o < Q, end, 0)
+    base = b.to(tl.int64) * stride_x + o * 0
+    newest = chunk * STEPS + offset
+    good = (o < Q)[:, None] & (k < K)[None, :]
+    kept = good & (chunk < chunks)[:, None]
+    groups: tl.constexpr = 3 if TAIL else 1
+    re, im = _window_sums(x, taps, turns, base, newest, end, k, K, tile, groups, 0, KP, SHIFT,
+                          LIMBS, Q, REST, STEPS, QP, BE, good)  # fmt: skip
+    row = b.to(tl.int64) * chunks + chunk
+    to = state + row[:, None] * (2 * groups * K) + k[None, :]
+    tl.store(to, re, mask=kept)
+    tl.store(to + groups * K, im, mask=kept)
+    if TAIL:
+        re, im = _window_sums(x, taps, turns, base, newest, end, k, K, tile, groups, 1, KP, SHIFT,
+                              LIMBS, Q, REST, STEPS, QP, BE, good)  # fmt: skip
+        less_re, less_im = _window_sums(x, taps, turns, base, newest, end, k, K, tile, groups, 2,
+                                        KP, SHIFT, LIMBS, Q, REST, STEPS, QP, BE, good)  # fmt: skip
+        tl.store(to + K, 0.5 * (re + less_re), mask=kept)
+        tl.store(to + 4 * K, 0.5 * (im + less_im), mask=kept)
+        tl.store(to + 2 * K, 0.5 * (im - less_im), mask=kept)
+        tl.store(to + 5 * K, 0.5 * (less_re - re), mask=kept)
 
 
 @triton.jit
@@ -19,18 +120,13 @@ def scaled(x, base, at, end, scale):
 @triton.jit
 def slide(x, state, table, ramp, out, lengths, T, length, stride_x, offset, lead, chunks, K, E,
           scale, W: tl.constexpr, PARTS: tl.constexpr, TAIL: tl.constexpr,
-          HAS_LENGTHS: tl.constexpr,
-          REAL: tl.constexpr, STEPS: tl.constexpr, BE: tl.constexpr,
-          TURNS: tl.constexpr):  # fmt: skip
-    """The sliding form: cost independent of W. Grid (B*chunks, tiles of bins).
+          HAS_LENGTHS: tl.constexpr, REAL: tl.constexpr, EVEN: tl.constexpr,
+          STEPS: tl.constexpr, BE: tl.constexpr, TURNS: tl.constexpr):  # fmt: skip
+    """One chunk, position after position. Grid (B*chunks, tiles of bins).
 
-    Sums over the window, phases counted from the chunk's first position p:
-        P = sum s[j] e^{iw(j-p)},  C = sum s[j] cos(d(j-p)) e^{iw(j-p)},  S likewise with sin
-    since w[m] = (1 + cos(d m))/2, d = pi/W, the window's DFT is (P + cos(dn) C + sin(dn) S)/2
-    but for a phase; `scale` (g/2, or g for "rect") is in the bytes.
-    `state` (B*chunks, 2*3K or 2*K) holds the sums one position before the chunk;
-    `table` (STEPS/TURNS + 2, 2, K): e^{iwn} at n = 0, TURNS, ..; then e^{iw}; then e^{-iwW};
-    `ramp` (STEPS, 2): cos(dn), sin(dn). REAL: e^{-iwW} is 1 or -1 (N divides 2W).
+    `scale` (g/2, or g for "rect") is in the bytes and in `state`; `table` (STEPS/TURNS + 2, 2, K):
+    e^{iwn} at n = 0, TURNS, ..; then e^{iw}; then e^{-iwW}, REAL where it is 1 or -1 (N divides
+    2W); `ramp` (STEPS, 2): cos(dn), sin(dn).
     """
     c = tl.program_id(0)
     b = c // chunks
@@ -59,47 +155,57 @@ def slide(x, state, table, ramp, out, lengths, T, length, stride_x, offset, lead
     for block in range(blocks):
         e_re = tl.load(table + (2 * block) * K + k, mask=good, other=0)
         e_im = tl.load(table + (2 * block + 1) * K + k, mask=good, other=0)
+        # every load of the block stands before its first store, which it must not wait for
+        news = ()
+        olds = ()
+        coses = ()
+        sins = ()
+        for i in tl.static_range(TURNS):
+            newest = first + block * TURNS + i + offset
+            news += (scaled(x, base, newest, end, scale),)
+            olds += (scaled(x, base, newest - W, end, scale),)
+            if TAIL:
+                coses += (tl.load(ramp + 2 * (block * TURNS + i)),)
+                sins += (tl.load(ramp + 2 * (block * TURNS + i) + 1),)
         for i in tl.static_range(TURNS):
             n = block * TURNS + i
-            newest = first + n + offset
-            new = scaled(x, base, newest, end, scale)
-            old = scaled(x, base, newest - W, end, scale)
+            new = news[i]
             if REAL:
-                signed = old * old_re
-                b_re = signed * e_re
-                b_im = signed * e_im
+                old = olds[i] * old_re
+                p_re += (new - old) * e_re
+                p_im += (new - old) * e_im
+                a_re = (new + old) * e_re
+                a_im = (new + old) * e_im
             else:
-                b_re = old * (e_re * old_re - e_im * old_im)
-                b_im = old * (e_re * old_im + e_im * old_re)
-            a_re = new * e_re
-            a_im = new * e_im
-            p_re += a_re - b_re
-            p_im += a_im - b_im
+                b_re = olds[i] * (e_re * old_re - e_im * old_im)
+                b_im = olds[i] * (e_re * old_im + e_im * old_re)
+                a_re = new * e_re
+                a_im = new * e_im
+                p_re += a_re - b_re
+                p_im += a_im - b_im
+                a_re += b_re
+                a_im += b_im
             x_re = p_re
             x_im = p_im
             if TAIL:
-                cos = tl.load(ramp + 2 * n)
-                sin = tl.load(ramp + 2 * n + 1)
-                a_re += b_re
-                a_im += b_im
-                c_re += cos * a_re
-                c_im += cos * a_im
-                s_re += sin * a_re
-                s_im += sin * a_im
-                x_re += cos * c_re + sin * s_re
-                x_im += cos * c_im + sin * s_im
-            mask = (first + n < T) & good
+                c_re += coses[i] * a_re
+                c_im += coses[i] * a_im
+                s_re += sins[i] * a_re
+                s_im += sins[i] * a_im
+                x_re += coses[i] * c_re + sins[i] * s_re
+                x_im += coses[i] * c_im + sins[i] * s_im
             if HAS_LENGTHS:
-                live = newest - lead < end
+                live = first + n + offset - lead < end
                 x_re = tl.where(live, x_re, 0.0)
                 x_im = tl.where(live, x_im, 0.0)
+            mask = None if EVEN else (first + n < T) & good
             if PARTS == "reim":  # give the phase back
                 tl.store(to, (x_re * e_re + x_im * e_im).to(out.dtype.element_ty), mask=mask)
                 tl.store(to + K, (x_im * e_re - x_re * e_im).to(out.dtype.element_ty), mask=mask)
             else:
                 value = select_parts(x_re, x_im, PARTS)
                 if HAS_LENGTHS and PARTS == "logmag":
-                    value = tl.where(newest - lead < end, value, 0.0)
+                    value = tl.where(live, value, 0.0)
                 tl.store(to, value.to(out.dtype.element_ty), mask=mask)
             to += E
             next_re = e_re * turn_re - e_im * turn_im

@@ -1,0 +1,68 @@
+"""Launching a kernel again without what Triton does anew at every call.
+
+The first launch of a kernel with given integers goes through Triton, which compiles it for what it
+learns from them (divisibility, width); later ones with the same integers and as well aligned
+pointers start the compiled kernel directly. Where Triton offers no such way (its interpreter,
+other versions, profilers that hook launches) every launch goes through it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+try:
+    from triton import knobs
+except ImportError:  # before Triton 3.4
+    knobs = None
+
+_BASE = 16  # what Triton asks of a pointer to use its widest loads
+
+
+def aligned(tensor: torch.Tensor) -> bool:
+    return tensor.data_ptr() % _BASE == 0
+
+
+def raw_stream(index: int) -> int:
+    """The current stream of a device, as a number."""
+    return int(torch._C._cuda_getCurrentRawStream(index))
+
+
+class Caller:
+    """A Triton kernel with its launch options."""
+
+    def __init__(self, kernel: Any, **options: Any) -> None:
+        self.kernel = kernel
+        self.options = options
+        self.compiled: dict[Any, Any] = {}
+
+    def __call__(
+        self,
+        key: Any,
+        grid: tuple[int, int, int],
+        tensors: tuple[torch.Tensor, ...],
+        rest: tuple[Any, ...],
+        index: int | None,
+        described: tuple[Any, ...] = (),
+    ) -> None:
+        """Launch with the arguments tensors + described + rest.
+
+        Args:
+            key: equal only where `rest`, dtypes and alignment are equal.
+            described: tensor descriptors, which follow the first tensor.
+            index: the CUDA device; None where there is none (the interpreter).
+        """
+        compiled = self.compiled.get(key)
+        hooked = knobs is None or knobs.runtime.launch_enter_hook is not None
+        if compiled is None or index is None or hooked:
+            first, *others = tensors
+            done = self.kernel[grid](first, *described, *others, *rest, **self.options)
+            if index is not None and knobs is not None and hasattr(done, "packed_metadata"):
+                self.compiled[key] = done
+            return
+        pointers = [tensor.data_ptr() for tensor in tensors]
+        compiled.run(
+            *grid, raw_stream(index), compiled.function, compiled.packed_metadata, None, None, None,
+            pointers[0], *described, *pointers[1:], *rest,
+        )  # fmt: skip

@@ -1,0 +1,78 @@
+"""What may be given: bytes, lengths, taps. Wrong input is named, never wrapped silently."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+_INTEGERS = (torch.int64, torch.int32, torch.int16)
+
+
+def bytes_of(x: torch.Tensor) -> torch.Tensor:
+    """x as uint8 (B, T) with bytes of a row side by side."""
+    if not isinstance(x, torch.Tensor):
+        msg = (
+            f"x must be a tensor of bytes, not {type(x).__name__}; see tritonwin.spectral.as_bytes"
+        )
+        raise TypeError(msg)
+    if x.dim() != 2:
+        msg = f"x must be (B, T), rows of bytes; this has the shape {tuple(x.shape)}"
+        raise ValueError(msg)
+    if x.dtype != torch.uint8:
+        x = _narrowed(x)
+    return x if x.shape[1] <= 1 or x.stride(1) == 1 else x.contiguous()
+
+
+def _narrowed(x: torch.Tensor) -> torch.Tensor:
+    if x.dtype not in _INTEGERS:
+        msg = f"x must be uint8, not {x.dtype}"
+        raise TypeError(msg)
+    if x.device.type != "cpu":
+        msg = f"x must be uint8 on {x.device}, not {x.dtype}: looking for values outside 0..255 would stop the GPU. Use x.to(torch.uint8) where all are inside."  # noqa: E501
+        raise TypeError(msg)
+    if x.numel() and (int(x.min()) < 0 or int(x.max()) > 255):
+        msg = f"x holds values outside 0..255: {int(x.min())}..{int(x.max())}"
+        raise ValueError(msg)
+    return x.to(torch.uint8)
+
+
+def lengths_of(lengths: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor | None:
+    """lengths as int32 (B,) on the device of x."""
+    if lengths is None:
+        return None
+    if not isinstance(lengths, torch.Tensor) or lengths.dtype not in _INTEGERS:
+        msg = "lengths must be an integer tensor of shape (B,)"
+        raise TypeError(msg)
+    if lengths.shape != x.shape[:1]:
+        msg = f"lengths must be ({x.shape[0]},), one for each row; it is {tuple(lengths.shape)}"
+        raise ValueError(msg)
+    return lengths.to(device=x.device, dtype=torch.int32)
+
+
+def taps_shape(taps: torch.Tensor) -> tuple[int, int]:
+    """W and K of taps (W, 2K)."""
+    if not isinstance(taps, torch.Tensor) or not taps.is_floating_point():
+        msg = "taps must be a real tensor of shape (W, 2K)"
+        raise TypeError(msg)
+    if taps.dim() != 2 or taps.shape[1] % 2 or not taps.shape[1]:
+        msg = f"taps must be (W, 2K), [Re | Im] columns; this is {tuple(taps.shape)}"
+        raise ValueError(msg)
+    return taps.shape[0], taps.shape[1] // 2
+
+
+def as_bytes(
+    data: bytes | bytearray | memoryview | Sequence[bytes],
+    device: torch.device | str = "cpu",
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """One string of bytes, or several, as x (B, T) uint8 and lengths (B,), short ones padded."""
+    rows = [data] if isinstance(data, (bytes, bytearray, memoryview)) else list(data)
+    if not all(isinstance(row, (bytes, bytearray, memoryview)) for row in rows):
+        msg = "as_bytes takes bytes, or a sequence of bytes; encode text first: text.encode()"
+        raise TypeError(msg)
+    lengths = torch.tensor([len(row) for row in rows], dtype=torch.int32)
+    x = torch.zeros((len(rows), max(map(len, rows), default=0)), dtype=torch.uint8)
+    for row, values in zip(x, rows, strict=True):
+        if len(values):
+            row[: len(values)] = torch.frombuffer(bytearray(values), dtype=torch.uint8)
+    return x.to(device), lengths.to(device)

@@ -1,0 +1,156 @@
+"""Which form encodes: by device, window and precision. Forms are made once and kept."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import os
+from typing import Any
+
+import torch
+
+from tritonwin.spectral import plans
+from tritonwin.spectral.spec import Spec
+from tritonwin.spectral.taps import dft_taps
+
+OUTPUTS = (torch.float32, torch.bfloat16, torch.float16)
+NO_TRITON = (
+    "this Python has no triton, which backend='triton' needs. "
+    "To install the one that fits its torch: tritonwin install triton"
+)
+
+
+HAS_TRITON = importlib.util.find_spec("triton") is not None
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # Triton reads it once, too
+
+
+@functools.cache
+def has_gluon() -> bool:
+    try:
+        importlib.import_module("tritonwin.spectral.launch_hopper")
+    except (ImportError, AttributeError):  # a Triton without Gluon, or with an older one
+        return False
+    return True
+
+
+def use_triton(device: torch.device, backend: str, dtype: torch.dtype) -> bool:
+    """Whether the kernels run; raises where they were asked for and cannot."""
+    if backend not in ("auto", "triton", "torch"):
+        msg = f"backend must be auto, triton or torch, not {backend!r}"
+        raise ValueError(msg)
+    if backend == "torch":
+        return False
+    runs = device.type == "cuda" or (INTERPRETED and device.type == "cpu")
+    if backend == "auto":
+        return runs and device.type == "cuda" and HAS_TRITON and dtype in OUTPUTS
+    if not HAS_TRITON:
+        raise ModuleNotFoundError(NO_TRITON, name="triton")
+    if not runs:
+        msg = f"backend='triton' needs x on a CUDA device, not on {device}"
+        raise ValueError(msg)
+    if dtype not in OUTPUTS:
+        msg = f"backend='triton' writes float32, bfloat16 or float16, not {dtype}"
+        raise ValueError(msg)
+    return True
+
+
+@functools.cache
+def capability(device: torch.device) -> int:
+    """10 * major + minor of the GPU; the interpreter counts as one with tensor cores."""
+    if device.type != "cuda":
+        return 80
+    major, minor = torch.cuda.get_device_capability(device)
+    return 10 * major + minor
+
+
+def purpose(spec: Spec, dtype: torch.dtype) -> plans.Purpose:
+    """What plans may differ by."""
+    return (
+        ("precision", spec.precision),
+        ("bytes", dtype.itemsize),
+        ("window", spec.W),
+    )
+
+
+@functools.lru_cache(maxsize=512)
+def form(spec: Spec, dtype: torch.dtype, device: torch.device, window: str | None,
+         has_lengths: bool) -> Any:  # fmt: skip
+    """The form for a named window, or for taps of any kind (None)."""
+    from tritonwin.spectral import launch
+
+    found = capability(device)
+    what = purpose(spec, dtype)
+    if window is not None and plans.slide_from(found) <= spec.W:
+        return launch.Sliding(spec, dtype, device, plans.sure("sliding", found, what), window)
+    # zero positions are made by empty frames, whose logarithm is not 0
+    if device.type == "cuda" and not (has_lengths and spec.parts == "logmag") and has_gluon():
+        from tritonwin.spectral.launch_hopper import Hopper
+
+        resident = plans.plan("hopper", found, what)
+        if resident is not None and Hopper.fits(spec, resident):
+            if window is None:  # taps packed by the launch before: they must be waited for
+                resident = resident | {"pdl": False}
+            return Hopper(spec, dtype, device, resident)
+    return launch.Dot(spec, dtype, device, plans.sure("dot", found, what))
+
+
+@functools.lru_cache(maxsize=512)
+def prepared(spec: Spec, dtype: torch.dtype, device: torch.device, window: str,
+             has_lengths: bool) -> tuple[Any, Any]:  # fmt: skip
+    """A form and its packed taps, for a named window."""
+    chosen = form(spec, dtype, device, window, has_lengths)
+    if not hasattr(chosen, "pack"):
+        return chosen, None
+    packed = chosen.pack(constant_taps(spec, window, device))
+    settle(device)
+    return chosen, packed
+
+
+def settle(device: torch.device) -> None:
+    """Wait until constants are in memory: kernels read them before the last launch has ended."""
+    if device.type == "cuda" and not torch.cuda.is_current_stream_capturing():
+        torch.cuda.current_stream(device).synchronize()
+
+
+@functools.lru_cache(maxsize=64)
+def constant_taps(spec: Spec, window: str, device: torch.device) -> torch.Tensor:
+    return dft_taps(spec, window).float().to(device)
+
+
+@functools.lru_cache(maxsize=128)
+def gradient(spec: Spec, device: torch.device) -> Any:
+    """The form of the gradient of taps."""
+    from tritonwin.spectral import launch
+
+    plan = plans.sure("gradient", capability(device))
+    if INTERPRETED:  # which has no bf16 product
+        plan = plan | {"limbs": 0}
+    return launch.Gradient(spec, device, plan, 1 if spec.precision == "fast" else 2)
+
+
+def forget() -> None:
+    """Make all forms anew, from the plans as they are now."""
+    for cache in (form, prepared, gradient, projected):
+        cache.cache_clear()
+
+
+@functools.lru_cache(maxsize=128)
+def projected(spec: Spec, dtype: torch.dtype, device: torch.device, window: str, width: int,
+              has_lengths: bool) -> tuple[Any, Any]:  # fmt: skip
+    """The form that multiplies features by a (width, K) matrix, and its packed taps."""
+    from tritonwin.spectral import launch
+
+    found = capability(device)
+    taps = constant_taps(spec, window, device)
+    if device.type == "cuda" and not (has_lengths and spec.parts == "logmag") and has_gluon():
+        from tritonwin.spectral.launch_hopper import HopperLinear
+
+        resident = plans.plan("hopper_linear", found)
+        if resident is not None and spec.K % 8 == 0 and HopperLinear.columns(spec, resident, width):
+            form: Any = HopperLinear(spec, dtype, device, resident, width)
+            packed = form.pack(taps)
+            settle(device)
+            return form, packed
+    form = launch.Linear(spec, dtype, device, plans.sure("linear", found), width)
+    return form, form.pack(taps)

@@ -1,0 +1,279 @@
+"""The kernels behind tensors: a form holds the plan and the constants of one transform.
+
+A form packs taps once and encodes any number of batches with them. Everything that depends on
+the shape of a batch is worked out once a shape.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tritonwin.spectral import backward, kernels, pack, sliding
+from tritonwin.spectral.caller import Caller, aligned
+from tritonwin.spectral.plans import Plan
+from tritonwin.spectral.spec import Spec
+
+MOST_ROWS = 1 << 31
+
+
+def cdiv(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def rows_and_bytes(x: torch.Tensor, skip: int) -> tuple[int, int, int]:
+    """M, output rows a row of bytes, bytes a row; the first `skip` bytes of a row are history."""
+    B, T = x.shape
+    if B * T >= MOST_ROWS:
+        msg = f"{B} x {T} bytes in one call; encode at most {MOST_ROWS - 1} at a time"
+        raise ValueError(msg)
+    return B * (T - skip), T - skip, T
+
+
+class Form:
+    """One transform on one device in one output type."""
+
+    def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan) -> None:
+        self.spec = spec
+        self.dtype = dtype
+        self.device = device
+        self.index = device.index if device.type == "cuda" else None
+        self.plan = plan
+        self.shift = pack.shift_of(spec.W)
+        self.shapes: dict[Any, Any] = {}
+        cuda = device.type == "cuda"
+        self.processors = (
+            torch.cuda.get_device_properties(device).multi_processor_count if cuda else 2
+        )
+        self.packing = Caller(kernels.pack, num_warps=4)
+
+    def key_of(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Any:
+        return x.shape, x.stride(0), skip, lengths is None, aligned(x)
+
+    def pack_with(
+        self, taps: torch.Tensor, count: int, rows: int, width: int, chunks: int, pairs: int
+    ) -> torch.Tensor:
+        """`pack.arrange` in one launch; taps fp32 (W, 2K) on the device."""
+        shape = (chunks * max(count, 1) * rows, 2 * width)
+        kind = torch.float16 if count else torch.float32
+        packed = torch.empty(shape, dtype=kind, device=taps.device)
+        total = chunks * 2 * rows * width
+        rest = (taps.shape[1] // 2, 2.0**self.shift / 255, total, taps.shape[0], rows, width, pairs,
+                count, 1024)  # fmt: skip
+        grid = (cdiv(total, 1024), 1, 1)
+        self.packing((taps.shape, aligned(taps)), grid, (taps, packed), rest, self.index)
+        return packed
+
+
+class Dot(Form):
+    """Any device that Triton knows: frames times taps, tile by tile."""
+
+    def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan) -> None:
+        super().__init__(spec, dtype, device, plan)
+        self.limbs = plan.get("limbs", 1 if spec.precision == "fast" else 2)
+        self.rows = pack.power_of_two(spec.W)
+        self.bins = cdiv(spec.K, plan["be"]) * plan["be"]
+        self.caller = Caller(kernels.encode, num_warps=plan["warps"])
+
+    def pack(self, taps: torch.Tensor) -> torch.Tensor:
+        return self.pack_with(taps, self.limbs, self.rows, self.bins, 1, 1)
+
+    def empty(self, x: torch.Tensor, skip: int) -> torch.Tensor:
+        shape = (x.shape[0], x.shape[1] - skip, self.spec.features)
+        return torch.empty(shape, dtype=self.dtype, device=self.device)
+
+    def arguments(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Any:
+        plan, spec = self.plan, self.spec
+        M, R, T = rows_and_bytes(x, skip)
+        tiles = cdiv(M, plan["bm"])
+        shares = min(self.bins // plan["be"], max(1, 2 * self.processors // tiles))
+        even = M % plan["bm"] == 0 and spec.K % plan["be"] == 0
+        rest = (M, R, T, x.stride(0), skip + spec.shift, spec.shift, spec.K, spec.features,
+                spec.W, self.rows, self.bins, self.shift, self.limbs, spec.parts,
+                lengths is not None, even, plan["bm"], plan["be"], min(self.rows, plan["bk"]),
+                plan["stages"])  # fmt: skip
+        return (tiles, shares, 1), rest
+
+    def __call__(
+        self,
+        x: torch.Tensor,
+        packed: torch.Tensor,
+        lengths: torch.Tensor | None = None,
+        skip: int = 0,
+    ) -> torch.Tensor:
+        out = self.empty(x, skip)
+        if out.numel():
+            self.into(out, x, packed, lengths, skip)
+        return out
+
+    def into(
+        self,
+        out: torch.Tensor,
+        x: torch.Tensor,
+        packed: torch.Tensor,
+        lengths: torch.Tensor | None,
+        skip: int,
+    ) -> None:
+        key = self.key_of(x, lengths, skip)
+        found = self.shapes.get(key)
+        if found is None:
+            found = self.shapes[key] = self.arguments(x, lengths, skip)
+        grid, rest = found
+        tensors = (x, packed, out, x if lengths is None else lengths)
+        self.caller(key, grid, tensors, rest, self.index)
+
+
+class Sliding(Form):
+    """Windows "tail" and "rect" at a cost that does not depend on their length."""
+
+    def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
+                 window: str) -> None:  # fmt: skip
+        super().__init__(spec, dtype, device, plan)
+        self.tail = window == "tail"
+        self.steps = min(plan["steps"], pack.power_of_two(spec.W + 1) // 2)  # at most W
+        self.limbs = plan["limbs"]
+        self.shift = pack.shift_of(spec.W)
+        be = plan["state_be"]
+        bins = cdiv(spec.K, be) * be
+        turns = min(plan["turns"], self.steps)
+        made = pack.sliding(spec, window, self.steps, turns, bins)
+        self.turns, self.table, self.ramp = (
+            t.to(device) for t in (made.turns, made.table, made.ramp)
+        )
+        self.scale, self.stride = made.scale, turns
+        self.bins = made.taps.shape[1] // 2
+        # taps of a block stand in the order of their lags, like those of a window
+        self.packed = self.pack_with(
+            made.taps.float().to(device), self.limbs, self.steps, self.bins, 1, 1
+        )
+        self.before = Caller(sliding.windows, num_warps=plan["state_warps"])
+        self.caller = Caller(sliding.slide, num_warps=plan["warps"])
+
+    def arguments(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Any:
+        plan, spec = self.plan, self.spec
+        _, R, T = rows_and_bytes(x, skip)
+        B, chunks, offset = x.shape[0], cdiv(R, self.steps), skip + spec.shift
+        q, be = spec.W // self.steps, plan["be"]
+        segments = cdiv(chunks, q)
+        first = (T, x.stride(0), offset, chunks, segments, spec.K, self.bins, self.shift,
+                 self.limbs, self.tail, lengths is not None, q, spec.W % self.steps, self.steps,
+                 pack.power_of_two(q), plan["state_be"])  # fmt: skip
+        second = (R, T, x.stride(0), offset, spec.shift, chunks, spec.K, spec.features, self.scale,
+                  spec.W, spec.parts, self.tail, lengths is not None, 2 * spec.W % spec.N == 0,
+                  R % self.steps == 0 and spec.K % be == 0, self.steps, be,
+                  self.stride)  # fmt: skip
+        state = (B * chunks, (6 if self.tail else 2) * spec.K)
+        return (
+            state,
+            ((B * segments, cdiv(spec.K, plan["state_be"]), 1), first),
+            ((B * chunks, cdiv(spec.K, be), 1), second),
+        )
+
+    def __call__(
+        self,
+        x: torch.Tensor,
+        packed: None = None,
+        lengths: torch.Tensor | None = None,
+        skip: int = 0,
+    ) -> torch.Tensor:
+        del packed
+        shape = (x.shape[0], x.shape[1] - skip, self.spec.features)
+        out = torch.empty(shape, dtype=self.dtype, device=self.device)
+        if not out.numel():
+            return out
+        key = self.key_of(x, lengths, skip)
+        found = self.shapes.get(key)
+        if found is None:
+            found = self.shapes[key] = self.arguments(x, lengths, skip)
+        size, (grid, rest), (steps, more) = found
+        state = torch.empty(size, device=self.device)
+        ends = x if lengths is None else lengths
+        self.before(key, grid, (x, self.packed, self.turns, state, ends), rest, self.index)
+        tensors = (x, state, self.table, self.ramp, out, ends)
+        self.caller(key, steps, tensors, more, self.index)
+        return out
+
+
+class Gradient(Form):
+    """d loss / d taps from d loss / d features."""
+
+    def __init__(self, spec: Spec, device: torch.device, plan: Plan, count: int) -> None:
+        super().__init__(spec, torch.float32, device, plan)
+        self.limbs = plan.get("limbs", count)
+        self.rows = pack.power_of_two(spec.W, least=max(16, plan["bk"]))
+        self.bins = cdiv(spec.K, plan["be"]) * plan["be"]
+        self.caller = Caller(backward.gradient, num_warps=plan["warps"])
+        self.summing = Caller(backward.total, num_warps=4)
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether magnitudes can be differentiated without reading re and im."""
+        return self.rows == self.plan["bk"] or self.spec.parts == "reim"
+
+    def __call__(
+        self,
+        x: torch.Tensor,
+        taps: torch.Tensor,
+        upstream: torch.Tensor,
+        lengths: torch.Tensor | None,
+        skip: int,
+    ) -> torch.Tensor:
+        plan, spec = self.plan, self.spec
+        M, R, T = rows_and_bytes(x, skip)
+        packed = self.pack_with(taps, self.limbs, self.rows, self.bins, 1, 1)
+        splits = max(1, min(plan["splits"], cdiv(M, plan["bm"])))
+        partial = torch.empty((splits, 2, self.rows, self.bins), device=x.device)
+        rest = (M, R, T, x.stride(0), skip + spec.shift, spec.shift, spec.K, spec.features,
+                spec.W, self.rows, self.bins, self.shift, self.limbs, spec.parts,
+                lengths is not None, plan["bm"], plan["be"], plan["bk"], splits,
+                self.limbs > 0)  # fmt: skip
+        grid = (splits, self.bins // plan["be"], self.rows // plan["bk"])
+        tensors = (x, packed, upstream, partial, x if lengths is None else lengths)
+        key = (self.key_of(x, lengths, skip), upstream.dtype, aligned(upstream))
+        self.caller(key, grid, tensors, rest, self.index)
+        found = torch.empty((spec.W, 2 * spec.K), device=x.device)
+        size = (spec.K, 2.0**self.shift / 255, splits, spec.W, self.rows, self.bins, 64, 32)
+        grid = (cdiv(found.numel(), 64), 1, 1)
+        self.summing(splits, grid, (partial, found), size, self.index)
+        return found
+
+
+class Linear(Form):
+    """Features times a matrix on any device that Triton knows; `dtype` is that of the weight."""
+
+    def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
+                 width: int) -> None:  # fmt: skip
+        super().__init__(spec, dtype, device, plan)
+        self.width = width
+        self.limbs = plan.get("limbs", 1 if spec.precision == "fast" else 2)
+        self.rows = pack.power_of_two(spec.W)
+        self.bins = cdiv(spec.K, plan["be"]) * plan["be"]
+        self.caller = Caller(kernels.project, num_warps=plan["warps"])
+
+    def pack(self, taps: torch.Tensor) -> torch.Tensor:
+        return self.pack_with(taps, self.limbs, self.rows, self.bins, 1, 1)
+
+    def __call__(
+        self,
+        x: torch.Tensor,
+        packed: torch.Tensor,
+        weight: torch.Tensor,
+        bias: torch.Tensor | None,
+        lengths: torch.Tensor | None,
+    ) -> torch.Tensor:
+        plan, spec = self.plan, self.spec
+        out = torch.empty((*x.shape, self.width), dtype=self.dtype, device=self.device)
+        if not out.numel():
+            return out
+        M, R, T = rows_and_bytes(x, 0)
+        rest = (M, R, T, x.stride(0), spec.shift, spec.shift, spec.K, self.width,
+                weight.stride(0), spec.W, self.rows, self.bins, self.shift, self.limbs, spec.parts,
+                lengths is not None, bias is not None, plan["bm"], plan["be"],
+                min(self.rows, plan["bk"]), plan["bd"], plan["stages"])  # fmt: skip
+        grid = (cdiv(M, plan["bm"]), cdiv(self.width, plan["bd"]), 1)
+        tensors = (x, packed, weight, x if bias is None else bias, out,
+                   x if lengths is None else lengths)  # fmt: skip
+        key = (self.key_of(x, lengths, 0), aligned(weight), bias is None or aligned(bias))
+        self.caller(key, grid, tensors, rest, self.index)
+        return out

@@ -1,0 +1,52 @@
+"""Encoding a stream in pieces: what one piece hands to the next is its last W-1 bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+
+from tritonwin.spectral import choose, fallback, ops
+from tritonwin.spectral.checks import bytes_of
+from tritonwin.spectral.spec import Spec
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StreamState:
+    """The newest bytes of each row before the next piece, at most W-1; fewer at the start.
+
+    Attributes:
+        bytes: uint8 (B, n).
+    """
+
+    bytes: torch.Tensor
+
+
+def encode_piece(
+    x: torch.Tensor,
+    state: StreamState | None,
+    spec: Spec,
+    window: str,
+    dtype: torch.dtype,
+    backend: str,
+) -> tuple[torch.Tensor, StreamState]:
+    """Features of the piece alone, as if the whole stream had been given, and the next state."""
+    if not spec.causal:
+        msg = "a centred window sees bytes that a stream has not brought yet; use causal=True"
+        raise ValueError(msg)
+    x = bytes_of(x)
+    skip = 0
+    if state is not None:
+        if state.bytes.shape[0] != x.shape[0]:
+            msg = f"the state is of {state.bytes.shape[0]} rows, x has {x.shape[0]}"
+            raise ValueError(msg)
+        skip = state.bytes.shape[1]
+        x = torch.cat([state.bytes, x], dim=1)
+    following = StreamState(bytes=x[:, max(0, x.shape[1] - (spec.W - 1)) :].contiguous())
+    if not choose.use_triton(x.device, backend, dtype):
+        return fallback.encode(x, spec, window, dtype)[:, skip:], following
+    features = ops.encode(
+        x, None, spec.W, spec.K, spec.N, spec.parts, window, spec.causal, spec.precision, dtype,
+        skip,
+    )  # fmt: skip
+    return features, following
