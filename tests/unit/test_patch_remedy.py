@@ -90,6 +90,15 @@ def test_from_unpatched_over_overwritten_to_given_back(tmp_path: Path) -> None:
     assert problems(package, data) == ["triton-sources-not-for-windows"]
 
 
+def test_a_triton_that_the_same_plan_replaced_is_left_alone(tmp_path: Path) -> None:
+    data, package = tmp_path / "data", make_tree("3.6.0", tmp_path / "site")
+    change = plan(package, data)
+    make_tree("windows:3.6.0.post26", tmp_path / "site")
+    before = describe_tree(package)
+    apply(change, data)
+    assert describe_tree(package) == before
+
+
 def test_what_is_not_known_is_not_fixed_unasked(tmp_path: Path) -> None:
     package = make_tree("3.6.0", tmp_path / "site")
     knobs = package / "knobs.py"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
 from tritonwin.facts.data_folder import data_folder
 from tritonwin.facts.patch_record import compare, read_manifest
 from tritonwin.patch.disk import PatchPlan, drop_bytecode, make_plan, write_edits
-from tritonwin.patch.sources import read_tree
+from tritonwin.patch.sources import Tree, read_tree
 from tritonwin.remedies.plan import CannotRemedyError, Change
 from tritonwin.remedies.remedy import Means, Remedy, Work
 
@@ -34,7 +35,7 @@ def _plan(arguments: Mapping[str, str], means: Means) -> Change:
     rules = [rule for edit in plan.edits for rule in edit.rules]
     return Change(
         action="patch",
-        arguments={"package": str(package)},
+        arguments={"package": str(package), "sources": _digest(plan.tree)},
         what=f"patch {len(plan.edits)} files of Triton in {package} ({', '.join(rules)})",
         why="",
         note="Installing Triton again takes the patch out; apply it again then.",
@@ -45,10 +46,19 @@ def _patch_plan(package: Path, data: Path) -> PatchPlan:
     return make_plan(read_tree(package), manifest=read_manifest(data, package))
 
 
+def _digest(tree: Tree) -> str:
+    contents = "".join(f"{name} {file.sha256}\n" for name, file in sorted(tree.files.items()))
+    return hashlib.sha256(contents.encode()).hexdigest()
+
+
 def _apply(change: Change, work: Work) -> None:
     package = Path(change.arguments["package"])
     data = work.journal.store.root.parent
     plan = _patch_plan(package, data)
+    if _digest(plan.tree) != change.arguments["sources"]:
+        # another remedy of the same plan has put another Triton there
+        work.say("this Triton was replaced; it is not patched")
+        return
     manifest = read_manifest(data, package)
     in_force = manifest if manifest and compare(manifest, package).ours else None
     write_edits(work.journal, plan, data, in_force)
