@@ -56,9 +56,7 @@ def _apply(change: Change, work: Work) -> None:
     data = work.journal.store.root.parent
     plan = _patch_plan(package, data)
     if _digest(plan.tree) != change.arguments["sources"]:
-        # another remedy of the same plan has put another Triton there
-        work.say("this Triton was replaced; it is not patched")
-        return
+        return  # another remedy of the same plan has put another Triton there
     manifest = read_manifest(data, package)
     in_force = manifest if manifest and compare(manifest, package).ours else None
     write_edits(work.journal, plan, data, in_force)
