@@ -9,6 +9,7 @@ from typing import Any
 
 import installed
 import pytest
+from trees import plant
 
 from tritonwin.errors import UserError
 from tritonwin.facts.model import Interpreter, PthFile
@@ -135,3 +136,11 @@ def test_the_users_own_folder_serves_where_site_packages_cannot_be_written(
     monkeypatch.setattr(install, "can_write", lambda folder: False)
     with pytest.raises(UserError, match="nothing can be written"):
         install.place(python)
+
+
+def test_what_a_hook_kept_is_dropped_and_nothing_else(site: Path) -> None:
+    kept = ("_tritonwin_hook.cpython-312.pyc", "_tritonwin_hook.knobs.cpython-312.bin")
+    plant(site, *(f"__pycache__/{name}" for name in (*kept, "six.cpython-312.pyc")))
+    install.drop_kept(site)
+    assert [path.name for path in (site / "__pycache__").iterdir()] == ["six.cpython-312.pyc"]
+    install.drop_kept(site / "absent")

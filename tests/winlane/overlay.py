@@ -59,22 +59,30 @@ PYTHON = "3.12"
 
 
 def fork(
-    machine: Machine, version: Version, cc: str = "8.6", more: Sequence[str] = ("setuptools",)
+    machine: Machine,
+    version: Version,
+    cc: str = "8.6",
+    more: Sequence[str] = ("setuptools",),
+    kind: str = "full",
 ) -> Environment:
     """The fork as it is published. `more`: what Triton takes for granted, up to 3.2."""
     machine.gpu(cc=cc)
     machine.variables["FAKECUDA_LOG"] = LOG
-    made = machine.environment(PYTHON, "full", [f"triton-windows=={version.fork}", *more])
+    made = machine.environment(PYTHON, kind, [f"triton-windows=={version.fork}", *more])
     if version.torch:
         standins.cuda_torch(made, machine.fakes, version.torch, "12.8")
     return made
 
 
 def overlay(
-    machine: Machine, version: Version, cc: str = "8.6", more: Sequence[str] = ("setuptools",)
+    machine: Machine,
+    version: Version,
+    cc: str = "8.6",
+    more: Sequence[str] = ("setuptools",),
+    kind: str = "full",
 ) -> Environment:
     """Upstream's sources and distribution on the fork's binaries, not patched."""
-    made = fork(machine, version, cc, more)
+    made = fork(machine, version, cc, more, kind)
     lay_over(machine, made, version)
     return made
 

@@ -109,6 +109,34 @@ def test_enough_at_import_time(machine: Machine, version: Version) -> None:
 
     patch(machine, made, "revert")
     assert sources(made) == before
+    assert not list(made.site_packages.glob("__pycache__/_tritonwin_hook*"))
+
+
+@pytest.mark.full
+def test_an_embedded_python_with_its_site_switched_off(machine: Machine) -> None:
+    """Its `._pth` names site-packages and runs no .pth file: no hook starts, files can be edited."""
+    version = VERSIONS["3.8.0"]
+    made = overlay.overlay(machine, version, kind="bare")
+    pth = b"python312.zip\r\n.\r\nLib\\site-packages\r\n"
+    made.replace("python312._pth", pth)
+    words = ("patch", "apply", "--import-time", "--python", made.python)
+    refused = machine.tool(*words, timeout=240)
+    assert refused.returncode == 2
+    assert "python312._pth keeps this Python from looking for .pth files" in refused.stderr
+    assert f"tritonwin patch apply --python {made.python}" in refused.stderr
+    patch(machine, made, "apply")
+    assert "ok" in overlay.run(made, "cubin:86")["cubin:86"]
+
+
+@pytest.mark.full
+def test_comfyuis_embedded_python_starts_the_hook(machine: Machine) -> None:
+    made = overlay.overlay(machine, VERSIONS["3.6.0"], kind="comfyui")
+    patch(machine, made, "apply", "--import-time")
+    assert "ok" in overlay.run(made, "cubin:86")["cubin:86"]
+    # never both at once
+    again = machine.tool("patch", "apply", "--python", made.python, timeout=240)
+    assert again.returncode == 2
+    assert "hook" in again.stderr
 
 
 BLACKWELL = tuple(name for name, version in VERSIONS.items() if version.number >= (3, 3))

@@ -71,4 +71,5 @@ def remove(place: Place, there: Installed) -> tuple[str, tuple[str, ...]]:
                 conflict = report.conflicts[0]
                 msg = f"{conflict.place} was changed since: {conflict.found}"
                 raise UserError(msg, f"Keep that beside it: tritonwin undo {header.id} --force")
+    install.drop_kept(there.folder)
     return header.id, tuple(str(there.folder / name) for name in (HOOK, PTH))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tritonwin.errors import UserError
 from tritonwin.facts.access import can_write
-from tritonwin.facts.files import is_file, is_folder, read_text
+from tritonwin.facts.files import is_file, is_folder, paths_in, read_text
 from tritonwin.facts.model import Interpreter
 from tritonwin.journal import Journal
 from tritonwin.patch.hook.apply import Choice
@@ -93,6 +94,13 @@ def write(journal: Journal, target: Interpreter, choice: Choice) -> tuple[Path, 
     for path, content in files.items():
         journal.write(path, content)
     return tuple(files)
+
+
+def drop_kept(folder: Path) -> None:
+    """Delete what a hook in that folder kept in `__pycache__`; what stays does no harm."""
+    for path in paths_in(folder / "__pycache__", f"{HOOK.removesuffix('.py')}.*"):
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def _folders(target: Interpreter) -> tuple[Path, ...]:
