@@ -130,6 +130,8 @@ def test_a_source_of_ones_own(tmp_path: Path, named: str, kind: str) -> None:
         facts=machine.facts, host=machine.host, resources=machine.resources, checkout=checkout
     ))  # fmt: skip
     assert made.source.kind == kind
+    git = next(decision for decision in made.decisions if decision.name == "git")
+    assert git.value == ("needed" if kind == "git" else "not needed")
     assert made.possible, made.refusals
     if kind == "sdist":
         # a release that we know is held to its hash

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import subprocess
 import sys
+import tempfile
 import zipfile
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from machines import linux, windows
 
 from tritonwin.build.model import BuildPlan, Edit, PinnedFile, Source
-from tritonwin.build.order import Order
+from tritonwin.build.order import Machine, Order
 from tritonwin.build.planner import plan
 from tritonwin.build.script import SHELLS, Shell, script
 from tritonwin.build.steps import ScriptError
@@ -130,6 +135,42 @@ def test_the_script_for_sh_builds(tmp_path: Path) -> None:
     assert seen["target"] == "seen"
     assert (made.layout.source / "kept" / "a.cu").exists()
     assert not (made.layout.source / "big").exists()
+
+
+words = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=20)
+
+
+@given(values=st.lists(words, min_size=1, max_size=4))
+def test_sh_reads_every_value_as_it_is(values: list[str]) -> None:
+    environment = {f"V{n}": value for n, value in enumerate(values)}
+    made = plan(Order(recipe="flash-attn"), linux_of_the_session())
+    lines = script(replace(made, environment=environment), "sh").split("\n")
+    for name, value in environment.items():
+        (line,) = [found for found in lines if found.startswith(f"export {name}=")]
+        assert shlex.split(line) == ["export", f"{name}={value}"]
+
+
+@given(values=st.lists(words, min_size=1, max_size=4))
+def test_cmd_gets_every_value_whole_or_not_at_all(values: list[str]) -> None:
+    environment = {f"V{n}": value for n, value in enumerate(values)}
+    made = replace(windows_of_the_session(), environment=environment)
+    try:
+        lines = script(made, "cmd").split("\r\n")
+    except ScriptError:
+        assert any(set(value) & set('"&|<>^') or not value.isprintable() for value in values)
+        return
+    for name, value in environment.items():
+        assert f'set "{name}={value.replace("%", "%%")}"' in lines
+
+
+@cache
+def windows_of_the_session() -> BuildPlan:
+    return plan(Order(recipe="flash-attn"), windows(Path(tempfile.mkdtemp())))
+
+
+@cache
+def linux_of_the_session() -> Machine:
+    return linux(Path(tempfile.mkdtemp()))
 
 
 def pretend_environment(venv: Path) -> None:

@@ -11,13 +11,24 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tritonwin.build.model import BuildPlan
+from tritonwin.build.model import BuildPlan, Layout, ToolkitChoice
 from tritonwin.errors import UserError
 from tritonwin.facts.files import is_file
 from tritonwin.facts.host import Host
 from tritonwin.facts.toolchain.vcvars import capture
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+# variables that would change a build without being seen
+_CLEARED = (
+    "FLASH_ATTENTION_SKIP_CUDA_BUILD",
+    "FLASH_ATTENTION_FORCE_CXX11_ABI",
+    "FLASH_ATTENTION_TRITON_AMD_ENABLE",
+    "SAGEATTN_SKIP_CUDA_BUILD",
+    "TORCH_CUDA_ARCH_LIST",
+    "NVCC_APPEND_FLAGS",
+    "TORCH_EXTENSION_SKIP_NVCC_GEN_DEPENDENCIES",
+)
+_CLEARED_ON_WINDOWS = ("CC", "CXX")  # torch and setuptools shall take the captured cl
 # read by every cl and link, also by the cl inside nvcc, where cudafe++ ends with 0xC0000409
 NEVER = ("CL", "_CL_", "LINK", "_LINK_", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
 
@@ -34,11 +45,12 @@ def variables(plan: BuildPlan, host: Host) -> dict[str, str]:
         UnfitEnvironmentError: it gave another one than the plan's, or a value is malformed.
     """
     gone = {name.upper() for name in (*NEVER, *plan.unset)}
-    data = {k: v.strip() for k, v in host.env.data.items() if k.upper() not in gone}
+    data = {k: v for k, v in host.env.data.items() if k.upper() not in gone}
     toolset = plan.toolset
     if toolset and toolset.vcvarsall:
         data = capture(Path(toolset.vcvarsall), data, host, toolset=toolset.vcvars_ver)
         verify_capture(data, toolset.version)
+    data = {name: value.strip() for name, value in data.items()}
     data = merged(data, checked(plan.environment), windows=plan.windows)
     return _with_folders(data, plan.path, ";" if plan.windows else ":")
 
@@ -107,19 +119,35 @@ def _first(path: str, program: str) -> Path | None:
     return next((f / program for f in folders if is_file(f / program)), None)
 
 
-def base(*, windows: bool) -> dict[str, str]:
-    """Variables that every build gets.
+def cleared(*, windows: bool) -> tuple[str, ...]:
+    """Variables of the user's that must not reach a build."""
+    return (*_CLEARED, *(_CLEARED_ON_WINDOWS if windows else ()))
+
+
+def planned(layout: Layout, toolkit: ToolkitChoice | None, *, windows: bool) -> dict[str, str]:
+    """Variables that every build gets, whatever its recipe says.
 
     DISTUTILS_USE_SDK must be "1" exactly: setuptools then takes the captured environment in place
     of a 32-bit-hosted one, and flash-attn adds its flags for MSVC. VSLANG asks for messages in
     English, which torch, ninja and people who are to help can read.
     """
-    always = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    if not windows:
-        return {**always, "LC_ALL": "C.UTF-8"}
-    return {
-        **always,
-        "DISTUTILS_USE_SDK": "1",
-        "VSLANG": "1033",
-        "VSCMD_SKIP_SENDTELEMETRY": "1",
-    }
+    found = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    found |= dict.fromkeys(("TEMP", "TMP", "TMPDIR"), str(layout.temp))
+    if windows:
+        found |= {"DISTUTILS_USE_SDK": "1", "VSLANG": "1033", "VSCMD_SKIP_SENDTELEMETRY": "1"}
+    else:
+        found["LC_ALL"] = "C.UTF-8"
+    if toolkit:
+        found |= dict.fromkeys(("CUDA_HOME", "CUDA_PATH"), toolkit.path)
+        if toolkit.origin == "packages" and not windows:
+            # libcudart.so, which a wheel cannot hold, is made there
+            found["LIBRARY_PATH"] = str(layout.cuda)
+    return found
+
+
+def folders_of(toolkit: ToolkitChoice | None, *, windows: bool) -> tuple[str, ...]:
+    """Folders of the toolkit for PATH: nvcc finds its parts by itself, but not its DLLs."""
+    if toolkit is None:
+        return ()
+    folder = Path(toolkit.path)
+    return (str(folder / "bin"), *([str(folder / "nvvm" / "bin")] if windows else []))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tritonwin.build.model import Decision, Refusal
+from tritonwin.build.model import Decision, Refusal, Source
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.recipe import Recipe
 
@@ -20,6 +20,17 @@ def wheel(machine: Machine) -> Iterator[Decision]:
         short = "; ".join(found.in_short()) or "no source names one"
         value, reason = "none fits", short
     yield Decision(name="wheel", value=value, reason=reason, flag="--anyway")
+
+
+def git(source: Source) -> Decision:
+    """Whether git takes part."""
+    reasons = {
+        "sdist": "the source archive holds its submodules",
+        "folder": "the folder is copied without its history",
+        "git": "the source is a commit of a repository",
+    }
+    value = "needed" if source.requires_git else "not needed"
+    return Decision(name="git", value=value, reason=reasons[source.kind], flag="--source")
 
 
 def of_target(recipe: Recipe, order: Order, machine: Machine) -> Iterator[Refusal]:

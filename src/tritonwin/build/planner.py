@@ -32,17 +32,6 @@ from tritonwin.facts.model import Interpreter
 from tritonwin.support.matrix import series
 
 _TRITON = "triton"
-# variables that would change a build without being seen
-_CLEARED = (
-    "FLASH_ATTENTION_SKIP_CUDA_BUILD",
-    "FLASH_ATTENTION_FORCE_CXX11_ABI",
-    "FLASH_ATTENTION_TRITON_AMD_ENABLE",
-    "SAGEATTN_SKIP_CUDA_BUILD",
-    "TORCH_CUDA_ARCH_LIST",
-    "NVCC_APPEND_FLAGS",
-    "TORCH_EXTENSION_SKIP_NVCC_GEN_DEPENDENCIES",
-)
-_CLEARED_ON_WINDOWS = ("CC", "CXX")  # torch and setuptools shall take the captured cl
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,9 +148,13 @@ def _plan(chosen: _Choices, order: Order, machine: Machine) -> BuildPlan:
         ),
         cpu_seconds=estimate.cpu_seconds(work, archs),
         compile_steps=steps,
-        environment=_environment(chosen, machine),
-        path=_path(chosen.toolkit, machine),
-        unset=(*_CLEARED, *(_CLEARED_ON_WINDOWS if machine.host.windows else ())),
+        environment={
+            **environment.planned(_layout(chosen), chosen.toolkit, windows=machine.host.windows),
+            **chosen.triton.environment,
+            **chosen.settings.environment,
+        },
+        path=environment.folders_of(chosen.toolkit, windows=machine.host.windows),
+        unset=environment.cleared(windows=machine.host.windows),
         job_variables=chosen.settings.job_variables,
         requirements=(*recipe.requirements, *(release.requirements if release else ())),
         downloads=chosen.triton.downloads,
@@ -190,6 +183,7 @@ def _decisions(chosen: _Choices, order: Order, machine: Machine) -> tuple[Decisi
     return (
         *obstacles.wheel(machine),
         chosen.source.decision,
+        obstacles.git(chosen.source.source),
         *chosen.tools.decisions,
         *(
             (Decision(name="C++", value=chosen.cpp, reason=cpp, flag="--cpp-standard"),)
@@ -204,34 +198,8 @@ def _decisions(chosen: _Choices, order: Order, machine: Machine) -> tuple[Decisi
     )
 
 
-def _environment(chosen: _Choices, machine: Machine) -> dict[str, str]:
-    temp = dict.fromkeys(("TEMP", "TMP", "TMPDIR"), str(_layout(chosen).temp))
-    cuda = {}
-    if chosen.toolkit:
-        cuda = dict.fromkeys(("CUDA_HOME", "CUDA_PATH"), chosen.toolkit.path)
-        if chosen.toolkit.origin == "packages" and not machine.host.windows:
-            # libcudart.so, which a wheel cannot hold, is made there
-            cuda["LIBRARY_PATH"] = str(_layout(chosen).cuda)
-    return {
-        **environment.base(windows=machine.host.windows),
-        **temp,
-        **cuda,
-        **chosen.triton.environment,
-        **chosen.settings.environment,
-        **chosen.cache.environment,
-    }
-
-
 def _layout(chosen: _Choices) -> Layout:
     return Layout(root=Path(chosen.root))
-
-
-def _path(toolkit: ToolkitChoice | None, machine: Machine) -> tuple[str, ...]:
-    """nvcc finds its parts beside itself; its DLLs, and other programs, are found by PATH."""
-    if toolkit is None:
-        return ()
-    folder = str(Path(toolkit.path) / "bin")
-    return (folder, str(Path(toolkit.path) / "nvvm" / "bin")) if machine.host.windows else (folder,)
 
 
 def _circumstances(
