@@ -53,6 +53,28 @@ The letters in the second column are the defects' names in `patch status --json`
 | rule | defect | file | without it |
 | --- | --- | --- | --- |
 {rows}
+
+## In the files, or while they are imported
+
+`patch apply` edits the files. `patch apply --import-time` leaves them alone and writes two files
+into site-packages: `_tritonwin_hook.py`, which carries the same rules and needs nothing of
+tritonwin, and `tritonwin-hook.pth`, by which every start of that Python runs it. Never both:
+each refuses where the other is, and the hook leaves a file alone that bears a rule's name.
+
+| | files | hook |
+| --- | --- | --- |
+| Triton is installed anew | the edits are gone: apply again | goes on |
+| site-packages cannot be written | not possible | goes into the user's own folder |
+| embedded Python whose `._pth` has no `import site` | works | refused: nothing would start it |
+| what it costs | nothing | nothing that could be measured: what the rules make of a file is kept in `__pycache__` (`benchmarks/patch.py`) |
+| lines in tracebacks | those of the edited file | those of the file on disk |
+| content of no known release | refused | left as it is, and said once a process |
+| another import hook loads Triton's modules (typeguard, beartype) | no matter | those modules are not patched, and it is said |
+| Python before 3.9 | works | refused |
+
+`python -m _tritonwin_hook` says what the hook did to Triton in that Python, as JSON. `"late": true`
+means that Triton had been imported before it was started (by a `sitecustomize`, say, or another
+.pth file), so that it did nothing.
 """
 _PAGE = """\
 # Rule `{rule.id}`
