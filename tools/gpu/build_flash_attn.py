@@ -60,7 +60,7 @@ class Work:
 
     def root(self) -> Path | None:
         """The build's own folder, once there is one."""
-        return next((plan.parent for plan in self.folder.glob("*/plan.json")), None)
+        return next((plan.parent for plan in self.folder.glob("flash-attn-*/plan.json")), None)
 
     def state(self) -> dict[str, Any]:
         root = self.root()
@@ -107,7 +107,7 @@ def start(work: Work, interrupt_after: float, options: Sequence[str]) -> int:
     shown = _tritonwin(work, [*planned, "--plan"], None, timeout=120)
     if shown.returncode:
         return shown.returncode
-    words = [sys.executable, __file__, "supervise", "--work", str(work.folder)]
+    words = [sys.executable, str(_copied(work)), "supervise", "--work", str(work.folder)]
     words += ["--interrupt-after", str(interrupt_after), "--", *options]
     with work.errors.open("wb") as errors:
         process = subprocess.Popen(
@@ -115,6 +115,17 @@ def start(work: Work, interrupt_after: float, options: Sequence[str]) -> int:
         )
     print(f"started as process {process.pid}; work: {work.folder}")
     return 0
+
+
+def _copied(work: Work) -> Path:
+    """This program and all that it needs, where no later call of the machine replaces it."""
+    place = work.folder / "tool"
+    for name in ("src", ".gpu/site", ".gpu/build"):
+        shutil.copytree(CHECKOUT / name, place / name)
+    program = place / Path(__file__).resolve().relative_to(CHECKOUT)
+    program.parent.mkdir(parents=True)
+    shutil.copyfile(__file__, program)
+    return program
 
 
 def supervise(work: Work, interrupt_after: float, options: Sequence[str]) -> int:

@@ -57,6 +57,7 @@ class Attempt:
                 code = self._follow(started, reader)
             except BaseException:
                 started.end()
+                self._read(reader)
                 self._finish(started, "interrupted")
                 raise
             started.end()
