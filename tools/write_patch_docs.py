@@ -66,10 +66,10 @@ each refuses where the other is, and the hook leaves a file alone that bears a r
 | Triton is installed anew | the edits are gone: apply again | goes on |
 | site-packages cannot be written | not possible | goes into the user's own folder |
 | embedded Python whose `._pth` has no `import site` | works | refused: nothing would start it |
-| what it costs | nothing | nothing that could be measured: what the rules make of a file is kept in `__pycache__` (`benchmarks/patch.py`) |
+| what it costs | nothing | nothing measurable (`benchmarks/patch.py`): results are kept |
 | lines in tracebacks | those of the edited file | those of the file on disk |
 | content of no known release | refused | left as it is, and said once a process |
-| another import hook loads Triton's modules (typeguard, beartype) | no matter | those modules are not patched, and it is said |
+| another import hook (typeguard) loads a module | no matter | it is not patched, and said |
 | Python before 3.9 | works | refused |
 
 `python -m _tritonwin_hook` says what the hook did to Triton in that Python, as JSON. `"late": true`
