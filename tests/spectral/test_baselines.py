@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from pathlib import Path
+
 import pytest
+import spectral
 import torch
 from spectral_parts.baselines import Transform, lookup
 from spectral_parts.clock import Clock
@@ -45,3 +50,35 @@ def test_the_median_is_given_for_each_launch() -> None:
     timing = Clock(device=CPU).busy(launch, 1)
     assert set(calls) == {0, 1}
     assert 0 < timing.low <= timing.us <= timing.high
+
+
+def test_the_benchmark_can_be_rehearsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "bench.json"
+    options = ["--device", "cpu", "--tiny", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", ["spectral.py", *options])
+    assert spectral.main() in {0, 1}  # its figures mean nothing here
+    found = json.loads(out.read_text())
+    assert found["failed"] == {}
+    assert {each["section"] for each in (*found["cases"], *found["goals"])} == set(
+        spectral.SECTIONS
+    )
+    assert {each["must"] for each in found["goals"]} == {"1", "2", "3", "4", "5"}
+    errors = [each for each in found["goals"] if each["what"].startswith("error of")]
+    assert errors
+    assert all(each["met"] for each in errors)
+
+
+def test_what_failed_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "bench.json"
+    goal = {"section": "errors", "must": "5", "what": "an old one", "value": 1, "limit": 2,
+            "least": False, "met": True}  # fmt: skip
+    kept = {"section": "host", "what": "kept", "shape": [1], "us": 1.0}
+    before = {"failed": {"errors": "CUDA error"}, "cases": [kept], "goals": [goal]}
+    out.write_text(json.dumps(before))
+    options = ["--device", "cpu", "--tiny", "--again", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", ["spectral.py", *options])
+    assert spectral.main() == 0
+    found = json.loads(out.read_text())
+    assert found["cases"] == [kept]
+    assert found["goals"]
+    assert "an old one" not in {each["what"] for each in found["goals"]}
