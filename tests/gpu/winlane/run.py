@@ -155,7 +155,7 @@ def _compared(linux: Path, windows: Path) -> dict[str, Any]:
 def spectral(run: Run) -> dict[str, Any]:
     from spectral_check import check
 
-    return check(run.windows, run.scratch, run.out)
+    return check(run.windows, run.scratch)
 
 
 STEPS: dict[str, Callable[[Run], dict[str, Any]]] = {
