@@ -13,6 +13,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.host import fake_host
 from tritonwin.journal import Store, undo
 from tritonwin.journal.tree import describe_tree
+from tritonwin.patch.of_python import helper_entries
 from tritonwin.patch.operations import Place
 from tritonwin.patch.session import Session
 
@@ -32,20 +33,23 @@ def session(tmp_path: Path) -> Session:
         (cache / entry).mkdir(parents=True)
         (cache / entry / name).write_bytes(b"\x7fELF")
     python = target(tmp_path / "site", ext_suffix=SUFFIX, executable=str(tmp_path / "python"))
+    host = fake_host(tmp_path, {"TRITON_CACHE_DIR": str(cache)}, windows=False)
     data = tmp_path / "data"
     return Session(
         place=Place(
             package=package, target=python.executable, store=Store(data / "journal"), data=data
         ),
         target=python,
-        host=fake_host(tmp_path, {"TRITON_CACHE_DIR": str(cache)}, windows=False),
+        helpers=lambda: helper_entries(python, host),
     )
 
 
 def entries(session: Session) -> list[str]:
-    folder = session.host.env.folder("TRITON_CACHE_DIR")
-    assert folder
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in cache_of(session).iterdir())
+
+
+def cache_of(session: Session) -> Path:
+    return session.place.package.parents[1] / "cache"
 
 
 def test_helper_modules_of_the_unpatched_triton_go_and_come_back(session: Session) -> None:
@@ -60,8 +64,7 @@ def test_helper_modules_of_the_unpatched_triton_go_and_come_back(session: Sessio
 
 def test_helper_modules_of_the_patched_triton_go_with_the_patch(session: Session) -> None:
     session.apply()
-    folder = session.host.env.folder("TRITON_CACHE_DIR")
-    assert folder
+    folder = cache_of(session)
     (folder / "DDD").mkdir()
     (folder / "DDD" / f"cuda_utils{SUFFIX}").write_bytes(b"\x7fELF")
     session.revert()

@@ -142,14 +142,16 @@ def revert(
 
 
 def _session(python: str | None, app: Path | None, timeout: float, triton: Path | None) -> Session:
-    from tritonwin.patch import session
-
     if triton is not None and (python is not None or app is not None):
         msg = "--triton names the folder itself; --python and --app do not go with it"
         raise UserError(msg)
     if triton is not None:
-        return session.of_folder(triton)
-    return session.of_python(python, app, timeout)
+        from tritonwin.patch.session import of_folder
+
+        return of_folder(triton)
+    from tritonwin.patch.of_python import of_python
+
+    return of_python(python, app, timeout)
 
 
 def _check_rules(only: tuple[str, ...]) -> None:
@@ -163,9 +165,11 @@ def _check_rules(only: tuple[str, ...]) -> None:
 
 
 def _show(outcome: Outcome, *, as_json: bool) -> None:
-    from tritonwin.output import machine, patching
-
     if as_json:
-        machine.print_document(patching.document(outcome))
+        from tritonwin.output import machine, patch_document
+
+        machine.print_document(patch_document.document(outcome))
     else:
+        from tritonwin.output import patching
+
         patching.print_outcome(outcome)

@@ -1,4 +1,4 @@
-"""What `tritonwin patch` did, for people and for programs."""
+"""What `tritonwin patch` did, for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from tritonwin.output.documents import HookReport, PatchReport, Target, Tool
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
 from tritonwin.patch.disk import Refusal
@@ -32,49 +31,6 @@ _VERDICTS = {
 }
 
 
-def document(outcome: Outcome) -> PatchReport:
-    report, plan, hook = outcome.report, outcome.plan, outcome.hook
-    return PatchReport(
-        tool=Tool(),
-        target=_target(outcome),
-        package=report.package,
-        flavour=report.flavour,
-        version=report.version,
-        status=outcome.status,
-        rules=report.rules,
-        files=report.files,
-        changed=outcome.changed,
-        refused=plan.refused if plan else (),
-        conflicts=outcome.conflicts,
-        skipped=plan.skipped if plan else (),
-        unverified=tuple(e.source.file for e in plan.edits if not e.known) if plan else (),
-        hook=HookReport(
-            folder=str(hook.folder),
-            only=hook.choice.only,
-            starts=hook.starts,
-            current=hook.current,
-        )
-        if hook
-        else None,
-        journal=outcome.journal,
-        diff="".join(e.diff() for e in plan.edits) if _is_diff(outcome) and plan else None,
-        notes=outcome.notes,
-    )
-
-
-def _target(outcome: Outcome) -> Target | None:
-    found = outcome.target
-    if found is None:
-        return None
-    return Target(
-        executable=found.executable, version=found.version, kind=found.kind, reason=found.source
-    )
-
-
-def _is_diff(outcome: Outcome) -> bool:
-    return outcome.status == "planned"
-
-
 def print_outcome(outcome: Outcome) -> None:
     """A line per rule, or what was changed, refused or left; then what to do."""
     out = console()
@@ -89,7 +45,7 @@ def _lines(outcome: Outcome) -> Iterator[Text]:
     if outcome.status == "examined":
         for rule in report.rules:
             yield from _rule(rule)
-    if outcome.plan and _is_diff(outcome):
+    if outcome.plan and outcome.status == "planned":
         for edit in outcome.plan.edits:
             yield from map(_diff_line, edit.diff().splitlines())
     else:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from tritonwin.errors import UserError
-from tritonwin.facts.cache_entries import read_entries
-from tritonwin.facts.caches import read_caches
-from tritonwin.facts.choose_target import find_target
 from tritonwin.facts.data_folder import data_folder
-from tritonwin.facts.distributions import read_distributions
-from tritonwin.facts.dll_search import dll_search
 from tritonwin.facts.files import is_file
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Interpreter
-from tritonwin.facts.packages import find_package
-from tritonwin.facts.target import examine as examine_python
-from tritonwin.facts.torch_facts import read_torch
 from tritonwin.journal import Conflict, Store
 from tritonwin.patch import hook_session, operations
 from tritonwin.patch.disk import PatchPlan, make_plan
@@ -61,11 +53,16 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """A Triton to work on; `target` is None where only its folder is known."""
+    """A Triton to work on.
+
+    Attributes:
+        target: None where only the folder is known.
+        helpers: gives the entries of the caches that hold compiled helper modules of the target.
+    """
 
     place: operations.Place
-    target: Interpreter | None
-    host: Host
+    target: Interpreter | None = None
+    helpers: Callable[[], tuple[Path, ...]] = tuple
 
     def status(self) -> Outcome:
         return self._outcome("examined", notes=self._notes())
@@ -101,7 +98,7 @@ class Session:
             raise UserError(msg, "Take it out first: tritonwin patch revert")
         if not plan.edits:
             return self._planned(plan, "nothing")
-        written = operations.apply(plan, self.place, self._helpers())
+        written = operations.apply(plan, self.place, self.helpers())
         done = self._planned(plan, "applied")
         return replace(done, journal=written, notes=(*done.notes, _RESTART))
 
@@ -117,7 +114,7 @@ class Session:
         if not done.reports:
             return self._outcome("nothing", notes=self._foreign_edits())
         with self.place.locked():
-            operations.clear(self._helpers(), self.place)
+            operations.clear(self.helpers(), self.place)
         journal = done.reports[-1].id
         return self._outcome("reverted", journal=journal, changed=done.changed, notes=(_RESTART,))
 
@@ -180,18 +177,6 @@ class Session:
         )
         return (note,)
 
-    def _helpers(self) -> tuple[Path, ...]:
-        """The entries of the caches that hold compiled helper modules of the target."""
-        if self.target is None:
-            return ()
-        torch = read_torch(self.target, read_distributions(self.target))
-        search = dll_search(self.target, torch, self.host)
-        caches = read_caches(self.target, self.host, search)
-        entries = read_entries(caches, self.target, search)
-        return tuple(
-            Path(e.path) for e in entries if e.kind == "helper" and e.helper and e.helper.usable
-        )
-
 
 def of_folder(folder: Path) -> Session:
     """The Triton whose package folder is named.
@@ -201,31 +186,13 @@ def of_folder(folder: Path) -> Session:
     """
     inside = folder / "triton"
     package = inside if is_file(inside / "runtime" / "build.py") else folder
-    return _session(package.absolute(), None, Host.this_machine())
+    package = package.absolute()
+    return Session(place=place_of(package, str(package), Host.this_machine()))
 
 
-def of_python(python: str | None, app: Path | None, timeout: float) -> Session:
-    """The Triton that an interpreter imports.
-
-    Raises:
-        UserError: there is no such interpreter, or it has no Triton.
-    """
-    host = Host.this_machine(app)
-    choice = find_target(host, python, app)
-    target = replace(examine_python(choice.executable, host, timeout), source=choice.reason)
-    found = find_package(target, "triton")
-    if found is None or found.namespace:
-        msg = f"{target.executable} has no Triton"
-        raise UserError(msg, "Name the package folder itself, if it lies elsewhere: --triton DIR")
-    return _session(found.path, target, host)
-
-
-def _session(package: Path, target: Interpreter | None, host: Host) -> Session:
+def place_of(package: Path, target: str, host: Host) -> operations.Place:
+    """The Triton in that folder, whose journals are those of `target`."""
     data = data_folder(host.env)
-    place = operations.Place(
-        package=package,
-        target=target.executable if target else str(package),
-        store=Store(data / "journal"),
-        data=data,
+    return operations.Place(
+        package=package, target=target, store=Store(data / "journal"), data=data
     )
-    return Session(place=place, target=target, host=host)

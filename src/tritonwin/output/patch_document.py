@@ -1,0 +1,48 @@
+"""What `tritonwin patch` did, for programs."""
+
+from __future__ import annotations
+
+from tritonwin.output.documents import HookReport, PatchReport, Target, Tool
+from tritonwin.patch.session import Outcome
+
+
+def document(outcome: Outcome) -> PatchReport:
+    report, plan, hook = outcome.report, outcome.plan, outcome.hook
+    shown = plan.edits if plan and outcome.status == "planned" else None
+    return PatchReport(
+        tool=Tool(),
+        target=_target(outcome),
+        package=report.package,
+        flavour=report.flavour,
+        version=report.version,
+        status=outcome.status,
+        rules=report.rules,
+        files=report.files,
+        changed=outcome.changed,
+        refused=plan.refused if plan else (),
+        conflicts=outcome.conflicts,
+        skipped=plan.skipped if plan else (),
+        unverified=tuple(e.source.file for e in plan.edits if not e.known) if plan else (),
+        hook=HookReport(
+            folder=str(hook.folder),
+            only=hook.choice.only,
+            starts=hook.starts,
+            current=hook.current,
+        )
+        if hook
+        else None,
+        journal=outcome.journal,
+        diff="".join(e.diff() for e in plan.edits)
+        if plan and outcome.status == "planned"
+        else None,
+        notes=outcome.notes,
+    )
+
+
+def _target(outcome: Outcome) -> Target | None:
+    found = outcome.target
+    if found is None:
+        return None
+    return Target(
+        executable=found.executable, version=found.version, kind=found.kind, reason=found.source
+    )
