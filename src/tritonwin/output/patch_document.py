@@ -32,9 +32,7 @@ def document(outcome: Outcome) -> PatchReport:
         if hook
         else None,
         journal=outcome.journal,
-        diff="".join(e.diff() for e in plan.edits)
-        if plan and outcome.status == "planned"
-        else None,
+        diff=None if shown is None else "".join(edit.diff() for edit in shown),
         notes=outcome.notes,
     )
 
