@@ -11,7 +11,7 @@ _FOUND = re.compile(
     r"(?P<pointer>\w+) =\s*(?:\\\n\s*)?\(\w+(?:##\w+)?\)\s*GetProcAddress\("
     r"(?P<between>(?:.*\n){1,4}?)"
     r"(?P<indent> *)(?:long|int|DWORD) (?P<error>\w+) = GetLastError\(\);(?P<rest>[ \\]*\n *if \()"
-    r"(?P=error)(?: != 0)?(?P<close>\) \{)"
+    r"(?P<test>(?P=error)(?: != 0)?)(?P<close>\) \{)(?P<blanks> *)"
 )
 _WHY = (
     "After GetProcAddress, triton-windows asks Windows for the last error instead of looking at "
@@ -45,7 +45,9 @@ def _better(match: re.Match[str], marker: str) -> str:
     rest = match["rest"]
     if rest.startswith(" ") and "\\" in rest:
         rest = " " * max(0, len(old) + rest.index("\\") - len(comment)) + rest[rest.index("\\") :]
-    return f"{start}{comment}{rest}!{match['pointer']}{match['close']}"
+    test = f"!{match['pointer']}"
+    blanks = " " * max(0, len(match["blanks"]) + len(match["test"]) - len(test))
+    return f"{start}{comment}{rest}{test}{match['close']}{blanks}"
 
 
 DRIVER = Rule(
