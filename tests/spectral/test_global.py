@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from tritonwin.spectral.encoder import ByteSpectral
 from tritonwin.spectral.global_ import global_spectral
 
 
@@ -40,6 +41,45 @@ def test_it_is_the_loop(seed: int, batch: int, length: int, data: st.DataObject)
     size, sine, cosine = global_spectral(x, K=bins, parts="phase").split(bins, -1)
     # angles mean nothing where a bin is empty; times the magnitude they are compared everywhere
     assert distance(torch.cat((size * cosine, size * sine), -1), halves) < 1e-5
+
+
+def test_all_parts_are_of_the_same_transform() -> None:
+    x = rows(4, 2, 20)
+    size = global_spectral(x, parts="mag", dtype=torch.float64)
+    power = global_spectral(x, parts="power", dtype=torch.float64)
+    logarithm = global_spectral(x, parts="logmag", dtype=torch.float64)
+    assert torch.allclose(power, size**2)
+    assert torch.allclose(logarithm, torch.log(size + 1e-3))
+
+
+@pytest.mark.parametrize("parts", ["mag", "reim"])
+def test_the_module_has_it_as_a_mode(parts: str) -> None:
+    x = rows(5, 2, 24)
+    module = ByteSpectral(mode="global", K=12, parts=parts)
+    assert torch.equal(module(x), global_spectral(x, K=12, parts=parts))  # type: ignore[arg-type]
+    assert module(x).shape[-1] == module.features
+    projected = ByteSpectral(mode="global", K=12, parts=parts, project=3)
+    assert projected(x).shape == (2, 24, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"mode": "centred"}, 'mode must be "window" or "global"'),
+        ({"mode": "global", "learnable": "taps"}, "nothing to learn"),
+    ],
+)
+def test_a_mode_that_there_is_not_is_named(options: dict[str, str], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        ByteSpectral(**options)  # type: ignore[arg-type]
+
+
+def test_the_whole_row_neither_streams_nor_ends_early() -> None:
+    module = ByteSpectral(mode="global", K=4)
+    with pytest.raises(ValueError, match="the whole row"):
+        module.stream(rows(0, 1, 8))
+    with pytest.raises(ValueError, match="the whole row"):
+        module(rows(0, 1, 8), lengths=torch.tensor([4]))
 
 
 def test_a_long_row_keeps_its_phase() -> None:
@@ -92,7 +132,7 @@ def test_the_result_has_the_type_that_was_asked_for(dtype: torch.dtype) -> None:
         (torch.zeros(4, dtype=torch.uint8), {}, ValueError, r"shape \(4,\)"),
         (rows(0, 1, 4), {"K": 5}, ValueError, "K is 5"),
         (rows(0, 1, 4), {"K": 0}, ValueError, "K is 0"),
-        (rows(0, 1, 4), {"parts": "power"}, ValueError, "parts is 'power'"),
+        (rows(0, 1, 4), {"parts": "angle"}, ValueError, "phase, not 'angle'"),
     ],
 )
 def test_wrong_input_is_named(

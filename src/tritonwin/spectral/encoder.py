@@ -13,6 +13,7 @@ from tritonwin.spectral.functional import (
     byte_spectral_linear,
     byte_spectral_taps,
 )
+from tritonwin.spectral.global_ import global_spectral
 from tritonwin.spectral.spec import make_spec
 from tritonwin.spectral.streaming import StreamState, encode_piece
 from tritonwin.spectral.taps import dft_taps, window_tensor
@@ -44,6 +45,7 @@ class ByteSpectral(nn.Module):
         dtype: torch.dtype = torch.float32,
         learnable: bool | str = False,
         project: int | None = None,
+        mode: str = "window",
         backend: Backend = "auto",
     ) -> None:
         super().__init__()
@@ -51,6 +53,13 @@ class ByteSpectral(nn.Module):
         if learnable not in (False, "window", "taps"):
             msg = f'learnable must be False, "window" or "taps", not {learnable!r}'
             raise ValueError(msg)
+        if mode not in ("window", "global"):
+            msg = f'mode must be "window" or "global", not {mode!r}'
+            raise ValueError(msg)
+        if mode == "global" and learnable:
+            msg = 'mode="global" has nothing to learn: learnable must be False'
+            raise ValueError(msg)
+        self.mode = mode
         self.learnable = learnable
         self.dtype = dtype
         self.backend = backend
@@ -69,7 +78,12 @@ class ByteSpectral(nn.Module):
 
     def forward(self, x: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
         spec = self.spec
-        if self.learnable == "taps":
+        if self.mode == "global":
+            if lengths is not None:
+                msg = 'mode="global" is of the whole row: it takes no lengths'
+                raise ValueError(msg)
+            found = global_spectral(x, K=spec.K, parts=spec.parts, dtype=self.dtype)
+        elif self.learnable == "taps":
             found = byte_spectral_taps(
                 x, self.taps, parts=spec.parts, causal=spec.causal, precision=spec.precision,
                 dtype=self.dtype, lengths=lengths, backend=self.backend,
@@ -92,6 +106,9 @@ class ByteSpectral(nn.Module):
         self, x: torch.Tensor, state: StreamState | None = None
     ) -> tuple[torch.Tensor, StreamState]:
         """Features of the next piece of a stream, and the state to give with the piece after it."""
+        if self.mode == "global":
+            msg = 'mode="global" is of the whole row: it cannot be streamed'
+            raise ValueError(msg)
         if self.learnable or not isinstance(self.window, str):
             msg = "stream() is for named windows that do not learn"
             raise ValueError(msg)

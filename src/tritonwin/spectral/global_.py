@@ -18,7 +18,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-Parts = Literal["mag", "reim", "phase"]
+from tritonwin.spectral.reference import select
+from tritonwin.spectral.spec import PARTS
+
+Parts = Literal["mag", "logmag", "power", "reim", "phase"]
 
 
 def global_spectral(
@@ -33,8 +36,8 @@ def global_spectral(
     Args:
         x: bytes, uint8 of shape (B, T).
         K: bins k = 0..K-1 of the T-point transform; T//2 + 1 (all different ones) if not given.
-        parts: "mag": |X| (E = K), the same at every position; "reim": [Re | Im] (E = 2K);
-            "phase": [|X| | sin arg X | cos arg X] (E = 3K), with sin 0 and cos 1 where X is 0.
+        parts: as of `byte_spectral`, all but "reim" the same at every position; and "phase":
+            [|X| | sin arg X | cos arg X] (E = 3K), with sin 0 and cos 1 where X is 0.
         dtype: of the result; float64 also computes in float64.
 
     Returns:
@@ -48,13 +51,14 @@ def global_spectral(
     length = x.shape[1]
     bins = length // 2 + 1 if K is None else K
     if x.numel() == 0:
-        width = bins * {"mag": 1, "reim": 2, "phase": 3}[parts]
+        width = bins * {"reim": 2, "phase": 3}.get(parts, 1)
         return x.new_zeros((*x.shape, width), dtype=dtype)
     double = dtype == torch.float64
     signal = (2 * x.to(torch.float64 if double else torch.float32) - 255) / 255
     row = torch.fft.fft(signal)[:, :bins]
-    if parts == "mag":
-        return row.abs().to(dtype)[:, None, :].expand(-1, length, -1).contiguous()
+    if parts not in {"reim", "phase"}:
+        same = select(torch.cat((row.real, row.imag), dim=-1), parts).to(dtype)
+        return same[:, None, :].expand(-1, length, -1).contiguous()
     at = row[:, None, :] * _ramp(length, bins, row)
     if parts == "reim":
         return torch.cat((at.real, at.imag), dim=-1).to(dtype)
@@ -81,6 +85,6 @@ def _check(x: Tensor, bins: int | None, parts: str) -> None:
     if bins is not None and not 1 <= bins <= max(1, x.shape[1]):
         msg = f"K is {bins}: a row of {x.shape[1]} bytes has the bins 1 to {x.shape[1]}"
         raise ValueError(msg)
-    if parts not in {"mag", "reim", "phase"}:
-        msg = f'parts is {parts!r}, not one of "mag", "reim", "phase"'
+    if parts not in {*PARTS, "phase"}:
+        msg = f"parts must be one of {', '.join(PARTS)}, phase, not {parts!r}"
         raise ValueError(msg)
