@@ -194,9 +194,9 @@ def test_a_wheel_without_the_planned_architecture_is_not_proven(world: World) ->
 
 
 def test_interrupted_at_random_and_resumed(world: World, tmp_path: Path) -> None:
-    world.seconds = 0.12
+    world.seconds = 0.15
     world.write()
-    many = {**world.plan().environment, "KERNELS": "20", "MAX_JOBS": "2"}
+    many = {**world.plan().environment, "KERNELS": "36", "MAX_JOBS": "2"}
     plan = replace(world.plan(), environment=many, jobs=2)
     seed = int.from_bytes(os.urandom(2), "big")
     seen = interrupting.interrupt(world, plan, times=5, longest=1.6, seed=seed)
@@ -208,7 +208,7 @@ def test_interrupted_at_random_and_resumed(world: World, tmp_path: Path) -> None
     undisturbed = World(tmp_path / "undisturbed", world.target)
     undisturbed.folder.mkdir()
     undisturbed.write()
-    environment = {**undisturbed.plan().environment, "KERNELS": "20"}
+    environment = {**undisturbed.plan().environment, "KERNELS": "36"}
     whole = build(undisturbed, replace(undisturbed.plan(), environment=environment)).wheel
     assert whole
     assert interrupting.content(wheel) == interrupting.content(whole)
