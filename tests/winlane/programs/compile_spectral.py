@@ -1,0 +1,143 @@
+"""ARCH... [KIND...]: the kernels of tritonwin.spectral with the plans of each architecture, to cubins.
+
+Prints one JSON object a kernel. Needs Triton alone, neither torch nor a GPU; runs on Windows and
+Linux.
+"""
+
+import json
+import sys
+import time
+
+import triton
+from triton.backends.compiler import GPUTarget
+
+from tritonwin.spectral import backward, kernels, plans, sliding
+
+TYPES = {
+    "x": "*u8", "out": "*fp32", "weight": "*fp16", "bias": "*fp16", "upstream": "*fp32",
+    "partial": "*fp32", "turns": "*fp32", "state": "*fp32", "table": "*fp32", "ramp": "*fp32",
+    "lengths": "*i32", "scale": "fp32", "found": "*fp32", "packed": "*fp16",
+}  # fmt: skip
+WINDOW, BINS, SHIFT = 64, 256, 11
+
+
+def describe(rows, columns):
+    from triton.experimental.gluon import language as gl
+
+    layout = gl.NVMMASharedLayout.get_default_for([rows, columns], gl.float16)
+    return f"tensordesc<fp16[{rows}, {columns}],{layout!r}>"
+
+
+def compiled(function, arch, warps, constants, **types):
+    """With every pointer and integer a multiple of 16, as the usual shapes have them."""
+    names = function.arg_names
+    signature = {
+        n: "constexpr" if n in constants else types.get(n) or TYPES.get(n, "i32") for n in names
+    }
+    even = [n for n in names if signature[n][0] in "*i"]
+    source = triton.compiler.ASTSource
+    if function.is_gluon() if hasattr(function, "is_gluon") else False:
+        from triton.experimental.gluon._runtime import GluonASTSource as source
+    made = source(
+        function, signature, {(names.index(n),): v for n, v in constants.items()},
+        {(names.index(n),): [["tt.divisibility", 16]] for n in even},
+    )  # fmt: skip
+    return triton.compile(made, target=GPUTarget("cuda", arch, 32), options={"num_warps": warps})
+
+
+def common(**more):
+    return {"HAS_LENGTHS": False, "PARTS": "mag", "SHIFT": SHIFT, "W": WINDOW, "WP": WINDOW, **more}
+
+
+def taps(limbs):
+    return "*fp16" if limbs else "*fp32"
+
+
+def dot(arch):
+    p = plans.sure("dot", arch)
+    limbs = p.get("limbs", 2)
+    constants = common(KP=BINS, LIMBS=limbs, EVEN=True, BM=p["bm"], BE=p["be"],
+                       BK=min(WINDOW, p["bk"]), STAGES=p["stages"])  # fmt: skip
+    return compiled(kernels.encode, arch, p["warps"], constants, taps=taps(limbs))
+
+
+def linear(arch):
+    p = plans.sure("linear", arch)
+    limbs = p.get("limbs", 1)
+    constants = common(KP=BINS, LIMBS=limbs, HAS_BIAS=True, BM=p["bm"], BE=p["be"], BD=p["bd"],
+                       BK=min(WINDOW, p["bk"]), STAGES=p["stages"])  # fmt: skip
+    return compiled(kernels.project, arch, p["warps"], constants, taps=taps(limbs), out="*fp16")
+
+
+def gradient(arch):
+    p = plans.sure("gradient", arch)
+    limbs = p.get("limbs", 2)
+    rows = max(WINDOW, p["bk"])
+    constants = common(KP=BINS, LIMBS=limbs, BM=p["bm"], BE=p["be"], BK=p["bk"],
+                       SPLITS=p["splits"], TENSOR=limbs > 0)  # fmt: skip
+    constants |= {"WP": rows} | ({} if rows == p["bk"] else {"PARTS": "reim"})
+    return compiled(backward.gradient, arch, p["warps"], constants, taps=taps(limbs))
+
+
+def windows(arch):
+    p = plans.sure("sliding", arch)
+    constants = {"KP": 3 * BINS, "SHIFT": SHIFT, "LIMBS": p["limbs"], "TAIL": True,
+                 "HAS_LENGTHS": False, "Q": 16, "REST": 3, "STEPS": p["steps"], "QP": 16,
+                 "BE": p["state_be"]}  # fmt: skip
+    return compiled(sliding.windows, arch, p["state_warps"], constants, taps=taps(p["limbs"]))
+
+
+def slide(arch):
+    p = plans.sure("sliding", arch)
+    constants = {"W": 1024, "PARTS": "mag", "TAIL": True, "HAS_LENGTHS": False, "REAL": False,
+                 "EVEN": False, "STEPS": p["steps"], "BE": p["be"], "TURNS": p["turns"]}  # fmt: skip
+    return compiled(sliding.slide, arch, p["warps"], constants)
+
+
+def hopper(arch):
+    from tritonwin.spectral import hopper
+
+    p = plans.sure("hopper", arch)
+    be = p["be"]
+    constants = common(LIMBS=2, EVEN_M=False, EVEN_K=True, BM=p["bm"], BE=be,
+                       CHUNKS=BINS // be // p["split"], SPLIT=p["split"], AHEAD=p["ahead"],
+                       INSIDE=True, CACHE=p["cache"], PDL=p["pdl"])  # fmt: skip
+    box = describe(2 * WINDOW, 2 * be)
+    return compiled(hopper.encode, arch, p["warps"], constants, taps=box)
+
+
+def hopper_linear(arch):
+    from tritonwin.spectral import hopper_linear
+
+    p = plans.sure("hopper_linear", arch)
+    be = p["be"]
+    constants = common(LIMBS=1, HAS_BIAS=True, EVEN_M=False, EVEN_K=True, BM=p["bm"], BE=be,
+                       BD=256, CHUNKS=BINS // be, SPLIT=1, AHEAD=p["ahead"], INSIDE=True,
+                       CACHE=p["cache"], PDL=p["pdl"])  # fmt: skip
+    return compiled(hopper_linear.project, arch, p["warps"], constants, out="*fp16",
+                    taps=describe(WINDOW, 2 * be), weight=describe(256, be))  # fmt: skip
+
+
+PRODUCTS = ("mma.sync", "wgmma.mma_async", "tcgen05.mma")  # of tensor cores
+PORTABLE = {"dot": dot, "linear": linear, "gradient": gradient, "windows": windows, "slide": slide}
+SM_90 = {"hopper": hopper, "hopper_linear": hopper_linear}
+
+
+def main():
+    archs = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    kinds = [word for word in sys.argv[1:] if not word.isdigit()]
+    for arch in archs:
+        available = PORTABLE | (SM_90 if arch == 90 else {})
+        for kind in kinds or available:
+            if kind not in available:
+                continue
+            start = time.monotonic()
+            made = available[kind](arch)
+            products = sum(map(made.asm["ptx"].count, PRODUCTS))
+            said = {"arch": arch, "kind": kind, "shared": made.metadata.shared,
+                    "elf": made.asm["cubin"][:4] == b"\x7fELF", "products": products,
+                    "seconds": round(time.monotonic() - start, 1)}  # fmt: skip
+            print(json.dumps(said), flush=True)
+
+
+main()
