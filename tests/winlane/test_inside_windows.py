@@ -26,7 +26,8 @@ SYSTEM = (
 # Those that should not mind where they run.
 PURE = (
     "build_run_fatbin", "build_run_ninja", "build_run_output", "build_run_state", "build_run_wheel",
-    "catalogue", "checks", "doctor", "download", "extensions", "links", "proven", "redact",
+    "catalogue", "checks", "doctor", "download", "extensions", "links", "patch_hook",
+    "patch_hook_install", "proven", "redact",
     "remedies", "snapshot", "sources", "wheel_names",
 )  # fmt: skip
 

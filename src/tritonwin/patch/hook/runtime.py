@@ -12,6 +12,7 @@ TRITON_VERBOSE=1 makes it say what it patches. Python 3.9 or later, standard lib
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -180,7 +181,7 @@ def _write(path: str, content: bytes, always: bool = False) -> bool:
             stream.write(content)
         os.replace(aside, path)
     except OSError:
-        if os.path.exists(aside):
+        with contextlib.suppress(OSError):
             os.remove(aside)
         return False
     return True
