@@ -12,7 +12,7 @@ from torch import Tensor
 from spectral_parts.clock import Launch
 from spectral_parts.record import FIRST, LONGEST_WINDOW, SHAPES, Bench, size_of
 from tritonwin.spectral import byte_spectral, byte_spectral_taps
-from tritonwin.spectral.reference import reference
+from tritonwin.spectral.definition import reference
 from tritonwin.spectral.spec import make_spec
 from tritonwin.spectral.taps import dft_taps, window_tensor
 

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from tritonwin.spectral import launch, reference
-from tritonwin.spectral.reference import finish, frames
+from tritonwin.spectral.definition import finish, frames
 from tritonwin.spectral.spec import make_spec
 from tritonwin.spectral.taps import dft_taps
 

@@ -13,7 +13,7 @@ from spectral_parts.baselines import Transform, lookup
 from spectral_parts.clock import Clock
 from torch import Tensor
 
-from tritonwin.spectral.reference import reference
+from tritonwin.spectral.definition import reference
 
 CPU = torch.device("cpu")
 

@@ -13,8 +13,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from tritonwin.spectral.definition import reference
 from tritonwin.spectral.front_ends import normalised, published
-from tritonwin.spectral.reference import reference
 
 FEATURES = 4
 KERNEL = Path(__file__).parent.parent / "published_kernel.py"

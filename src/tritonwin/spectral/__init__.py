@@ -12,13 +12,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tritonwin.spectral.definition import reference as reference
     from tritonwin.spectral.encoder import ByteSpectral as ByteSpectral
     from tritonwin.spectral.functional import as_bytes as as_bytes
     from tritonwin.spectral.functional import byte_spectral as byte_spectral
     from tritonwin.spectral.functional import byte_spectral_linear as byte_spectral_linear
     from tritonwin.spectral.functional import byte_spectral_taps as byte_spectral_taps
     from tritonwin.spectral.global_ import global_spectral as global_spectral
-    from tritonwin.spectral.reference import reference as reference
     from tritonwin.spectral.streaming import StreamState as StreamState
 
 
@@ -30,7 +30,7 @@ _PUBLIC = {
     "byte_spectral_linear": "functional",
     "byte_spectral_taps": "functional",
     "global_spectral": "global_",
-    "reference": "reference",
+    "reference": "definition",
 }
 __all__ = sorted(_PUBLIC)
 
@@ -49,7 +49,6 @@ def __getattr__(name: str) -> Any:
             "To install the torch that fits this machine: tritonwin install torch"
         )
         raise ModuleNotFoundError(msg, name="torch") from missing
-    # `reference` is a function and a module; the function is the public one
     value = globals()[name] = getattr(module, name)
     return value
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from tritonwin.spectral.reference import frames, inside, select
+from tritonwin.spectral.definition import frames, inside, select
 from tritonwin.spectral.spec import Spec
 from tritonwin.spectral.taps import dft_taps, gain, window_tensor
 

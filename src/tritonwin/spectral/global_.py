@@ -18,7 +18,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from tritonwin.spectral.reference import select
+from tritonwin.spectral.definition import select
 from tritonwin.spectral.spec import PARTS
 
 Parts = Literal["mag", "logmag", "power", "reim", "phase"]

@@ -6,7 +6,7 @@ import torch
 from torch.library import custom_op
 
 from tritonwin.spectral import choose
-from tritonwin.spectral.reference import select
+from tritonwin.spectral.definition import select
 from tritonwin.spectral.spec import Spec, make_spec
 
 

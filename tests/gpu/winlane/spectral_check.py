@@ -63,7 +63,7 @@ def _prepare(folder: Path) -> dict[str, tuple[Case, Any]]:
     import torch
 
     from tritonwin.spectral import launch, pack
-    from tritonwin.spectral.reference import reference
+    from tritonwin.spectral.definition import reference
     from tritonwin.spectral.spec import make_spec
     from tritonwin.spectral.taps import dft_taps
 

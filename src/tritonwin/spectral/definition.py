@@ -33,8 +33,8 @@ def reference(
 
 
 def signal(x: torch.Tensor, lengths: torch.Tensor | None) -> torch.Tensor:
-    """s = x/127.5 - 1, and 0 (which is no byte) from each row's length on."""
-    s = x.double() / 127.5 - 1
+    """s = x/127.5 - 1 = (2x - 255)/255, and 0 (which is no byte) from each row's length on."""
+    s = (2 * x.double() - 255) / 255  # odd about the middle, to the last bit
     return s if lengths is None else s * inside(x, lengths)
 
 

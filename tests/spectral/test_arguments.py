@@ -1,0 +1,96 @@
+"""What cannot be used is named; what can is converted and never wrapped."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from tritonwin.spectral import (
+    ByteSpectral,
+    StreamState,
+    as_bytes,
+    byte_spectral,
+    byte_spectral_linear,
+    byte_spectral_taps,
+)
+
+X = torch.arange(24, dtype=torch.uint8).reshape(2, 12)
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "arguments"),
+    [
+        (TypeError, "x must be a tensor of bytes", {"x": b"abc"}),
+        (TypeError, "x must be uint8, not torch.float32", {"x": X.float()}),
+        (ValueError, r"x must be \(B, T\)", {"x": X[0]}),
+        (ValueError, "outside 0..255: 0..256", {"x": torch.tensor([[0, 256]])}),
+        (ValueError, "outside 0..255: -1..3", {"x": torch.tensor([[-1, 3]], dtype=torch.int32)}),
+        (TypeError, "W must be an int, not float", {"W": 8.0}),
+        (ValueError, r"W \(the window, in bytes\) must be 1..4096, not 0", {"W": 0}),
+        (ValueError, "must be 1..4096, not 4097", {"W": 4097}),
+        (ValueError, "K .* at least 1", {"K": 0}),
+        (ValueError, "N .* must be", {"N": 0}),
+        (ValueError, "parts must be one of mag, logmag, power, reim", {"parts": "phase"}),
+        (ValueError, "precision must be one of exact, fast", {"precision": "half"}),
+        (ValueError, "window must be one of tail, rect", {"window": "hann"}),
+        (ValueError, r"window must be a real tensor of shape \(64,\)", {"window": torch.ones(63)}),
+        (ValueError, "backend must be auto, triton or torch", {"backend": "cuda"}),
+        (TypeError, "lengths must be an integer tensor", {"lengths": [3, 4]}),
+        (ValueError, r"lengths must be \(2,\)", {"lengths": torch.tensor([3])}),
+    ],
+)
+def test_wrong_arguments(error: type[Exception], words: str, arguments: dict[str, object]) -> None:
+    with pytest.raises(error, match=words):
+        byte_spectral(**{"x": X, **arguments})
+
+
+def test_wrong_taps_weights_states_and_modules() -> None:
+    with pytest.raises(ValueError, match=r"taps must be \(W, 2K\)"):
+        byte_spectral_taps(X, torch.ones(4, 3))
+    with pytest.raises(ValueError, match=r"weight \(D, E\) has E = 8"):
+        byte_spectral_linear(X, torch.ones(4, 8), K=9)
+    with pytest.raises(ValueError, match="learnable must be"):
+        ByteSpectral(learnable="all")
+    with pytest.raises(ValueError, match="use causal=True"):
+        ByteSpectral(causal=False).stream(X)
+    with pytest.raises(ValueError, match="the state is of 3 rows"):
+        ByteSpectral().stream(X, StreamState(bytes=X[:1].repeat(3, 1)))
+
+
+def test_integers_and_strides() -> None:
+    wanted = byte_spectral(X)
+    for kind in (torch.int64, torch.int32, torch.int16):
+        assert torch.equal(byte_spectral(X.to(kind)), wanted)
+    assert torch.equal(byte_spectral(X.T.contiguous().T), wanted)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
+def test_nothing_gives_nothing(shape: tuple[int, int]) -> None:
+    x = torch.empty(shape, dtype=torch.uint8)
+    assert byte_spectral(x, parts="reim").shape == (*shape, 512)
+    assert byte_spectral_taps(x, torch.ones(3, 4)).shape == (*shape, 2)
+
+
+def test_bytes_of_python() -> None:
+    x, lengths = as_bytes([b"abc", b"", bytearray(b"hello")])
+    assert (x.shape, lengths.tolist()) == ((3, 5), [3, 0, 5])
+    assert bytes(x[2].tolist()) == b"hello"
+    assert as_bytes(b"xy")[0].tolist() == [[120, 121]]
+    with pytest.raises(TypeError, match=r"text\.encode"):
+        as_bytes("text")  # type: ignore[arg-type]
+
+
+def test_importing_the_tool_imports_no_torch() -> None:
+    program = (
+        "import sys, tritonwin, tritonwin.spectral as s; dir(s);"
+        "assert not {'torch', 'triton'} & set(sys.modules);"
+        "sys.modules['torch'] = None\n"
+        "try: s.byte_spectral\n"
+        "except ModuleNotFoundError as e: print(e)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          check=True, timeout=60, env={"PYTHONPATH": ":".join(sys.path)})  # fmt: skip
+    assert "tritonwin install torch" in done.stdout
