@@ -113,8 +113,9 @@ def imports_of(text: str) -> dict[str, set[str | int]]:
     for block in re.split(r"\n\s*DLL Name: ", text)[1:]:
         dll, _, rows = block.partition("\n")
         table = rows.partition("\n\n")[0]
-        named = re.findall(r"^\s+[0-9a-f]+\s+(?:<none>|\d+)\s+(.+)$", table, re.MULTILINE)
-        found[dll.strip()] = {each.strip() for each in named}
+        named = re.findall(r"^\s+[0-9a-f]+\s+\d+\s+(?!<none>)(\S.*)$", table, re.MULTILINE)
+        numbered = re.findall(r"^\s+8[0-9a-f]{15}\s+([0-9a-f]+)\s+<none>$", table, re.MULTILINE)
+        found[dll.strip()] = {*(each.strip() for each in named), *(int(n, 16) for n in numbered)}
     return found
 
 
