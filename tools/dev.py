@@ -5,11 +5,13 @@
     python tools/dev.py test [--full] [--coverage] [-- PYTEST ARGS]
     python tools/dev.py setup              only make the environment (.venv)
 
-The tests of the spectral part run in an environment of their own, .venv-torch.
+The tests of the spectral part and the documentation have environments of their own, .venv-torch and
+.venv-docs.
 
-`test` runs the linters, the type checker for both platforms, the unit tests and, where Wine can
-be had, the Windows lane. TRITONWIN_REQUIRE_LANE=1 makes a missing lane a failure. `--full` adds the
-heavy tests and measures coverage on Linux and in Windows Python together.
+`test` runs the linters, the type checker for both platforms, builds the documentation, and runs the
+unit tests and, where Wine can be had, the Windows lane. TRITONWIN_REQUIRE_LANE=1 makes a missing
+lane a failure. `--full` adds the heavy tests and measures coverage on Linux and in Windows Python
+together.
 """
 
 from __future__ import annotations
@@ -88,6 +90,7 @@ MAIN = Environment(ROOT / ".venv", ("--group", "dev", "-e", str(ROOT)))
 PYTHON = MAIN.python
 # torch apart: the tool must do without, and half of its tests ask what it says when there is none
 TORCH = Environment(ROOT / ".venv-torch", ("--group", "spectral"))
+DOCS = Environment(ROOT / ".venv-docs", ("--group", "docs", "-e", str(ROOT)))
 
 
 def setup() -> None:
@@ -114,6 +117,7 @@ def steps(full: bool, coverage: bool, args: Sequence[str]) -> Iterator[tuple[str
     yield "types (linux)", [*tool, "mypy", "--platform", "linux"]
     # the lane and the benchmarks run on Linux only
     yield "types (win32)", [*tool, "mypy", "--platform", "win32", "src"]
+    yield "documentation", [DOCS.python, "tools/build_site.py"]
     workers = str(min(4, os.cpu_count() or 1))
     pytest = [*(["coverage", "run", "-m"] if coverage else []), "pytest", "-q"]
     pytest += [] if full else ["-m", "not full"]
@@ -139,6 +143,7 @@ def test(args: Sequence[str]) -> int:
     full = "--full" in own
     coverage = full or "--coverage" in own
     TORCH.make()
+    DOCS.make()
     shutil.rmtree(REPORTS, ignore_errors=True)
     REPORTS.mkdir()
     env = dict(os.environ)

@@ -1,0 +1,95 @@
+"""The pages of the documentation site, before mkdocs: tools/dev.py builds it and checks the rest."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path, PurePosixPath
+
+import build_site
+import pytest
+
+from tritonwin.cli.app import COMMANDS
+from tritonwin.patch.rules import RULES
+from tritonwin.problems import catalogue
+from tritonwin.problems.checks import CHECKS
+
+PAGES = build_site.pages()
+ENTRIES = catalogue.load().entries
+
+
+@pytest.mark.parametrize("problem", ENTRIES)
+def test_a_problem_has_a_page_with_all_that_is_known(problem: str) -> None:
+    entry = ENTRIES[problem]
+    page = PAGES[f"problems/{problem}.md"]
+    assert f"`{problem}`, {entry.severity}." in page
+    assert ("`tritonwin doctor` looks" in page) == (problem in {c.id for c in CHECKS})
+    assert page.count("- a line with ") == len(entry.signatures)
+    assert all(f"`{action.name}`" in page for action in entry.actions)
+    assert ("gives back what was there" in page) == bool(entry.actions)
+    assert all(address in page for address in entry.references)
+    for command in entry.remedy.commands:
+        shown = re.sub(r"{([a-z_]+)}", lambda m: m[1].upper(), command)
+        assert f"    {shown}\n" in page
+    assert not re.search(r"\{[a-z_]+\}", re.sub(r"```text\n.*?```", "", page, flags=re.DOTALL))
+
+
+def test_every_rule_and_every_command_is_there() -> None:
+    assert all(f"patch/{rule.id}.md" in PAGES for rule in RULES)
+    headings = re.findall(r"^## (.*)$", PAGES["commands.md"], re.MULTILINE)
+    assert headings == list(COMMANDS)
+    assert "### patch apply" in PAGES["commands.md"]
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_links_lead_to_pages(page: str) -> None:
+    text = re.sub(r"^(```).*?^```", "", PAGES[page], flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"(?<!!)\[[^\]]*\]\((?!https?:|#)([^)#\s]+)", text):
+        there = os.path.normpath(PurePosixPath(page).parent / target)
+        assert Path(there).as_posix() in PAGES, target
+
+
+def test_what_is_named_is_linked() -> None:
+    ids = {"cpu-only-torch": "problems/cpu-only-torch.md", "rule:dlfcn": "patch/dlfcn.md"}
+    text = "# `cpu-only-torch`\n\nSee `cpu-only-torch`, [`rule:dlfcn`](x.md), `rule:dlfcn` and `dlfcn`.\n"
+    text += "\n    `cpu-only-torch`\n\n```\n`cpu-only-torch`\n```\n"
+    expected = text.replace(
+        "See `cpu-only-torch`", "See [`cpu-only-torch`](../problems/cpu-only-torch.md)"
+    ).replace(", `rule:dlfcn` and", ", [`rule:dlfcn`](dlfcn.md) and")
+    assert build_site.linked_names("patch/README.md", text, ids) == expected
+
+
+def test_the_order_is_that_of_the_sections_and_nothing_is_left_out() -> None:
+    names = ["b.md", "new.md", "p/z.md", "p/index.md", "a.md"]
+    sections = [{"title": "One", "pages": ["a.md", "p/"]}, {"title": "Two", "pages": ["b.md"]}]
+    assert build_site.navigation(names, sections) == [
+        {"One": ["a.md", "p/index.md", "p/z.md"]},
+        {"Two": ["b.md"]},
+        {"More": ["new.md"]},
+    ]
+    with pytest.raises(SystemExit, match="One: there is no p/"):
+        build_site.navigation(["a.md", "b.md"], sections)
+
+
+def test_the_real_order_names_every_page() -> None:
+    nav = build_site.navigation(list(PAGES), build_site.site()["section"])
+    listed = [page for section in nav for pages in section.values() for page in pages]
+    assert sorted(listed) == sorted(PAGES)
+
+
+@pytest.mark.parametrize(
+    ("tag", "loads"),
+    [
+        ('<script src="https://example.org/a.js"></script>', True),
+        ('<link rel="stylesheet" href="https://fonts.example.org/a.css">', True),
+        ("<img alt='x' src='http://example.org/a.png'>", True),
+        ('<link rel="canonical" href="https://example.org/">', False),
+        ('<a href="https://example.org/">there</a>', False),
+        ('<script src="assets/a.js"></script>', False),
+    ],
+)
+def test_what_is_loaded_from_elsewhere_is_seen(tmp_path: Path, tag: str, loads: bool) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "page.html").write_text(f"<html>{tag}</html>", encoding="utf-8")
+    found = list(build_site.from_elsewhere(tmp_path))
+    assert [f.startswith("sub/page.html: ") for f in found] == [True] * loads
