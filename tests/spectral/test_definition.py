@@ -28,7 +28,7 @@ def error(found: Tensor, wanted: Tensor) -> float:
 SIZES = st.tuples(st.integers(1, 3), st.integers(1, 60), st.integers(1, 50), st.integers(1, 30))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(sizes=SIZES, period=st.none() | st.integers(1, 80), data=st.data())
 def test_pytorch_computes_the_definition(sizes: tuple[int, ...], period: int | None,
                                          data: st.DataObject) -> None:  # fmt: skip

@@ -68,3 +68,18 @@ def select(spectrum: torch.Tensor, parts: str) -> torch.Tensor:
         return re * re + im * im
     magnitude = torch.complex(re, im).abs()
     return magnitude if parts == "mag" else torch.log(magnitude + LOG_FLOOR)
+
+
+def before_select(spectrum: torch.Tensor, upstream: torch.Tensor, parts: str) -> torch.Tensor:
+    """The gradient of `select`, where autograd cannot be asked."""
+    if parts == "reim":
+        return upstream
+    re, im = spectrum.chunk(2, dim=-1)
+    if parts == "power":
+        slope = 2 * upstream
+    else:
+        size = torch.complex(re, im).abs()
+        slope = upstream / torch.where(size > 0, size, 1)  # at 0 re and im are 0, too
+        if parts == "logmag":
+            slope = slope / (size + LOG_FLOOR)
+    return torch.cat([slope * re, slope * im], dim=-1)

@@ -6,7 +6,7 @@ import torch
 from torch.library import custom_op
 
 from tritonwin.spectral import choose
-from tritonwin.spectral.definition import select
+from tritonwin.spectral.definition import before_select
 from tritonwin.spectral.spec import Spec, make_spec
 
 
@@ -82,10 +82,7 @@ def taps_backward(
     if not form.recomputes:  # long windows: the spectrum once more, then the linear gradient
         linear = _spec(spec.W, spec.K, None, "reim", causal, precision)
         spectrum = encode_taps(x, taps, lengths, "reim", causal, precision, torch.float32)
-        with torch.enable_grad():
-            spectrum.requires_grad_()
-            chosen = select(spectrum, parts)
-        (upstream,) = torch.autograd.grad(chosen, spectrum, upstream.float())
+        upstream = before_select(spectrum, upstream.float(), parts)
         form = choose.gradient(linear, x.device)
     return form(x, taps, upstream.contiguous(), lengths, 0)
 

@@ -40,9 +40,13 @@ def plan(kind: str, capability: int, purpose: Purpose = ()) -> Plan | None:
     entry = best(_data()[kind], capability)
     if entry is None:
         return None
-    special = [o for o in entry.get("for", ()) if all(o[k] == v for k, v in purpose if k in o)]
-    merged = entry | (special[-1] if special else {})
-    return _tuned.get((kind, capability, purpose), merged)
+    return _tuned.get((kind, capability, purpose)) or special(entry, purpose)
+
+
+def special(entry: Plan, purpose: Purpose) -> Plan:
+    """The entry with the last of its special cases that contradicts nothing of the purpose."""
+    cases = [o for o in entry.get("for", ()) if all(o.get(k, v) == v for k, v in purpose)]
+    return entry | (cases[-1] if cases else {})
 
 
 def sure(kind: str, capability: int, purpose: Purpose = ()) -> Plan:
@@ -56,6 +60,10 @@ def sure(kind: str, capability: int, purpose: Purpose = ()) -> Plan:
 
 def remember(kind: str, capability: int, purpose: Purpose, found: Plan) -> None:
     _tuned[kind, capability, purpose] = found
+
+
+def forget() -> None:
+    _tuned.clear()
 
 
 def slide_from(capability: int) -> int:

@@ -1,0 +1,50 @@
+"""Every architecture has a plan for every kind of kernel, and tuned ones take precedence."""
+
+from __future__ import annotations
+
+import pytest
+
+from tritonwin.spectral import plans
+
+KINDS = ("dot", "linear", "gradient", "sliding", "slide")
+
+
+@pytest.mark.parametrize("capability", [70, 75, 80, 86, 87, 89, 90, 100, 103, 120, 121])
+def test_every_architecture_has_plans(capability: int) -> None:
+    for kind in KINDS:
+        found = plans.sure(kind, capability)
+        assert found["from"] <= capability
+        sizes = [
+            found[name] for name in ("bm", "be", "bk", "bd", "steps", "turns") if name in found
+        ]
+        assert all(size & (size - 1) == 0 for size in sizes), found
+        if capability < 80:
+            assert found.get("limbs", 0) == 0  # no tensor cores that Triton uses
+    assert (plans.plan("hopper", capability) is None) == (capability != 90)
+
+
+def test_special_cases_and_tuned_plans() -> None:
+    entry = {"from": 0, "bm": 1, "for": [{"bytes": 2, "bm": 2}, {"bytes": 2, "window": 9, "bm": 3}]}
+    assert plans.best([entry, {"from": 80}], 75) is entry
+    chosen = [
+        plans.special(entry, purpose)["bm"]
+        for purpose in (
+            (("bytes", 4),),
+            (("bytes", 2), ("window", 8)),
+            (("bytes", 2), ("window", 9)),
+        )
+    ]
+    assert chosen == [1, 2, 3]
+    purpose = (("bytes", 4), ("made up", 1))
+    plans.remember("dot", 80, purpose, {"bm": 7})
+    try:
+        assert plans.sure("dot", 80, purpose) == {"bm": 7}
+        assert plans.sure("dot", 80)["bm"] != 7
+    finally:
+        plans.forget()
+    assert plans.sure("dot", 80, purpose)["bm"] != 7
+
+
+def test_an_architecture_that_is_too_old_is_named() -> None:
+    with pytest.raises(RuntimeError, match="no dot plan for compute capability -1"):
+        plans.sure("dot", -1)
