@@ -17,7 +17,9 @@ LOAD_LIBRARY_SEARCH_DEFAULT_DIRS, LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR = 0x1000, 0x1
 
 def error_of(path):
     try:
-        ctypes.WinDLL(path, winmode=LOAD_LIBRARY_SEARCH_DEFAULT_DIRS | LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR)
+        ctypes.WinDLL(
+            path, winmode=LOAD_LIBRARY_SEARCH_DEFAULT_DIRS | LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR
+        )
     except OSError as error:
         # ctypes makes one of its own of "not found", without a number
         return error.winerror or 126
