@@ -51,6 +51,7 @@ NEEDED = {
     "driver-present": "3.8.0 3.9.0",
     "module-suffix": "3.0.0 3.2.0",
     "int64-arguments": "3.0.0 3.2.0",
+    "tensor-map-shape": "3.4.0 3.9.0",
     "dlfcn-launcher": "3.0.0 3.6.0",
     "empty-array": "3.0.0 3.2.0",  # later ones always pass their scratch memory
     "object-head-launcher": "3.5.1 3.6.0",
@@ -79,6 +80,7 @@ NEEDED_BY_FORK = {
     "tool-variables": FORKS[3:],
     "last-error-launcher": FORKS[:6],
     "last-error": FORKS[:6],
+    "tensor-map-shape": FORKS[3:],
     "extern-grep": FORKS,
     "extern-folder": FORKS,
 }

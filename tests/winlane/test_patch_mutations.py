@@ -81,6 +81,7 @@ SEEN = (
     Seen("driver-present", "3.8.0", "helper", "0 active drivers"),
     Seen("module-suffix", "3.2.0", "helper", "'NoneType' object has no attribute 'loader'"),
     Seen("int64-arguments", "3.2.0", "launch", "too large to convert to C long"),
+    Seen("tensor-map-shape", "3.8.0", "tensor_map:2147483712", "too large to convert to C long"),
     Seen("dlfcn-launcher", "3.4.0", "launch", "include file 'dlfcn.h' not found"),
     Seen("last-error-launcher", "3.5.1", "launch", "0xc0000005", fork=True, env=_STALE),
     Seen("last-error", "3.5.1", "tensor_map", "Failed to retrieve cuTensorMapEncodeTiled", fork=True,

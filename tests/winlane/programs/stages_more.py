@@ -4,7 +4,7 @@ replace           the helper module put into the cache again while it is loaded
 ptxas             which ptxas is taken
 ptx_version:CUDA  the PTX of a CUDA version
 launcher          the C text of a launcher for a kernel without arguments
-tensor_map        a tensor map made and freed, as kernels with descriptors do
+tensor_map:ROWS   a tensor map made and freed, as kernels with descriptors do
 fp8               a kernel with fp8 for sm_86, which has none
 hsaco:ARCH        a kernel for an AMD GPU
 hip_helper        the helper module hip_utils
@@ -69,7 +69,7 @@ def do_launcher():
     return _launcher("nvidia", {})[1]
 
 
-def do_tensor_map():
+def do_tensor_map(rows=64):
     import gc
 
     import triton
@@ -77,7 +77,7 @@ def do_tensor_map():
     utils = triton.runtime.driver.active.utils
     fill = getattr(utils, "fill_tma_descriptor_tiled", None) or utils.fill_tma_descriptor
     for _ in range(200):
-        fill(0x10000, 0, 2, 0, [64, 64], [64, 64], [64, 1], 0)
+        fill(0x10000, 0, 2, 0, [64, 64], [int(rows), 64], [64, 1], 0)
     gc.collect()
     return "freed"
 

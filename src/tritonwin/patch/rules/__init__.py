@@ -44,6 +44,7 @@ RULES: tuple[Rule, ...] = (
     c_dialect.HEAD_LAUNCHER,
     dlfcn.DRIVER,
     last_error.DRIVER,
+    helper_modules.SHAPE,
     c_dialect.ATOMIC,
     c_dialect.ALIGNED,
     c_dialect.HEAD,

@@ -1,12 +1,15 @@
-"""SO, 5j: the helper modules of Triton 3.0 to 3.2, in both backends."""
+"""SO, 5j, 5k: helper modules that are named .so, and C longs that hold 64-bit numbers."""
 
 from __future__ import annotations
 
-from tritonwin.patch.edits import Source, absent, fixed, replaced, unknown
+import re
+
+from tritonwin.patch.edits import Source, absent, fixed, replaced, substituted, unknown
 from tritonwin.patch.model import Rule
 
 _SUFFIX = 'f"{name}.so"'
 _ARGUMENT = '"int64_t": "l",'
+_SHAPE = r"(shapeInt\[[^\]]+\] = )PyLong_AsLong\(item\);"
 
 
 def suffix(source: Source, marker: str) -> str:
@@ -30,6 +33,16 @@ def arguments(source: Source, marker: str) -> str:
     if '"int64_t": "L"' in source.text:
         return fixed("int64 is read as long long")
     return replaced(source.text, _ARGUMENT, f'"int64_t": "L",  # {marker}')
+
+
+def _edit_shape(source: Source) -> str:
+    found = len(re.findall(_SHAPE, source.text))
+    if "shapeInt[" not in source.text:
+        return absent("it reads no shapes of tensor maps")
+    if not found:
+        return fixed("shapes are read as long long")
+    new = rf"\1PyLong_AsLongLong(item); /* {SHAPE.marker} */"
+    return substituted(source.text, _SHAPE, new, found)
 
 
 def _edit_suffix(source: Source) -> str:
@@ -61,4 +74,17 @@ ARGUMENTS = Rule(
     why="64-bit arguments of a kernel are read as a C long, which has 32 bits on Windows.",
     removes="OverflowError: Python int too large to convert to C long",
     edit=_edit_arguments,
+)
+
+SHAPE = Rule(
+    id="tensor-map-shape",
+    defect="5k",
+    file="backends/nvidia/driver.c",
+    need="robust",
+    backend="nvidia",
+    why="The shape of a tensor that gets a descriptor is read as a C long, which has 32 bits on "
+    "Windows: one dimension of 2^31 elements or more is refused. Strides are read right.",
+    removes="OverflowError: Python int too large to convert to C long (then SystemError: ... "
+    "returned a result with an exception set)",
+    edit=_edit_shape,
 )
