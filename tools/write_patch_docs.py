@@ -54,6 +54,17 @@ The letters in the second column are the defects' names in `patch status --json`
 | --- | --- | --- | --- |
 {rows}
 
+## What was seen
+
+Upstream's sources of 3.1.0 to 3.8.0 on the binaries of triton-windows, in Windows Python under
+Wine, fail as the pages say; patched on disk, and with the hook, they import, compile to a cubin
+(sm_86 and sm_120), build `cuda_utils` and launchers with TinyCC, and launch through a stand-in for
+nvcuda.dll that checks each argument (`tests/winlane/test_patch.py`). The PTX of the same kernels is
+that of triton-windows of the same version, text for text, but for one thing: triton-windows from
+3.2 on compiles fp8e4nv for GPUs below sm_89 too, which upstream refuses on every system
+(`tests/winlane/test_patch_ptx.py`). A rule left out brings its error back
+(`tests/winlane/test_patch_mutations.py`). MSVC, clang and zig, 3.0, 3.9 and AMD GPUs were not run.
+
 ## In the files, or while they are imported
 
 `patch apply` edits the files. `patch apply --import-time` leaves them alone and writes two files
