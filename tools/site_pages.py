@@ -35,8 +35,7 @@ From the ground up: what others rest on comes first. `doctor` finds those that h
 _COMMANDS = """\
 # All commands
 
-This is what `tritonwin COMMAND --help` prints. Exit statuses: 0 done, 1 at least one error or
-warning or a failed proof, 2 wrong use, 3 tritonwin itself failed.
+This is what `tritonwin COMMAND --help` prints. All of them exit with one of
 """
 _LIBRARY = """\
 # Library
@@ -201,7 +200,7 @@ def _remedy(entry: Entry) -> list[str]:
 
 def commands_page() -> str:
     """What `--help` says of every command."""
-    blocks = [_COMMANDS]
+    blocks = [_COMMANDS, _statuses()]
     with click.Context(program, info_name="tritonwin", max_content_width=88) as top:
         for name in COMMANDS:
             command = program.get_command(top, name)
@@ -211,6 +210,15 @@ def commands_page() -> str:
                 level = "#" * (words.count(" ") + 2)
                 blocks += [f"{level} {words}", f"```text\n{text}\n```"]
     return _page(blocks)
+
+
+def _statuses() -> str:
+    """The table of exit statuses in the README, which a test holds to errors.Exit."""
+    found = re.search(r"^\| status \|(?:.*\|\n)+", (ROOT / "README.md").read_text("utf-8"), re.M)
+    if found is None:
+        msg = "the README has no table of exit statuses"
+        raise LookupError(msg)
+    return found[0]
 
 
 def _helps(command: click.Command, name: str, parent: click.Context) -> Iterator[tuple[str, str]]:

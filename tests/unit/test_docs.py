@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import re
 import shlex
@@ -15,6 +16,7 @@ import provoked_flash
 import provoked_pip
 import provoked_torch
 import pytest
+import site_pages
 import test_fix
 import write_docs
 from faults import FAULTS, HEALTHY
@@ -47,6 +49,14 @@ def test_the_readme_lists_every_command() -> None:
     table_of_commands = README.split("## Commands")[1].split("\n\n## ")[0]
     listed = re.findall(r"^\| `tritonwin (\w+)", table_of_commands, re.MULTILINE)
     assert sorted(listed) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_has_examples(name: str) -> None:
+    with click.Context(program) as context:
+        command = program.get_command(context, name)
+    assert command is not None
+    assert f"Examples:\n  tritonwin {name}" in inspect.cleandoc(command.help or "")
 
 
 def _front_ends() -> int:
@@ -104,16 +114,17 @@ def test_what_is_counted_in_words_is_counted_here(what: str) -> None:
 
 
 def _command_lines() -> Iterator[tuple[str, str]]:
-    """Every line to copy that starts tritonwin, with the page it stands on."""
-    for page in PAGES:
-        for line in page.read_text("utf-8").splitlines():
+    """Every line to copy that starts tritonwin, with the page it stands on; --help is one."""
+    texts = {p.relative_to(ROOT).as_posix(): p.read_text("utf-8") for p in PAGES}
+    for name, text in {**texts, "--help": site_pages.commands_page()}.items():
+        for line in text.splitlines():
             found = re.match(
                 r" {4,}(?:\S*python(?:\.exe)?|py)? ?(?:uvx |\S*(?= tritonwin\.pyz))?"
                 r" ?tritonwin(?:\.pyz)? (?P<words>[a-z].*)",
                 line,
             )
             if found:
-                yield f"{page.name}: {line.strip()}", found["words"]
+                yield f"{name}: {line.strip()}", found["words"]
 
 
 LINES = dict(_command_lines())

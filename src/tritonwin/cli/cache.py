@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 @click.group("cache", context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """The caches of compiled kernels and helper modules."""
+    """The caches of compiled kernels and helper modules.
+
+    \b
+    Examples:
+      tritonwin cache list --app C:\\ComfyUI_windows_portable
+      tritonwin cache clear --dry-run
+    """
 
 
 @command.command("list")

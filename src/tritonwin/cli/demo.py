@@ -24,6 +24,11 @@ def command(*, lane: bool) -> int:
 
     On Windows a copy of a small Python is broken and examined. Elsewhere the facts come from
     snapshots of real Windows Pythons; with --lane they are read live from such Pythons under Wine.
+
+    \b
+    Examples:
+      tritonwin demo
+      tritonwin demo --lane
     """
     from tritonwin.demo import story as recorded
     from tritonwin.output import terminal

@@ -35,6 +35,11 @@ def command(
 
     User names, host names, GPU identities and secrets are replaced. Whoever receives the file
     sees the same problems with: tritonwin doctor --snapshot FILE
+
+    \b
+    Examples:
+      tritonwin snapshot -o report.json
+      tritonwin snapshot -o report.json --app C:\\ComfyUI_windows_portable --deep
     """
     from tritonwin.facts import snapshot as snapshots
     from tritonwin.facts.collect import collect
