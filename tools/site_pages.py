@@ -214,7 +214,8 @@ def commands_page() -> str:
 
 def _statuses() -> str:
     """The table of exit statuses in the README, which a test holds to errors.Exit."""
-    found = re.search(r"^\| status \|(?:.*\|\n)+", (ROOT / "README.md").read_text("utf-8"), re.M)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    found = re.search(r"^\| status \|(?:.*\|\n)+", readme, re.MULTILINE)
     if found is None:
         msg = "the README has no table of exit statuses"
         raise LookupError(msg)
