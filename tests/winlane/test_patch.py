@@ -112,6 +112,18 @@ def test_enough_at_import_time(machine: Machine, version: Version) -> None:
     assert not list(made.site_packages.glob("__pycache__/_tritonwin_hook*"))
 
 
+@PYTHON
+@pytest.mark.full
+def test_the_forks_own_defect_at_import_time(machine: Machine) -> None:
+    """triton-windows 3.5 dies at the first launch of a driver that leaves an error behind."""
+    made = overlay.fork(machine, VERSIONS["3.5.1"])
+    machine.variables["FAKECUDA_LAST_ERROR"] = "2"
+    assert "0xc0000005" in overlay.run(made, "launch")["launch"]["error"]
+    patch(machine, made, "apply", "--import-time")
+    assert_launched(made, overlay.run(made, "helper", "launch"))
+    assert "freed" in overlay.run(made, "tensor_map:2147483712")["tensor_map:2147483712"]["ok"]
+
+
 @pytest.mark.full
 def test_an_embedded_python_with_its_site_switched_off(machine: Machine) -> None:
     """Its `._pth` names site-packages and runs no .pth file: no hook starts, files can be edited."""
