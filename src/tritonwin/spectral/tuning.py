@@ -1,0 +1,129 @@
+"""Autotuning on request: which form with which tiles is fastest here, for one kind of call."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Iterator
+
+import torch
+
+from tritonwin.spectral import choose, launch, plans
+from tritonwin.spectral.checks import bytes_of
+from tritonwin.spectral.spec import Spec, make_spec
+from tritonwin.spectral.taps import dft_taps
+
+ROUNDS, LAUNCHES = 5, 20
+
+
+def autotune(
+    x: torch.Tensor,
+    *,
+    W: int = 64,
+    K: int = 256,
+    N: int | None = None,
+    parts: str = "mag",
+    window: str = "tail",
+    causal: bool = True,
+    precision: str = "exact",
+    dtype: torch.dtype = torch.float32,
+) -> tuple[str, plans.Plan, float]:
+    """Time every plan for calls like this one, and use the best from now on in this process.
+
+    Takes seconds to minutes: each plan is compiled. Calls of the same precision, output size and
+    window share what was found.
+
+    Returns:
+        The kind of kernel, its plan, and microseconds a call.
+    """
+    x = bytes_of(x)
+    choose.use_triton(x.device, "triton", dtype)
+    spec = make_spec(W, K, N, parts, causal, precision)
+    found = choose.capability(x.device)
+    best = min(
+        ((_time(spec, dtype, x, window, kind, plan), kind, plan) for kind, plan in plans_for(spec, found)),
+        key=lambda timed: timed[0],
+    )
+    us, kind, plan = best
+    if math.isinf(us):
+        msg = "no plan could be launched on this device"
+        raise RuntimeError(msg)
+    use(kind, plan, spec, dtype, found)
+    return kind, plan, us
+
+
+def use(kind: str, plan: plans.Plan, spec: Spec, dtype: torch.dtype, capability: int) -> None:
+    """Let calls of this kind take the plan, and no other form before it."""
+    purpose = choose.purpose(spec, dtype)
+    plans.remember(kind, capability, purpose, plan)
+    plans.remember(
+        "slide", capability, purpose, {"window": spec.W if kind == "sliding" else spec.W + 1}
+    )
+    resident = plans.plan("hopper", capability, purpose)
+    if kind == "dot" and resident is not None:
+        plans.remember("hopper", capability, purpose, resident | {"widest": 0})
+    choose.forget()
+
+
+def plans_for(spec: Spec, capability: int) -> Iterator[tuple[str, plans.Plan]]:
+    """The plans worth a try, the shipped ones among them."""
+    base = plans.sure("sliding", capability)
+    for be, warps, steps in itertools.product((64, 128, 256), (1, 2), (32, 64)):
+        if steps <= spec.W:
+            yield "sliding", base | {"be": be, "warps": warps, "steps": steps}
+    base = plans.sure("dot", capability)
+    yield "dot", base
+    if base.get("limbs") != 0:
+        for bm, be, stages in itertools.product((64, 128), (32, 64), (2, 3)):
+            yield "dot", base | {"bm": bm, "be": be, "warps": bm // 16, "stages": stages}
+    resident = plans.plan("hopper", capability)
+    if resident is not None:
+        for bm, split in itertools.product((64, 128, 256), (1, 2, 4)):
+            yield "hopper", resident | {"bm": bm, "warps": bm // 16, "split": split,
+                                        "per_sm": min(split, 512 // bm)}  # fmt: skip
+
+
+def _form(spec: Spec, dtype: torch.dtype, device: torch.device, window: str, kind: str,
+          plan: plans.Plan) -> launch.Form | None:  # fmt: skip
+    if kind == "sliding":
+        return launch.Sliding(spec, dtype, device, plan, window)
+    if kind == "dot":
+        return launch.Dot(spec, dtype, device, plan)
+    if device.type != "cuda" or not choose.has_gluon():
+        return None
+    from tritonwin.spectral.launch_hopper import Hopper
+
+    return Hopper(spec, dtype, device, plan) if Hopper.fits(spec, plan) else None
+
+
+def _time(spec: Spec, dtype: torch.dtype, x: torch.Tensor, window: str, kind: str,
+          plan: plans.Plan) -> float:  # fmt: skip
+    """Microseconds a call, infinite where the device cannot run the plan."""
+    form = _form(spec, dtype, x.device, window, kind, plan)
+    if form is None:
+        return math.inf
+    try:
+        taps = dft_taps(spec, window).float().to(x.device)
+        packed = form.pack(taps) if hasattr(form, "pack") else None
+        form(x, packed)
+        return _median(lambda: form(x, packed), x.device)
+    except RuntimeError:
+        raise
+    except Exception as error:
+        if type(error).__name__ == "OutOfResources":  # of Triton: shared memory or registers
+            return math.inf
+        raise
+
+
+def _median(call, device: torch.device) -> float:  # type: ignore[no-untyped-def]
+    times = []
+    for _ in range(ROUNDS):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        for _ in range(LAUNCHES):
+            call()
+        end.record()
+        torch.cuda.synchronize(device)
+        times.append(begin.elapsed_time(end) * 1000 / LAUNCHES)
+    return statistics.median(times)

@@ -1,0 +1,54 @@
+"""The permutation of the taps' columns makes a thread's accumulators what it has to store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+
+pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon here")
+
+from tritonwin.spectral import pack
+from tritonwin.spectral.hopper import store_layout
+
+Place = tuple[int, int]
+
+
+def spanned(bases: Sequence[Sequence[int]]) -> list[Place]:
+    """Every place that the bases span, in order."""
+    places = [(0, 0)]
+    for row, column in bases:
+        places += [(r ^ row, c ^ column) for r, c in places]
+    return places
+
+
+def accumulators(warp: int, lane: int, width: int) -> set[Place]:
+    """Rows and columns of a thread's results of wgmma m64nNk16 (PTX ISA, figure of the D fragment)."""
+    row, column = 16 * warp + lane // 4, 2 * (lane % 4)
+    return {
+        (row + 8 * i, column + 8 * j + k) for i in (0, 1) for j in range(width // 8) for k in (0, 1)
+    }
+
+
+@pytest.mark.parametrize(("warps", "width", "pairs"), [(8, 64, 2), (16, 64, 4), (4, 128, 2)])
+def test_a_thread_stores_what_it_has(warps: int, width: int, pairs: int) -> None:
+    layout = store_layout(16 * warps, width, warps, pairs)
+    # column b of these taps is b: what pack.arrange puts where is the permutation
+    taps = torch.arange(width, dtype=torch.float64).repeat(1, 2)
+    packed = pack.arrange(taps, 0, 1, width, 0, pairs).reshape(2, width)[0] * 255
+    bins = [round(float(b)) for b in packed]
+    assert sorted(bins) == list(range(width))
+    for warp in range(warps):
+        for lane in range(32):
+            (r, c) = (0, 0)
+            for bit, base in enumerate([*layout.lane_bases, *layout.warp_bases]):
+                if (lane | warp << 5) >> bit & 1:
+                    r, c = r ^ base[0], c ^ base[1]
+            stored = [(r ^ row, c ^ column) for row, column in spanned(layout.reg_bases)]
+            assert set(stored) == {(r, bins[c]) for r, c in accumulators(warp, lane, width)}
+            for first in range(0, len(stored), 2 * pairs):  # 16 bytes at once
+                row, column = stored[first]
+                assert column % (2 * pairs) == 0
+                run = [(row, column + i) for i in range(2 * pairs)]
+                assert stored[first : first + 2 * pairs] == run
