@@ -133,11 +133,18 @@ def arms(found: Json) -> str:
     return measured_on(found) + words + table((*head, *timed), rows)
 
 
+def shown(plot: str, words: str) -> Callable[[Json], str]:
+    """The line that shows a plot, which is drawn when its results are there."""
+    return lambda _: f"![{words}](spectral/{plot}.svg)\n"
+
+
 TABLES: dict[str, tuple[str, Callable[[Json], str]]] = {
     "goals": ("bench", goals),
     "times": ("bench", times),
     "end-to-end": ("bench", end_to_end),
     "arms": ("arms", arms),
+    "speed-plot": ("bench", shown("speed", "Share of the store-only rate over sizes")),
+    "arms-plot": ("arms", shown("arms", "Bits a byte of the front ends")),
     "toy": ("toy", arms),
 }
 
