@@ -41,6 +41,13 @@ def test_every_rule_and_every_command_is_there() -> None:
     assert "### patch apply" in PAGES["commands.md"]
 
 
+@pytest.mark.parametrize("section", build_site.site()["library"], ids=lambda s: s["page"])
+def test_the_library_is_made_of_modules_that_exist(section: dict[str, list[str]]) -> None:
+    for module in section["modules"]:
+        path = build_site.ROOT / "src" / module.replace(".", "/")
+        assert path.with_suffix(".py").is_file() or (path / "__init__.py").is_file(), module
+
+
 @pytest.mark.parametrize("page", sorted(PAGES))
 def test_links_lead_to_pages(page: str) -> None:
     text = re.sub(r"^(```).*?^```", "", PAGES[page], flags=re.DOTALL | re.MULTILINE)
