@@ -108,12 +108,6 @@ def test_wrong_use_ends_with_2_and_says_what_to_do(args: tuple[str, ...], says: 
     assert "Traceback" not in error
 
 
-def test_no_words_at_all_give_the_help() -> None:
-    done = run()
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.startswith(b"Usage: tritonwin ")
-
-
 def shell(command: str, *args: str) -> subprocess.CompletedProcess[bytes]:
     """Run tritonwin in a POSIX shell, where `"$@"` stands for its command line."""
     words = ["/bin/sh", "-c", command, "sh", sys.executable, "-m", "tritonwin", *args]
