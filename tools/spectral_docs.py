@@ -54,7 +54,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def measured_on(found: Json) -> str:
     triton = f", Triton {found['triton']}" if "triton" in found else ""
-    return f"{found['device']}, PyTorch {found['torch']}{triton}.\n\n"
+    note = f"; {found['note']}" if "note" in found else ""
+    return f"{found['device']}, PyTorch {found['torch']}{triton}{note}.\n\n"
 
 
 def goals(bench: Json) -> str:
