@@ -114,8 +114,16 @@ def test_a_position_sees_nothing_later_to_the_last_bit() -> None:
     o = {"W": 12, "K": 10, "parts": "reim"}
     changed = (dot(x, {}, **o) != dot(y, {}, **o)).any(-1)[0]
     assert changed.nonzero().flatten().tolist() == list(range(17, 29))
+
+
+@pytest.mark.parametrize("few", [1, 0])  # blocks added one by one, or as running sums
+def test_nor_does_it_in_the_sliding_form(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "FEW_BLOCKS", few)
+    x = rows(1, 44)
+    y = torch.cat([x[:, :17], 255 - x[:, 17:]], dim=1)
     spec = make_spec(16, 10, None, "reim", True)
-    form = launch.Sliding(spec, torch.float32, CPU, SLIDE, "tail")
+    form = launch.Sliding(spec, torch.float32, CPU, SLIDE | {"steps": 8}, "tail")
+    assert error(form(x), reference(x, W=16, K=10, parts="reim")) < 4e-7
     assert torch.equal(form(x)[:, :17], form(y)[:, :17])
 
 

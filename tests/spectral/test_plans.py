@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
-from tritonwin.spectral import plans
+from tritonwin.spectral import choose, plans
+from tritonwin.spectral.spec import make_spec
+
+launch = pytest.importorskip("tritonwin.spectral.launch", reason="no Triton here")
+tuning = pytest.importorskip("tritonwin.spectral.tuning", reason="no Triton here")
 
 KINDS = ("dot", "linear", "gradient", "sliding", "slide")
 
@@ -48,3 +53,19 @@ def test_special_cases_and_tuned_plans() -> None:
 def test_an_architecture_that_is_too_old_is_named() -> None:
     with pytest.raises(RuntimeError, match="no dot plan for compute capability -1"):
         plans.sure("dot", -1)
+
+
+def test_a_tuned_choice_is_taken_and_given_up() -> None:
+    spec = make_spec(64, 8, None, "mag", True)
+    x = torch.zeros((1, 4), dtype=torch.uint8)
+    tried = list(tuning.plans_for(spec, 80))
+    assert {kind for kind, _ in tried} == {"sliding", "dot"}
+    assert {kind for kind, _ in tuning.plans_for(spec, 90)} == {"sliding", "dot", "hopper"}
+    try:
+        for kind, made in (("sliding", launch.Sliding), ("dot", launch.Dot)):
+            plan = next(plan for name, plan in tried if name == kind)
+            tuning.use(kind, plan, spec, torch.float32, choose.capability(x.device))
+            assert type(choose.form(spec, torch.float32, x.device, "tail", False)) is made
+    finally:
+        plans.forget()
+        choose.forget()

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from tritonwin.spectral.functional import byte_spectral_taps as byte_spectral_taps
     from tritonwin.spectral.global_ import global_spectral as global_spectral
     from tritonwin.spectral.streaming import StreamState as StreamState
+    from tritonwin.spectral.tuning import autotune as autotune
 
 
 _PUBLIC = {
     "ByteSpectral": "encoder",
     "StreamState": "streaming",
     "as_bytes": "functional",
+    "autotune": "tuning",
     "byte_spectral": "functional",
     "byte_spectral_linear": "functional",
     "byte_spectral_taps": "functional",

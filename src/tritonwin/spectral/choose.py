@@ -14,6 +14,8 @@ from tritonwin.spectral import plans
 from tritonwin.spectral.spec import Spec
 from tritonwin.spectral.taps import dft_taps
 
+# forms and packed taps by all arguments of a call that needs no check any more
+ready: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 OUTPUTS = (torch.float32, torch.bfloat16, torch.float16)
 NO_TRITON = (
     "this Python has no triton, which backend='triton' needs. "
@@ -81,7 +83,7 @@ def form(spec: Spec, dtype: torch.dtype, device: torch.device, window: str | Non
 
     found = capability(device)
     what = purpose(spec, dtype)
-    if window is not None and plans.slide_from(found) <= spec.W:
+    if window is not None and plans.slide_from(found, what) <= spec.W:
         return launch.Sliding(spec, dtype, device, plans.sure("sliding", found, what), window)
     # zero positions are made by empty frames, whose logarithm is not 0
     if device.type == "cuda" and not (has_lengths and spec.parts == "logmag") and has_gluon():
@@ -131,6 +133,7 @@ def gradient(spec: Spec, device: torch.device) -> Any:
 
 def forget() -> None:
     """Make all forms anew, from the plans as they are now."""
+    ready.clear()
     for cache in (form, prepared, gradient, projected):
         cache.cache_clear()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 
@@ -15,7 +15,6 @@ from tritonwin.spectral.taps import dft_taps, window_tensor
 Backend = Literal["auto", "triton", "torch"]
 
 _plain = torch.Tensor  # a subclass (FakeTensor and others) goes through the dispatcher
-_fast: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
 
 def byte_spectral(
@@ -55,7 +54,7 @@ def byte_spectral(
     if type(x) is _plain and lengths is None and type(window) is str and _eager():
         # what was checked at the first call of this kind
         key = (W, K, N, parts, window, causal, precision, dtype, backend, x.device)
-        found = _fast.get(key)
+        found = choose.ready.get(key)
         if found is not None and x.dim() == 2 and x.dtype == torch.uint8 and x.stride(1) == 1:
             form, packed = found
             return form(x, packed)
@@ -72,8 +71,8 @@ def byte_spectral(
     if not choose.use_triton(x.device, backend, dtype):
         return fallback.encode(x, spec, window, dtype, lengths)
     if key is not None:
-        _fast[key] = choose.prepared(spec, dtype, x.device, window, False)
-        return _fast[key][0](x, _fast[key][1])
+        form, packed = choose.ready[key] = choose.prepared(spec, dtype, x.device, window, False)
+        return form(x, packed)
     return ops.encode(x, lengths, W, K, spec.N, parts, window, causal, precision, dtype, 0)
 
 

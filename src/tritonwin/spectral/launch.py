@@ -16,6 +16,7 @@ from tritonwin.spectral.plans import Plan
 from tritonwin.spectral.spec import Spec
 
 MOST_ROWS = 1 << 31
+FEW_BLOCKS = 6  # of a window: so many are added one by one
 
 
 def cdiv(a: int, b: int) -> int:
@@ -155,10 +156,12 @@ class Sliding(Form):
         _, R, T = rows_and_bytes(x, skip)
         B, chunks, offset = x.shape[0], cdiv(R, self.steps), skip + spec.shift
         q, be = spec.W // self.steps, plan["be"]
-        segments = cdiv(chunks, q)
+        few = q <= FEW_BLOCKS
+        size = pack.power_of_two(q)
+        segments = cdiv(chunks, size if few else q)
         first = (T, x.stride(0), offset, chunks, segments, spec.K, self.bins, self.shift,
                  self.limbs, self.tail, lengths is not None, q, spec.W % self.steps, self.steps,
-                 pack.power_of_two(q), plan["state_be"])  # fmt: skip
+                 size, few, plan["state_be"])  # fmt: skip
         second = (R, T, x.stride(0), offset, spec.shift, chunks, spec.K, spec.features, self.scale,
                   spec.W, spec.parts, self.tail, lengths is not None, 2 * spec.W % spec.N == 0,
                   R % self.steps == 0 and spec.K % be == 0, self.steps, be,

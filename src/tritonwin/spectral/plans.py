@@ -66,6 +66,6 @@ def forget() -> None:
     _tuned.clear()
 
 
-def slide_from(capability: int) -> int:
+def slide_from(capability: int, purpose: Purpose = ()) -> int:
     """The shortest named window for which the sliding form is taken."""
-    return int(sure("slide", capability)["window"])
+    return int(sure("slide", capability, purpose)["window"])

@@ -43,36 +43,52 @@ def _block_sums(x, taps, turns, base, newest, end, at, k, K, tile, GROUPS: tl.co
 def _window_sums(x, taps, turns, base, newest, end, k, K, tile, GROUPS: tl.constexpr,
                  GROUP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr,
                  LIMBS: tl.constexpr, Q: tl.constexpr, REST: tl.constexpr, STEPS: tl.constexpr,
-                 QP: tl.constexpr, BE: tl.constexpr, good):  # fmt: skip
+                 QP: tl.constexpr, FEW: tl.constexpr, BE: tl.constexpr, good):  # fmt: skip
     """Of each chunk of a segment: the sum over the Q blocks before it and REST bytes more.
 
-    Q blocks reach over two segments of Q chunks: the end of the one before and the start of this
-    one. `turns` begins at -Q.
+    A FEW blocks are added one by one. Else Q blocks reach over two segments of Q chunks: the end
+    of the one before and the start of this one. No sum holds a byte of its chunk or a later one,
+    not even for a moment: that would show in the last bits. `turns` begins at -Q.
     """
     o = tl.arange(0, QP)
-    re, im = _block_sums(x, taps, turns, base, newest + (STEPS - 1), end, o + (Q + 1), k, K, tile,
-                         GROUPS, GROUP, KP, SHIFT, LIMBS, STEPS, STEPS, QP, BE, good)  # fmt: skip
-    sum_re = tl.cumsum(re, axis=0) - re
-    sum_im = tl.cumsum(im, axis=0) - im
-    re, im = _block_sums(x, taps, turns, base, newest - (Q * STEPS - STEPS + 1), end, o + 1, k, K,
-                         tile, GROUPS, GROUP, KP, SHIFT, LIMBS, STEPS, STEPS, QP, BE,
-                         good)  # fmt: skip
-    sum_re += tl.cumsum(re, axis=0, reverse=True)
-    sum_im += tl.cumsum(im, axis=0, reverse=True)
+    if FEW:  # phases are counted from the chunk itself
+        sum_re = tl.zeros((QP, BE), tl.float32)
+        sum_im = tl.zeros((QP, BE), tl.float32)
+        for i in tl.static_range(Q):
+            re, im = _block_sums(x, taps, turns, base, newest - (i * STEPS + 1), end,
+                                 o * 0 + (Q - i), k, K, tile, GROUPS, GROUP, KP, SHIFT, LIMBS,
+                                 STEPS, STEPS, QP, BE, good)  # fmt: skip
+            sum_re += re
+            sum_im += im
+        here = o * 0
+    else:
+        started = tl.where(o > 0, end, 0)
+        re, im = _block_sums(x, taps, turns, base, newest - 1, started, o + Q, k, K, tile, GROUPS,
+                             GROUP, KP, SHIFT, LIMBS, STEPS, STEPS, QP, BE, good)  # fmt: skip
+        sum_re = tl.cumsum(re, axis=0)
+        sum_im = tl.cumsum(im, axis=0)
+        re, im = _block_sums(x, taps, turns, base, newest - (Q * STEPS - STEPS + 1), end, o + 1,
+                             k, K, tile, GROUPS, GROUP, KP, SHIFT, LIMBS, STEPS, STEPS, QP, BE,
+                             good)  # fmt: skip
+        sum_re += tl.cumsum(re, axis=0, reverse=True)
+        sum_im += tl.cumsum(im, axis=0, reverse=True)
+        here = o
     if REST > 0:
-        re, im = _block_sums(x, taps, turns, base, newest - (Q * STEPS + 1), end, o, k, K, tile,
+        re, im = _block_sums(x, taps, turns, base, newest - (Q * STEPS + 1), end, here, k, K, tile,
                              GROUPS, GROUP, KP, SHIFT, LIMBS, REST, STEPS, QP, BE,
                              good)  # fmt: skip
         sum_re += re
         sum_im += im
-    return _turned(sum_re, sum_im, turns, Q - o, k, K, GROUPS, GROUP, good)
+    if not FEW:
+        sum_re, sum_im = _turned(sum_re, sum_im, turns, Q - o, k, K, GROUPS, GROUP, good)
+    return sum_re, sum_im
 
 
 @triton.jit
 def windows(x, taps, turns, state, lengths, length, stride_x, offset, chunks, segments, K,
             KP: tl.constexpr, SHIFT: tl.constexpr, LIMBS: tl.constexpr, TAIL: tl.constexpr,
             HAS_LENGTHS: tl.constexpr, Q: tl.constexpr, REST: tl.constexpr, STEPS: tl.constexpr,
-            QP: tl.constexpr, BE: tl.constexpr):  # fmt: skip
+            QP: tl.constexpr, FEW: tl.constexpr, BE: tl.constexpr):  # fmt: skip
     """`state` (B*chunks, 2*3K, or 2*K for "rect"): P, C, S one position before each chunk.
 
     Grid (B*segments, tiles of bins). taps (LIMBS, STEPS, 2 KP): e^{-iv(l+1)} of the lags l, for v =
@@ -80,29 +96,31 @@ def windows(x, taps, turns, state, lengths, length, stride_x, offset, chunks, se
     """
     b = tl.program_id(0) // segments
     o = tl.arange(0, QP)
-    chunk = (tl.program_id(0) - b * segments) * Q + o
+    rows: tl.constexpr = QP if FEW else Q
+    chunk = (tl.program_id(0) - b * segments) * rows + o
     tile = tl.program_id(1) * BE
     k = tile + tl.arange(0, BE)
     end = length
     if HAS_LENGTHS:
         end = tl.minimum(end, tl.load(lengths + b))
-    end = tl.where(o < Q, end, 0)
+    end = tl.where(o < rows, end, 0)
     base = b.to(tl.int64) * stride_x + o * 0
     newest = chunk * STEPS + offset
-    good = (o < Q)[:, None] & (k < K)[None, :]
+    good = (o < rows)[:, None] & (k < K)[None, :]
     kept = good & (chunk < chunks)[:, None]
     groups: tl.constexpr = 3 if TAIL else 1
     re, im = _window_sums(x, taps, turns, base, newest, end, k, K, tile, groups, 0, KP, SHIFT,
-                          LIMBS, Q, REST, STEPS, QP, BE, good)  # fmt: skip
+                          LIMBS, Q, REST, STEPS, QP, FEW, BE, good)  # fmt: skip
     row = b.to(tl.int64) * chunks + chunk
     to = state + row[:, None] * (2 * groups * K) + k[None, :]
     tl.store(to, re, mask=kept)
     tl.store(to + groups * K, im, mask=kept)
     if TAIL:
         re, im = _window_sums(x, taps, turns, base, newest, end, k, K, tile, groups, 1, KP, SHIFT,
-                              LIMBS, Q, REST, STEPS, QP, BE, good)  # fmt: skip
+                              LIMBS, Q, REST, STEPS, QP, FEW, BE, good)  # fmt: skip
         less_re, less_im = _window_sums(x, taps, turns, base, newest, end, k, K, tile, groups, 2,
-                                        KP, SHIFT, LIMBS, Q, REST, STEPS, QP, BE, good)  # fmt: skip
+                                        KP, SHIFT, LIMBS, Q, REST, STEPS, QP, FEW, BE,
+                                        good)  # fmt: skip
         tl.store(to + K, 0.5 * (re + less_re), mask=kept)
         tl.store(to + 4 * K, 0.5 * (im + less_im), mask=kept)
         tl.store(to + 2 * K, 0.5 * (im - less_im), mask=kept)

@@ -6,6 +6,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -41,11 +42,13 @@ def autotune(
     choose.use_triton(x.device, "triton", dtype)
     spec = make_spec(W, K, N, parts, causal, precision)
     found = choose.capability(x.device)
-    best = min(
-        ((_time(spec, dtype, x, window, kind, plan), kind, plan) for kind, plan in plans_for(spec, found)),
+    us, kind, plan = min(
+        (
+            (_time(spec, dtype, x, window, kind, plan), kind, plan)
+            for kind, plan in plans_for(spec, found)
+        ),
         key=lambda timed: timed[0],
     )
-    us, kind, plan = best
     if math.isinf(us):
         msg = "no plan could be launched on this device"
         raise RuntimeError(msg)
@@ -85,7 +88,7 @@ def plans_for(spec: Spec, capability: int) -> Iterator[tuple[str, plans.Plan]]:
 
 
 def _form(spec: Spec, dtype: torch.dtype, device: torch.device, window: str, kind: str,
-          plan: plans.Plan) -> launch.Form | None:  # fmt: skip
+          plan: plans.Plan) -> Any:  # fmt: skip
     if kind == "sliding":
         return launch.Sliding(spec, dtype, device, plan, window)
     if kind == "dot":

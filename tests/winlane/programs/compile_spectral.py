@@ -82,7 +82,7 @@ def gradient(arch):
 def windows(arch):
     p = plans.sure("sliding", arch)
     constants = {"KP": 3 * BINS, "SHIFT": SHIFT, "LIMBS": p["limbs"], "TAIL": True,
-                 "HAS_LENGTHS": False, "Q": 16, "REST": 3, "STEPS": p["steps"], "QP": 16,
+                 "HAS_LENGTHS": False, "Q": 16, "REST": 3, "STEPS": p["steps"], "QP": 16, "FEW": False,
                  "BE": p["state_be"]}  # fmt: skip
     return compiled(sliding.windows, arch, p["state_warps"], constants, taps=taps(p["limbs"]))
 
