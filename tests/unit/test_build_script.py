@@ -7,6 +7,7 @@ import json
 import shlex
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from dataclasses import replace
@@ -18,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machines import linux, windows
 
+from tritonwin.build import steps
 from tritonwin.build.model import BuildPlan, Edit, PinnedFile, Source
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.planner import plan
@@ -180,6 +182,28 @@ def pretend_environment(venv: Path) -> None:
     python.symlink_to(sys.executable)
     minor = ".".join(map(str, sys.version_info[:2]))
     (venv / "lib" / f"python{minor}" / "site-packages").mkdir(parents=True)
+
+
+ELSEWHERE = ("/../../evil", "//evil", "/C:/evil", "//tmp/evil", "/a/../../../evil")
+
+
+@pytest.mark.parametrize("program", [steps._UNPACK_SDIST, steps._UNPACK_WHEEL])
+def test_what_a_script_unpacks_stays_in_its_folder(tmp_path: Path, program: str) -> None:
+    wheel = program is steps._UNPACK_WHEEL
+    top = "nvidia/cu13" if wheel else "x-1.0"
+    names = [top + name for name in ("/good", *ELSEWHERE)]
+    file = tmp_path / "archive"
+    if wheel:
+        with zipfile.ZipFile(file, "w") as made:
+            for name in names:
+                made.writestr(name, "x")
+    else:
+        with tarfile.open(file, "w:gz") as packed:
+            for name in names:
+                packed.addfile(tarfile.TarInfo(name))
+    to = tmp_path / "in" / "to"
+    subprocess.run([sys.executable, "-c", program, file, to], check=True, timeout=60)
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file() and p != file] == ["good"]
 
 
 def test_the_script_puts_a_toolkit_together(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 import subprocess
@@ -476,6 +477,20 @@ def test_a_damaged_log_is_not_guessed_at(store: Store, target: Path, content: by
     (store.folder(journal.header.id) / "steps.jsonl").write_bytes(content)
     with pytest.raises(JournalError, match=r"line 1 is damaged"):
         undo_last(store)
+
+
+def test_a_log_cannot_name_folders_of_others_to_be_deleted(store: Store, target: Path) -> None:
+    precious = target.parent / "precious" / "a.txt"
+    plant(target.parent, "precious/a.txt", "a file")
+    with begin(store, target) as journal:
+        journal.delete(target / "a.txt")
+    log = store.folder(journal.header.id) / "steps.jsonl"
+    planted = {"op": "area", "n": 2, "path": str(precious.parent)}
+    log.write_text(log.read_text() + json.dumps(planted) + "\n")
+    assert any(step.op == "area" for step in store.log(journal.header.id).steps)
+    store.sweep()
+    store.forget(journal.header.id)
+    assert precious.is_file()
 
 
 def test_a_header_of_a_later_tritonwin_is_refused(store: Store, target: Path) -> None:

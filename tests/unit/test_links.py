@@ -126,6 +126,13 @@ def test_any_text_is_read(text: str) -> None:
         assert link.sha256 is None or len(link.sha256) == 64
 
 
+def test_a_page_that_ends_in_nonsense_is_read_up_to_there() -> None:
+    """Found by fuzzing: Python's parser asserts what a page need not fulfil."""
+    page = '<a href="x-1-py3-none-any.whl">x</a><![DOCTYPE html>'
+    found = read_list(page, "https://a.example/", "page")
+    assert [link.file for link in found] == ["x-1-py3-none-any.whl"]
+
+
 def test_half_an_address_is_left_out() -> None:
     page = f'<base href="https://["><a href="//[{A}">x</a><a href="https://h.org/{A}">y</a>'
     assert [link.location for link in read(page)] == [f"https://h.org/{A}"]

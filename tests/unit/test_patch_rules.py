@@ -96,6 +96,7 @@ def test_a_form_that_is_not_known_is_left_alone(identifier: str, change: tuple[s
     assert found.reason
 
 
+_ASKED = 'subprocess.check_output(["/sbin/ldconfig"])'
 FIXED = {
     "libcuda-name": "libraries = ['cuda']\n",
     "dlfcn": "#ifndef _WIN32\n#include <dlfcn.h>\n#endif\n",
@@ -127,6 +128,37 @@ def test_a_python_file_that_does_not_parse_is_unknown() -> None:
     found = verdict("temp-files", "def make_cubin():\n  )")
     assert found.state == "unknown"
     assert "does not parse" in found.reason
+
+
+def test_a_python_file_that_does_not_parse_stays_as_it_is() -> None:
+    """Found by fuzzing: a rule that edits by text alone made the file a fault of ours."""
+    text = a_text_that_needs(BY_ID["amd-dlfcn-launcher"]) + "\n<<<<<<< HEAD\n"
+    outcome = engine.transform("backends/amd/driver.py", text, RULES, "upstream")
+    assert (outcome.text, outcome.applied) == (text, ())
+    assert "does not parse" in outcome.skipped["amd-dlfcn-launcher"].reason
+
+
+@pytest.mark.parametrize("separator", ["\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028"])
+def test_what_ends_a_line_to_python_alone_ends_one(separator: str) -> None:
+    """Found by fuzzing: `splitlines` ends lines that the parser does not, and edits went astray."""
+    text = (
+        f"name = 'a{separator}b'\n\n\ndef libcuda_dirs():\n    libs = {_ASKED}\n    return libs\n"
+    )
+    outcome = engine.transform("backends/nvidia/driver.py", text, RULES, "upstream")
+    assert outcome.applied == ("libcuda-folder",)
+    assert f"a{separator}b'\n\n\ndef libcuda_dirs():\n    if os.name" in outcome.text
+
+
+@pytest.mark.parametrize("before", ["def libcuda_dirs(): ", "def libcuda_dirs():\n    a = 1; "])
+def test_a_statement_that_shares_its_line_is_left_alone(before: str) -> None:
+    """Found by fuzzing: there is no line of its own to put something before."""
+    found = verdict("libcuda-folder", f"{before}libs = {_ASKED}\n")
+    assert (found.state, found.text) == ("unknown", None)
+
+
+def test_an_include_once_more_than_expected_is_left_alone() -> None:
+    found = verdict("dlfcn", "#include <dlfcn.h>\n#include <dlfcn.h>\n")
+    assert (found.state, found.text) == ("unknown", None)
 
 
 # -- the parts

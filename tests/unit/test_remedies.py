@@ -389,6 +389,19 @@ def test_no_zip_at_all(tmp_path: Path) -> None:
         archive.names(file)
 
 
+@pytest.mark.parametrize("way", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_member(tmp_path: Path, way: int) -> None:
+    """Found by fuzzing: each way of packing has errors of its own."""
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", way) as made:
+        made.writestr("Include/Python.h", "x" * 1000)
+    data = bytearray((tmp_path / "a.zip").read_bytes())
+    at = data.index(b"Python.h") + len("Python.h")
+    data[at : at + 12] = bytes(range(100, 112))
+    (tmp_path / "a.zip").write_bytes(bytes(data))
+    with pytest.raises(archive.ArchiveError, match="cannot be unpacked"):
+        archive.unpack(tmp_path / "a.zip", {"Include": tmp_path / "out"})
+
+
 # -- VC runtime
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import zipfile
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -130,6 +131,19 @@ def test_addresses_of_an_index_a_page_and_a_list(server: str, tmp_path: Path) ->
     broken = find("flash-attn", Sources(indexes=(f"{server}/none", "http://example.org")))
     assert broken.links == ()
     assert ["not https" in note for note in broken.notes] == [True]
+
+
+@pytest.mark.parametrize("way", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_metadata_that_is_damaged(tmp_path: Path, way: int) -> None:
+    """Found by fuzzing: each way of packing has errors of its own."""
+    file = tmp_path / "a-1-py3-none-any.whl"
+    with zipfile.ZipFile(file, "w", way) as made:
+        made.writestr("a-1.dist-info/METADATA", "Name: a\n" * 100)
+    data = bytearray(file.read_bytes())
+    at = data.index(b"METADATA") + len("METADATA")
+    data[at : at + 12] = bytes(range(100, 112))
+    file.write_bytes(bytes(data))
+    assert wheel_metadata.requires(WheelLink(location=str(file), source="disk")) is None
 
 
 def test_metadata_of_a_wheel_on_disk(folder: Path) -> None:

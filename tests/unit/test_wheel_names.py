@@ -102,7 +102,14 @@ def test_torch_without_dots(text: str, version: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", "torch", "torch-2.9.1.tar.gz", "a-b-c.whl", "flash_attn-x-cp312-cp312-win_amd64.whl"],
+    [
+        "",
+        "torch",
+        "https://[",
+        "torch-2.9.1.tar.gz",
+        "a-b-c.whl",
+        "flash_attn-x-cp312-cp312-win_amd64.whl",
+    ],
 )
 def test_no_wheel(name: str) -> None:
     with pytest.raises(WheelNameError):

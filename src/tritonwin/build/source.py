@@ -25,6 +25,7 @@ from tritonwin.facts.host import Host
 from tritonwin.facts.process import run
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import download
+from tritonwin.support.archive_damage import DAMAGE
 
 _LARGEST = 1024**3  # bytes of one file; what an archive claims to hold may be a lie of any size
 _GIT_TIMEOUT = 3600.0
@@ -117,7 +118,7 @@ def unpack(archive: Path, to: Path, skip: Sequence[str] = ()) -> None:
     except FileNotFoundError:
         msg = f"there is no file {archive}"
         raise SourceError(msg, "Name the source distribution: --source FILE") from None
-    except (tarfile.TarError, EOFError, OSError, KeyError) as error:
+    except (OSError, *DAMAGE) as error:
         msg = f"{archive} cannot be unpacked: {error}"
         raise SourceError(msg, "Fetch it again, and see that the disk has room.") from None
 

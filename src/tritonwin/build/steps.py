@@ -26,14 +26,16 @@ _UNPACK_SDIST = (
     "[(os.makedirs(os.path.dirname(p), exist_ok=True), "
     "shutil.copyfileobj(t.extractfile(m), open(p, 'wb'))) "
     "for m in t if m.isfile() for n in [m.name.partition('/')[2]] "
-    "if '..' not in n and not any((n + '/').startswith(s + '/') for s in skip) "
+    "if n[:1] not in '/' and ':' not in n and '..' not in n "
+    "and not any((n + '/').startswith(s + '/') for s in skip) "
     "for p in [os.path.join(d, n)]]"
 )
 _UNPACK_WHEEL = (
     "import os, sys, zipfile; f, d = sys.argv[1:]; z = zipfile.ZipFile(f); "
     "[(os.makedirs(os.path.dirname(p), exist_ok=True), open(p, 'wb').write(z.read(n)), "
     "os.chmod(p, 0o755)) "
-    "for n in z.namelist() if n.startswith('nvidia/cu13/') and n[-1] != '/' and '..' not in n "
+    "for n in z.namelist() if n.startswith('nvidia/cu13/') and n[-1] != '/' and n[12] != '/' "
+    "and ':' not in n and '..' not in n "
     "for p in [os.path.join(d, n[12:])]]"
 )
 _NAME_LIBRARIES = (

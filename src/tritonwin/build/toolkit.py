@@ -65,7 +65,8 @@ def _unpack(wheel: Path, to: Path) -> None:
 def _members(files: zipfile.ZipFile, to: Path) -> Iterator[tuple[zipfile.ZipInfo, Path]]:
     for member in files.infolist():
         parts = PurePosixPath(member.filename).parts
-        if parts[:2] == _PREFIX and ".." not in parts and not member.is_dir():
+        outside = any(part == ".." or ":" in part for part in parts)  # "C:" begins a path anew
+        if parts[:2] == _PREFIX and not outside and not member.is_dir():
             yield member, to.joinpath(*parts[2:])
 
 

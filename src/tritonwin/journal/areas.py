@@ -50,6 +50,11 @@ class Areas:
         return self._others[number]
 
 
+def area_name(identifier: str) -> str:
+    """What a journal calls its area at a target."""
+    return f".tritonwin-{identifier}"
+
+
 def device(path: Path) -> int:
     """The number of the volume that the path is or would be on. Raises OSError."""
     return (nearest_existing(path) or path).stat().st_dev

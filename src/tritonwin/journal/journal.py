@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tritonwin import __version__
 from tritonwin.facts.codec import Json
 from tritonwin.journal import disk
-from tritonwin.journal.areas import Areas
+from tritonwin.journal.areas import Areas, area_name
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.log import Log
 from tritonwin.journal.model import (
@@ -61,7 +61,7 @@ class Journal:
         self._areas = Areas(
             own=store.folder(header.id) / "area",
             home=Path(header.target).parent,
-            name=f".tritonwin-{header.id}",
+            name=area_name(header.id),
             make=self._make_area,
         )
 

@@ -14,6 +14,7 @@ from tritonwin.facts.codec import DecodeError, Json, from_json, parse, to_json
 from tritonwin.facts.data_folder import data_folder
 from tritonwin.facts.files import names_in, same_place
 from tritonwin.facts.host import Environment
+from tritonwin.journal.areas import area_name
 from tritonwin.journal.disk import discard, replace_text
 from tritonwin.journal.lock import TargetBusyError, locked
 from tritonwin.journal.log import RESERVE, Log
@@ -104,9 +105,13 @@ class Store:
             return None
 
     def areas(self, identifier: str, log: Log) -> tuple[Path, ...]:
-        """The folders that the journal keeps things in, its own first."""
+        """The folders that the journal keeps things in, its own first.
+
+        Whatever the log says: what is to be deleted is a folder of this journal's name.
+        """
         others = (Path(step.path) for step in log.steps if isinstance(step, Area))
-        return (self.folder(identifier) / "area", *others)
+        ours = (path for path in others if path.name == area_name(identifier))
+        return (self.folder(identifier) / "area", *ours)
 
     def write_header(self, header: Header) -> None:
         """Raises OSError."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Literal, NoReturn, TypeVar
@@ -41,6 +42,20 @@ def unknown(reason: str) -> NoReturn:
     raise NoEdit(state="unknown", reason=reason)
 
 
+class NotPython(ValueError):  # noqa: N818
+    """A text that the parser refuses, and why."""
+
+
+def parsed(text: str) -> ast.Module:
+    """The syntax tree of a text; raises NotPython."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of somebody else's escapes and literals
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise NotPython(str(error) or type(error).__name__) from None
+
+
 class Source:
     """A source text with `\\n` line ends, and its syntax tree when a rule asks for it."""
 
@@ -51,14 +66,14 @@ class Source:
     def tree(self) -> ast.Module:
         """Raises NoEdit for a text that is no Python."""
         try:
-            return ast.parse(self.text)
-        except (SyntaxError, ValueError, RecursionError) as error:
+            return parsed(self.text)
+        except NotPython as error:
             unknown(f"it does not parse: {error}")
 
     @cached_property
     def lines(self) -> list[str]:
-        """With their line ends."""
-        return self.text.splitlines(keepends=True) if "\f" not in self.text else _lines(self.text)
+        """With their line ends. To the parser nothing but `\\n` ends one, to `splitlines` much."""
+        return [f"{line}\n" for line in self.text.split("\n")[:-1]] + self.text.split("\n")[-1:]
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -142,12 +157,9 @@ class Source:
     def before(self, statement: ast.stmt, code: str) -> str:
         """`code`, written without indentation, on lines of its own before a statement."""
         start = self.start_of(statement.lineno)
+        if self.text[start : self.span(statement)[0]].strip(" \t\f"):
+            unknown("a statement shares its line with what comes before it")
         return self.spliced((start, start, indented(code, statement.col_offset)))
-
-
-def _lines(text: str) -> list[str]:
-    # the parser does not end a line at a form feed
-    return [part + "\n" for part in text.split("\n")[:-1]] + [text.rpartition("\n")[2]]
 
 
 def walk(node: ast.AST, kind: type[Node]) -> Iterator[Node]:

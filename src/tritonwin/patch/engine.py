@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tritonwin.patch.edits import NoEdit, Source
+from tritonwin.patch.edits import NoEdit, NotPython, Source, parsed
 from tritonwin.patch.model import Flavour, Rule, RuleState
 
 
@@ -57,6 +56,8 @@ def is_applied(rule: Rule, text: str) -> bool:
 def transform(file: str, text: str, rules: Iterable[Rule], flavour: Flavour) -> Outcome:
     """Apply those of the rules that are about `file` and needed, in their order.
 
+    A Python file that does not parse to begin with is left as it is.
+
     Args:
         text: with `\\n` line ends.
 
@@ -75,8 +76,14 @@ def transform(file: str, text: str, rules: Iterable[Rule], flavour: Flavour) -> 
             continue
         source = Source(verdict.text)
         applied.append(rule.id)
-    if applied and file.endswith(".py"):
-        _check(file, source.text, applied)
+    if applied and file.endswith(".py") and (fault := _fault(source.text)):
+        # asked last: rules that edit by text alone need no parse, and most files are whole
+        before = _fault(text)
+        if not before:
+            msg = f"{file} after {', '.join(applied)}: {fault}"
+            raise BrokenEdit(msg)
+        broken = Verdict("unknown", f"it does not parse: {before}")
+        return Outcome(text, (), {**skipped, **dict.fromkeys(applied, broken)})
     return Outcome(source.text, tuple(applied), skipped)
 
 
@@ -88,9 +95,10 @@ def _state(answer: NoEdit, flavour: Flavour) -> RuleState:
     return "fixed-by-fork" if flavour == "fork" else "fixed-upstream"
 
 
-def _check(file: str, text: str, applied: list[str]) -> None:
+def _fault(text: str) -> str:
+    """Why a text is no Python, "" where it is."""
     try:
-        ast.parse(text)
-    except SyntaxError as error:
-        msg = f"{file} after {', '.join(applied)}: {error}"
-        raise BrokenEdit(msg) from error
+        parsed(text)
+    except NotPython as error:
+        return str(error)
+    return ""

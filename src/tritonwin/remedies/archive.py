@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from tritonwin.errors import UserError
+from tritonwin.support.archive_damage import DAMAGE
 
 _LIMIT = 512 * 1024 * 1024  # bytes, unpacked: what a zip claims to hold may be a lie of any size
 
@@ -35,9 +36,9 @@ def unpack(archive: Path, folders: Mapping[str, Path]) -> None:
                     place.parent.mkdir(parents=True, exist_ok=True)
                     with files.open(member) as source, place.open("wb") as target:
                         shutil.copyfileobj(source, target)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except (OSError, *DAMAGE) as error:
         msg = f"{archive} cannot be unpacked: {error}"
-        raise ArchiveError(msg, "Fetch it again.") from None
+        raise ArchiveError(msg, "Fetch it again, and see that the disk has room.") from None
 
 
 def names(archive: Path) -> tuple[str, ...]:
@@ -45,7 +46,7 @@ def names(archive: Path) -> tuple[str, ...]:
     try:
         with zipfile.ZipFile(archive) as files:
             return tuple(files.namelist())
-    except (zipfile.BadZipFile, OSError) as error:
+    except (OSError, *DAMAGE) as error:
         msg = f"{archive} cannot be read: {error}"
         raise ArchiveError(msg) from None
 

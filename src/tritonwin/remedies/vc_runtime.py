@@ -13,6 +13,7 @@ from tritonwin.remedies.archive import ArchiveError
 from tritonwin.remedies.plan import CannotRemedyError, Change, Source
 from tritonwin.remedies.remedy import Means, Remedy, Work
 from tritonwin.support import download
+from tritonwin.support.archive_damage import DAMAGE
 from tritonwin.support.links import WheelLink
 from tritonwin.support.matrix import older, parse
 from tritonwin.support.sources import find
@@ -119,7 +120,7 @@ def _in_wheel(wheel: Path) -> dict[str, bytes]:
         with zipfile.ZipFile(wheel) as files:
             named = {PurePosixPath(m).name.lower(): m for m in files.namelist()}
             return {name: files.read(named[name]) for name in NAMES if name in named}
-    except (zipfile.BadZipFile, OSError) as error:
+    except (OSError, *DAMAGE) as error:
         msg = f"{wheel} cannot be read: {error}"
         raise ArchiveError(msg) from None
 

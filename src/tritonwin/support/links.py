@@ -135,7 +135,8 @@ class _Anchors(HTMLParser):
 
 def _from_html(text: str, base: str, source: str) -> Iterator[WheelLink]:
     page = _Anchors()
-    page.feed(text)
+    with contextlib.suppress(AssertionError):  # Python's parser, of "<![DOCTYPE"
+        page.feed(text)
     with contextlib.suppress(ValueError):
         base = urljoin(base, page.base) if page.base else base
     for anchor in page.found:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from packaging.tags import Tag
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 # not part of a longer word, but after a date or another number: d20260328cu130
@@ -70,11 +70,11 @@ def read(name_or_url: str) -> WheelName:
     Raises:
         WheelNameError: it does not end in a wheel's file name (PEP 427).
     """
-    path = urlsplit(name_or_url).path if "://" in name_or_url else name_or_url
-    file = unquote(re.split(r"[/\\]", path)[-1])
     try:
+        path = urlsplit(name_or_url).path if "://" in name_or_url else name_or_url
+        file = unquote(re.split(r"[/\\]", path)[-1])
         distribution, version, _, tags = parse_wheel_filename(file)
-    except InvalidWheelFilename as error:
+    except ValueError as error:  # InvalidWheelFilename, or an address with half a bracket
         raise WheelNameError(str(error)) from None
     return WheelName(
         file=file,

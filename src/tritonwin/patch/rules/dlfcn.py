@@ -35,7 +35,7 @@ def include_replaced(source: Source, shim: str, times: int = 1) -> str:
     if "dladdr" in text or "dlvsym" in text:
         return unknown("it uses functions of dlfcn.h that have no like on Windows")
     shims = iter([shim, *[""] * (times - 1)])
-    return substituted(text, _INCLUDE, lambda _: next(shims), times)
+    return substituted(text, _INCLUDE, lambda _: next(shims, ""), times)
 
 
 DRIVER = Rule(

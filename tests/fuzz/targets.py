@@ -1,0 +1,214 @@
+"""What reads things that strangers wrote, as functions of bytes that raise on a real defect only.
+
+Each target takes any bytes, lets the reader refuse them in the one way that it documents, and holds
+what it made of them to what its callers rely on. `test_fuzz.py` and `tools/fuzz.py` run them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import io
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from source_edits import edited_facts, edited_source
+
+from tritonwin.build import ninja, recipe, source
+from tritonwin.facts import snapshot
+from tritonwin.facts.codec import DecodeError, from_json, to_json
+from tritonwin.facts.dll_places import Place
+from tritonwin.facts.dll_tree import Walk
+from tritonwin.facts.model import Facts
+from tritonwin.facts.pe import read_pe
+from tritonwin.facts.pe_tables import read_tables
+from tritonwin.output import machine
+from tritonwin.output.text import printable
+from tritonwin.patch import engine
+from tritonwin.patch.rules import FILES, RULES
+from tritonwin.problems.checks import CHECKS
+from tritonwin.problems.doctor import diagnose
+from tritonwin.problems.explain import explain_stream
+from tritonwin.problems.explain.explain import MAX_QUOTE
+from tritonwin.remedies import archive
+from tritonwin.support import download, links, wheel_metadata, wheel_names
+
+SEEDS = Path(__file__).with_name("seeds")
+Target = Callable[[bytes], None]
+_FILES = (
+    *("python312.dll", "fuzzed.dll", "facts.json", "a-1-py3-none-any.whl", "a.obj"),
+    *("fuzzed.zip", "fuzzed.tar.gz"),
+)
+
+
+def log(data: bytes) -> None:
+    """A log of any encoding."""
+    explanation = explain_stream(io.BytesIO(data))
+    for problem in explanation.problems:
+        for evidence in problem.evidence:
+            assert len(evidence.text) <= MAX_QUOTE + 5
+            assert 1 <= int(evidence.where.removeprefix("line ")) <= explanation.lines
+    json.dumps(to_json(machine.explain_report(explanation, None, None)))
+
+
+def pe(data: bytes) -> None:
+    """A DLL: its headers, its tables, and the tree of what it would load."""
+    path = _file("fuzzed.dll", data)
+    read_pe(path, functions=True, exports=True, version=True)
+    read_tables(path)
+    tree = Walk(places=[Place(folder=path.parent, reason="beside")]).tree(path)
+    assert tree.loads is (tree.modules[0].state == "found" and not list(tree.faults()))
+
+
+def snapshots(data: bytes) -> None:
+    """A file that claims to be a snapshot, and doctor on what it says."""
+    try:
+        facts = snapshot.read(_file("facts.json", data))
+    except snapshot.SnapshotError:
+        return
+    _examined(facts)
+
+
+def facts(data: bytes) -> None:
+    """Doctor on a snapshot in which anything may stand anywhere."""
+    try:
+        read = from_json(Facts, edited_facts(data))
+    except DecodeError:
+        return
+    _examined(read)
+
+
+def _examined(read: Facts) -> None:
+    diagnosis = diagnose(read, CHECKS)
+    assert [c for c in diagnosis.checks if c.state == "crashed"] == []
+    json.dumps(to_json(diagnosis))
+
+
+def wheel_name(data: bytes) -> None:
+    """A file name or address of a wheel."""
+    text = _text(data)
+    try:
+        name = wheel_names.read(text)
+    except wheel_names.WheelNameError:
+        return
+    assert name.file.endswith(".whl")
+    assert name.tags
+
+
+def index(data: bytes) -> None:
+    """An index page, a JSON list, or a list of addresses."""
+    for base in ("https://index.example/simple/x/", ""):
+        for link in links.read_list(_text(data), base, "list"):
+            download.is_trusted(link.location)
+            with contextlib.suppress(ValueError):
+                assert "@" not in urlsplit(download.without_secrets(link.location)).netloc
+            if not link.local:
+                try:
+                    _ = link.built_for
+                except wheel_names.WheelNameError:
+                    continue
+
+
+def wheel(data: bytes) -> None:
+    """A wheel on disk, asked for what it needs."""
+    path = _file("a-1-py3-none-any.whl", data)
+    wheel_metadata.requires(links.WheelLink(location=str(path), source="disk"))
+
+
+def unpacked(data: bytes) -> None:
+    """A zip or a source archive, unpacked into a folder that nothing may leave."""
+    place = _folder() / "inside" / "to"
+    shutil.rmtree(place.parent, ignore_errors=True)
+    place.mkdir(parents=True)
+    zipped, packed = _file("fuzzed.zip", data), _file("fuzzed.tar.gz", data)
+    with contextlib.suppress(archive.ArchiveError):
+        archive.unpack(zipped, {"a": place})
+    with contextlib.suppress(archive.ArchiveError):
+        archive.names(zipped)
+    with contextlib.suppress(source.SourceError):
+        source.unpack(packed, place)
+    assert list(place.parent.iterdir()) == [place]
+    assert {"inside", *_FILES} >= {path.name for path in _folder().iterdir()}
+
+
+def patch_text(data: bytes) -> None:
+    """A module of Triton in which anything may stand."""
+    file = FILES[data[0] % len(FILES)] if data else FILES[0]
+    _patched(file, data[1:].decode("utf-8", "replace").replace("\r", "\n"))
+
+
+def patch_edits(data: bytes) -> None:
+    """A module of a released Triton that somebody has edited."""
+    _patched(*edited_source(data))
+
+
+def _patched(file: str, text: str) -> None:
+    outcome = engine.transform(file, text, RULES, "upstream")
+    if not outcome.applied:
+        assert outcome.text == text
+    again = engine.transform(file, outcome.text, RULES, "upstream")
+    assert again.text == outcome.text
+
+
+def ninja_log(data: bytes) -> None:
+    """What ninja prints, what it writes down, and an object file that it made."""
+    text = data.decode("utf-8", "replace")
+    for edge in ninja.read_log(text).values():
+        assert edge.start >= 0
+    counter = ninja.Counter()
+    for line in text.splitlines():
+        counter.feed(line)
+    assert counter.done >= 0
+    ninja.is_whole(_file("a.obj", data))
+
+
+def recipes(data: bytes) -> None:
+    """A recipe of a build."""
+    with contextlib.suppress(recipe.RecipeError):
+        recipe.read("fuzzed", data.decode("utf-8", "replace"))
+
+
+def terminal(data: bytes) -> None:
+    """Foreign text on its way to a terminal: it stays on its line and moves nothing."""
+    shown = printable(_text(data))
+    assert shown.isprintable() or all(c == " " or c.isprintable() or ord(c) > 0x9F for c in shown)
+    assert printable(shown) == shown
+    shown.encode("utf-8")
+
+
+TARGETS: dict[str, Target] = {
+    target.__name__: target
+    for target in (
+        *(log, pe, snapshots, facts, wheel_name, index, wheel, patch_text, patch_edits, ninja_log),
+        *(recipes, terminal, unpacked),
+    )
+}
+
+
+def seeds(name: str) -> list[bytes]:
+    """What a target begins with."""
+    return [path.read_bytes() for path in sorted((SEEDS / name).iterdir())]
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+@functools.cache
+def _folder() -> Path:
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # each try writes a file
+    folder = Path(tempfile.mkdtemp(prefix="tritonwin-fuzz-", dir=memory))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    shutil.copyfile(SEEDS / "pe" / "python312.dll", folder / "python312.dll")
+    return folder
+
+
+def _file(name: str, data: bytes) -> Path:
+    path = _folder() / name
+    path.write_bytes(data)
+    return path
