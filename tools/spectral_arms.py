@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import math
 import multiprocessing
-import statistics
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from spectral_corpus import Corpus
+from spectral_parts.clock import Clock
+from torch import Tensor, nn
 
 from tritonwin.spectral.front_ends import ARMS
 from tritonwin.spectral.model import ByteModel, LeakWarning, future_leak
@@ -56,41 +57,60 @@ def one(settings: Settings, texts: Corpus, device: str, deadline: float = math.i
 
 
 def many(
-    wanted: list[Settings], texts: Corpus, device: str, out: Path, *,
-    processes: int = 1, seconds: float = math.inf,
-) -> int:  # fmt: skip
-    """Run all of `wanted`, keeping `out` up to date; what does not fit in `seconds` is named.
+    wanted: list[Settings],
+    texts: Corpus,
+    devices: list[str],
+    out: Path,
+    *,
+    processes: int = 1,
+    seconds: float = math.inf,
+) -> int:
+    """Run those of `wanted` that `out` does not hold yet, and keep it up to date.
+
+    Args:
+        devices: as torch names them; each has `processes` runs at a time.
+        seconds: what does not fit is named.
 
     Returns:
         0, or 1 if something was not run.
     """
     end = time.monotonic() + seconds
-    name = torch.cuda.get_device_name() if device.startswith("cuda") else "CPU"
-    front = front_times(wanted[0], texts, device, [s.arm for s in wanted])
-    print(f"{name}: {len(wanted)} runs of {wanted[0].steps} steps, {processes} at a time",
-          flush=True)  # fmt: skip
-    results: list[Result] = []
+    kept = Kept.read(out, wanted[0], texts, devices[0])
+    missing = [each for each in wanted if not kept.has(each)]
+    kept.front.update(front_times(wanted[0], texts, devices[0], [s.arm for s in wanted]))
+    count = processes * len(devices)
+    print(f"{kept.device}: {len(missing)} of {len(wanted)} runs of {wanted[0].steps} steps, "
+          f"{count} at a time", flush=True)  # fmt: skip
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_prepare,
-                             initargs=(texts, device, processes)) as pool:  # fmt: skip
-        jobs = {pool.submit(_job, each, end): each for each in wanted}
+    places = context.Queue()
+    for place in devices * processes:
+        places.put(place)
+    with ProcessPoolExecutor(
+        count, mp_context=context, initializer=_prepare, initargs=(texts, places, count)
+    ) as pool:
+        jobs = {pool.submit(_job, each, end): each for each in missing}
         for job in as_completed(jobs):
+            settings = jobs[job]
             try:
-                results.append(job.result())
+                kept.add(job.result())
             except TooLate:
                 continue
             except Exception:  # noqa: BLE001 - the other runs are worth their time
-                print(f"{jobs[job].arm} (seed {jobs[job].seed}) failed", flush=True)
+                print(f"{settings.arm} (seed {settings.seed}) failed", flush=True)
                 traceback.print_exc()
                 continue
-            results[-1]["front_us"] = front.get(results[-1]["arm"])
-            write(out, results, texts, name, asdict(wanted[0]))
-            print(line(results[-1]), flush=True)
-    done = {(each["arm"], each["seed"]) for each in results}
-    missing = [f"{s.arm} (seed {s.seed})" for s in wanted if (s.arm, s.seed) not in done]
+            kept.write()
+            print(line(kept.results[-1]), flush=True)
+    missing = [each for each in wanted if not kept.has(each)]
+    kept.write()
     if missing:
-        print(f"not run, or not to the end: {', '.join(missing)}", flush=True)
+        names = ", ".join(f"{s.arm} (seed {s.seed})" for s in missing)
+        print(f"not run, or not to the end: {names}", flush=True)
     return 1 if missing else 0
+
+
+def device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
 
 
 def line(result: Result) -> str:
@@ -98,58 +118,88 @@ def line(result: Result) -> str:
     return f"{result['arm']:16} seed {result['seed']}  {numbers}  {result['seconds']:.1f} s"
 
 
-def write(out: Path, results: list[Result], texts: Corpus, device: str,
-          settings: dict[str, Any] | None = None) -> None:  # fmt: skip
-    """Everything so far, whole or not at all."""
-    document = {
-        "schema": SCHEMA,
-        "device": device,
-        "torch": torch.__version__,
-        "unigram": unigram_entropy(texts.held_out),
-        "held_out_bytes": len(texts.held_out),
-        "settings": {k: v for k, v in (settings or {}).items() if k not in {"arm", "seed"}},
-        "results": sorted(results, key=lambda r: (list(ARMS).index(r["arm"]), r["seed"])),
-    }
-    new = out.with_suffix(".new")
-    new.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    new.replace(out)
+@dataclass(kw_only=True)
+class Kept:
+    """Everything so far, in a file."""
+
+    out: Path
+    device: str
+    settings: dict[str, Any]
+    texts: Corpus
+    results: list[Result] = field(default_factory=list)
+    front: dict[str, float] = field(default_factory=dict)
+
+    @staticmethod
+    def read(out: Path, settings: Settings, texts: Corpus, device: str) -> Kept:
+        """What the file holds of runs with these settings on this device."""
+        name = device_name(torch.device(device))
+        common = {k: v for k, v in asdict(settings).items() if k not in {"arm", "seed"}}
+        kept = Kept(out=out, device=name, settings=common, texts=texts)
+        if out.is_file():
+            before = json.loads(out.read_text(encoding="utf-8"))
+            if before["settings"] == common and before["device"] == name:
+                kept.results = before["results"]
+        return kept
+
+    def has(self, settings: Settings) -> bool:
+        return any((r["arm"], r["seed"]) == (settings.arm, settings.seed) for r in self.results)
+
+    def add(self, result: Result) -> None:
+        self.results.append(result)
+
+    def write(self) -> None:
+        """Whole or not at all."""
+        for each in self.results:
+            if each["arm"] in self.front:
+                each["front_us"] = self.front[each["arm"]]
+        document = {
+            "schema": SCHEMA,
+            "device": self.device,
+            "torch": torch.__version__,
+            "unigram": unigram_entropy(self.texts.held_out),
+            "held_out_bytes": len(self.texts.held_out),
+            "settings": self.settings,
+            "results": sorted(self.results, key=lambda r: (list(ARMS).index(r["arm"]), r["seed"])),
+        }
+        new = self.out.with_suffix(".new")
+        new.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        new.replace(self.out)
 
 
-def front_times(settings: Settings, texts: Corpus, device: str, arms: Iterable[str],
-                repeats: int = 30) -> dict[str, float]:  # fmt: skip
-    """Microseconds of each front end's forward pass on one batch, by CUDA events; {} on a CPU."""
+def front_times(
+    settings: Settings, texts: Corpus, device: str, arms: Iterable[str]
+) -> dict[str, float]:
+    """Microseconds of each front end's forward pass on one batch, in a CUDA graph; {} on a CPU."""
     if not device.startswith("cuda"):
         return {}
     rows, context = settings.batch, settings.shape.context
     batch = torch.frombuffer(bytearray(texts.train[: rows * context]), dtype=torch.uint8)
     batch = batch.view(rows, context).to(device)
+    clock = Clock(device=torch.device(device))
+    size = rows * context * settings.shape.width * 4
     found = {}
     for arm in dict.fromkeys(arms):
-        model = ByteModel(arm, settings.shape).to(device)
+        front = ByteModel(arm, settings.shape).front.to(device)
         with torch.inference_mode(), torch.autocast("cuda", torch.bfloat16):
-            found[arm] = _median_us(partial(model.front, batch), repeats)
+            found[arm] = clock.busy(partial(_front, front, batch), size).us
     return found
 
 
-def _median_us(call: Callable[[], object], repeats: int) -> float:
-    for _ in range(3):
-        call()
-    marks = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(repeats)]
-    for begin, end in marks:
-        begin.record()
-        call()
-        end.record()
-    torch.cuda.synchronize()
-    return 1000 * statistics.median(begin.elapsed_time(end) for begin, end in marks)
+def _front(front: nn.Module, batch: Tensor, launch: int) -> Tensor:
+    del launch  # the input is small, and read by every launch alike
+    return front(batch)
 
 
 _shared: dict[str, Any] = {}
 
 
-def _prepare(texts: Corpus, device: str, processes: int) -> None:
+def _prepare(texts: Corpus, places: multiprocessing.Queue[str], count: int) -> None:
     """In each worker, once; the workers share one machine's cores."""
     warnings.simplefilter("ignore", LeakWarning)
-    torch.set_num_threads(1 if processes > 1 else torch.get_num_threads())
+    torch.set_num_threads(1 if count > 1 else torch.get_num_threads())
+    device = places.get(timeout=60)
+    if device.startswith("cuda"):
+        torch.cuda.set_device(device)
     _shared.update(texts=texts, device=device)
 
 

@@ -14,20 +14,24 @@ as on one: torchrun --nproc-per-node 4 tools/spectral_lm.py train --arm embeddin
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
 import spectral_arms
 import torch
+from spectral_arms import device_name
 from spectral_corpus import Corpus, corpus
 
 from tritonwin.spectral.front_ends import ARMS
 from tritonwin.spectral.model import ByteModel, LeakWarning, Shape, future_leak, sample
-from tritonwin.spectral.score import evaluate, unigram_entropy
+from tritonwin.spectral.score import Score, evaluate, unigram_entropy
 from tritonwin.spectral.train import Run, Settings, Workers, trained_model
 
 
@@ -59,14 +63,22 @@ def train(options: argparse.Namespace) -> int:
         if first:
             print(f"step {step}/{settings.steps}: {loss:.3f} bits a byte on the batch", flush=True)
 
+    begin, steps = time.perf_counter(), settings.steps - run.step
     model = run.train(progress=say)
+    seconds = time.perf_counter() - begin
     if first:
-        report(model, texts)
+        score = report(model, texts)
+        if options.report:
+            found = {"arm": settings.arm, "seed": settings.seed, "steps": settings.steps,
+                     "processes": workers.count, "device": device_name(workers.device),
+                     "all": score.all, "last": score.last,
+                     "ms_per_step": 1000 * seconds / max(1, steps)}  # fmt: skip
+            options.report.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     workers.finished()
     return 0
 
 
-def report(model: ByteModel, texts: Corpus) -> None:
+def report(model: ByteModel, texts: Corpus) -> Score:
     """Print what the model is worth, and whether to believe it."""
     score = evaluate(model, as_tensor(texts.held_out))
     print(f"held-out plays: {score.all:.3f} bits a byte, {score.last:.3f} at the last position "
@@ -74,6 +86,7 @@ def report(model: ByteModel, texts: Corpus) -> None:
     leak = future_leak(model)
     words = f"changes earlier answers by up to {leak:.3g}" if leak else "changes no earlier answer"
     print(f"leak test: a later byte {words}")
+    return score
 
 
 def show_sample(options: argparse.Namespace) -> int:
@@ -120,7 +133,9 @@ def toy(options: argparse.Namespace) -> int:
         leak = "LEAKS" if each["leak"] else ""
         print(f"{each['arm']:16} {each['all']:.3f}  {each['last']:.3f}  {leak}".rstrip())
     if options.out:
-        spectral_arms.write(options.out, results, texts, "CPU")
+        kept = spectral_arms.Kept.read(options.out, small, texts, "cpu")
+        kept.results = results
+        kept.write()
     by_arm = {each["arm"]: each for each in results}
     fooled = by_arm["centred-reim"]["all"] < by_arm["embedding"]["all"]
     return 0 if fooled and not by_arm["embedding"]["leak"] else 1
@@ -131,8 +146,11 @@ def arms(options: argparse.Namespace) -> int:
     wanted = [
         replace(settings, arm=arm, seed=seed) for seed in options.seeds for arm in options.arms
     ]
+    devices = [options.device]
+    if options.device == "cuda":
+        devices = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
     return spectral_arms.many(
-        wanted, corpus(options.corpus), options.device, options.out,
+        wanted, corpus(options.corpus), devices, options.out,
         processes=options.processes, seconds=options.seconds,
     )  # fmt: skip
 
@@ -159,11 +177,12 @@ def parser() -> argparse.ArgumentParser:
     one = commands.add_parser("train", parents=[common, shape])
     one.add_argument("--arm", choices=ARMS, default="embedding")
     one.add_argument("--checkpoint", type=Path)
+    one.add_argument("--report", type=Path, metavar="FILE", help="the figures as JSON")
     one.set_defaults(run=train)
     many = commands.add_parser("arms", parents=[common, shape])
     many.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     many.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
-    many.add_argument("--processes", type=int, default=1)
+    many.add_argument("--processes", type=int, default=1, help="at a time, on each GPU")
     many.add_argument("--seconds", type=float, default=float("inf"), help="stop after this time")
     many.add_argument("--out", type=Path, default=Path("arms.json"))
     many.set_defaults(run=arms, arm="embedding")

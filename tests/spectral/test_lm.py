@@ -183,12 +183,15 @@ def test_arms_are_run_side_by_side_and_written_down(tmp_path: Path) -> None:
     texts = spectral_corpus.Corpus(train=b"to be or not " * 50, held_out=b"not to be or " * 20)
     wanted = [replace(SMALL, arm=arm) for arm in ("embedding", "centred-reim")]
     out = tmp_path / "arms.json"
-    assert spectral_arms.many(wanted, texts, "cpu", out, processes=2) == 0
+    assert spectral_arms.many(wanted, texts, ["cpu"], out, processes=2) == 0
     found = json.loads(out.read_text())
     assert [(r["arm"], r["leak"] > 0) for r in found["results"]] == [
         ("embedding", False),
         ("centred-reim", True),
     ]
+    # what is there is not run again: the second call would have no time for anything
+    assert spectral_arms.many(wanted, texts, ["cpu"], out, seconds=0) == 0
+    assert json.loads(out.read_text()) == found
 
 
 @pytest.mark.full
@@ -196,5 +199,5 @@ def test_what_did_not_fit_into_the_time_is_named(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     texts = spectral_corpus.Corpus(train=b"to be or not " * 50, held_out=b"not to be or " * 20)
-    assert spectral_arms.many([SMALL], texts, "cpu", tmp_path / "arms.json", seconds=0) == 1
+    assert spectral_arms.many([SMALL], texts, ["cpu"], tmp_path / "arms.json", seconds=0) == 1
     assert "not run, or not to the end: embedding (seed 0)" in capfd.readouterr().out
