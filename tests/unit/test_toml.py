@@ -1,0 +1,62 @@
+"""Every TOML of the package has a schema and follows it: `tests/toml_schemas`, laid out alike."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import tritonwin
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PACKAGE = Path(tritonwin.__file__).parent
+SCHEMAS = Path(__file__).parents[1] / "toml_schemas"
+FILES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.toml"))
+
+
+def schema_of(file: Path) -> Path:
+    """Of the file itself, otherwise of its folder, whose files are alike."""
+    own = SCHEMAS / file.with_suffix(".json")
+    return own if own.is_file() else SCHEMAS / file.parent.with_suffix(".json")
+
+
+def data_of(file: Path) -> Any:
+    return tomllib.loads((PACKAGE / file).read_text("utf-8"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=Path.as_posix)
+def test_a_file_follows_its_schema(file: Path) -> None:
+    assert schema_of(file).is_file(), f"write {SCHEMAS / file.with_suffix('.json')}"
+    schema = json.loads(schema_of(file).read_text("utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    errors = jsonschema.Draft202012Validator(schema).iter_errors(data_of(file))
+    assert [f"{error.json_path}: {error.message}" for error in errors] == []
+
+
+def test_every_schema_has_a_file() -> None:
+    assert {schema_of(file) for file in FILES} == set(SCHEMAS.rglob("*.json"))
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "says"),
+    [
+        ("facts/variables.toml", {"variabel": []}, "variabel"),
+        ("support/matrix.toml", {"data_date": 20261128}, "data_date"),
+        ("problems/catalogue/gpu.toml", {"problem": [{"id": "Wrong Id"}]}, "title"),
+        ("build/recipes/triton.toml", {"longest_path": -1}, "longest_path"),
+        ("remedies/python_packages.toml", {"address": "http://example.org/{version}"}, "address"),
+    ],
+)
+def test_a_schema_sees_a_slip(file: str, change: dict[str, Any], says: str) -> None:
+    schema = json.loads(schema_of(Path(file)).read_text("utf-8"))
+    validator = jsonschema.Draft202012Validator(schema)
+    errors = validator.iter_errors({**data_of(Path(file)), **change})
+    assert any(says in f"{error.json_path}: {error.message}" for error in errors)
