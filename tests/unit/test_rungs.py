@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -142,6 +142,30 @@ def no_triton(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, name, module)
 
 
+PRINTED = "pid (0, 0, 0) idx () tritonwin says: 1000\n"
+ALL_PRINTED = PRINTED + PRINTED.replace("1000", "1001") + PRINTED.replace("1000", "1002")
+
+
+@pytest.mark.usefixtures("no_triton")
+@pytest.mark.parametrize(
+    ("said", "wine", "ended"),
+    [
+        (ALL_PRINTED, False, "3 programs printed"),
+        (ALL_PRINTED, True, "3 programs printed"),
+        (PRINTED, False, "AssertionError"),
+        (PRINTED, True, "AssertionError"),
+        ("", False, "AssertionError"),
+        ("\r\n", True, "NotApplicableError"),
+    ],
+)
+def test_only_wine_may_print_nothing(said: str, wine: bool, ended: str) -> None:
+    try:
+        seen = program("device_print").heard(said, wine=wine)
+    except Exception as error:
+        seen = type(error).__name__
+    assert seen.startswith(ended)
+
+
 @pytest.mark.usefixtures("no_triton")
 def test_inputs_of_the_dot_product_are_exact_in_every_format() -> None:
     dot = program("dot")
@@ -162,6 +186,71 @@ def test_a_unit_is_the_distance_to_the_next_float() -> None:
         (after,) = struct.unpack("<f", struct.pack("<I", bits + 1))
         assert unit(x) == after - struct.unpack("<f", struct.pack("<f", x))[0]
     assert unit(0.0) == unit(1e-9) == math.ldexp(1, -33)
+
+
+@pytest.fixture
+def xformers_without_kernels(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Stand-ins for torch and xformers: of each, what is asked when no kernel was found."""
+    modules = {
+        name: ModuleType(name)
+        for name in (
+            "torch",
+            "xformers",
+            "xformers.ops",
+            "xformers._cpp_lib",
+            "attention",
+            "compare",
+        )
+    }
+    cuda = SimpleNamespace(get_device_name=lambda: "NVIDIA GeForce RTX 5090")
+    vars(modules["torch"]).update(__version__="2.11.0+cu130", cuda=cuda)
+    library = modules["xformers._cpp_lib"]
+    vars(modules["xformers"]).update(__version__="0.0.35", _cpp_lib=library)
+    vars(modules["xformers.ops"]).update(LowerTriangularMask=object)
+    vars(modules["attention"]).update(attention=None, random=None)
+    vars(modules["compare"]).update(Judge=None, seed=None)
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+
+    def attention(*tensors: object, attn_bias: object) -> None:
+        raise NotImplementedError(vars(modules["xformers.ops"])["says"])
+
+    vars(modules["xformers.ops"]).update(memory_efficient_attention=attention)
+    return modules["xformers.ops"]
+
+
+UNLOADED = "xFormers can't load C++/CUDA extensions. xFormers was built for: PyTorch 2.10.0+cu128"
+NEWER_GPU = "`fa2F` is not supported because: requires device with capability <= (9, 0)"
+
+
+@pytest.mark.parametrize(
+    ("says", "unloaded", "problem", "detail"),
+    [
+        ("No operator found", UNLOADED, "xformers-torch-mismatch", "2.11.0+cu130: xFormers can't"),
+        (NEWER_GPU, UNLOADED, "xformers-torch-mismatch", "2.11.0+cu130: xFormers can't"),
+        (
+            NEWER_GPU,
+            None,
+            "gpu-generation-unsupported",
+            "kernel for NVIDIA GeForce RTX 5090: `fa2F",
+        ),
+        ("dtype=torch.int8", None, None, "dtype=torch.int8"),
+    ],
+)
+def test_why_xformers_has_no_kernel(
+    xformers_without_kernels: ModuleType,
+    says: str,
+    unloaded: str | None,
+    problem: str | None,
+    detail: str,
+) -> None:
+    vars(xformers_without_kernels).update(says=says)
+    rung = program("xformers_attention")
+    rung._cpp_lib._cpp_library_load_exception = RuntimeError(unloaded) if unloaded else None
+    with pytest.raises(Exception, match=r"kernel|dtype") as caught:
+        rung.attend(None, None, None, causal=False)
+    assert detail in str(caught.value)
+    assert getattr(caught.value, "problem", None) == problem
 
 
 @pytest.mark.parametrize(

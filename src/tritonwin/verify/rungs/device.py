@@ -66,13 +66,21 @@ class Buffer:
         self._device.upload(content, self._pointer + start * self.element_size())
 
 
+def load_driver() -> ctypes.CDLL:
+    return ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+
+
+def computes(driver: ctypes.CDLL) -> bool:
+    """False for a stand-in driver, which says so by an export."""
+    return not hasattr(driver, "tritonwin_stand_in")
+
+
 class Device:
-    """The first GPU. `computes` is False for a stand-in driver, which says so by an export."""
+    """The first GPU."""
 
     def __init__(self) -> None:
-        name = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
-        self._driver = ctypes.CDLL(name)
-        self.computes = not hasattr(self._driver, "tritonwin_stand_in")
+        self._driver = load_driver()
+        self.computes = computes(self._driver)
         self._torch = torch_with_cuda()
         self._kept: list[Tensor] = []
         if self._torch is None:

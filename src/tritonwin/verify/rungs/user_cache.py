@@ -123,7 +123,7 @@ def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         text = f"Triton's cache folder cannot be written: {folder}: {error}. {_HELP}"
         raise KnownError(text, "triton-home-not-writable") from error
     paths = kernels(folder)
-    device = _device()
+    device = _device() if paths else None  # to load a kernel takes seconds: torch is imported
     bad = list(damaged(paths, device, arguments["arch"]))
     if bad:
         shown = "; ".join(bad[:5])
