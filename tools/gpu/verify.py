@@ -2,8 +2,9 @@
 """Run `tritonwin verify` of this checkout on a machine with a GPU: whole, then with seeded faults.
 
 Each fault has a rung that must fail with a problem's id, and rungs that must pass all the same.
-Writes ladder.json, ladder.md, ladder.html, faults.json and table.txt. Exit status 1 when the ladder
-does not hold or a fault was not named.
+Writes ladder.json, ladder.md, ladder.html, faults.json and table.txt. `--only RUNG ...` tries some
+rungs again, without the faults. Exit status 1 when the ladder does not hold or a fault was not
+named.
 """
 
 from __future__ import annotations
@@ -222,13 +223,16 @@ def table(document: dict[str, Any] | None, faults: list[dict[str, Any]]) -> Iter
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path.cwd())
-    parser.add_argument("--faults-only", action="store_true")
+    some = parser.add_mutually_exclusive_group()
+    some.add_argument("--faults-only", action="store_true")
+    some.add_argument("--only", nargs="+", metavar="RUNG", default=())
     parser.add_argument("--seconds", type=float, default=LADDER_SECONDS, help="for the ladder")
     arguments = parser.parse_args()
     document: dict[str, Any] | None = None
     if not arguments.faults_only:
         reports = [str(arguments.out / f"ladder.{kind}") for kind in ("json", "md", "html")]
         options = [word for report in reports for word in ("--report", report)]
+        options += [word for rung in arguments.only for word in ("--only", rung)]
         with tempfile.TemporaryDirectory() as home:
             document, said = verify(
                 *options, variables={}, seconds=arguments.seconds, home=Path(home)
@@ -237,9 +241,11 @@ def main() -> int:
             print(said)
             document = reached(Path(reports[0]))
         print("\n".join(table(document, [])))
+    seeded = () if arguments.only else FAULTS
     with ThreadPoolExecutor(max_workers=len(FAULTS)) as pool:
-        faults = list(pool.map(judge, FAULTS))
-    (arguments.out / "faults.json").write_text(json.dumps(faults, indent=2) + "\n", "utf-8")
+        faults = list(pool.map(judge, seeded))
+    if faults:
+        (arguments.out / "faults.json").write_text(json.dumps(faults, indent=2) + "\n", "utf-8")
     lines = "\n".join(table(document, faults))
     (arguments.out / "table.txt").write_text(lines + "\n", "utf-8")
     print("\n".join(table(None, faults)))

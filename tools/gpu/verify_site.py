@@ -4,7 +4,8 @@
     python tools/gpu/verify_site.py
 
 .gpu/site holds what tritonwin itself imports, .gpu/packages those packages that have a rung of
-their own and fit Python 3.12 with torch 2.11 for CUDA 13.0.
+their own and fit Python 3.12 with torch 2.11 for CUDA 13.0. The newest xformers of the package
+index, 0.0.35, is made for torch 2.10 and CUDA 12.8 and finds no kernel there, so it is left out.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[2]
 DESTINATION = CHECKOUT / ".gpu"
 TOOL = ("click", "packaging", "pefile", "platformdirs", "rich", "tomli")
-TARGET = ("sageattention==1.0.6", "torchao==0.18.0", "bitsandbytes==0.50.2", "xformers==0.0.35")
+TARGET = ("sageattention==1.0.6", "torchao==0.18.0", "bitsandbytes==0.50.2")
 # of the libraries for every CUDA, the one that serves
 KEPT = "libbitsandbytes_cuda130.so"
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_24_x86_64", "manylinux2014_x86_64", "any")
