@@ -1,4 +1,6 @@
-"""The page of what was shown: `python tests/gpu/winlane/table.py RESULTS > docs/windows-on-gpu.md`.
+"""The page of what was shown, docs/verify-windows-h100.md.
+
+    python tests/gpu/winlane/table.py RESULTS > docs/verify-windows-h100.md
 
 RESULTS is the folder that the documents of run.py were collected in.
 """
@@ -6,6 +8,7 @@ RESULTS is the folder that the documents of run.py were collected in.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +52,7 @@ def _ladder(path: Path) -> Iterator[str]:
     for rung in rungs:
         if rung["state"] in _TRIED:
             seen = rung["detail"].replace("|", "\\|").replace("\n", " ")
+            seen = re.sub(r"C:\\users\\\w+", "%USERPROFILE%", seen)
             yield f"| {rung['id']} | {rung['state']} | {rung['seconds']:.1f} | {seen} |"
     others = [rung["id"] for rung in rungs if rung["state"] not in _TRIED]
     yield f"\nNot tried here: {', '.join(others)}.\n"
