@@ -13,7 +13,7 @@ def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, offset
              W: tl.constexpr, WP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr,
              LIMBS: tl.constexpr, PARTS: tl.constexpr, HAS_LENGTHS: tl.constexpr,
              BM: tl.constexpr, BE: tl.constexpr, BK: tl.constexpr,
-             SPLITS: tl.constexpr, TENSOR: tl.constexpr):  # fmt: skip
+             SPLITS: tl.constexpr, TENSOR: tl.constexpr, STAGES: tl.constexpr):  # fmt: skip
     """Gradient of the taps. Grid (SPLITS, tiles of bins, WP/BK); partial (SPLITS, 2, WP, KP) fp32.
 
     Split i takes the row tiles i, i+SPLITS, .. in order, and `total` adds the splits in order, so
@@ -25,7 +25,7 @@ def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, offset
     w0 = tl.program_id(2) * BK
     d_re = tl.zeros((BK, BE), tl.float32)
     d_im = tl.zeros((BK, BE), tl.float32)
-    for tile in range(tl.program_id(0), tl.cdiv(M, BM), SPLITS):
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM), SPLITS, num_stages=STAGES):
         m, row, newest, end = rows_of(tile, lengths, M, R, length, stride_x, offset, lead,
                                       BM, HAS_LENGTHS)  # fmt: skip
         mask = (k < K)[None, :] & (m < M)[:, None]

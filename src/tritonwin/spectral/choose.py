@@ -93,8 +93,8 @@ def form(spec: Spec, dtype: torch.dtype, device: torch.device, window: str | Non
         if resident is not None and Hopper.fits(spec, resident):
             if window is None:  # taps packed by the launch before: they must be waited for
                 resident = resident | {"pdl": False}
-            return Hopper(spec, dtype, device, resident)
-    return launch.Dot(spec, dtype, device, plans.sure("dot", found, what))
+            return Hopper(spec, dtype, device, resident, window)
+    return launch.Dot(spec, dtype, device, plans.sure("dot", found, what), window)
 
 
 @functools.lru_cache(maxsize=512)

@@ -134,20 +134,21 @@ def put(value, out, tile, column, M, K, E, BM: gl.constexpr, BE: gl.constexpr,
 
 
 @gluon.jit
-def _emit(both, out, tile, chunk, M, K, E, PARTS: gl.constexpr, BM: gl.constexpr,
+def _emit(both, out, tile, chunk, M, K, E, scale, PARTS: gl.constexpr, BM: gl.constexpr,
           BE: gl.constexpr, EVEN_M: gl.constexpr, EVEN_K: gl.constexpr, place: gl.constexpr,
           CACHE: gl.constexpr):  # fmt: skip
     re, im = re_and_im(both, BM, BE)
     if PARTS == "reim":
-        put(re, out, tile, chunk * BE, M, K, E, BM, BE, EVEN_M, EVEN_K, True, place, CACHE)
-        put(im, out + K, tile, chunk * BE, M, K, E, BM, BE, EVEN_M, EVEN_K, True, place, CACHE)
+        put(re * scale, out, tile, chunk * BE, M, K, E, BM, BE, EVEN_M, EVEN_K, True, place, CACHE)
+        put(im * scale, out + K, tile, chunk * BE, M, K, E, BM, BE, EVEN_M, EVEN_K, True, place,
+            CACHE)  # fmt: skip
     else:
         value = select_parts(re, im, PARTS)
         put(value, out, tile, chunk * BE, M, K, E, BM, BE, EVEN_M, EVEN_K, True, place, CACHE)
 
 
 @gluon.jit
-def _rows(frame, buffers, ready, out, tile, first, M, K, E, WAIT: gl.constexpr,
+def _rows(frame, buffers, ready, out, tile, first, M, K, E, scale, WAIT: gl.constexpr,
           LIMBS: gl.constexpr, WP: gl.constexpr, PARTS: gl.constexpr, EVEN_M: gl.constexpr,
           EVEN_K: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr, CHUNKS: gl.constexpr,
           AHEAD: gl.constexpr, CACHE: gl.constexpr, mma: gl.constexpr,
@@ -163,14 +164,14 @@ def _rows(frame, buffers, ready, out, tile, first, M, K, E, WAIT: gl.constexpr,
             if WAIT:
                 mbarrier.wait(ready.index(chunk + 1), 0)
             both = spectrum(frame, buffers.index(chunk + 1), LIMBS, WP, BM, BE, mma)
-            _emit(this, out, tile, first + chunk, M, K, E, PARTS, BM, BE, EVEN_M, EVEN_K, place,
-                  CACHE)  # fmt: skip
+            _emit(this, out, tile, first + chunk, M, K, E, scale, PARTS, BM, BE, EVEN_M, EVEN_K,
+                  place, CACHE)  # fmt: skip
             this = warpgroup_mma_wait(0, deps=[both])
             following = (chunk + 2) % CHUNKS  # after the last: a product that nobody reads
             if WAIT:
                 mbarrier.wait(ready.index(following), 0)
             both = spectrum(frame, buffers.index(following), LIMBS, WP, BM, BE, mma)
-            _emit(this, out, tile, first + chunk + 1, M, K, E, PARTS, BM, BE, EVEN_M, EVEN_K,
+            _emit(this, out, tile, first + chunk + 1, M, K, E, scale, PARTS, BM, BE, EVEN_M, EVEN_K,
                   place, CACHE)  # fmt: skip
         warpgroup_mma_wait(0, deps=[both])
     else:
@@ -179,8 +180,8 @@ def _rows(frame, buffers, ready, out, tile, first, M, K, E, WAIT: gl.constexpr,
                 mbarrier.wait(ready.index(chunk), 0)
             both = spectrum(frame, buffers.index(chunk), LIMBS, WP, BM, BE, mma)
             this = warpgroup_mma_wait(0, deps=[both])
-            _emit(this, out, tile, first + chunk, M, K, E, PARTS, BM, BE, EVEN_M, EVEN_K, place,
-                  CACHE)  # fmt: skip
+            _emit(this, out, tile, first + chunk, M, K, E, scale, PARTS, BM, BE, EVEN_M, EVEN_K,
+                  place, CACHE)  # fmt: skip
 
 
 @gluon.jit
@@ -197,7 +198,7 @@ def _copy_taps(taps, buffers, ready, first, ROWS: gl.constexpr, BOX: gl.constexp
 
 
 @gluon.jit
-def encode(x, taps, out, lengths, M, T, stride_x, history, shift, K, E,
+def encode(x, taps, out, lengths, M, T, stride_x, history, shift, K, E, scale,
            W: gl.constexpr, WP: gl.constexpr, SHIFT: gl.constexpr, LIMBS: gl.constexpr,
            PARTS: gl.constexpr, HAS_LENGTHS: gl.constexpr, EVEN_M: gl.constexpr,
            EVEN_K: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr, CHUNKS: gl.constexpr,
@@ -207,7 +208,7 @@ def encode(x, taps, out, lengths, M, T, stride_x, history, shift, K, E,
 
     x: uint8, row b at x + b*stride_x, `history` bytes of which precede the T encoded ones.
     taps: descriptor of fp16 (chunks*LIMBS*WP, 2*BE), [re | im], oldest first; see `pack.arrange`.
-    out: (M, E) contiguous, M = B*T.
+    out: (M, E) contiguous, M = B*T. scale: of re and im, see `pack.headroom`.
     """
     warps: gl.constexpr = gl.num_warps()
     pairs: gl.constexpr = 16 // (out.dtype.element_ty.primitive_bitwidth // 8) // 2
@@ -231,12 +232,12 @@ def encode(x, taps, out, lengths, M, T, stride_x, history, shift, K, E,
         gdc_wait()
     frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
                    HAS_LENGTHS, INSIDE, operand)  # fmt: skip
-    _rows(frame, buffers, ready, out, tile, first, M, K, E, True, LIMBS, WP, PARTS, EVEN_M, EVEN_K,
-          BM, BE, CHUNKS, AHEAD, CACHE, mma, place)  # fmt: skip
+    _rows(frame, buffers, ready, out, tile, first, M, K, E, scale, True, LIMBS, WP, PARTS, EVEN_M,
+          EVEN_K, BM, BE, CHUNKS, AHEAD, CACHE, mma, place)  # fmt: skip
     tile += step
     while tile < tiles:
         frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
                        HAS_LENGTHS, INSIDE, operand)  # fmt: skip
-        _rows(frame, buffers, ready, out, tile, first, M, K, E, False, LIMBS, WP, PARTS, EVEN_M,
-              EVEN_K, BM, BE, CHUNKS, AHEAD, CACHE, mma, place)  # fmt: skip
+        _rows(frame, buffers, ready, out, tile, first, M, K, E, scale, False, LIMBS, WP, PARTS,
+              EVEN_M, EVEN_K, BM, BE, CHUNKS, AHEAD, CACHE, mma, place)  # fmt: skip
         tile += step

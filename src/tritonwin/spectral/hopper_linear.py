@@ -99,7 +99,6 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
     tiles = (M + BM - 1) // BM
     if PDL:
         gdc_launch_dependents()
-        gdc_wait()  # weights may be the last kernel's work
     for chunk in gl.static_range(CHUNKS):
         mbarrier.expect(ready.index(chunk), (2 * rows + BD) * BE * 2)
         for part in gl.static_range(rows // box):
@@ -107,6 +106,9 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
                 taps, [chunk * rows + part * box, 0], ready.index(chunk),
                 buffers.index(chunk).slice(part * box, box),
             )  # fmt: skip
+    if PDL:
+        gdc_wait()  # bytes and weights may be the last kernel's work, taps were there before
+    for chunk in gl.static_range(CHUNKS):
         tma.async_copy_global_to_shared(weight, [column, chunk * BE], ready.index(chunk),
                                         weights.index(chunk))  # fmt: skip
     frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,

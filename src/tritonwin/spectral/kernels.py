@@ -68,7 +68,7 @@ def dot_taps(frame, taps, k, w0, WP: tl.constexpr, KP: tl.constexpr, BK: tl.cons
 
 
 @triton.jit
-def encode(x, taps, out, lengths, M, R, length, stride_x, offset, lead, K, E,
+def encode(x, taps, out, lengths, M, R, length, stride_x, offset, lead, K, E, scale,
            W: tl.constexpr, WP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr,
            LIMBS: tl.constexpr, PARTS: tl.constexpr, HAS_LENGTHS: tl.constexpr,
            EVEN: tl.constexpr, BM: tl.constexpr, BE: tl.constexpr, BK: tl.constexpr,
@@ -95,8 +95,8 @@ def encode(x, taps, out, lengths, M, R, length, stride_x, offset, lead, K, E,
                 re, im = dot_taps(part, taps, k, w0, WP, KP, BK, LIMBS, re, im)
         mask = None if EVEN else (m < M)[:, None] & (k < K)[None, :]
         if PARTS == "reim":
-            tl.store(to + k[None, :], re.to(out.dtype.element_ty), mask=mask)
-            tl.store(to + (K + k)[None, :], im.to(out.dtype.element_ty), mask=mask)
+            tl.store(to + k[None, :], (re * scale).to(out.dtype.element_ty), mask=mask)
+            tl.store(to + (K + k)[None, :], (im * scale).to(out.dtype.element_ty), mask=mask)
         else:
             value = select_parts(re, im, PARTS)
             if HAS_LENGTHS and PARTS == "logmag":

@@ -53,32 +53,41 @@ class Form:
         return x.shape, x.stride(0), skip, lengths is None, aligned(x)
 
     def pack_with(
-        self, taps: torch.Tensor, count: int, rows: int, width: int, chunks: int, pairs: int
+        self,
+        taps: torch.Tensor,
+        count: int,
+        rows: int,
+        width: int,
+        chunks: int,
+        pairs: int,
+        factor: float = 1.0,
     ) -> torch.Tensor:
         """`pack.arrange` in one launch; taps fp32 (W, 2K) on the device."""
         shape = (chunks * max(count, 1) * rows, 2 * width)
         kind = torch.float16 if count else torch.float32
         packed = torch.empty(shape, dtype=kind, device=taps.device)
         total = chunks * 2 * rows * width
-        rest = (taps.shape[1] // 2, 2.0**self.shift / 255, total, taps.shape[0], rows, width, pairs,
-                count, 1024)  # fmt: skip
+        rest = (taps.shape[1] // 2, factor * 2.0**self.shift / 255, total, taps.shape[0], rows,
+                width, pairs, count, 1024)  # fmt: skip
         grid = (cdiv(total, 1024), 1, 1)
-        self.packing((taps.shape, aligned(taps)), grid, (taps, packed), rest, self.index)
+        self.packing((taps.shape, aligned(taps), factor), grid, (taps, packed), rest, self.index)
         return packed
 
 
 class Dot(Form):
     """Any device that Triton knows: frames times taps, tile by tile."""
 
-    def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan) -> None:
+    def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
+                 window: str | None = None) -> None:  # fmt: skip
         super().__init__(spec, dtype, device, plan)
+        self.factor = pack.headroom(spec, window)
         self.limbs = plan.get("limbs", 1 if spec.precision == "fast" else 2)
         self.rows = pack.power_of_two(spec.W)
         self.bins = cdiv(spec.K, plan["be"]) * plan["be"]
         self.caller = Caller(kernels.encode, num_warps=plan["warps"])
 
     def pack(self, taps: torch.Tensor) -> torch.Tensor:
-        return self.pack_with(taps, self.limbs, self.rows, self.bins, 1, 1)
+        return self.pack_with(taps, self.limbs, self.rows, self.bins, 1, 1, self.factor)
 
     def empty(self, x: torch.Tensor, skip: int) -> torch.Tensor:
         shape = (x.shape[0], x.shape[1] - skip, self.spec.features)
@@ -91,7 +100,7 @@ class Dot(Form):
         shares = min(self.bins // plan["be"], max(1, 2 * self.processors // tiles))
         even = M % plan["bm"] == 0 and spec.K % plan["be"] == 0
         rest = (M, R, T, x.stride(0), skip + spec.shift, spec.shift, spec.K, spec.features,
-                spec.W, self.rows, self.bins, self.shift, self.limbs, spec.parts,
+                1 / self.factor, spec.W, self.rows, self.bins, self.shift, self.limbs, spec.parts,
                 lengths is not None, even, plan["bm"], plan["be"], min(self.rows, plan["bk"]),
                 plan["stages"])  # fmt: skip
         return (tiles, shares, 1), rest
@@ -160,8 +169,8 @@ class Sliding(Form):
         size = pack.power_of_two(q)
         segments = cdiv(chunks, size if few else q)
         first = (T, x.stride(0), offset, chunks, segments, spec.K, self.bins, self.shift,
-                 self.limbs, self.tail, lengths is not None, q, spec.W % self.steps, self.steps,
-                 size, few, plan["state_be"])  # fmt: skip
+                 self.limbs, 3 if self.tail else 1, lengths is not None, q, spec.W % self.steps,
+                 self.steps, size, few, plan["state_be"])  # fmt: skip
         second = (R, T, x.stride(0), offset, spec.shift, chunks, spec.K, spec.features, self.scale,
                   spec.W, spec.parts, self.tail, lengths is not None, 2 * spec.W % spec.N == 0,
                   R % self.steps == 0 and spec.K % be == 0, self.steps, be,
@@ -169,7 +178,7 @@ class Sliding(Form):
         state = (B * chunks, (6 if self.tail else 2) * spec.K)
         return (
             state,
-            ((B * segments, cdiv(spec.K, plan["state_be"]), 1), first),
+            ((B * segments, cdiv(spec.K, plan["state_be"]), 3 if self.tail else 1), first),
             ((B * chunks, cdiv(spec.K, be), 1), second),
         )
 
@@ -230,7 +239,7 @@ class Gradient(Form):
         rest = (M, R, T, x.stride(0), skip + spec.shift, spec.shift, spec.K, spec.features,
                 spec.W, self.rows, self.bins, self.shift, self.limbs, spec.parts,
                 lengths is not None, plan["bm"], plan["be"], plan["bk"], splits,
-                self.limbs > 0)  # fmt: skip
+                self.limbs > 0, plan["stages"])  # fmt: skip
         grid = (splits, self.bins // plan["be"], self.rows // plan["bk"])
         tensors = (x, packed, upstream, partial, x if lengths is None else lengths)
         key = (self.key_of(x, lengths, skip), upstream.dtype, aligned(upstream))

@@ -33,8 +33,10 @@ def shares(chunks: int, chunk_bytes: int, shared: int) -> int:
 class Hopper(Form):
     """Taps resident in shared memory; see `hopper`."""
 
-    def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan) -> None:
+    def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
+                 window: str | None = None) -> None:  # fmt: skip
         super().__init__(spec, dtype, device, plan)
+        self.factor = pack.headroom(spec, window)
         self.limbs = 1 if spec.precision == "fast" else 2
         self.rows = pack.power_of_two(spec.W)
         self.pairs = 16 // dtype.itemsize // 2
@@ -56,7 +58,8 @@ class Hopper(Form):
 
     def pack(self, taps: torch.Tensor) -> TensorDescriptor:
         chunks = self.split * self.chunks
-        packed = self.pack_with(taps, self.limbs, self.rows, self.plan["be"], chunks, self.pairs)
+        packed = self.pack_with(taps, self.limbs, self.rows, self.plan["be"], chunks, self.pairs,
+                                self.factor)  # fmt: skip
         return described(packed, self.box, gl.float16)
 
     def arguments(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Any:
@@ -64,11 +67,11 @@ class Hopper(Form):
         M, R, _ = rows_and_bytes(x, skip)
         tiles = cdiv(M, plan["bm"])
         room = max(1, self.processors * plan["per_sm"] // self.split)
-        rest = (M, R, x.stride(0), skip, spec.shift, spec.K, spec.features, spec.W, self.rows,
-                self.shift, self.limbs, spec.parts, lengths is not None, M % plan["bm"] == 0,
-                spec.K % plan["be"] == 0, plan["bm"], plan["be"], self.chunks, self.split,
-                plan["ahead"] and self.chunks % 2 == 0, True, plan.get("cache", ""),
-                plan.get("pdl", False))  # fmt: skip
+        rest = (M, R, x.stride(0), skip, spec.shift, spec.K, spec.features, 1 / self.factor,
+                spec.W, self.rows, self.shift, self.limbs, spec.parts, lengths is not None,
+                M % plan["bm"] == 0, spec.K % plan["be"] == 0, plan["bm"], plan["be"],
+                self.chunks, self.split, plan["ahead"] and self.chunks % 2 == 0, True,
+                plan.get("cache", ""), plan.get("pdl", False))  # fmt: skip
         return (self.split * min(tiles, room), 1, 1), rest
 
     def __call__(

@@ -20,6 +20,18 @@ def shift_of(W: int) -> int:
     return min(13, 8 + int(math.log2(W)) // 2)
 
 
+def headroom(spec: Spec, window: str | None) -> float:
+    """By what taps are multiplied, and re and im divided, where they are rounded to fp16 once.
+
+    The largest are brought just below a power of two, where rounding is finest for their size:
+    2.1e-4 becomes 1.9e-4. Magnitudes, whose error is smaller, are not worth the multiplication.
+    """
+    if window is None or spec.precision == "exact" or spec.parts != "reim":
+        return 1.0
+    largest = gain(window_tensor(window, spec.W)).item() * 2.0 ** shift_of(spec.W) / 255
+    return 0.998 * 2.0 ** math.ceil(math.log2(largest)) / largest
+
+
 def power_of_two(value: int, least: int = 16) -> int:
     return max(least, 1 << (value - 1).bit_length())
 

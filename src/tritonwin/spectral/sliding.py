@@ -18,7 +18,7 @@ from tritonwin.spectral.kernels import dot_taps, frame_of, select_parts
 
 
 @triton.jit
-def _turned(re, im, turns, at, k, K, GROUPS: tl.constexpr, GROUP: tl.constexpr, good):
+def _turned(re, im, turns, at, k, K, GROUPS: tl.constexpr, GROUP, good):
     """(re + i im) e^{iv STEPS at}, v the frequency of the group; `at` one number a row."""
     where = turns + ((at * GROUPS + GROUP) * 2)[:, None] * K + k[None, :]
     cos = tl.load(where, mask=good, other=0)
@@ -28,7 +28,7 @@ def _turned(re, im, turns, at, k, K, GROUPS: tl.constexpr, GROUP: tl.constexpr, 
 
 @triton.jit
 def _block_sums(x, taps, turns, base, newest, end, at, k, K, tile, GROUPS: tl.constexpr,
-                GROUP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr, LIMBS: tl.constexpr,
+                GROUP, KP: tl.constexpr, SHIFT: tl.constexpr, LIMBS: tl.constexpr,
                 COUNT: tl.constexpr, STEPS: tl.constexpr, QP: tl.constexpr,
                 BE: tl.constexpr, good):  # fmt: skip
     """Sums over the COUNT newest bytes of blocks, phases counted from one position of the row."""
@@ -41,7 +41,7 @@ def _block_sums(x, taps, turns, base, newest, end, at, k, K, tile, GROUPS: tl.co
 
 @triton.jit
 def _window_sums(x, taps, turns, base, newest, end, k, K, tile, GROUPS: tl.constexpr,
-                 GROUP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr,
+                 GROUP, KP: tl.constexpr, SHIFT: tl.constexpr,
                  LIMBS: tl.constexpr, Q: tl.constexpr, REST: tl.constexpr, STEPS: tl.constexpr,
                  QP: tl.constexpr, FEW: tl.constexpr, BE: tl.constexpr, good):  # fmt: skip
     """Of each chunk of a segment: the sum over the Q blocks before it and REST bytes more.
@@ -86,13 +86,13 @@ def _window_sums(x, taps, turns, base, newest, end, k, K, tile, GROUPS: tl.const
 
 @triton.jit
 def windows(x, taps, turns, state, lengths, length, stride_x, offset, chunks, segments, K,
-            KP: tl.constexpr, SHIFT: tl.constexpr, LIMBS: tl.constexpr, TAIL: tl.constexpr,
+            KP: tl.constexpr, SHIFT: tl.constexpr, LIMBS: tl.constexpr, GROUPS: tl.constexpr,
             HAS_LENGTHS: tl.constexpr, Q: tl.constexpr, REST: tl.constexpr, STEPS: tl.constexpr,
             QP: tl.constexpr, FEW: tl.constexpr, BE: tl.constexpr):  # fmt: skip
-    """`state` (B*chunks, 2*3K, or 2*K for "rect"): P, C, S one position before each chunk.
+    """`state` (B*chunks, GROUPS, 2, K): sums at w, w+d, w-d one position before each chunk.
 
-    Grid (B*segments, tiles of bins). taps (LIMBS, STEPS, 2 KP): e^{-iv(l+1)} of the lags l, for v =
-    w, w+d, w-d; turns (2Q+1, 3, 2, K): e^{iv STEPS r}, r = -Q..Q.
+    Grid (B*segments, tiles of bins, GROUPS). taps (LIMBS, STEPS, 2 KP): e^{-iv(l+1)} of the lags
+    l, for v = w, w+d, w-d; turns (2Q+1, 3, 2, K): e^{iv STEPS r}, r = -Q..Q.
     """
     b = tl.program_id(0) // segments
     o = tl.arange(0, QP)
@@ -108,23 +108,13 @@ def windows(x, taps, turns, state, lengths, length, stride_x, offset, chunks, se
     newest = chunk * STEPS + offset
     good = (o < rows)[:, None] & (k < K)[None, :]
     kept = good & (chunk < chunks)[:, None]
-    groups: tl.constexpr = 3 if TAIL else 1
-    re, im = _window_sums(x, taps, turns, base, newest, end, k, K, tile, groups, 0, KP, SHIFT,
-                          LIMBS, Q, REST, STEPS, QP, FEW, BE, good)  # fmt: skip
     row = b.to(tl.int64) * chunks + chunk
-    to = state + row[:, None] * (2 * groups * K) + k[None, :]
-    tl.store(to, re, mask=kept)
-    tl.store(to + groups * K, im, mask=kept)
-    if TAIL:
-        re, im = _window_sums(x, taps, turns, base, newest, end, k, K, tile, groups, 1, KP, SHIFT,
-                              LIMBS, Q, REST, STEPS, QP, FEW, BE, good)  # fmt: skip
-        less_re, less_im = _window_sums(x, taps, turns, base, newest, end, k, K, tile, groups, 2,
-                                        KP, SHIFT, LIMBS, Q, REST, STEPS, QP, FEW, BE,
-                                        good)  # fmt: skip
-        tl.store(to + K, 0.5 * (re + less_re), mask=kept)
-        tl.store(to + 4 * K, 0.5 * (im + less_im), mask=kept)
-        tl.store(to + 2 * K, 0.5 * (im - less_im), mask=kept)
-        tl.store(to + 5 * K, 0.5 * (less_re - re), mask=kept)
+    to = state + row[:, None] * (2 * GROUPS * K) + k[None, :]
+    group = tl.program_id(2)
+    re, im = _window_sums(x, taps, turns, base, newest, end, k, K, tile, GROUPS, group, KP, SHIFT,
+                          LIMBS, Q, REST, STEPS, QP, FEW, BE, good)  # fmt: skip
+    tl.store(to + 2 * group * K, re, mask=kept)
+    tl.store(to + (2 * group + 1) * K, im, mask=kept)
 
 
 @triton.jit
@@ -158,12 +148,16 @@ def slide(x, state, table, ramp, out, lengths, T, length, stride_x, offset, lead
     groups: tl.constexpr = 3 if TAIL else 1
     at = state + c.to(tl.int64) * (2 * groups * K) + k
     p_re = tl.load(at, mask=good, other=0)
-    p_im = tl.load(at + groups * K, mask=good, other=0)
-    if TAIL:
-        c_re = tl.load(at + K, mask=good, other=0)
-        s_re = tl.load(at + 2 * K, mask=good, other=0)
-        c_im = tl.load(at + 4 * K, mask=good, other=0)
-        s_im = tl.load(at + 5 * K, mask=good, other=0)
+    p_im = tl.load(at + K, mask=good, other=0)
+    if TAIL:  # cos = (e^{id} + e^{-id}) / 2, sin = (e^{id} - e^{-id}) / 2i
+        more_re = 0.5 * tl.load(at + 2 * K, mask=good, other=0)
+        more_im = 0.5 * tl.load(at + 3 * K, mask=good, other=0)
+        less_re = 0.5 * tl.load(at + 4 * K, mask=good, other=0)
+        less_im = 0.5 * tl.load(at + 5 * K, mask=good, other=0)
+        c_re = more_re + less_re
+        c_im = more_im + less_im
+        s_re = more_im - less_im
+        s_im = less_re - more_re
     blocks: tl.constexpr = STEPS // TURNS
     turn_re = tl.load(table + (2 * blocks) * K + k, mask=good, other=0)
     turn_im = tl.load(table + (2 * blocks + 1) * K + k, mask=good, other=0)
@@ -218,13 +212,15 @@ def slide(x, state, table, ramp, out, lengths, T, length, stride_x, offset, lead
                 x_im = tl.where(live, x_im, 0.0)
             mask = None if EVEN else (first + n < T) & good
             if PARTS == "reim":  # give the phase back
-                tl.store(to, (x_re * e_re + x_im * e_im).to(out.dtype.element_ty), mask=mask)
-                tl.store(to + K, (x_im * e_re - x_re * e_im).to(out.dtype.element_ty), mask=mask)
+                tl.store(to, (x_re * e_re + x_im * e_im).to(out.dtype.element_ty), mask=mask,
+                         cache_modifier=".cs")  # fmt: skip
+                tl.store(to + K, (x_im * e_re - x_re * e_im).to(out.dtype.element_ty), mask=mask,
+                         cache_modifier=".cs")  # fmt: skip
             else:
                 value = select_parts(x_re, x_im, PARTS)
                 if HAS_LENGTHS and PARTS == "logmag":
                     value = tl.where(live, value, 0.0)
-                tl.store(to, value.to(out.dtype.element_ty), mask=mask)
+                tl.store(to, value.to(out.dtype.element_ty), mask=mask, cache_modifier=".cs")
             to += E
             next_re = e_re * turn_re - e_im * turn_im
             e_im = e_re * turn_im + e_im * turn_re

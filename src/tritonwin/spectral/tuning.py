@@ -92,12 +92,12 @@ def _form(spec: Spec, dtype: torch.dtype, device: torch.device, window: str, kin
     if kind == "sliding":
         return launch.Sliding(spec, dtype, device, plan, window)
     if kind == "dot":
-        return launch.Dot(spec, dtype, device, plan)
+        return launch.Dot(spec, dtype, device, plan, window)
     if device.type != "cuda" or not choose.has_gluon():
         return None
     from tritonwin.spectral.launch_hopper import Hopper
 
-    return Hopper(spec, dtype, device, plan) if Hopper.fits(spec, plan) else None
+    return Hopper(spec, dtype, device, plan, window) if Hopper.fits(spec, plan) else None
 
 
 def _time(spec: Spec, dtype: torch.dtype, x: torch.Tensor, window: str, kind: str,

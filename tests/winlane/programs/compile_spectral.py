@@ -74,14 +74,14 @@ def gradient(arch):
     limbs = p.get("limbs", 2)
     rows = max(WINDOW, p["bk"])
     constants = common(KP=BINS, LIMBS=limbs, BM=p["bm"], BE=p["be"], BK=p["bk"],
-                       SPLITS=p["splits"], TENSOR=limbs > 0)  # fmt: skip
+                       SPLITS=p["splits"], TENSOR=limbs > 0, STAGES=p["stages"])  # fmt: skip
     constants |= {"WP": rows} | ({} if rows == p["bk"] else {"PARTS": "reim"})
     return compiled(backward.gradient, arch, p["warps"], constants, taps=taps(limbs))
 
 
 def windows(arch):
     p = plans.sure("sliding", arch)
-    constants = {"KP": 3 * BINS, "SHIFT": SHIFT, "LIMBS": p["limbs"], "TAIL": True,
+    constants = {"KP": 3 * BINS, "SHIFT": SHIFT, "LIMBS": p["limbs"], "GROUPS": 3,
                  "HAS_LENGTHS": False, "Q": 16, "REST": 3, "STEPS": p["steps"], "QP": 16, "FEW": False,
                  "BE": p["state_be"]}  # fmt: skip
     return compiled(sliding.windows, arch, p["state_warps"], constants, taps=taps(p["limbs"]))
