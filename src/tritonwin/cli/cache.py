@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from tritonwin.problems.cache_state import JudgedEntry
 
 
-@click.group("cache", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    "cache",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=False,  # a line is said instead; click's versions do not agree on the status
+)
 def command() -> None:
     """The caches of compiled kernels and helper modules.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -144,4 +145,5 @@ def _print_issue(facts: Facts, checks: Sequence[Check], log: Path | None) -> Non
         with log.open("rb") as stream:
             text = redactor.text("".join(text_blocks(stream)))
     safe = snapshots.redacted(facts, redactor)
-    click.echo(markdown(safe, diagnose(safe, checks), text), nl=False)
+    # not click.echo, which takes a console of ASCII for one of UTF-8
+    sys.stdout.write(markdown(safe, diagnose(safe, checks), text))

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@click.group("patch", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    "patch",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=False,  # a line is said instead; click's versions do not agree on the status
+)
 def command() -> None:
     """Make Triton's own sources work on Windows: rule by rule, and back again.
 
