@@ -2,7 +2,7 @@
 
 The first launch of a kernel with given integers goes through Triton, which compiles it for what it
 learns from them (divisibility, width); later ones with the same integers and as well aligned
-pointers start the compiled kernel directly. Where Triton offers no such way (its interpreter,
+pointers start the compiled kernel directly, as Triton 3.4 to 3.8 do themselves. Where Triton offers no such way (its interpreter,
 other versions, profilers that hook launches) every launch goes through it.
 """
 
@@ -29,6 +29,14 @@ def raw_stream(index: int) -> int:
     return int(torch._C._cuda_getCurrentRawStream(index))
 
 
+def hooked() -> bool:
+    """Whether something wants to hear of launches; a chain of no hooks (Triton 3.5) does not."""
+    if knobs is None:
+        return True
+    hook = knobs.runtime.launch_enter_hook
+    return hook is not None and bool(getattr(hook, "calls", True))
+
+
 class Caller:
     """A Triton kernel with its launch options."""
 
@@ -53,16 +61,19 @@ class Caller:
             described: tensor descriptors, which follow the first tensor.
             index: the CUDA device; None where there is none (the interpreter).
         """
+        if index is not None and torch._C._cuda_getDevice() != index:
+            with torch.cuda.device(index):
+                return self(key, grid, tensors, rest, index, described)
         compiled = self.compiled.get(key)
-        hooked = knobs is None or knobs.runtime.launch_enter_hook is not None
-        if compiled is None or index is None or hooked:
+        if compiled is None or index is None or hooked():
             first, *others = tensors
             done = self.kernel[grid](first, *described, *others, *rest, **self.options)
             if index is not None and knobs is not None and hasattr(done, "packed_metadata"):
                 self.compiled[key] = done
-            return
+            return None
         pointers = [tensor.data_ptr() for tensor in tensors]
         compiled.run(
             *grid, raw_stream(index), compiled.function, compiled.packed_metadata, None, None, None,
             pointers[0], *described, *pointers[1:], *rest,
         )  # fmt: skip
+        return None
