@@ -1,9 +1,10 @@
 """Launching a kernel again without what Triton does anew at every call.
 
 The first launch of a kernel with given integers goes through Triton, which compiles it for what it
-learns from them (divisibility, width); later ones with the same integers and as well aligned
-pointers start the compiled kernel directly, as Triton 3.4 to 3.8 do themselves. Where Triton offers no such way (its interpreter,
-other versions, profilers that hook launches) every launch goes through it.
+learns from them (divisibility, width). Later ones with the same integers and as well aligned
+pointers start the compiled kernel directly, with the very arguments that Triton 3.4 to 3.8 start it
+with. Where that is not offered (the interpreter, other versions) or something hooks launches
+(profilers), every launch goes through Triton.
 """
 
 from __future__ import annotations

@@ -29,7 +29,10 @@ def _narrowed(x: torch.Tensor) -> torch.Tensor:
         msg = f"x must be uint8, not {x.dtype}"
         raise TypeError(msg)
     if x.device.type != "cpu":
-        msg = f"x must be uint8 on {x.device}, not {x.dtype}: looking for values outside 0..255 would stop the GPU. Use x.to(torch.uint8) where all are inside."  # noqa: E501
+        msg = (
+            f"x must be uint8 on {x.device}, not {x.dtype}: looking for values outside 0..255 "
+            "would stop the GPU. Use x.to(torch.uint8) where all are inside."
+        )
         raise TypeError(msg)
     if x.numel() and (int(x.min()) < 0 or int(x.max()) > 255):
         msg = f"x holds values outside 0..255: {int(x.min())}..{int(x.max())}"
