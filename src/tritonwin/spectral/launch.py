@@ -286,6 +286,7 @@ class Linear(Form):
         grid = (cdiv(M, plan["bm"]), cdiv(self.width, plan["bd"]), 1)
         tensors = (x, packed, weight, x if bias is None else bias, out,
                    x if lengths is None else lengths)  # fmt: skip
-        key = (self.key_of(x, lengths, 0), aligned(weight), bias is None or aligned(bias))
+        given = None if bias is None else (bias.dtype, aligned(bias))
+        key = (self.key_of(x, lengths, 0), aligned(weight), weight.stride(0), given)
         self.caller(key, grid, tensors, rest, self.index)
         return out

@@ -152,7 +152,8 @@ class HopperLinear(Form):
         out = torch.empty((*x.shape, self.width), dtype=self.dtype, device=self.device)
         if not out.numel():
             return out
-        key = (self.key_of(x, lengths, 0), bias is None or (bias.dtype, aligned(bias)))
+        given = None if bias is None else (bias.dtype, aligned(bias))
+        key = (self.key_of(x, lengths, 0), given)
         found = self.shapes.get(key)
         if found is None:
             found = self.shapes[key] = self.arguments(x, lengths, bias is not None)
