@@ -110,6 +110,12 @@ def test_the_command_names_the_interpreter() -> None:
         (r"C:\a&b\python.exe", r'"C:\a&b\python.exe"'),
         (r"C:\用户\python.exe", r"C:\用户\python.exe"),
         (r"C:\a(1)\python.exe", r'"C:\a(1)\python.exe"'),
+        ('C:\\x" & calc & "\\python.exe', "python"),
+        (r"C:\%TEMP%\python.exe", "python"),
+        ("/tmp/$(reboot)/python", "python"),
+        ("/tmp/`reboot`/python", "python"),
+        ("C:\\a\ncalc\n\\python.exe", "python"),
+        ("C:\\a b\\", "python"),
     ],
 )
 def test_shell_word(path: str, word: str) -> None:

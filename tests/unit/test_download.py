@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import ssl
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -126,6 +127,17 @@ def test_limit_and_no_answer(server: str) -> None:
         download.read(f"{server}/ok", limit=10)
     with pytest.raises(DownloadError, match="could not be read"):
         download.read("http://127.0.0.1:1/x", timeout=5)
+
+
+def test_certificates_are_checked() -> None:
+    context = download._certificates()
+    assert context.check_hostname
+    assert context.verify_mode is ssl.CERT_REQUIRED
+
+
+def test_a_server_without_a_certificate_is_refused(server: str) -> None:
+    with pytest.raises(DownloadError, match="SSL"):
+        download.read(server.replace("http://", "https://") + "/ok")
 
 
 def test_passwords_are_sent_and_never_shown(server: str) -> None:

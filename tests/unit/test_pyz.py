@@ -61,6 +61,22 @@ def test_where_nothing_can_be_written_it_runs_from_the_zip(tmp_path: Path) -> No
     assert done.stdout.strip() == str(file / "app")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
+@pytest.mark.parametrize("where", ["", "app", "app/BUILD"])
+def test_code_that_others_could_have_put_there_is_not_run(tmp_path: Path, where: str) -> None:
+    file, home = tmp_path / "t.pyz", tmp_path / "home"
+    build_pyz.write(CONTENTS, file)
+    build = build_pyz.identity(CONTENTS)
+    inside = home / "app" / build / "tritonwin/__main__.py"
+    inside.parent.mkdir(parents=True)
+    inside.write_text("def main():\n    return 3\n")
+    (inside.parent / "__init__.py").touch()
+    assert start(file, home).returncode == 3
+    (home / where.replace("BUILD", build)).chmod(0o777)
+    done = start(file, home)
+    assert (done.returncode, done.stdout.strip()) == (7, str(file / "app"))
+
+
 def test_an_old_python_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = (build_pyz.PYZ / "__main__.py").read_text("utf-8")
     names: dict[str, object] = {"__name__": "pyz", "__file__": str(tmp_path / "t/__main__.py")}

@@ -24,6 +24,14 @@ def data_folder():
     return os.path.isabs(home) and os.path.join(home, "tritonwin")
 
 
+def others_can_write(folder):
+    """Whether somebody else may have put code there; Windows' own folder is the user's alone."""
+    if os.name == "nt":
+        return False
+    status = os.stat(folder)
+    return status.st_uid not in (0, os.getuid()) or bool(status.st_mode & 0o002)
+
+
 def laid_out(archive, build, members):
     """The folder with the contents, made now if need be; None where it cannot be."""
     data = data_folder()
@@ -31,7 +39,8 @@ def laid_out(archive, build, members):
         return None
     folder = os.path.join(data, "app", build)
     if os.path.isdir(folder):
-        return folder
+        chain = (data, os.path.dirname(folder), folder)
+        return None if any(others_can_write(each) for each in chain) else folder
     import shutil
     import tempfile
 
@@ -46,7 +55,7 @@ def laid_out(archive, build, members):
     finally:
         if made:
             shutil.rmtree(made, ignore_errors=True)
-    return folder if os.path.isdir(folder) else None
+    return folder if os.path.isdir(folder) and not others_can_write(data) else None
 
 
 def main():

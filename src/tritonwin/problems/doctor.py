@@ -21,6 +21,7 @@ from tritonwin.problems.model import (
 )
 from tritonwin.problems.render import render
 
+_ENDS_QUOTES = re.compile(r"[\"`$%!\x00-\x1f\x7f-\x9f\u201c-\u201f\u2028\u2029]|\\\Z")
 _STATES: dict[str, CheckState] = {"error": "problem", "warning": "warning", "info": "info"}
 
 
@@ -60,7 +61,13 @@ def findings_of(facts: Facts, checks: Sequence[Check]) -> Iterable[Finding]:
 
 
 def shell_word(path: str) -> str:
-    """The path as one word of a command line, in double quotes only where it needs them."""
+    """The path as one word of a command line, in double quotes only where it needs them.
+
+    `python` where it could end the quotes or be expanded inside them, in any shell: somebody else's
+    snapshot or log may name such a path so that it is copied with the rest of a command.
+    """
+    if _ENDS_QUOTES.search(path):
+        return "python"
     return f'"{path}"' if re.search(r"[^\w:\\/.~+-]", path) else path
 
 
