@@ -26,7 +26,7 @@ SYSTEM = (
 # Those that should not mind where they run.
 PURE = (
     "build_run_fatbin", "build_run_ninja", "build_run_output", "build_run_state", "build_run_wheel",
-    "catalogue", "checks", "doctor", "download", "extensions", "links", "patch_hook",
+    "catalogue", "checks", "consoles", "doctor", "download", "extensions", "links", "patch_hook",
     "patch_hook_install", "proven", "redact",
     "remedies", "snapshot", "sources", "wheel_names",
 )  # fmt: skip
@@ -152,6 +152,29 @@ def test_programs_planted_in_the_current_folder_are_not_run(machine: Machine) ->
     machine.tool("doctor", "--python", env.python, cwd=r"C:\planted")
     started = [p.name for p in env.path(r"C:\planted").glob("*.log")]
     assert started == []
+
+
+@pytest.mark.parametrize(
+    ("encoding", "command", "status"),
+    [("cp437", "explain", 1), ("cp936", "dlls", 2), ("ascii", "explain", 1)],
+)
+def test_every_console_can_read_it(
+    machine: Machine, encoding: str, command: str, status: int
+) -> None:
+    """All commands are tried in tests/unit/test_consoles.py, in a process that has the encoding."""
+    log = "C:\\Jürgen 用户 Имя\\main.c:1: error: include file 'Python.h' not found\n"
+    machine.place(r"C:\Имя\a.log", log)
+    variables = {"PYTHONIOENCODING": encoding, "NO_COLOR": "1"}
+    done = machine.tool(command, r"C:\Имя\a.log", cwd="C:\\", env=variables)
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+    if status == 1:
+        assert "include file 'Python.h' not found" in done.stdout
+        assert done.stderr == ""
+    else:
+        assert done.stderr.startswith("error: ")
+        assert done.stdout == ""
 
 
 def test_the_live_demo(machine: Machine) -> None:
