@@ -123,7 +123,10 @@ def steps(full: bool, coverage: bool, args: Sequence[str]) -> Iterator[tuple[str
     pytest += [] if full else ["-m", "not full"]
     spread = ["--dist", "worksteal", "-n", workers]
     for name, folders in (
-        ("unit tests", ["tests/unit", "tests/corpus", "tests/builds", "tests/fuzz"]),
+        (
+            "unit tests",
+            ["tests/unit", "tests/corpus", "tests/builds", "tests/fuzz", "tests/browser"],
+        ),
         ("Windows lane", ["tests/winlane"]),
     ):
         report = f"--junitxml={REPORTS / name}.xml"

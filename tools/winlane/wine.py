@@ -66,31 +66,27 @@ class Wine:
 def provide(cache: Cache) -> Wine:
     name = f"wine-{fingerprint(_RECIPE, *DEBIAN_PACKAGES)}"
     if not (cache.root / name).exists():
-        _require_supported_machine()
+        require_debian()
     place = cache.product(name, _unpack, "fetching Wine and mingw (about 165 MB, half a minute)")
     home = cache.root / "home"
     home.mkdir(exist_ok=True)
     return Wine(place / "usr", home)
 
 
-def _require_supported_machine() -> None:
+def require_debian() -> None:
+    """Raise LaneUnavailable where the packages of this distribution do not fit."""
     system, machine = platform.system(), platform.machine()
     if system != "Linux" or machine != "x86_64":
         msg = f"needs x86-64 Linux, this is {machine} {system}"
         raise LaneUnavailable(msg)
     missing = [tool for tool in ("apt-get", "dpkg") if not shutil.which(tool)]
     if missing:
-        msg = f"no {' and no '.join(missing)} here: Wine comes as Debian packages (Debian, Ubuntu)"
+        msg = f"no {' and no '.join(missing)} here: needs Debian packages (Debian, Ubuntu)"
         raise LaneUnavailable(msg)
 
 
 def _unpack(folder: Path) -> None:
-    debs = folder / "debs"
-    debs.mkdir()
-    _download(debs)
-    for deb in sorted(debs.glob("*.deb")):
-        run("dpkg", "-x", deb, folder)
-    shutil.rmtree(debs)
+    unpack_debian(folder, DEBIAN_PACKAGES)
     wine = Wine(folder / "usr", folder)
     # Debian's script names /usr, where nothing is installed
     wine.server.write_text('#!/bin/sh\nexec "$(dirname "$(readlink -f "$0")")/wineserver64" "$@"\n')
@@ -104,8 +100,22 @@ def _unpack(folder: Path) -> None:
     run(wine.tree / "lib" / "wine" / "winebuild", "--builtin", zlib)
 
 
-def _download(folder: Path) -> None:
-    fetch = ["apt-get", "-qq", "download", *DEBIAN_PACKAGES]
+def unpack_debian(folder: Path, packages: Sequence[str]) -> None:
+    """Fetch packages of the distribution and lay their files out in `folder`, without root.
+
+    Raises:
+        LaneUnavailable: they cannot be had.
+    """
+    debs = folder / "debs"
+    debs.mkdir()
+    _download(debs, packages)
+    for deb in sorted(debs.glob("*.deb")):
+        run("dpkg", "-x", deb, folder)
+    shutil.rmtree(debs)
+
+
+def _download(folder: Path, packages: Sequence[str]) -> None:
+    fetch = ["apt-get", "-qq", "download", *packages]
     if run(*fetch, cwd=folder, check=False).returncode == 0:
         return
     # A new machine has no package lists, and only root may write the system's: keep some of our own
@@ -117,7 +127,7 @@ def _download(folder: Path) -> None:
         own += ["-o", "APT::Sandbox::User=root"]
     try:
         run("apt-get", "-qq", *own, "update")
-        run("apt-get", "-qq", *own, "download", *DEBIAN_PACKAGES, cwd=folder)
+        run("apt-get", "-qq", *own, "download", *packages, cwd=folder)
     except LaneError as error:
         msg = f"the Debian packages could not be fetched: {error}"
         raise LaneUnavailable(msg) from error

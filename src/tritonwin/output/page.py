@@ -34,19 +34,20 @@ _STYLE = """
   --rail: #8a744c; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 68rem; padding: 2rem 1.25rem; background: var(--page);
-  color: var(--text); font: 16px/1.5 system-ui, "Segoe UI", sans-serif; }
+  color: var(--text); font: 16px/1.5 system-ui, "Segoe UI", sans-serif; overflow-wrap: anywhere; }
 h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.15rem; margin: 1.5rem 0 .25rem; }
 .verdict { margin: .25rem 0 1.25rem; } .faint { color: var(--faint); }
 .passed { color: var(--passed); } .broken { color: var(--broken); }
 .warned { color: var(--warned); } .absent { color: var(--absent); }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: 0 0 1.5rem; }
-dt { color: var(--faint); } dd { margin: 0; overflow-wrap: anywhere; }
-p { margin: .25rem 0; overflow-wrap: anywhere; }
+dt { color: var(--faint); } dd { margin: 0; }
+p { margin: .25rem 0; }
 code, pre { font: .85rem/1.45 ui-monospace, Consolas, monospace; }
 pre { background: color-mix(in srgb, var(--line) 40%, transparent); padding: .6rem .8rem;
-  overflow-x: auto; white-space: pre-wrap; margin: .4rem 0; } summary { cursor: pointer; }
-button { font: inherit; font-size: .85rem; }
-td { padding: 0 1rem 0 0; vertical-align: top; } td:last-child { overflow-wrap: anywhere; }
+  white-space: pre-wrap; margin: .4rem 0; } summary { cursor: pointer; padding: .3rem 0; }
+button { font: inherit; font-size: .85rem; color: inherit; background: none; cursor: pointer;
+  border: 1px solid var(--faint); border-radius: .3rem; padding: .25rem .9rem; margin: 0 0 .4rem; }
+td { padding: 0 1rem 0 0; vertical-align: top; } td:first-child { white-space: nowrap; }
 """
 
 

@@ -22,9 +22,10 @@ svg .passed { stroke: var(--passed); } svg .broken { stroke: var(--broken); }
 svg .absent { stroke: var(--absent); stroke-dasharray: .1 9; stroke-width: 3; }
 svg text { fill: var(--faint); stroke: none; }
 ol { list-style: none; margin: 0; padding: 0; }
-li { border-top: 1px solid var(--line); padding: .5rem 0; overflow-wrap: anywhere; }
+li { border-top: 1px solid var(--line); padding: .5rem 0; }
 li:target { outline: 2px solid var(--faint); outline-offset: 2px; }
-@media (max-width: 40rem) { main { grid-template-columns: 1fr; } svg { position: static; } }
+@media (max-width: 40rem) { main { grid-template-columns: 2.6rem 1fr; gap: .9rem; }
+  svg { width: 2.6rem; height: auto; } svg text { display: none; } }
 """
 
 

@@ -1,0 +1,216 @@
+"""A headless Chromium for the tests of HTML reports, driven through its debugging pipe.
+
+It comes from Debian's packages into the lane's cache, as Wine does: no root, nothing installed.
+The pipe (https://chromedevtools.github.io/devtools-protocol) needs no client library, gives pages
+the width of a phone, which a window cannot have, and tells every request that a page makes.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from winlane.cache import Cache, fingerprint
+from winlane.errors import LaneError, LaneUnavailable
+from winlane.wine import require_debian, run, unpack_debian
+
+Scheme = Literal["light", "dark"]
+
+PACKAGES = (
+    "chromium-headless-shell", "chromium-common", "libasyncns0", "libdouble-conversion3",
+    "libflac12", "libharfbuzz-subset0", "libminizip1", "libmp3lame0", "libmpg123-0", "libogg0",
+    "libopenh264-7", "libopenjp2-7", "libopus0", "libpulse0", "libsndfile1", "libvorbis0a",
+    "libvorbisenc2", "libxnvctrl0",
+)  # fmt: skip
+_LIBRARIES = Path("usr/lib/x86_64-linux-gnu")
+_LIMIT = 60.0  # seconds for one answer; a busy machine takes long to start a browser
+
+
+def provide(cache: Cache | None = None) -> Path:
+    """The unpacked packages.
+
+    Raises:
+        LaneUnavailable: they cannot be had here, or a library that they need is missing.
+    """
+    cache = cache or Cache.open()
+    name = f"browser-{fingerprint(*PACKAGES)}"
+    if not (cache.root / name).exists():
+        require_debian()
+
+    def unpack(folder: Path) -> None:
+        unpack_debian(folder, PACKAGES)
+
+    tree = cache.product(name, unpack, "fetching a headless Chromium (about 100 MB)")
+    listed = run("ldd", _program(tree), check=False, env=_variables(tree)).stdout.splitlines()
+    missing = [line.split()[0] for line in listed if "not found" in line]
+    if missing:
+        msg = f"this system lacks libraries of the headless browser: {', '.join(missing)}"
+        raise LaneUnavailable(msg)
+    return tree
+
+
+def _program(tree: Path) -> Path:
+    return tree / "usr/lib/chromium/chromium-headless-shell"
+
+
+def _variables(tree: Path) -> dict[str, str]:
+    libraries = tree / _LIBRARIES
+    return {
+        "PATH": os.defpath,
+        "LC_ALL": "C.UTF-8",
+        "LD_LIBRARY_PATH": f"{libraries}:{libraries / 'pulseaudio'}",
+    }
+
+
+@dataclass
+class Page:
+    """A page as it is shown: what it asked the network for, and how large it became."""
+
+    browser: Browser
+    session: str
+    requests: list[str] = field(default_factory=list)
+
+    def value(self, expression: str) -> Any:
+        """What a JavaScript expression gives, also where the page's policy forbids scripts."""
+        asked = {"expression": expression, "returnByValue": True}
+        answer = self.browser.call("Runtime.evaluate", asked, self)
+        if "exceptionDetails" in answer:
+            msg = f"{expression}: {answer['exceptionDetails']}"
+            raise LaneError(msg)
+        return answer["result"].get("value")
+
+    def screenshot(self, file: Path, *, height: int | None = None) -> None:
+        """The whole page as PNG, or its first `height` CSS pixels."""
+        size = self.value("[innerWidth, document.documentElement.scrollHeight]")
+        clip = {"x": 0, "y": 0, "width": size[0], "height": height or size[1], "scale": 1}
+        asked = {"format": "png", "captureBeyondViewport": True, "clip": clip}
+        answer = self.browser.call("Page.captureScreenshot", asked, self)
+        file.write_bytes(base64.b64decode(answer["data"]))
+
+
+class Browser:
+    """One browser process; made by `started`."""
+
+    def __init__(self, read: int, write: int) -> None:
+        self._read, self._write = read, write
+        self._number = 0
+        self._buffer = b""
+        self._events: list[dict[str, Any]] = []
+
+    def open(
+        self, url: str, *, width: int, height: int = 844, scheme: Scheme = "light",
+        scripts: bool = True,
+    ) -> Page:  # fmt: skip
+        """Show `url` as a screen of `width` CSS pixels does, and wait until it is loaded."""
+        target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
+        attach = {"targetId": target, "flatten": True}
+        page = Page(self, self.call("Target.attachToTarget", attach)["sessionId"])
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        for method, parameters in (
+            ("Page.enable", {}),
+            ("Network.enable", {}),
+            ("Emulation.setDeviceMetricsOverride", size),
+            ("Emulation.setEmulatedMedia", media),
+            ("Emulation.setScriptExecutionDisabled", {"value": not scripts}),
+            ("Page.navigate", {"url": url}),
+        ):
+            self.call(method, parameters, page)
+        self._wait("Page.loadEventFired", page)
+        page.requests += [
+            event["params"]["request"]["url"]
+            for event in self._events
+            if event["method"] == "Network.requestWillBeSent"
+            and event.get("sessionId") == page.session
+        ]
+        return page
+
+    def call(
+        self, method: str, parameters: dict[str, Any] | None = None, page: Page | None = None
+    ) -> dict[str, Any]:
+        """One command of the protocol.
+
+        Raises:
+            LaneError: the browser refuses it, or does not answer in time.
+        """
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters or {}}
+        if page:
+            message["sessionId"] = page.session
+        os.write(self._write, json.dumps(message).encode() + b"\0")
+        deadline = time.monotonic() + _LIMIT
+        while (answer := self._message(deadline)).get("id") != self._number:
+            self._events.append(answer)
+        if "error" in answer:
+            msg = f"{method}: {answer['error']['message']}"
+            raise LaneError(msg)
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    def _wait(self, method: str, page: Page) -> None:
+        deadline = time.monotonic() + _LIMIT
+
+        def seen() -> bool:
+            return any(
+                e["method"] == method and e.get("sessionId") == page.session for e in self._events
+            )
+
+        while not seen():
+            self._events.append(self._message(deadline))
+
+    def _message(self, deadline: float) -> dict[str, Any]:
+        while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._read], [], [], max(0, deadline - time.monotonic()))
+            data = os.read(self._read, 1 << 16) if ready else b""
+            if not data:
+                msg = "the headless browser ended" if ready else "the headless browser is silent"
+                raise LaneError(msg)
+            self._buffer += data
+        text, _, self._buffer = self._buffer.partition(b"\0")
+        message: dict[str, Any] = json.loads(text)
+        return message
+
+
+@contextlib.contextmanager
+def started(tree: Path) -> Iterator[Browser]:
+    """The browser, with a profile of its own that is gone afterwards."""
+    profile = tempfile.mkdtemp(prefix="tritonwin-browser-")
+    requests, answers = os.pipe(), os.pipe()
+    command = [
+        str(_program(tree)), "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu",
+        "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run",
+        "--disable-background-networking", f"--user-data-dir={profile}",
+    ]  # fmt: skip
+    # The browser reads from 3 and writes to 4, which may be somebody else's here: posix_spawn puts
+    # ours there in the child alone. Far away first, or one would overwrite the other.
+    actions = [
+        (os.POSIX_SPAWN_DUP2, requests[0], 103), (os.POSIX_SPAWN_DUP2, answers[1], 104),
+        (os.POSIX_SPAWN_DUP2, 103, 3), (os.POSIX_SPAWN_DUP2, 104, 4),
+        (os.POSIX_SPAWN_CLOSE, 103), (os.POSIX_SPAWN_CLOSE, 104),
+        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+    ]  # fmt: skip
+    variables = {**_variables(tree), "HOME": profile}
+    process = os.posix_spawn(command[0], command, variables, file_actions=actions, setpgroup=0)
+    os.close(requests[0])
+    os.close(answers[1])
+    try:
+        yield Browser(answers[0], requests[1])
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+        os.close(answers[0])
+        os.close(requests[1])
+        shutil.rmtree(profile, ignore_errors=True)
