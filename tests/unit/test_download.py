@@ -140,6 +140,23 @@ def test_a_server_without_a_certificate_is_refused(server: str) -> None:
         download.read(server.replace("http://", "https://") + "/ok")
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://user:word@a.example/x", "https://a.example/x"),
+        ("https://a.example/x@1", "https://a.example/x@1"),
+        ("https://user:word@[/x", "[/x"),
+    ],
+)
+def test_addresses_are_shown_without_passwords(url: str, shown: str) -> None:
+    assert download.without_secrets(url) == shown
+
+
+def test_a_password_behind_a_password_is_not_shown() -> None:
+    """Found by fuzzing."""
+    assert "word" not in download.without_secrets("ftp://me:word@//me:word@a.example/x")
+
+
 def test_passwords_are_sent_and_never_shown(server: str) -> None:
     secret = server.replace("//", "//me:p%40ss@")
     assert download.read(f"{secret}/ok") == CONTENT

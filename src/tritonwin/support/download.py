@@ -41,9 +41,12 @@ def without_secrets(url: str) -> str:
     """The address as it may be printed: user name and password left out."""
     try:
         parts = urlsplit(url)
+        while "@" in parts.netloc:
+            shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+            parts = urlsplit(shown)  # "x://a@//b@host": what comes next now stands in its place
     except ValueError:  # no address at all, but it may hold a password all the same
         return url.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    return urlunsplit(parts)
 
 
 def local_path(location: str) -> Path | None:
