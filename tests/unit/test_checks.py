@@ -557,6 +557,14 @@ def test_leaves_the_healthy_alone(facts: Facts) -> None:
     assert set(worse) <= ignored
 
 
+def test_a_linux_wheel_over_the_fork_is_one_problem() -> None:
+    """Its tag is not told as a second one, which nobody could solve."""
+    tags = ("cp312-cp312-manylinux_2_27_x86_64",)
+    found = [p.id for p in diagnose(installed(dist("triton", "3.8.0", tags=tags)), CHECKS).problems]
+    assert "triton-and-fork-both-installed" in found
+    assert "wheel-tag-unsupported" not in found
+
+
 def test_linux_runs_what_applies_there_and_says_what_does_not() -> None:
     facts = part("system", os="linux")
     results = {c.id: c for c in diagnose(facts, CHECKS).checks}

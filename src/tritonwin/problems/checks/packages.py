@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from tritonwin.facts.model import Facts
 from tritonwin.facts.proven import proven_state
 from tritonwin.problems.check import Check, NotApplicable, finding, need_target, python_series
+from tritonwin.problems.checks.triton_package import OTHER_TRITONS
 from tritonwin.problems.model import Finding
 from tritonwin.support.matrix import fits, older
+from tritonwin.support.packages import FORK
 
 
 def wheel_tags(facts: Facts) -> Iterator[Finding]:
@@ -17,7 +19,11 @@ def wheel_tags(facts: Facts) -> Iterator[Finding]:
     if target.platform_tag is None:
         msg = "the interpreter's platform is not known"
         raise NotApplicable(msg)
+    # beside the fork, that it is there at all is the problem, and one that can be solved
+    beside_fork = OTHER_TRITONS if facts.distribution(FORK) else ()
     for dist in facts.distributions:
+        if dist.name in beside_fork:
+            continue
         if dist.tags and not any(_tag_fits(t, facts) for t in dist.tags):
             yield finding(
                 "wheel-tag-unsupported",
