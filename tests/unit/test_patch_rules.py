@@ -156,6 +156,22 @@ def test_a_statement_that_shares_its_line_is_left_alone(before: str) -> None:
     assert (found.state, found.text) == ("unknown", None)
 
 
+def test_tabs_stay_tabs() -> None:
+    """Found by fuzzing: an edit that is indented with spaces among tabs is no Python."""
+    text = f"def libcuda_dirs():\n\tlibs = {_ASKED}\n\treturn libs\n"
+    outcome = engine.transform("backends/nvidia/driver.py", text, RULES, "upstream")
+    assert outcome.applied == ("libcuda-folder",)
+    assert "\n\tif os.name" in outcome.text
+
+
+@pytest.mark.parametrize("after", ["; x = 1", "  # a remark"])
+def test_what_follows_on_a_line_is_not_lost(after: str) -> None:
+    text = (sources("3.7.1") / "runtime/cache.py").read_text("utf-8")
+    line = "os.replace(temp_path, filepath)"
+    found = verdict("cache-replace", text.replace(line, line + after))
+    assert (found.state, found.text) == ("unknown", None)
+
+
 def test_an_include_once_more_than_expected_is_left_alone() -> None:
     found = verdict("dlfcn", "#include <dlfcn.h>\n#include <dlfcn.h>\n")
     assert (found.state, found.text) == ("unknown", None)

@@ -157,9 +157,23 @@ class Source:
     def before(self, statement: ast.stmt, code: str) -> str:
         """`code`, written without indentation, on lines of its own before a statement."""
         start = self.start_of(statement.lineno)
-        if self.text[start : self.span(statement)[0]].strip(" \t\f"):
+        return self.spliced((start, start, indented(code, self.indent(statement))))
+
+    def instead(self, statement: ast.stmt, code: str) -> str:
+        """`code`, written without indentation, in the place of a statement's lines."""
+        start, end = self.start_of(statement.lineno), self.span(statement)[1]
+        rest = self.text[end:].partition("\n")[0]
+        if rest.strip():
+            unknown("a statement shares its line with what follows it")
+        end += len(rest) + 1
+        return self.spliced((start, end, indented(code, self.indent(statement))))
+
+    def indent(self, statement: ast.stmt) -> str:
+        """What a statement's line begins with; raises NoEdit where it is not the first there."""
+        space = self.text[self.start_of(statement.lineno) : self.span(statement)[0]]
+        if space.strip(" \t\f"):
             unknown("a statement shares its line with what comes before it")
-        return self.spliced((start, start, indented(code, statement.col_offset)))
+        return space
 
 
 def walk(node: ast.AST, kind: type[Node]) -> Iterator[Node]:
@@ -183,9 +197,9 @@ def is_docstring(statement: ast.stmt) -> bool:
     )
 
 
-def indented(code: str, columns: int) -> str:
+def indented(code: str, space: str) -> str:
     lines = code.strip("\n").split("\n")
-    return "".join(f"{' ' * columns}{line}\n" if line else "\n" for line in lines)
+    return "".join(f"{space}{line}\n" if line else "\n" for line in lines)
 
 
 def replaced(text: str, old: str, new: str, times: int = 1) -> str:

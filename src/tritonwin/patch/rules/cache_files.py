@@ -30,10 +30,8 @@ def _edit_replace(source: Source) -> str:
     if len(found) != 1 or source.segment(found[0]) != "os.replace(temp_path, filepath)":
         return unknown("put has another form")
     statement = found[0]
-    start, end = source.start_of(statement.lineno), source.span(statement)[1] + 1
     text = _REPLACE.format(marker=REPLACE.marker, replace=source.segment(statement))
-    lines = "".join(f"{' ' * statement.col_offset}{line}\n" for line in text.splitlines())
-    return source.spliced((start, end, lines))
+    return source.instead(statement, text)
 
 
 def _edit_long(source: Source) -> str:

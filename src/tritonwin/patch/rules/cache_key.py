@@ -37,8 +37,8 @@ def _edit_ptx(source: Source) -> str:
     if body == ["return 80 + minor"] or body == [
         "if minor < 6:\n    return 80 + minor\nelif minor == 6:\n    return 85"
     ]:
-        column = " " * block.body[0].col_offset
-        new = f"{column}return 80 + minor if minor < 6 else 79 + minor  # {PTX.marker}"
+        space = source.indent(block.body[0])
+        new = f"{space}return 80 + minor if minor < 6 else 79 + minor  # {PTX.marker}"
         return source.spliced((start, end, new))
     return fixed("it knows the PTX of every CUDA 12")
 

@@ -24,11 +24,7 @@ def _edit_grep(source: Source) -> str:
         return fixed("it does not call grep")
     if len(found) != 1 or source.segment(found[0]) != _GREP:
         return unknown("grep is called in another form")
-    statement = found[0]
-    start, end = source.start_of(statement.lineno), source.span(statement)[1] + 1
-    text = _READ.format(marker=GREP.marker)
-    lines = "".join(f"{' ' * statement.col_offset}{line}\n" for line in text.splitlines())
-    return source.spliced((start, end, lines))
+    return source.instead(found[0], _READ.format(marker=GREP.marker))
 
 
 def _edit_folder(source: Source) -> str:

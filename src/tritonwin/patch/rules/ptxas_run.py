@@ -33,10 +33,8 @@ def _edit_shell(source: Source) -> str:
     )
     if len(found) != 1 or statement is None or source.segment(function).count(_REDIRECTED) != 2:
         return unknown("the shell command of ptxas has another form")
-    start, end = source.start_of(statement.lineno), source.span(statement)[1] + 1
     text = _ARGUMENTS.format(marker=SHELL.marker, run=source.segment(statement))
-    lines = "".join(f"{' ' * statement.col_offset}{line}\n" for line in text.splitlines())
-    return source.spliced((start, end, lines))
+    return source.instead(statement, text)
 
 
 def _edit_output(source: Source) -> str:
