@@ -32,7 +32,7 @@ def others_can_write(folder):
     return status.st_uid not in (0, os.getuid()) or bool(status.st_mode & 0o002)
 
 
-def laid_out(archive, build, members):
+def laid_out(file, build):
     """The folder with the contents, made now if need be; None where it cannot be."""
     data = data_folder()
     if not data:
@@ -41,14 +41,18 @@ def laid_out(archive, build, members):
     if os.path.isdir(folder):
         chain = (data, os.path.dirname(folder), folder)
         return None if any(others_can_write(each) for each in chain) else folder
+    # they take as long to import as all that is needed at the later starts
     import shutil
     import tempfile
+    import zipfile
 
     made = None
     try:
         os.makedirs(os.path.dirname(folder), exist_ok=True)
         made = tempfile.mkdtemp(prefix=".new-", dir=os.path.dirname(folder))
-        archive.extractall(made, members)
+        with zipfile.ZipFile(file) as archive:
+            members = [name for name in archive.namelist() if name.startswith("app/")]
+            archive.extractall(made, members)
         os.rename(os.path.join(made, "app"), folder)  # at once: nobody sees half of it
     except OSError:
         pass  # a full disk, a read-only home, or another one was faster
@@ -66,13 +70,9 @@ def main():
             " \"%s\"\n" % ((sys.executable,) + sys.version_info[:2] + (sys.executable,))
         )
         return 2
-    import zipfile
-
     here = os.path.dirname(os.path.abspath(__file__))  # the zip itself
-    with zipfile.ZipFile(here) as archive:
-        build = archive.read("BUILD").decode("ascii").strip()
-        members = [name for name in archive.namelist() if name.startswith("app/")]
-        folder = laid_out(archive, build, members)
+    build = __loader__.get_data("BUILD").decode("ascii").strip()
+    folder = laid_out(here, build)
     sys.path.insert(0, folder or os.path.join(here, "app"))
     from tritonwin.__main__ import main as start
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from rich.text import Text
 
@@ -20,9 +20,11 @@ _STATES: dict[State, str] = {
 _SHOWN = 20  # actions; the rest is counted
 
 
-def print_journals(headers: Iterable[Header]) -> None:
+def print_journals(headers: Sequence[Header]) -> None:
     """One line each, the newest first."""
     out = console()
+    if not headers:
+        out.print(Text("tritonwin changed nothing here that could be undone"), soft_wrap=True)
     for header in headers:
         line = f"{header.id}  {_STATES[header.state]:<11}  {header.title}  ({header.target})"
         out.print(Text(printable(line)), soft_wrap=True)
