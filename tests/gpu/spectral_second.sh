@@ -4,5 +4,10 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 python3 tests/gpu/spectral_sweep.py "$OUT" "${SECONDS_FOR_PLANS:-60}"
-PYTHONPATH=src timeout "${SECONDS_FOR_TESTS:-70}" python3 -m pytest -c /dev/null -p no:cacheprovider \
-    -n 10 -q --tb=short tests/gpu/test_spectral.py 2>&1 | tee "$OUT/test_spectral.txt" | tail -60
+tests() {
+    PYTHONPATH=src timeout "${SECONDS_FOR_TESTS:-90}" python3 -m pytest -c /dev/null -q --tb=short \
+        -p no:cacheprovider -p no:benchmark tests/gpu/test_spectral.py "$@" 2>&1 |
+        tee -a "$OUT/test_spectral.txt" | tail -60
+}
+tests -n 10 --maxfail 8
+tests -k host_time -s
