@@ -41,7 +41,7 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("install", 2, "PACKAGE"),
     ("matrix", 0, "torch"),
     ("matrix --json", 0, "tritonwin.matrix/1"),
-    ("undo --list", 0, ""),
+    ("undo --list", 0, "changed nothing"),
     ("undo", 2, "changed nothing"),
     ("cache list --python {gone}", 2, "gone"),
     ("cache", 2, "Missing command"),
