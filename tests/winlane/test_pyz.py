@@ -58,7 +58,7 @@ def test_every_embedded_python_runs_it(machine: Machine, placed: str, version: s
 def answer(env: Environment, *args: str, codes: tuple[int, ...] = (0,)) -> str:
     done = env.run(PLACE, *args, cwd="C:\\", timeout=300)
     assert done.returncode in codes, (args, done.stdout, done.stderr)
-    assert "Traceback" not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr  # a rung shows that of the target, on stdout
     return done.stdout
 
 

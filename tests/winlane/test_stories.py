@@ -1,0 +1,58 @@
+"""The three stories of docs/stories.md happen again, and go as the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import stories
+from winlane import Lane
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "stories.md"
+
+
+@pytest.mark.full
+def test_the_stories_go_as_the_page_says(lane: Lane, tmp_path: Path) -> None:
+    text, (repaired, planned, received) = stories.page(lane, tmp_path)
+    assert stories.skeleton(text) == stories.skeleton(PAGE.read_text("utf-8")), (
+        "run: python tools/write_stories.py"
+    )
+    failed, doctor, _, fix, works, undo = repaired.outputs
+    assert repaired.statuses == [1, 1, 0, 0, 0, 0]
+    assert "0 active drivers" in failed
+    for problem in (
+        "cpu-only-torch",
+        "triton-and-fork-both-installed",
+        "embedded-python-no-headers",
+    ):
+        assert f"[{problem}]" in doctor
+    assert "not solved" not in fix
+    assert "Proven: it works now." in fix
+    assert "GPUTarget(backend='cuda', arch=89, warp_size=32)" in works
+    assert "Everything is as it was before." in undo
+
+    assert planned.statuses == [1]
+    assert "nvcc of CUDA 12.4 accepts" in planned.outputs[0]
+    assert "MSVC v143 - VS 2022 C++ x64/x86 build tools (v14.44)" in planned.outputs[0]
+
+    guessed, known, seen = received.outputs
+    assert first(guessed) == ("error, possible", "driver-too-old")
+    assert first(known) == ("error", "cpu-only-torch")
+    assert known.count("  [") == 1
+    # what doctor said there, but for the lines on which tool said it
+    assert seen == doctor
+
+
+def first(printed: str) -> tuple[str, str]:
+    """How sure the first problem is, and its id."""
+    found = re.search(r"^(error.*?): .*\[([a-z0-9-]+)\]$", printed, re.MULTILINE)
+    assert found, printed
+    return found[1], found[2]
+
+
+def test_the_page_is_of_a_user_and_of_nobody_else() -> None:
+    """Paths of the machine that wrote it, and how it was made, are not the reader's business."""
+    text = PAGE.read_text("utf-8")
+    assert not re.search(r"Z:\\|C:\\lane|/tmp/|/root|/home|winlane-", text)
+    assert len(stories.skeleton(text)) > 20
