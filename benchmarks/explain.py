@@ -9,11 +9,13 @@ from __future__ import annotations
 import argparse
 import resource
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 
 from explain_logs import PLANTED, failures, successes
+from figures import LINUX, Figure, all_met, tell
 
 from tritonwin.problems import catalogue
 from tritonwin.problems.explain import explain_file
@@ -22,35 +24,46 @@ from tritonwin.problems.explain.hits import Collector
 GREP = "/bin/grep"
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("megabytes", type=int, nargs="?", default=100)
-    megabytes = parser.parse_args().megabytes
+    return all_met(measure(parser.parse_args().megabytes))
+
+
+def measure(megabytes: int) -> list[Figure]:
+    figures = []
     with tempfile.TemporaryDirectory() as folder:
         literals = Path(folder, "literals")
         patterns = Collector(catalogue.load().entries.values()).patterns
         literals.write_text("\n".join(sorted({a for p in patterns for a in p.anchors})) + "\n")
-        for name, lines in (("successes", successes), ("failures", failures)):
-            log = Path(folder, name)
+        for name, goal, lines in (
+            ("a build log of successes", 50, successes),
+            ("nothing but tracebacks and compiler errors", 10, failures),
+        ):
+            log = Path(folder, "log")
             with log.open("w", encoding="utf-8") as file:
                 file.writelines(lines(megabytes << 20))
-            report(name, log, literals)
+            figures.append(report(name, goal, log, literals))
+    # of this process alone, which held no log
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"peak memory: {peak:.0f} MB")
+    figures.append(tell(Figure(what="memory of `explain` on both", where=LINUX, value=peak,
+                               goal=150, unit="MB", detail="peak of the process")))  # fmt: skip
+    return figures
 
 
-def report(name: str, log: Path, literals: Path) -> None:
+def report(name: str, goal: float, log: Path, literals: Path) -> Figure:
     size = log.stat().st_size / 1e6
     started = time.process_time()
     problems = explain_file(log).problems
     seconds = time.process_time() - started
     found = {i for p in problems for i in (p.id, *p.explains)}
     missed = sorted(PLANTED.keys() - found)
-    ratio = seconds / grep(log, literals)
-    print(
-        f"{name}: {size:.0f} MB in {seconds:.2f} s, {size / seconds:.0f} MB/s, "
-        f"{ratio:.1f} x grep -F -f; planted and missed: {', '.join(missed) or 'none'}"
-    )
+    if missed:
+        sys.exit(f"{name}: planted and missed: {', '.join(missed)}")
+    return tell(Figure(
+        what=f"`explain` on {name}", where=LINUX, value=size / seconds, goal=goal, unit="MB/s",
+        least=True, detail=f"{size:.0f} MB, {seconds / grep(log, literals):.1f} x `grep -F -f`",
+    ))  # fmt: skip
 
 
 def grep(log: Path, literals: Path) -> float:
@@ -67,4 +80,4 @@ def grep(log: Path, literals: Path) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

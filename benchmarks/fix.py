@@ -18,7 +18,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+from figures import WINE, Figure, all_met, tell
+
 GOAL = 1.25
 NEEDED = ("triton-3.8", "pip")
 
@@ -26,17 +29,19 @@ NEEDED = ("triton-3.8", "pip")
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args()
-    sys.path.insert(0, str(ROOT / "tools"))
+    return all_met([measure(parser.parse_args().runs)])
+
+
+def measure(runs: int) -> Figure:
     from winlane import Lane
 
     with Lane.ready() as lane:
-        pairs = [one_run(lane) for _ in range(options.runs)]
+        pairs = [one_run(lane) for _ in range(runs)]
     pip, fix = (statistics.median(column) for column in zip(*pairs, strict=True))
-    met = bool(fix / pip <= GOAL)
-    print(f"fix / pip alone: {fix:.2f} s / {pip:.2f} s = {fix / pip:.2f} (goal {GOAL:g}), "
-          f"median of {options.runs}: {'met' if met else 'MISSED'}", flush=True)  # fmt: skip
-    return 0 if met else 1
+    return tell(Figure(
+        what="`fix` of a bare embedded Python, proof included / pip alone", where=WINE,
+        value=fix / pip, goal=GOAL, detail=f"{fix:.2f} s / {pip:.2f} s, median of {runs}",
+    ))  # fmt: skip
 
 
 def one_run(lane: Any) -> tuple[float, float]:

@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "winlane")]
 
 # ruff: noqa: E402 - the lane lies in folders that no installation adds
+from figures import LINUX, WINE, Figure, all_met, tell
 from winlane import Environment, Lane, Machine
 from winlane.upstream import Upstream
 
@@ -38,19 +39,11 @@ overlay: Any = importlib.import_module("overlay")
 _IMPORT = "import time, triton; print(time.process_time())"
 
 
-def verdict(name: str, found: float, goal: float, detail: str) -> bool:
-    met = found <= goal
-    print(
-        f"{name}: {found:.3f} (goal {goal:g}), {detail}: {'met' if met else 'MISSED'}", flush=True
-    )
-    return met
-
-
 def import_seconds(made: Environment) -> float:
     return float(made.run("-c", _IMPORT).check().stdout)
 
 
-def hook(machine: Machine, version: Any, runs: int) -> bool:
+def hook(machine: Machine, version: Any, runs: int) -> Figure:
     """Both environments hold the same unpatched sources; one has the hook."""
     plain, hooked = overlay.overlay(machine, version), overlay.overlay(machine, version)
     for name, content in generate(Choice(only=(), allow_unknown=False)).items():
@@ -61,18 +54,24 @@ def hook(machine: Machine, version: Any, runs: int) -> bool:
     # what else the machine does only adds: the fastest of each is the least disturbed
     with_hook, without = (min(column) for column in zip(*pairs, strict=True))
     medians = tuple(statistics.median(column) for column in zip(*pairs, strict=True))
-    detail = f"{with_hook:.3f} s / {without:.3f} s, fastest of {runs} (medians {medians[0]:.3f}, "
-    return verdict("import triton with the hook / without", with_hook / without, 1.10,
-                   f"{detail}{medians[1]:.3f})")  # fmt: skip
+    return tell(Figure(
+        what="`import triton` with the patching hook / without", where=WINE,
+        value=with_hook / without, goal=1.10,
+        detail=f"{with_hook:.3f} s / {without:.3f} s, fastest of {runs} "
+        f"(medians {medians[0]:.3f}, {medians[1]:.3f})",
+    ))  # fmt: skip
 
 
-def launch(machine: Machine, version: Any, runs: int) -> bool:
+def launch(machine: Machine, version: Any, runs: int) -> Figure:
     fork, patched = overlay.fork(machine, version), overlay.overlay(machine, version)
     overlay.edit(patched, RULES)
     pairs = [(_launch_cost(patched), _launch_cost(fork)) for _ in range(runs)]
     ours, theirs = (min(column) for column in zip(*pairs, strict=True))
-    detail = f"{ours:.2f} us / {theirs:.2f} us, fastest of {runs} runs"
-    return verdict("launch, patched on disk / fork", ours / theirs, 1.05, detail)
+    return tell(Figure(
+        what="a launch by sources patched on disk / by triton-windows", where=WINE,
+        value=ours / theirs, goal=1.05,
+        detail=f"{ours:.2f} us / {theirs:.2f} us, fastest of {runs}",
+    ))  # fmt: skip
 
 
 def _launch_cost(made: Environment) -> float:
@@ -82,14 +81,28 @@ def _launch_cost(made: Environment) -> float:
     return float(said["ok"])
 
 
-def status(lane: Lane, version: Any, runs: int) -> bool:
+def status(lane: Lane, version: Any, runs: int) -> Figure:
     package = Upstream(lane.cache).sources(version.upstream) / "triton"
     times = []
     for _ in range(runs):
         start = time.process_time()
         of_folder(package).status()
         times.append(time.process_time() - start)
-    return verdict("status of a folder, s", statistics.median(times), 0.3, f"median of {runs}")
+    return tell(Figure(
+        what="`patch status` of a folder", where=LINUX, value=statistics.median(times), goal=0.3,
+        unit="s", detail=f"median of {runs}",
+    ))  # fmt: skip
+
+
+def measure(runs: int, triton: str = "3.8.0") -> list[Figure]:
+    version = overlay.VERSIONS[triton]
+    with Lane.ready() as lane:
+        figures = [status(lane, version, runs)]
+        with Machine(lane) as machine:
+            figures.append(hook(machine, version, runs))
+        with Machine(lane) as machine:
+            figures.append(launch(machine, version, max(runs // 3, 2)))
+    return figures
 
 
 def main() -> int:
@@ -97,14 +110,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--triton", default="3.8.0")
     options = parser.parse_args()
-    version = overlay.VERSIONS[options.triton]
-    with Lane.ready() as lane:
-        met = status(lane, version, options.runs)
-        with Machine(lane) as machine:
-            met &= hook(machine, version, options.runs)
-        with Machine(lane) as machine:
-            met &= launch(machine, version, max(options.runs // 3, 2))
-    return 0 if met else 1
+    return all_met(measure(options.runs, options.triton))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 from dev import TORCH
+from figures import LINUX, WINE, Figure, all_met, tell
 
 
 def seconds(action: Callable[[], object]) -> float:
@@ -29,16 +30,16 @@ def seconds(action: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def ratio(name: str, goal: float, first: Callable[[], object], second: Callable[[], object],
-          runs: int) -> bool:  # fmt: skip
-    """Time both alternately, so that what else the machine does hits both, and print medians."""
+def ratio(
+    what: str, where: str, goal: float, first: Callable[[], object], second: Callable[[], object],
+    runs: int,
+) -> Figure:  # fmt: skip
+    """Time both alternately, so that what else the machine does hits both, and compare medians."""
     first(), second()  # file caches warm for both
     pairs = [(seconds(first), seconds(second)) for _ in range(runs)]
     one, other = (statistics.median(column) for column in zip(*pairs, strict=True))
-    met = bool(one / other <= goal)
-    print(f"{name}: {one:.3f} s / {other:.3f} s = {one / other:.2f} (goal {goal:g}), "
-          f"median of {runs}: {'met' if met else 'MISSED'}", flush=True)  # fmt: skip
-    return met
+    return tell(Figure(what=what, where=where, value=one / other, goal=goal,
+                       detail=f"{one:.3f} s / {other:.3f} s, median of {runs}"))  # fmt: skip
 
 
 def program(*command: str | Path) -> Callable[[], object]:
@@ -51,19 +52,20 @@ def program(*command: str | Path) -> Callable[[], object]:
     return run
 
 
-def on_linux(runs: int) -> bool:
+def on_linux(runs: int) -> list[Figure]:
     TORCH.make()
     target = TORCH.python
     tool: Sequence[str | Path] = (sys.executable, "-m", "tritonwin")
-    start = ratio("tritonwin --version / python -c pass, Linux", 3, program(*tool, "--version"),
-                  program(sys.executable, "-c", "pass"), 3 * runs)  # fmt: skip
-    doctor = ratio("doctor / import torch, Linux", 0.5,
-                   program(*tool, "doctor", "--python", target),
-                   program(target, "-c", "import torch"), runs)  # fmt: skip
-    return start and doctor
+    return [
+        ratio("`tritonwin --version` / `python -c pass`", LINUX, 3, program(*tool, "--version"),
+              program(sys.executable, "-c", "pass"), 3 * runs),
+        ratio("`doctor` / `import torch` of the examined Python", LINUX, 0.5,
+              program(*tool, "doctor", "--python", target),
+              program(target, "-c", "import torch"), runs),
+    ]  # fmt: skip
 
 
-def in_the_lane(runs: int) -> bool:
+def in_the_lane(runs: int) -> list[Figure]:
     from winlane import Lane, Machine
     from winlane.resources import WHEELS
 
@@ -71,9 +73,11 @@ def in_the_lane(runs: int) -> bool:
     with Lane.ready() as lane, Machine(lane) as machine:
         machine.gpu()
         env = machine.environment("3.12", "full", packages)
-        return ratio("doctor / import torch, Windows under Wine", 0.5,
-                     lambda: machine.tool("doctor", "--python", env.python),
-                     lambda: env.run("-c", "import torch").check(), runs)  # fmt: skip
+        return [
+            ratio("`doctor` / `import torch` of the examined Python", WINE, 0.5,
+                  lambda: machine.tool("doctor", "--python", env.python),
+                  lambda: env.run("-c", "import torch").check(), runs),
+        ]  # fmt: skip
 
 
 def main() -> int:
@@ -81,10 +85,10 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--lane", action="store_true")
     options = parser.parse_args()
-    met = on_linux(options.runs)
+    figures = on_linux(options.runs)
     if options.lane:
-        met &= in_the_lane(options.runs)
-    return 0 if met else 1
+        figures += in_the_lane(options.runs)
+    return all_met(figures)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Every ratio that the project sets itself a goal for, in one table, with the goal beside each.
+
+    python benchmarks/all.py [--runs N] [--megabytes N] [--note TEXT]    measure what runs here
+    python benchmarks/all.py --table                                     only write the table again
+
+What is measured goes to results/cpu.json, the table of it into the README. Figures of a GPU are
+read from results/spectral-bench.json, which benchmarks/spectral.py writes. Run it on a quiet
+machine; it ends with 1 if a goal is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+import figures
+from figures import Figure
+from spectral_docs import measured_on
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+GPU = ROOT / "benchmarks" / "results" / "spectral-bench.json"
+_BLOCK = re.compile(r"(?<=<!-- generated: benchmarks -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+
+def measure(runs: int, megabytes: int) -> list[Figure]:
+    import explain
+    import fix
+    import patch
+    import single_file
+    import startup
+
+    return [
+        *explain.measure(megabytes),  # first: it reports the most memory that this process ever had
+        *startup.on_linux(runs),
+        *startup.in_the_lane(runs),
+        *single_file.measure(runs),
+        fix.measure(max(runs // 2, 1)),
+        *patch.measure(runs),
+    ]
+
+
+def table() -> str:
+    """The README's section, as the results have it."""
+    found, measured = figures.load()
+    day = date.fromisoformat(found["date"])
+    head = (
+        f"{found['machine']}, {day.day} {day:%B %Y}, Python {found['python']}"
+        f"{', ' + found['note'] if found['note'] else ''}; `python benchmarks/all.py`:"
+    )
+    rows = [f"| {f.what} | {f.where} | {f.shown} | {f.aim} | {_word(f.met)} |" for f in measured]
+    return "\n".join(
+        [
+            "",
+            head,
+            "",
+            "| what | where | measured | goal | |",
+            "| --- | --- | --- | --- | --- |",
+            *rows,
+            *_of_a_gpu(),
+            "",
+            "",
+        ]
+    )
+
+
+def _word(met: bool) -> str:
+    return "met" if met else "**missed**"
+
+
+def _of_a_gpu() -> Iterator[str]:
+    """One row for all goals of the encoder; docs/spectral.md has a table of them."""
+    found = json.loads(GPU.read_text("utf-8"))
+    goals = found["goals"]
+    met = sum(goal["met"] for goal in goals)
+    yield (
+        f"| the encoder, [each goal](docs/spectral.md) | {measured_on(found).strip().rstrip('.')} "
+        f"| {met} of {len(goals)} goals | all | {_word(met == len(goals))} |"
+    )
+
+
+def filled(readme: str) -> str:
+    """The README with the table as the results have it."""
+    return _BLOCK.sub(lambda _: table(), readme)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--megabytes", type=int, default=500)
+    parser.add_argument("--note", default="", help="what else the machine does")
+    parser.add_argument("--table", action="store_true")
+    options = parser.parse_args()
+    if not options.table:
+        figures.save(measure(options.runs, options.megabytes), options.runs, options.note)
+    README.write_text(filled(README.read_text("utf-8")), encoding="utf-8", newline="\n")
+    print(table())
+    return figures.all_met(figures.load()[1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
