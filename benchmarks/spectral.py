@@ -16,6 +16,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,7 @@ def document(bench: Bench, failed: dict[str, str], seconds: dict[str, float]) ->
     return {
         "schema": SCHEMA,
         "device": torch.cuda.get_device_name() if on_gpu else "CPU (a rehearsal)",
+        "when": f"{datetime.now(timezone.utc):%Y-%m-%d}",
         **versions,
         "cases": bench.cases,
         "goals": bench.goals,

@@ -54,7 +54,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def measured_on(found: Json) -> str:
     triton = f", Triton {found['triton']}" if "triton" in found else ""
-    note = f"; {found['note']}" if "note" in found else ""
+    note = "".join(f"; {found[key]}" for key in ("when", "note") if key in found)
     return f"{found['device']}, PyTorch {found['torch']}{triton}{note}.\n\n"
 
 
