@@ -80,6 +80,10 @@ def test_a_script_is_printed_alone(
     [
         ("flash-attention", "--plan"),
         ("flash-attn", "--version", "1", "--plan"),
+        ("flash-attn", "--version", "../..", "--plan"),
+        ("flash-attn", "--version", "1;2", "--plan", "--json"),
+        ("flash-attn", "--version", "", "--plan"),
+        ("flash-attn", "--base-url", "https://example.org/", "--plan"),
         ("flash-attn", "--arch", "ampere", "--plan"),
         ("flash-attn", "--jobs", "0", "--plan"),
         ("flash-attn", "--memory-per-job", "nan", "--plan"),
@@ -104,6 +108,9 @@ def test_an_index_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     code, out, _ = run(capsys, "flash-attn", "--index-of", str(tmp_path))
     assert code == 1
     assert "0 wheels" in out
+    code, out, _ = run(capsys, "flash-attn", "--index-of", str(tmp_path), "--json")
+    jsonschema.validate(json.loads(out), schema.load("tritonwin.wheels/1"))
+    assert (code, json.loads(out)) == (1, json.loads((tmp_path / "wheels.json").read_text()))
 
 
 # --- sources

@@ -82,6 +82,8 @@ def test_a_toolset_that_the_runner_has_not_is_left_out() -> None:
         (MATRIX.replace('"8.9"', '"ampere"'), "no GPU architecture"),
         (MATRIX.replace('["3.11", "3.12"]', str([f"3.{n}" for n in range(99)])), "256"),
         (MATRIX.replace('python = ["3.11", "3.12"]', "python = []"), "needs a list python"),
+        ("exclude = 3\n" + MATRIX.partition("[[")[0], "exclude is no list of tables"),
+        ("exclude = [3]\n" + MATRIX.partition("[[")[0], "exclude is no list of tables"),
     ],
 )
 def test_what_is_no_matrix(text: str, why: str) -> None:

@@ -10,10 +10,12 @@ import pytest
 
 from tritonwin.cli.app import run
 from tritonwin.facts.model import Facts, Gpu, System
+from tritonwin.facts.redact import Redactor
 from tritonwin.output.doctor_html import html_page
 from tritonwin.output.doctor_markdown import markdown
 from tritonwin.output.environment import described
 from tritonwin.problems.doctor import Diagnosis
+from tritonwin.problems.explain import decode
 from tritonwin.problems.model import CheckResult, Evidence, Problem, Remedy
 
 HOSTILE = 'a"<script>alert(1)</script>&\x1b[2J```@everyone|[x](y)'
@@ -113,6 +115,25 @@ def test_a_log_too_long_for_an_issue_keeps_its_end() -> None:
 def test_every_line_about_the_machine_says_something() -> None:
     bare = Facts(tool_version="0", system=FACTS.system)
     assert all(value for _, value in described(bare))
+
+
+def test_the_size_of_a_log_does_not_fill_the_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(b"a line of a log\n" * 10_000 + b"the end\n")
+    monkeypatch.setattr(decode, "BLOCK", 16_384)
+    lengths = []
+    redact = Redactor.text
+
+    def measured(self: Redactor, text: str) -> str:
+        lengths.append(len(text))
+        return redact(self, text)
+
+    monkeypatch.setattr(Redactor, "text", measured)
+    run(["doctor", "--markdown", "--log", str(log)])
+    assert "the end" in capsys.readouterr().out
+    assert max(lengths) <= 3 * decode.BLOCK
 
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,7 +94,7 @@ def read(recipe: str, text: str) -> Fleet:
     except tomllib.TOMLDecodeError as error:
         msg = f"the matrix is no TOML: {error}"
         raise UserError(msg, _EXAMPLE) from None
-    axes, excluded = _axes(data, known), data.get("exclude", [])
+    axes, excluded = _axes(data, known), _excluded(data)
     jobs, dropped = [], []
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
@@ -135,6 +135,14 @@ def _axes(data: Mapping[str, Any], recipe: Recipe) -> dict[str, list[str]]:
             raise UserError(msg, _EXAMPLE)
         axes[axis] = [_words(axis, value) for value in values]
     return axes
+
+
+def _excluded(data: Mapping[str, Any]) -> list[dict[str, object]]:
+    rows = data.get("exclude", [])
+    if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
+        return rows
+    msg = "exclude is no list of tables"
+    raise UserError(msg, 'Write for each: [[exclude]], and below it: python = "3.12"')
 
 
 def _words(axis: str, value: object) -> str:

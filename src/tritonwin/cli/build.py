@@ -19,10 +19,23 @@ if TYPE_CHECKING:
 _FOLDER = click.Path(path_type=Path)
 
 
+def _version(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Refuse what is no version, before it gets into a requirement, a path or a script."""
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        if value is not None:
+            Version(value)
+    except InvalidVersion:
+        msg = f"{value!r} is no version such as 2.8.3; a tag, branch or commit: --ref"
+        raise click.BadParameter(msg, context, option) from None
+    return value
+
+
 def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what decides otherwise than the plan would; the names are those of `Order`."""
     for option in (
-        click.option("--version", metavar="V", help="Build this version."),
+        click.option("--version", callback=_version, metavar="V", help="Build this version."),
         click.option("--source", metavar="DIR|FILE|URL", help="Build this source."),
         click.option("--ref", metavar="REF", help="Build this tag, branch or commit."),
         click.option(
@@ -111,7 +124,10 @@ def command(
     if fleet is not None:
         return _fleet(recipe, fleet, as_json=as_json)
     if index_of is not None:
-        return _index(index_of, base_url)
+        return _index(index_of, base_url, as_json=as_json)
+    if base_url is not None:
+        msg = "--base-url goes with --index-of"
+        raise UserError(msg, "Name the folder of the wheels: --index-of DIR")
     if as_json and not (yes or only_plan):
         msg = "--json cannot ask: it needs --yes or --plan"
         raise UserError(msg, "Look at the plan first: tritonwin build RECIPE --plan")
@@ -189,21 +205,26 @@ def _fleet(recipe: str, file: Path, *, as_json: bool) -> int:
     return Exit.DONE
 
 
-def _index(folder: Path, base_url: str | None) -> int:
+def _index(folder: Path, base_url: str | None, *, as_json: bool) -> int:
+    """Write wheels.json, and print it where JSON is asked for."""
     import json
 
     from tritonwin.build import fleet
     from tritonwin.facts.codec import to_json
-    from tritonwin.output import build_plan, terminal
+    from tritonwin.output import build_plan, machine, terminal
 
     wheels = fleet.index(folder)
     wheels = fleet.below(wheels, base_url) if base_url else wheels
     file = folder / "wheels.json"
-    text = json.dumps(to_json(build_plan.wheel_index(wheels)), indent=2)
+    document = build_plan.wheel_index(wheels)
+    text = json.dumps(to_json(document), indent=2)
     try:
         file.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         msg = f"{file} cannot be written: {error.strerror or error}"
         raise UserError(msg) from None
-    terminal.print_note(f"written: {file} ({len(wheels)} wheels)")
+    if as_json:
+        machine.print_document(document)
+    else:
+        terminal.print_note(f"written: {file} ({len(wheels)} wheels)")
     return Exit.DONE if wheels else Exit.PROBLEMS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -143,7 +144,8 @@ def _print_issue(facts: Facts, checks: Sequence[Check], log: Path | None) -> Non
     text = None
     if log:
         with log.open("rb") as stream:
-            text = redactor.text("".join(text_blocks(stream)))
+            # an issue takes the end alone, which is far less than a block; no size fills the memory
+            text = redactor.text("".join(deque(text_blocks(stream), maxlen=2)))
     safe = snapshots.redacted(facts, redactor)
     # not click.echo, which takes a console of ASCII for one of UTF-8
     sys.stdout.write(markdown(safe, diagnose(safe, checks), text))
