@@ -403,6 +403,23 @@ def test_the_programs_that_hold_a_file_are_named(monkeypatch: pytest.MonkeyPatch
 # -- the log, a full disk
 
 
+def test_a_store_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    busy = Store(tmp_path / "file" / "journal").lock("python.exe")
+    with pytest.raises(JournalError, match=r"cannot change .*\.lock"), busy:
+        pass
+
+
+def test_a_lock_file_that_cannot_be_made(store: Store, target: Path) -> None:
+    with store.lock(str(target)):
+        pass
+    (file,) = (store.root / "locks").iterdir()
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(JournalError, match=r"cannot change .*\.lock"), store.lock(str(target)):
+        pass
+
+
 def test_a_full_disk(store: Store, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing more can be recorded, so nothing more is changed; the undo uses up the reserve."""
     before = tree_hash(target)

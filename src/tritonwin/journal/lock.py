@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tritonwin.errors import UserError
 from tritonwin.facts import winapi
+from tritonwin.journal.refusal import refusal
 
 _PAUSE = 0.2  # seconds between two tries
 
@@ -63,11 +64,10 @@ def locked(path: Path, target: str, wait: float) -> Iterator[None]:
 
     Raises:
         TargetBusyError: another process has it; the message says which.
-        OSError: the lock file cannot be made.
+        JournalError: the lock file cannot be made.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + wait
-    while (descriptor := _try_lock(path)) is None:
+    while (descriptor := _tried(path)) is None:
         if time.monotonic() >= end:
             msg = f"another tritonwin{_holder(path)} is at work on {target}"
             raise TargetBusyError(msg, "Wait until it has finished, or end it, and try again.")
@@ -78,6 +78,14 @@ def locked(path: Path, target: str, wait: float) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _tried(path: Path) -> int | None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return _try_lock(path)
+    except OSError as error:
+        raise refusal(path, error) from error
 
 
 def _holder(path: Path) -> str:
