@@ -25,8 +25,9 @@ def rows(seed: int, batch: int, length: int) -> Tensor:
 
 
 def distance(found: Tensor, wanted: Tensor) -> float:
-    # never 0 by chance: a byte normalises to at least 1/255
-    return float((found.double() - wanted).norm() / wanted.norm().clamp_min(1 / 255))
+    # a bin in which the row cancels is only as exact as the numbers of size 1 that were added up
+    floor = 0.05 * wanted.numel() ** 0.5
+    return float((found.double() - wanted).norm() / wanted.norm().clamp_min(floor))
 
 
 @settings(deadline=None, max_examples=40)

@@ -62,6 +62,7 @@ def answer(env: Environment, *args: str, codes: tuple[int, ...] = (0,)) -> str:
     return done.stdout
 
 
+@pytest.mark.full
 def test_every_command_that_needs_no_compiler(lane: Lane, machine: Machine, placed: str) -> None:
     machine.register_python(machine.environment("3.12", "full"))
     env = machine.environment("3.12", "bare")
