@@ -175,3 +175,10 @@ def test_the_matrix_of_the_documentation_is_one() -> None:
     found = fleet.read("flash-attn", textwrap.dedent(matrix))
     assert len(found.jobs) == 9
     assert found.dropped == ()
+
+
+def test_a_matrix_beyond_all_bounds_is_not_walked() -> None:
+    names = ", ".join(f'"{n}"' for n in range(1000))
+    text = f'python = [{names}]\ntorch = [{names}]\ncuda = [{names}]\narchs = ["8.9"]\n'
+    with pytest.raises(UserError, match="is larger than 100000"):
+        fleet.read("flash-attn", text)

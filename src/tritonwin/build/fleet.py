@@ -7,6 +7,7 @@ that the tables forbid are left out, each with its reason, before a runner spend
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ else:
     import tomli as tomllib
 
 MOST = 256  # jobs of one matrix, GitHub's limit
+_MOST_CELLS = 100_000  # before what does not go together is left out
 _AXES = ("os", "python", "torch", "cuda", "archs", "version")
 _RUNNER = "windows-2022"
 # The toolset of a runner's image; others are not known and are left to the job's own plan.
@@ -95,6 +97,10 @@ def read(recipe: str, text: str) -> Fleet:
         msg = f"the matrix is no TOML: {error}"
         raise UserError(msg, _EXAMPLE) from None
     axes, excluded = _axes(data, known), _excluded(data)
+    cells = math.prod(len(values) for values in axes.values())
+    if cells > _MOST_CELLS:
+        msg = f"a matrix of {cells} cells is larger than {_MOST_CELLS}"
+        raise UserError(msg, "Split the file.")
     jobs, dropped = [], []
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))

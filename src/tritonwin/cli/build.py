@@ -72,6 +72,9 @@ def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+_LARGEST = 2**20  # bytes of a matrix file; more is none
+
+
 @click.command("build")
 @click.argument("recipe")
 @target_options
@@ -191,7 +194,8 @@ def _fleet(recipe: str, file: Path, *, as_json: bool) -> int:
     from tritonwin.output import build_plan, machine
 
     try:
-        text = file.read_text("utf-8-sig")
+        with file.open("rb") as stream:  # a device never ends
+            text = stream.read(_LARGEST).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         msg = f"{file} cannot be read: {error}"
         raise UserError(msg, "Name a file in TOML; docs/build.md has an example.") from None
