@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ from tritonwin.cli.app import run
 from tritonwin.facts.data_folder import VARIABLE
 from tritonwin.journal.tree import describe_tree
 from tritonwin.output import schema
-from tritonwin.patch.sources import read_tree
-from tritonwin.patch.status import examine
 
 SCHEMA = Draft202012Validator(schema.generate("tritonwin.patch/1"))
 
@@ -157,12 +154,3 @@ def test_for_people(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "To give it back: tritonwin patch revert" in call("apply")
     assert "Nothing is needed." in call("status")
     assert "Everything is as it was before." in call("revert")
-
-
-@pytest.mark.parametrize("version", ["3.0.0", "3.6.0", "3.9.0", "windows:3.8.0.post29"])
-def test_status_takes_less_than_300_ms(version: str, tmp_path: Path) -> None:
-    package = make_tree(version, tmp_path)
-    examine(read_tree(package))  # what is read once a process
-    start = time.process_time()
-    examine(read_tree(package))
-    assert time.process_time() - start < 0.3
