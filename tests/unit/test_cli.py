@@ -94,6 +94,8 @@ def test_only(saved: Path) -> None:
         (("patch",), "patch"),
         (("fix", "--only", "no-such-problem"), "no-such-problem"),
         (("fix", "--json-lines"), "--yes"),
+        (("verify", "--list", "--report", "proof.md"), "--list"),
+        (("bench", "--compare", "a.json", "b.json", "--python", "c"), "--compare"),
         (("snapshot",), "--output"),
     ],
 )

@@ -153,6 +153,8 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     "args",
     [
         ("--json", "--markdown"),
+        ("--list-checks", "--markdown"),
+        ("--list-checks", "--html", "a.html"),
         ("--json", "--html", "a.html"),
         ("--log", __file__),
         ("--markdown", "--log", "no such file"),

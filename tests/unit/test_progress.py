@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
 import zipfile
@@ -15,6 +16,7 @@ import pytest
 from rich.console import Console
 
 from tritonwin.output import progress
+from tritonwin.output.fixing import Person
 from tritonwin.output.progress import Download
 from tritonwin.remedies.plan import Source
 from tritonwin.remedies.staging import stage
@@ -94,3 +96,15 @@ def test_a_quiet_line_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     for done in (1_000_000, 2_000_000, 3_000_000):
         bar.update(done, 4_000_000)
     assert out.file.getvalue() == "  2 of 4 MB\n"  # type: ignore[attr-defined]
+
+
+def test_a_download_that_fails_leaves_the_terminal_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = Console(file=io.StringIO(), force_terminal=True, width=80)
+    monkeypatch.setattr("tritonwin.output.fixing.console", lambda: out)
+    with contextlib.closing(Person(yes=True)) as person:
+        person.progress(1_000_000, 4_000_000)
+        # what comes next, a line or a proof, would take the bar away; an error brings none
+    # the cursor that the bar hid is shown again
+    assert out.file.getvalue().rindex("\x1b[?25h") > out.file.getvalue().rindex("\x1b[?25l")  # type: ignore[attr-defined]

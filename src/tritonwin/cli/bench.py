@@ -49,6 +49,9 @@ def command(
       tritonwin bench --json > before.json
       tritonwin bench --compare before.json after.json
     """
+    if compare and (python or app or only):
+        msg = "--compare measures nothing: leave out --python, --app and --only"
+        raise click.UsageError(msg)
     if compare:
         return _compare(*compare, as_json=as_json)
     from tritonwin.facts.collect import collect

@@ -78,15 +78,26 @@ def command(
     from tritonwin.problems.checks import CHECKS
     from tritonwin.problems.doctor import diagnose
 
-    if snapshot and (python or app or deep):
-        msg = "--snapshot cannot be combined with --python, --app or --deep"
-        raise click.UsageError(msg, ctx)
-    if as_json and (markdown or html):
-        msg = "--json cannot be combined with --markdown or --html"
-        raise click.UsageError(msg, ctx)
-    if log and not markdown:
-        msg = "--log goes with --markdown; to have a log explained: tritonwin explain FILE"
-        raise click.UsageError(msg, ctx)
+    for wrong, msg in (
+        (
+            snapshot and (python or app or deep),
+            "--snapshot cannot be combined with --python, --app or --deep",
+        ),
+        (
+            as_json and (markdown or html),
+            "--json cannot be combined with --markdown or --html",
+        ),
+        (
+            list_checks and (markdown or html),
+            "--list-checks runs nothing that --markdown or --html could show",
+        ),
+        (
+            log and not markdown,
+            "--log goes with --markdown; to have a log explained: tritonwin explain FILE",
+        ),
+    ):
+        if wrong:
+            raise click.UsageError(msg, ctx)
     unknown = sorted(set(only) - {c.id for c in CHECKS})
     if unknown:
         msg = f"there is no check {unknown[0]!r}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import click
@@ -90,7 +91,8 @@ def command(
         timeout=timeout,
     )
     events = fixing.Events(json_lines=json_lines)
-    outcome = fix(wish, Store.default(), events if quiet else fixing.Person(yes=yes))
+    with contextlib.closing(fixing.Person(yes=yes)) as person:
+        outcome = fix(wish, Store.default(), events if quiet else person)
     events.finish(fixing.report(outcome))
     if as_json:
         machine.print_document(fixing.report(outcome))

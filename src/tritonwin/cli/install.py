@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import click
@@ -83,13 +84,14 @@ def command(
     facts = collect(python=python, app=app, timeout=timeout, deep=False)
     events = fixing.Events(json_lines=json_lines)
     screen = installation.Screen(every_reason=every_reason, yes=yes)
-    done = install(
-        order,
-        facts,
-        Store.default(),
-        agree=None if dry_run else (lambda _: True) if quiet else screen.agree,
-        listener=events if quiet else screen,
-    )
+    with contextlib.closing(screen):
+        done = install(
+            order,
+            facts,
+            Store.default(),
+            agree=None if dry_run else (lambda _: True) if quiet else screen.agree,
+            listener=events if quiet else screen,
+        )
     events.finish(installation.report(facts, done))
     if as_json:
         machine.print_document(installation.report(facts, done))

@@ -89,6 +89,9 @@ def command(
     from tritonwin.verify.model import Proof
 
     rungs = _chosen(through, only)
+    if list_rungs and reports:
+        msg = "--list tries no rung, so there is nothing to report"
+        raise click.UsageError(msg)
     if list_rungs:
         return _print_list(rungs, as_json=as_json)
     for file in reports:

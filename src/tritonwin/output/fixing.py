@@ -40,6 +40,10 @@ class Person:
         self._out = console()
         self._download = Download(self._out)
 
+    def close(self) -> None:
+        """Leave the terminal as it was, also after a download that failed."""
+        self._download.end()
+
     def progress(self, done: int, total: int | None) -> None:
         self._download.update(done, total)
 
