@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -52,9 +52,6 @@ class State:
             return planned
         fewer = max(1, last.jobs // 2) if last.ending == "out-of-memory" else last.jobs
         return min(planned, fewer)
-
-    def with_last(self, run: Run) -> State:
-        return replace(self, runs=(*self.runs[:-1], run))
 
 
 def write_plan(plan: BuildPlan) -> None:

@@ -10,7 +10,6 @@ from packaging.tags import Tag
 from tritonwin.facts.model import Facts, Torch
 from tritonwin.support import indexes, wheel_tags
 from tritonwin.support.links import WheelLink
-from tritonwin.support.matrix import series
 from tritonwin.support.pairing import served_series, wanted_series
 
 
@@ -54,10 +53,6 @@ class Needs:
             cuda=link.built_for.cuda,
         )
         return replace(self, torch=torch)
-
-    @property
-    def torch_series(self) -> str | None:
-        return series(self.torch.version) if self.torch else None
 
 
 def needs_of(facts: Facts) -> Needs:
