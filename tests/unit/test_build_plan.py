@@ -57,6 +57,19 @@ def test_the_same_inputs_give_the_same_folder(tmp_path: Path) -> None:
     assert plan(replace(order, version="2.8.2"), machine).root != first
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_compiler_cache_on_path_answers_for_nvcc(tmp_path: Path, asked: bool) -> None:
+    there = replace(toolkit("12.8"), path=str(tmp_path / "cuda"))
+    machine = linux(tmp_path, cuda_toolkits=(there,))
+    cache = tmp_path / "bin" / "ccache"
+    cache.write_text("#!/bin/sh\n")
+    cache.chmod(0o755)
+    made = plan(Order(recipe="flash-attn", compiler_cache=asked), machine)
+    expected = f"{cache} {tmp_path / 'cuda' / 'bin' / 'nvcc'}" if asked else None
+    assert made.environment.get("PYTORCH_NVCC") == expected
+    assert ("cache" in {d.name for d in made.decisions}) is asked
+
+
 # --- memory
 
 

@@ -152,6 +152,7 @@ def _plan(chosen: _Choices, order: Order, machine: Machine) -> BuildPlan:
             **environment.planned(_layout(chosen), chosen.toolkit, windows=machine.host.windows),
             **chosen.triton.environment,
             **chosen.settings.environment,
+            **chosen.cache.environment,
         },
         path=environment.folders_of(chosen.toolkit, windows=machine.host.windows),
         unset=environment.cleared(windows=machine.host.windows),
