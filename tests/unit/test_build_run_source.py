@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import subprocess
 import tarfile
 import time
 from pathlib import Path
@@ -167,34 +166,6 @@ def test_an_edit_that_finds_nothing(tmp_path: Path, files: dict[str, str], requi
         assert prepare(tmp_path, kind="sdist", location=location, edits=(edit,)).is_dir()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs git, which the Windows lane has not")
-def test_one_commit_of_a_repository(tmp_path: Path) -> None:
-    git = Host.this_machine().executables("git")
-    if not git:
-        pytest.skip("no git")
-    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_AUTHOR_NAME": "x", "GIT_AUTHOR_EMAIL": "x@x",
-           "GIT_COMMITTER_NAME": "x", "GIT_COMMITTER_EMAIL": "x@x"}  # fmt: skip
-
-    def run(folder: Path, *args: str) -> str:
-        words = [str(git[0]), "-c", "protocol.file.allow=always", *args]
-        done = subprocess.run(
-            words, cwd=folder, env=env, check=True, capture_output=True, text=True
-        )
-        return done.stdout.strip()
-
-    write(tmp_path, {"mine/a.cu": "old"})
-    mine = tmp_path / "mine"
-    run(mine, "init", "-q")
-    run(mine, "add", ".")
-    run(mine, "commit", "-qm", "1")
-    first = run(mine, "rev-parse", "HEAD")
-    (mine / "a.cu").write_text("new")
-    run(mine, "commit", "-qam", "2")
-    run(mine, "config", "uploadpack.allowAnySHA1InWant", "true")
-    to = prepare(tmp_path, kind="git", location=mine.as_uri(), ref=first)
-    assert (to / "a.cu").read_text() == "old"
-    with pytest.raises(SourceError, match="git fetch failed"):
-        prepare(tmp_path / "other", kind="git", location=mine.as_uri(), ref="nowhere")
 
 
 def test_a_file_is_taken_from_a_folder_when_its_hash_is_right(tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tritonwin import __version__
+from tritonwin.build import source
 from tritonwin.build.model import BuildPlan
 from tritonwin.build.outcome import BuildInfo
 from tritonwin.build.proof import WheelProof
 from tritonwin.build.state import State
 from tritonwin.facts.codec import from_json, parse, to_json
 from tritonwin.journal.tree import file_hash
+from tritonwin.support.download import without_secrets
 
 SUFFIX = ".build-info.json"
 
@@ -47,11 +49,13 @@ def describe(
 
 
 def _inputs(plan: BuildPlan) -> dict[str, str]:
-    """Every file that came from elsewhere, by its hash."""
+    """Everything that came from elsewhere, by its hash."""
     parts = (*(plan.cuda.parts if plan.cuda else ()), *plan.downloads)
     found = {part.file: part.sha256 for part in parts}
     if plan.source.sha256:
         found[Path(plan.source.location).name] = plan.source.sha256
+    if commit := source.commit(plan):
+        found[without_secrets(plan.source.location)] = commit
     return found
 
 

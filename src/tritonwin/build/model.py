@@ -53,8 +53,8 @@ class Source:
             pip is configured for has it; the folder; or the address of the repository.
         sha256: of the sdist; None for a folder and for git.
         ref: commit, tag or branch of the repository.
-        submodules: folders of the submodules that the build needs; no others are fetched.
-        skip: folders below the root, as POSIX paths, that are not unpacked or copied.
+        submodules: folders of the submodules that the build needs; no others are fetched. ".": all.
+        skip: folders below the root, as POSIX paths, that the source folder does not get.
         subfolder: where setup.py or pyproject.toml lies, below the root; empty: in the root.
         requires_git: the build runs git itself.
     """

@@ -87,6 +87,10 @@ def _of_ref(recipe: Recipe, order: Order, ref: str) -> Origin:
 
 def _named(recipe: Recipe, order: Order, named: str, machine: Machine) -> Origin:
     checkout = machine.checkout
+    address = "://" in named or named.startswith("git@")
+    if order.ref is not None and not address:
+        msg = f"--ref names a commit of a repository, and {named} is taken as it is"
+        raise UserError(msg, "Check it out there, or give its address: --source file:///...")
     if checkout is not None:
         version = order.version or checkout.version or "0"
         release = recipe.release(version)
@@ -98,7 +102,7 @@ def _named(recipe: Recipe, order: Order, named: str, machine: Machine) -> Origin
         )
         found = _origin(version, source, release, f"asked for, version {version}", machine)
         return _with_submodules(found, recipe, checkout.path)
-    if "://" in named or named.startswith("git@"):
+    if address:
         if named.partition("#")[0].endswith((".tar.gz", ".zip")):
             msg = f"no hash is known for {named}"
             raise UserError(msg, "Fetch it by hand and give the file: --source FILE")

@@ -37,7 +37,7 @@ class BuildInfo:
     """What a wheel was made from, stored beside it as `<wheel>.build-info.json`.
 
     Attributes:
-        inputs: file or distribution -> sha256.
+        inputs: file -> sha256, or address of a repository -> commit.
         versions: program or distribution -> version.
         jobs: number of jobs of every run, the first first.
         peak_memory: of the process tree, in bytes.

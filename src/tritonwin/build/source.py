@@ -20,15 +20,17 @@ from typing import IO
 from tritonwin.build.depot import Depot
 from tritonwin.build.model import BuildPlan, Edit, Source
 from tritonwin.errors import UserError
-from tritonwin.facts.files import is_file, is_folder
+from tritonwin.facts.files import is_file, is_folder, read_text
 from tritonwin.facts.host import Host
 from tritonwin.facts.process import run
+from tritonwin.journal.disk import discard
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import download
 from tritonwin.support.archive_damage import DAMAGE
 
 _LARGEST = 1024**3  # bytes of one file; what an archive claims to hold may be a lie of any size
 _GIT_TIMEOUT = 3600.0
+_COMMIT = "commit"  # beside the source folder
 
 
 class SourceError(UserError):
@@ -51,7 +53,8 @@ def prepare(plan: BuildPlan, depot: Depot, host: Host) -> None:
         part = to.with_name(to.name + ".part")
         shutil.rmtree(_long(part), ignore_errors=True)
         if source.kind == "git":
-            _check_out(source, part, host)
+            fetched = _check_out(source, part, host)
+            (plan.layout.root / _COMMIT).write_text(fetched + "\n", encoding="ascii")
         else:
             sdist = _fetched(source, plan.distribution, plan.layout.root, depot)
             unpack(sdist, part, source.skip)
@@ -59,6 +62,12 @@ def prepare(plan: BuildPlan, depot: Depot, host: Host) -> None:
             if is_file(part / file) or any(e.required for e in edits if e.file == file):
                 (part / file).write_bytes(_edited(part / file, file, edits))
         part.rename(to)
+
+
+def commit(plan: BuildPlan) -> str | None:
+    """What the ref of a source from git stood for, once it was fetched; None for other sources."""
+    found = read_text(plan.layout.root / _COMMIT) if plan.source.kind == "git" else None
+    return found.strip() if found else None
 
 
 def _edited(path: Path, name: str, edits: Sequence[Edit]) -> bytes:
@@ -184,8 +193,12 @@ def _files(folder: Path, root: Path, skip: Sequence[str]) -> Iterator[Path]:
             yield path
 
 
-def _check_out(source: Source, to: Path, host: Host) -> None:
-    """Fetch one commit, and the submodules that the build needs, and nothing of the history."""
+def _check_out(source: Source, to: Path, host: Host) -> str:
+    """Fetch one commit, and the submodules that the build needs; the commit.
+
+    What is left is what an sdist would hold. The setup.py of flash-attn fetches every submodule
+    where it finds a `.git`, ROCm's with paths of 234 characters among them.
+    """
     program = next(iter(host.executables("git")), None)
     if program is None:
         msg = "git is needed to fetch the source, and there is none on PATH"
@@ -200,8 +213,12 @@ def _check_out(source: Source, to: Path, host: Host) -> None:
     git("fetch", "--quiet", "--depth", "1", "--", "origin", source.ref or "HEAD")
     git("checkout", "--quiet", "--detach", "FETCH_HEAD")
     if source.submodules:
-        update = ("submodule", "--quiet", "update", "--init", "--depth", "1", "--")
+        update = ("submodule", "--quiet", "update", "--init", "--recursive", "--depth", "1", "--")
         git(*update, *source.submodules)
+    found = (to / ".git" / "HEAD").read_text("ascii").strip()  # it is detached
+    for name in (".git", *source.skip):
+        discard(to / name)
+    return found
 
 
 def _git(program: Path, folder: Path, env: Mapping[str, str]) -> Callable[..., None]:

@@ -50,6 +50,15 @@ _COPY = (
     "for q in [os.path.relpath(f, s).replace(os.sep, '/')] "
     "if not any((q + '/').startswith(k + '/') for k in skip) for t in [os.path.join(d, q)]]"
 )
+_CHECKED_OUT = ".checked-out"
+_LEAVE_OUT = (
+    "import os, shutil, sys; d, *gone = sys.argv[1:]; "
+    # what git stores is read-only
+    "[os.chmod(os.path.join(r, n), 0o700) "
+    "for g in gone for r, _, fs in os.walk(os.path.join(d, g)) for n in fs]; "
+    "[shutil.rmtree(os.path.join(d, g), True) for g in gone]; "
+    f"open(os.path.join(d, '{_CHECKED_OUT}'), 'w').close()"
+)
 _EDIT = (
     "import os, sys; f, need = sys.argv[1:]; s = open(f, encoding='utf-8', newline='').read(); "
     "a, b = os.environ['TW_FIND'], os.environ['TW_REPLACE']; "
@@ -162,7 +171,6 @@ def _source(
     plan: BuildPlan, source: Source, addresses: Mapping[str, str], folder: Mapping[str, str]
 ) -> Iterator[Step]:
     path = ntpath if plan.windows else posixpath
-    marks = [path.join(folder["s"], n) for n in ("setup.py", "pyproject.toml")]
     if source.kind == "folder":
         yield Run(words=(plan.target, "-c", _COPY, source.location, folder["s"], *source.skip))
         return
@@ -173,18 +181,27 @@ def _source(
             yield from _fetch(plan, file, source.sha256, addresses)
         yield Run(
             words=(plan.target, "-c", _UNPACK_SDIST, file, folder["s"], *source.skip),
-            unless=marks[0],
+            unless=path.join(folder["s"], "setup.py"),
         )
         return
-    git = ("git", "-C", folder["s"])
-    yield Run(words=(*git, "init", "--quiet"))
-    yield Run(words=(*git, "config", "core.longpaths", "true"))
-    fetch = ("fetch", "--quiet", "--depth", "1", source.location, source.ref or "HEAD")
-    yield Run(words=(*git, *fetch), unless=marks[0])
-    yield Run(words=(*git, "checkout", "--quiet", "--detach", "FETCH_HEAD"), unless=marks[0])
+    for words in _checkout(source, folder["s"]):
+        yield Run(words=words, unless=path.join(folder["s"], _CHECKED_OUT))
+    gone = (".git", *source.skip)
+    yield Run(words=(plan.target, "-c", _LEAVE_OUT, folder["s"], *gone))
+
+
+def _checkout(source: Source, to: str) -> Iterator[tuple[str, ...]]:
+    git = ("git", "-C", to)
+    yield (*git, "init", "--quiet")
+    yield (*git, "config", "core.longpaths", "true")
+    yield (*git, "config", "core.autocrlf", "false")
+    # without a remote, submodules with a relative address are sought below this folder
+    yield (*git, "config", "remote.origin.url", source.location)
+    yield (*git, "fetch", "--quiet", "--depth", "1", "--", "origin", source.ref or "HEAD")
+    yield (*git, "checkout", "--quiet", "--detach", "FETCH_HEAD")
     if source.submodules:
-        update = ("submodule", "--quiet", "update", "--init", "--depth", "1", "--")
-        yield Run(words=(*git, *update, *source.submodules))
+        update = ("submodule", "--quiet", "update", "--init", "--recursive", "--depth", "1", "--")
+        yield (*git, *update, *source.submodules)
 
 
 def _environment(plan: BuildPlan, venv: str) -> Iterator[Step]:

@@ -1,0 +1,130 @@
+"""A source from git, with real git: one commit, its submodules, and no trace of git."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import machines
+import pytest
+from build_plans import plan
+from git_repositories import ALLOW_FILES, Repositories, with_submodules
+
+from tritonwin.build import planner, source
+from tritonwin.build.depot import Depot
+from tritonwin.build.info import describe
+from tritonwin.build.model import BuildPlan, Source
+from tritonwin.build.order import Order
+from tritonwin.build.script import script
+from tritonwin.build.source import SourceError
+from tritonwin.build.state import State
+from tritonwin.errors import UserError
+from tritonwin.facts.host import Host
+from tritonwin.facts.process import run
+from tritonwin.support.pip import Pip
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs git, which the lane has not")
+
+FILES = {"setup.py": "setup()", "a.cu": "kernel"}
+
+
+@pytest.fixture(scope="module")
+def repositories(tmp_path_factory: pytest.TempPathFactory) -> Repositories:
+    return with_submodules(tmp_path_factory.mktemp("git"), FILES)
+
+
+@pytest.fixture(autouse=True)
+def _files_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ALLOW_FILES.items():
+        monkeypatch.setenv(name, value)
+
+
+def checked_out(tmp_path: Path, repository: Path, **fields: Any) -> BuildPlan:
+    found = Source(kind="git", location=repository.as_uri(), **fields)
+    made = plan(tmp_path / "root", source=found)
+    made.layout.root.mkdir(parents=True)
+    source.prepare(made, Depot(pip=Pip(("/nowhere",)), offline=True), Host.this_machine())
+    return made
+
+
+def held(made: BuildPlan) -> set[str]:
+    """Files of the source folder, without the one by which git knows a submodule."""
+    folder = made.layout.source
+    files = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+    return {name for name in files if not name.endswith("/.git")}
+
+
+def test_the_submodule_that_the_recipe_names(tmp_path: Path, repositories: Repositories) -> None:
+    made = checked_out(
+        tmp_path, repositories.mine, ref=repositories.first,
+        submodules=("csrc/cutlass",), skip=("csrc/cutlass/examples",),
+    )  # fmt: skip
+    folder = made.layout.source
+    assert held(made) == {
+        "setup.py", "a.cu", ".gitmodules", "csrc/cutlass/.gitmodules",
+        "csrc/cutlass/include/cutlass.h", "csrc/cutlass/inner/inner.h",
+    }  # fmt: skip
+    assert (folder / "csrc/cutlass/include/cutlass.h").read_text() == "old"
+    # a setup.py that finds this fetches every submodule
+    assert not (folder / ".git").exists()
+
+
+@pytest.mark.parametrize("ref", [None, "v2"])
+def test_all_submodules_of_the_newest_commit(
+    tmp_path: Path, repositories: Repositories, ref: str | None
+) -> None:
+    made = checked_out(tmp_path, repositories.mine, ref=ref, submodules=(".",))
+    assert (made.layout.source / "csrc/cutlass/include/cutlass.h").read_text() == "new"
+    assert "csrc/composable_kernel/deep.hpp" in held(made)
+    (tmp_path / "x.whl").touch()
+    record = describe(made, tmp_path / "x.whl", State(), {})
+    assert record.inputs == {made.source.location: repositories.second}
+
+
+def test_all_submodules_where_there_is_none(tmp_path: Path, repositories: Repositories) -> None:
+    made = checked_out(tmp_path, repositories.mine.parent / "other", submodules=(".",))
+    assert held(made) == {"deep.hpp"}
+
+
+def test_a_ref_that_is_not_there(tmp_path: Path, repositories: Repositories) -> None:
+    with pytest.raises(SourceError, match="git fetch failed"):
+        checked_out(tmp_path, repositories.mine, ref="nowhere")
+    assert not (tmp_path / "root/s").exists()
+
+
+def test_what_git_refuses_is_told_in_its_words(
+    tmp_path: Path, repositories: Repositories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GIT_ALLOW_PROTOCOL")
+    with pytest.raises(SourceError, match="transport 'file' not allowed"):
+        checked_out(tmp_path, repositories.mine, submodules=("csrc/cutlass",))
+
+
+def test_a_ref_of_what_is_taken_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").touch()
+    order = Order(recipe="flash-attn", source=str(tmp_path), ref="v1")
+    with pytest.raises(UserError, match="taken as it is") as refused:
+        planner.plan(order, machines.linux(tmp_path))
+    assert "file:///" in refused.value.help
+    order = Order(recipe="cuda-extension", source=tmp_path.as_uri(), ref="v1")
+    made = planner.plan(order, machines.linux(tmp_path))
+    assert (made.source.ref, made.source.submodules) == ("v1", (".",))
+
+
+def test_the_script_checks_out_the_same(tmp_path: Path, repositories: Repositories) -> None:
+    """Twice: the second time it finds what the first one left."""
+    named = Source(kind="git", location=repositories.mine.as_uri(), ref=repositories.first,
+                   submodules=("csrc/cutlass",), skip=("csrc/cutlass/examples",))  # fmt: skip
+    ours = checked_out(tmp_path / "ours", repositories.mine, ref=named.ref,
+                       submodules=named.submodules, skip=named.skip)  # fmt: skip
+    made = plan(tmp_path / "theirs", source=named, command=("-c", "print(2)"),
+                python=sys.version.split()[0])  # fmt: skip
+    file = tmp_path / "build.sh"
+    file.write_text(script(made, "sh"))
+    for _ in range(2):
+        done = run("/bin/sh", [str(file)], timeout=120, env=dict(os.environ))
+        assert (done.code, done.out.split()[-1:]) == (0, [b"2"]), done.err
+        assert held(made) - {".checked-out"} == held(ours)
+        assert not (made.layout.source / ".git").exists()
