@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import io
 import subprocess
 import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "tritonwin"
@@ -73,21 +75,25 @@ def identity(contents: Mapping[str, bytes]) -> str:
 
 def write(contents: Mapping[str, bytes], target: Path) -> None:
     """Write the file: no clock, no permissions, no order of this machine is in it."""
-    members = {
-        "__main__.py": (PYZ / "__main__.py").read_bytes(),
-        "BUILD": identity(contents).encode(),
-        **{f"app/{name}": content for name, content in sorted(contents.items())},
-    }
+    packed = io.BytesIO()
+    _zip(dict(sorted(contents.items())), packed, zipfile.ZIP_DEFLATED)
+    starters = {file.name: file.read_bytes() for file in sorted(PYZ.glob("*.py"))}
+    members = {**starters, "BUILD": identity(contents).encode(), "app.zip": packed.getvalue()}
     with target.open("wb") as stream:
         stream.write(SHEBANG)
-        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-            for name, content in members.items():
-                info = zipfile.ZipInfo(name, _ZIP_EPOCH)
-                info.compress_type = zipfile.ZIP_DEFLATED
-                info.create_system = 3
-                info.external_attr = 0o644 << 16
-                archive.writestr(info, content)
+        # stored: what every start reads need not be unpacked
+        _zip(members, stream, zipfile.ZIP_STORED)
     target.chmod(0o755)
+
+
+def _zip(members: Mapping[str, bytes], stream: BinaryIO, method: int) -> None:
+    with zipfile.ZipFile(stream, "w", method, compresslevel=9) as archive:
+        for name, content in members.items():
+            info = zipfile.ZipInfo(name, _ZIP_EPOCH)
+            info.compress_type = method
+            info.create_system = 3
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, content)
 
 
 def build(target: Path) -> None:

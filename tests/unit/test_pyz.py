@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import py_compile
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import build_pyz
@@ -13,21 +16,53 @@ import pytest
 
 import tritonwin
 
+MAIN = b"""
+import pkgutil
+from importlib.resources import files
+
+def main():
+    print(__file__)
+    print(files("tritonwin").joinpath("data", "a.txt").read_text("utf-8"))
+    print(pkgutil.get_data("tritonwin.data", "a.txt").decode("utf-8"))
+    return 7
+"""
 CONTENTS = {
     "tritonwin/__init__.py": b"__version__ = '1'\n",
-    "tritonwin/__main__.py": b"import sys\n\ndef main():\n    print(sys.path[0])\n    return 7\n",
+    "tritonwin/__main__.py": MAIN,
+    "tritonwin/data/__init__.py": b"",
+    "tritonwin/data/a.txt": "für alle".encode(),
 }
+OTHER = b"def main():\n    return 3\n"
 
 
 def start(file: Path, home: Path | str) -> subprocess.CompletedProcess[str]:
+    variables = {"TRITONWIN_HOME": str(home), "USERPROFILE": str(file.parent), "PYTHONUTF8": "1"}
     return subprocess.run(
         [sys.executable, str(file)],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
         timeout=60,
-        env={**os.environ, "TRITONWIN_HOME": str(home)},
+        env={**os.environ, **variables},
     )
+
+
+def ran_from(done: subprocess.CompletedProcess[str]) -> Path:
+    assert done.returncode == 7, done.stderr
+    place, *texts = done.stdout.splitlines()
+    assert texts == ["für alle"] * 2
+    return Path(place).parent.parent
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "ö b.pyz"
+    build_pyz.write(CONTENTS, file)
+    return file
+
+
+def folder(home: Path) -> Path:
+    return home / "app" / build_pyz.identity(CONTENTS)
 
 
 def test_the_same_contents_give_the_same_bytes(tmp_path: Path) -> None:
@@ -41,40 +76,117 @@ def test_the_same_contents_give_the_same_bytes(tmp_path: Path) -> None:
     assert len(builds) == 2
 
 
-def test_it_is_laid_out_once_and_the_status_passes(tmp_path: Path) -> None:
-    file, home = tmp_path / "ö b.pyz", tmp_path / "home of mine"
-    build_pyz.write(CONTENTS, file)
+def test_it_is_laid_out_once(tmp_path: Path, file: Path) -> None:
+    home = tmp_path / "home of mine"
+    assert ran_from(start(file, home)) == folder(home)
+    assert [p.name for p in (home / "app").iterdir()] == [folder(home).name]
+    (folder(home) / "tritonwin/__main__.py").write_bytes(MAIN + b"main = lambda: 8\n")
+    assert start(file, home).returncode == 8  # what is there is used
+
+
+def test_many_at_once_lay_it_out_once(tmp_path: Path, file: Path) -> None:
+    home = tmp_path / "home"
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda _: start(file, home), range(4)))
+    assert {ran_from(each) for each in done} == {folder(home)}
+    assert len(list((home / "app").iterdir())) == 1
+
+
+def test_where_nothing_can_be_written_it_runs_from_memory(file: Path) -> None:
+    # a file in the place of the folder
+    assert ran_from(start(file, file)) == file / "app"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a limit of POSIX stands in for the full disk")
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
+    big, home = tmp_path / "big.pyz", tmp_path / "home"
+    build_pyz.write({**CONTENTS, "tritonwin/big.bin": bytes(2_000_000)}, big)
+    limited = f"import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (10**6,) * 2); import runpy; \
+runpy.run_path({str(big)!r}, run_name='__main__')"
+    done = subprocess.run(
+        [sys.executable, "-c", limited], capture_output=True, encoding="utf-8", check=False,
+        timeout=60, env={**os.environ, "TRITONWIN_HOME": str(home)},
+    )  # fmt: skip
+    assert ran_from(done) == big / "app"
+    assert list((home / "app").iterdir()) == []
+
+
+@pytest.mark.parametrize("damage", ["changed", "cut", "gone", "bytecode"])
+def test_a_damaged_copy_is_renewed(tmp_path: Path, file: Path, damage: str) -> None:
+    home = tmp_path / "home"
+    ran_from(start(file, home))
+    module = folder(home) / "tritonwin/__main__.py"
+    if damage == "gone":
+        module.unlink()
+    elif damage == "bytecode":
+        package = folder(home) / "tritonwin/__init__.py"
+        compiled = Path(cache_from_source(str(package)))
+        compiled.parent.mkdir(exist_ok=True)
+        py_compile.compile(str(package), str(compiled), doraise=True)
+        compiled.write_bytes(compiled.read_bytes()[:20])
+    else:
+        module.write_bytes(OTHER if damage == "changed" else MAIN[:40])
     done = start(file, home)
-    assert done.returncode == 7, done.stderr
-    assert Path(done.stdout.strip()).parent == home / "app"
-    assert [p.name.startswith(".new") for p in (home / "app").iterdir()] == [False]
-    inside = home / "app" / build_pyz.identity(CONTENTS) / "tritonwin/__main__.py"
-    inside.write_text("def main():\n    return 3\n")
-    assert start(file, home).returncode == 3  # what is there is used
+    assert done.returncode == 3
+    assert f"Its copy in {folder(home)} has been renewed; start it again." in done.stderr
+    assert "Traceback" not in done.stderr
+    assert ran_from(start(file, home)) == folder(home)
 
 
-def test_where_nothing_can_be_written_it_runs_from_the_zip(tmp_path: Path) -> None:
-    file = tmp_path / "t.pyz"
-    build_pyz.write(CONTENTS, file)
-    done = start(file, file)  # a file in the place of the folder
-    assert done.returncode == 7, done.stderr
-    assert done.stdout.strip() == str(file / "app")
+def test_a_failure_of_its_own_renews_nothing(tmp_path: Path) -> None:
+    file, home = tmp_path / "t.pyz", tmp_path / "home"
+    build_pyz.write({**CONTENTS, "tritonwin/__main__.py": OTHER}, file)
+    for _ in range(2):
+        done = start(file, home)
+        assert (done.returncode, done.stderr) == (3, "")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
-@pytest.mark.parametrize("where", ["", "app", "app/BUILD"])
-def test_code_that_others_could_have_put_there_is_not_run(tmp_path: Path, where: str) -> None:
-    file, home = tmp_path / "t.pyz", tmp_path / "home"
-    build_pyz.write(CONTENTS, file)
-    build = build_pyz.identity(CONTENTS)
-    inside = home / "app" / build / "tritonwin/__main__.py"
-    inside.parent.mkdir(parents=True)
-    inside.write_text("def main():\n    return 3\n")
-    (inside.parent / "__init__.py").touch()
+@pytest.mark.parametrize(
+    ("where", "mode"),
+    [("", 0o757), ("app", 0o757), ("app", 0o770), ("copy", 0o757), ("copy", 0o770)],
+)
+def test_code_that_others_could_have_put_there_is_not_run(
+    tmp_path: Path, file: Path, where: str, mode: int
+) -> None:
+    home = tmp_path / "home"
+    ran_from(start(file, home))
+    inside = folder(home)
+    assert not any(p.stat().st_mode & 0o077 for p in (home, inside.parent, inside))
+    (inside / "tritonwin/__main__.py").write_bytes(OTHER)
     assert start(file, home).returncode == 3
-    (home / where.replace("BUILD", build)).chmod(0o777)
-    done = start(file, home)
-    assert (done.returncode, done.stdout.strip()) == (7, str(file / "app"))
+    (inside / "tritonwin/__main__.py").write_bytes(OTHER)
+    {"": home, "app": inside.parent, "copy": inside}[where].chmod(mode)
+    assert ran_from(start(file, home)) == file / "app"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
+def test_nothing_is_laid_out_where_others_can_write(tmp_path: Path, file: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(0o777)
+    assert ran_from(start(file, home)) == file / "app"
+    assert list(home.iterdir()) == []
+
+
+def test_the_archive_in_memory_says_what_it_lacks(file: Path) -> None:
+    lacks = """
+import importlib.util, tritonwin
+
+def main():
+    names = "tritonwin.none", "tritonwin.data.a"
+    assert not any(importlib.util.find_spec(name) for name in names)
+    for path in (tritonwin.__file__ + "x", "x"):
+        try:
+            tritonwin.__loader__.get_data(path)
+            return 1
+        except OSError:
+            pass
+    return 7
+"""
+    build_pyz.write({**CONTENTS, "tritonwin/__main__.py": lacks.encode()}, file)
+    done = start(file, file)
+    assert done.returncode == 7, done.stderr
 
 
 def test_an_old_python_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,3 +209,25 @@ def test_everything_of_the_package_is_in_it() -> None:
     assert {n for n in packed if n.endswith(".py")} == {
         p.relative_to(package.parent).as_posix() for p in package.rglob("*.py")
     }
+
+
+def test_nothing_asks_for_what_is_left_out() -> None:
+    """Of what rich depends on, the file holds nothing: see tools/pyz/requirements.txt."""
+    program = """
+import importlib, pkgutil, sys
+for name in ("pygments", "markdown_it", "mdurl"):
+    sys.modules[name] = None
+import rich.console, rich.progress, rich.table, rich.text, rich.tree
+import tritonwin.cli, tritonwin.output
+for package in (tritonwin.cli, tritonwin.output):
+    for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
+from tritonwin.cli.app import run
+sys.exit(max(run(["matrix"]), run(["demo"])))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=False,
+        timeout=60, env={**os.environ, "FORCE_COLOR": "1", "PYTHONUTF8": "1"},
+    )  # fmt: skip
+    assert done.returncode in {0, 1}, done.stderr
+    assert "\x1b[" in done.stdout

@@ -1,8 +1,9 @@
 """Start tritonwin from its single file. Valid on any Python 3, to say so where it is too old.
 
-Python compiles what it imports from a zip anew at every start. So the contents are laid out once
-below tritonwin's own data folder, where Python keeps what it compiled; where nothing can be
-written, they are imported from the zip.
+Python reads the whole directory of a zip and compiles what it imports from it at every start. So
+this archive has few members, one of which is an archive with everything else. That is laid out once
+below tritonwin's own data folder, where Python keeps what it compiled. Where nothing can be written,
+or where others could have written, it is imported from memory.
 """
 
 import os
@@ -24,42 +25,50 @@ def data_folder():
     return os.path.isabs(home) and os.path.join(home, "tritonwin")
 
 
-def others_can_write(folder):
-    """Whether somebody else may have put code there; Windows' own folder is the user's alone."""
-    if os.name == "nt":
-        return False
+def is_below(folder, parent):
+    inner, outer = (os.path.normcase(os.path.abspath(each)) for each in (folder, parent))
+    return inner.startswith(outer.rstrip(os.sep) + os.sep)
+
+
+def others_can_write(folder, bits):
     status = os.stat(folder)
-    return status.st_uid not in (0, os.getuid()) or bool(status.st_mode & 0o002)
+    return status.st_uid not in (0, os.getuid()) or bool(status.st_mode & bits)
 
 
-def laid_out(file, build):
-    """The folder with the contents, made now if need be; None where it cannot be."""
+def is_ours_alone(data, parent, folder):
+    """Whether nobody else can put code into `folder`, in `parent`, in `data`: as far as they exist.
+
+    Windows' permissions cannot be read without much ado; there only the user's own folders count.
+    Elsewhere the data folder may belong to a group, as everything does under umask 002; what is
+    laid out in it is the user's alone.
+    """
+    if os.name == "nt":
+        owned = (os.environ.get(name) for name in ("USERPROFILE", "LOCALAPPDATA"))
+        return any(each and is_below(data, each) for each in owned)
+    chain = ((data, 0o002), (parent, 0o022), (folder, 0o022))
+    return not any(os.path.exists(each) and others_can_write(each, bits) for each, bits in chain)
+
+
+def laid_out(build, contents):
+    """The folder with the contents, made now if need be; None where it cannot be or must not."""
     data = data_folder()
     if not data:
         return None
-    folder = os.path.join(data, "app", build)
-    if os.path.isdir(folder):
-        chain = (data, os.path.dirname(folder), folder)
-        return None if any(others_can_write(each) for each in chain) else folder
-    # they take as long to import as all that is needed at the later starts
-    import shutil
-    import tempfile
-    import zipfile
-
-    made = None
+    parent = os.path.join(data, "app")
+    folder = os.path.join(parent, build)
     try:
-        os.makedirs(os.path.dirname(folder), exist_ok=True)
-        made = tempfile.mkdtemp(prefix=".new-", dir=os.path.dirname(folder))
-        with zipfile.ZipFile(file) as archive:
-            members = [name for name in archive.namelist() if name.startswith("app/")]
-            archive.extractall(made, members)
-        os.rename(os.path.join(made, "app"), folder)  # at once: nobody sees half of it
+        if not is_ours_alone(data, parent, folder):
+            return None
+        if not os.path.isdir(folder):
+            from pathlib import Path
+
+            import tritonwin_copy
+
+            tritonwin_copy.lay_out(contents(), Path(folder))
+            return folder if is_ours_alone(data, parent, folder) else None
     except OSError:
-        pass  # a full disk, a read-only home, or another one was faster
-    finally:
-        if made:
-            shutil.rmtree(made, ignore_errors=True)
-    return folder if os.path.isdir(folder) and not others_can_write(data) else None
+        return None  # a full disk, a read-only home
+    return folder
 
 
 def main():
@@ -70,13 +79,43 @@ def main():
             " \"%s\"\n" % ((sys.executable,) + sys.version_info[:2] + (sys.executable,))
         )
         return 2
-    here = os.path.dirname(os.path.abspath(__file__))  # the zip itself
-    build = __loader__.get_data("BUILD").decode("ascii").strip()
-    folder = laid_out(here, build)
-    sys.path.insert(0, folder or os.path.join(here, "app"))
-    from tritonwin.__main__ import main as start
+    archive = __loader__
 
-    return start()
+    def contents():
+        return archive.get_data("app.zip")
+
+    folder = laid_out(archive.get_data("BUILD").decode("ascii").strip(), contents)
+    if folder is None:
+        from pathlib import Path
+
+        import tritonwin_in_memory
+
+        tritonwin_in_memory.install(contents(), Path(__file__).absolute().parent)
+        from tritonwin.__main__ import main as start
+
+        return start()
+    sys.path.insert(0, folder)
+    try:
+        from tritonwin.__main__ import main as start
+
+        status = start()
+    except Exception as failure:  # whatever a damaged module does when it is imported
+        return mended(folder, contents, failure)
+    return mended(folder, contents, None) if status == 3 else status
+
+
+def mended(folder, contents, failure):
+    """Status 3, once the copy is again what this file holds, in case that was the reason."""
+    from pathlib import Path
+
+    import tritonwin_copy
+
+    damaged = tritonwin_copy.mend(contents(), Path(folder))
+    if failure is not None:
+        sys.stderr.write("error: tritonwin failed: %s: %s\n" % (type(failure).__name__, failure))
+    if failure is not None or damaged:
+        sys.stderr.write("help:  Its copy in %s has been renewed; start it again.\n" % folder)
+    return 3
 
 
 if __name__ == "__main__":

@@ -1,0 +1,57 @@
+"""The contents of the single file as a folder: laid out at the first start, mended when damaged."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+
+
+def lay_out(contents: bytes, folder: Path) -> None:
+    """Unpack the archive `contents` as `folder`, which nobody else may read or write.
+
+    Raises:
+        OSError: it cannot be written; nothing is left of the attempt.
+    """
+    earlier = os.umask(0o077)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+        try:
+            zipfile.ZipFile(io.BytesIO(contents)).extractall(made / "app")
+            (made / "app").rename(folder)  # at once: nobody sees half of it
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    except OSError:
+        if not folder.is_dir():  # else another one was faster
+            raise
+    finally:
+        os.umask(earlier)
+
+
+def mend(contents: bytes, folder: Path) -> bool:
+    """Make `folder` again what `contents` hold, and say whether it was not.
+
+    File by file, so that another process that runs from the folder goes on. Compiled modules are
+    dropped unseen: Python compiles again what is missing.
+    """
+    damaged = False
+    with zipfile.ZipFile(io.BytesIO(contents)) as archive:
+        for name in archive.namelist():
+            file, content = folder / name, archive.read(name)
+            try:
+                if file.is_file() and file.read_bytes() == content:
+                    continue
+                damaged = True
+                file.parent.mkdir(parents=True, exist_ok=True)
+                new = file.with_name(file.name + ".new")
+                new.write_bytes(content)
+                new.replace(file)
+            except OSError:
+                continue
+    for compiled in folder.rglob("__pycache__"):
+        shutil.rmtree(compiled, ignore_errors=True)
+    return damaged
