@@ -11,6 +11,7 @@ pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon he
 
 from tritonwin.spectral import pack
 from tritonwin.spectral.hopper import store_layout
+from tritonwin.spectral.launch_hopper import in_order
 
 Place = tuple[int, int]
 
@@ -31,7 +32,7 @@ def accumulators(warp: int, lane: int, width: int) -> set[Place]:
     }
 
 
-@pytest.mark.parametrize(("warps", "width", "pairs"), [(8, 64, 2), (16, 64, 4), (4, 128, 2)])
+@pytest.mark.parametrize(("warps", "width", "pairs"), [(8, 64, 2), (16, 64, 4), (4, 128, 2), (8, 256, 4)])
 def test_a_thread_stores_what_it_has(warps: int, width: int, pairs: int) -> None:
     layout = store_layout(16 * warps, width, warps, pairs)
     # column b of these taps is b: what pack.arrange puts where is the permutation
@@ -52,3 +53,12 @@ def test_a_thread_stores_what_it_has(warps: int, width: int, pairs: int) -> None
                 assert column % (2 * pairs) == 0
                 run = [(row, column + i) for i in range(2 * pairs)]
                 assert stored[first : first + 2 * pairs] == run
+
+
+def test_the_rows_of_a_matrix_are_read_in_the_order_of_the_taps() -> None:
+    """So that the same names of registers serve both kernels; see `hopper.put`."""
+    bins = torch.arange(64, dtype=torch.float64)
+    columns = pack.arrange(bins.repeat(1, 2), 0, 1, 64, 0, 4).reshape(2, 64)[0] * 255
+    rows = in_order(bins[:, None].expand(64, 8).contiguous()).reshape(64, 8)[:, 0]
+    assert torch.equal(rows, columns.round().double())
+    assert not torch.equal(rows, bins)

@@ -177,6 +177,24 @@ def test_limbs_keep_what_the_modes_promise(W: int) -> None:
         assert error(again, whole) < bound
 
 
+@pytest.mark.parametrize("parts", ["mag", "reim"])
+def test_rounding_the_taps_is_bounded_for_all_bytes(parts: str) -> None:
+    """The bound is reached by some numbers, and by no byte alone or repeated."""
+    spec = make_spec(20, 16, None, parts, True, "fast")
+    bound = pack.worst_error(spec, "tail")
+    taps = dft_taps(spec)
+    scale = pack.headroom(spec, "tail") * 2.0 ** pack.shift_of(20) / 255
+    apart = (taps.float() * scale).half().double() / scale - taps
+    worst = torch.linalg.svd(torch.linalg.pinv(taps) @ apart).U[:, 0] @ torch.linalg.pinv(taps)
+    assert float((worst @ apart).norm() / (worst @ taps).norm()) == pytest.approx(bound)
+    x = torch.arange(0, 256, 17, dtype=torch.uint8)[:, None].repeat(1, 3)
+    o = {"W": 20, "K": 16, "parts": parts, "precision": "fast"}
+    for length in (1, 3):
+        found = dot(x[:, :length], {}, **o)
+        wanted = reference(x[:, :length], W=20, K=16, parts=parts)
+        assert 1e-5 < error(found[:, -1], wanted[:, -1]) <= bound + 5e-7 < 5e-4
+
+
 @pytest.mark.parametrize("parts", ["mag", "logmag", "power", "reim"])
 def test_the_gradient_of_taps(parts: str) -> None:
     x, W, K = rows(2, 21), 20, 9

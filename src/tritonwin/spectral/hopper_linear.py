@@ -30,8 +30,8 @@ def _project_rows(frame, buffers, weights, ready, bias, out, tile, column, M, D,
                   WAIT: gl.constexpr, LIMBS: gl.constexpr, WP: gl.constexpr, PARTS: gl.constexpr,
                   HAS_BIAS: gl.constexpr, EVEN_M: gl.constexpr, EVEN_K: gl.constexpr,
                   BM: gl.constexpr, BE: gl.constexpr, BD: gl.constexpr, CHUNKS: gl.constexpr,
-                  AHEAD: gl.constexpr, CACHE: gl.constexpr, mma: gl.constexpr,
-                  wide: gl.constexpr, place: gl.constexpr):  # fmt: skip
+                  AHEAD: gl.constexpr, ORDERED: gl.constexpr, CACHE: gl.constexpr,
+                  mma: gl.constexpr, wide: gl.constexpr, place: gl.constexpr):  # fmt: skip
     """One row tile. AHEAD: the spectrum of the next chunk and the product of the last one keep the
     tensor cores busy while magnitudes are taken; CHUNKS is even then."""
     second: gl.constexpr = gl.DotOperandLayout(0, wide, 2)
@@ -61,11 +61,63 @@ def _project_rows(frame, buffers, weights, ready, bias, out, tile, column, M, D,
             both = spectrum(frame, buffers.index(chunk), LIMBS, WP, BM, BE, mma)
             this, acc = warpgroup_mma_wait(0, deps=[both, acc])
             acc = _multiply(this, weights.index(chunk), acc, PARTS, BM, BE, second)
-    total = warpgroup_mma_wait(0, deps=[acc])
+    _emit(warpgroup_mma_wait(0, deps=[acc]), bias, out, tile, column, M, D, HAS_BIAS, EVEN_M,
+          EVEN_K, BM, BD, ORDERED, wide, place, CACHE)  # fmt: skip
+
+
+@gluon.jit
+def _emit(total, bias, out, tile, column, M, D, HAS_BIAS: gl.constexpr, EVEN_M: gl.constexpr,
+          EVEN_K: gl.constexpr, BM: gl.constexpr, BD: gl.constexpr, ORDERED: gl.constexpr,
+          wide: gl.constexpr, place: gl.constexpr, CACHE: gl.constexpr):  # fmt: skip
     if HAS_BIAS:
-        d = column + gl.arange(0, BD, layout=gl.SliceLayout(0, wide))
+        d = gl.arange(0, BD, layout=gl.SliceLayout(0, wide))
+        if ORDERED:
+            d = d // 32 * 32 + d % 8 // 2 * 8 + d % 32 // 8 * 2 + d % 2
+        d += column
         total += gl.expand_dims(gl.load(bias + d, mask=d < D, other=0).to(gl.float32), 0)
-    put(total, out, tile, column, M, D, D, BM, BD, EVEN_M, EVEN_K, False, place, CACHE)
+    put(total, out, tile, column, M, D, D, BM, BD, EVEN_M, EVEN_K, ORDERED, place, CACHE)
+
+
+@gluon.jit
+def _two(this, frame, buffers, weights, ready, acc, chunk, WAIT: gl.constexpr,
+         LIMBS: gl.constexpr, WP: gl.constexpr, PARTS: gl.constexpr, BM: gl.constexpr,
+         BE: gl.constexpr, mma: gl.constexpr, second: gl.constexpr):  # fmt: skip
+    """Start the spectrum of chunk + 1 and the product of chunk; wait for the former."""
+    if WAIT:
+        mbarrier.wait(ready.index(chunk + 1), 0)
+    both = spectrum(frame, buffers.index(chunk + 1), LIMBS, WP, BM, BE, mma)
+    acc = _multiply(this, weights.index(chunk), acc, PARTS, BM, BE, second)
+    return warpgroup_mma_wait(1, deps=[both]), acc
+
+
+@gluon.jit
+def _chained_rows(both, frame, buffers, weights, ready, bias, x, lengths, out, tile, following,
+                  column, M, T, stride_x, history, shift, D, W: gl.constexpr, SHIFT: gl.constexpr,
+                  HAS_LENGTHS: gl.constexpr, WHOLE: gl.constexpr, WAIT: gl.constexpr,
+                  LIMBS: gl.constexpr, WP: gl.constexpr, PARTS: gl.constexpr,
+                  HAS_BIAS: gl.constexpr, EVEN_M: gl.constexpr, EVEN_K: gl.constexpr,
+                  BM: gl.constexpr, BE: gl.constexpr, BD: gl.constexpr, CHUNKS: gl.constexpr,
+                  ORDERED: gl.constexpr, CACHE: gl.constexpr, mma: gl.constexpr,
+                  wide: gl.constexpr, place: gl.constexpr, operand: gl.constexpr):  # fmt: skip
+    """One row tile whose first spectrum is under way; starts that of the following tile, so that
+    the tensor cores have work while its bytes come and while this tile is stored."""
+    second: gl.constexpr = gl.DotOperandLayout(0, wide, 2)
+    acc = warpgroup_mma_init(gl.zeros((BM, BD), gl.float32, wide))
+    this = warpgroup_mma_wait(0, deps=[both])
+    for pair in range(CHUNKS // 2 - 1):
+        other, acc = _two(this, frame, buffers, weights, ready, acc, pair * 2, WAIT, LIMBS, WP,
+                          PARTS, BM, BE, mma, second)  # fmt: skip
+        this, acc = _two(other, frame, buffers, weights, ready, acc, pair * 2 + 1, WAIT, LIMBS, WP,
+                         PARTS, BM, BE, mma, second)  # fmt: skip
+    other, acc = _two(this, frame, buffers, weights, ready, acc, CHUNKS - 2, WAIT, LIMBS, WP,
+                      PARTS, BM, BE, mma, second)  # fmt: skip
+    acc = _multiply(other, weights.index(CHUNKS - 1), acc, PARTS, BM, BE, second)
+    frame = frame_of(x, lengths, following, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
+                     HAS_LENGTHS, WHOLE, operand)  # fmt: skip
+    both = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
+    _emit(warpgroup_mma_wait(1, deps=[acc]), bias, out, tile, column, M, D, HAS_BIAS, EVEN_M,
+          EVEN_K, BM, BD, ORDERED, wide, place, CACHE)  # fmt: skip
+    return both, frame
 
 
 @gluon.jit
@@ -74,11 +126,14 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
             PARTS: gl.constexpr, HAS_LENGTHS: gl.constexpr, HAS_BIAS: gl.constexpr,
             EVEN_M: gl.constexpr, EVEN_K: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr,
             BD: gl.constexpr, CHUNKS: gl.constexpr, SPLIT: gl.constexpr, AHEAD: gl.constexpr,
-            INSIDE: gl.constexpr, CACHE: gl.constexpr, PDL: gl.constexpr):  # fmt: skip
+            ORDERED: gl.constexpr, CHAINED: gl.constexpr, WHOLE: gl.constexpr,
+            CACHE: gl.constexpr, PDL: gl.constexpr):  # fmt: skip
     """features @ weight^T + bias, features staying in registers: out (M, D).
 
-    weight: descriptor of (D, E) in out's type, in boxes of (BD, BE). Taps are not permuted here:
-    the accumulators of the first product are the left operand of the second as they stand.
+    weight: descriptor of (D, E) in out's type, in boxes of (BD, BE); where ORDERED, of
+    (D/32, 4, 4, 2, E), rows in the order in which a thread's accumulators are 16 bytes of output:
+    row 8h + 2q + l of 32 is column 8q + 2h + l of the output. Taps are not permuted here: the
+    accumulators of the first product are the left operand of the second as they stand.
     """
     warps: gl.constexpr = gl.num_warps()
     pairs: gl.constexpr = 16 // (out.dtype.element_ty.primitive_bitwidth // 8) // 2
@@ -86,10 +141,11 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
     wide: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [warps, 1], [16, BD, 16])
     operand: gl.constexpr = gl.DotOperandLayout(0, mma, 2)
     place: gl.constexpr = store_layout(BM, BD, warps, pairs)
+    flat: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BD, BE], weight.dtype)
     rows: gl.constexpr = LIMBS * WP
     box: gl.constexpr = taps.block_type.shape[0]
     buffers = gl.allocate_shared_memory(gl.float16, [CHUNKS, rows, 2 * BE], taps.layout)
-    weights = gl.allocate_shared_memory(weight.dtype, [CHUNKS, BD, BE], weight.layout)
+    weights = gl.allocate_shared_memory(weight.dtype, [CHUNKS, BD, BE], flat)
     ready = gl.allocate_shared_memory(gl.int64, [CHUNKS, 1], mbarrier.MBarrierLayout())
     for chunk in gl.static_range(CHUNKS):
         mbarrier.init(ready.index(chunk), count=1)
@@ -109,18 +165,44 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
     if PDL:
         gdc_wait()  # bytes and weights may be the last kernel's work, taps were there before
     for chunk in gl.static_range(CHUNKS):
-        tma.async_copy_global_to_shared(weight, [column, chunk * BE], ready.index(chunk),
-                                        weights.index(chunk))  # fmt: skip
+        if ORDERED:
+            to = weights.index(chunk)._reinterpret(weight.dtype, weight.block_type.shape,
+                                                   weight.layout)  # fmt: skip
+            tma.async_copy_global_to_shared(weight, [column // 32, 0, 0, 0, chunk * BE],
+                                            ready.index(chunk), to)  # fmt: skip
+        else:
+            tma.async_copy_global_to_shared(weight, [column, chunk * BE], ready.index(chunk),
+                                            weights.index(chunk))  # fmt: skip
     frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                   HAS_LENGTHS, INSIDE, operand)  # fmt: skip
-    _project_rows(frame, buffers, weights, ready, bias, out, tile, column, M, D, True, LIMBS, WP,
-                  PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, AHEAD, CACHE, mma, wide,
-                  place)  # fmt: skip
-    tile += step
-    while tile < tiles:
-        frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                       HAS_LENGTHS, INSIDE, operand)  # fmt: skip
-        _project_rows(frame, buffers, weights, ready, bias, out, tile, column, M, D, False, LIMBS,
-                      WP, PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, AHEAD, CACHE, mma,
-                      wide, place)  # fmt: skip
+                   HAS_LENGTHS, WHOLE, operand)  # fmt: skip
+    if CHAINED:
+        mbarrier.wait(ready.index(0), 0)
+        both = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
+        following = gl.minimum(tile + step, tiles - 1)  # after the last one: nobody reads it
+        both, frame = _chained_rows(
+            both, frame, buffers, weights, ready, bias, x, lengths, out, tile, following, column,
+            M, T, stride_x, history, shift, D, W, SHIFT, HAS_LENGTHS, WHOLE, True, LIMBS, WP,
+            PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, ORDERED, CACHE, mma, wide, place,
+            operand)  # fmt: skip
         tile += step
+        while tile < tiles:
+            following = gl.minimum(tile + step, tiles - 1)
+            both, frame = _chained_rows(
+                both, frame, buffers, weights, ready, bias, x, lengths, out, tile, following,
+                column, M, T, stride_x, history, shift, D, W, SHIFT, HAS_LENGTHS, WHOLE, False,
+                LIMBS, WP, PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, ORDERED, CACHE,
+                mma, wide, place, operand)  # fmt: skip
+            tile += step
+        warpgroup_mma_wait(0, deps=[both])
+    else:
+        _project_rows(frame, buffers, weights, ready, bias, out, tile, column, M, D, True, LIMBS,
+                      WP, PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, AHEAD, ORDERED,
+                      CACHE, mma, wide, place)  # fmt: skip
+        tile += step
+        while tile < tiles:
+            frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
+                             HAS_LENGTHS, WHOLE, operand)  # fmt: skip
+            _project_rows(frame, buffers, weights, ready, bias, out, tile, column, M, D, False,
+                          LIMBS, WP, PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, AHEAD,
+                          ORDERED, CACHE, mma, wide, place)  # fmt: skip
+            tile += step

@@ -15,11 +15,18 @@ from tritonwin.spectral.plans import Plan
 from tritonwin.spectral.spec import Spec
 
 LARGEST_BOX = 256  # rows that one bulk copy moves
+GROUP = 32  # columns of the output of which four threads hold 16 bytes each
 
 
 def described(matrix: torch.Tensor, box: list[int], kind: Any) -> TensorDescriptor:
     layout = gl.NVMMASharedLayout.get_default_for(box, kind)
     return TensorDescriptor.from_tensor(matrix, box, layout)
+
+
+def in_order(weight: torch.Tensor) -> torch.Tensor:
+    """(D, E) as (D/32, 4, 4, 2, E), without a copy: row 8h + 2q + l of 32 is row 8q + 2h + l."""
+    D, E = weight.shape
+    return weight.as_strided((D // GROUP, 4, 4, 2, E), (GROUP * E, 2 * E, 8 * E, E, 1))
 
 
 def shares(chunks: int, chunk_bytes: int, shared: int) -> int:
@@ -28,6 +35,19 @@ def shares(chunks: int, chunk_bytes: int, shared: int) -> int:
         if cdiv(chunks, split) * chunk_bytes <= shared:
             return split
     return 0
+
+
+def options(plan: Plan) -> dict[str, Any]:
+    """What a launch is given besides arguments; `regs`: registers a thread may use."""
+    early = {"launch_pdl": True} if plan.get("pdl") else {}
+    few = {"maxnreg": plan["regs"]} if "regs" in plan else {}
+    return {"num_warps": plan["warps"], **early, **few}
+
+
+def whole(spec: Spec, plan: Plan, rows: int, length: int, bare: bool) -> bool:
+    """Whether a frame may be read without a branch; see `hopper.frame_of`."""
+    regular = bare and spec.shift == 0 and length % plan["bm"] == 0 and rows == spec.W
+    return plan.get("whole", False) and regular
 
 
 class Hopper(Form):
@@ -46,8 +66,7 @@ class Hopper(Form):
         self.split = max(least, min(plan["split"], chunks))
         self.chunks = cdiv(chunks, self.split)
         self.box = [min(LARGEST_BOX, self.limbs * self.rows), 2 * be]
-        options = {"launch_pdl": True} if plan.get("pdl") else {}
-        self.caller = Caller(hopper.encode, num_warps=plan["warps"], **options)
+        self.caller = Caller(hopper.encode, **options(plan))
 
     @staticmethod
     def fits(spec: Spec, plan: Plan) -> bool:
@@ -70,7 +89,8 @@ class Hopper(Form):
         rest = (M, R, x.stride(0), skip, spec.shift, spec.K, spec.features, 1 / self.factor,
                 spec.W, self.rows, self.shift, self.limbs, spec.parts, lengths is not None,
                 M % plan["bm"] == 0, spec.K % plan["be"] == 0, plan["bm"], plan["be"],
-                self.chunks, self.split, plan["ahead"] and self.chunks % 2 == 0, True,
+                self.chunks, self.split, plan["ahead"] and self.chunks % 2 == 0,
+                whole(spec, plan, self.rows, R, lengths is None and skip == 0),
                 plan.get("cache", ""), plan.get("pdl", False))  # fmt: skip
         return (self.split * min(tiles, room), 1, 1), rest
 
@@ -108,9 +128,9 @@ class HopperLinear(Form):
         self.box = [min(LARGEST_BOX, self.limbs * self.rows), 2 * plan["be"]]
         self.width = width
         self.bd = self.columns(spec, plan, width)
+        self.ordered = plan.get("ordered", False) and width % GROUP == 0
         self.kind = gl.bfloat16 if dtype == torch.bfloat16 else gl.float16
-        options = {"launch_pdl": True} if plan.get("pdl") else {}
-        self.caller = Caller(hopper_linear.project, num_warps=plan["warps"], **options)
+        self.caller = Caller(hopper_linear.project, **options(plan))
 
     @staticmethod
     def columns(spec: Spec, plan: Plan, width: int) -> int:
@@ -129,6 +149,14 @@ class HopperLinear(Form):
         packed = self.pack_with(taps, self.limbs, self.rows, self.plan["be"], self.chunks, 1)
         return described(packed, self.box, gl.float16)
 
+    def matrix(self, weight: torch.Tensor) -> TensorDescriptor:
+        """The matrix in boxes; where ordered, its rows as accumulators lie in the output."""
+        box = [self.bd, self.plan["be"]]
+        if not self.ordered:
+            return described(weight, box, self.kind)
+        view = in_order(weight)
+        return described(view, [self.bd // GROUP, *view.shape[1:4], box[1]], self.kind)
+
     def arguments(self, x: torch.Tensor, lengths: torch.Tensor | None, bias: bool) -> Any:
         plan, spec = self.plan, self.spec
         M, R, _ = rows_and_bytes(x, 0)
@@ -137,7 +165,9 @@ class HopperLinear(Form):
         rest = (M, R, x.stride(0), 0, spec.shift, self.width, spec.W, self.rows, self.shift,
                 self.limbs, spec.parts, lengths is not None, bias, M % plan["bm"] == 0,
                 self.width % self.bd == 0, plan["bm"], plan["be"], self.bd, self.chunks, split,
-                plan["ahead"] and self.chunks % 2 == 0, True, plan.get("cache", ""),
+                plan["ahead"] and self.chunks % 2 == 0, self.ordered,
+                plan.get("chained", False) and self.chunks % 2 == 0,
+                whole(spec, plan, self.rows, R, lengths is None), plan.get("cache", ""),
                 plan.get("pdl", False))  # fmt: skip
         return (programs, 1, 1), rest
 
@@ -158,7 +188,7 @@ class HopperLinear(Form):
         if found is None:
             found = self.shapes[key] = self.arguments(x, lengths, bias is not None)
         grid, rest = found
-        matrix = described(weight, [self.bd, self.plan["be"]], self.kind)
+        matrix = self.matrix(weight)
         tensors = (x, x if bias is None else bias, out, x if lengths is None else lengths)
         self.caller(key, grid, tensors, rest, self.index, (packed, matrix))
         return out

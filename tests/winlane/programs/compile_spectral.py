@@ -21,11 +21,11 @@ TYPES = {
 WINDOW, BINS, SHIFT = 64, 256, 11
 
 
-def describe(rows, columns):
+def describe(*box):
     from triton.experimental.gluon import language as gl
 
-    layout = gl.NVMMASharedLayout.get_default_for([rows, columns], gl.float16)
-    return f"tensordesc<fp16[{rows}, {columns}],{layout!r}>"
+    layout = gl.NVMMASharedLayout.get_default_for(list(box), gl.float16)
+    return f"tensordesc<fp16[{', '.join(map(str, box))}],{layout!r}>"
 
 
 def compiled(function, arch, warps, constants, **types):
@@ -101,7 +101,7 @@ def hopper(arch):
     be = p["be"]
     constants = common(LIMBS=2, EVEN_M=False, EVEN_K=True, BM=p["bm"], BE=be,
                        CHUNKS=BINS // be // p["split"], SPLIT=p["split"], AHEAD=p["ahead"],
-                       INSIDE=True, CACHE=p["cache"], PDL=p["pdl"])  # fmt: skip
+                       WHOLE=False, CACHE=p["cache"], PDL=p["pdl"])  # fmt: skip
     box = describe(2 * WINDOW, 2 * be)
     return compiled(hopper.encode, arch, p["warps"], constants, taps=box)
 
@@ -112,10 +112,12 @@ def hopper_linear(arch):
     p = plans.sure("hopper_linear", arch)
     be = p["be"]
     constants = common(LIMBS=1, HAS_BIAS=True, EVEN_M=False, EVEN_K=True, BM=p["bm"], BE=be,
-                       BD=256, CHUNKS=BINS // be, SPLIT=1, AHEAD=p["ahead"], INSIDE=True,
-                       CACHE=p["cache"], PDL=p["pdl"])  # fmt: skip
+                       BD=256, CHUNKS=BINS // be, SPLIT=1, AHEAD=p["ahead"],
+                       ORDERED=p["ordered"], CHAINED=p["chained"], WHOLE=False, CACHE=p["cache"],
+                       PDL=p["pdl"])  # fmt: skip
+    box = (8, 4, 4, 2, be) if p["ordered"] else (256, be)
     return compiled(hopper_linear.project, arch, p["warps"], constants, out="*fp16",
-                    taps=describe(WINDOW, 2 * be), weight=describe(256, be))  # fmt: skip
+                    taps=describe(WINDOW, 2 * be), weight=describe(*box))  # fmt: skip
 
 
 PRODUCTS = ("mma.sync", "wgmma.mma_async", "tcgen05.mma")  # of tensor cores
