@@ -42,18 +42,20 @@ This page is written by `tools/write_docs.py` from `verify/rungs/ladder.toml`; d
 the ladder is and how it is read: [verify.md](verify.md).
 
 A rung is tried when the rungs that it needs have passed, when the packages are installed and when
-the machine has what it asks for; otherwise the report says which of these is missing.
+the machine has what it asks for; otherwise the report says which of these is missing. It is given
+up after its limit, or after what `--rung-timeout` says.
 """
 
 
 def ladder_page() -> str:
     """The page `ladder.md`: every rung, what it proves and what it asks for."""
-    lines = [_LADDER, "| | id | what is proven when it passes | needs | asks for |",
-             "| ---: | --- | --- | --- | --- |"]  # fmt: skip
+    lines = [_LADDER, "| | id | what is proven when it passes | needs | asks for | limit, s |",
+             "| ---: | --- | --- | --- | --- | ---: |"]  # fmt: skip
     for number, rung in enumerate(table.load(), 1):
         asks = ", ".join((*rung.packages, *rung.demands))
+        needs = ", ".join(rung.needs)
         lines.append(
-            f"| {number} | `{rung.id}` | {rung.proves} | {', '.join(rung.needs)} | {asks} |"
+            f"| {number} | `{rung.id}` | {rung.proves} | {needs} | {asks} | {rung.limit:g} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -27,6 +27,7 @@ from tritonwin.output.proof_markdown import markdown
 from tritonwin.output.proof_report import refuse_place, verify_report, write_report
 from tritonwin.verify import table
 from tritonwin.verify.model import Proof, RungResult, RungState
+from tritonwin.verify.watch import Watch
 
 IDENTITY = Identity(users=("ada",), homes=(r"C:\Users\ada",), hosts=("ENGINE",))
 
@@ -140,7 +141,7 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_terminal_shows_states_and_problems(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = proof.print_climb(healthy.changed(), RESULTS)
+    shown = proof.print_climb(healthy.changed(), RESULTS, Watch())
     out = capsys.readouterr().out
     assert shown.results == RESULTS
     for words in ("ok ", "FAILED", "CRASHED", "TIMEOUT", "n/a", "absent", "skipped"):

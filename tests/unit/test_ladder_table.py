@@ -25,6 +25,7 @@ def test_rows_name_what_there_is() -> None:
     for n, rung in enumerate(RUNGS):
         assert rung.title, rung.id
         assert rung.proves, rung.id
+        assert 60 <= rung.limit <= 3600, rung.id
         assert set(rung.needs) <= {earlier.id for earlier in RUNGS[:n]}, rung.id
         for file in (rung.program, *rung.helpers):
             assert folder.joinpath(file).is_file(), file

@@ -26,7 +26,7 @@ from typing import Any
 CHECKOUT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 BROKEN = {"failed", "crashed", "timed-out"}
-LADDER_SECONDS = 110
+LADDER_SECONDS = 180  # torch-compile-cpp alone may take half of it
 FAULT_SECONDS = 70
 PROGRAM = """
 import sys
@@ -156,7 +156,8 @@ def verify(
         **variables,
     }
     command = [sys.executable, "-c", PROGRAM.format(paths=paths), "verify", "--json"]
-    command += ["--python", sys.executable, "--rung-timeout", "60", *options]
+    # one rung without end must leave time to tell of the others
+    command += ["--python", sys.executable, "--rung-timeout", f"{0.9 * seconds:g}", *options]
     process = subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

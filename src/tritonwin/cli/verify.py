@@ -34,10 +34,9 @@ if TYPE_CHECKING:
 @click.option(
     "--rung-timeout",
     type=click.FloatRange(min=1, max=7200),
-    default=300.0,
     callback=number,
     metavar="SECONDS",
-    help="Give up on a rung after so long (default 300).",
+    help="Give up on any rung after so long (default: its own limit, which --list shows).",
 )
 @click.option(
     "--force",
@@ -62,7 +61,7 @@ def command(
     through: str | None,
     only: tuple[str, ...],
     arch: int | None,
-    rung_timeout: float,
+    rung_timeout: float | None,
     force: bool,
     reports: tuple[Path, ...],
     as_json: bool,
@@ -87,6 +86,7 @@ def command(
     from tritonwin.output import machine, proof, proof_report
     from tritonwin.verify import ladder
     from tritonwin.verify.model import Proof
+    from tritonwin.verify.watch import Watch
 
     rungs = _chosen(through, only)
     if list_rungs and reports:
@@ -104,8 +104,9 @@ def command(
         files=reports,
         identity=Identity.this_machine(Host.this_machine()),
     )
-    results = scribe.follow(ladder.climb(setting, rungs))
-    shown = Proof(results=tuple(results)) if as_json else proof.print_climb(facts, results)
+    watch = Watch()
+    results = scribe.follow(ladder.climb(setting, rungs, watch))
+    shown = Proof(results=tuple(results)) if as_json else proof.print_climb(facts, results, watch)
     document = scribe.finish(shown)
     if as_json:
         machine.print_document(document)

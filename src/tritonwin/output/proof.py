@@ -1,9 +1,13 @@
-"""Proof for people: one line a rung as soon as it is known, and what a broken one said."""
+"""Proof for people: one line a rung as soon as it is known, and what a broken one said.
+
+On a terminal, lines below say what is being tried, since when, and why it takes long.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.text import Text
@@ -13,6 +17,7 @@ from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
 from tritonwin.problems import catalogue
 from tritonwin.verify.model import BROKEN, Proof, Rung, RungResult, RungState
+from tritonwin.verify.watch import Watch
 
 _WORDS: dict[RungState, tuple[str, str]] = {
     "passed": ("ok", "green"),
@@ -24,6 +29,7 @@ _WORDS: dict[RungState, tuple[str, str]] = {
     "skipped": ("skipped", "yellow"),
 }
 _WIDTH = max(len(word) for word, _ in _WORDS.values())
+_SOON = 2  # seconds; most rungs are tried before anybody asks
 # as a sentence says it
 STATE_WORDS: dict[RungState, str] = {
     state: state.replace("-", " ").replace("timed out", "ran out of time") for state in _WORDS
@@ -34,21 +40,61 @@ def print_rungs(rungs: Iterable[Rung]) -> None:
     """The ladder's table of contents."""
     out = console()
     for rung in rungs:
-        out.print(Text.assemble((rung.id, "bold"), f"  {rung.title}"), soft_wrap=True)
+        row = Text.assemble((rung.id, "bold"), f"  {rung.title}")
+        row.append(f"  (at most {rung.limit:g} s)", "dim")
+        out.print(row, soft_wrap=True)
 
 
-def print_climb(facts: Facts, results: Iterable[RungResult]) -> Proof:
+def print_climb(facts: Facts, results: Iterable[RungResult], watch: Watch) -> Proof:
     """Print the results as they come; return them as a proof."""
     out = console()
     if facts.target:
         out.print(Text(printable(f"Python {facts.target.version}  {facts.target.executable}")))
     seen = []
-    for result in results:
-        print_rung(out, result)
-        seen.append(result)
+    with _shown(watch, out):
+        for result in results:
+            print_rung(out, result)
+            seen.append(result)
     proof = Proof(results=tuple(seen))
     out.print(Text(verdict(proof)), soft_wrap=True)
     return proof
+
+
+class _Meanwhile:
+    """Drawn anew several times a second, by a thread of rich."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def __rich__(self) -> Text:
+        rows = (
+            f"  trying   {trial.title}  ({trial.seconds:.0f} s{_step(trial.step)})"
+            for trial in self._watch.now()
+            if trial.seconds >= _SOON
+        )
+        return Text("\n".join(rows), "dim", overflow="crop", no_wrap=True)
+
+
+def _step(step: str | None) -> str:
+    return f": {printable(step)}" if step else ""
+
+
+@contextmanager
+def _shown(watch: Watch, out: Console) -> Iterator[None]:
+    if not out.is_terminal:
+        yield
+        return
+    from rich.live import Live
+
+    with Live(
+        _Meanwhile(watch),
+        console=out,
+        refresh_per_second=2,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ):
+        yield
 
 
 def print_rung(out: Console, result: RungResult) -> None:

@@ -12,7 +12,7 @@ import secrets
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
@@ -26,6 +26,7 @@ from tritonwin.verify.dll_hints import dll_hints
 from tritonwin.verify.model import ABSENT, BROKEN, Proof, Rung, RungResult, RungState
 from tritonwin.verify.naming import name_problems
 from tritonwin.verify.setting import DEFAULT_ARCH, Setting, setting
+from tritonwin.verify.watch import Watch, last_step
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -39,18 +40,22 @@ _TAIL = 1000  # characters of a crashed program's output that are shown
 _HEARD = 200_000  # characters of a program's output that are explained
 
 
-def climb(setting: Setting, rungs: Sequence[Rung] = BASIC) -> Iterator[RungResult]:
+def climb(
+    setting: Setting, rungs: Sequence[Rung] = BASIC, watch: Watch | None = None
+) -> Generator[RungResult, None, None]:
     """Try the rungs; each result in its order, as soon as it is there.
 
     Some run side by side where they do not need each other. Of what a rung needs, only what is
-    among `rungs` is waited for. Closing the generator ends the programs that run.
+    among `rungs` is waited for. Closing the generator ends the programs that run. `watch` knows
+    meanwhile what is being tried.
     """
+    watch = watch or Watch()
     tried: dict[str, Future[RungResult]] = {}
     with ThreadPoolExecutor(max_workers=setting.workers) as pool:
         for rung in rungs:
             # what a rung needs was handed in before it, so that waiting for it cannot block
             needed = [tried[name] for name in rung.needs if name in tried]
-            tried[rung.id] = pool.submit(_climb, rung, setting, needed)
+            tried[rung.id] = pool.submit(_climb, rung, setting, needed, watch)
         try:
             for result in tried.values():
                 yield result.result()
@@ -64,7 +69,9 @@ def prove(setting: Setting, rungs: Sequence[Rung] = BASIC) -> Proof:
     return Proof(results=tuple(climb(setting, rungs)))
 
 
-def _climb(rung: Rung, setting: Setting, needed: Sequence[Future[RungResult]]) -> RungResult:
+def _climb(
+    rung: Rung, setting: Setting, needed: Sequence[Future[RungResult]], watch: Watch
+) -> RungResult:
     results = [future.result() for future in needed]
     # what this machine cannot do says more than what failed before
     if found := None if setting.forced else _obstacle(rung, setting):
@@ -74,7 +81,7 @@ def _climb(rung: Rung, setting: Setting, needed: Sequence[Future[RungResult]]) -
         absent = all(r.state in ABSENT for r in lacking)
         names = ", ".join(r.id for r in lacking)
         return _untried(rung, "not-applicable" if absent else "skipped", f"needs {names}")
-    return _try(rung, setting)
+    return _try(rung, setting, watch)
 
 
 def _obstacle(rung: Rung, setting: Setting) -> tuple[RungState, str] | None:
@@ -87,17 +94,19 @@ def _untried(rung: Rung, state: RungState, reason: str) -> RungResult:
     )
 
 
-def _try(rung: Rung, setting: Setting) -> RungResult:
+def _try(rung: Rung, setting: Setting, watch: Watch) -> RungResult:
     started = time.perf_counter()
     cookie = secrets.token_hex(16)
     with tempfile.TemporaryDirectory(prefix="tw", ignore_cleanup_errors=True) as folder:
         try:
-            done = _run(rung, setting, cookie, Path(folder))
+            with watch.trying(rung, Path(folder)):
+                done = _run(rung, setting, cookie, Path(folder))
         except OSError as error:
             reason = f"{setting.python} cannot be started: {error.strerror or error}"
             return _untried(rung, "failed", reason)
+        step = last_step(Path(folder))
     seconds = round(time.perf_counter() - started, 2)
-    answer = parse_answer(done.out, cookie) or _no_answer(done, setting.timeout)
+    answer = parse_answer(done.out, cookie) or _no_answer(done, _limit(rung, setting), step)
     problems: tuple[str, ...] = ()
     if answer["state"] in BROKEN:
         said = _said(done, answer)
@@ -147,7 +156,7 @@ def _run(rung: Rung, setting: Setting, cookie: str, folder: Path) -> Completed:
         setting.python,
         # a crash then names the lines that led to it; an embedded Python reads no PYTHON variables
         ("-B", "-X", "faulthandler", *program),
-        timeout=setting.timeout,
+        timeout=_limit(rung, setting),
         env={**setting.environment, **own},
         cwd=folder,
     )
@@ -162,9 +171,14 @@ def _copy(source: Traversable, to: Path) -> None:
             (to / item.name).write_bytes(item.read_bytes())
 
 
-def _no_answer(done: Completed, timeout: float) -> dict[str, Any]:
+def _limit(rung: Rung, setting: Setting) -> float:
+    return setting.timeout or rung.limit
+
+
+def _no_answer(done: Completed, limit: float, step: str | None) -> dict[str, Any]:
     if done.timed_out:
-        return {"state": "timed-out", "detail": f"no end within {timeout:g} s"}
+        doing = f"; it was at this: {step}" if step else ""
+        return {"state": "timed-out", "detail": f"no end within {limit:g} s{doing}"}
     said = done.err.decode("utf-8", "replace").strip()[-_TAIL:]
     detail = f"the process ended with {_ending(done)}. {said}".strip()
     return {"state": "crashed", "detail": detail}

@@ -36,6 +36,7 @@ class Rung:
     options: dict[str, str] = field(default_factory=dict)
     carries: tuple[str, ...] = ()
     layers: tuple[str, ...] = ()
+    limit: float = 300
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ class Setting:
         compiler: a C compiler that takes gcc's options; None: there is none that we can drive.
         arch: compute capability without its dot, for which kernels are compiled: 89.
         driver: whether an NVIDIA driver is there, which the helper module is linked with.
-        timeout: seconds for each rung.
+        timeout: seconds after which any rung is given up; None: each has a limit of its own.
         workers: how many rungs run side by side.
         forced: what the matrix says this machine cannot do is tried all the same.
     """
@@ -32,7 +32,7 @@ class Setting:
     compiler: str | None
     arch: int
     driver: bool
-    timeout: float = 300
+    timeout: float | None = None
     workers: int = 2
     forced: bool = False
 
@@ -58,7 +58,7 @@ def setting(
     environment: Mapping[str, str],
     *,
     arch: int | None = None,
-    timeout: float = 300,
+    timeout: float | None = None,
     forced: bool = False,
 ) -> Setting:
     """The setting that the facts suggest: the GPU's architecture, Triton's own compiler.

@@ -44,7 +44,8 @@ class Judge:
         # JSON has no infinity
         shown = float(f"{found:.3g}") if math.isfinite(found) else "not a number"
         self.figures[f"error, {name}"] = shown
-        if not found <= allowed:
+        # a measure that is no number itself would let everything pass
+        if not found <= allowed or not math.isfinite(allowed):
             self.bad.append(f"{name}: error {found:.3g}, allowed {allowed:.3g}")
 
     def as_right_as(

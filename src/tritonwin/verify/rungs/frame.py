@@ -34,6 +34,13 @@ class KnownError(Exception):
         self.problem = problem
 
 
+def doing(text: str) -> None:
+    """Say what is begun, where it may take long: shown meanwhile, and if there is no end to it."""
+    file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "doing")
+    with open(file, "w", encoding="utf-8") as said:
+        said.write(text)
+
+
 def climb(path: str, arguments: dict[str, Any]) -> dict[str, Any]:
     spec = importlib.util.spec_from_file_location("tritonwin_rung", path)
     if spec is None or spec.loader is None:

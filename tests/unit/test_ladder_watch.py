@@ -1,0 +1,107 @@
+"""What is known of a rung while it is tried, and of one that finds no end."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import healthy
+import pytest
+from rich.console import Console
+
+from tritonwin.output import proof
+from tritonwin.verify import ladder, table
+from tritonwin.verify.model import RungResult
+from tritonwin.verify.setting import Setting
+from tritonwin.verify.watch import Trial, Watch, last_step
+
+STUCK = "import time, frame; frame.doing('counting \x1b[2J sheep'); time.sleep(60)"
+IMPORTED = table.select(only=["import-triton"])
+
+
+def stuck(tmp_path: Path) -> Setting:
+    package = tmp_path / "triton"
+    package.mkdir()
+    (package / "__init__.py").write_text(STUCK)
+    return Setting(
+        facts=healthy.changed(),
+        python=sys.executable,
+        environment={**os.environ, "PYTHONPATH": str(tmp_path)},
+        compiler=None,
+        arch=89,
+        driver=False,
+    )
+
+
+def waited(watch: Watch, *, tried: bool) -> tuple[Trial, ...]:
+    deadline = time.monotonic() + 30
+    while bool([t for t in watch.now() if t.step]) is not tried:
+        assert time.monotonic() < deadline, watch.now()
+        time.sleep(0.05)
+    return watch.now()
+
+
+def test_a_rung_has_a_limit_of_its_own_and_says_what_it_was_at(tmp_path: Path) -> None:
+    result = ladder.prove(stuck(tmp_path), [replace(IMPORTED[0], limit=3)]).results[0]
+    assert result.state == "timed-out"
+    assert result.detail.startswith("no end within 3 s; it was at this: counting ")
+
+
+def test_what_the_user_says_goes_before_a_rungs_own_limit(tmp_path: Path) -> None:
+    result = ladder.prove(replace(stuck(tmp_path), timeout=2), IMPORTED).results[0]
+    assert result.detail.startswith("no end within 2 s")
+
+
+def test_who_watches_sees_what_is_tried(tmp_path: Path) -> None:
+    watch = Watch()
+    with closing(
+        ladder.climb(stuck(tmp_path), table.select(through="import-triton"), watch)
+    ) as climb:
+        assert next(climb).state == "not-applicable"
+        (trial,) = waited(watch, tried=True)
+        assert trial.title == "Triton is imported"
+        assert 0 < trial.seconds < 60
+    assert waited(watch, tried=False) == ()
+
+
+def test_a_rung_that_says_nothing_is_at_no_step(tmp_path: Path) -> None:
+    assert last_step(tmp_path) is None
+    (tmp_path / "doing").write_bytes(b"")
+    assert last_step(tmp_path) is None
+    (tmp_path / "doing").write_bytes(b"\xff")
+    assert last_step(tmp_path) == "\ufffd"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_shows_what_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, terminal: bool
+) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=terminal, width=200, legacy_windows=False)
+    monkeypatch.setattr(proof, "console", lambda: console)
+    monkeypatch.setattr(proof, "_SOON", 0)
+    watch = Watch()
+    (tmp_path / "doing").write_text("counting \x1b[2J sheep")
+
+    def results() -> Iterator[RungResult]:
+        with watch.trying(IMPORTED[0], tmp_path):
+            deadline = time.monotonic() + 30
+            while terminal and "trying" not in screen.getvalue():
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        yield RungResult(id="x", title="seen at last", state="passed", detail="", seconds=0)
+
+    assert proof.print_climb(healthy.changed(), results(), watch).holds
+    shown = screen.getvalue()
+    seen = re.search(r"trying   Triton is imported  \(\d+ s: counting", shown)
+    assert bool(seen) is terminal
+    assert "\x1b[2J" not in shown
+    assert ("\x1b" in shown) is terminal
+    assert "seen at last" in shown
