@@ -188,6 +188,31 @@ def test_a_unit_is_the_distance_to_the_next_float() -> None:
     assert unit(0.0) == unit(1e-9) == math.ldexp(1, -33)
 
 
+@pytest.mark.parametrize(
+    ("found", "allowed", "passes", "shown"),
+    [
+        (0.001, 0.002, True, 0.001),
+        (0.002, 0.001, False, 0.002),
+        (math.inf, 0.001, False, "not a number"),
+        (math.inf, math.inf, False, "not a number"),
+        (0.001, math.inf, False, 0.001),
+        (0.001, math.nan, False, 0.001),
+    ],
+)
+def test_what_is_no_number_passes_nothing(
+    found: float, allowed: float, passes: bool, shown: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))  # the numbers need none
+    judge = program("compare").Judge()
+    judge.hold("one", found, allowed)
+    assert judge.figures == {"error, one": shown}
+    if passes:
+        assert judge.verdict("right")[0] == "right"
+    else:
+        with pytest.raises(AssertionError, match="one: error"):
+            judge.verdict("right")
+
+
 @pytest.fixture
 def xformers_without_kernels(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """Stand-ins for torch and xformers: of each, what is asked when no kernel was found."""
