@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace as changed
 
 import healthy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tritonwin.output.terminal import print_diagnosis
+from tritonwin.output.terminal import counted, print_diagnosis
 from tritonwin.output.text import printable
 from tritonwin.problems.check import Check, finding
 from tritonwin.problems.doctor import diagnose
@@ -43,3 +44,21 @@ def test_long_values_and_many_pieces_of_evidence_are_cut(
     assert len(out) < 40_000
     assert "and 80 more, with --json" in out
     assert "019 xxx" in out
+
+
+@pytest.mark.parametrize(
+    ("python", "hint"),
+    [
+        (r"C:\Program Files\Python\python.exe", True),
+        (r"\\server\my tools\python.exe", True),
+        (r"C:\Python\python.exe", False),
+        ("/home/me/my tools/bin/python", False),
+    ],
+)
+def test_powershell_is_spoken_of_where_it_is(python: str, hint: bool) -> None:
+    facts = changed(healthy.HEALTHY, target=changed(healthy.HEALTHY.target, executable=python))
+    missing = finding("triton-missing", "none", "here")
+    check = Check(id="triton-missing", title="t", run=lambda _: [missing], windows_only=False)
+    (problem,) = diagnose(facts, [check]).problems
+    assert python in problem.remedy.commands[0]
+    assert ("PowerShell" in counted([problem])) == hint

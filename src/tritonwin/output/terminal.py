@@ -181,10 +181,11 @@ def wrapped(out: Console, text: str) -> None:
 
 
 def counted(problems: Sequence[Problem]) -> str:
-    """How many problems there are, and how to copy their commands into PowerShell."""
+    """How many problems there are, and how to copy commands of Windows into PowerShell."""
     counts = {s: sum(p.severity == s for p in problems) for s in ("error", "warning")}
     text = f"{counts['error']} error(s), {counts['warning']} warning(s)."
-    if any(c.startswith('"') for p in problems for c in p.remedy.commands):
+    commands = [c for p in problems for c in p.remedy.commands]
+    if any(c.startswith('"') and not c.startswith('"/') for c in commands):
         text += " In PowerShell put & before a command that starts with a quote."
     return text
 
