@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import io
 import sys
+import threading
 import zipfile
+from collections.abc import Iterator
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import healthy
 import pytest
+from pe_files import pe_file
+from pe_version import versioned
 
 from tritonwin.facts.host import Environment, fake_host
 from tritonwin.facts.model import Cache, Facts, PthFile, RuntimeDll, System, Variable
 from tritonwin.journal import Journal, RegistryValue, Store, tree_hash, undo
-from tritonwin.remedies import archive, headers, installed_files, site, variables, vc_runtime
+from tritonwin.remedies import (
+    archive,
+    distributions,
+    headers,
+    installed_files,
+    site,
+    variables,
+    vc_runtime,
+)
 from tritonwin.remedies.actions import REMEDIES
 from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, Source
 from tritonwin.remedies.remedy import Means, Work
+from tritonwin.support.download import DownloadError
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 
@@ -98,6 +114,27 @@ def files(tmp_path: Path, contents: dict[str, str | bytes]) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.encode() if isinstance(content, str) else content)
     return tmp_path
+
+
+@contextlib.contextmanager
+def serving(content: bytes) -> Iterator[str]:
+    """The address at which a server on this machine gives the content."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/file"
+        server.shutdown()
+        thread.join()
 
 
 def stored(name: str, value: str, scope: Any) -> Variable:
@@ -249,6 +286,61 @@ def test_long_paths_or_short_caches(tmp_path: Path, admin: bool | None) -> None:
         assert written == {"LongPathsEnabled": 1}
 
 
+def test_without_a_place_for_temporary_files_caches_cannot_be_made_short(tmp_path: Path) -> None:
+    system = replace(healthy.SYSTEM, admin=False, temp=None)
+    with pytest.raises(CannotRemedyError, match="temporary files") as refused:
+        plan("enable-long-paths", {}, means(healthy.changed(system=system), tmp_path))
+    assert "TRITON_CACHE_DIR" in refused.value.help
+
+
+def test_the_next_program_sees_what_the_plan_has_set(tmp_path: Path) -> None:
+    def change(action: str, **arguments: str) -> Change:
+        return Change(action=action, arguments=arguments, what="", why="")
+
+    made = Plan(
+        target="python.exe",
+        changes=(
+            change("unset-variable", variable="CC"),
+            change("rename-shadow", path="triton.py"),
+            change("set-variable", variable="MAX_JOBS", value="4"),
+        ),
+        unsolved=(),
+    )
+    before = Environment({"cc": "x", "max_jobs": "64", "KEEP": "1"}, windows=True)
+    after = variables.environment_after(made, before)
+    assert dict(after.data) == {"KEEP": "1", "MAX_JOBS": "4"}
+
+
+# -- what cannot be planned
+
+
+@pytest.mark.parametrize(
+    ("action", "facts", "says"),
+    [
+        ("patch", healthy.changed(triton=None), "no Triton to patch"),
+        ("patch", healthy.part("triton", namespace=True), "no Triton to patch"),
+        ("patch", healthy.part("triton", import_hook="hook.py"), "hook.py patches this Triton"),
+        ("enable-site", healthy.part("target", pth=None), "has no ._pth file"),
+        ("enable-site", healthy.changed(target=None), "no target interpreter"),
+        ("build-wheel", healthy.HEALTHY, "no recipe that builds xformers"),
+    ],
+)
+def test_what_cannot_be_planned_says_why(
+    tmp_path: Path, action: str, facts: Facts, says: str
+) -> None:
+    with pytest.raises(CannotRemedyError, match=says):
+        plan(action, {"distribution": "xformers"}, means(facts, tmp_path))
+
+
+def test_a_name_that_is_free_is_found_and_given_up_for(tmp_path: Path) -> None:
+    shadow = files(tmp_path, {"triton.py": "", "triton-renamed.py": ""}) / "triton.py"
+    change = plan("rename-shadow", {"path": str(shadow)}, means(healthy.HEALTHY, tmp_path))
+    assert change.arguments["new"] == str(tmp_path / "triton-renamed2.py")
+    files(tmp_path, {f"triton-renamed{n}.py": "" for n in range(2, 100)})
+    with pytest.raises(CannotRemedyError, match="no free name"):
+        plan("rename-shadow", {"path": str(shadow)}, means(healthy.HEALTHY, tmp_path))
+
+
 # -- headers
 
 PYTHON_H = {
@@ -295,6 +387,53 @@ def test_headers_come_from_another_python_of_that_minor(tmp_path: Path) -> None:
     assert (env / "libs/python312.lib").is_file()
     undo(store, journal, registry=MemoryWriter())
     assert tree_hash(env) == before
+
+
+def test_headers_come_from_the_folder_that_was_named(tmp_path: Path) -> None:
+    given = files(tmp_path / "given", {**PYTHON_H, "Include/cpython/object.h": "/* deep */\n"})
+    change = plan("python-headers", asked(tmp_path), wanting(tmp_path, given))
+    assert change.sources[0].version == "3.12.9"
+    assert change.size == sum(len(text) for text in PYTHON_H.values()) + len("/* deep */\n")
+    apply(change, tmp_path)
+    assert (tmp_path / "env/Include/cpython/object.h").read_text() == "/* deep */\n"
+
+
+def test_headers_that_are_fetched_are_held_to_their_hash(tmp_path: Path) -> None:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as made:
+        for name, text in PYTHON_H.items():
+            made.writestr(f"tools/{name.replace('Include', 'include')}", text)
+    change = plan("python-headers", asked(tmp_path), replace(wanting(tmp_path), offline=False))
+    with serving(content.getvalue()) as address:
+        source = replace(change.sources[0], location=address)
+        with pytest.raises(DownloadError, match="has the hash"):
+            apply(replace(change, sources=(source,)), tmp_path)
+        assert not (tmp_path / "env/Include").exists()
+        source = replace(source, sha256=hashlib.sha256(content.getvalue()).hexdigest())
+        apply(replace(change, sources=(source,)), tmp_path)
+    assert (tmp_path / "env/Include/Python.h").read_text() == PYTHON_H["Include/Python.h"]
+
+
+def test_headers_that_are_not_there_or_in_no_zip_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CannotRemedyError, match="no file or folder"):
+        plan("python-headers", asked(tmp_path), wanting(tmp_path, tmp_path / "gone.zip"))
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as made:
+        made.writestr("readme.txt", "x")
+    with pytest.raises(CannotRemedyError, match=r"no include/Python\.h"):
+        plan("python-headers", asked(tmp_path), wanting(tmp_path, tmp_path / "other.zip"))
+
+
+@pytest.mark.parametrize(
+    ("version", "free_threaded"), [("3.9.13", False), ("3.99.0", False), ("3.13.1", True)]
+)
+def test_headers_that_nobody_publishes_are_not_fetched(
+    tmp_path: Path, version: str, free_threaded: bool
+) -> None:
+    target = replace(healthy.TARGET, free_threaded=free_threaded)
+    online = replace(wanting(tmp_path, target=target), offline=False)
+    with pytest.raises(CannotRemedyError, match="none are known to fetch") as refused:
+        plan("python-headers", {**asked(tmp_path), "version": version}, online)
+    assert "--headers PATH" in refused.value.help
 
 
 @pytest.mark.parametrize("top", ["", "tools/", "python-3.12/"])
@@ -389,6 +528,18 @@ def test_no_zip_at_all(tmp_path: Path) -> None:
         archive.names(file)
 
 
+def test_a_member_that_is_too_large_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as made:
+        made.writestr("Include/small.h", "x" * 10)
+        made.writestr("Include/large.h", "x" * 11)
+    monkeypatch.setattr(archive, "_LIMIT", 10)
+    with pytest.raises(archive.ArchiveError, match=r"large\.h is too large"):
+        archive.unpack(tmp_path / "a.zip", {"Include": tmp_path / "out"})
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["small.h"]
+
+
 @pytest.mark.parametrize("way", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_a_damaged_member(tmp_path: Path, way: int) -> None:
     """Found by fuzzing: each way of packing has errors of its own."""
@@ -410,6 +561,10 @@ def runtime_dll(tmp_path: Path, place: Any, version: str) -> RuntimeDll:
     return RuntimeDll(
         name="msvcp140.dll", path=path, place=place, version=version, loaded=place != "system32"
     )
+
+
+def dll(version: str) -> bytes:
+    return versioned(pe_file("kernel32.dll"), version)
 
 
 def test_the_runtime_comes_from_system32_where_that_is_new(tmp_path: Path) -> None:
@@ -452,6 +607,62 @@ def test_the_runtime_comes_from_a_wheel(tmp_path: Path) -> None:
         plan("vc-runtime", {"folder": folder}, means(conda, tmp_path))
     assert "conda install" in refused.value.help
     assert vc_runtime.WHEEL == "msvc-runtime"
+
+
+def test_the_runtime_that_is_fetched_replaces_older_dlls_alone(tmp_path: Path) -> None:
+    """Every DLL is held against its like: one that is as new, or no DLL, stays as it is."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as made:
+        for name in ("msvcp140.dll", "vcruntime140.dll", "vcruntime140_1.dll"):
+            made.writestr(f"r.data/data/{name}", dll("14.40.33807.0"))
+        made.writestr("r.data/data/vcomp140.dll", "no DLL")
+    there = {
+        "env/vcruntime140.dll": dll("14.29.30133.0"),
+        "env/vcruntime140_1.dll": dll("14.51.36231.0"),
+        "env/vcomp140.dll": dll("14.0.0.0"),
+    }
+    files(tmp_path, there)
+    with serving(content.getvalue()) as address:
+        source = Source(
+            name="msvc-runtime",
+            version="14.40.33807",
+            location=address,
+            sha256=hashlib.sha256(content.getvalue()).hexdigest(),
+        )
+        change = Change(
+            action="vc-runtime",
+            arguments={"folder": str(tmp_path / "env")},
+            what="",
+            why="",
+            sources=(source,),
+        )
+        apply(change, tmp_path)
+    new = dll("14.40.33807.0")
+    assert {p.name: p.read_bytes() for p in (tmp_path / "env").iterdir()} == {
+        "msvcp140.dll": new,
+        "vcruntime140.dll": new,
+        "vcruntime140_1.dll": there["env/vcruntime140_1.dll"],
+        "vcomp140.dll": there["env/vcomp140.dll"],
+    }
+
+
+@pytest.mark.parametrize("damage", [b"no wheel", b"PK\x05\x06"])
+def test_a_wheel_of_the_runtime_that_is_damaged(tmp_path: Path, damage: bytes) -> None:
+    wheel = files(tmp_path, {"r.whl": damage}) / "r.whl"
+    with pytest.raises(archive.ArchiveError, match=r"r\.whl cannot be read"):
+        vc_runtime._in_wheel(wheel)
+
+
+def test_no_wheel_for_windows_is_no_runtime(tmp_path: Path) -> None:
+    """Wheels with other tags, or with none that can be read, are passed over."""
+    names = ("msvc_runtime-14.51-cp312-cp312-linux_x86_64.whl", "msvc_runtime-14.51-cp312.whl")
+    wheels = files(tmp_path / "wheels", dict.fromkeys(names, ""))
+    with pytest.raises(CannotRemedyError, match="no newer VC runtime than 0"):
+        plan(
+            "vc-runtime",
+            {"folder": str(tmp_path / "env")},
+            means(healthy.changed(runtime_dlls=()), tmp_path, (str(wheels),)),
+        )
 
 
 # -- installed files
@@ -524,6 +735,64 @@ def test_removing_a_distribution_can_be_undone(tmp_path: Path) -> None:
     assert tree_hash(tmp_path / "env") == before
     with pytest.raises(CannotRemedyError, match="not installed"):
         plan("remove-distribution", {"distribution": "zzz"}, means(healthy.HEALTHY, tmp_path))
+
+
+def test_a_folder_without_a_record_belongs_to_whom_its_top_level_names(tmp_path: Path) -> None:
+    site_packages = files(
+        tmp_path,
+        {
+            "old-1.0.egg-info/top_level.txt": "shared\n_shared\n",
+            "none-1.0.dist-info/METADATA": "",
+            "recorded-1.0.dist-info/RECORD": "other/__init__.py,,\n",
+            "recorded-1.0.dist-info/top_level.txt": "gone\n",
+        },
+    )
+    assert installed_files.claimed(site_packages, "shared")
+    assert installed_files.claimed(site_packages, "other")
+    # a RECORD knows better; part of a name is another name
+    for name in ("gone", "share", "oth"):
+        assert not installed_files.claimed(site_packages, name)
+    assert not installed_files.claimed(site_packages, "shared", site_packages / "old-1.0.egg-info")
+
+
+def staged(tmp_path: Path) -> Path:
+    """What pip lays out for a package `own`."""
+    where = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+    if sys.platform == "win32":
+        where = "Lib/site-packages"
+    return files(
+        tmp_path / "staged",
+        {f"{where}/own/__init__.py": "new", f"{where}/own-2.0.dist-info/METADATA": "new"},
+    )
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+def test_what_belongs_to_nobody_is_not_mixed_with_what_comes(tmp_path: Path, claimed: bool) -> None:
+    root = staged(tmp_path)
+    (new,) = root.rglob("own")
+    there = tmp_path / "env" / new.parent.relative_to(root)
+    old = {"own/stale.py": "", "own-2.0.dist-info/INSTALLER": "other"}
+    if claimed:
+        old["b-1.0.dist-info/RECORD"] = "own/stale.py,,\n"
+    files(there, old)
+    before = tree_hash(tmp_path / "env")
+    target = replace(healthy.TARGET, prefix=str(tmp_path / "env"))
+    store = Store(tmp_path / "journals")
+    with Journal.begin(store, target="python", title="t", registry=MemoryWriter()) as journal:
+        work = Work(journal=journal, target=target, scratch=tmp_path)
+        gone = there / "never-1.0.dist-info"
+        distributions.put_in_place(root, [str(gone)], work)
+    assert (there / "own/__init__.py").read_text() == "new"
+    assert (there / "own/stale.py").exists() is claimed
+    assert (there / "own-2.0.dist-info/INSTALLER").exists()
+    undo(store, journal.header.id, registry=MemoryWriter())
+    assert tree_hash(tmp_path / "env") == before
+
+
+def test_an_installation_without_what_pip_laid_out_is_refused(tmp_path: Path) -> None:
+    change = Change(action="install-distribution", what="", why="")
+    with pytest.raises(CannotRemedyError, match="nothing was staged"):
+        apply(change, tmp_path)
 
 
 def test_the_size_of_a_change_is_known_only_when_all_sizes_are() -> None:

@@ -1,0 +1,103 @@
+"""Which pip runs in a target: its own, or one that is lent to it from elsewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import healthy
+import pytest
+
+from tritonwin.facts.model import Facts
+from tritonwin.remedies.plan import CannotRemedyError
+from tritonwin.remedies.target_pip import find_pip
+
+
+def having(version: str | None, *, importable: bool = True, base: str | None = None) -> Facts:
+    """A Python in which pip is installed, or not."""
+    installed = (healthy.dist("pip", version),) if version else ()
+    return healthy.changed(
+        target=replace(healthy.TARGET, has_pip=importable, base_prefix=base),
+        distributions=(*healthy.HEALTHY.distributions, *installed),
+    )
+
+
+@pytest.fixture
+def without_pip_of_ours(monkeypatch: pytest.MonkeyPatch) -> dict[str, Sequence[str]]:
+    """tritonwin in an environment without pip and ensurepip; folders of packages can be put in."""
+    packages: dict[str, Sequence[str]] = {}
+
+    def find_spec(name: str) -> Any:
+        places = packages.get(name)
+        return SimpleNamespace(submodule_search_locations=places) if name in packages else None
+
+    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
+    return packages
+
+
+def lend(folder: Path, *versions: str) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    for version in versions:
+        (folder / f"pip-{version}-py3-none-any.whl").touch()
+    return str(folder)
+
+
+def test_the_targets_own_pip_comes_first(tmp_path: Path) -> None:
+    found = find_pip(having("25.1"), [lend(tmp_path, "26.0")])
+    assert found.command == (healthy.TARGET.executable, "-B", "-m", "pip")
+    assert found.version == "25.1"
+
+
+@pytest.mark.parametrize(
+    "facts", [having("22.1.2"), having(None), having("25.1", importable=False)]
+)
+def test_ours_is_lent_where_the_target_has_none_that_serves(facts: Facts) -> None:
+    found = find_pip(facts, ())
+    assert found.command[:3] == (healthy.TARGET.executable, "-B", "-c")
+    assert (Path(found.command[-1]) / "pip" / "__init__.py").is_file()
+    assert found.version == metadata.version("pip")
+
+
+@pytest.mark.usefixtures("without_pip_of_ours")
+def test_the_newest_wheel_of_a_folder_that_the_user_named_is_lent(tmp_path: Path) -> None:
+    folder = lend(tmp_path / "wheels", "22.1", "24.0", "25.3")
+    (tmp_path / "wheels" / "pipdeptree-2.0-py3-none-any.whl").touch()
+    (tmp_path / "wheels" / "pip-26.0.tar.gz").touch()
+    found = find_pip(having(None), ["https://example.org/simple", folder])
+    assert found.command[-1] == str(tmp_path / "wheels" / "pip-25.3-py3-none-any.whl")
+    assert found.version == "25.3"
+
+
+def test_the_wheel_that_python_bundles_is_lent(
+    tmp_path: Path, without_pip_of_ours: dict[str, Sequence[str]]
+) -> None:
+    lend(tmp_path / "ensurepip" / "_bundled", "24.0")
+    without_pip_of_ours["ensurepip"] = [str(tmp_path / "ensurepip")]
+    assert find_pip(having(None), ()).version == "24.0"
+
+
+def test_the_wheel_of_the_python_that_an_environment_was_made_from_is_lent(
+    tmp_path: Path, without_pip_of_ours: dict[str, Sequence[str]]
+) -> None:
+    without_pip_of_ours |= {"pip": (), "ensurepip": ()}  # folders of that name, without anything
+    lend(tmp_path / "Lib" / "ensurepip" / "_bundled", "23.2.1")
+    assert find_pip(having(None, base=str(tmp_path)), ()).version == "23.2.1"
+
+
+@pytest.mark.usefixtures("without_pip_of_ours")
+@pytest.mark.parametrize("base", [None, "nowhere"])
+def test_without_any_pip_the_user_is_told_how_to_lend_one(tmp_path: Path, base: str | None) -> None:
+    facts = having("9.0.1", base=base and str(tmp_path / base))
+    with pytest.raises(CannotRemedyError, match=r"no pip of 22\.2 or later") as refused:
+        find_pip(facts, [lend(tmp_path / "old", "21.0")])
+    assert "--find-links DIR" in refused.value.help
+
+
+def test_no_target_is_said() -> None:
+    with pytest.raises(CannotRemedyError, match="no target"):
+        find_pip(healthy.changed(target=None), ())
