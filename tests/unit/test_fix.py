@@ -18,6 +18,8 @@ from tritonwin.journal import Journal, Store, tree_hash
 from tritonwin.remedies import fix as fixing
 from tritonwin.remedies.fix import Wish, fix
 from tritonwin.remedies.plan import CannotRemedyError, Plan
+from tritonwin.support.pip import Pip
+from tritonwin.support.sources import Sources
 from tritonwin.verify.model import Proof, RungResult, RungState
 
 
@@ -49,7 +51,10 @@ def proof(state: RungState) -> Proof:
 
 
 class World:
-    """A machine whose state is one file: whether `triton.py` lies in the current folder."""
+    """A machine whose state is one file: whether `triton.py` lies in the current folder.
+
+    `changes` are other facts that are not healthy; `hidden` shadows show when those before are gone.
+    """
 
     def __init__(self, tmp_path: Path, proofs: Iterator[Proof]) -> None:
         self.root = tmp_path / "work"
@@ -64,14 +69,16 @@ class World:
         self.proofs = proofs
         self.host = fake_host(self.root, {"TRITONWIN_HOME": str(tmp_path / "home")})
         self.tmp_path = tmp_path
+        self.changes: dict[str, Any] = {}
+        self.hidden: list[Path] = []
 
     def collect(self, **options: Any) -> Facts:
+        seen = next((p for p in (self.shadow, *self.hidden) if p.exists()), None)
         shadows = (
-            (Shadow(module="triton", path=str(self.shadow), reason="current folder"),)
-            if self.shadow.exists()
-            else ()
+            (Shadow(module=seen.stem, path=str(seen), reason="current folder"),) if seen else ()
         )
         return healthy.changed(
+            **self.changes,
             target=self.target,
             interpreters=(self.target,),
             shadows=shadows,
@@ -144,6 +151,80 @@ def test_stuck_where_the_proof_fails(world: World) -> None:
     assert outcome.journals
     assert outcome.snapshot
     assert snapshot.read(Path(outcome.snapshot)).target
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_nothing_is_planned_for_what_is_healthy(world: World, dry_run: bool) -> None:
+    world.shadow.unlink()
+    outcome = world.fix(Watcher(), dry_run=dry_run)
+    assert (outcome.status, outcome.plans, outcome.snapshot) == ("healthy", (), None)
+
+
+def test_what_nobody_can_change_here_is_shown_and_stays(world: World) -> None:
+    world.proofs = iter([proof("failed")])
+    world.shadow.unlink()
+    world.changes = {
+        "drivers": (replace(healthy.HEALTHY.drivers[0], version="450.0", cuda="11.0"),)
+    }
+    watcher = Watcher({"Make these": False})
+    outcome = world.fix(watcher)
+    assert outcome.status == "stuck"
+    assert [p.changes for p in watcher.plans] == [()]
+    assert "driver-too-old" in {p.id for p in outcome.remaining}
+
+
+def test_one_problem_that_hides_another_is_a_second_round(world: World) -> None:
+    """Each shadow is seen only when the one before it is gone, and there is an end to it."""
+    others = [world.root / name for name in ("triton.py", "torch.py", "triton.pyd", "torch.pyd")]
+    for path in others:
+        path.write_text("x")
+    world.hidden = others[1:]
+    world.proofs = iter([proof("failed")] * 9)
+    watcher = Watcher()
+    assert world.fix(watcher).status == "stuck"
+    assert len(watcher.plans) == fixing.MAX_ROUNDS == len(others)
+    assert not any(path.exists() for path in others)
+    world.proofs = iter([proof("passed")] * 9)
+    for path in others[:2]:
+        path.write_text("x")
+    assert world.fix(watcher).status == "proven"
+
+
+def test_a_report_that_cannot_be_kept_is_not_named(world: World, tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file of that name")
+    world.proofs = iter([proof("failed"), proof("failed")])
+    outcome = world.fix(Watcher())
+    assert (outcome.status, outcome.snapshot) == ("stuck", None)
+
+
+def test_no_target_is_said(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fixing, "collect", lambda **_: healthy.changed(target=None))
+    with pytest.raises(CannotRemedyError, match="no target interpreter"):
+        world.fix(Watcher())
+
+
+def test_pip_and_the_places_of_wheels_are_asked_for_once(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is installed is planned in each round; looking around anew would take its time."""
+    asked: list[str] = []
+
+    def find_pip(*_: object) -> Pip:
+        asked.append("pip")
+        return Pip(("pip",), "25.0")
+
+    def sources_for(*_: object, **wish: Any) -> Sources:
+        asked.append("sources")
+        assert (wish["lists"], wish["offline"]) == ((str(tmp_path),), True)
+        return Sources(lists=wish["lists"], offline=True)
+
+    monkeypatch.setattr(fixing, "find_pip", find_pip)
+    monkeypatch.setattr(fixing, "sources_for", sources_for)
+    wish = Wish(lists=(str(tmp_path),), offline=True)
+    session = fixing._Session(wish, world.store, Watcher(), world.host, world.collect())
+    assert session.pip() is session.pip()
+    assert session.sources() is session.sources()
+    assert asked == ["pip", "sources"]
 
 
 @pytest.mark.parametrize("undo", [True, False])
