@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Throw damaged and made-up input at the readers of tests/fuzz/targets.py, and count the tries.
 
-    python tools/fuzz.py TARGET|all [--runs N] [--seconds S] [--found DIR] [--plain]
+    python tools/fuzz.py TARGET|all [--runs N] [--seconds S] [--found DIR] [--plain] [--record FILE]
 
 With atheris (dependency group "fuzz", Linux) coverage guides the tries; without it, or with
 --plain, seeds are changed at random. Each target ends after N executions or S seconds. An input
-that shows a defect is kept below DIR, and the exit status is 1.
+that shows a defect is kept below DIR, and the exit status is 1. What ended without one is added to
+FILE (tests/fuzz/record.json; see tools/fuzz_record.py).
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from random import Random
 from types import FrameType
 from typing import Any
+
+import fuzz_record
 
 ROOT = Path(__file__).resolve().parent.parent
 IMPORTED = [ROOT / "tests" / "fuzz", ROOT / "tests", ROOT / "tools", ROOT / "src"]
@@ -53,11 +57,12 @@ def plain(
     runs: int,
     seconds: float,
     found: Path,
+    seed: int = 0,
 ) -> Result:
-    """Change seeds at random, always in the same order, and try each."""
+    """Change seeds at random, in the same order for the same `seed`, and try each."""
     mutation = importlib.import_module("mutation")
     gc.freeze()  # pefile collects garbage for every damaged file
-    random = Random(0)  # noqa: S311 - repeatable on purpose
+    random = Random(seed)  # noqa: S311 - repeatable on purpose
     start = time.monotonic()
     for done in range(runs):
         if time.monotonic() - start > seconds:
@@ -98,15 +103,19 @@ def _keep(found: Path, data: bytes) -> None:
     (found / f"crash-{hashlib.sha256(data).hexdigest()[:16]}").write_bytes(data)
 
 
-def guided(name: str, *, runs: int, seconds: float, found: Path) -> Result:
+def guided(name: str, *, runs: int, seconds: float, found: Path, seed: int) -> Result:
     """Let libFuzzer do it, in a process of its own, since it ends the one it runs in."""
     found.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tritonwin-fuzz-") as scratch:
         corpus = Path(scratch, "corpus")
         corpus.mkdir()
+        words = Path(scratch, "words")
+        words.write_text(_dictionary(importlib.import_module("mutation").WORDS), encoding="ascii")
         flags = [
             f"-runs={runs}",
+            f"-seed={seed + 1}",  # 0 means any
+            f"-dict={words}",
             *([f"-max_total_time={int(seconds)}"] if seconds < float("inf") else []),
             f"-timeout={HANG}",
             f"-max_len={LONGEST}",
@@ -129,6 +138,22 @@ def guided(name: str, *, runs: int, seconds: float, found: Path) -> Result:
     )
 
 
+def _dictionary(words: Iterable[bytes]) -> str:
+    """Words as libFuzzer reads them."""
+    return "".join('"' + "".join(f"\\x{byte:02x}" for byte in word) + '"\n' for word in words)
+
+
+def _commit() -> str:
+    """The commit of the checkout, with "+" where what is fuzzed differs from it."""
+    git = ["git", "-C", str(ROOT)]
+    asked = (
+        [*git, "rev-parse", "--short", "HEAD"],
+        [*git, "status", "--porcelain", "src", "tests/fuzz"],
+    )
+    head, changed = (subprocess.check_output(command, text=True).strip() for command in asked)
+    return f"{head}+" if changed else head
+
+
 def _inside(name: str, flags: Sequence[str]) -> None:
     atheris: Any = importlib.import_module("atheris")
     with atheris.instrument_imports(include=["tritonwin", "pefile", "packaging"]):
@@ -145,6 +170,7 @@ def main(args: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--found", type=Path, default=ROOT / "build" / "fuzz")
     parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--record", type=Path)
     parser.add_argument("--inside", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     asked = parser.parse_args(args)
     sys.path[:0] = [str(folder) for folder in IMPORTED]
@@ -157,20 +183,38 @@ def main(args: Sequence[str]) -> int:
     guide = not asked.plain and importlib.util.find_spec("atheris") is not None
     failed = False
     for name in names:
-        limits = {"runs": asked.runs, "seconds": asked.seconds, "found": asked.found / name}
-        result = (
-            guided(name, **limits)
-            if guide
-            else plain(targets.TARGETS[name], targets.seeds(name), **limits)
-        )
-        how = "atheris" if guide else "plain"
-        print(
-            f"{name}: {result.executions} executions in {result.seconds:.0f} s ({how})", flush=True
-        )
-        if result.defect:
-            failed = True
-            print(f"{name}: a defect, its input kept in {limits['found']}\n{result.defect}")
+        failed |= not _tried(name, targets, asked, guide)
     return int(failed)
+
+
+def _tried(name: str, targets: Any, asked: argparse.Namespace, guide: bool) -> bool:
+    """Try one target, tell and record it; whether no defect was found."""
+    found = asked.found / name
+    seed = fuzz_record.executions(fuzz_record.read(asked.record), name) if asked.record else 0
+    limits = {"runs": asked.runs, "seconds": asked.seconds, "found": found, "seed": seed}
+    commit = _commit() if asked.record else ""
+    result = (
+        guided(name, **limits)
+        if guide
+        else plain(targets.TARGETS[name], targets.seeds(name), **limits)
+    )
+    how = "atheris" if guide else "plain"
+    print(f"{name}: {result.executions} executions in {result.seconds:.0f} s ({how})", flush=True)
+    if result.defect:
+        print(f"{name}: a defect, its input kept in {found}\n{result.defect}", flush=True)
+        return False
+    if asked.record:
+        run = fuzz_record.Run(
+            target=name,
+            executions=result.executions,
+            seconds=round(result.seconds),
+            engine=how,
+            seed=seed,
+            date=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%MZ"),
+            commit=commit,
+        )
+        fuzz_record.add([run], asked.record)
+    return True
 
 
 if __name__ == "__main__":

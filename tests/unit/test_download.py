@@ -152,9 +152,16 @@ def test_addresses_are_shown_without_passwords(url: str, shown: str) -> None:
     assert download.without_secrets(url) == shown
 
 
-def test_a_password_behind_a_password_is_not_shown() -> None:
+@pytest.mark.parametrize(
+    "url", ["ftp://me:word@//me:word@a.example/x", "ht:////me:word@a.example/x", "//me:word@a/x"]
+)
+def test_a_password_in_an_odd_place_is_not_shown(url: str) -> None:
     """Found by fuzzing."""
-    assert "word" not in download.without_secrets("ftp://me:word@//me:word@a.example/x")
+    assert "word" not in download.without_secrets(url)
+
+
+def test_passwords_without_end_take_linear_time() -> None:
+    assert download.without_secrets("x://" + "a@//" * 200_000 + "b") == "//b"
 
 
 def test_passwords_are_sent_and_never_shown(server: str) -> None:

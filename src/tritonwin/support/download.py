@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 import ssl
 import time
 import urllib.error
@@ -21,6 +22,8 @@ from tritonwin.errors import UserError
 
 _BLOCK = 1024 * 1024
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+# a user before an "@", wherever the slashes stand
+_USER = re.compile(r"[^/?#]*/{2,}[^/?#]*@")
 # the variables by which pip and its libraries are told of a company's own certificates
 _CERTIFICATE_VARIABLES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
@@ -41,12 +44,11 @@ def without_secrets(url: str) -> str:
     """The address as it may be printed: user name and password left out."""
     try:
         parts = urlsplit(url)
-        while "@" in parts.netloc:
-            shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-            parts = urlsplit(shown)  # "x://a@//b@host": what comes next now stands in its place
+        shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
     except ValueError:  # no address at all, but it may hold a password all the same
         return url.rpartition("@")[2]
-    return urlunsplit(parts)
+    # "x://a@//b@host", "x:////b@host": what comes next now stands, or is read, in its place
+    return url.rpartition("@")[2] if _USER.match(shown) else shown
 
 
 def local_path(location: str) -> Path | None:
