@@ -35,7 +35,9 @@ SHORT = replace(healthy.SYSTEM, long_paths=False)
 
 
 def test_wrong_variables_are_left_out_and_corrected() -> None:
-    found = launch.settings(healthy.HEALTHY, [problem(UNSET_CC, SET_JOBS)])
+    # what cannot be done by variables is done by nobody here
+    rename = Action(name="rename-shadow", arguments={"path": "triton.py"})
+    found = launch.settings(healthy.HEALTHY, [problem(UNSET_CC, rename, SET_JOBS)])
     assert (found.unset, dict(found.set), found.vcvarsall) == (("CC",), {"MAX_JOBS": "4"}, None)
 
 

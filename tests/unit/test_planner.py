@@ -128,6 +128,19 @@ def test_two_problems_with_one_remedy_are_one_change() -> None:
     assert [c.problems for c in plan.changes] == [("cuda-path-wrong", "ptxas-older-than-ptx")]
 
 
+def test_a_problem_that_asks_twice_for_one_change_is_named_once() -> None:
+    unset = Action(name="unset-variable", arguments={"variable": "CUDA_PATH"})
+    plan = make_plan([problem("cuda-path-wrong", unset, unset)], means(healthy.HEALTHY))
+    assert [c.problems for c in plan.changes] == [("cuda-path-wrong",)]
+
+
+def test_an_action_of_a_later_catalogue_is_left_to_the_user() -> None:
+    plan = make_plan([problem("cuda-path-wrong", Action(name="teleport"))], means(healthy.HEALTHY))
+    assert plan.changes == ()
+    (left,) = plan.unsolved
+    assert (left.reason, left.help) == ("tritonwin cannot do this yet: teleport", "Do it.")
+
+
 def test_half_a_repair_is_none(all_wheels: list[Path]) -> None:
     remove = Action(name="remove-distribution", arguments={"distribution": "triton"})
     install = Action(name="install-distribution", arguments={"requirement": "triton-windows<1"})

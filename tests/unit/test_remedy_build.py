@@ -11,15 +11,20 @@ import pytest
 from wheel_files import make_wheel
 
 from tritonwin.build.make import Outcome
+from tritonwin.build.order import Order
+from tritonwin.build.outcome import Progress
 from tritonwin.build.proof import WheelProof
-from tritonwin.build.state import State
+from tritonwin.build.state import State, write_plan
+from tritonwin.errors import UserError
 from tritonwin.facts.model import Interpreter
+from tritonwin.facts.process import Completed
 from tritonwin.journal import Journal, Store, tree_hash, undo
 from tritonwin.problems.model import Action
 from tritonwin.remedies import build_wheel, distributions, planner, wheel_build
 from tritonwin.remedies.distributions import NothingFitsError
 from tritonwin.remedies.plan import CannotRemedyError, Change
 from tritonwin.remedies.remedy import Means, Work
+from tritonwin.remedies.wheel_build import Prepared
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 
@@ -162,3 +167,96 @@ def test_a_build_that_fails_changes_nothing(
         made.apply(target, tmp_path / "scratch")
     assert "tritonwin explain" in caught.value.help
     assert tree_hash(made.prefix) == before
+
+
+def test_what_the_build_says_reaches_who_watches(
+    tmp_path: Path, means: Means, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, target = scene(tmp_path, means, monkeypatch, make_wheel(tmp_path / "dist", WHEEL))
+    ended = wheel_build.Prepared.make
+
+    def make(prepared: Any, plan: Any, *, tell: Any) -> Any:
+        tell("compiling")
+        tell(Progress(done=3, total=73, jobs=8, seconds=1.0))
+        return ended(prepared, plan)
+
+    monkeypatch.setattr(wheel_build.Prepared, "make", make)
+    heard: list[object] = []
+
+    class Listener:
+        def say(self, text: str) -> None:
+            heard.append(text)
+
+        def progress(self, done: int, total: int | None) -> None:
+            heard.append((done, total))
+
+    (tmp_path / "scratch").mkdir()
+    with Journal.begin(made.store, target=target.executable, title="t", plan={}) as journal:
+        work = Work(
+            journal=journal, target=target, scratch=tmp_path / "scratch", listener=Listener()
+        )
+        build_wheel.apply(made.change, work)
+    assert heard == ["compiling", (3, 73)]
+
+
+# -- what is planned and carried out by the commands
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Pip:
+    """A pip that is configured for an index of ours, which has one source."""
+    page = tmp_path / "index" / "flash-attn" / "index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text('<a href="../files/flash_attn-2.8.3.post2.tar.gz#sha256=0">x</a>')
+
+    class Configured(Pip):
+        def run(self, args: Any, *, timeout: float, heard: Any = None) -> Completed:
+            url = page.parent.parent.as_uri()
+            return Completed(0, f"global.index-url='{url}'\n".encode(), b"")
+
+    return Configured(("pip",), "25.0")
+
+
+def prepared(means: Means, order: Order, pip: Pip, monkeypatch: pytest.MonkeyPatch) -> Prepared:
+    monkeypatch.setattr(wheel_build, "find_pip", lambda *_: pip)
+    return wheel_build.prepare(order, means.facts, means.host)
+
+
+def test_the_source_of_a_script_is_found_in_the_index(
+    tmp_path: Path, means: Means, index: Pip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = prepared(means, Order(recipe="flash-attn"), index, monkeypatch)
+    assert made.addresses() == {
+        "flash_attn-2.8.3.post2.tar.gz": (
+            tmp_path / "index" / "files" / "flash_attn-2.8.3.post2.tar.gz"
+        ).as_uri()
+    }
+    (tmp_path / "index" / "flash-attn" / "index.html").write_text("another file")
+    assert made.addresses() == {}
+
+
+def test_a_source_of_ones_own_needs_no_address(
+    tmp_path: Path, means: Means, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a file that lies here nor a folder is looked for; pip is not even started."""
+    source = tmp_path / "mine-1.0.tar.gz"
+    source.touch()
+    order = Order(recipe="cuda-extension", source=str(source))
+    made = wheel_build.prepare(order, means.facts, means.host)
+    assert made.plan.source.kind == "sdist"
+    assert made.addresses() == {}
+
+
+def test_what_was_begun_goes_on_as_it_was_planned_but_for_its_jobs(
+    tmp_path: Path, means: Means, index: Pip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = Order(recipe="flash-attn", root=tmp_path / "b")
+    made = prepared(means, order, index, monkeypatch)
+    with pytest.raises(UserError):
+        made.unfinished()
+    made.plan.layout.root.mkdir(parents=True)
+    write_plan(made.plan)
+    assert made.unfinished() == made.plan
+    fewer = replace(made, order=replace(order, jobs=2)).unfinished()
+    assert (fewer.jobs, fewer.environment["MAX_JOBS"]) == (2, "2")
+    assert replace(fewer, jobs=made.plan.jobs).command == made.plan.command

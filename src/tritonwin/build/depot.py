@@ -75,7 +75,8 @@ class Depot:
             if index is not None and download.is_trusted(index):
                 page = f"{index.rstrip('/')}/{project}/"
                 local = download.local_path(page)
-                yield page if local is None else str(local / "index.html")
+                # an address again: what the page links to is relative to it, and percent-encoded
+                yield page if local is None else (local.absolute() / "index.html").as_uri()
 
 
 def address_in(page: str, file: str) -> str | None:
