@@ -82,11 +82,18 @@ def test_jobs_follow_memory_then_cores(free: float, cores: int, jobs: int) -> No
 
 
 def test_the_expected_peak_is_the_one_that_was_measured() -> None:
-    """16 jobs of one thread, sm_90, nvcc 13.0: 63 GiB were seen."""
+    """16 jobs of one thread, sm_90, nvcc 13.0: what was seen on three occasions."""
     found = choose(load("flash-attn").memory, room(118), files=73, archs=1)
     assert (found.jobs, found.threads) == (16, 1)
-    assert found.memory.expected == pytest.approx(63 * GIB, rel=0.15)
-    assert found.memory.bound >= 63 * GIB
+    for seen in (63, 70.4, 72.3):
+        assert found.memory.expected == pytest.approx(seen * GIB, rel=0.15)
+        assert found.memory.bound >= seen * GIB
+
+
+def test_a_bound_is_never_said_to_be_lower(tmp_path: Path) -> None:
+    made = plan(Order(recipe="flash-attn", jobs=2), windows(tmp_path))
+    assert made.memory.bound == 14.5 * GIB
+    assert said(made, "memory").startswith("about 12 GiB, never above 15 GiB; ")
 
 
 def test_paging_is_no_memory_to_plan_with() -> None:

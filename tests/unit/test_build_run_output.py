@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,20 @@ def test_few_lines_where_nobody_watches() -> None:
     assert text.splitlines() == ["  source", f"  {line(HALF)}", r"  out of memory\x1b[2J"]
 
 
+def test_a_file_that_takes_long_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 7.0  # seconds since the machine was started
+    monkeypatch.setattr(building.time, "monotonic", lambda: now)
+    out = io.StringIO()
+    follower = Follower(Console(file=out, width=120, color_system=None))
+    said = []
+    for at in (7, 36, 37, 306, 307, 320, 337):
+        now = at
+        before = out.tell()
+        follower(HALF if at < 320 else replace(HALF, done=13))
+        said += [at] if out.tell() > before else []
+    assert said == [7, 307, 337]
+
+
 def test_a_bar_on_a_terminal() -> None:
     text = told("source", HALF, terminal=True)
     assert "12/73 files" in text
@@ -84,6 +99,19 @@ def test_a_proven_wheel_can_be_installed(printed: io.StringIO) -> None:
     proof = WheelProof(steps=(Step(name="import x", state="passed", detail=""),))
     building.print_outcome(Outcome(state=RUNS, log=Path("l"), wheel=wheel, proof=proof))
     assert 'install: tritonwin install flash-attn --find-links "dist"' in printed.getvalue()
+    assert "built in 60 s with 4 jobs, 2.0 GiB at the peak\n" in printed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("jobs", "words"),
+    [((4, 4), "in 2 runs with 4 jobs,"), ((4, 2, 2), "in 3 runs with 4, then 2 jobs,")],
+)
+def test_runs_are_told_without_saying_the_same_twice(
+    jobs: tuple[int, ...], words: str, printed: io.StringIO
+) -> None:
+    state = State(runs=tuple(Run(jobs=number, seconds=45) for number in jobs))
+    building.print_outcome(Outcome(state=state, log=Path("l"), wheel=Path("x.whl")))
+    assert words in printed.getvalue()
 
 
 def test_the_last_word_of_a_wheel(printed: io.StringIO) -> None:

@@ -192,21 +192,22 @@ def _decisions(
         Decision(name="nvcc threads", value=str(threads), reason=why, flag="--nvcc-threads"),
         Decision(
             name="memory",
-            value=f"about {_gib(memory.expected)} GiB, never above {_gib(memory.bound)} GiB",
+            value=f"about {memory.expected / GIB:.0f} GiB, never above {_bound(memory)} GiB",
             reason=f"not every compiler is at its worst at once; {source}",
             flag="--memory-per-job",
         ),
     )
 
 
-def _gib(size: int) -> str:
-    return f"{size / GIB:.0f}"
+def _bound(memory: Memory) -> int:
+    """In GiB, and no less than it is."""
+    return math.ceil(memory.bound / GIB)
 
 
 def _too_many(jobs: int, memory: Memory) -> str:
     free = (memory.free or 0) / GIB
     return (
-        f"{jobs} jobs may take {memory.bound / GIB:.0f} GiB and {free:.1f} GiB are free: "
+        f"{jobs} jobs may take {_bound(memory)} GiB and {free:.1f} GiB are free: "
         "compilers may be killed"
     )
 

@@ -149,7 +149,7 @@ class Memory:
         reserve: left to everything else.
         base: of the programs that start the compilers.
         compiler: the peak of the heaviest compiler process, for one architecture.
-        together: what a further compiler adds to the peak, as a share of its own: 0.57.
+        together: what a further compiler adds to the peak, as a share of its own: 0.6.
         bound: never exceeded with these jobs and threads.
         expected: the peak to be expected, for not every compiler is at its worst at once.
     """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from itertools import groupby
 from types import TracebackType
 
 from rich.console import Console
@@ -20,6 +22,7 @@ from tritonwin.output.text import printable
 from tritonwin.support import wheel_names
 
 _QUIET = 30.0  # seconds between two lines where nobody watches a bar
+_PULSE = 300.0  # as long as no file gets done: CI engines end what says nothing for ten minutes
 _STATES = {"passed": ("ok", "green"), "failed": ("FAILED", "bold red")}
 
 
@@ -29,7 +32,7 @@ class Follower:
     def __init__(self, out: Console | None = None) -> None:
         self._out = out or console()
         self._bar: Bar | None = None
-        self._said = 0.0
+        self._said = -math.inf
         self._done = -1
 
     def __enter__(self) -> Follower:
@@ -64,7 +67,7 @@ class Follower:
 
     def _note(self, at: Progress) -> None:
         now = time.monotonic()
-        if at.done != self._done and now - self._said >= _QUIET:
+        if now - self._said >= (_PULSE if at.done == self._done else _QUIET):
             self._said, self._done = now, at.done
             self._out.print(Text(f"  {line(at)}"), soft_wrap=True)
 
@@ -110,9 +113,10 @@ def print_outcome(outcome: Outcome) -> None:
     runs = outcome.state.runs
     seconds = sum(run.seconds for run in runs)
     peak = max((run.peak_memory for run in runs), default=0)
-    jobs = ", ".join(str(run.jobs) for run in runs)
+    jobs = ", then ".join(str(number) for number, _ in groupby(run.jobs for run in runs))
+    times = f" in {len(runs)} runs" if len(runs) > 1 else ""
     lines = [
-        f"built in {duration(seconds)} with {jobs} jobs, {peak / GIB:.1f} GiB at the peak",
+        f"built in {duration(seconds)}{times} with {jobs} jobs, {peak / GIB:.1f} GiB at the peak",
         f"log: {outcome.log}",
         f"made from: {outcome.info_path}",
         f"wheel: {outcome.wheel}",
