@@ -104,6 +104,30 @@ def end_to_end(bench: Json) -> str:
     return measured_on(bench) + words + table(("T", *FRONTS), rows)
 
 
+def counters(found: Json) -> str:
+    """Which part of the chip each kernel keeps busy, in percent of what that part can do."""
+    shares = ("tensor", "transcendental", "issue", "l1", "l2", "dram", "occupancy")
+
+    def share(value: float | None) -> str:
+        return "" if value is None else f"{value:.0f}"
+
+    rows = [
+        (
+            each["case"],
+            f"`{each['kernel']}`",
+            "" if each["us"] is None else f"{each['us']:.1f}",
+            *(share(each[name]) for name in shares),
+            share(each["registers"]),
+            f"{each['shared_bytes'] / 1024:.0f}",
+            ", ".join(f"{k.replace('_', ' ')} {v:.1f}" for k, v in each["waits"].items()),
+        )
+        for each in found["kernels"]
+    ]
+    head = ("case", "kernel", "us", "tensor cores", "transcendental unit", "issue slots", "L1",
+            "L2", "DRAM", "warps resident", "registers", "shared KiB", "cycles waited")  # fmt: skip
+    return measured_on(found) + table(head, rows)
+
+
 def by_arm(found: Json) -> dict[str, list[Json]]:
     arms: dict[str, list[Json]] = defaultdict(list)
     for each in found["results"]:
@@ -141,6 +165,7 @@ def shown(plot: str, words: str) -> Callable[[Json], str]:
 
 TABLES: dict[str, tuple[str, Callable[[Json], str]]] = {
     "goals": ("bench", goals),
+    "counters": ("counters", counters),
     "times": ("bench", times),
     "end-to-end": ("bench", end_to_end),
     "arms": ("arms", arms),

@@ -1,5 +1,5 @@
 """Every kernel form and tile plan on a GPU: right against float64, then timed against a store-only
-kernel of the same output. `python tests/gpu/spectral_sweep.py OUT [SECONDS]`.
+kernel of the same output. `python tests/gpu/spectral_sweep.py OUT [SECONDS [FORM...]]`.
 
 Checks run in several processes that also fill Triton's cache; timing runs alone. A variant that
 fails, crashes or hangs costs itself only. JSON lines and a table are written as they come.
@@ -45,18 +45,42 @@ PLANS = {  # rows, bins a tile, warps, shares of the bins, programs an SM
     "9": {"bm": 128, "be": 64, "warps": 8, "split": 4, "per_sm": 1},
 }
 CS = {"cache": ".cs"}
-STORES = [("fp32", 1024), ("fp32", 4096), ("bf16", 4096), ("bf16", 16384)]
+STORES = [("fp32", 4096, False), ("fp32", 4096, True), ("bf16", 4096, False), ("bf16", 8192, True)]
 # shape, limbs, out, plans
 WANTED = [
-    ("A", 2, "fp32", "1 4"),
-    ("B", 2, "fp32", "1"),
+    ("A", 2, "fp32", "1"),
     ("A", 1, "fp32", "1"),
-    ("B", 1, "fp32", "1"),
-    ("A", 1, "bf16", "1b 2"),
-    ("B", 1, "bf16", "1b 2"),
     ("C", 2, "fp32", "1 7"),
     ("C", 1, "fp32", "1"),
-    ("L256", 2, "fp32", "9"),
+]
+# fast, 2 bytes out, W=64: what is not the plan "1b"; `regs`: registers a thread may use, so that
+# programs of the next launch find room and fetch their taps before this one ends
+NARROW = [
+    {},
+    {"be": 32},
+    {"be": 32, "whole": True},
+    {"be": 32, "regs": 80},
+    {"be": 32, "regs": 80, "per_sm": 3},
+    {"be": 32, "regs": 72},
+    {"be": 32, "regs": 80, "split": 2},
+    {"be": 32, "bm": 256, "warps": 16, "per_sm": 1, "regs": 64},
+    {"be": 64, "bm": 256, "warps": 16, "per_sm": 1},
+    {"be": 32, "ahead": True},
+    {"cache": ""},
+    {"be": 32, "regs": 80, "cache": ""},
+]
+FUSED = [
+    {},
+    {"ordered": True},
+    {"ordered": True, "whole": True},
+    {"chained": True},
+    {"ordered": True, "chained": True},
+    {"ordered": True, "chained": True, "whole": True},
+    {"ordered": True, "chained": True, "cache": ""},
+    {"ordered": True, "chained": True, "be": 16},
+    {"ordered": True, "chained": True, "be": 16, "whole": True},
+    {"ordered": True, "ahead": False},
+    {"ordered": True, "ahead": False, "be": 64},
 ]
 GRADIENTS = [  # rows, bins, warps, splits, stages
     (64, 64, 4, 64, 1), (64, 64, 4, 64, 2), (64, 32, 4, 64, 1), (64, 32, 4, 64, 2),
@@ -68,6 +92,10 @@ SLIDES = [  # bins, warps, steps, turns
     (128, 1, 64, 16), (128, 1, 32, 16), (128, 2, 32, 8), (64, 1, 64, 16), (64, 1, 32, 8),
     (128, 2, 64, 16), (256, 2, 32, 8), (64, 2, 64, 16), (128, 1, 32, 8),
 ]  # fmt: skip
+
+
+LINEAR = {"limbs": 1, "out": "bf16", "bm": 128, "be": 32, "warps": 8, "ahead": True, "pdl": True,
+          **CS}  # fmt: skip
 
 
 def variants():
@@ -87,45 +115,54 @@ def variants():
     add("state", "L1024", **{**slide, "steps": 32})
     add("sliding", "L1024", **slide, out="bf16")
     add("sliding", "L256", **slide)
-    linear = {"limbs": 1, "out": "bf16", "bm": 128, "warps": 8, **CS, "pdl": True}
-    for be, ahead in ((64, False), (32, True), (32, False)):
-        add("linear", "P", **linear, be=be, ahead=ahead)
-    add("linear", "Q", **linear, be=32, ahead=True)
+    for shape in "PQ":
+        for more in FUSED:
+            add("linear", shape, **(LINEAR | more))
     for shape in "AB":
-        for out, block in STORES:
-            add("store", shape, out=out, block=block)
-    add("store", "C", out="fp32", block=1024)
+        for more in NARROW:
+            add("hopper", shape, limbs=1, out="bf16", **(PLANS["1b"] | CS | {"pdl": True} | more))
+    for shape in "AB":
+        for out, block, early in STORES:
+            add("store", shape, out=out, block=block, pdl=early)
     for shape, limbs, out, names in WANTED:
         for name in names.split():
             add("hopper", shape, limbs=limbs, out=out, **PLANS[name], **CS, pdl=True)
     return found
 
 
-def write_best(everything, results, plans: Path) -> None:
+def fastest(everything, results, form: str, shapes: str, wanted) -> dict | None:
+    """The options of the variant with the least product of times over all shapes."""
+    times: dict[str, tuple[float, dict, list]] = {}
+    for i, (_, shape, name, options) in enumerate(everything):
+        us = results[i].get("time", {}).get("us")
+        if (name, us is None) == (form, False) and shape in shapes and wanted(options):
+            one = times.setdefault(json.dumps(options), (1.0, options, []))
+            times[json.dumps(options)] = (one[0] * us, options, [*one[2], us])
+    whole = [(product, o) for product, o, each in times.values() if len(each) == len(shapes)]
+    return min(whole, key=lambda pair: pair[0])[1] if whole else None
+
+
+def write_best(everything, results, plans: Path) -> dict:
     """Give the entries for this architecture the fastest plans that were right."""
     text = plans.read_text()
-    for kind, form, shape in (("gradient", "gradient", "A"), ("sliding", "sliding", "L1024"),
-                              ("hopper_linear", "linear", "P")):  # fmt: skip
-        timed = [
-            (results[i]["time"]["us"], options)
-            for i, (_, at, what, options) in enumerate(everything)
-            if (what, at) == (form, shape) and "us" in results[i].get("time", {})
-            if options.get("out") in (None, "bf16" if form == "linear" else None)
-        ]
-        if not timed:
-            continue
-        _, best = min(timed, key=lambda pair: pair[0])
-        head = f"[[{kind}]]\nfrom = 90\n"
+    fused = fastest(everything, results, "linear", "PQ", lambda o: o["limbs"] == 1)
+    if fused:
+        head = "[[hopper_linear]]\nfrom = 90\n"
         before, found, after = text.partition(head)
-        if not found:
-            continue
         section, blank, rest = after.partition("\n\n")
-        for key, value in best.items():
-            if key not in ("limbs", "out", "window"):
-                word = json.dumps(value)
-                section = re.sub(rf"(?m)^{key} = .*$", f"{key} = {word}", section)
+        for key in ("be", "ahead", "ordered", "chained", "whole", "cache"):
+            word = json.dumps(fused.get(key, False))
+            section = re.sub(rf"(?m)^{key} = .*$", f"{key} = {word}", section)
         text = before + found + section + blank + rest
+    narrow = fastest(everything, results, "hopper", "AB",
+                     lambda o: (o["limbs"], o["out"]) == (1, "bf16"))  # fmt: skip
+    if narrow:
+        keys = ("bm", "be", "warps", "split", "per_sm", "ahead", "whole", "cache", "regs")
+        words = ", ".join(f"{k} = {json.dumps(narrow[k])}" for k in keys if k in narrow)
+        case = '{ bytes = 2, precision = "fast", window = 64, '
+        text = re.sub(rf"(?m)^    {re.escape(case)}.*$", f"    {case}{words} }},", text)
     plans.write_text(text)
+    return {"linear": fused, "narrow": narrow}
 
 
 # --- what a child process does -----------------------------------------------------------------
@@ -243,8 +280,10 @@ def main() -> int:
     budget = float(sys.argv[2]) if len(sys.argv) > 2 else 115.0
     begun = time.monotonic()
     everything = variants()
+    forms = sys.argv[3:] or {form for _, _, form, _ in everything}
+    mine = [i for i, (_, _, form, _) in enumerate(everything) if form in forms]
     lock = threading.Lock()
-    results: dict[int, dict] = {i: {"name": v[0]} for i, v in enumerate(everything)}
+    results: dict[int, dict] = {i: {"name": everything[i][0]} for i in mine}
     with (out / "spectral_sweep.jsonl").open("w") as lines:
 
         def note(job, said):
@@ -260,7 +299,7 @@ def main() -> int:
                 lines.flush()
 
         workers = max(2, min(14, (os.cpu_count() or 2) - 2))
-        shares = [list(range(i, len(everything), workers)) for i in range(workers)]
+        shares = [mine[i::workers] for i in range(workers)]
         threads = [
             threading.Thread(target=drive, args=("check", share, budget * 0.45, 45, note))
             for share in shares
@@ -272,15 +311,35 @@ def main() -> int:
         print(f"checked after {time.monotonic() - begun:.0f} s", flush=True)
         right = [i for i in results if results[i].get("check", {}).get("ok")]
         drive("time", right, budget - (time.monotonic() - begun) - 5, 30, note)
+        first = {i: results[i].get("time", {}) for i in right}
+        again = best_of_each(everything, results, 4)
+        drive("time", again, budget - (time.monotonic() - begun) - 3, 30, note)
+        for i in again:  # the second round stands beside the first
+            both = [t for t in (first[i], results[i].get("time", {})) if "us" in t]
+            results[i]["time"] = min(both, key=lambda t: t["us"], default={})
+    everything = [v for i, v in enumerate(everything) if i in results]
+    results = dict(enumerate(results.values()))
     table = report(everything, results)
     (out / "spectral_sweep.txt").write_text(table)
     (out / "spectral_sweep.json").write_text(json.dumps(list(results.values()), indent=1))
     plans = HERE.parents[2] / "src/tritonwin/spectral/plans.toml"
-    write_best(everything, results, plans)
+    best = write_best(everything, results, plans)
+    (out / "spectral_best.json").write_text(json.dumps(best, indent=1))
     (out / "plans.toml").write_text(plans.read_text())
     print(short(everything, results))
     print(f"{time.monotonic() - begun:.0f} s")
     return 0
+
+
+def best_of_each(everything, results, count: int) -> list[int]:
+    """The fastest few of every form, shape, precision and output type."""
+    groups: dict[tuple, list] = {}
+    for i, found in results.items():
+        _, shape, form, options = everything[i]
+        if "us" in found.get("time", {}):
+            key = (shape, form, options.get("limbs"), options.get("out"))
+            groups.setdefault(key, []).append((found["time"]["us"], i))
+    return [i for group in groups.values() for _, i in sorted(group)[:count]]
 
 
 def report(everything, results) -> str:

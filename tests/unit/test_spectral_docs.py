@@ -35,6 +35,15 @@ ARMS = {
     "results": [{**RUN, "all": 2.349, "front_us": 30.4}, {**RUN, "all": 2.351, "front_us": 30.4}],
 }  # fmt: skip
 
+COUNTERS = {
+    "device": "A card", "torch": "2.11", "triton": "3.6",
+    "kernels": [{
+        "case": "fused Linear", "kernel": "project", "us": 17.25, "tensor": 41.2, "transcendental": 9.0,
+        "issue": 30.1, "l1": 20.0, "l2": 25.0, "dram": None, "occupancy": 12.5, "registers": 255.0,
+        "shared_bytes": 196672, "waits": {"long_scoreboard": 4.25, "wait": 0.5},
+    }],
+}  # fmt: skip
+
 
 def test_the_page_is_what_the_results_say() -> None:
     page = spectral_docs.PAGE.read_text(encoding="utf-8")
@@ -55,6 +64,8 @@ def test_every_plot_can_be_read_and_is_shown(file: Path) -> None:
                           "| long windows | 1.5 | at most 1.3 | **no** |"]),
         ("times", BENCH, ["| microseconds | 32, 1024, 256, W=64 |", "| torch.stft | 284.4 |"]),
         ("end-to-end", BENCH, ["| 512 | - / - / - | 48.00 / - / - | - / - / - | - / - / 0.50 |"]),
+        ("counters", COUNTERS, ["| fused Linear | `project` | 17.2 | 41 | 9 | 30 | 20 | 25 |  | 12 |",
+                                " | 255 | 192 | long scoreboard 4.2, wait 0.5 |"]),
         ("arms", ARMS, ["| `source` | the encoder | 1,234 | 2.349 / 2.351 | 4.760 | **yes** | 30 |"]),
     ],
 )  # fmt: skip
