@@ -1,0 +1,403 @@
+"""Plans of builds at their edges: odd toolkits and compilers, references, disks, variables."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import machines
+import pytest
+from machines import linux, msvc, toolkit, torch, windows
+
+from tritonwin.build import archs, environment, fleet, memory, obstacles, place, survey, toolset
+from tritonwin.build.depot import Depot
+from tritonwin.build.environment import UnfitEnvironmentError
+from tritonwin.build.model import BuildPlan, PinnedFile
+from tritonwin.build.order import Machine, Order
+from tritonwin.build.planner import plan
+from tritonwin.build.recipe import load
+from tritonwin.build.toolkit import assemble
+from tritonwin.errors import UserError
+from tritonwin.facts.host import Environment
+from tritonwin.facts.process import Completed
+from tritonwin.journal.tree import file_hash
+from tritonwin.support.pip import Pip, PipError
+
+FLASH = "flash-attn"
+needs_sh = pytest.mark.skipif(os.name == "nt", reason="its stand-ins are scripts of sh")
+
+
+def refused(made: BuildPlan) -> str:
+    return " | ".join(f"{r.problem}: {r.message} {r.help}" for r in made.refusals)
+
+
+def having(machine: Machine, **variables: str) -> Machine:
+    env = Environment({**machine.host.env.data, **variables}, windows=machine.host.windows)
+    return replace(machine, host=replace(machine.host, env=env))
+
+
+# --- toolkits
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"exists": False}, "the folder does not exist"),
+        ({"version": None}, "its version is not known"),
+        ({"missing": ("cicc", "cuda.lib", "cudart.lib")}, "no cicc, no cudart.lib)"),
+    ],
+)
+def test_a_toolkit_that_is_not_taken_says_why(
+    tmp_path: Path, changes: dict[str, Any], why: str
+) -> None:
+    there = replace(toolkit("12.8"), **changes)
+    made = plan(Order(recipe=FLASH), windows(tmp_path, cuda_toolkits=(there,)))
+    assert f"{there.path} ({why}" in refused(made)
+
+
+def test_an_assembled_toolkit_can_be_asked_for_where_one_is_installed(tmp_path: Path) -> None:
+    machine = windows(
+        tmp_path, torch=torch("2.11.0+cu130", "13.0"), cuda_toolkits=(toolkit("13.0"),)
+    )
+    asked = plan(Order(recipe=FLASH, cuda="assembled"), machine)
+    assert asked.cuda is not None
+    assert asked.cuda.origin == "assembled"
+    usual = plan(Order(recipe=FLASH), machine)
+    assert usual.cuda is not None
+    assert usual.cuda.origin == "system"
+
+
+def test_a_toolkit_that_was_named_by_its_folder_is_one_of_those_found(tmp_path: Path) -> None:
+    """Also where another one would fit better."""
+    machine = windows(tmp_path, cuda_toolkits=(toolkit("12.8"), toolkit("12.6")))
+    made = plan(Order(recipe=FLASH, cuda=toolkit("12.6").path), machine)
+    assert made.cuda is not None
+    assert made.cuda.path == toolkit("12.6").path
+
+
+def test_a_source_without_torch_takes_any_toolkit(tmp_path: Path) -> None:
+    source = tmp_path / "mine-1.0.tar.gz"
+    source.touch()
+    machine = windows(tmp_path, torch=None, cuda_toolkits=(toolkit("13.0"), toolkit("12.8")))
+    made = plan(Order(recipe="cuda-extension", source=str(source)), machine)
+    assert made.cuda is not None
+    assert made.cuda.version == "13.0"
+    assert any(d.reason == "the first that is complete" for d in made.decisions)
+
+
+def test_the_range_that_a_toolkits_own_header_states_counts(tmp_path: Path) -> None:
+    """`host_config.h` of this one ends at _MSC_VER 1939, whatever the table says of CUDA 12.8."""
+    machine = windows(
+        tmp_path,
+        cuda_toolkits=(toolkit("12.8", host_msvc_max="1939"),),
+        msvc=(msvc("14.39.33519"), msvc("14.44.35207")),
+    )
+    made = plan(Order(recipe=FLASH), machine)
+    assert made.toolset is not None
+    assert made.toolset.version == "14.39.33519"
+
+
+def test_a_toolkit_older_than_the_source_takes_is_refused(tmp_path: Path) -> None:
+    newest = load(FLASH).releases[0]
+    assert newest.cuda
+    machine = windows(tmp_path, torch=torch("2.5.1", "11.6"), cuda_toolkits=(toolkit("11.6"),))
+    assert f"wants CUDA {newest.cuda}, this is 11.6" in refused(plan(Order(recipe=FLASH), machine))
+
+
+def parts(folder: Path, *members: str) -> list[PinnedFile]:
+    """One wheel with these members, the first of which may be executed."""
+    folder.mkdir()
+    file = folder / "nvidia_cuda_nvcc-13.0.88-py3-none-any.whl"
+    with zipfile.ZipFile(file, "w") as made:
+        for number, name in enumerate(members):
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = (0o755 if number == 0 else 0o644) << 16
+            made.writestr(entry, name)
+    return [
+        PinnedFile(
+            name="nvidia-cuda-nvcc", version="13.0.88", file=file.name, sha256=file_hash(file)
+        )
+    ]
+
+
+def test_a_toolkit_is_put_together_once_and_whole(tmp_path: Path) -> None:
+    members = (
+        "nvidia/cu13/bin/nvcc", "nvidia/cu13/include/cuda.h", "nvidia/cu13/lib/libcudart.so.13",
+        "nvidia/cu13/lib/", "nvidia/cublas/lib/other", "../evil", "nvidia/cu13/../../evil",
+        "nvidia/cu13/C:/evil", "nvidia_cuda_nvcc-13.0.88.dist-info/METADATA",
+    )  # fmt: skip
+    pinned = parts(tmp_path / "wheels", *members)
+    depot = Depot(pip=Pip(("no pip",)), folders=[tmp_path / "wheels"], offline=True)
+    said: list[str] = []
+    (tmp_path / "b" / "c.part").mkdir(parents=True)
+    (tmp_path / "b" / "c.part" / "of an earlier run").touch()
+    for _ in range(2):
+        assemble(pinned, tmp_path / "b" / "c", depot, said.append)
+    assert said == ["nvidia-cuda-nvcc 13.0.88"]
+    made = {p.relative_to(tmp_path / "b").as_posix() for p in (tmp_path / "b").rglob("*.*")}
+    links = {"c/lib/libcudart.so"} if sys.platform != "win32" else set()
+    assert made == {"c/include/cuda.h", "c/lib/libcudart.so.13", *links}
+    assert os.access(tmp_path / "b" / "c" / "bin" / "nvcc", os.X_OK)
+    assert not list(tmp_path.rglob("evil"))
+
+
+def test_parts_without_a_compiler_are_no_toolkit(tmp_path: Path) -> None:
+    pinned = parts(tmp_path / "wheels", "nvidia/cu13/include/cuda.h")
+    depot = Depot(pip=Pip(("no pip",)), folders=[tmp_path / "wheels"], offline=True)
+    with pytest.raises(UserError, match="hold no nvcc"):
+        assemble(pinned, tmp_path / "c", depot, str)
+    assert not (tmp_path / "c").exists()
+
+
+# --- compilers
+
+
+def test_the_standard_library_of_a_toolset_refuses_a_cuda() -> None:
+    """nvcc would take it: `accepts` is what the toolkit's own header says."""
+    why = toolset.why_not("14.44.35207", cuda="12.3", accepts=">=14.20,<14.50")
+    assert why == "its standard library wants CUDA >=12.4 (STL1002)"
+    assert toolset.why_not("14.44.35207", cuda=None) == ""
+    assert (
+        toolset.why_not("14.44.35207", cuda="12.8", wants=">=14.50") == "the recipe wants >=14.50"
+    )
+    assert "older than" in toolset.why_not("14.0.23918", cuda=None)
+
+
+def gcc(folder: Path, name: str, says: str, code: int = 0) -> str:
+    file = folder / "bin" / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"#!/bin/sh\necho {says}\nexit {code}\n")
+    file.chmod(0o755)
+    return str(file)
+
+
+@needs_sh
+@pytest.mark.parametrize(
+    ("says", "code", "version"), [("12.2.0", 0, "12.2.0"), ("clang", 0, ""), ("12", 1, "")]
+)
+def test_the_compiler_on_path_is_asked_its_version(
+    tmp_path: Path, says: str, code: int, version: str
+) -> None:
+    machine = linux(tmp_path)
+    gcc(tmp_path, "c++", says, code)
+    found = toolset.choose_gcc(machine.host, "12.8")
+    assert found.choice is not None
+    assert found.choice.version == version
+    assert found.decision.reason == "the first one on PATH"
+
+
+@needs_sh
+def test_a_gcc_that_nvcc_refuses_names_one_that_it_takes(tmp_path: Path) -> None:
+    machine = linux(tmp_path)
+    gcc(tmp_path, "c++", "15.1.0")
+    made = plan(Order(recipe=FLASH), machine)
+    assert "nvcc of CUDA 12.8 accepts gcc up to 14" in refused(made)
+    assert "CXX=g++-14" in refused(made)
+    # without a toolkit nobody limits it
+    assert toolset.choose_gcc(machine.host, None).choice is not None
+
+
+@needs_sh
+@pytest.mark.parametrize("by", ["name", "path"])
+def test_cxx_names_another_compiler(tmp_path: Path, by: str) -> None:
+    machine = linux(tmp_path)
+    path = gcc(tmp_path, "g++-13", "13.3.0")
+    found = toolset.choose_gcc(
+        having(machine, CXX=f" {path if by == 'path' else 'g++-13'} ").host, "12.8"
+    )
+    assert found.choice is not None
+    assert (found.choice.compiler, found.choice.version) == (path, "13.3.0")
+    assert found.decision.reason == "the variable CXX"
+
+
+def test_no_compiler_at_all_is_a_refusal(tmp_path: Path) -> None:
+    machine = having(linux(tmp_path), PATH=str(tmp_path / "nothing"))
+    assert "no-c-compiler: there is no C++ compiler: c++" in refused(
+        plan(Order(recipe=FLASH), machine)
+    )
+    gone = toolset.choose_gcc(having(machine, CXX=str(tmp_path / "gone/g++")).host, "12.8")
+    assert gone.choice is None or gone.choice.version == ""
+
+
+# --- target and place
+
+
+def test_a_target_without_an_import_library_is_refused_on_windows_alone(tmp_path: Path) -> None:
+    dev = machines.HEALTHY.python_dev
+    assert dev is not None
+    lacking = replace(dev, import_library=None)
+    made = plan(Order(recipe=FLASH), windows(tmp_path, python_dev=lacking))
+    assert "python-libs-not-found-venv-uv" in refused(made)
+    assert plan(Order(recipe=FLASH), linux(tmp_path, python_dev=lacking)).possible
+
+
+def test_no_python_is_no_target(tmp_path: Path) -> None:
+    for target in (None, replace(machines.HEALTHY.target, version=None)):  # type: ignore[type-var]
+        with pytest.raises(UserError, match="no Python to build for"):
+            plan(Order(recipe=FLASH), windows(tmp_path, target=target))
+
+
+def test_a_variable_that_nvcc_obeys_is_reported(tmp_path: Path) -> None:
+    machine = having(windows(tmp_path), NVCC_PREPEND_FLAGS="-g")
+    assert list(obstacles.warnings(machine)) == ["NVCC_PREPEND_FLAGS is set, and nvcc obeys it"]
+    assert list(obstacles.warnings(windows(tmp_path))) == []
+
+
+def test_makefiles_cut_paths_with_blanks(tmp_path: Path) -> None:
+    made = plan(Order(recipe=FLASH, root=tmp_path / "a b"), linux(tmp_path))
+    assert "has a blank, which the build's makefiles cut in two" in refused(made)
+    assert place.refusals(r"C:\a b", 10, windows(tmp_path)) == ()
+
+
+@pytest.mark.parametrize("error", [True, False])
+def test_a_disk_that_cannot_be_asked_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: bool
+) -> None:
+    def usage(_: Path) -> Any:
+        raise OSError(5, "no answer")
+
+    if error:
+        monkeypatch.setattr(shutil, "disk_usage", usage)
+    folder = tmp_path if error else Path("nowhere")  # relative, and its parents are taken away
+    if not error:
+        monkeypatch.setattr(survey, "is_folder", lambda _: False)
+    assert survey._free(folder) is None
+    assert place.too_small(10**12, None, "b") == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("A B", "1", "is no name for a variable"),
+        ("", "1", "is no name for a variable"),
+        ("A=B", "1", "is no name for a variable"),
+        ("MAX_JOBS", "4 ", "stray blank"),
+        ("MAX_JOBS", '"4"', "stray blank, quote"),
+        ("MAX_JOBS", "4\n5", "control character"),
+    ],
+)
+def test_variables_that_programs_would_misread(name: str, value: str, why: str) -> None:
+    with pytest.raises(UnfitEnvironmentError, match=why):
+        environment.checked({"GOOD": "1", name: value})
+
+
+def test_linux_tells_path_from_Path() -> None:
+    assert environment.merged({"Path": "a", "PATH": "b"}, {"PATH": "c"}, windows=False) == {
+        "Path": "a",
+        "PATH": "c",
+    }
+
+
+def test_the_plans_environment_on_linux(tmp_path: Path) -> None:
+    """No Visual Studio is captured; the plan's folders come first on PATH."""
+    machine = having(linux(tmp_path), MAX_JOBS="64 ", PYTHONPATH="x", KEPT=" 1 ")
+    made = replace(plan(Order(recipe=FLASH), machine), path=("/first",))
+    found = environment.variables(made, machine.host)
+    assert found["PATH"] == f"/first:{tmp_path / 'bin'}"
+    assert (found["MAX_JOBS"], found["KEPT"]) == ("8", "1")
+    bare = replace(machine.host, env=Environment({}, windows=False))
+    assert environment.variables(made, bare)["PATH"] == "/first"
+
+
+# --- memory
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows is asked by a function")
+@pytest.mark.parametrize(
+    ("meminfo", "limit", "free"),
+    [
+        ("MemTotal: 9000 kB\nMemAvailable: 4000 kB\n", None, 4000 * 1024),
+        ("MemTotal: 9000 kB\nMemAvailable: 4000 kB\n", "1000", 1000),
+        ("nonsense", "1000", None),
+        ("MemAvailable: many kB\n", None, None),
+    ],
+)
+def test_free_memory_is_the_least_of_what_is_said(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    meminfo: str,
+    limit: str | None,
+    free: int | None,
+) -> None:
+    if limit:
+        (tmp_path / "memory.max").write_text(limit)
+        (tmp_path / "memory.current").write_text("0")
+    read = memory._read
+    monkeypatch.setattr(
+        memory, "_read", lambda f: meminfo if f == Path("/proc/meminfo") else read(f)
+    )
+    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
+    found = memory.resources()
+    assert (found.allocatable, found.physical) == (free, free)
+    assert found.cores >= 1
+
+
+# --- architectures, references, jobs of a fleet
+
+
+def test_a_family_of_architectures_is_asked_for_where_nvcc_has_one() -> None:
+    recipe = load("cuda-extension")
+    for arch, exists in (("9.0a", True), ("9.0f", False), ("10.0f", True), ("8.9a", False)):
+        found = archs.choose(recipe, "0", "13.0", gpus=(), asked=(arch,), windows=False)
+        assert found is not None
+        assert (found.refusals == ()) is exists, arch
+
+
+def test_a_ref_is_built_from_the_recipes_repository(tmp_path: Path) -> None:
+    (tmp_path / "git.exe").touch()
+    machine = having(windows(tmp_path), PATH=str(tmp_path))
+    made = plan(Order(recipe=FLASH, ref="v9.9", version="9.9"), machine)
+    assert (made.source.kind, made.source.ref, made.version) == ("git", "v9.9", "9.9")
+    assert made.source.location == load(FLASH).repository
+    # without a version the newest one's conditions hold
+    assert plan(Order(recipe=FLASH, ref="main"), machine).version == load(FLASH).releases[0].version
+
+
+def test_a_ref_of_a_folder_is_refused(tmp_path: Path) -> None:
+    order = Order(recipe=FLASH, ref="main", source=str(tmp_path))
+    with pytest.raises(UserError, match="--ref names a commit") as caught:
+        plan(order, windows(tmp_path))
+    assert "file:///" in caught.value.help
+
+
+@pytest.mark.parametrize("address", ["https://example.org/x.tar.gz", "https://example.org/x.zip#a"])
+def test_an_archive_by_its_address_has_no_hash(tmp_path: Path, address: str) -> None:
+    with pytest.raises(UserError, match="no hash is known"):
+        plan(Order(recipe=FLASH, source=address), windows(tmp_path))
+
+
+def test_a_release_that_lies_here_is_held_to_the_recipes_hash(tmp_path: Path) -> None:
+    release = load(FLASH).releases[0]
+    assert release.file
+    file = tmp_path / release.file
+    file.touch()
+    made = plan(Order(recipe=FLASH, source=str(file)), windows(tmp_path))
+    assert (made.version, made.source.sha256) == (release.version, release.sha256)
+    other = tmp_path / "other.tar.gz"
+    other.touch()
+    made = plan(Order(recipe=FLASH, source=str(other)), windows(tmp_path))
+    assert (made.version, made.source.sha256) == ("0", None)
+
+
+def test_a_fleet_of_what_has_no_releases_names_no_version() -> None:
+    text = 'python = ["3.12"]\ntorch = ["2.9.1"]\ncuda = ["12.8"]\narchs = [["8.9", "12.0"]]\n'
+    (job,) = fleet.read("cuda-extension", text).jobs
+    assert job.arguments == "cuda-extension --yes --anyway --cuda 12.8 --arch 8.9 --arch 12.0"
+    assert job.id == "cuda-extension-cp312-torch2.9.1-cu128-sm89-120-win"
+
+
+def test_a_pip_that_fails_makes_no_wheel_and_no_failure(tmp_path: Path) -> None:
+    class Broken(Pip):
+        def run(self, args: Any, *, timeout: float, heard: Any = None) -> Completed:
+            raise PipError("pip is broken", "Repair it.")
+
+    machine = windows(tmp_path)
+    found = survey.survey(
+        Order(recipe=FLASH), machine.facts, machine.host, lambda: Broken(("pip",))
+    )
+    assert found.wheel is None
