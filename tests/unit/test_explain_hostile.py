@@ -18,11 +18,11 @@ from tritonwin.output.explanation import print_explanation
 from tritonwin.output.text import printable
 from tritonwin.problems import catalogue
 from tritonwin.problems.explain import Explanation, explain_stream
-from tritonwin.problems.explain.hits import Collector
+from tritonwin.problems.explain.hits import Sought
 from tritonwin.problems.explain.scan import PIECE, compiled
 from tritonwin.problems.model import LinePattern
 
-PATTERNS = Collector(catalogue.load().entries.values()).patterns
+PATTERNS = Sought(catalogue.load().entries.values()).patterns
 MEGABYTES = 1 << 20
 
 # what turns up in logs, and what hurts

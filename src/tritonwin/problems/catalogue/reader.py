@@ -52,7 +52,7 @@ class UnknownProblemError(KeyError):
         return str(self.args[0])  # KeyError would show the message's repr
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # there is one, and what is made of it is kept by it
 class Catalogue:
     """All entries by id, those that others rest on first (the order of LAYERS)."""
 

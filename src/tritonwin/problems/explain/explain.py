@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,7 +15,7 @@ from tritonwin.problems.context import context
 from tritonwin.problems.doctor import by_certainty, fold, merge, shell_word
 from tritonwin.problems.explain.conditions import holds, source
 from tritonwin.problems.explain.decode import text_blocks
-from tritonwin.problems.explain.hits import Collector, Hit, Watch
+from tritonwin.problems.explain.hits import Collector, Hit, Sought, Watch
 from tritonwin.problems.explain.log_facts import LogFacts, facts_at
 from tritonwin.problems.explain.normalise import clean
 from tritonwin.problems.explain.scan import Scanner
@@ -72,7 +73,7 @@ def explain_lines(lines: Iterable[str], snapshot: Facts | None = None) -> Explan
 
 def explain_stream(stream: BinaryIO, snapshot: Facts | None = None) -> Explanation:
     """Explain a log from its bytes, read once; memory does not grow with its length."""
-    collector = Collector(catalogue.load().entries.values())
+    collector = Collector(_sought(catalogue.load()))
     scanner = Scanner(collector.patterns, collector)
     suspects = Suspects()
     line = 1
@@ -86,6 +87,11 @@ def explain_stream(stream: BinaryIO, snapshot: Facts | None = None) -> Explanati
         line += block.count("\n")
         last = block[-1:] or last
     return _verdict(collector, suspects, line - (last in ("", "\n")), snapshot)
+
+
+@cache
+def _sought(known: catalogue.Catalogue) -> Sought:
+    return Sought(known.entries.values())
 
 
 def _scan_head(scanner: Scanner, block: str) -> None:

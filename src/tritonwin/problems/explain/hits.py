@@ -68,6 +68,45 @@ class Watch:
         )
 
 
+class Sought:
+    """What is looked for, the same in every log; made once, it takes longer than a short log.
+
+    Attributes:
+        patterns: everything to be looked for, at one time or another.
+        index: the place of each in `patterns`.
+        signatures: with their entries; others speak of them by their number here.
+        starts: the signatures that begin with a pattern.
+        marks: the signatures that look for it before or after.
+        forbidden: what speaks against a signature.
+        of_facts: what tells about the machine.
+        first: indexes of what is of use as long as nothing has been seen.
+        patience: how many lines a pattern may see before it is given up, by index.
+    """
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self.signatures = tuple((entry, s) for entry in entries for s in entry.signatures)
+        self.starts: dict[LinePattern, list[int]] = defaultdict(list)
+        self.marks: dict[LinePattern, list[int]] = defaultdict(list)
+        forbidden: dict[LinePattern, None] = {}
+        for number, (_, signature) in enumerate(self.signatures):
+            self.starts[signature.pattern].append(number)
+            for pattern in {*signature.before, *signature.after}:
+                self.marks[pattern].append(number)
+            forbidden |= dict.fromkeys(signature.without)
+        self.forbidden = frozenset(forbidden)
+        self.of_facts = frozenset(knowledge().patterns)
+        used = (*self.starts, *self.marks, *forbidden, *knowledge().patterns)
+        self.patterns = tuple(dict.fromkeys(used))
+        self.index = {pattern: index for index, pattern in enumerate(self.patterns)}
+        early = {s.pattern for _, s in self.signatures if not s.before}
+        early.update(pattern for _, s in self.signatures for pattern in s.before)
+        self.first = frozenset(
+            self.index[pattern] for pattern in early | self.forbidden | self.of_facts
+        )
+        alone = self.of_facts - self.starts.keys() - self.marks.keys()
+        self.patience = {self.index[pattern]: PATIENCE for pattern in alone}
+
+
 class Collector:
     """Receives the lines that match and keeps what the verdict needs.
 
@@ -78,31 +117,20 @@ class Collector:
         facts: what the log says about the machine.
     """
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, sought: Sought) -> None:
         self.facts = LogFacts()
-        self._forbidden: dict[LinePattern, bool] = {}  # marks of `without`, and if they were seen
-        self._starts: dict[LinePattern, list[Watch]] = defaultdict(list)
-        self._marks: dict[LinePattern, list[Watch]] = defaultdict(list)
-        for entry in entries:
-            for signature in entry.signatures:
-                self._add(Watch(entry, signature))
-        self._of_facts = frozenset(knowledge().patterns)
-        used = (*self._starts, *self._marks, *self._forbidden, *knowledge().patterns)
-        self.patterns = tuple(dict.fromkeys(used))
-        self._index = {pattern: index for index, pattern in enumerate(self.patterns)}
-        self.wanted = {i for i, pattern in enumerate(self.patterns) if self._needed(pattern)}
-        self.patience = {
-            i: PATIENCE
-            for i, p in enumerate(self.patterns)
-            if p in self._of_facts and not (p in self._starts or p in self._marks)
-        }
+        self.patterns = sought.patterns
+        self.wanted = set(sought.first)
+        self.patience = dict(sought.patience)
+        self._sought = sought
+        self._forbidden: set[LinePattern] = set()  # marks of `without` that were seen
+        self._watches: dict[int, Watch] = {}  # those that a line concerned, by number
 
-    def _add(self, watch: Watch) -> None:
-        signature = watch.signature
-        self._starts[signature.pattern].append(watch)
-        for pattern in {*signature.before, *signature.after}:
-            self._marks[pattern].append(watch)
-        self._forbidden |= dict.fromkeys(signature.without, False)
+    def _watched(self, numbers: Iterable[int]) -> list[Watch]:
+        for number in numbers:
+            if number not in self._watches:
+                self._watches[number] = Watch(*self._sought.signatures[number])
+        return [self._watches[number] for number in numbers]
 
     def take(
         self, index: int, line: int, text: str, groups: dict[str, str], recent: Recent
@@ -110,37 +138,39 @@ class Collector:
         """Take a line that matches a pattern."""
         pattern = self.patterns[index]
         hit = Hit(line, text, groups)
-        if pattern in self._of_facts:
+        if pattern in self._sought.of_facts:
             for name, value in groups.items():
                 self.facts.add(name, value, line, text)
-        if pattern in self._forbidden:
-            self._forbidden[pattern] = True
-        concerned = [*self._starts.get(pattern, ()), *self._marks.get(pattern, ())]
-        for watch in self._starts.get(pattern, ()):
+        if pattern in self._sought.forbidden:
+            self._forbidden.add(pattern)
+        starts = self._watched(self._sought.starts.get(pattern, ()))
+        marks = self._watched(self._sought.marks.get(pattern, ()))
+        for watch in starts:
             watch.take(hit, recent)
-        for watch in self._marks.get(pattern, ()):
+        for watch in marks:
             watch.mark(pattern, hit)
         self._review(pattern)
-        for watch in concerned:
+        for watch in (*starts, *marks):
             self._review(watch.signature.pattern)
             for mark in watch.signature.after:
                 self._review(mark)
 
     def _review(self, pattern: LinePattern) -> None:
         change = self.wanted.add if self._needed(pattern) else self.wanted.discard
-        change(self._index[pattern])
+        change(self._sought.index[pattern])
 
     def _needed(self, pattern: LinePattern) -> bool:
+        sought = self._sought
         return (
-            pattern in self._of_facts
-            or self._forbidden.get(pattern) is False
-            or any(watch.open for watch in self._starts.get(pattern, ()))
-            or any(watch.awaits(pattern) for watch in self._marks.get(pattern, ()))
+            pattern in sought.of_facts
+            or (pattern in sought.forbidden and pattern not in self._forbidden)
+            or any(watch.open for watch in self._watched(sought.starts.get(pattern, ())))
+            or any(w.awaits(pattern) for w in self._watched(sought.marks.get(pattern, ())))
         )
 
     def found(self) -> Iterable[Watch]:
         """Signatures whose lines stand in the log, in the right order; `when` is not looked at."""
-        for watches in self._starts.values():
-            for watch in watches:
-                if watch.complete and not any(self._forbidden[p] for p in watch.signature.without):
+        for numbers in self._sought.starts.values():
+            for watch in (self._watches[n] for n in numbers if n in self._watches):
+                if watch.complete and self._forbidden.isdisjoint(watch.signature.without):
                     yield watch
