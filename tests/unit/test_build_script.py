@@ -79,6 +79,66 @@ def test_what_a_batch_cannot_say_is_refused(tmp_path: Path, value: str) -> None:
         script(made, "cmd")
 
 
+def test_what_a_batch_cannot_say_in_a_word_is_refused(tmp_path: Path) -> None:
+    """Neither for cmd itself, nor where PowerShell calls cmd for Visual Studio's environment."""
+    made = on_windows(tmp_path)
+    quoted = replace(made, command=('say "x"',))
+    for shell in ("cmd", "powershell"):
+        with pytest.raises(ScriptError, match="cannot be written into a batch"):
+            script(quoted, shell)
+    percent = replace(made, command=("50%",))
+    assert '"50%%"' in script(percent, "cmd")
+    with pytest.raises(ScriptError, match="percent sign"):
+        script(percent, "powershell")
+
+
+@pytest.mark.parametrize("submodules", [(), ("csrc/cutlass",)])
+def test_a_source_from_git_is_checked_out_at_its_ref(
+    tmp_path: Path, submodules: tuple[str, ...]
+) -> None:
+    source = Source(
+        kind="git", location="https://example.org/x", ref="v1", submodules=submodules, skip=("big",)
+    )
+    found = [
+        s for s in steps.steps(replace(on_windows(tmp_path), source=source), {})
+        if isinstance(s, steps.Run) and s.unless and s.unless.endswith(".checked-out")
+    ]  # fmt: skip
+    words = [" ".join(step.words[3:]) for step in found]
+    assert "config remote.origin.url https://example.org/x" in words
+    assert "fetch --quiet --depth 1 -- origin v1" in words
+    updates = [line for line in words if line.startswith("submodule")]
+    assert updates == [
+        f"submodule --quiet update --init --recursive --depth 1 -- {name}" for name in submodules
+    ]
+    text = script(replace(on_windows(tmp_path), source=source), "cmd")
+    assert '".git" "big"' in text
+
+
+@pytest.mark.parametrize("on_path", [True, False])
+def test_an_archive_that_lies_here_is_not_fetched(tmp_path: Path, on_path: bool) -> None:
+    location = r"C:\mine\x-1.0.tar.gz" if on_path else "x-1.0.tar.gz"
+    made = replace(
+        on_windows(tmp_path), source=Source(kind="sdist", location=location, sha256="0" * 64)
+    )
+    lines = script(made, "cmd", lambda: {"x-1.0.tar.gz": "https://example.org/x"}).split("\r\n")
+    fetches = [line for line in lines if "urlretrieve" in line and "x-1.0" in line]
+    assert bool(fetches) is not on_path
+    file = location if on_path else rf"{made.root}\files\{location}"
+    assert any("tarfile" in line and f'"{file}"' in line for line in lines)
+
+
+def test_what_the_build_requires_is_installed_into_its_own_environment(tmp_path: Path) -> None:
+    made = replace(on_windows(tmp_path), requirements=("ninja>=1.11", "wheel"))
+    lines = script(made, "cmd").split("\r\n")
+    (line,) = [line for line in lines if '"install"' in line]
+    assert line.endswith('"-m" "pip" "install" "--quiet" "ninja>=1.11" "wheel"')
+    assert r"\v\Scripts\python.exe" in line
+    assert "--without-pip" not in "".join(lines)
+    none = script(replace(made, requirements=()), "cmd")
+    assert '"--without-pip"' in none
+    assert '"install"' not in none
+
+
 def test_a_refused_plan_has_no_script(tmp_path: Path) -> None:
     made = plan(Order(recipe="flash-attn"), windows(tmp_path, msvc=()))
     with pytest.raises(ScriptError) as caught:
