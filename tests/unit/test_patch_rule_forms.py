@@ -1,0 +1,168 @@
+"""Rules on forms that no release has: mended in another way, or unknown; an edit would be a guess."""
+
+from __future__ import annotations
+
+import pytest
+
+from tritonwin.patch import engine
+from tritonwin.patch.edits import Source
+from tritonwin.patch.engine import BrokenEdit
+from tritonwin.patch.model import Rule
+from tritonwin.patch.rules import RULES, rule
+
+LDCONFIG = 'subprocess.check_output(["/sbin/ldconfig", "-p"])'
+MALLOC = "static void PyCUtensorMap_free(void *ptr) { free(ptr); }\n"
+
+# rule, text, what is said of it
+MENDED = [
+    ("amd-runtime", "def _get_path_to_hip_runtime_dylib():\n    return find('amdhip64.dll')\n", "amdhip64"),
+    (
+        "amd-runtime",
+        f"def _get_path_to_hip_runtime_dylib():\n    if os.name == 'nt':\n        return 1\n    {LDCONFIG}\n",
+        "amdhip64",
+    ),
+    (
+        "amd-temp-files",
+        "def make_hsaco():\n    with tempfile.NamedTemporaryFile(delete=False) as out:\n        pass\n",
+        "no open temporary file",
+    ),
+    ("amd-lld", "def path_to_rocm_lld():\n    return here / 'ld.lld.exe'\n", "ld.lld.exe"),
+    ("stdatomic", "#ifndef _WIN32\n#include <stdatomic.h>\n#endif\n", "not included on Windows"),
+    ("aligned-memory", "#ifdef _WIN32\n_aligned_malloc(1)\n#endif\nposix_memalign(&m)\n", "_aligned_malloc"),
+    (
+        "ptx-version",
+        "def ptx_get_version():\n    if major == 12:\n        return table[minor]\n",
+        "every CUDA 12",
+    ),
+    ("libcuda-folder", "def libcuda_dirs():\n    return []\n", "ldconfig is not called"),
+    ("driver-present", "def _cuda_driver_is_active():\n    return load('nvcuda.dll')\n", "nvcuda.dll"),
+    ("extern-grep", "class Libdevice:\n    def parse_symbols(self):\n        pass\n", "does not call grep"),
+    (
+        "module-suffix",
+        "def compile_module_from_src(name):\n    return f'{name}.{suffix}'\n",
+        "suffix of the system",
+    ),
+    ("tensor-map-shape", "shapeInt[i] = PyLong_AsLongLong(item);\n", "read as long long"),
+    ("int64-arguments", 'table = {"int64_t": "L"}\n', "read as long long"),
+    ("ptxas-shell", "def make_cubin():\n    subprocess.run(words)\n", "without a shell"),
+    (
+        "ptxas-blackwell",
+        "def get_ptxas():\n    # blackwell\n    if os.name == 'nt':\n        return a\n    return _path_to_binary(name)\n",
+        "plain ptxas",
+    ),
+    (
+        "tool-variables-3.3",
+        "def _path_to_binary(binary):\n    key = f'TRITON_{binary}_PATH'\n",
+        "built without .exe",
+    ),
+    (
+        "tool-variables-3.3",
+        "def _path_to_binary(binary):\n    key = f'TRITON_{binary}_PATH'\n    binary += suffix('EXE')\n",
+        "built without .exe",
+    ),
+]  # fmt: skip
+
+UNKNOWN = [
+    (
+        "amd-lld",
+        "def path_to_rocm_lld():\n    a = Path(__file__)\n    b = Path(__file__).parent\n    return a\n",
+        "another form",
+    ),
+    ("aligned-memory", f"{MALLOC}int main() {{ posix_memalign(&m); }}\n", "in another place"),
+    ("stdatomic", "\n#include <stdatomic.h>\natomic_int x;\n", "uses stdatomic.h"),
+    ("ptx-version", "def ptx_get_version():\n    return 80\n", "another form"),
+    (
+        "libcuda-folder",
+        f"def libcuda_dirs():\n    a = {LDCONFIG}\n    b = {LDCONFIG}\n",
+        "in another form",
+    ),
+    ("libcuda-name", "libraries = [] if os.name == 'nt' else ['cuda']\n", "it links [] if"),
+    (
+        "driver-present",
+        "def _cuda_driver_is_active():\n    candidates = ['libcuda.so']\n",
+        "in another form",
+    ),
+    ("dlfcn", "#include <dlfcn.h>\nint f() { return dladdr(0); }\n", "no like on Windows"),
+    (
+        "extern-grep",
+        "class Libdevice:\n    def parse_symbols(self):\n        subprocess.check_output(other)\n",
+        "in another form",
+    ),
+    (
+        "module-suffix",
+        "def compile_module_from_src(name):\n    return f\"{name}.so\"\n",
+        "in another form",
+    ),
+    (
+        "ptxas-shell",
+        "def make_cubin():\n    done = subprocess.run(words, shell=True)\n",
+        "another form",
+    ),
+    (
+        "ptxas-shell",
+        "def make_cubin():\n    subprocess.run(words, shell=True)\n    subprocess.run(words, shell=True)\n",
+        "another form",
+    ),
+    ("tool-suffix", "def _path_to_binary(binary):\n    return folder + binary\n", "in another form"),
+    (
+        "tool-suffix",
+        "def _path_to_binary(binary):\n    return os.path.join(folder, other)\n",
+        "in another form",
+    ),
+    ("tool-variables-3.3", "def _path_to_binary(binary):\n    return 1\n", "in another form"),
+    (
+        "ptxas-blackwell",
+        "def get_ptxas():\n    if blackwell:\n        return knobs.ptxas_blackwell\n    return knobs.ptxas\n",
+        "another form",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("identifier", "text", "says"), MENDED)
+def test_what_was_mended_in_another_way_is_left_alone(
+    identifier: str, text: str, says: str
+) -> None:
+    found = engine.judge(rule(identifier), Source(text), "upstream")
+    assert (found.state, found.text) == ("fixed-upstream", None), found.reason
+    assert says in found.reason
+
+
+@pytest.mark.parametrize(("identifier", "text", "says"), UNKNOWN)
+def test_no_guess_is_made_at_an_unknown_form(identifier: str, text: str, says: str) -> None:
+    found = engine.judge(rule(identifier), Source(text), "upstream")
+    assert (found.state, found.text) == ("unknown", None), found.reason
+    assert says in found.reason
+
+
+def test_a_rule_that_breaks_a_source_is_a_fault_of_ours() -> None:
+    breaking = Rule(
+        id="breaking",
+        defect="X",
+        file="a.py",
+        need="jit",
+        why="None.",
+        removes="",
+        edit=lambda source: source.text + "def (  # tritonwin:breaking\n",
+    )
+    with pytest.raises(BrokenEdit, match=r"a\.py after breaking"):
+        engine.transform("a.py", "x = 1\n", [breaking], "upstream")
+
+
+@pytest.mark.parametrize(
+    ("body", "first"),
+    [
+        ('    """Doc."""\n    return 1\n', "    return 1"),
+        ("    return 1\n", "    return 1"),
+        ('    """Only this."""\n', '    """Only this."""'),
+    ],
+)
+def test_statements_go_before_a_body_and_behind_its_docstring(body: str, first: str) -> None:
+    source = Source(f"def f():\n{body}")
+    function = source.function("f")
+    assert function is not None
+    text = source.before_body(function, "begin()\n")
+    assert f"    begin()\n{first}\n" in text
+
+
+def test_every_rule_here_is_one() -> None:
+    assert {row[0] for row in (*MENDED, *UNKNOWN)} <= {each.id for each in RULES}
