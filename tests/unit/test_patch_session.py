@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from installed import target
+from trees import write
 from triton_trees import make_tree
 
 from tritonwin.errors import UserError
 from tritonwin.facts.host import fake_host
-from tritonwin.journal import Store, undo
+from tritonwin.journal import Journal, Store, undo
 from tritonwin.journal.tree import describe_tree
+from tritonwin.patch import of_python, operations
+from tritonwin.patch.hook.generate import HOOK
 from tritonwin.patch.of_python import helper_entries
 from tritonwin.patch.operations import Place
 from tritonwin.patch.session import Session
@@ -113,3 +118,131 @@ def test_edits_from_elsewhere_are_named(session: Session, tmp_path: Path) -> Non
     done = moved.revert()
     assert done.status == "nothing"
     assert "install this Triton anew" in done.notes[0]
+
+
+def test_a_diff_of_a_hook_says_what_stands_against_it(session: Session) -> None:
+    before = describe_tree(session.place.package.parent)
+    shown = session.diff(import_time=True)
+    assert (shown.status, shown.hook) == ("planned", None)
+    assert shown.plan is not None
+    assert shown.plan.edits
+    folder = replace(session, target=None)
+    for act in (folder.diff, folder.apply):
+        with pytest.raises(UserError, match="--triton names only a folder"):
+            act(import_time=True)
+    assert describe_tree(session.place.package.parent) == before
+    assert folder.diff().status == "planned"
+
+
+def test_a_second_hook_takes_the_place_of_the_first(session: Session) -> None:
+    session.apply(import_time=True)
+    again = session.apply(["dlfcn"], import_time=True)
+    assert again.hook is not None
+    assert again.hook.choice is not None
+    assert again.hook.choice.only == ("dlfcn",)
+    before = [j.state for j in session.place.store.journals()]
+    assert session.revert().status == "reverted"
+    assert len(before) == 2
+    assert {j.state for j in session.place.store.journals()} == {"undone"}
+
+
+def test_a_hook_that_was_changed_since_is_not_thrown_away(session: Session) -> None:
+    session.apply(import_time=True)
+    hook = session.place.package.parent / HOOK
+    hook.write_bytes(hook.read_bytes() + b"# mine\n")
+    with pytest.raises(UserError, match="was changed since") as refused:
+        session.revert()
+    assert "--force" in refused.value.help
+    assert hook.read_bytes().endswith(b"# mine\n")
+
+
+def test_nothing_to_do_writes_no_journal(session: Session) -> None:
+    session.apply()
+    journals = session.place.store.journals()
+    again = session.apply()
+    assert (again.status, again.journal) == ("nothing", None)
+    assert operations.apply(session._plan((), allow_unknown=False), session.place) is None
+    assert session.place.store.journals() == journals
+
+
+def test_another_change_that_was_cut_off_is_left_to_undo(session: Session, tmp_path: Path) -> None:
+    """Revert finishes what patch began; what is half done of something else is not patch's."""
+    (tmp_path / "kept.txt").write_text("kept")
+    cut_off = Journal.begin(session.place.store, target=session.place.target, title="other")
+    cut_off.delete(tmp_path / "kept.txt")
+    session.apply()
+    assert session.revert().status == "reverted"
+    (left,) = session.place.store.unfinished()
+    assert left.title == "other"
+    assert not (tmp_path / "kept.txt").exists()
+
+
+def test_without_the_journal_nothing_can_be_given_back(session: Session) -> None:
+    applied = session.apply()
+    assert applied.journal
+    shutil.rmtree(session.place.store.root / applied.journal)
+    with pytest.raises(UserError, match="is not kept any more") as refused:
+        session.revert()
+    assert "Install Triton anew" in refused.value.help
+
+
+@pytest.mark.parametrize(("binary", "noted"), [(None, True), ("pyd", False), ("so", False)])
+def test_sources_without_their_binary_are_said_to_be_so(
+    session: Session, binary: str | None, noted: bool
+) -> None:
+    if binary:
+        (session.place.package / "_C").mkdir()
+        (session.place.package / "_C" / f"libtriton.{binary}").touch()
+    notes = " ".join(session.status().notes)
+    assert ("There is no libtriton" in notes) is noted
+
+
+def test_a_file_that_is_no_text_is_reported_as_unknown(session: Session) -> None:
+    driver = session.place.package / "backends/nvidia/driver.c"
+    driver.write_bytes(b"\xff\xfe" + driver.read_bytes())
+    found = {r.id: r for r in session.status().report.rules}
+    assert found["dlfcn"].state == "unknown"
+    assert "not UTF-8" in found["dlfcn"].reason
+    driver.unlink()
+    gone = {r.id: r for r in session.status().report.rules}
+    assert gone["dlfcn"].state == "not-applicable"
+
+
+# -- the Triton of a Python
+
+
+def examined(monkeypatch: pytest.MonkeyPatch, site: Path) -> None:
+    """The interpreter that a user named is looked at elsewhere; here it is a made-up one."""
+    chosen = SimpleNamespace(executable=str(site.parent / "python"), reason="--python")
+    monkeypatch.setattr(of_python, "find_target", lambda *_: chosen)
+    monkeypatch.setattr(
+        of_python, "examine", lambda executable, *_: target(site, executable=executable)
+    )
+
+
+@pytest.mark.parametrize("there", [{}, {"triton/readme.txt": ""}])
+def test_a_python_without_triton_is_told_what_to_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: dict[str, str]
+) -> None:
+    """Nor does a folder of that name without an __init__.py count, which Python imports too."""
+    write(tmp_path / "site", {"empty.txt": "", **there})
+    examined(monkeypatch, tmp_path / "site")
+    with pytest.raises(UserError, match="has no Triton") as refused:
+        of_python.of_python(None, None, 30)
+    assert "--triton DIR" in refused.value.help
+
+
+def test_the_triton_that_a_python_imports_is_found(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
+    write(session.place.package.parent, {"triton/__init__.py": "__version__ = '3.7.1'\n"})
+    examined(monkeypatch, session.place.package.parent)
+    found = of_python.of_python("python", None, 30)
+    assert found.place.package == session.place.package
+    assert found.place.data == tmp_path / "home"
+    assert found.target is not None
+    assert found.target.source == "--python"
+    assert found.status().status == "examined"
+    assert isinstance(found.helpers(), tuple)
