@@ -15,6 +15,7 @@ from triton_trees import make_tree
 from tritonwin.errors import UserError
 from tritonwin.facts.host import fake_host
 from tritonwin.journal import Journal, Store, undo
+from tritonwin.journal.refusal import JournalError
 from tritonwin.journal.tree import describe_tree
 from tritonwin.patch import of_python, operations
 from tritonwin.patch.hook.generate import HOOK
@@ -170,8 +171,9 @@ def test_another_change_that_was_cut_off_is_left_to_undo(session: Session, tmp_p
     (tmp_path / "kept.txt").write_text("kept")
     cut_off = Journal.begin(session.place.store, target=session.place.target, title="other")
     cut_off.delete(tmp_path / "kept.txt")
-    session.apply()
-    assert session.revert().status == "reverted"
+    with pytest.raises(JournalError, match="cut off in the middle"):
+        session.apply()
+    assert session.revert().status == "nothing"
     (left,) = session.place.store.unfinished()
     assert left.title == "other"
     assert not (tmp_path / "kept.txt").exists()
