@@ -7,6 +7,7 @@ fails, crashes or hangs costs itself only. JSON lines and a table are written as
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -47,40 +48,40 @@ PLANS = {  # rows, bins a tile, warps, shares of the bins, programs an SM
 CS = {"cache": ".cs"}
 STORES = [("fp32", 4096, False), ("fp32", 4096, True), ("bf16", 4096, False), ("bf16", 8192, True)]
 # shape, limbs, out, plans
-WANTED = [
-    ("A", 2, "fp32", "1"),
-    ("A", 1, "fp32", "1"),
-    ("C", 2, "fp32", "1 7"),
-    ("C", 1, "fp32", "1"),
-]
-# fast, 2 bytes out, W=64: what is not the plan "1b"; `regs`: registers a thread may use, so that
-# programs of the next launch find room and fetch their taps before this one ends
+WANTED = [("C", 2, "fp32", "1 7"), ("C", 1, "fp32", "1")]
+EITHER = {"frames": "either"}
+WIDE = [{}, EITHER]  # fp32 out, beside plan "1"
+# fast, 2 bytes out, W=64, beside plan "1b". With few registers (`regs`: a limit) programs of the next
+# launch find room, and fetch their taps before this one has ended.
 NARROW = [
     {},
+    EITHER,
     {"be": 32},
-    {"be": 32, "whole": True},
-    {"be": 32, "regs": 80},
-    {"be": 32, "regs": 80, "per_sm": 3},
-    {"be": 32, "regs": 72},
-    {"be": 32, "regs": 80, "split": 2},
-    {"be": 32, "bm": 256, "warps": 16, "per_sm": 1, "regs": 64},
-    {"be": 64, "bm": 256, "warps": 16, "per_sm": 1},
-    {"be": 32, "ahead": True},
-    {"cache": ""},
-    {"be": 32, "regs": 80, "cache": ""},
+    {"be": 32, **EITHER},
+    {"be": 32, **EITHER, "per_sm": 3},
+    {"be": 32, **EITHER, "per_sm": 1},
+    {"be": 32, **EITHER, "split": 2},
+    {"be": 32, **EITHER, "ahead": True},
+    {"be": 32, **EITHER, "cache": ""},
+    {"be": 32, **EITHER, "bm": 256, "warps": 16, "per_sm": 1, "regs": 64},
+    {"be": 32, "frames": "masked"},
+    {"be": 32, "frames": "masked", "bm": 256, "warps": 16, "per_sm": 1, "regs": 64},
+    {**EITHER, "bm": 256, "warps": 16, "per_sm": 1},
+    {**EITHER, "cache": ""},
 ]
+ORDERED = {"ordered": True}
 FUSED = [
     {},
-    {"ordered": True},
-    {"ordered": True, "whole": True},
-    {"chained": True},
-    {"ordered": True, "chained": True},
-    {"ordered": True, "chained": True, "whole": True},
-    {"ordered": True, "chained": True, "cache": ""},
-    {"ordered": True, "chained": True, "be": 16},
-    {"ordered": True, "chained": True, "be": 16, "whole": True},
-    {"ordered": True, "ahead": False},
-    {"ordered": True, "ahead": False, "be": 64},
+    ORDERED,
+    {**ORDERED, **EITHER},
+    {**ORDERED, "chained": True},
+    {**ORDERED, "chained": True, **EITHER},
+    {**ORDERED, "chained": True, "frames": "masked"},
+    {**ORDERED, "chained": True, **EITHER, "cache": ""},
+    {**ORDERED, "chained": True, **EITHER, "be": 16},
+    {**ORDERED, "ahead": False, **EITHER},
+    {**ORDERED, "ahead": False, **EITHER, "be": 64},
+    {"chained": True, **EITHER},
 ]
 GRADIENTS = [  # rows, bins, warps, splits, stages
     (64, 64, 4, 64, 1), (64, 64, 4, 64, 2), (64, 32, 4, 64, 1), (64, 32, 4, 64, 2),
@@ -98,36 +99,47 @@ LINEAR = {"limbs": 1, "out": "bf16", "bm": 128, "be": 32, "warps": 8, "ahead": T
           **CS}  # fmt: skip
 
 
+def named(form, shape, **o):
+    return " ".join([shape, form, *(f"{k}={v}" for k, v in o.items())]), shape, form, o
+
+
 def variants():
-    """(name, shape, form, options) of everything to try, the most wanted first."""
-    found = []
+    """(name, shape, form, options) of everything to try."""
+    return [*gradients_and_slides(), *resident()]
 
-    def add(form, shape, **o):
-        name = " ".join([shape, form, *(f"{k}={v}" for k, v in o.items())])
-        found.append((name, shape, form, o))
 
-    for bm, be, warps, splits, stages in GRADIENTS:
-        add("gradient", "A", limbs=2, bm=bm, be=be, warps=warps, splits=splits, stages=stages)
-    for be, warps, steps, turns in SLIDES:
-        add("sliding", "L1024", be=be, warps=warps, steps=steps, turns=turns)
+def gradients_and_slides():
     slide = {"be": 128, "warps": 1, "steps": 64, "turns": 16}
-    add("state", "L1024", **slide)
-    add("state", "L1024", **{**slide, "steps": 32})
-    add("sliding", "L1024", **slide, out="bf16")
-    add("sliding", "L256", **slide)
+    yield from (
+        named("gradient", "A", limbs=2, bm=bm, be=be, warps=warps, splits=splits, stages=stages)
+        for bm, be, warps, splits, stages in GRADIENTS
+    )
+    yield from (
+        named("sliding", "L1024", be=be, warps=warps, steps=steps, turns=turns)
+        for be, warps, steps, turns in SLIDES
+    )
+    yield named("state", "L1024", **slide)
+    yield named("state", "L1024", **{**slide, "steps": 32})
+    yield named("sliding", "L1024", **slide, out="bf16")
+    yield named("sliding", "L256", **slide)
+
+
+def resident():
+    """The forms of sm_90, whose taps stay in shared memory, and what they are compared with."""
+    early = CS | {"pdl": True}
     for shape in "PQ":
-        for more in FUSED:
-            add("linear", shape, **(LINEAR | more))
+        yield from (named("linear", shape, **(LINEAR | more)) for more in FUSED)
+        yield named("lookup", shape, out="bf16")
     for shape in "AB":
+        for out, block, pdl in STORES:
+            yield named("store", shape, out=out, block=block, pdl=pdl)
         for more in NARROW:
-            add("hopper", shape, limbs=1, out="bf16", **(PLANS["1b"] | CS | {"pdl": True} | more))
-    for shape in "AB":
-        for out, block, early in STORES:
-            add("store", shape, out=out, block=block, pdl=early)
+            yield named("hopper", shape, limbs=1, out="bf16", **(PLANS["1b"] | early | more))
+        for limbs, more in itertools.product((1, 2), WIDE):
+            yield named("hopper", shape, limbs=limbs, out="fp32", **(PLANS["1"] | early | more))
     for shape, limbs, out, names in WANTED:
         for name in names.split():
-            add("hopper", shape, limbs=limbs, out=out, **PLANS[name], **CS, pdl=True)
-    return found
+            yield named("hopper", shape, limbs=limbs, out=out, **PLANS[name], **early)
 
 
 def fastest(everything, results, form: str, shapes: str, wanted) -> dict | None:
@@ -150,19 +162,28 @@ def write_best(everything, results, plans: Path) -> dict:
         head = "[[hopper_linear]]\nfrom = 90\n"
         before, found, after = text.partition(head)
         section, blank, rest = after.partition("\n\n")
-        for key in ("be", "ahead", "ordered", "chained", "whole", "cache"):
-            word = json.dumps(fused.get(key, False))
+        for key in ("be", "ahead", "ordered", "chained", "frames", "cache"):
+            word = json.dumps(fused.get(key, "any" if key == "frames" else False))
             section = re.sub(rf"(?m)^{key} = .*$", f"{key} = {word}", section)
         text = before + found + section + blank + rest
+    wide = [fastest(everything, results, "hopper", "AB",
+                    lambda o, limbs=limbs: (o["limbs"], o["out"], o["be"]) == (limbs, "fp32", 64))
+            for limbs in (1, 2)]  # fmt: skip
+    if all(wide) and len({each.get("frames", "any") for each in wide}) == 1:
+        head = "[[hopper]]\nfrom = 90\n"
+        before, found, after = text.partition(head)
+        word = json.dumps(wide[0].get("frames", "any"))
+        text = before + found + re.sub(r"(?m)^frames = .*$", f"frames = {word}", after, count=1)
     narrow = fastest(everything, results, "hopper", "AB",
                      lambda o: (o["limbs"], o["out"]) == (1, "bf16"))  # fmt: skip
     if narrow:
-        keys = ("bm", "be", "warps", "split", "per_sm", "ahead", "whole", "cache", "regs")
+        narrow = {"frames": "any"} | narrow
+        keys = ("bm", "be", "warps", "split", "per_sm", "ahead", "frames", "cache", "regs")
         words = ", ".join(f"{k} = {json.dumps(narrow[k])}" for k in keys if k in narrow)
         case = '{ bytes = 2, precision = "fast", window = 64, '
         text = re.sub(rf"(?m)^    {re.escape(case)}.*$", f"    {case}{words} }},", text)
     plans.write_text(text)
-    return {"linear": fused, "narrow": narrow}
+    return {"linear": fused, "narrow": narrow, "wide": wide}
 
 
 # --- what a child process does -----------------------------------------------------------------

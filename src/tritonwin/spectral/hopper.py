@@ -51,32 +51,35 @@ def _half(byte, SHIFT: gl.constexpr):
 @gluon.jit
 def frame_of(x, lengths, tile, M, T, stride_x, history, shift, W: gl.constexpr, WP: gl.constexpr,
            SHIFT: gl.constexpr, BM: gl.constexpr, HAS_LENGTHS: gl.constexpr,
-           WHOLE: gl.constexpr, operand: gl.constexpr):  # fmt: skip
+           FRAMES: gl.constexpr, operand: gl.constexpr):  # fmt: skip
     """The left operand (BM, WP) fp16; 0 outside the row.
 
-    WHOLE: every tile lies in one row, causal, without history and lengths, and W == WP: only what
-    is before the row needs a look, and no branch is taken.
+    FRAMES: "any"; or, where every tile lies in one row, causal, without history and lengths, and
+    W == WP, so that only what is before the row needs a look: "masked" takes no branch, "either"
+    masks the tiles at a row's start only.
     """
     b = tile * BM // T
     newest = tile * BM - b * T + history + shift  # of the tile's first row
     row = gl.arange(0, BM, layout=gl.SliceLayout(1, operand))
     j = gl.arange(0, WP, layout=gl.SliceLayout(0, operand))
-    if WHOLE:
-        base = x + (b.to(gl.int64) * stride_x + (newest - (WP - 1)))
-        at = gl.expand_dims(row, 1) + gl.expand_dims(j, 0)
-        here = at >= WP - 1 - newest
-        frame = gl.where(here, _half(gl.load(base + at, mask=here, other=0), SHIFT), 0.0)
-        frame = frame.to(gl.float16)
+    # row + j, with what differs between threads of the operand's layout apart from what differs
+    # between registers: addresses are then one base and constants, and equal ones are seen
+    of_thread = gl.expand_dims(row & ~8, 1) + gl.expand_dims(j & 6, 0)
+    of_register = gl.expand_dims(row & 8, 1) + gl.expand_dims(j & ~6, 0)
+    base = x + (b.to(gl.int64) * stride_x + (newest - (WP - 1))) + of_thread
+    inside = newest >= WP - 1
+    if FRAMES == "any":
+        inside &= (newest + BM <= T + history) & (b * T + T >= tile * BM + BM)
+    if FRAMES != "masked" and WP == W and not HAS_LENGTHS and inside:
+        frame = _half(gl.load(base + of_register), SHIFT)  # most tiles: no row starts or ends here
+    elif FRAMES == "any":
+        byte, here = _bytes(x, lengths, tile, M, T, stride_x, history, shift, W, WP, BM,
+                            HAS_LENGTHS, operand)  # fmt: skip
+        frame = gl.where(here, _half(byte, SHIFT), 0.0).to(gl.float16)
     else:
-        inside = (newest >= WP - 1) & (newest + BM <= T + history) & (b * T + T >= tile * BM + BM)
-        if WP == W and not HAS_LENGTHS and inside:
-            # most tiles: no row starts or ends in the frame: addresses are a base and constants
-            base = x + (b.to(gl.int64) * stride_x + (newest - (WP - 1)))
-            frame = _half(gl.load(base + (gl.expand_dims(row, 1) + gl.expand_dims(j, 0))), SHIFT)
-        else:
-            byte, here = _bytes(x, lengths, tile, M, T, stride_x, history, shift, W, WP, BM,
-                                HAS_LENGTHS, operand)  # fmt: skip
-            frame = gl.where(here, _half(byte, SHIFT), 0.0).to(gl.float16)
+        here = of_register >= WP - 1 - newest - of_thread
+        byte = gl.load(base + of_register, mask=here, other=0)
+        frame = gl.where(here, _half(byte, SHIFT), 0.0).to(gl.float16)
     return frame
 
 
@@ -213,7 +216,7 @@ def encode(x, taps, out, lengths, M, T, stride_x, history, shift, K, E, scale,
            W: gl.constexpr, WP: gl.constexpr, SHIFT: gl.constexpr, LIMBS: gl.constexpr,
            PARTS: gl.constexpr, HAS_LENGTHS: gl.constexpr, EVEN_M: gl.constexpr,
            EVEN_K: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr, CHUNKS: gl.constexpr,
-           SPLIT: gl.constexpr, AHEAD: gl.constexpr, WHOLE: gl.constexpr, CACHE: gl.constexpr,
+           SPLIT: gl.constexpr, AHEAD: gl.constexpr, FRAMES: gl.constexpr, CACHE: gl.constexpr,
            PDL: gl.constexpr):  # fmt: skip
     """Grid: SPLIT x as many as fit; a program owns CHUNKS chunks of BE bins.
 
@@ -242,13 +245,13 @@ def encode(x, taps, out, lengths, M, T, stride_x, history, shift, K, E, scale,
     if PDL:  # taps were there long before; only the bytes may be the last kernel's work
         gdc_wait()
     frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                   HAS_LENGTHS, WHOLE, operand)  # fmt: skip
+                   HAS_LENGTHS, FRAMES, operand)  # fmt: skip
     _rows(frame, buffers, ready, out, tile, first, M, K, E, scale, True, LIMBS, WP, PARTS, EVEN_M,
           EVEN_K, BM, BE, CHUNKS, AHEAD, CACHE, mma, place)  # fmt: skip
     tile += step
     while tile < tiles:
         frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                       HAS_LENGTHS, WHOLE, operand)  # fmt: skip
+                       HAS_LENGTHS, FRAMES, operand)  # fmt: skip
         _rows(frame, buffers, ready, out, tile, first, M, K, E, scale, False, LIMBS, WP, PARTS,
               EVEN_M, EVEN_K, BM, BE, CHUNKS, AHEAD, CACHE, mma, place)  # fmt: skip
         tile += step

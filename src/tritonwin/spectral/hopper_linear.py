@@ -93,7 +93,7 @@ def _two(this, frame, buffers, weights, ready, acc, chunk, WAIT: gl.constexpr,
 @gluon.jit
 def _chained_rows(both, frame, buffers, weights, ready, bias, x, lengths, out, tile, following,
                   column, M, T, stride_x, history, shift, D, W: gl.constexpr, SHIFT: gl.constexpr,
-                  HAS_LENGTHS: gl.constexpr, WHOLE: gl.constexpr, WAIT: gl.constexpr,
+                  HAS_LENGTHS: gl.constexpr, FRAMES: gl.constexpr, WAIT: gl.constexpr,
                   LIMBS: gl.constexpr, WP: gl.constexpr, PARTS: gl.constexpr,
                   HAS_BIAS: gl.constexpr, EVEN_M: gl.constexpr, EVEN_K: gl.constexpr,
                   BM: gl.constexpr, BE: gl.constexpr, BD: gl.constexpr, CHUNKS: gl.constexpr,
@@ -113,7 +113,7 @@ def _chained_rows(both, frame, buffers, weights, ready, bias, x, lengths, out, t
                       PARTS, BM, BE, mma, second)  # fmt: skip
     acc = _multiply(other, weights.index(CHUNKS - 1), acc, PARTS, BM, BE, second)
     frame = frame_of(x, lengths, following, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                     HAS_LENGTHS, WHOLE, operand)  # fmt: skip
+                     HAS_LENGTHS, FRAMES, operand)  # fmt: skip
     both = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
     _emit(warpgroup_mma_wait(1, deps=[acc]), bias, out, tile, column, M, D, HAS_BIAS, EVEN_M,
           EVEN_K, BM, BD, ORDERED, wide, place, CACHE)  # fmt: skip
@@ -126,7 +126,7 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
             PARTS: gl.constexpr, HAS_LENGTHS: gl.constexpr, HAS_BIAS: gl.constexpr,
             EVEN_M: gl.constexpr, EVEN_K: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr,
             BD: gl.constexpr, CHUNKS: gl.constexpr, SPLIT: gl.constexpr, AHEAD: gl.constexpr,
-            ORDERED: gl.constexpr, CHAINED: gl.constexpr, WHOLE: gl.constexpr,
+            ORDERED: gl.constexpr, CHAINED: gl.constexpr, FRAMES: gl.constexpr,
             CACHE: gl.constexpr, PDL: gl.constexpr):  # fmt: skip
     """features @ weight^T + bias, features staying in registers: out (M, D).
 
@@ -174,14 +174,14 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
             tma.async_copy_global_to_shared(weight, [column, chunk * BE], ready.index(chunk),
                                             weights.index(chunk))  # fmt: skip
     frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                   HAS_LENGTHS, WHOLE, operand)  # fmt: skip
+                   HAS_LENGTHS, FRAMES, operand)  # fmt: skip
     if CHAINED:
         mbarrier.wait(ready.index(0), 0)
         both = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
         following = gl.minimum(tile + step, tiles - 1)  # after the last one: nobody reads it
         both, frame = _chained_rows(
             both, frame, buffers, weights, ready, bias, x, lengths, out, tile, following, column,
-            M, T, stride_x, history, shift, D, W, SHIFT, HAS_LENGTHS, WHOLE, True, LIMBS, WP,
+            M, T, stride_x, history, shift, D, W, SHIFT, HAS_LENGTHS, FRAMES, True, LIMBS, WP,
             PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, ORDERED, CACHE, mma, wide, place,
             operand)  # fmt: skip
         tile += step
@@ -189,7 +189,7 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
             following = gl.minimum(tile + step, tiles - 1)
             both, frame = _chained_rows(
                 both, frame, buffers, weights, ready, bias, x, lengths, out, tile, following,
-                column, M, T, stride_x, history, shift, D, W, SHIFT, HAS_LENGTHS, WHOLE, False,
+                column, M, T, stride_x, history, shift, D, W, SHIFT, HAS_LENGTHS, FRAMES, False,
                 LIMBS, WP, PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, ORDERED, CACHE,
                 mma, wide, place, operand)  # fmt: skip
             tile += step
@@ -201,7 +201,7 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
         tile += step
         while tile < tiles:
             frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                             HAS_LENGTHS, WHOLE, operand)  # fmt: skip
+                             HAS_LENGTHS, FRAMES, operand)  # fmt: skip
             _project_rows(frame, buffers, weights, ready, bias, out, tile, column, M, D, False,
                           LIMBS, WP, PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, AHEAD,
                           ORDERED, CACHE, mma, wide, place)  # fmt: skip

@@ -44,10 +44,10 @@ def options(plan: Plan) -> dict[str, Any]:
     return {"num_warps": plan["warps"], **early, **few}
 
 
-def whole(spec: Spec, plan: Plan, rows: int, length: int, bare: bool) -> bool:
-    """Whether a frame may be read without a branch; see `hopper.frame_of`."""
+def frames(spec: Spec, plan: Plan, rows: int, length: int, bare: bool) -> str:
+    """How frames are read; see `hopper.frame_of`. bare: without history and lengths."""
     regular = bare and spec.shift == 0 and length % plan["bm"] == 0 and rows == spec.W
-    return plan.get("whole", False) and regular
+    return str(plan.get("frames", "any")) if regular else "any"
 
 
 class Hopper(Form):
@@ -90,7 +90,7 @@ class Hopper(Form):
                 spec.W, self.rows, self.shift, self.limbs, spec.parts, lengths is not None,
                 M % plan["bm"] == 0, spec.K % plan["be"] == 0, plan["bm"], plan["be"],
                 self.chunks, self.split, plan["ahead"] and self.chunks % 2 == 0,
-                whole(spec, plan, self.rows, R, lengths is None and skip == 0),
+                frames(spec, plan, self.rows, R, lengths is None and skip == 0),
                 plan.get("cache", ""), plan.get("pdl", False))  # fmt: skip
         return (self.split * min(tiles, room), 1, 1), rest
 
@@ -167,7 +167,7 @@ class HopperLinear(Form):
                 self.width % self.bd == 0, plan["bm"], plan["be"], self.bd, self.chunks, split,
                 plan["ahead"] and self.chunks % 2 == 0, self.ordered,
                 plan.get("chained", False) and self.chunks % 2 == 0,
-                whole(spec, plan, self.rows, R, lengths is None), plan.get("cache", ""),
+                frames(spec, plan, self.rows, R, lengths is None), plan.get("cache", ""),
                 plan.get("pdl", False))  # fmt: skip
         return (programs, 1, 1), rest
 

@@ -101,7 +101,7 @@ def hopper(arch):
     be = p["be"]
     constants = common(LIMBS=2, EVEN_M=False, EVEN_K=True, BM=p["bm"], BE=be,
                        CHUNKS=BINS // be // p["split"], SPLIT=p["split"], AHEAD=p["ahead"],
-                       WHOLE=False, CACHE=p["cache"], PDL=p["pdl"])  # fmt: skip
+                       FRAMES="any", CACHE=p["cache"], PDL=p["pdl"])  # fmt: skip
     box = describe(2 * WINDOW, 2 * be)
     return compiled(hopper.encode, arch, p["warps"], constants, taps=box)
 
@@ -113,7 +113,7 @@ def hopper_linear(arch):
     be = p["be"]
     constants = common(LIMBS=1, HAS_BIAS=True, EVEN_M=False, EVEN_K=True, BM=p["bm"], BE=be,
                        BD=256, CHUNKS=BINS // be, SPLIT=1, AHEAD=p["ahead"],
-                       ORDERED=p["ordered"], CHAINED=p["chained"], WHOLE=False, CACHE=p["cache"],
+                       ORDERED=p["ordered"], CHAINED=p["chained"], FRAMES="any", CACHE=p["cache"],
                        PDL=p["pdl"])  # fmt: skip
     box = (8, 4, 4, 2, be) if p["ordered"] else (256, be)
     return compiled(hopper_linear.project, arch, p["warps"], constants, out="*fp16",
