@@ -71,5 +71,5 @@ def _refusal(problem: str, root: str, why: str) -> Refusal:
     return Refusal(
         problem=problem,
         message=f"the build folder {root} {why}",
-        help="Name another one: --root C:\\b, short, of ASCII, on a local disk with room",
+        help="Name another one with --root: short, of ASCII, no blank, on a local disk with room",
     )

@@ -21,6 +21,7 @@ from tritonwin.facts.model import MsvcToolset
 from tritonwin.support.matrix import fits
 
 _FLAG = "--msvc"
+_CXX = "CXX="  # the variable, on other systems than Windows
 _SECONDS = 20.0
 _ANY = ">=14.20"  # older ones lack the C++ of any torch in use
 
@@ -78,7 +79,7 @@ def choose_msvc(
             vcvarsall=best.vcvarsall,
             vcvars_ver=best.version,
         ),
-        decision=_decision(f"MSVC {best.version} of {best.product}", reason),
+        decision=_decision(f"MSVC {best.version} of {best.product}", reason, _FLAG),
     )
 
 
@@ -103,7 +104,7 @@ def choose_gcc(host: Host, cuda: str | None) -> Toolset:
     program = Path(named) if "/" in named else next(iter(host.executables(named)), None)
     if program is None:
         msg = f"there is no C++ compiler: {named} is not on PATH"
-        return _none(Refusal(problem="no-c-compiler", message=msg, help="Install g++."))
+        return _none(Refusal(problem="no-c-compiler", message=msg, help="Install g++."), _CXX)
     version = _gcc_version(program)
     newest = tables.newest_gcc(cuda) if cuda else None
     major = int(version.split(".")[0]) if version else None
@@ -114,15 +115,15 @@ def choose_gcc(host: Host, cuda: str | None) -> Toolset:
                 problem="nvcc-host-compiler-mismatch",
                 message=msg,
                 help=f"Name an older one in the variable CXX: CXX=g++-{newest}",
-            )
+            ),
+            _CXX,
         )
     return Toolset(
         choice=ToolsetChoice(product="c++", version=version or "", compiler=str(program)),
-        decision=Decision(
-            name="toolset",
-            value=f"{program} {version or ''}".strip(),
-            reason="the variable CXX" if host.env.get("CXX") else "the first one on PATH",
-            flag="CXX=",
+        decision=_decision(
+            f"{program} {version or ''}".strip(),
+            "the variable CXX" if host.env.get("CXX") else "the first one on PATH",
+            _CXX,
         ),
     )
 
@@ -145,12 +146,13 @@ _NO_MSVC = Refusal(
 )
 
 
-def _none(refusal: Refusal) -> Toolset:
-    return Toolset(choice=None, decision=_decision("none", refusal.message), refusals=(refusal,))
+def _none(refusal: Refusal, flag: str = _FLAG) -> Toolset:
+    decision = _decision("none", refusal.message, flag)
+    return Toolset(choice=None, decision=decision, refusals=(refusal,))
 
 
-def _decision(value: str, reason: str) -> Decision:
-    return Decision(name="toolset", value=value, reason=reason, flag=_FLAG)
+def _decision(value: str, reason: str, flag: str) -> Decision:
+    return Decision(name="toolset", value=value, reason=reason, flag=flag)
 
 
 def _refusal(
