@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +12,8 @@ pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon he
 
 from tritonwin.spectral import pack
 from tritonwin.spectral.hopper import store_layout
-from tritonwin.spectral.launch_hopper import in_order
+from tritonwin.spectral.launch_hopper import frames, in_order
+from tritonwin.spectral.spec import make_spec
 
 Place = tuple[int, int]
 
@@ -32,7 +34,9 @@ def accumulators(warp: int, lane: int, width: int) -> set[Place]:
     }
 
 
-@pytest.mark.parametrize(("warps", "width", "pairs"), [(8, 64, 2), (16, 64, 4), (4, 128, 2), (8, 256, 4)])
+@pytest.mark.parametrize(
+    ("warps", "width", "pairs"), [(8, 64, 2), (16, 64, 4), (4, 128, 2), (8, 256, 4)]
+)
 def test_a_thread_stores_what_it_has(warps: int, width: int, pairs: int) -> None:
     layout = store_layout(16 * warps, width, warps, pairs)
     # column b of these taps is b: what pack.arrange puts where is the permutation
@@ -62,3 +66,21 @@ def test_the_rows_of_a_matrix_are_read_in_the_order_of_the_taps() -> None:
     rows = in_order(bins[:, None].expand(64, 8).contiguous()).reshape(64, 8)[:, 0]
     assert torch.equal(rows, columns.round().double())
     assert not torch.equal(rows, bins)
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ({}, "either"),
+        ({"W": 50}, "any"),  # taps that stand for no byte
+        ({"length": 1000}, "any"),  # a row ends in a tile
+        ({"causal": False}, "any"),
+        ({"bare": False}, "any"),  # history, or lengths
+        ({"plan": {"bm": 128}}, "any"),
+    ],
+)
+def test_only_regular_frames_are_read_without_all_masks(given: dict[str, Any], taken: str) -> None:
+    o = {"W": 64, "length": 1024, "causal": True, "bare": True,
+         "plan": {"bm": 128, "frames": "either"}} | given  # fmt: skip
+    spec = make_spec(o["W"], 256, None, "mag", o["causal"])
+    assert frames(spec, o["plan"], 64, o["length"], o["bare"]) == taken

@@ -34,12 +34,13 @@ def test_special_cases_and_tuned_plans() -> None:
     chosen = [
         plans.special(entry, purpose)["bm"]
         for purpose in (
+            (),
             (("bytes", 4),),
             (("bytes", 2), ("window", 8)),
             (("bytes", 2), ("window", 9)),
         )
     ]
-    assert chosen == [1, 2, 3]
+    assert chosen == [1, 1, 2, 3]
     purpose = (("bytes", 4), ("made up", 1))
     plans.remember("dot", 80, purpose, {"bm": 7})
     try:
@@ -58,9 +59,13 @@ def test_an_architecture_that_is_too_old_is_named() -> None:
 def test_a_tuned_choice_is_taken_and_given_up() -> None:
     spec = make_spec(64, 8, None, "mag", True)
     x = torch.zeros((1, 4), dtype=torch.uint8)
-    tried = list(tuning.plans_for(spec, 80))
+    tried = list(tuning.plans_for(spec, torch.float32, 80))
     assert {kind for kind, _ in tried} == {"sliding", "dot"}
-    assert {kind for kind, _ in tuning.plans_for(spec, 90)} == {"sliding", "dot", "hopper"}
+    resident = [
+        plan for kind, plan in tuning.plans_for(spec, torch.float32, 90) if kind == "hopper"
+    ]
+    assert resident[0] == plans.sure("hopper", 90, choose.purpose(spec, torch.float32))
+    assert {plan["be"] for plan in resident} == {32, 64}
     try:
         for kind, made in (("sliding", launch.Sliding), ("dot", launch.Dot)):
             plan = next(plan for name, plan in tried if name == kind)

@@ -14,6 +14,7 @@ else:
 
 Plan = dict[str, Any]
 Purpose = tuple[tuple[str, object], ...]
+CONDITIONS = ("precision", "bytes", "window")  # of a special case, by `choose.purpose`
 
 # What `autotune` found in this process: (kind, capability, what for) -> plan.
 _tuned: dict[tuple[object, ...], Plan] = {}
@@ -44,8 +45,13 @@ def plan(kind: str, capability: int, purpose: Purpose = ()) -> Plan | None:
 
 
 def special(entry: Plan, purpose: Purpose) -> Plan:
-    """The entry with the last of its special cases that contradicts nothing of the purpose."""
-    cases = [o for o in entry.get("for", ()) if all(o.get(k, v) == v for k, v in purpose)]
+    """The entry with the last of its special cases whose conditions the purpose names."""
+    named = dict(purpose)
+    cases = [
+        case
+        for case in entry.get("for", ())
+        if all(case[k] == named.get(k) for k in CONDITIONS if k in case)
+    ]
     return entry | (cases[-1] if cases else {})
 
 

@@ -45,7 +45,7 @@ def autotune(
     us, kind, plan = min(
         (
             (_time(spec, dtype, x, window, kind, plan), kind, plan)
-            for kind, plan in plans_for(spec, found)
+            for kind, plan in plans_for(spec, dtype, found)
         ),
         key=lambda timed: timed[0],
     )
@@ -69,7 +69,7 @@ def use(kind: str, plan: plans.Plan, spec: Spec, dtype: torch.dtype, capability:
     choose.forget()
 
 
-def plans_for(spec: Spec, capability: int) -> Iterator[tuple[str, plans.Plan]]:
+def plans_for(spec: Spec, dtype: torch.dtype, capability: int) -> Iterator[tuple[str, plans.Plan]]:
     """The plans worth a try, the shipped ones among them."""
     base = plans.sure("sliding", capability)
     for be, warps, steps in itertools.product((64, 128, 256), (1, 2), (32, 64)):
@@ -80,10 +80,11 @@ def plans_for(spec: Spec, capability: int) -> Iterator[tuple[str, plans.Plan]]:
     if base.get("limbs") != 0:
         for bm, be, stages in itertools.product((64, 128), (32, 64), (2, 3)):
             yield "dot", base | {"bm": bm, "be": be, "warps": bm // 16, "stages": stages}
-    resident = plans.plan("hopper", capability)
+    resident = plans.plan("hopper", capability, choose.purpose(spec, dtype))
     if resident is not None:
-        for bm, split in itertools.product((64, 128, 256), (1, 2, 4)):
-            yield "hopper", resident | {"bm": bm, "warps": bm // 16, "split": split,
+        yield "hopper", resident
+        for be, bm, split in itertools.product((32, 64), (64, 128, 256), (1, 2, 4)):
+            yield "hopper", resident | {"bm": bm, "be": be, "warps": bm // 16, "split": split,
                                         "per_sm": min(split, 512 // bm)}  # fmt: skip
 
 
