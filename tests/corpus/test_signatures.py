@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import approved
 import pytest
 from regex_lint import flaws
 
@@ -62,6 +63,24 @@ def found(text: str) -> dict[str, str]:
 @pytest.mark.parametrize(("problem", "certainty", "text"), cases(*CERTAINTIES))
 def test_a_problem_is_found(problem: str, certainty: str, text: str) -> None:
     assert found(text).get(problem) in {certainty, "folded"}
+
+
+def test_what_is_found_is_told_in_these_words() -> None:
+    """Evidence, what it was folded under, what would decide, and what the log says besides."""
+    lines = []
+    for problem, texts in TEXTS.items():
+        for text in (text for kind in CERTAINTIES for text in texts.get(kind, ())):
+            told = explain_lines(text.strip().split("\n"))
+            lines += ["", f"# {problem}"]
+            for found in told.problems:
+                folded = f"; explains {', '.join(found.explains)}" if found.explains else ""
+                lines.append(f"{found.id}: {found.severity}, {found.certainty}{folded}")
+                lines += [f"  {e.where}: {e.text}" for e in found.evidence]
+                lines += [f"  $ {command}" for command in found.remedy.commands]
+                lines += [f"  ? {found.question.text}"] if found.question else []
+            lines += [f"known: {known.text} ({known.where})" for known in told.known]
+            lines += [f"suspicious: {e.text} ({e.where})" for e in told.suspicious]
+    approved.check("explanations.txt", "\n".join(lines[1:]) + "\n")
 
 
 @pytest.mark.parametrize(("problem", "kind", "text"), cases("near"))

@@ -7,6 +7,7 @@ from copy import deepcopy
 from dataclasses import fields, replace
 from typing import Any
 
+import approved
 import healthy
 import pytest
 from healthy import changed, dist, gpu, part, toolkit, variable, without
@@ -32,7 +33,8 @@ from tritonwin.facts.model import (
 )
 from tritonwin.problems import catalogue
 from tritonwin.problems.checks import CHECKS
-from tritonwin.problems.doctor import diagnose
+from tritonwin.problems.doctor import diagnose, findings_of
+from tritonwin.problems.model import Finding
 
 H = healthy.HEALTHY
 
@@ -490,6 +492,21 @@ def test_finds_what_is_broken(problem: str, facts: Facts, names: str) -> None:
     assert names in " ".join(e.text + e.where for e in diagnosis.problems[0].evidence)
 
 
+def told(found: Finding) -> Iterator[str]:
+    """A finding in lines, without what the catalogue adds."""
+    yield f"{found.id}: {found.severity or 'as usual'}, {found.certainty}"
+    yield from (f"  {e.text} ({e.where})" for e in found.evidence)
+    yield from (f"  {name} = {value}" for name, value in found.values.items())
+
+
+def test_what_is_found_is_told_in_these_words() -> None:
+    lines = []
+    for problem, facts, _ in BROKEN:
+        check = next(c for c in CHECKS if c.id == problem)
+        lines += ["", *(line for found in findings_of(facts, [check]) for line in told(found))]
+    approved.check("findings.txt", "\n".join(lines[1:]) + "\n")
+
+
 def test_every_check_is_shown_to_find_something() -> None:
     assert {c.id for c in CHECKS} == {problem for problem, _, _ in BROKEN}
     assert len(CHECKS) >= 40
@@ -573,6 +590,26 @@ def test_linux_runs_what_applies_there_and_says_what_does_not() -> None:
 
 
 EMPTY = Facts(tool_version="0", system=System(os="windows", version="", machine=""))
+
+
+def test_what_does_not_apply_says_why() -> None:
+    machines = {
+        "a healthy one": H,
+        "Linux": part("system", os="linux"),
+        "nothing is known": EMPTY,
+        "no torch": changed(torch=None),
+        "torch for the CPU": torch("2.9.1+cpu", None, cuda=None),
+        "no Triton": changed(triton=None, distributions=without("triton-windows")),
+        "no GPU": changed(gpus=(), drivers=()),
+        "an AMD GPU": changed(gpus=(AMD,)),
+    }
+    lines = []
+    for name, facts in machines.items():
+        lines += ["", f"# {name}"]
+        for result in diagnose(facts, CHECKS).checks:
+            if result.state != "ok":
+                lines.append(f"{result.id}: {result.state}, {result.detail}")
+    approved.check("checks.txt", "\n".join(lines[1:]) + "\n")
 
 
 @given(st.sets(st.sampled_from([f.name for f in fields(Facts)])))
