@@ -5,7 +5,72 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tritonwin.spectral.kernels import dot_taps, frame_of, rows_of
+from tritonwin.spectral.kernels import rows_of
+
+
+@triton.jit
+def _tap_tiles(taps, k, WP: tl.constexpr, KP: tl.constexpr, LIMBS: tl.constexpr):
+    """(re, im) of each limb, (WP, BE)."""
+    at = taps + tl.arange(0, WP)[:, None] * (2 * KP) + k[None, :]
+    found = ()
+    for limb in tl.static_range(LIMBS if LIMBS > 0 else 1):
+        found += (tl.load(at + limb * WP * 2 * KP), tl.load(at + limb * WP * 2 * KP + KP))
+    return found
+
+
+@triton.jit
+def _spectrum(frame, tiles, LIMBS: tl.constexpr, BM: tl.constexpr, BE: tl.constexpr):
+    re = tl.zeros((BM, BE), tl.float32)
+    im = tl.zeros((BM, BE), tl.float32)
+    if LIMBS == 0:
+        re = tl.dot(frame, tiles[0], re, input_precision="ieee")
+        im = tl.dot(frame, tiles[1], im, input_precision="ieee")
+    else:
+        half = frame.to(tl.float16)
+        for limb in tl.static_range(LIMBS):
+            re = tl.dot(half, tiles[2 * limb], re)
+            im = tl.dot(half, tiles[2 * limb + 1], im)
+    return re, im
+
+
+@triton.jit
+def _tile(x, upstream, lengths, tile, M, R, length, stride_x, offset, lead, k, w0, K, E,
+          W: tl.constexpr, WP: tl.constexpr, BK: tl.constexpr, PARTS: tl.constexpr,
+          HAS_LENGTHS: tl.constexpr, BM: tl.constexpr):  # fmt: skip
+    """All that an iteration reads: bytes, which of them are in the row, and the upstream."""
+    m, row, newest, end = rows_of(tile, lengths, M, R, length, stride_x, offset, lead, BM,
+                                  HAS_LENGTHS)  # fmt: skip
+    lag = WP - 1 - w0 - tl.arange(0, BK)
+    at = newest[:, None] - lag[None, :]
+    here = (at >= 0) & (at < end[:, None]) & (lag < W)[None, :]
+    byte = tl.load(x + row[:, None] + at, mask=here, other=0)
+    mask = (k < K)[None, :] & (m < M)[:, None]
+    to = upstream + m.to(tl.int64)[:, None] * E + k[None, :]
+    g_re = tl.load(to, mask=mask, other=0)
+    g_im = tl.load(to + K, mask=mask, other=0) if PARTS == "reim" else g_re
+    return byte, here, g_re, g_im
+
+
+@triton.jit
+def _before_select(re, im, g, PARTS: tl.constexpr):
+    """The upstream of re and im from that of the selected part."""
+    if PARTS == "power":
+        g *= 2.0
+    else:
+        power = re * re + im * im
+        turn = tl.where(power > 0.0, tl.rsqrt(tl.where(power > 0.0, power, 1.0)), 0.0)
+        if PARTS == "logmag":
+            g /= power * turn + 1e-3
+        g *= turn  # at X = 0 |X| has gradient 0
+    return g * re, g * im
+
+
+@triton.jit
+def _add_product(turned, g, total):
+    """total += turned @ g; g as two bf16 limbs: the first is cut, not rounded, which is cheaper."""
+    high = (g.to(tl.uint32, bitcast=True) & 0xFFFF0000).to(tl.float32, bitcast=True)
+    total = tl.dot(turned, high.to(tl.bfloat16), total)
+    return tl.dot(turned, (g - high).to(tl.bfloat16), total)
 
 
 @triton.jit
@@ -13,55 +78,50 @@ def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, offset
              W: tl.constexpr, WP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr,
              LIMBS: tl.constexpr, PARTS: tl.constexpr, HAS_LENGTHS: tl.constexpr,
              BM: tl.constexpr, BE: tl.constexpr, BK: tl.constexpr,
-             SPLITS: tl.constexpr, TENSOR: tl.constexpr, STAGES: tl.constexpr):  # fmt: skip
+             SPLITS: tl.constexpr, TENSOR: tl.constexpr, STAGES: tl.constexpr,
+             AHEAD: tl.constexpr):  # fmt: skip
     """Gradient of the taps. Grid (SPLITS, tiles of bins, WP/BK); partial (SPLITS, 2, WP, KP) fp32.
 
     Split i takes the row tiles i, i+SPLITS, .. in order, and `total` adds the splits in order, so
     that the result is the same every time. Re and Im are computed anew rather than read, unless
-    PARTS is "reim"; that needs all taps at once (WP == BK). The upstream gradient goes to the
-    tensor cores as two bf16 limbs; u is exact in bf16.
+    PARTS is "reim"; that needs all taps at once (WP == BK), which stay on chip. The upstream
+    gradient goes to the tensor cores as two bf16 limbs; u is exact in bf16. AHEAD: a tile is read
+    while the one before it is worked on.
     """
     k = tl.program_id(1) * BE + tl.arange(0, BE)
     w0 = tl.program_id(2) * BK
     d_re = tl.zeros((BK, BE), tl.float32)
     d_im = tl.zeros((BK, BE), tl.float32)
+    if PARTS != "reim":
+        tiles = _tap_tiles(taps, k, WP, KP, LIMBS)
+    if AHEAD:
+        byte, here, g_re, g_im = _tile(x, upstream, lengths, tl.program_id(0), M, R, length,
+                                       stride_x, offset, lead, k, w0, K, E, W, WP, BK, PARTS,
+                                       HAS_LENGTHS, BM)  # fmt: skip
     for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM), SPLITS, num_stages=STAGES):
-        m, row, newest, end = rows_of(tile, lengths, M, R, length, stride_x, offset, lead,
-                                      BM, HAS_LENGTHS)  # fmt: skip
-        mask = (k < K)[None, :] & (m < M)[:, None]
-        frame = frame_of(x, row, newest, end, w0, W, BK, SHIFT, WP)
-        at = upstream + m.to(tl.int64)[:, None] * E + k[None, :]
-        g_re = tl.load(at, mask=mask, other=0).to(tl.float32)
-        if PARTS == "reim":
-            g_im = tl.load(at + K, mask=mask, other=0).to(tl.float32)
-        else:
-            re = tl.zeros((BM, BE), tl.float32)
-            im = tl.zeros((BM, BE), tl.float32)
-            re, im = dot_taps(frame, taps, k, 0, WP, KP, BK, LIMBS, re, im)
-            if PARTS == "power":
-                g_re *= 2.0
-            else:
-                power = re * re + im * im
-                size = tl.sqrt(power)
-                if PARTS == "logmag":
-                    g_re /= size + 1e-3
-                g_re /= tl.where(
-                    size > 0.0, size, 1.0
-                )  # at X = 0, where |X| has gradient 0, re is 0
-            g_im = g_re * im
-            g_re = g_re * re
+        if not AHEAD:
+            byte, here, g_re, g_im = _tile(x, upstream, lengths, tile, M, R, length, stride_x,
+                                           offset, lead, k, w0, K, E, W, WP, BK, PARTS,
+                                           HAS_LENGTHS, BM)  # fmt: skip
+        u = byte.to(tl.float32) * (2.0 ** (1 - SHIFT)) - 255.0 * 2.0**-SHIFT
+        frame = tl.where(here, u, 0.0)
+        d = g_re.to(tl.float32)
+        e = g_im.to(tl.float32)
+        if AHEAD:  # past the last tile every mask is false: nothing is read
+            byte, here, g_re, g_im = _tile(x, upstream, lengths, tile + SPLITS, M, R, length,
+                                           stride_x, offset, lead, k, w0, K, E, W, WP, BK, PARTS,
+                                           HAS_LENGTHS, BM)  # fmt: skip
+        if PARTS != "reim":
+            re, im = _spectrum(frame, tiles, LIMBS, BM, BE)
+            d, e = _before_select(re, im, d, PARTS)
         if TENSOR:
             turned = tl.trans(frame.to(tl.bfloat16))
-            high = g_re.to(tl.bfloat16)
-            d_re = tl.dot(turned, high, d_re)
-            d_re = tl.dot(turned, (g_re - high.to(tl.float32)).to(tl.bfloat16), d_re)
-            high = g_im.to(tl.bfloat16)
-            d_im = tl.dot(turned, high, d_im)
-            d_im = tl.dot(turned, (g_im - high.to(tl.float32)).to(tl.bfloat16), d_im)
+            d_re = _add_product(turned, d, d_re)
+            d_im = _add_product(turned, e, d_im)
         else:
             turned = tl.trans(frame)
-            d_re = tl.dot(turned, g_re, d_re, input_precision="ieee")
-            d_im = tl.dot(turned, g_im, d_im, input_precision="ieee")
+            d_re = tl.dot(turned, d, d_re, input_precision="ieee")
+            d_im = tl.dot(turned, e, d_im, input_precision="ieee")
     to = partial + tl.program_id(0).to(tl.int64) * (2 * WP * KP)
     to += (w0 + tl.arange(0, BK))[:, None] * KP + k[None, :]
     tl.store(to, d_re)

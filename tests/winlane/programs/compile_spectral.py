@@ -74,7 +74,8 @@ def gradient(arch):
     limbs = p.get("limbs", 2)
     rows = max(WINDOW, p["bk"])
     constants = common(KP=BINS, LIMBS=limbs, BM=p["bm"], BE=p["be"], BK=p["bk"],
-                       SPLITS=p["splits"], TENSOR=limbs > 0, STAGES=p["stages"])  # fmt: skip
+                       SPLITS=p["splits"], TENSOR=limbs > 0, STAGES=p["stages"],
+                       AHEAD=p.get("ahead", False))  # fmt: skip
     constants |= {"WP": rows} | ({} if rows == p["bk"] else {"PARTS": "reim"})
     return compiled(backward.gradient, arch, p["warps"], constants, taps=taps(limbs))
 
