@@ -193,6 +193,33 @@ def test_an_unpacked_wheel_has_no_python_and_no_system(tmp_path: Path) -> None:
     assert states == expected
 
 
+def test_a_python_outside_the_root_does_not_count(tmp_path: Path) -> None:
+    load(tmp_path, {MODULE: module({})})
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    found = dll_tree(tmp_path / "root" / MODULE, Host.this_machine(), root=empty)
+    assert found.python is None
+    assert [fault.dll for fault in faults(found.tree)] == ["python312.dll"]
+
+
+def test_a_root_may_be_named_in_a_roundabout_way(tmp_path: Path) -> None:
+    load(tmp_path, {MODULE: module({})})
+    root = tmp_path / "root" / "py" / ".."
+    found = dll_tree(tmp_path / "root" / MODULE, Host.this_machine(), root=root)
+    assert found.python == str(tmp_path / "root" / "py" / "python.exe")
+
+
+def test_more_dlls_than_are_followed(tmp_path: Path) -> None:
+    names = [f"d{n}.dll" for n in range(2100)]
+    files = {
+        MODULE: module({name: ["f"] for name in names}),
+        "py/python312.dll": pe_file("helper.dll", exports=["PyModule_Create2"]),
+        "py/helper.dll": pe_file(exports=["f"]),
+    }
+    tree = load(tmp_path, files).tree
+    assert {fault.dll for fault in faults(tree)} == set(names)
+
+
 def command(capsys: pytest.CaptureFixture[str], *args: str | Path) -> tuple[int, str, str]:
     status = app.run(["dlls", *map(str, args)])
     shown = capsys.readouterr()
@@ -218,6 +245,27 @@ def test_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert document["schema"] == "tritonwin.dlls/1"
     assert document["loads"] is True
     assert document["loading"]["python"] == str(root / "py" / "python.exe")
+
+
+def test_a_file_whose_lists_are_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damaged = bytearray(pe_file("a.dll"))
+    at = damaged.index(b"a.dll\0")
+    damaged[at:] = b"x" * (len(damaged) - at)
+    file = tmp_path / "bad.dll"
+    file.write_bytes(damaged)
+    status, out, _ = command(capsys, file)
+    assert status == 1
+    assert f"error: {file} is damaged (Windows' error 193)" in out
+    assert "Everything" not in out
+    assert "System32" not in out
+
+
+def test_what_may_lie_elsewhere_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wheel = write(tmp_path, {"pkg/mod.pyd": module({})})
+    status, out, _ = command(capsys, wheel / "pkg" / "mod.pyd", "--root", wheel)
+    assert status == 1
+    assert "There is no Python around the file: name the one that loads it with --python" in out
+    assert "There is no System32 to look into" in out
 
 
 @pytest.mark.parametrize(

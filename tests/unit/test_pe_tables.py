@@ -12,6 +12,7 @@ from pe_files import pe_file
 from pe_version import versioned
 from trees import write
 
+from tritonwin.facts import pe_tables
 from tritonwin.facts.dll_tree import Walk
 from tritonwin.facts.pe_tables import Import, read_tables
 
@@ -45,6 +46,13 @@ def test_more_functions_than_pefile_reads(tmp_path: Path) -> None:
     assert found is not None
     assert found.imports[0].functions == tuple(names)
     assert {n for n in found.exports if isinstance(n, str)} == set(names)
+
+
+def test_dlls_that_share_one_long_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """4,096 DLLs with one list of a million functions, in a file of 8 MB, would never be read."""
+    monkeypatch.setattr(pe_tables, "_MAX_FUNCTIONS", 100)
+    assert tables(tmp_path, pe_file(functions={"a.dll": [1] * 60, "b.dll": [1] * 30})) is not None
+    assert tables(tmp_path, pe_file(functions={"a.dll": [1] * 60, "b.dll": [1] * 60})) is None
 
 
 def test_a_file_without_tables(tmp_path: Path) -> None:

@@ -61,7 +61,9 @@ def _text(module: Module, owner: str, lacking: int, tree: DllTree) -> str:
     if module.state == "missing":
         return f"{module.name}, which {owner} needs, was found nowhere (Windows' error 126)"
     if module.state == "unreadable":
-        return f"{module.path}, which {owner} needs, is damaged (Windows' error 193)"
+        itself = module is tree.modules[0]
+        who = "" if itself else f", which {owner} needs,"
+        return f"{module.path}{who} is damaged (Windows' error 193)"
     if module.state == "wrong-machine":
         return (
             f"{module.path} is built for {module.machine}, and {owner} for "

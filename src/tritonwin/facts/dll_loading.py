@@ -5,6 +5,7 @@ Everything is read from files, so that another machine's drive or an unpacked wh
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,7 @@ def dll_tree(
     Raises:
         UserError: the file is not there, or is no program file of Windows.
     """
-    file, root = file.absolute(), root.absolute() if root else None
+    file, root = _whole(file), _whole(root) if root else None
     _refuse(file)
     seen = _windows_in(root, host)
     if file.suffix.lower() == ".exe" and python is None:
@@ -70,6 +71,12 @@ def module_loading(file: Path, target: Interpreter, torch: Torch | None, host: H
     tree = Walk(module_places(target, torch, host), started).tree(file)
     named = target.executable if started else None
     return Loading(file=str(file), loader="python", python=named, tree=tree)
+
+
+def _whole(path: Path) -> Path:
+    """Absolute and without "..", so that it shows whether a file lies below a root."""
+    # a link stays one: Windows looks in the folder that was named
+    return Path(os.path.abspath(path))  # noqa: PTH100
 
 
 def _refuse(file: Path) -> None:
@@ -122,8 +129,8 @@ def _target(file: Path, python: Path | None, root: Path | None, host: Host) -> I
 
 
 def _above(file: Path, root: Path | None) -> Iterator[Path]:
-    """The folders that the file is in, the nearest first, not above `root`."""
+    """The folders that the file is in, the nearest first; of `root`, only itself and below."""
     for folder in file.parents:
-        yield folder
-        if folder == root:
+        if root is not None and not folder.is_relative_to(root):
             return
+        yield folder

@@ -79,8 +79,12 @@ class DllTree:
     def faults(self) -> Iterator[tuple[Module, Need, Module]]:
         """(who needs, what of it, from whom) for all that keeps the file from being loaded.
 
-        Delayed imports are left out: the file loads without them.
+        Delayed imports are left out: the file loads without them. A file that is damaged itself is
+        what needs, and what is needed.
         """
+        first = self.modules[0]
+        if first.state in BAD:
+            yield first, Need(dll=first.name), first
         by_name = {m.name.lower(): m for m in self.modules}
         for owner in self.modules:
             for need in owner.needs:
@@ -92,7 +96,7 @@ class DllTree:
 
     @property
     def loads(self) -> bool:
-        return self.modules[0].state == "found" and not any(self.faults())
+        return not any(self.faults())
 
 
 @dataclass
@@ -125,7 +129,10 @@ class Walk:
         system = tuple(p for p in self.places if p.reason == "in System32")
         found = self._walk(self.program, (beside, *system), {})
         return {
-            m.name.lower(): replace(m, where=f"{m.where}; python.exe has loaded it before")
+            # what it needs is walked anew, so that all of it is in the tree
+            m.name.lower(): replace(
+                m, where=f"{m.where}; python.exe has loaded it before", needs=()
+            )
             for m in found[1:]
             if m.state == "found" and not m.delayed
         }

@@ -20,7 +20,7 @@ from tritonwin.facts.pe import DAMAGE, opened
 _EXPORT, _IMPORT, _DELAY_IMPORT = 0, 1, 13  # directories of the optional header
 _DESCRIPTOR, _DELAY_DESCRIPTOR = struct.Struct("<IIIII"), struct.Struct("<IIIIIIII")
 _MAX_DLLS = 4096
-_MAX_FUNCTIONS = 1 << 20
+_MAX_FUNCTIONS = 1 << 20  # of a file: many DLLs may share one long list
 _MAX_NAME = 4096  # mangled names of templates are long
 _MAX_NAMES_SIZE = 128 * 2**20
 
@@ -73,6 +73,7 @@ class _File:
         self._sections = sections
         self._starts = [start for start, _, _ in sections]
         self._names_size = 0
+        self._imported = 0
 
     def imports(self) -> Iterator[Import]:
         yield from self._ordinary()
@@ -110,9 +111,10 @@ class _File:
         size, layout = (8, "<Q") if self._wide else (4, "<I")
         by_number = 1 << (8 * size - 1)
         offset = self._offset(place)
-        for index in range(_MAX_FUNCTIONS):
+        for index in range(_MAX_FUNCTIONS - self._imported):
             (thunk,) = struct.unpack_from(layout, self._data, offset + index * size)
             if thunk == 0:
+                self._imported += index
                 return
             # two bytes of hint stand before the name
             yield thunk & 0xFFFF if thunk & by_number else self._name((thunk & 0x7FFFFFFF) + 2)

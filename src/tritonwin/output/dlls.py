@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
@@ -38,7 +40,7 @@ def print_tree(loading: Loading) -> None:
     branches = Tree(_line(root), guide_style="dim")
     _grow(branches, root, tree, shown)
     out.print(branches, soft_wrap=True)
-    _print_faults(out, tree)
+    _print_faults(out, loading)
 
 
 def _grow(branch: Tree, module: Module, tree: DllTree, shown: set[str]) -> None:
@@ -65,7 +67,8 @@ def _line(module: Module, *, delayed: bool = False) -> Text:
     return line
 
 
-def _print_faults(out: Console, tree: DllTree) -> None:
+def _print_faults(out: Console, loading: Loading) -> None:
+    tree = loading.tree
     found = faults(tree)
     sets = sum(m.state == "api-set" for m in tree.modules)
     out.print(f"{len(tree.modules)} files, {sets} of them names that Windows maps (not shown).")
@@ -73,11 +76,17 @@ def _print_faults(out: Console, tree: DllTree) -> None:
         out.print("Everything that it needs to load is there.")
     for fault in found:
         _print_fault(out, fault)
-    if not tree.system_known and found:
-        text = (
-            "There is no System32 to look into: what is missing here may be there on the machine."
-        )
-        wrapped(out, text)
+    if any(fault.path is None for fault in found):
+        for note in _unseen(loading):
+            wrapped(out, note)
+
+
+def _unseen(loading: Loading) -> Iterator[str]:
+    """Where files may lie that were found nowhere."""
+    if loading.loader == "python" and loading.python is None:
+        yield "There is no Python around the file: name the one that loads it with --python."
+    if not loading.tree.system_known:
+        yield "There is no System32 to look into: what is missing here may be there on the machine."
 
 
 def _print_fault(out: Console, fault: Fault) -> None:
