@@ -112,8 +112,9 @@ def _chained_rows(both, frame, buffers, weights, ready, bias, x, lengths, out, t
     other, acc = _two(this, frame, buffers, weights, ready, acc, CHUNKS - 2, WAIT, LIMBS, WP,
                       PARTS, BM, BE, mma, second)  # fmt: skip
     acc = _multiply(other, weights.index(CHUNKS - 1), acc, PARTS, BM, BE, second)
-    frame = frame_of(x, lengths, following, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                     HAS_LENGTHS, FRAMES, operand)  # fmt: skip
+    if following < (M + BM - 1) // BM:  # after the last tile nobody reads the spectrum
+        frame = frame_of(x, lengths, following, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
+                         HAS_LENGTHS, FRAMES, operand)  # fmt: skip
     both = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
     _emit(warpgroup_mma_wait(1, deps=[acc]), bias, out, tile, column, M, D, HAS_BIAS, EVEN_M,
           EVEN_K, BM, BD, ORDERED, wide, place, CACHE)  # fmt: skip
@@ -178,17 +179,15 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
     if CHAINED:
         mbarrier.wait(ready.index(0), 0)
         both = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
-        following = gl.minimum(tile + step, tiles - 1)  # after the last one: nobody reads it
         both, frame = _chained_rows(
-            both, frame, buffers, weights, ready, bias, x, lengths, out, tile, following, column,
+            both, frame, buffers, weights, ready, bias, x, lengths, out, tile, tile + step, column,
             M, T, stride_x, history, shift, D, W, SHIFT, HAS_LENGTHS, FRAMES, True, LIMBS, WP,
             PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, ORDERED, CACHE, mma, wide, place,
             operand)  # fmt: skip
         tile += step
         while tile < tiles:
-            following = gl.minimum(tile + step, tiles - 1)
             both, frame = _chained_rows(
-                both, frame, buffers, weights, ready, bias, x, lengths, out, tile, following,
+                both, frame, buffers, weights, ready, bias, x, lengths, out, tile, tile + step,
                 column, M, T, stride_x, history, shift, D, W, SHIFT, HAS_LENGTHS, FRAMES, False,
                 LIMBS, WP, PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, ORDERED, CACHE,
                 mma, wide, place, operand)  # fmt: skip
