@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import approved
 import healthy
 import pytest
 from hypothesis import given, settings
@@ -214,6 +215,63 @@ def test_without_rights_the_rest_of_the_plan_goes_on() -> None:
     plan = make_plan(asked, replace(means(facts), machine_wide=True))
     assert [c.action for c in plan.changes] == ["enable-long-paths"]
     assert "administrator" in plan.unsolved[0].reason
+
+
+# -- whole plans
+
+
+def told(plan: Plan) -> Iterator[str]:
+    for change in plan.changes:
+        admin = ", as administrator" if change.admin else ""
+        yield f"{change.action}{admin} for {', '.join(change.problems)}: {change.what}"
+        yield f"  because: {change.why}"
+        yield from (f"  {name} = {value}" for name, value in change.arguments.items())
+        yield from (f"  from {s.name} {s.version}" for s in change.sources)
+        yield from (f"  removes {path}" for path in change.removes)
+        yield from [f"  note: {change.note}"] if change.note else []
+    for left in plan.unsolved:
+        yield f"left: {left.problem}, {left.reason}"
+        yield f"  help: {left.help}"
+
+
+def test_whole_plans(all_wheels: list[Path]) -> None:
+    both = (*healthy.HEALTHY.distributions, healthy.dist("triton", "3.5.1"))
+    hidden = PthFile(path="p._pth", entries=(".",), import_site=False)
+    cpu = replace(
+        healthy.part("torch", version="2.9.1+cpu", cuda=None),
+        distributions=(*healthy.without("torch"), healthy.dist("torch", "2.9.1+cpu")),
+    )
+    flash = healthy.dist("flash-attn", "2.8.3+cu128torch2.8.0")
+    wrong = Variable(name="MAX_JOBS", value="4 ", scope="machine", flaws=("trailing-blank",))
+    machines = {
+        "healthy": healthy.HEALTHY,
+        "both Tritons": healthy.changed(distributions=both),
+        "both Tritons, packages out of sight": replace(
+            healthy.HEALTHY,
+            distributions=both,
+            target=replace(healthy.TARGET, pth=hidden),
+        ),
+        "torch for the CPU": cpu,
+        "torch for the CPU, no Triton": replace(
+            cpu, triton=None, distributions=(healthy.dist("torch", "2.9.1+cpu"),)
+        ),
+        "an extension for another torch": healthy.changed(
+            distributions=(*healthy.HEALTHY.distributions, flash)
+        ),
+        "an old driver and an old GPU": healthy.changed(
+            gpus=(healthy.gpu("6.1"),),
+            drivers=tuple(replace(d, cuda="11.8") for d in healthy.HEALTHY.drivers),
+        ),
+        "a wrong variable": healthy.changed(variables=(wrong,)),
+        "a torch without a Triton": healthy.part("torch", version="2.3.1", cuda="12.1"),
+    }
+    lines = []
+    for name, facts in machines.items():
+        problems = diagnose(facts, CHECKS).problems
+        here = replace(means(facts, all_wheels), machine_wide=True)
+        lines += ["", f"# {name}", *told(make_plan(problems, here))]
+    text = re.sub(r"/\S*wheels\d*/", "<folder>/", "\n".join(lines[1:]))
+    approved.check("fix-plans.txt", f"{text}\n")
 
 
 # -- properties
