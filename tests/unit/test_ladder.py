@@ -165,7 +165,7 @@ def test_closing_the_climb_ends_what_runs(tmp_path: Path) -> None:
 
 def test_headers_of_another_python_are_noticed(tmp_path: Path) -> None:
     fake = tmp_path / "cc"
-    fake.write_text(f"#!{sys.executable}\nimport sys\nsys.exit('no Python.h')\n")
+    fake.write_text("#!/bin/sh\necho no Python.h >&2\nexit 1\n")
     fake.chmod(0o755)
     proof = ladder.prove(replace(setting(tmp_path), compiler=str(fake)))
     first = proof.results[0]

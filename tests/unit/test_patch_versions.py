@@ -102,7 +102,9 @@ def place_of(package: Path, tmp_path: Path) -> Place:
 
 
 def test_every_rule_is_needed_somewhere() -> None:
-    assert {rule.id for rule in RULES} == {*NEEDED, *NEEDED_BY_FORK}
+    assert {rule.id for rule in RULES} == {*NEEDED, *NEEDED_BY_FORK}, (
+        "NEEDED and NEEDED_BY_FORK above say of each rule which releases need it"
+    )
 
 
 @pytest.mark.parametrize("version", [*UPSTREAM, *FORKS])

@@ -35,7 +35,8 @@ def test_a_problem_has_a_page_with_all_that_is_known(problem: str) -> None:
 
 
 def test_every_rule_and_every_command_is_there() -> None:
-    assert all(f"patch/{rule.id}.md" in PAGES for rule in RULES)
+    missing = [rule.id for rule in RULES if f"patch/{rule.id}.md" not in PAGES]
+    assert not missing, "run: python tools/write_patch_docs.py"
     headings = re.findall(r"^## (.*)$", PAGES["commands.md"], re.MULTILINE)
     assert headings == list(COMMANDS)
     assert "### patch apply" in PAGES["commands.md"]

@@ -38,7 +38,9 @@ def test_a_file_follows_its_schema(file: Path) -> None:
     schema = json.loads(schema_of(file).read_text("utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     errors = jsonschema.Draft202012Validator(schema).iter_errors(data_of(file))
-    assert [f"{error.json_path}: {error.message}" for error in errors] == []
+    assert [f"{error.json_path}: {error.message}" for error in errors] == [], (
+        f"{file} is as {schema_of(file).relative_to(SCHEMAS.parent)} says; one of them is to change"
+    )
 
 
 def test_every_schema_has_a_file() -> None:

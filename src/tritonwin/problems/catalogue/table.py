@@ -61,9 +61,10 @@ class Table:
 
     def choice(self, key: str, allowed: Iterable[T]) -> T:
         value = self.take(key, str)
-        option = next((option for option in allowed if option == value), None)
+        known = tuple(allowed)
+        option = next((option for option in known if option == value), None)
         if option is None:
-            self.fail(f"unknown {key} {value!r}")
+            self.fail(f"unknown {key} {value!r}, there are {', '.join(map(str, known))}")
         return option
 
     def one_or_more(self, key: str) -> tuple[str, ...]:
