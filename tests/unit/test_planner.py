@@ -242,7 +242,7 @@ def test_whole_plans(all_wheels: list[Path]) -> None:
         distributions=(*healthy.without("torch"), healthy.dist("torch", "2.9.1+cpu")),
     )
     flash = healthy.dist("flash-attn", "2.8.3+cu128torch2.8.0")
-    wrong = Variable(name="MAX_JOBS", value="4 ", scope="machine", flaws=("trailing-blank",))
+    wrong = healthy.variable("NVCC_THREADS", "4 ", "trailing-blank")
     machines = {
         "healthy": healthy.HEALTHY,
         "both Tritons": healthy.changed(distributions=both),
@@ -262,7 +262,7 @@ def test_whole_plans(all_wheels: list[Path]) -> None:
             gpus=(healthy.gpu("6.1"),),
             drivers=tuple(replace(d, cuda="11.8") for d in healthy.HEALTHY.drivers),
         ),
-        "a wrong variable": healthy.changed(variables=(wrong,)),
+        "a wrong variable": healthy.changed(variables=(wrong, replace(wrong, scope="machine"))),
         "a torch without a Triton": healthy.part("torch", version="2.3.1", cuda="12.1"),
     }
     lines = []
