@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import copy
 import functools
-from collections.abc import Iterator
+import json
+import operator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import healthy
 from triton_trees import sources
 
 from tritonwin.facts.codec import Json, to_json
-from tritonwin.patch.rules import FILES
+from tritonwin.patch import engine
+from tritonwin.patch.edits import Source
+from tritonwin.patch.rules import FILES, RULES
 
 VERSIONS = ("3.0.0", "3.3.1", "3.6.0", "3.8.0", "windows:3.5.1.post24")
 # what stands where something else is expected
@@ -61,41 +67,88 @@ class Bytes:
 def edited_facts(data: bytes) -> Any:
     """The facts of a healthy machine as a tree, with values replaced, repeated or left out."""
     read = Bytes(data)
-    tree: Any = to_json(healthy.HEALTHY)
+    text, places = _healthy()
+    tree: Any = json.loads(text)
     for _ in range(8):
         if not read:
             break
-        places = list(_places(tree))
-        holder, key = places[read.below(len(places))]
+        *above, key = places[read.below(len(places))]
         how = read.below(len(VALUES) + 4)
-        if how < len(VALUES):
-            holder[key] = copy.deepcopy(VALUES[how])
-        elif how == len(VALUES):
-            del holder[key]
-        elif how == len(VALUES) + 1 and isinstance(holder[key], list):
-            holder[key] = copy.deepcopy(holder[key]) * 2
-        else:
-            holder[key] = read.take(6).decode("utf-8", "replace")
+        new = read.take(6).decode("utf-8", "replace") if how > len(VALUES) + 1 else ""
+        with contextlib.suppress(LookupError, TypeError):  # an earlier edit took the place away
+            holder = functools.reduce(operator.getitem, above, tree)
+            if how < len(VALUES):
+                holder[key] = copy.deepcopy(VALUES[how])
+            elif how == len(VALUES):
+                del holder[key]
+            elif how == len(VALUES) + 1 and isinstance(holder[key], list):
+                holder[key] = copy.deepcopy(holder[key]) * 2
+            else:
+                holder[key] = new
     return tree
 
 
-def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
-    items = tree.items() if isinstance(tree, dict) else enumerate(tree)
-    for key, value in list(items):
-        yield tree, key
+@functools.cache
+def _healthy() -> tuple[str, list[list[Any]]]:
+    """The facts as text, which is faster to copy, and the way to each value."""
+    tree = to_json(healthy.HEALTHY)
+    return json.dumps(tree), list(_places(tree, []))
+
+
+def _places(tree: Any, above: list[Any]) -> Iterator[list[Any]]:
+    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+        yield [*above, key]
         if isinstance(value, (dict, list)):
-            yield from _places(value)
+            yield from _places(value, [*above, key])
 
 
 @functools.cache
 def originals() -> tuple[tuple[str, str], ...]:
     """Name and text of what the rules are about, of several releases."""
     return tuple(
-        (file, path.read_text("utf-8"))
+        (file, thinned(file, path.read_text("utf-8")))
         for version in VERSIONS
         for file in FILES
         if (path := sources(version) / file).is_file()
     )
+
+
+def thinned(file: str, text: str) -> str:
+    """A module without the statements that no rule needs: most of it, and of the time it takes."""
+    if not file.endswith(".py"):
+        return text
+    expected, gone = verdicts(file, text), []
+    groups = [list(_statements(ast.parse(text).body))]
+    while groups:
+        group = groups.pop()
+        if verdicts(file, _without(text, [*gone, *group])) == expected:
+            gone += group
+        elif len(group) > 1:
+            middle = len(group) // 2
+            groups += [group[:middle], group[middle:]]
+    return _without(text, gone)
+
+
+def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Those of a module, and those of classes instead of the class."""
+    for node in body:
+        yield from _statements(node.body) if isinstance(node, ast.ClassDef) else [node]
+
+
+def _without(text: str, statements: Iterable[ast.stmt]) -> str:
+    lines = text.split("\n")
+    for statement in sorted(statements, key=lambda each: -each.lineno):
+        above = getattr(statement, "decorator_list", [])
+        first = min(node.lineno for node in (statement, *above))
+        lines[first - 1 : statement.end_lineno] = [" " * statement.col_offset + "pass"]
+    return "\n".join(lines)
+
+
+def verdicts(file: str, text: str) -> list[str]:
+    """The states of the rules of a file, in their order."""
+    return [
+        engine.judge(rule, Source(text), "upstream").state for rule in RULES if rule.file == file
+    ]
 
 
 def edited_source(data: bytes) -> tuple[str, str]:

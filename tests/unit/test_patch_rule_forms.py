@@ -6,7 +6,6 @@ import pytest
 
 from tritonwin.patch import engine
 from tritonwin.patch.edits import Source
-from tritonwin.patch.engine import BrokenEdit
 from tritonwin.patch.model import Rule
 from tritonwin.patch.rules import RULES, rule
 
@@ -134,7 +133,7 @@ def test_no_guess_is_made_at_an_unknown_form(identifier: str, text: str, says: s
     assert says in found.reason
 
 
-def test_a_rule_that_breaks_a_source_is_a_fault_of_ours() -> None:
+def test_an_edit_that_would_break_a_source_is_not_made() -> None:
     breaking = Rule(
         id="breaking",
         defect="X",
@@ -144,8 +143,9 @@ def test_a_rule_that_breaks_a_source_is_a_fault_of_ours() -> None:
         removes="",
         edit=lambda source: source.text + "def (  # tritonwin:breaking\n",
     )
-    with pytest.raises(BrokenEdit, match=r"a\.py after breaking"):
-        engine.transform("a.py", "x = 1\n", [breaking], "upstream")
+    outcome = engine.transform("a.py", "x = 1\n", [breaking], "upstream")
+    assert (outcome.text, outcome.applied) == ("x = 1\n", ())
+    assert "would not parse" in outcome.skipped["breaking"].reason
 
 
 @pytest.mark.parametrize(

@@ -63,12 +63,23 @@ class Source:
         self.text = text
 
     @cached_property
-    def tree(self) -> ast.Module:
-        """Raises NoEdit for a text that is no Python."""
+    def _parsed(self) -> ast.Module | NotPython:
         try:
             return parsed(self.text)
         except NotPython as error:
-            unknown(f"it does not parse: {error}")
+            return error
+
+    @property
+    def fault(self) -> str:
+        """Why the text is no Python, "" where it is."""
+        return str(self._parsed) if isinstance(self._parsed, NotPython) else ""
+
+    @property
+    def tree(self) -> ast.Module:
+        """Raises NoEdit for a text that is no Python."""
+        if isinstance(self._parsed, NotPython):
+            unknown(f"it does not parse: {self.fault}")
+        return self._parsed
 
     @cached_property
     def lines(self) -> list[str]:
@@ -99,6 +110,14 @@ class Source:
     def _position(self, line: int, byte_column: int) -> int:
         before = self.lines[line - 1].encode("utf-8")[:byte_column]
         return self.start_of(line) + len(before.decode("utf-8"))
+
+    def line_ends(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        """The span of a node, to be followed by a comment; raises NoEdit where code follows it."""
+        start, end = self.span(node)
+        rest = self.text[end:].partition("\n")[0].strip()
+        if rest and not rest.startswith("#"):
+            unknown("a statement shares its line with what follows it")
+        return start, end
 
     def segment(self, node: ast.expr | ast.stmt) -> str:
         start, end = self.span(node)
@@ -150,13 +169,20 @@ class Source:
         return self.before(first, code)
 
     def marked(self, line: int, marker: str) -> tuple[int, int, str]:
-        """The change that puts a comment at the end of a line of Python code."""
-        end = self.start_of(line) + len(self.lines[line - 1].rstrip("\n"))
+        """The change that puts a comment at the end of a line of Python code.
+
+        Raises NoEdit for a line that goes on behind its end, in a string or by a backslash.
+        """
+        code = self.lines[line - 1].rstrip("\n")
+        if code.endswith("\\") or '"""' in code or "'''" in code:
+            unknown("a line that is to be marked goes on in the next one")
+        end = self.start_of(line) + len(code)
         return (end, end, f"  # {marker}")
 
     def before(self, statement: ast.stmt, code: str) -> str:
         """`code`, written without indentation, on lines of its own before a statement."""
-        start = self.start_of(statement.lineno)
+        decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+        start = self.start_of(min([statement.lineno, *(each.lineno for each in decorators)]))
         return self.spliced((start, start, indented(code, self.indent(statement))))
 
     def instead(self, statement: ast.stmt, code: str) -> str:
@@ -170,8 +196,9 @@ class Source:
 
     def indent(self, statement: ast.stmt) -> str:
         """What a statement's line begins with; raises NoEdit where it is not the first there."""
+        above = self.lines[statement.lineno - 2] if statement.lineno > 1 else ""
         space = self.text[self.start_of(statement.lineno) : self.span(statement)[0]]
-        if space.strip(" \t\f"):
+        if space.strip(" \t\f") or above.endswith("\\\n"):
             unknown("a statement shares its line with what comes before it")
         return space
 

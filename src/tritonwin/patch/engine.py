@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tritonwin.patch.edits import NoEdit, NotPython, Source, parsed
+from tritonwin.patch.edits import NoEdit, Source
 from tritonwin.patch.model import Flavour, Rule, RuleState
 
 
@@ -25,10 +25,6 @@ class Outcome:
     text: str
     applied: tuple[str, ...]
     skipped: dict[str, Verdict]
-
-
-class BrokenEdit(Exception):  # noqa: N818
-    """A rule made something of a Python source that is no Python: a fault of ours."""
 
 
 def judge(rule: Rule, source: Source, flavour: Flavour) -> Verdict:
@@ -56,35 +52,40 @@ def is_applied(rule: Rule, text: str) -> bool:
 def transform(file: str, text: str, rules: Iterable[Rule], flavour: Flavour) -> Outcome:
     """Apply those of the rules that are about `file` and needed, in their order.
 
-    A Python file that does not parse to begin with is left as it is.
+    A Python file that does not parse to begin with is left as it is, and no edit is made that would
+    leave one so: rules that edit C in Python's strings do not see whether it stands in a string.
 
     Args:
         text: with `\\n` line ends.
-
-    Raises:
-        BrokenEdit: the result is no Python, though the text was.
     """
+    mine = [rule for rule in rules if rule.file == file]
+    original = Source(text)
+    source, applied, skipped = _edited(mine, original, flavour)
+    if applied and file.endswith(".py") and source.fault:
+        # asked last: rules that edit by text alone need no parse, and most files are whole
+        if original.fault:
+            broken = Verdict("unknown", f"it does not parse: {original.fault}")
+            return Outcome(text, (), {**skipped, **dict.fromkeys(applied, broken)})
+        source, applied, skipped = _edited(mine, original, flavour, each_parsed=True)
+    return Outcome(source.text, tuple(applied), skipped)
+
+
+def _edited(
+    rules: Iterable[Rule], source: Source, flavour: Flavour, *, each_parsed: bool = False
+) -> tuple[Source, list[str], dict[str, Verdict]]:
     applied: list[str] = []
     skipped: dict[str, Verdict] = {}
-    source = Source(text)
     for rule in rules:
-        if rule.file != file:
-            continue
         verdict = judge(rule, source, flavour)
-        if verdict.text is None:
-            skipped[rule.id] = verdict
-            continue
-        source = Source(verdict.text)
-        applied.append(rule.id)
-    if applied and file.endswith(".py") and (fault := _fault(source.text)):
-        # asked last: rules that edit by text alone need no parse, and most files are whole
-        before = _fault(text)
-        if not before:
-            msg = f"{file} after {', '.join(applied)}: {fault}"
-            raise BrokenEdit(msg)
-        broken = Verdict("unknown", f"it does not parse: {before}")
-        return Outcome(text, (), {**skipped, **dict.fromkeys(applied, broken)})
-    return Outcome(source.text, tuple(applied), skipped)
+        if verdict.text is not None:
+            edited = Source(verdict.text)
+            if not (each_parsed and edited.fault):
+                source = edited
+                applied.append(rule.id)
+                continue
+            verdict = Verdict("unknown", f"edited, it would not parse: {edited.fault}")
+        skipped[rule.id] = verdict
+    return source, applied, skipped
 
 
 def _state(answer: NoEdit, flavour: Flavour) -> RuleState:
@@ -93,12 +94,3 @@ def _state(answer: NoEdit, flavour: Flavour) -> RuleState:
     if answer.state == "unknown":
         return "unknown"
     return "fixed-by-fork" if flavour == "fork" else "fixed-upstream"
-
-
-def _fault(text: str) -> str:
-    """Why a text is no Python, "" where it is."""
-    try:
-        parsed(text)
-    except NotPython as error:
-        return str(error)
-    return ""

@@ -49,7 +49,7 @@ def apply(file: str, path: str, data: bytes, flavour: Flavour, choice: Choice) -
         path: where it lies, for tracebacks.
 
     Raises:
-        UnicodeDecodeError, SyntaxError, engine.BrokenEdit: nothing can be done with this file.
+        UnicodeDecodeError, SyntaxError: nothing can be done with this file.
     """
     python = file.endswith(".py")
     text = importlib.util.decode_source(data) if python else _c_text(data)

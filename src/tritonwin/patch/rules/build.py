@@ -11,6 +11,7 @@ from tritonwin.patch.model import Rule
 
 _BUILD = "runtime/build.py"
 _ARGUMENTS = ["name", "src", "srcdir", "library_dirs", "include_dirs", "libraries"]
+_IMPLEMENTATION = "knobs.build.impl"
 _OPTIONAL = ("ccflags", "language")
 _CALL = """\
 if os.name == "nt":  # {marker}
@@ -37,7 +38,9 @@ def _edit_build(source: Source) -> str:
         return unknown(f"_build takes {', '.join(names)}")
     arguments = ", ".join([*_ARGUMENTS, *(f"{name}={name}" for name in names[6:])])
     # what the user put in the place of all this comes first
-    first = function.body[1 if "knobs.build.impl" in ast.unparse(function.body[0]) else 0]
+    first = next((each for each in function.body if _IMPLEMENTATION not in ast.unparse(each)), None)
+    if first is None:
+        return unknown("_build has another form")
     call = _CALL.format(marker=BUILD.marker, arguments=arguments)
     return payload.appended(source.before(first, call), "windows_build.py", BUILD.marker)
 

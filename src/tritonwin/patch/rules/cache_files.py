@@ -45,7 +45,7 @@ def _edit_long(source: Source) -> str:
         return unknown("the folder of an entry is put together in another form")
     changes = []
     for join in joins:
-        start, end = source.span(join.value)
+        start, end = source.line_ends(join.value)
         new = f"_tritonwin_long_path({source.text[start:end]})  # {LONG.marker}"
         changes.append((start, end, new))
     return payload.appended(source.spliced(*changes), "long_path.py", LONG.marker)

@@ -33,7 +33,7 @@ def _edit_ptx(source: Source) -> str:
     if block is None:
         return unknown("ptx_get_version has another form")
     body = [ast.unparse(statement) for statement in block.body]
-    start, end = source.start_of(block.body[0].lineno), source.span(block.body[-1])[1]
+    start, end = source.start_of(block.body[0].lineno), source.line_ends(block.body[-1])[1]
     if body == ["return 80 + minor"] or body == [
         "if minor < 6:\n    return 80 + minor\nelif minor == 6:\n    return 85"
     ]:

@@ -43,7 +43,7 @@ def _edit_name(source: Source) -> str:
         return fixed("it links 'cuda', which is cuda.lib on Windows")
     if ast.unparse(value) != "['libcuda.so.1']":
         return unknown(f"it links {ast.unparse(value)}")
-    start, end = source.span(value)
+    start, end = source.line_ends(value)
     new = f"['cuda'] if os.name == \"nt\" else {source.text[start:end]}  # {NAME.marker}"
     return source.spliced((start, end, new))
 
@@ -57,7 +57,7 @@ def _edit_present(source: Source) -> str:
     names = [n for n in walk(function, ast.Assign) if ast.unparse(n.targets[0]) == "candidates"]
     if len(names) != 1 or ast.unparse(names[0].value) != "['libcuda.so.1']":
         return unknown("the driver is looked for in another form")
-    start, end = source.span(names[0].value)
+    start, end = source.line_ends(names[0].value)
     old = source.text[start:end]
     new = f'["nvcuda.dll"] if os.name == "nt" else {old}  # {PRESENT.marker}'
     return source.spliced((start, end, new))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from tritonwin.patch.edits import Source, absent, fixed, replaced, substituted, unknown
+from tritonwin.patch.edits import Source, absent, fixed, substituted, unknown
 from tritonwin.patch.model import Rule
 
 _SUFFIX = 'f"{name}.so"'
-_ARGUMENT = '"int64_t": "l",'
+_SUFFIX_OF_SYSTEM = """f"{name}.{'pyd' if os.name == 'nt' else 'so'}\""""
+_ARGUMENT = r'"int64_t": "l",(?=[ \t]*(?:#.*)?$)'
 _SHAPE = r"(shapeInt\[[^\]]+\] = )PyLong_AsLong\(item\);"
 
 
@@ -21,10 +22,10 @@ def suffix(source: Source, marker: str) -> str:
         return fixed("helper modules get the suffix of the system")
     if text.count(_SUFFIX) != 2:
         return unknown("the names of helper modules are put together in another form")
-    start, end = source.span(function)
-    new = text.replace(_SUFFIX, """f"{name}.{'pyd' if os.name == 'nt' else 'so'}\"""")
-    first = new.index("\n")
-    return source.spliced((start, end, f"{new[:first]}  # {marker}{new[first:]}"))
+    start = source.span(function)[0]
+    found = re.finditer(re.escape(_SUFFIX), text)
+    changes = [(start + m.start(), start + m.end(), _SUFFIX_OF_SYSTEM) for m in found]
+    return source.spliced(*changes, source.marked(function.lineno, marker))
 
 
 def arguments(source: Source, marker: str) -> str:
@@ -32,7 +33,7 @@ def arguments(source: Source, marker: str) -> str:
         return absent("arguments are not read by such a table")
     if '"int64_t": "L"' in source.text:
         return fixed("int64 is read as long long")
-    return replaced(source.text, _ARGUMENT, f'"int64_t": "L",  # {marker}')
+    return substituted(source.text, _ARGUMENT, f'"int64_t": "L",  # {marker}')
 
 
 def _edit_shape(source: Source) -> str:

@@ -24,7 +24,7 @@ def _edit(source: Source) -> str:
         return unknown("make_cubin removes one of its temporary files and not the other")
     changes = []
     for call in removals:
-        start, end = source.span(call)
+        start, end = source.line_ends(call)
         # on one line, so that the lines below keep their numbers in tracebacks
         new = f"{_removed(call)}.close(); {source.text[start:end]}  # {RULE.marker}"
         changes.append((start, end, new))

@@ -31,7 +31,7 @@ def _edit_suffix(source: Source) -> str:
     if ".exe" in text or '"EXE"' in text:
         return fixed("the name of the tool gets its .exe")
     joins = [c for c in walk(function, ast.Call) if ast.unparse(c.func) == "os.path.join"]
-    if len(joins) != 1 or ast.unparse(joins[0].args[-1]) != "binary":
+    if len(joins) != 1 or [ast.unparse(last) for last in joins[0].args[-1:]] != ["binary"]:
         return unknown("the path of the tool is put together in another form")
     return source.spliced(
         (*source.span(joins[0].args[-1]), 'binary + (".exe" if os.name == "nt" else "")'),
@@ -71,6 +71,8 @@ def _edit_blackwell(source: Source) -> str:
     if function is None or "blackwell" not in source.segment(function):
         return absent("one ptxas serves all GPUs")
     returns = [node for node in walk(function, ast.Return) if node.value is not None]
+    if not returns:
+        return unknown("get_ptxas returns nothing")
     last = returns[-1]
     returned = source.segment(last)
     code = {ast.unparse(node.value) for node in returns if node.value is not None}
