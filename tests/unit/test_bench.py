@@ -99,6 +99,27 @@ def test_two_files_are_compared(
     assert ["bench-launch", "code", "a", "b", "differs"] in rows
 
 
+def test_what_could_not_be_compared_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = replace(part("bench-matmul"), state="failed", detail="no\x1b memory", figures={})
+    first = save(tmp_path / "a.json", FIRST)
+    second = save(tmp_path / "b.json", benchmark(FACTS, [broken]))
+    assert app.run(["bench", "--compare", str(first), str(second)]) == 0
+    out = capsys.readouterr().out
+    assert "bench-matmul of the second: failed (no\\x1b memory)" in out
+    assert "There is no figure that both hold." in out
+
+
+def test_a_comparison_takes_no_options_of_a_measurement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = save(tmp_path / "a.json", FIRST)
+    for words in (["--arch", "80"], ["--only", "bench-launch"], ["--python", "x"]):
+        assert app.run(["bench", "--compare", str(file), str(file), *words]) == 2
+        assert "--compare measures nothing" in capsys.readouterr().err
+
+
 def test_a_comparison_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = save(tmp_path / "a.json", FIRST)
     assert app.run(["bench", "--json", "--compare", str(file), str(file)]) == 0

@@ -156,7 +156,11 @@ def test_the_terminal_shows_states_and_problems(capsys: pytest.CaptureFixture[st
 
 def test_nothing_that_broke_and_something_that_passed_is_proof() -> None:
     good = Proof(results=(result("passed"), result("not-installed"), result("not-applicable")))
-    assert "Proven, as far as it could be tried." in proof.verdict(good)
+    whole = len(table.load())
+    said = proof.verdict(good)
+    assert f"Proven, as far as it could be tried; {whole - 3} of {whole} rungs were left" in said
+    every = Proof(results=tuple(result("passed", id=rung.id) for rung in table.load()))
+    assert proof.verdict(every) == f"{whole} passed. Proven, as far as it could be tried."
     assert "Not proven." in proof.verdict(Proof(results=(result("not-applicable"),)))
     assert proof.verdict(Proof(results=())).startswith("nothing was tried")
 

@@ -49,8 +49,8 @@ def command(
       tritonwin bench --json > before.json
       tritonwin bench --compare before.json after.json
     """
-    if compare and (python or app or only):
-        msg = "--compare measures nothing: leave out --python, --app and --only"
+    if compare and (python or app or only or arch):
+        msg = "--compare measures nothing: leave out --python, --app, --only and --arch"
         raise click.UsageError(msg)
     if compare:
         return _compare(*compare, as_json=as_json)

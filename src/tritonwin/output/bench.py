@@ -13,7 +13,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.codec import DecodeError, from_json, parse
 from tritonwin.facts.files import read_bytes
 from tritonwin.output.documents import BenchComparison, BenchReport, Tool
-from tritonwin.output.proof import print_rung
+from tritonwin.output.proof import STATE_WORDS, print_rung
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
 from tritonwin.verify.bench import BenchMachine, Benchmark, Comparison
@@ -77,6 +77,13 @@ def print_comparison(first: Benchmark, second: Benchmark, rows: Sequence[Compari
         same = "same" if row.first == row.second else "differs"
         last = f"{row.ratio:.3f}" if row.ratio is not None else same
         out.print(Text(printable(f"{cells}  {last}")), soft_wrap=True)
+    for name, each in (("first", first), ("second", second)):
+        for part in each.parts:
+            if part.state != "passed":
+                text = f"{part.id} of the {name}: {STATE_WORDS[part.state]} ({part.detail})"
+                out.print(Text(printable(text), "yellow"), soft_wrap=True)
+    if not rows:
+        out.print(Text("There is no figure that both hold."), soft_wrap=True)
 
 
 def _print_machine(out: Console, machine: BenchMachine) -> None:

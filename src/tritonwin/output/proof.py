@@ -16,6 +16,7 @@ from tritonwin.facts.model import Facts
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
 from tritonwin.problems import catalogue
+from tritonwin.verify import table
 from tritonwin.verify.model import BROKEN, Proof, Rung, RungResult, RungState
 from tritonwin.verify.watch import Watch
 
@@ -115,5 +116,14 @@ def verdict(proof: Proof, *, complete: bool = True) -> str:
     """ "31 passed, 1 failed, 5 not applicable. Not proven." """
     counts = Counter(result.state for result in proof.results)
     listed = ", ".join(f"{counts[s]} {word}" for s, word in STATE_WORDS.items() if counts[s])
-    holds = "Proven, as far as it could be tried." if proof.holds else "Not proven."
+    holds = (
+        f"Proven, as far as it could be tried{_left_out(proof)}." if proof.holds else "Not proven."
+    )
     return f"{listed or 'nothing was tried'}. {holds if complete else 'Not finished.'}"
+
+
+def _left_out(proof: Proof) -> str:
+    """With --through or --only; a report must not claim more than was asked for."""
+    whole = len(table.load())
+    left = whole - len(proof.results)
+    return f"; {left} of {whole} rungs were left out" if left > 0 else ""
