@@ -102,9 +102,9 @@ def prepared(spec: Spec, dtype: torch.dtype, device: torch.device, window: str,
              has_lengths: bool) -> tuple[Any, Any]:  # fmt: skip
     """A form and its packed taps, for a named window."""
     chosen = form(spec, dtype, device, window, has_lengths)
-    if not hasattr(chosen, "pack"):
-        return chosen, None
-    packed = chosen.pack(constant_taps(spec, window, device))
+    packed = None
+    if hasattr(chosen, "pack"):
+        packed = chosen.pack(constant_taps(spec, window, device))
     settle(device)
     return chosen, packed
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from tritonwin.spectral import backward, kernels, pack, sliding
+from tritonwin.spectral import backward, kernels, pack, sliding, windows
 from tritonwin.spectral.caller import Caller, aligned
 from tritonwin.spectral.plans import Plan
 from tritonwin.spectral.spec import Spec
@@ -157,8 +157,10 @@ class Sliding(Form):
         self.packed = self.pack_with(
             made.taps.float().to(device), self.limbs, self.steps, self.bins, 1, 1
         )
-        self.before = Caller(sliding.windows, num_warps=plan["state_warps"])
-        self.caller = Caller(sliding.slide, num_warps=plan["warps"])
+        self.pdl = plan.get("pdl", False)
+        options = {"launch_pdl": True} if self.pdl else {}
+        self.before = Caller(windows.windows, num_warps=plan["state_warps"], **options)
+        self.caller = Caller(sliding.slide, num_warps=plan["warps"], **options)
 
     def arguments(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Any:
         plan, spec = self.plan, self.spec
@@ -168,17 +170,19 @@ class Sliding(Form):
         few = q <= FEW_BLOCKS
         size = pack.power_of_two(q)
         segments = cdiv(chunks, size if few else q)
-        first = (T, x.stride(0), offset, chunks, segments, spec.K, self.bins, self.shift,
-                 self.limbs, 3 if self.tail else 1, lengths is not None, q, spec.W % self.steps,
-                 self.steps, size, few, plan["state_be"])  # fmt: skip
-        second = (R, T, x.stride(0), offset, spec.shift, chunks, spec.K, spec.features, self.scale,
-                  spec.W, spec.parts, self.tail, lengths is not None, 2 * spec.W % spec.N == 0,
-                  R % self.steps == 0 and spec.K % be == 0, self.steps, be,
-                  self.stride)  # fmt: skip
-        state = (B * chunks, (6 if self.tail else 2) * spec.K)
+        groups = 3 if self.tail else 1
+        first = (T, x.stride(0), offset, chunks, segments, spec.K, self.scale, spec.W, self.bins,
+                 self.shift, self.limbs, groups, lengths is not None, self.steps, size, few,
+                 plan["state_be"], self.pdl)  # fmt: skip
+        sign = 1 if spec.W % spec.N == 0 else 2 if 2 * spec.W % spec.N == 0 else 0
+        even = R % self.steps == 0 and spec.K % be == 0
+        second = (R, T, offset, spec.shift, chunks, spec.K, spec.features, spec.parts, self.tail,
+                  lengths is not None, sign, even, self.steps, be, self.stride,
+                  self.device.type == "cuda", self.pdl)  # fmt: skip
+        grid = (B * segments, cdiv(spec.K, plan["state_be"]), groups)
         return (
-            state,
-            ((B * segments, cdiv(spec.K, plan["state_be"]), 3 if self.tail else 1), first),
+            (B * chunks, 2 * groups * spec.K, 2 * self.steps),
+            (grid, first),
             ((B * chunks, cdiv(spec.K, be), 1), second),
         )
 
@@ -199,10 +203,11 @@ class Sliding(Form):
         if found is None:
             found = self.shapes[key] = self.arguments(x, lengths, skip)
         size, (grid, rest), (steps, more) = found
-        state = torch.empty(size, device=self.device)
+        chunks, *widths = size
+        state, moves = (torch.empty((chunks, n), device=self.device) for n in widths)
         ends = x if lengths is None else lengths
-        self.before(key, grid, (x, self.packed, self.turns, state, ends), rest, self.index)
-        tensors = (x, state, self.table, self.ramp, out, ends)
+        self.before(key, grid, (x, self.packed, self.turns, state, moves, ends), rest, self.index)
+        tensors = (state, moves, self.table, self.ramp, out, ends)
         self.caller(key, steps, tensors, more, self.index)
         return out
 

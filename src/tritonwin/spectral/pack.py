@@ -87,7 +87,7 @@ def arrange(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sliding:
-    """What `sliding.windows` and `sliding.slide` read; see there."""
+    """What `windows.windows` and `sliding.slide` read; see there."""
 
     taps: torch.Tensor  # float64 (steps, 2 * groups * bins), in the order of `padded`
     turns: torch.Tensor

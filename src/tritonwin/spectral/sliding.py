@@ -1,12 +1,14 @@
 """The sliding form, in Triton alone: cost independent of the window, no tensor cores needed.
 
-Positions are cut into chunks of STEPS. `windows` finds the sums over the window just before each
-chunk, from sums over blocks of STEPS bytes; `slide` carries them from position to position. With
-d = pi/W, w[m] = (1 + cos(d m))/2, so a "tail" window is three sums with plain exponentials:
+Positions are cut into chunks of STEPS. `windows.windows` finds the sums over the window just before
+each chunk, from sums over blocks of STEPS bytes; `slide` carries them from position to position.
+With d = pi/W, w[m] = (1 + cos(d m))/2, so a "tail" window is three sums with plain exponentials:
 
     P = sum s[j] e^{iw(j-p)},  C = sum s[j] cos(d(j-p)) e^{iw(j-p)},  S likewise with sin
 
 and the DFT n positions after p is (P + cos(dn) C + sin(dn) S)/2 but for a phase. "rect" has P only.
+
+With PDL a launch begins while the one before it ends.
 """
 
 from __future__ import annotations
@@ -14,128 +16,40 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tritonwin.spectral.kernels import dot_taps, frame_of, select_parts
+from tritonwin.spectral.kernels import select_parts
 
 
 @triton.jit
-def _turned(re, im, turns, at, k, K, GROUPS: tl.constexpr, GROUP, good):
-    """(re + i im) e^{iv STEPS at}, v the frequency of the group; `at` one number a row."""
-    where = turns + ((at * GROUPS + GROUP) * 2)[:, None] * K + k[None, :]
-    cos = tl.load(where, mask=good, other=0)
-    sin = tl.load(where + K, mask=good, other=0)
-    return re * cos - im * sin, re * sin + im * cos
+def _after(PDL: tl.constexpr):
+    """Let the next launch begin, and wait for the one before."""
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
+        tl.extra.cuda.gdc_wait()
 
 
 @triton.jit
-def _block_sums(x, taps, turns, base, newest, end, at, k, K, tile, GROUPS: tl.constexpr,
-                GROUP, KP: tl.constexpr, SHIFT: tl.constexpr, LIMBS: tl.constexpr,
-                COUNT: tl.constexpr, STEPS: tl.constexpr, QP: tl.constexpr,
-                BE: tl.constexpr, good):  # fmt: skip
-    """Sums over the COUNT newest bytes of blocks, phases counted from one position of the row."""
-    zero = tl.zeros((QP, BE), tl.float32)
-    frame = frame_of(x, base, newest, end, 0, COUNT, STEPS, SHIFT, STEPS)
-    re, im = dot_taps(frame, taps, GROUP * (KP // GROUPS) + tile + tl.arange(0, BE), 0, STEPS, KP,
-                      STEPS, LIMBS, zero, zero)  # fmt: skip
-    return _turned(re, im, turns, at, k, K, GROUPS, GROUP, good)
+def _selected(re, im, PARTS: tl.constexpr, FTZ: tl.constexpr):
+    """`select_parts`; FTZ: by the root that takes denormal numbers for 0."""
+    if not FTZ or PARTS == "power":
+        return select_parts(re, im, PARTS)
+    size = tl.inline_asm_elementwise("sqrt.approx.ftz.f32 $0, $1;", "=f,f", [re * re + im * im],
+                                     dtype=tl.float32, is_pure=True, pack=1)  # fmt: skip
+    return tl.log(size + 1e-3) if PARTS == "logmag" else size
 
 
 @triton.jit
-def _window_sums(x, taps, turns, base, newest, end, k, K, tile, GROUPS: tl.constexpr,
-                 GROUP, KP: tl.constexpr, SHIFT: tl.constexpr,
-                 LIMBS: tl.constexpr, Q: tl.constexpr, REST: tl.constexpr, STEPS: tl.constexpr,
-                 QP: tl.constexpr, FEW: tl.constexpr, BE: tl.constexpr, good):  # fmt: skip
-    """Of each chunk of a segment: the sum over the Q blocks before it and REST bytes more.
-
-    A FEW blocks are added one by one. Else Q blocks reach over two segments of Q chunks: the end
-    of the one before and the start of this one. No sum holds a byte of its chunk or a later one,
-    not even for a moment: that would show in the last bits. `turns` begins at -Q.
-    """
-    o = tl.arange(0, QP)
-    if FEW:  # phases are counted from the chunk itself
-        sum_re = tl.zeros((QP, BE), tl.float32)
-        sum_im = tl.zeros((QP, BE), tl.float32)
-        for i in tl.static_range(Q):
-            re, im = _block_sums(x, taps, turns, base, newest - (i * STEPS + 1), end,
-                                 o * 0 + (Q - i), k, K, tile, GROUPS, GROUP, KP, SHIFT, LIMBS,
-                                 STEPS, STEPS, QP, BE, good)  # fmt: skip
-            sum_re += re
-            sum_im += im
-        here = o * 0
-    else:
-        started = tl.where(o > 0, end, 0)
-        re, im = _block_sums(x, taps, turns, base, newest - 1, started, o + Q, k, K, tile, GROUPS,
-                             GROUP, KP, SHIFT, LIMBS, STEPS, STEPS, QP, BE, good)  # fmt: skip
-        sum_re = tl.cumsum(re, axis=0)
-        sum_im = tl.cumsum(im, axis=0)
-        re, im = _block_sums(x, taps, turns, base, newest - (Q * STEPS - STEPS + 1), end, o + 1,
-                             k, K, tile, GROUPS, GROUP, KP, SHIFT, LIMBS, STEPS, STEPS, QP, BE,
-                             good)  # fmt: skip
-        sum_re += tl.cumsum(re, axis=0, reverse=True)
-        sum_im += tl.cumsum(im, axis=0, reverse=True)
-        here = o
-    if REST > 0:
-        re, im = _block_sums(x, taps, turns, base, newest - (Q * STEPS + 1), end, here, k, K, tile,
-                             GROUPS, GROUP, KP, SHIFT, LIMBS, REST, STEPS, QP, BE,
-                             good)  # fmt: skip
-        sum_re += re
-        sum_im += im
-    if not FEW:
-        sum_re, sum_im = _turned(sum_re, sum_im, turns, Q - o, k, K, GROUPS, GROUP, good)
-    return sum_re, sum_im
-
-
-@triton.jit
-def windows(x, taps, turns, state, lengths, length, stride_x, offset, chunks, segments, K,
-            KP: tl.constexpr, SHIFT: tl.constexpr, LIMBS: tl.constexpr, GROUPS: tl.constexpr,
-            HAS_LENGTHS: tl.constexpr, Q: tl.constexpr, REST: tl.constexpr, STEPS: tl.constexpr,
-            QP: tl.constexpr, FEW: tl.constexpr, BE: tl.constexpr):  # fmt: skip
-    """`state` (B*chunks, GROUPS, 2, K): sums at w, w+d, w-d one position before each chunk.
-
-    Grid (B*segments, tiles of bins, GROUPS). taps (LIMBS, STEPS, 2 KP): e^{-iv(l+1)} of the lags
-    l, for v = w, w+d, w-d; turns (2Q+1, 3, 2, K): e^{iv STEPS r}, r = -Q..Q.
-    """
-    b = tl.program_id(0) // segments
-    o = tl.arange(0, QP)
-    rows: tl.constexpr = QP if FEW else Q
-    chunk = (tl.program_id(0) - b * segments) * rows + o
-    tile = tl.program_id(1) * BE
-    k = tile + tl.arange(0, BE)
-    end = length
-    if HAS_LENGTHS:
-        end = tl.minimum(end, tl.load(lengths + b))
-    end = tl.where(o < rows, end, 0)
-    base = b.to(tl.int64) * stride_x + o * 0
-    newest = chunk * STEPS + offset
-    good = (o < rows)[:, None] & (k < K)[None, :]
-    kept = good & (chunk < chunks)[:, None]
-    row = b.to(tl.int64) * chunks + chunk
-    to = state + row[:, None] * (2 * GROUPS * K) + k[None, :]
-    group = tl.program_id(2)
-    re, im = _window_sums(x, taps, turns, base, newest, end, k, K, tile, GROUPS, group, KP, SHIFT,
-                          LIMBS, Q, REST, STEPS, QP, FEW, BE, good)  # fmt: skip
-    tl.store(to + 2 * group * K, re, mask=kept)
-    tl.store(to + (2 * group + 1) * K, im, mask=kept)
-
-
-@triton.jit
-def scaled(x, base, at, end, scale):
-    """scale * (2x/255 - 1), 0 outside the row."""
-    here = (at >= 0) & (at < end)
-    byte = tl.load(x + base + at, mask=here, other=0).to(tl.float32)
-    return tl.where(here, byte * (scale * (2.0 / 255.0)) - scale, 0.0)
-
-
-@triton.jit
-def slide(x, state, table, ramp, out, lengths, T, length, stride_x, offset, lead, chunks, K, E,
-          scale, W: tl.constexpr, PARTS: tl.constexpr, TAIL: tl.constexpr,
-          HAS_LENGTHS: tl.constexpr, REAL: tl.constexpr, EVEN: tl.constexpr,
-          STEPS: tl.constexpr, BE: tl.constexpr, TURNS: tl.constexpr):  # fmt: skip
+def slide(state, moves, table, ramp, out, lengths, T, length, offset, lead, chunks, K, E,
+          PARTS: tl.constexpr, TAIL: tl.constexpr, HAS_LENGTHS: tl.constexpr, SIGN: tl.constexpr,
+          EVEN: tl.constexpr, STEPS: tl.constexpr, BE: tl.constexpr, TURNS: tl.constexpr,
+          FTZ: tl.constexpr, PDL: tl.constexpr):  # fmt: skip
     """One chunk, position after position. Grid (B*chunks, tiles of bins).
 
-    `scale` (g/2, or g for "rect") is in the bytes and in `state`; `table` (STEPS/TURNS + 2, 2, K):
-    e^{iwn} at n = 0, TURNS, ..; then e^{iw}; then e^{-iwW}, REAL where it is 1 or -1 (N divides
-    2W); `ramp` (STEPS, 2): cos(dn), sin(dn).
+    The scale (g/2, or g for "rect") is in `moves` and in `state`; `table` (STEPS/TURNS + 2, 2, K):
+    e^{iwn} at n = 0, TURNS, ..; then e^{iw}; then e^{-iwW}. SIGN: 1 where that is 1 for every bin
+    (N divides W), 2 where it is 1 or -1 (N divides 2W), else 0. `ramp` (STEPS, 2): cos(dn) and
+    sin(dn).
     """
+    _after(PDL)
     c = tl.program_id(0)
     b = c // chunks
     first = (c - b * chunks) * STEPS
@@ -144,7 +58,7 @@ def slide(x, state, table, ramp, out, lengths, T, length, stride_x, offset, lead
     end = length
     if HAS_LENGTHS:
         end = tl.minimum(end, tl.load(lengths + b))
-    base = b.to(tl.int64) * stride_x
+    move = moves + c.to(tl.int64) * (2 * STEPS)
     groups: tl.constexpr = 3 if TAIL else 1
     at = state + c.to(tl.int64) * (2 * groups * K) + k
     p_re = tl.load(at, mask=good, other=0)
@@ -173,17 +87,16 @@ def slide(x, state, table, ramp, out, lengths, T, length, stride_x, offset, lead
         coses = ()
         sins = ()
         for i in tl.static_range(TURNS):
-            newest = first + block * TURNS + i + offset
-            news += (scaled(x, base, newest, end, scale),)
-            olds += (scaled(x, base, newest - W, end, scale),)
+            news += (tl.load(move + 2 * (block * TURNS + i)),)
+            olds += (tl.load(move + 2 * (block * TURNS + i) + 1),)
             if TAIL:
                 coses += (tl.load(ramp + 2 * (block * TURNS + i)),)
                 sins += (tl.load(ramp + 2 * (block * TURNS + i) + 1),)
         for i in tl.static_range(TURNS):
             n = block * TURNS + i
             new = news[i]
-            if REAL:
-                old = olds[i] * old_re
+            if SIGN > 0:
+                old = olds[i] if SIGN == 1 else olds[i] * old_re
                 p_re += (new - old) * e_re
                 p_im += (new - old) * e_im
                 a_re = (new + old) * e_re
@@ -204,8 +117,10 @@ def slide(x, state, table, ramp, out, lengths, T, length, stride_x, offset, lead
                 c_im += coses[i] * a_im
                 s_re += sins[i] * a_re
                 s_im += sins[i] * a_im
-                x_re += coses[i] * c_re + sins[i] * s_re
-                x_im += coses[i] * c_im + sins[i] * s_im
+                x_re += coses[i] * c_re  # one by one: two fused operations, not three
+                x_re += sins[i] * s_re
+                x_im += coses[i] * c_im
+                x_im += sins[i] * s_im
             if HAS_LENGTHS:
                 live = first + n + offset - lead < end
                 x_re = tl.where(live, x_re, 0.0)
@@ -217,7 +132,7 @@ def slide(x, state, table, ramp, out, lengths, T, length, stride_x, offset, lead
                 tl.store(to + K, (x_im * e_re - x_re * e_im).to(out.dtype.element_ty), mask=mask,
                          cache_modifier=".cs")  # fmt: skip
             else:
-                value = select_parts(x_re, x_im, PARTS)
+                value = _selected(x_re, x_im, PARTS, FTZ)
                 if HAS_LENGTHS and PARTS == "logmag":
                     value = tl.where(live, value, 0.0)
                 tl.store(to, value.to(out.dtype.element_ty), mask=mask, cache_modifier=".cs")

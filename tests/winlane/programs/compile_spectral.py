@@ -11,12 +11,12 @@ import time
 import triton
 from triton.backends.compiler import GPUTarget
 
-from tritonwin.spectral import backward, kernels, plans, sliding
+from tritonwin.spectral import backward, kernels, plans, sliding, windows
 
 TYPES = {
     "x": "*u8", "out": "*fp32", "weight": "*fp16", "bias": "*fp16", "upstream": "*fp32",
     "partial": "*fp32", "turns": "*fp32", "state": "*fp32", "table": "*fp32", "ramp": "*fp32",
-    "lengths": "*i32", "scale": "fp32", "found": "*fp32", "packed": "*fp16",
+    "lengths": "*i32", "scale": "fp32", "found": "*fp32", "packed": "*fp16", "moves": "*fp32",
 }  # fmt: skip
 WINDOW, BINS, SHIFT = 64, 256, 11
 
@@ -80,18 +80,19 @@ def gradient(arch):
     return compiled(backward.gradient, arch, p["warps"], constants, taps=taps(limbs))
 
 
-def windows(arch):
+def sums(arch):
     p = plans.sure("sliding", arch)
-    constants = {"KP": 3 * BINS, "SHIFT": SHIFT, "LIMBS": p["limbs"], "GROUPS": 3,
-                 "HAS_LENGTHS": False, "Q": 16, "REST": 3, "STEPS": p["steps"], "QP": 16, "FEW": False,
-                 "BE": p["state_be"]}  # fmt: skip
-    return compiled(sliding.windows, arch, p["state_warps"], constants, taps=taps(p["limbs"]))
+    constants = {"W": 1027, "KP": 3 * BINS, "SHIFT": SHIFT, "LIMBS": p["limbs"], "GROUPS": 3,
+                 "HAS_LENGTHS": False, "STEPS": p["steps"], "QP": 1024 // p["steps"], "FEW": False,
+                 "BE": p["state_be"], "PDL": p.get("pdl", False)}  # fmt: skip
+    return compiled(windows.windows, arch, p["state_warps"], constants, taps=taps(p["limbs"]))
 
 
 def slide(arch):
     p = plans.sure("sliding", arch)
-    constants = {"W": 1024, "PARTS": "mag", "TAIL": True, "HAS_LENGTHS": False, "REAL": False,
-                 "EVEN": False, "STEPS": p["steps"], "BE": p["be"], "TURNS": p["turns"]}  # fmt: skip
+    constants = {"PARTS": "mag", "TAIL": True, "HAS_LENGTHS": False, "SIGN": 0, "EVEN": False,
+                 "STEPS": p["steps"], "BE": p["be"], "TURNS": p["turns"], "FTZ": True,
+                 "PDL": p.get("pdl", False)}  # fmt: skip
     return compiled(sliding.slide, arch, p["warps"], constants)
 
 
@@ -122,7 +123,7 @@ def hopper_linear(arch):
 
 
 PRODUCTS = ("mma.sync", "wgmma.mma_async", "tcgen05.mma")  # of tensor cores
-PORTABLE = {"dot": dot, "linear": linear, "gradient": gradient, "windows": windows, "slide": slide}
+PORTABLE = {"dot": dot, "linear": linear, "gradient": gradient, "windows": sums, "slide": slide}
 SM_90 = {"hopper": hopper, "hopper_linear": hopper_linear}
 
 
