@@ -115,7 +115,9 @@ def test_no_signature_is_dead(problem: str, signature: Signature) -> None:
         for text in TEXTS.get(problem, {}).get(kind, [])
         for line in text.split("\n")
     ]
-    assert any(match(signature.pattern, line) is not None for line in lines)
+    assert any(match(signature.pattern, line) is not None for line in lines), (
+        f"no text of {problem} in signatures/*.toml has a line for this one"
+    )
 
 
 @each_signature

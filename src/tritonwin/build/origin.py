@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tritonwin.build.model import Decision, Refusal, Source
 from tritonwin.build.order import Machine, Order
-from tritonwin.build.recipe import GENERIC, Recipe, Release
+from tritonwin.build.recipe import Recipe, Release
 from tritonwin.errors import UserError
 from tritonwin.support.matrix import series
 from tritonwin.support.pairing import wanted_series
@@ -37,7 +37,7 @@ def choose(recipe: Recipe, order: Order, machine: Machine) -> Origin:
         return _named(recipe, order, order.source, machine)
     if not recipe.releases:
         msg = f"{recipe.name} has no source of its own"
-        raise UserError(msg, f"Name it: tritonwin build {GENERIC} --source DIR")
+        raise UserError(msg, f"Name it: tritonwin build {recipe.name} --source DIR")
     if order.ref is not None:
         return _of_ref(recipe, order, order.ref)
     release, reason = _release(recipe, order, machine)

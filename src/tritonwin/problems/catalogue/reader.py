@@ -1,4 +1,31 @@
-"""Read the catalogue's TOML strictly: a slip in it is found by a test, not by a user."""
+"""Read the catalogue's TOML strictly: a slip in it is found by a test, not by a user.
+
+    [[problem]]
+    id = "old-setuptools"      # scripts and searches rely on it: it stays
+    title = "setuptools is older than this Python"  # no full stop, no placeholder
+    severity = "error"         # or "warning"; "info": it breaks nothing
+    layer = "packages"         # what it is about, one of LAYERS (problems/model.py)
+    cause = '''...'''          # two to four sentences, with {placeholders}
+    explains = ["other-id"]    # problems that are moot where this one is certain
+    references = ["https://..."]
+    log_only = "..."           # instead of a check: why facts cannot show it
+
+    [problem.remedy]
+    summary = '''...'''        # what to do, in words
+    commands = ['{python} -m pip install -U "setuptools"']  # left out where a value is not known
+
+    [[problem.actions]]        # what `fix` does about it: one of ACTIONS below
+    name = "install-distribution"
+    arguments = { requirement = "setuptools" }
+
+    [problem.question]         # what the user can find out where a log leaves it open
+    text = "..."
+    command = "..."
+
+    [[problem.signatures]]     # see signatures.py
+
+Any other key is refused.
+"""
 
 from __future__ import annotations
 
