@@ -186,11 +186,23 @@ def test_nvcc_behind_a_cache(tmp_path: Path, home: str, used: bool) -> None:
     write(tmp_path, {f"{home}/bin/nvcc": "", "bin/ccache": "", "bin/ccache.exe": ""})
     toolkit = ToolkitChoice(origin="system", path=str(tmp_path / home), version="13.0")
     host = fake_host(tmp_path, {"PATH": str(tmp_path / "bin")}, windows=os.name == "nt")
-    found = compiler_cache.choose(toolkit, host)
+    found = compiler_cache.choose(toolkit, host, "root")
     (said,) = found.decisions
     assert (said.flag, Path(said.value).stem) == ("--no-compiler-cache", "ccache")
     assert ("not used" in said.reason) is not used
     expected = f"{said.value} {tmp_path / home / 'bin' / 'nvcc'}"
     assert found.environment == ({"PYTORCH_NVCC": expected} if used else {})
-    nothing = compiler_cache.choose(None, host)
-    assert nothing == compiler_cache.choose(toolkit, fake_host(tmp_path)) == CompilerCache()
+    nothing = compiler_cache.choose(None, host, "root")
+    assert nothing == compiler_cache.choose(toolkit, fake_host(tmp_path), "root") == CompilerCache()
+
+
+def test_each_build_has_a_server_of_sccache_for_itself(tmp_path: Path) -> None:
+    write(tmp_path, {"bin/ccache": "", "bin/sccache": "", "bin/sccache.exe": ""})
+    toolkit = ToolkitChoice(origin="system", path=str(tmp_path / "cuda"), version="13.0")
+    host = fake_host(tmp_path, {"PATH": str(tmp_path / "bin")}, windows=os.name == "nt")
+    ports = [
+        int(compiler_cache.choose(toolkit, host, root).environment["SCCACHE_SERVER_PORT"])
+        for root in ("one", "one", "another")
+    ]
+    assert ports[0] == ports[1] != ports[2]
+    assert all(1024 < port < 32768 for port in ports)

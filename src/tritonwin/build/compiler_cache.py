@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tritonwin.facts.host import Host
 _CACHES = ("sccache", "ccache")
 _VARIABLE = "PYTORCH_NVCC"  # torch writes its value into the build file as nvcc's command
 _FLAG = "--no-compiler-cache"
+_FIRST_PORT, _PORTS = 10_000, 20_000  # below those that systems give out themselves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,8 +23,11 @@ class CompilerCache:
     decisions: tuple[Decision, ...] = ()
 
 
-def choose(toolkit: ToolkitChoice | None, host: Host) -> CompilerCache:
+def choose(toolkit: ToolkitChoice | None, host: Host, root: str) -> CompilerCache:
     """Take the cache on PATH; sccache is preferred, since it knows nvcc on every system.
+
+    sccache compiles in a server. Each build gets one of its own, which is a process of the build:
+    its memory counts, and it ends with the build.
 
     The C++ compiler is left alone: torch takes `ccache g++` for a compiler too old for CUDA.
     """
@@ -32,7 +37,10 @@ def choose(toolkit: ToolkitChoice | None, host: Host) -> CompilerCache:
     command = f"{cache} {Path(toolkit.path, 'bin', 'nvcc')}"
     if command.count(" ") > 1:
         return _decided(cache, "not used: the path of a program has a blank", {})
-    return _decided(cache, "it is on PATH", {_VARIABLE: command})
+    environment = {_VARIABLE: command}
+    if cache.stem == "sccache":
+        environment["SCCACHE_SERVER_PORT"] = str(_FIRST_PORT + zlib.crc32(root.encode()) % _PORTS)
+    return _decided(cache, "it is on PATH", environment)
 
 
 def _decided(cache: Path, reason: str, environment: dict[str, str]) -> CompilerCache:

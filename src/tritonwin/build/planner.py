@@ -101,7 +101,9 @@ def plan(order: Order, machine: Machine) -> BuildPlan:
             if recipe.name == _TRITON
             else TritonNeeds(),
             cache=compiler_cache.choose(
-                toolkit if order.compiler_cache and recipe.needs_torch else None, machine.host
+                toolkit if order.compiler_cache and recipe.needs_torch else None,
+                machine.host,
+                root,
             ),
             disk=estimate.disk(
                 recipe.work, len(found.archs.archs) if found.archs else 0, downloads
