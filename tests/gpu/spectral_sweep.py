@@ -319,10 +319,10 @@ def main() -> int:
                 )
                 lines.flush()
 
-        workers = max(2, min(14, (os.cpu_count() or 2) - 2))
+        workers = max(2, min(24, (os.cpu_count() or 2) * 3 // 4))
         shares = [mine[i::workers] for i in range(workers)]
         threads = [
-            threading.Thread(target=drive, args=("check", share, budget * 0.45, 45, note))
+            threading.Thread(target=drive, args=("check", share, budget * 0.55, 45, note))
             for share in shares
         ]
         for thread in threads:
