@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import healthy
 import pytest
 from rich.console import Console
 
+import tritonwin
 from tritonwin.output import proof
 from tritonwin.verify import ladder, table
 from tritonwin.verify.model import RungResult
@@ -48,6 +50,28 @@ def waited(watch: Watch, *, tried: bool) -> tuple[Trial, ...]:
     return watch.now()
 
 
+def waited_for(file: Path, process: subprocess.Popen[bytes]) -> list[int]:
+    """The numbers of the processes that a rung wrote down."""
+    deadline = time.monotonic() + 60
+    while not (file.is_file() and file.read_text().endswith(" ")):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return [int(number) for number in file.read_text().split()]
+
+
+def ended(number: int) -> bool:
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{number}").exists():
+        state = Path(f"/proc/{number}/stat").read_text("ascii").rpartition(")")[2].split()[0]
+        if state == "Z":  # nobody here waits for it
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
 def test_a_rung_has_a_limit_of_its_own_and_says_what_it_was_at(tmp_path: Path) -> None:
     result = ladder.prove(stuck(tmp_path), [replace(IMPORTED[0], limit=3)]).results[0]
     assert result.state == "timed-out"
@@ -69,6 +93,33 @@ def test_who_watches_sees_what_is_tried(tmp_path: Path) -> None:
         assert trial.title == "Triton is imported"
         assert 0 < trial.seconds < 60
     assert waited(watch, tried=False) == ()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="reads /proc")
+def test_a_rung_ends_when_whoever_started_it_was_killed(tmp_path: Path) -> None:
+    numbers = tmp_path / "numbers"
+    waits = "import time; time.sleep(60)"
+    package = tmp_path / "triton"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "import os, subprocess, sys, time\n"
+        "assert sys.stdin.read() == ''\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {waits!r}])\n"
+        f"open({str(numbers)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}} ')\n"
+        "time.sleep(60)\n"
+    )
+    words = ["verify", "--python", sys.executable, "--only", "import-triton"]
+    path = os.pathsep.join([str(tmp_path), str(Path(tritonwin.__file__).parents[1])])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tritonwin", *words],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    started = waited_for(numbers, process)
+    process.kill()
+    process.wait(30)
+    assert all(ended(number) for number in started)
 
 
 def test_a_rung_that_says_nothing_is_at_no_step(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def run(
     timeout: float,
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
-    stdin: bytes = b"",
+    stdin: bytes | None = b"",
     heard: Callable[[bytes], None] | None = None,
 ) -> Completed:
     """Run `program` and wait for its end, at most `timeout` seconds.
@@ -61,6 +61,8 @@ def run(
     One that writes more than OUTPUT_LIMIT bytes to a stream is ended; what it wrote is kept.
 
     Args:
+        stdin: what it reads. None: nothing, but without an end while we are there to wait, so that
+            a program that watches its input knows when we were killed.
         heard: given what the program prints, as it comes, in a thread of its own.
 
     Raises:
@@ -92,6 +94,8 @@ def run(
         _end_tree(process)
         raise
     finally:
+        if stdin is None and process.stdin:
+            process.stdin.close()
         with _running_lock:
             _running.discard(process)
 
@@ -106,17 +110,18 @@ def end_running() -> None:
 
 def _converse(
     process: subprocess.Popen[bytes],
-    stdin: bytes,
+    stdin: bytes | None,
     timeout: float,
     heard: Callable[[bytes], None] | None,
 ) -> Completed:
     """Feed and drain the pipes, each in a thread: on Windows a pipe cannot be waited for."""
     out, err = bytearray(), bytearray()
     workers = [
-        threading.Thread(target=_feed, args=(process.stdin, stdin), daemon=True),
         threading.Thread(target=_drain, args=(process, process.stdout, out, heard), daemon=True),
         threading.Thread(target=_drain, args=(process, process.stderr, err), daemon=True),
     ]
+    if stdin is not None:
+        workers.append(threading.Thread(target=_feed, args=(process.stdin, stdin), daemon=True))
     for worker in workers:
         worker.start()
     code: int | None = None

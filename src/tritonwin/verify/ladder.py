@@ -150,13 +150,14 @@ def _run(rung: Rung, setting: Setting, cookie: str, folder: Path) -> Completed:
         "PYTHONDONTWRITEBYTECODE": "1",
         "HF_HUB_OFFLINE": "1",
     }
-    program = (str(folder / _FRAME), cookie, str(folder / rung.program), json.dumps(arguments))
+    words = (str(folder / _FRAME), cookie, str(folder / rung.program), json.dumps(arguments))
     # the current folder is the scratch folder: Python would import from the user's
     return run(
         setting.python,
         # a crash then names the lines that led to it; an embedded Python reads no PYTHON variables
-        ("-B", "-X", "faulthandler", *program),
+        ("-B", "-X", "faulthandler", *words, "watched"),
         timeout=_limit(rung, setting),
+        stdin=None,  # the frame ends the rung when we are killed: its window was closed
         env={**setting.environment, **own},
         cwd=folder,
     )

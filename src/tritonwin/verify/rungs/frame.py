@@ -1,10 +1,10 @@
 """Run one rung in the Python that runs this file; print how it ended as one JSON object.
 
-Started by `tritonwin.verify.ladder` as `python -B frame.py COOKIE RUNG.py ARGUMENTS`, where
-ARGUMENTS is JSON. The answer stands between COOKIE and the reversed COOKIE, so that what Triton
-and compilers print is not taken for it. A rung is a module with a function `prove(arguments)` that
-returns what it saw, alone or with a dictionary of figures, or raises. Standard library only, valid
-on Python 3.8 and later.
+Started by `tritonwin.verify.ladder` as `python -B frame.py COOKIE RUNG.py ARGUMENTS watched`, where
+ARGUMENTS is JSON; with the last word, the end of standard input ends everything. The answer stands
+between COOKIE and the reversed COOKIE, so that what Triton and compilers print is not taken for it.
+A rung is a module with a function `prove(arguments)` that returns what it saw, alone or with a
+dictionary of figures, or raises. Standard library only, valid on Python 3.8 and later.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import signal
 import sys
+import threading
 import traceback
 
 TYPE_CHECKING = False
@@ -68,8 +70,25 @@ def climb(path: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"state": "passed", "detail": detail, "figures": figures}
 
 
+def _end_with_starter() -> None:
+    """End, with all that we started, when standard input ends: who started us is gone."""
+    pipe = os.dup(0)
+    # what a rung starts, or imports, finds nothing to read instead of something to wait for
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+
+    def watch() -> None:
+        os.read(pipe, 1)
+        if sys.platform != "win32" and os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def main(argv: list[str]) -> None:
     cookie, path, arguments = argv[1:4]
+    if argv[4:] == ["watched"]:
+        _end_with_starter()
     # rungs import this file by its name, for its exceptions
     sys.modules["frame"] = sys.modules["__main__"]
     # an embedded Python leaves out the folder of the script, where the rung's other files are
