@@ -217,6 +217,33 @@ def test_what_is_patched_on_disk_is_left_alone(target: Target) -> None:
     assert target.say(PATCHED) == "False"
 
 
+SOURCE = NVIDIA + "print('<windows.h>' in driver.utils())"
+
+
+@pytest.mark.parametrize("text", [DRIVER_C + "/* tritonwin:dlfcn */\n", "int main(void);\n"])
+def test_a_c_source_with_nothing_to_do_is_read_itself(target: Target, text: str) -> None:
+    """One that is patched on disk, and one in which no rule finds its place."""
+    target.file.with_name("driver.c").write_text(text)
+    assert target.say(SOURCE) == "False"
+    assert not list(target.site.glob("__pycache__/*.driver.c"))
+
+
+def test_a_module_in_another_place_is_another_module(target: Target) -> None:
+    """A later Triton may make a package of what was a file; its rules do not know that."""
+    (target.site / "triton/backends/nvidia/compiler").mkdir()
+    target.file.rename(target.site / "triton/backends/nvidia/compiler/__init__.py")
+    assert target.say(PATCHED) == "False"
+
+
+def test_a_backend_of_others_is_loaded_by_its_path_as_before(target: Target) -> None:
+    other = target.site / "triton/backends/other"
+    other.mkdir()
+    (other / "driver.py").write_text("def utils():\n    return 'theirs'\n")
+    loader = LOADER.replace('"nvidia"', '"other"')
+    (target.site / "triton/backends/__init__.py").write_text(loader)
+    assert target.say("import triton.backends as b; print(b.driver.utils())") == "theirs"
+
+
 def test_unknown_content_is_left_alone_and_said_once(target: Target) -> None:
     target.hook(STRICT)
     for _ in range(2):
@@ -303,6 +330,20 @@ def test_report(target: Target) -> None:
         "applied": ["temp-files"],
         "wrong": "",
     }
+
+
+AS_A_PROGRAM = "import runpy; runpy.run_module('_tritonwin_hook', run_name='__main__')"
+
+
+def test_it_reports_as_a_program(target: Target) -> None:
+    done = target.run(AS_A_PROGRAM, "-W", "ignore")
+    report = json.loads(done.stdout)
+    assert (report["late"], list(report["files"])) == (False, ["backends/__init__.py"])
+    assert done.stderr == ""
+    (target.site / "triton/__init__.py").write_text("raise RuntimeError('broken')\n")
+    done = target.run(AS_A_PROGRAM, "-W", "ignore")
+    assert json.loads(done.stdout)["files"] == {}
+    assert done.stderr == "tritonwin: Triton cannot be imported: RuntimeError('broken')\n"
 
 
 def test_a_hook_that_came_after_triton_says_so(tmp_path: Path) -> None:
