@@ -10,8 +10,8 @@ The tests of the spectral part and the documentation have environments of their 
 
 `test` runs the linters, the type checker for both platforms, builds the documentation, and runs the
 unit tests and, where Wine can be had, the Windows lane. TRITONWIN_REQUIRE_LANE=1 makes a missing
-lane a failure. `--full` adds the heavy tests and measures coverage on Linux and in Windows Python
-together.
+lane a failure. `--full` adds the heavy tests, measures coverage on Linux and in Windows Python
+together, and fails where an area of branch_coverage.toml has too few branches tested.
 """
 
 from __future__ import annotations
@@ -136,6 +136,16 @@ def steps(full: bool, coverage: bool, args: Sequence[str]) -> Iterator[tuple[str
     yield "spectral (torch)", [TORCH.python, "-m", *pytest, report, "tests/spectral", *args]
 
 
+def branch_coverage(env: dict[str, str]) -> int:
+    """Put together what all processes measured, and hold it against the bounds."""
+    coverage = (PYTHON, "-m", "coverage")
+    report = REPORTS / "coverage.json"
+    call(PYTHON, "tools/coverage_copies.py", REPORTS)
+    call(*coverage, "combine", "--quiet", REPORTS, env=env)
+    call(*coverage, "json", "--quiet", "--include=src/tritonwin/*", "-o", report, env=env)
+    return call(PYTHON, "tools/branch_coverage.py", report)
+
+
 def test(args: Sequence[str]) -> int:
     """Run every step, also after one that failed; the exit status is 1 if any did."""
     cut = args.index("--") if "--" in args else len(args)
@@ -162,9 +172,10 @@ def test(args: Sequence[str]) -> int:
         code = call(*command, env=env)
         results.append((name, code, time.monotonic() - start))
     if coverage:
-        tool = (PYTHON, "-m", "coverage")
-        call(*tool, "combine", "--quiet", REPORTS, env=env)
-        call(*tool, "report", "--ignore-errors", "--skip-covered", "--skip-empty", env=env)
+        start = time.monotonic()
+        code = branch_coverage(env)
+        if full and not rest:  # of a part of the tests the figures say nothing
+            results.append(("branch coverage", code, time.monotonic() - start))
     print("\nDid not run:")
     for line in not_run.skipped(sorted(REPORTS.glob("*.xml"))):
         print(f"  {line}")
