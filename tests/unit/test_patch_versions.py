@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import subprocess
 from pathlib import Path
 
+import approved
 import pytest
 from triton_trees import make_tree, sources
 from winlane import wine
@@ -129,6 +131,20 @@ def test_apply_and_revert(version: str, tmp_path: Path) -> None:
 
     assert not revert(place).refused
     assert describe_tree(tmp_path / "site") == before
+
+
+def test_how_every_rule_stands_in_every_release(tmp_path: Path) -> None:
+    """With its reason, and by a hash what the rules make of each file."""
+    lines = []
+    for version in (*UPSTREAM, *FORKS):
+        tree = read_tree(make_tree(version, tmp_path / version.replace(":", "-")))
+        report = examine(tree)
+        lines += ["", f"# {version}: {report.flavour} {report.version}"]
+        lines += [f"{rule.id}: {rule.state}, {rule.reason}" for rule in report.rules]
+        for edit in make_plan(tree).edits:
+            digest = hashlib.sha256(edit.data).hexdigest()[:12]
+            lines.append(f"{edit.source.file} becomes {digest} by {', '.join(edit.rules)}")
+    approved.check("patch-rules.txt", "\n".join(lines[1:]) + "\n")
 
 
 @pytest.mark.parametrize("version", UPSTREAM)
