@@ -16,6 +16,7 @@ from typing import Any
 
 import healthy
 import pytest
+from packaging.requirements import Requirement
 from pe_files import pe_file
 from pe_version import versioned
 
@@ -26,6 +27,7 @@ from tritonwin.remedies import (
     archive,
     distributions,
     headers,
+    install,
     installed_files,
     site,
     variables,
@@ -330,6 +332,13 @@ def test_what_cannot_be_planned_says_why(
 ) -> None:
     with pytest.raises(CannotRemedyError, match=says):
         plan(action, {"distribution": "xformers"}, means(facts, tmp_path))
+
+
+def test_nothing_is_installed_without_a_target(tmp_path: Path) -> None:
+    order = install.Order(requests=(Requirement("triton-windows"),))
+    with pytest.raises(CannotRemedyError, match="no target interpreter"):
+        install.install(order, healthy.changed(target=None), Store(tmp_path), agree=None)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_name_that_is_free_is_found_and_given_up_for(tmp_path: Path) -> None:
