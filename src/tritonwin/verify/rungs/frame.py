@@ -9,6 +9,7 @@ dictionary of figures, or raises. Standard library only, valid on Python 3.8 and
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -77,7 +78,8 @@ def _end_with_starter() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 
     def watch() -> None:
-        os.read(pipe, 1)
+        with contextlib.suppress(OSError):
+            os.read(pipe, 1)
         if sys.platform != "win32" and os.getpgrp() == os.getpid():
             os.killpg(0, signal.SIGKILL)
         os._exit(1)
