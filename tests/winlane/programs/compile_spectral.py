@@ -122,9 +122,20 @@ def hopper_linear(arch):
                     taps=describe(WINDOW, 2 * be), weight=describe(*box))  # fmt: skip
 
 
+def hopper_sliding(arch):
+    from tritonwin.spectral import hopper_sliding
+
+    p = plans.sure("hopper_sliding", arch)
+    constants = {"W": 1024, "STEPS": p["steps"], "SHIFT": SHIFT, "LIMBS": 2, "TAIL": True,
+                 "PARTS": "mag", "EVEN_M": False, "EVEN_K": True, "BM": p["bm"], "BE": p["be"],
+                 "CHUNKS": BINS // p["be"], "CACHE": p["cache"], "PDL": p["pdl"]}  # fmt: skip
+    box = describe(4 * p["steps"], 2 * p["be"])
+    return compiled(hopper_sliding.slide, arch, p["bm"] // 16, constants, taps=box)
+
+
 PRODUCTS = ("mma.sync", "wgmma.mma_async", "tcgen05.mma")  # of tensor cores
 PORTABLE = {"dot": dot, "linear": linear, "gradient": gradient, "windows": sums, "slide": slide}
-SM_90 = {"hopper": hopper, "hopper_linear": hopper_linear}
+SM_90 = {"hopper": hopper, "hopper_linear": hopper_linear, "hopper_sliding": hopper_sliding}
 
 
 def main():
