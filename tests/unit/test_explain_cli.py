@@ -119,3 +119,28 @@ def test_what_cannot_be_used_is_said_in_a_line(
     assert message in done.stderr
     assert b"Traceback" not in done.stderr
     assert done.stdout == b""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a terminal of POSIX")
+@pytest.mark.parametrize(
+    ("args", "status", "said"),
+    [
+        (["-"], 1, "Type the lines with the error, then Ctrl-D"),
+        ([], 2, "no log was given"),
+    ],
+)
+def test_lines_are_typed_where_that_is_asked_for(args: list[str], status: int, said: str) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, b"ModuleNotFoundError: No module named 'triton'\n\x04")
+        done = subprocess.run(
+            [sys.executable, "-m", "tritonwin", "explain", *args], stdin=theirs, check=False,
+            capture_output=True, encoding="utf-8", timeout=20,
+        )  # fmt: skip
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert (done.returncode, said in done.stderr) == (status, True), done
+    assert ("[triton-missing]" in done.stdout) == (status == 1)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
+from click.core import ParameterSource
 
 from tritonwin.cli.common import json_option
 from tritonwin.errors import Exit, UserError
@@ -33,7 +35,8 @@ def command(ctx: click.Context, *, log: str, snapshot: Path | None, as_json: boo
     """Name the cause behind a failure, from what the program printed.
 
     LOG is a file with the output, whole if possible, in any encoding; - or nothing reads standard
-    input. Exit status 1 when a problem is recognised, 0 when none is.
+    input. With - you may also type what a screenshot shows. Exit status 1 when a problem is
+    recognised, 0 when none is.
 
     \b
     Examples:
@@ -51,10 +54,7 @@ def command(ctx: click.Context, *, log: str, snapshot: Path | None, as_json: boo
 
         facts = snapshots.read(snapshot)
     if log == STANDARD_INPUT:
-        if sys.stdin is None or sys.stdin.isatty():
-            msg = "no log was given"
-            raise click.UsageError(msg, ctx)
-        path, explanation = None, explain_stream(sys.stdin.buffer, facts)
+        path, explanation = None, explain_stream(_standard_input(ctx), facts)
     else:
         path = Path(log)
         explanation = _from_file(path, facts)
@@ -68,6 +68,20 @@ def command(ctx: click.Context, *, log: str, snapshot: Path | None, as_json: boo
     else:
         print_explanation(explanation, log if path else "standard input")
     return Exit.DONE if explanation.healthy else Exit.PROBLEMS
+
+
+def _standard_input(ctx: click.Context) -> BinaryIO:
+    """What is piped in; what is typed only where that was asked for, else raises UsageError."""
+    if sys.stdin is not None and not sys.stdin.isatty():
+        return sys.stdin.buffer
+    asked = ctx.get_parameter_source("log") is not ParameterSource.DEFAULT
+    if sys.stdin is None or not asked:
+        msg = "no log was given"
+        raise click.UsageError(msg, ctx)
+    end = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"
+    click.echo(f"Type the lines with the error, then {end} in a line of its own.", err=True)
+    # whole: a terminal that has ended would be read once more, and wait
+    return io.BytesIO(sys.stdin.buffer.read())
 
 
 def _from_file(path: Path, facts: Facts | None) -> Explanation:
