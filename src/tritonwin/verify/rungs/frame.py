@@ -103,6 +103,8 @@ def main(argv: list[str]) -> None:
     data = (cookie + json.dumps(answer) + cookie[::-1]).encode("ascii")
     while data:
         data = data[os.write(1, data) :]
+    if answer["state"] == "passed":
+        os._exit(0)  # torch takes seconds to take itself down; what a failure printed must come out
 
 
 if __name__ == "__main__":
