@@ -80,12 +80,8 @@ def copied(name: str) -> Path:
     """The checkout as it is now, without what git ignores, in a folder of its own."""
     area, folder = AREAS[name], ROOT / "build" / "mutation" / name
     shutil.rmtree(folder, ignore_errors=True)
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"],  # noqa: S607 - a maintainer's own machine
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    )
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     for file in listed.stdout.decode().rstrip("\0").split("\0"):
         if (ROOT / file).is_file():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
@@ -202,13 +198,13 @@ def main(args: Sequence[str]) -> int:
     failed = 0
     for name in AREAS if asked.area == "all" else [asked.area]:
         folder = copied(name)
-        command = [str(MUTATION.python), __file__, *args, "--inside"]
+        again = [str(MUTATION.python), __file__, *args, "--inside"]
         print(f"== {name}; mutmut's own words: {folder / 'mutmut.log'}", flush=True)
         with (folder / "mutmut.log").open("wb") as log:
             subprocess.run(
-                [*command, "run"], cwd=folder, stdout=log, stderr=subprocess.STDOUT, check=True
+                [*again, "run"], cwd=folder, stdout=log, stderr=subprocess.STDOUT, check=True
             )
-        failed |= subprocess.run([*command, "report"], cwd=folder, check=False).returncode
+        failed |= subprocess.run([*again, "report"], cwd=folder, check=False).returncode
     return failed
 
 
