@@ -93,7 +93,7 @@ def read(recipe: str, text: str) -> Fleet:
     known = load(recipe)
     try:
         data: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         msg = f"the matrix is no TOML: {error}"
         raise UserError(msg, _EXAMPLE) from None
     axes, excluded = _axes(data, known), _excluded(data)

@@ -19,6 +19,7 @@ LOG = ".ninja_log"
 # pip indents what a build prints
 _STEP = re.compile(r" {0,4}\[(\d{1,7})/(\d{1,7})\] ")
 _FAILED = re.compile(r" {0,4}FAILED: (?:\[code=-?\d+\] )?(.+)")
+_MILLISECONDS = re.compile(r"[0-9]{1,12}")
 _FIELDS = 5  # start, end (ms), modification time, output, hash of the command
 
 
@@ -91,7 +92,7 @@ def read_log(text: str) -> dict[str, Edge]:
     edges: dict[str, Edge] = {}
     for line in text.splitlines():
         fields = line.split("\t")
-        if len(fields) != _FIELDS or not (fields[0].isdigit() and fields[1].isdigit()):
+        if len(fields) != _FIELDS or not all(map(_MILLISECONDS.fullmatch, fields[:2])):
             continue
         start, end = int(fields[0]) / 1000, int(fields[1]) / 1000
         edges[fields[3]] = Edge(output=fields[3], start=start, end=end)

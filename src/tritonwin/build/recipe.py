@@ -233,7 +233,7 @@ def read(name: str, text: str) -> Recipe:
             releases=tuple(Release(**_tuples(row)) for row in data.pop("release", [])),
             **_tuples(data),
         )
-    except (TypeError, KeyError, AttributeError, tomllib.TOMLDecodeError) as error:
+    except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
         msg = f"recipe {name}: {error}"
         raise RecipeError(msg) from error
 

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
-
 from tritonwin.facts.files import is_folder, names_in, read_bytes
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import RequirementLine
 from tritonwin.facts.packages import normalise
+from tritonwin.facts.requirement import holds, read_requirement
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -23,6 +22,7 @@ else:
     import tomli as tomllib
 
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
+_MOST_DOTS = 200  # in a line of pyproject.toml: keys with more parts are nobody's
 _OPTION = re.compile(r"\s--?[A-Za-z].*$")  # "--hash=..." after a requirement
 
 # A marker is judged for the machine that matters, whatever this one is.
@@ -67,19 +67,17 @@ def _in_folder(folder: Path) -> Iterator[RequirementLine]:
 
 def asks_for_triton(requirement: str) -> bool:
     """Whether a requirement names the distribution `triton` and its marker holds on Windows."""
-    try:
-        parsed = Requirement(requirement)
-    except InvalidRequirement:
-        return False
-    if normalise(parsed.name) != "triton":
-        return False
-    return parsed.marker is None or parsed.marker.evaluate(dict(_WINDOWS))
+    parsed = read_requirement(requirement)
+    return parsed is not None and normalise(parsed.name) == "triton" and holds(parsed, _WINDOWS)
 
 
 def _dependencies(text: str) -> list[str]:
+    # Python's reader takes a time that grows with the square of a key's parts
+    if max((line.count(".") for line in text.split("\n")), default=0) > _MOST_DOTS:
+        return []
     try:
         project: Any = tomllib.loads(text).get("project", {})
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # ValueError: also a number of thousands of digits
         return []
     listed = project.get("dependencies", []) if isinstance(project, dict) else []
     return [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []

@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
-
 from tritonwin.facts.files import names_in, read_text
 from tritonwin.facts.model import Distribution, Interpreter, Torch
 from tritonwin.facts.packages import find_package, knowledge, normalise
+from tritonwin.facts.requirement import read_requirement
 
 # The DLLs by which a CUDA build is known, and those that other packages borrow from torch.
 _CUDA_DLL = re.compile(
@@ -76,9 +75,8 @@ def _triton_requirement(requires: Iterable[str]) -> str | None:
     """The version specifier of the Triton requirement, whatever its marker: "==3.5.1"."""
     found: dict[str, str] = {}
     for line in requires:
-        try:
-            requirement = Requirement(line)
-        except InvalidRequirement:
+        requirement = read_requirement(line)
+        if requirement is None:
             continue
         found.setdefault(normalise(requirement.name), str(requirement.specifier))
     return next((found[name] for name in knowledge().triton if found.get(name)), None)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from tritonwin.errors import UserError
-from tritonwin.support.archive_damage import DAMAGE
+from tritonwin.support.archive_damage import DAMAGE, opened
 
 _LIMIT = 512 * 1024 * 1024  # bytes, unpacked: what a zip claims to hold may be a lie of any size
 
@@ -34,7 +34,7 @@ def unpack(archive: Path, folders: Mapping[str, Path]) -> None:
                         msg = f"{archive}: {member.filename} is too large"
                         raise ArchiveError(msg)
                     place.parent.mkdir(parents=True, exist_ok=True)
-                    with files.open(member) as source, place.open("wb") as target:
+                    with opened(files, member) as source, place.open("wb") as target:
                         shutil.copyfileobj(source, target)
     except (OSError, *DAMAGE) as error:
         msg = f"{archive} cannot be unpacked: {error}"

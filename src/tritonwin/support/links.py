@@ -21,7 +21,9 @@ from tritonwin.support.download import is_url
 from tritonwin.support.wheel_names import BuiltFor, WheelName, read
 
 MAX_LINKS = 50_000
-_WHEEL = re.compile(r"""[^\s|()<>"'`\[\]]{1,2000}\.whl(?:[?#][^\s|()<>"'`\[\]]{0,500})?""")
+MAX_ADDRESS = 2500  # characters
+_WORD = re.compile(r"""[^\s|()<>"'`\[\]]+""")
+_WHEEL = re.compile(rf"{_WORD.pattern}\.whl(?:[?#](?:{_WORD.pattern})?)?")
 _HASH = re.compile(r"sha256[=:]([0-9a-fA-F]{64})\b")
 _DIGEST = re.compile(r"(?:sha256[:=])?([0-9a-fA-F]{64})")
 # Hugging Face shows a page at /blob/; the file itself is at /resolve/
@@ -110,11 +112,20 @@ def _from_lines(text: str, base: str, source: str) -> Iterator[WheelLink]:
         if line.lstrip().startswith("#"):
             continue
         hashes = _HASH.findall(line)
-        found = _WHEEL.findall(line)
+        found = [address for word in _WORD.findall(line) if (address := _wheel_in(word))]
         for address in found:
             # a hash elsewhere in the line can only be told to belong to a single address
             known = {"sha256": hashes[0].lower()} if len(hashes) == len(found) == 1 else {}
             yield _link(address, base, source, **known)
+
+
+def _wheel_in(word: str) -> str | None:
+    found = _WHEEL.match(word) if len(word) <= MAX_ADDRESS else None
+    return found[0] if found else None
+
+
+def _is_wheel(value: object) -> bool:
+    return isinstance(value, str) and bool(_WORD.fullmatch(value)) and _wheel_in(value) == value
 
 
 class _Anchors(HTMLParser):
@@ -127,10 +138,13 @@ class _Anchors(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
-        if tag == "a" and values.get("href"):
+        address = values.get("href")
+        if not address or len(address) > MAX_ADDRESS:
+            return
+        if tag == "a":
             self.found.append(values)
         elif tag == "base" and self.base is None:
-            self.base = values.get("href")
+            self.base = address
 
 
 def _from_html(text: str, base: str, source: str) -> Iterator[WheelLink]:
@@ -163,20 +177,19 @@ def _anchor(anchor: dict[str, str | None], base: str, source: str) -> WheelLink 
 
 def _from_json(tree: Any, base: str, source: str) -> Iterator[WheelLink]:
     """Every wheel in the tree: an address, with the hash and the versions that stand beside it."""
-    if isinstance(tree, list):
-        for item in tree:
-            if isinstance(item, str) and _WHEEL.fullmatch(item):
-                yield _link(item, base, source)
-            else:
-                yield from _from_json(item, base, source)
-    elif isinstance(tree, dict):
-        named = [v for v in tree.values() if isinstance(v, str) and _WHEEL.fullmatch(v)]
-        addresses = [v for v in named if is_url(v)] or [v for v in named if "/" in v] or named[:1]
-        for address in addresses:
-            yield _described(address, tree, base, source)
-        for value in tree.values():
-            if isinstance(value, (list, dict)):
-                yield from _from_json(value, base, source)
+    to_do = [tree]  # from the end; Python would recurse less deep than its reader of JSON does
+    while to_do:
+        node = to_do.pop()
+        if isinstance(node, str):
+            yield _link(node, base, source)
+        elif isinstance(node, list):
+            to_do += [v for v in reversed(node) if isinstance(v, (list, dict)) or _is_wheel(v)]
+        else:
+            named = [v for v in node.values() if _is_wheel(v)]
+            addresses = [v for v in named if is_url(v)] or [v for v in named if "/" in v]
+            for address in addresses or named[:1]:
+                yield _described(address, node, base, source)
+            to_do += [v for v in reversed(node.values()) if isinstance(v, (list, dict))]
 
 
 def _described(address: str, entry: Mapping[str, Any], base: str, source: str) -> WheelLink:

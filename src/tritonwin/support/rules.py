@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
+from tritonwin.facts.requirement import read_requirement
 from tritonwin.support import indexes, matrix, packages, torch_abi, wheel_tags
 from tritonwin.support.links import WheelLink
 from tritonwin.support.matrix import Generation, fits, older, series
@@ -215,9 +215,8 @@ def requirements(lines: Iterable[str], needs: Needs) -> str | None:
         return None
     base = Version(needs.torch.version).base_version if matrix.parse(needs.torch.version) else None
     for line in lines:
-        try:
-            wanted = Requirement(line)
-        except InvalidRequirement:
+        wanted = read_requirement(line)
+        if wanted is None:
             continue
         if wanted.name.lower() != "torch" or "extra" in str(wanted.marker):
             continue

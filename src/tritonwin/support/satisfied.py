@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from packaging.markers import UndefinedComparison
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion
 
 from tritonwin.facts.model import Interpreter
 
@@ -29,7 +27,7 @@ def satisfied(lines: Iterable[str], target: Interpreter, versions: Mapping[str, 
         return False
     try:
         return all(_is_there(Requirement(line), environment, versions) for line in lines)
-    except (InvalidRequirement, InvalidVersion, UndefinedComparison):
+    except (ValueError, RecursionError):  # no requirement, no version, or no comparison
         return False
 
 

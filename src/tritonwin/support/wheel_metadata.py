@@ -6,7 +6,7 @@ import zipfile
 from email.parser import HeaderParser
 
 from tritonwin.support import download
-from tritonwin.support.archive_damage import DAMAGE
+from tritonwin.support.archive_damage import DAMAGE, opened
 from tritonwin.support.download import DownloadError
 from tritonwin.support.links import WheelLink
 
@@ -33,7 +33,9 @@ def _of_file(path: str, link: WheelLink) -> tuple[str, ...] | None:
     try:
         with zipfile.ZipFile(path) as wheel:
             member = wheel.getinfo(f"{prefix}.dist-info/METADATA")
-            return _lines(wheel.read(member)) if member.file_size <= _LIMIT else None
+            with opened(wheel, member) as stream:
+                content = stream.read(_LIMIT + 1)
+            return _lines(content) if len(content) <= _LIMIT else None
     except (OSError, *DAMAGE):
         return None
 

@@ -8,6 +8,7 @@ of the public Windows wheels (mjun0812, woct0rdho, kingbri1, windreamer, Wildmin
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
@@ -19,6 +20,7 @@ from packaging.version import Version
 # not part of a longer word, but after a date or another number: d20260328cu130
 _CUDA = re.compile(r"(?<![a-z])cu(\d{2,3})(?!\d)")
 _TORCH = re.compile(r"torch[._]?(\d{1,6}(?:\.\d{1,4}){0,2})")
+_MOST_TAGS = 1000
 _OTHER_BUILDS = re.compile(r"(?<![a-z])(cpu|xpu|rocm)")
 # torch 2.1 was never built for a CUDA of this age or younger, so "210" cannot mean 2.1.0 there
 _CUDA_AFTER_TORCH_2_1 = (12, 2)
@@ -73,6 +75,7 @@ def read(name_or_url: str) -> WheelName:
     try:
         path = urlsplit(name_or_url).path if "://" in name_or_url else name_or_url
         file = unquote(re.split(r"[/\\]", path)[-1])
+        _bounded(file)
         distribution, version, _, tags = parse_wheel_filename(file)
     except ValueError as error:  # InvalidWheelFilename, or an address with half a bracket
         raise WheelNameError(str(error)) from None
@@ -83,6 +86,15 @@ def read(name_or_url: str) -> WheelName:
         tags=tags,
         built_for=read_local(version.local),
     )
+
+
+def _bounded(file: str) -> None:
+    """Refuse a name whose compressed tags, `py2.py3-none-any`, stand for more than any has."""
+    tags = file.removesuffix(".whl").split("-")[-3:]
+    count = math.prod(part.count(".") + 1 for part in tags)
+    if count > _MOST_TAGS:
+        msg = f"a name with {count} tags"
+        raise WheelNameError(msg)
 
 
 def _cuda_version(digits: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 
 from tritonwin.facts.model import Distribution, Facts
+from tritonwin.facts.requirement import holds, read_requirement
 from tritonwin.problems.check import Check, finding, need_target, need_triton
 from tritonwin.problems.model import Evidence, Finding
 from tritonwin.support.packages import FORK
@@ -142,12 +143,11 @@ def _triton_requirements(facts: Facts) -> Iterator[tuple[Distribution, Requireme
     windows = {"platform_system": "Windows", "sys_platform": "win32", "os_name": "nt", "extra": ""}
     for owner in facts.distributions:
         for text in owner.requires:
-            try:
-                requirement = Requirement(text)
-            except InvalidRequirement:
+            requirement = read_requirement(text)
+            if requirement is None:
                 continue
             named = requirement.name.lower().replace("_", "-") in {"triton", FORK}
-            if named and (requirement.marker is None or requirement.marker.evaluate(windows)):
+            if named and holds(requirement, windows):
                 yield owner, requirement
 
 

@@ -1,0 +1,193 @@
+"""Inputs made to take forever: sixteen times as much takes about sixteen times as long.
+
+Written by hand against each reader of what strangers write: words that a pattern may search from
+every place, nesting, names that are counted out, keys and bases that are copied for every part.
+What has a bound of its own is shown to have one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import zipfile
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from tritonwin.build import fleet, ninja, recipe
+from tritonwin.errors import UserError
+from tritonwin.facts import requirement_lines
+from tritonwin.facts.identity import Identity
+from tritonwin.facts.redact import Redactor
+from tritonwin.facts.requirement import holds, read_requirement
+from tritonwin.facts.snapshot import SnapshotError
+from tritonwin.facts.snapshot import read as read_snapshot
+from tritonwin.output.text import printable
+from tritonwin.problems.explain import explain_stream
+from tritonwin.remedies import archive
+from tritonwin.support import download, links, wheel_metadata, wheel_names
+
+GROWTH = 16
+MORE = 6  # of what linear time would be, on a busy machine; a square is GROWTH times as much
+SHORTEST = 0.005  # seconds that are measured rather than rounded
+
+Make = Callable[[int], str]
+
+
+def lists(text: str) -> None:
+    links.read_list(text, "https://h.example/simple/", "list")
+
+
+def logs(text: str) -> None:
+    explain_stream(BytesIO(text.encode()))
+
+
+def steps(text: str) -> None:
+    counter = ninja.Counter()
+    for line in text.splitlines():
+        counter.feed(line)
+    ninja.read_log(text)
+
+
+def names(text: str) -> None:
+    with contextlib.suppress(wheel_names.WheelNameError):
+        wheel_names.read(text)
+
+
+def requirements(text: str) -> None:
+    requirement_lines.asks_for_triton(text)
+
+
+def redacted(text: str) -> None:
+    Redactor(Identity()).text(text)
+
+
+CASES: dict[str, tuple[Callable[[str], object], Make]] = {
+    "list: one word": (lists, lambda n: "a" * n),
+    "list: hashes": (lists, lambda n: "sha256=" * n),
+    "list: wheels in a word": (lists, lambda n: "a.whl?" * n),
+    "json: one number": (lists, lambda n: f"[{'9' * n}]"),
+    "json: nested": (lists, lambda n: "[" * n),
+    "html: comments": (lists, lambda n: "<p>" + "<!--" * n),
+    "html: half tags": (lists, lambda n: "<p>" + "<a " * n),
+    "html: attributes": (lists, lambda n: "<a " + ' b="c"' * n),
+    "html: a base for every link": (
+        lists,
+        lambda n: f'<base href="{"x/" * n}">' + '<a href="a.whl">' * n,
+    ),
+    "address: passwords": (download.without_secrets, lambda n: "x://" + "a@//" * n),
+    "name: digits": (names, lambda n: f"a-{'1' * n}-py3-none-any.whl"),
+    "name: dashes": (names, lambda n: "a-" * n + ".whl"),
+    "log: escapes": (logs, lambda n: "\x1b[" * n),
+    "log: one line": (logs, lambda n: "error: " * n),
+    "log: tracebacks": (logs, lambda n: "Traceback (most recent call last)\n" * n),
+    "log: full lines": (logs, lambda n: ("a" * 79 + "\n") * (n // 40)),
+    "ninja: steps": (steps, lambda n: "[1/2] FAILED: " * n),
+    "ninja: tabs": (steps, lambda n: "\t" * n),
+    "requirement: parentheses": (requirements, lambda n: "triton; " + "(" * n),
+    "requirement: versions": (requirements, lambda n: "triton" + ">=1," * n + ">=1"),
+    "terminal: overrides": (printable, lambda n: "\u202e\x1b[1" * n),
+    "redacted: separators": (redacted, lambda n: "C:\\" * n),
+    "redacted: addresses": (redacted, lambda n: "a@b." * n),
+    "redacted: words": (redacted, lambda n: "token=" * n),
+}
+
+
+def seconds(action: Callable[[str], object], text: str) -> float:
+    times = []
+    for _ in range(3):
+        started = time.process_time()
+        action(text)
+        times.append(time.process_time() - started)
+    return min(times)
+
+
+@pytest.mark.parametrize(("action", "make"), CASES.values(), ids=CASES)
+def test_time_grows_with_the_input(action: Callable[[str], object], make: Make) -> None:
+    size = 500
+    while (spent := seconds(action, make(size))) < SHORTEST and size < 20_000:
+        size *= 2
+    longer = seconds(action, make(size * GROWTH))
+    assert longer < max(spent, SHORTEST) * GROWTH * MORE
+
+
+def test_tags_are_not_counted_out() -> None:
+    """A name of 2,000 characters stood for 36 million tags."""
+    many = "-".join(".".join(f"{kind}{i}" for i in range(300)) for kind in "abc")
+    with pytest.raises(wheel_names.WheelNameError, match="27000000 tags"):
+        wheel_names.read(f"a-1-{many}.whl")
+
+
+def test_a_base_without_end_is_no_base() -> None:
+    page = f'<base href="https://x.example/{"x/" * 5000}"><a href="a-1-py3-none-any.whl">'
+    (link,) = links.read_list(page, "https://h.example/", "page")
+    assert link.location == "https://h.example/a-1-py3-none-any.whl"
+
+
+@pytest.mark.parametrize("depth", [900, 100_000])
+def test_lists_in_lists(depth: int) -> None:
+    text = "[" * depth + '"https://h.example/a-1-py3-none-any.whl"' + "]" * depth
+    assert len(links.read_list(text, "", "list")) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a = " + "[" * 5000, "a = " + "{a = " * 5000, "a = " + "9" * 5000],
+    ids=["lists", "tables", "digits"],
+)
+def test_toml_that_pythons_reader_falls_over(text: str) -> None:
+    with pytest.raises(recipe.RecipeError):
+        recipe.read("x", text)
+    with pytest.raises(UserError, match="no TOML"):
+        fleet.read("flash-attn", text)
+    assert requirement_lines._dependencies(text) == []
+
+
+def test_a_key_of_thousands_of_parts_is_nobodys() -> None:
+    text = '[project]\ndependencies = ["triton"]\n'
+    assert requirement_lines._dependencies(text) == ["triton"]
+    assert requirement_lines._dependencies(text + "a." * 5000 + "a = 1\n") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'triton; os_name ~= "nt"',
+        'triton; "a" in extras',
+        "triton; " + "(" * 3000 + 'os_name == "nt"' + ")" * 3000,
+    ],
+    ids=["no order", "no variable", "parentheses"],
+)
+def test_markers_without_a_meaning_do_not_hold(text: str) -> None:
+    assert not requirement_lines.asks_for_triton(text)
+    parsed = read_requirement(text)
+    assert parsed is None or not holds(parsed, {"os_name": "nt"})
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "9" * 5000, "\u00b2"], ids=["400", "5000", "square"])
+def test_a_time_that_is_no_number(number: str) -> None:
+    assert ninja.read_log(f"{number}\t1\t0\ta.obj\tb\n0\t2\t0\tb.obj\tb\n").keys() == {"b.obj"}
+
+
+@pytest.mark.parametrize("way", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_what_is_unpacked_whole_is_not_unpacked(tmp_path: Path, way: int) -> None:
+    """Python gives all that comes out of a block at once, whatever size the zip tells."""
+    file = tmp_path / "a-1-py3-none-any.whl"
+    with zipfile.ZipFile(file, "w", way) as made:
+        made.writestr("a-1.dist-info/METADATA", "Requires-Dist: b\n")
+    assert wheel_metadata.requires(links.WheelLink(location=str(file), source="disk")) is None
+    with pytest.raises(archive.ArchiveError, match="packed in a way"):
+        archive.unpack(file, {"a-1.dist-info": tmp_path / "out"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a":' * 100_000, '{"a":' + "[" * 1_000_000, '{"a":' + "9" * 5_000_000 + "}"],
+    ids=["objects", "lists", "digits"],
+)
+def test_a_snapshot_without_end(tmp_path: Path, text: str) -> None:
+    (tmp_path / "facts.json").write_text(text)
+    with pytest.raises(SnapshotError):
+        read_snapshot(tmp_path / "facts.json")
