@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import sysconfig
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -179,6 +180,15 @@ def test_a_python_that_cannot_be_started_fails_its_rungs(tmp_path: Path) -> None
     results = ladder.prove(gone, table.select(only=["import-triton"])).results
     assert results[0].state == "failed"
     assert "cannot be started" in results[0].detail
+
+
+def test_no_place_for_temporary_files_fails_its_rungs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    result = ladder.prove(setting(tmp_path), table.select(only=["import-triton"])).results[0]
+    assert result.state == "failed"
+    assert result.detail.startswith("the folder for temporary files cannot be written: ")
 
 
 def test_what_is_not_here_does_not_apply(tmp_path: Path) -> None:

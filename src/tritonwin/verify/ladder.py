@@ -97,14 +97,17 @@ def _untried(rung: Rung, state: RungState, reason: str) -> RungResult:
 def _try(rung: Rung, setting: Setting, watch: Watch) -> RungResult:
     started = time.perf_counter()
     cookie = secrets.token_hex(16)
-    with tempfile.TemporaryDirectory(prefix="tw", ignore_cleanup_errors=True) as folder:
-        try:
-            with watch.trying(rung, Path(folder)):
-                done = _run(rung, setting, cookie, Path(folder))
-        except OSError as error:
-            reason = f"{setting.python} cannot be started: {error.strerror or error}"
-            return _untried(rung, "failed", reason)
-        step = last_step(Path(folder))
+    cannot = "the folder for temporary files cannot be written"
+    try:
+        with tempfile.TemporaryDirectory(prefix="tw", ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            _lay_out(rung, folder)
+            cannot = f"{setting.python} cannot be started"
+            with watch.trying(rung, folder):
+                done = _run(rung, setting, cookie, folder)
+            step = last_step(folder)
+    except OSError as error:
+        return _untried(rung, "failed", f"{cannot}: {error.strerror or error}")
     seconds = round(time.perf_counter() - started, 2)
     answer = parse_answer(done.out, cookie) or _no_answer(done, _limit(rung, setting), step)
     problems: tuple[str, ...] = ()
@@ -126,13 +129,17 @@ def _try(rung: Rung, setting: Setting, watch: Watch) -> RungResult:
     )
 
 
-def _run(rung: Rung, setting: Setting, cookie: str, folder: Path) -> Completed:
+def _lay_out(rung: Rung, folder: Path) -> None:
+    """Copy the rung's program, and what it needs of ours, into the folder."""
     programs = files("tritonwin.verify.rungs")
     for name in (_FRAME, rung.program, *rung.helpers):
         (folder / name).write_bytes(programs.joinpath(name).read_bytes())
     for package in rung.carries:
         _copy(files("tritonwin").joinpath(package), folder / "tritonwin" / package)
         (folder / "tritonwin" / "__init__.py").touch()
+
+
+def _run(rung: Rung, setting: Setting, cookie: str, folder: Path) -> Completed:
     arguments = {
         "arch": setting.arch,
         "compiler": setting.compiler,
