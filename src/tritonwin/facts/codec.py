@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import UnionType
@@ -25,6 +26,7 @@ MAX_ITEMS = 200_000
 MAX_TEXT = 4_000_000
 MAX_WHOLE = 2**63  # what every JSON reader can hold
 
+_HALF = re.compile("[\ud800-\udfff]")
 _DOCUMENT = "document"  # the place of an error in the text as a whole
 
 # type -> its name for people, its name in JSON Schema
@@ -143,7 +145,7 @@ def _decode(hint: Any, tree: Json, where: str, depth: int) -> Any:
         return _scalar(hint, tree, where)
     if dataclasses.is_dataclass(hint):
         return _record(hint, tree, where, depth)
-    origin, args = get_origin(hint), get_args(hint)
+    origin, args = _parts(hint)
     if origin is Literal:
         if not any(type(tree) is type(known) and tree == known for known in args):
             raise _unexpected(hint, tree, where)
@@ -167,6 +169,12 @@ def _decode(hint: Any, tree: Json, where: str, depth: int) -> Any:
     raise TypeError(msg)
 
 
+@cache
+def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """What a hint is made of; for the few of a record, asked for every value of a file."""
+    return get_origin(hint), get_args(hint)
+
+
 def _scalar(hint: type, tree: Json, where: str) -> Json:
     if hint is float and type(tree) is int:
         return float(tree)
@@ -176,13 +184,13 @@ def _scalar(hint: type, tree: Json, where: str) -> Json:
         raise DecodeError(where, "not a finite number")
     if isinstance(tree, str):
         _bounded(len(tree), MAX_TEXT, where)
-        if any("\ud800" <= c <= "\udfff" for c in tree if not c.isascii()):
+        if not tree.isascii() and _HALF.search(tree):
             raise DecodeError(where, "text with half a character (a lone surrogate)")
     return tree
 
 
 def _union(hint: Any, tree: Json, where: str, depth: int) -> Any:
-    options = get_args(hint)
+    options = _parts(hint)[1]
     if tree is None and type(None) in options:
         return None
     options = tuple(o for o in options if o is not type(None))

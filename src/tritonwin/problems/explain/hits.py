@@ -74,7 +74,7 @@ class Sought:
     Attributes:
         patterns: everything to be looked for, at one time or another.
         index: the place of each in `patterns`.
-        signatures: with their entries; others speak of them by their number here.
+        signatures: with their entries, those of one pattern together; spoken of by number.
         starts: the signatures that begin with a pattern.
         marks: the signatures that look for it before or after.
         forbidden: what speaks against a signature.
@@ -84,7 +84,9 @@ class Sought:
     """
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        self.signatures = tuple((entry, s) for entry in entries for s in entry.signatures)
+        found = [(entry, s) for entry in entries for s in entry.signatures]
+        order = {p: n for n, p in enumerate(dict.fromkeys(s.pattern for _, s in found))}
+        self.signatures = sorted(found, key=lambda each: order[each[1].pattern])
         self.starts: dict[LinePattern, list[int]] = defaultdict(list)
         self.marks: dict[LinePattern, list[int]] = defaultdict(list)
         forbidden: dict[LinePattern, None] = {}
@@ -170,7 +172,6 @@ class Collector:
 
     def found(self) -> Iterable[Watch]:
         """Signatures whose lines stand in the log, in the right order; `when` is not looked at."""
-        for numbers in self._sought.starts.values():
-            for watch in (self._watches[n] for n in numbers if n in self._watches):
-                if watch.complete and self._forbidden.isdisjoint(watch.signature.without):
-                    yield watch
+        for _, watch in sorted(self._watches.items()):
+            if watch.complete and self._forbidden.isdisjoint(watch.signature.without):
+                yield watch
