@@ -211,6 +211,13 @@ BROKEN = [
     ("triton-missing", part("triton", namespace=True, version=None), "uninstall"),
     ("triton-too-old", torch("2.10.0+cu128", "==3.6.0"), "3.5.1"),
     ("triton-too-old", torch("2.10.0+cu128", None), "3.5.1"),
+    (
+        "triton-too-old",
+        replace(
+            triton("3.2.0"), gpus=(gpu("7.5"),), torch=replace(H.torch, wants_triton="==3.5.0")
+        ),
+        "3.2.0",
+    ),
     ("triton-too-new-for-torch", torch("2.8.0+cu128", "==3.4.0"), "3.5.1"),
     ("torch-too-old-for-triton", torch("2.3.1+cu121", "==2.3.1", "12.1"), "2.3.1"),
     ("no-triton-for-torch-yet", torch("2.15.0+cu132", "~=3.9.0", "13.2"), "3.8.0"),
@@ -257,6 +264,11 @@ BROKEN = [
     ("cpu-only-torch", torch("2.9.1+cpu", "==3.5.1", None), "2.9.1+cpu"),
     ("update-replaced-torch", installed(dist("torch", "2.8.0+cu128")), "2.8.0"),
     ("environment-drifted", changed(proven=BEFORE), "was 570.00"),
+    (
+        "environment-drifted",
+        changed(proven=replace(BEFORE, versions={"torch": "2.8.0", "xformers": "1"})),
+        "torch was 2.8.0",
+    ),
     (
         "old-setuptools",
         changed(distributions=(*without("setuptools"), dist("setuptools", "65.5.0"))),
@@ -367,6 +379,14 @@ BROKEN = [
     ("embedded-python-no-headers", part("python_dev", headers=None), "Python.h"),
     ("embedded-python-no-headers", part("python_dev", import_library=None), "pythonXY.lib"),
     (
+        "embedded-python-no-headers",
+        replace(
+            part("python_dev", import_library=None),
+            triton=replace(H.triton, tinycc_python_def="python312.def"),
+        ),
+        "pythonXY.lib",
+    ),
+    (
         "python-libs-not-found-venv-uv",
         replace(target(kind="venv"), python_dev=replace(H.python_dev, import_library=None)),
         "pythonXY.lib",
@@ -425,6 +445,16 @@ BROKEN = [
         changed(msvc=(replace(healthy.TOOLSET, english=False),), windows_sdks=(healthy.SDK,)),
         "English",
     ),
+    (
+        "msvc-localised-output",
+        changed(
+            msvc=tuple(
+                replace(healthy.TOOLSET, english=english, chosen=False) for english in (False, True)
+            ),
+            windows_sdks=(healthy.SDK,),
+        ),
+        "English",
+    ),
     ("inductor-needs-cl", H, "Visual C++"),
     (
         "cuda-path-wrong",
@@ -446,6 +476,14 @@ BROKEN = [
         changed(cuda_toolkits=(toolkit("12.4", "variable CUDA_PATH"), *H.cuda_toolkits)),
         "12.4",
     ),
+    (
+        "ptxas-older-than-ptx",
+        changed(
+            cuda_toolkits=(toolkit("12.4", "variable CUDA_PATH"), *H.cuda_toolkits),
+            gpus=(gpu("12.0"),),
+        ),
+        "12.4",
+    ),
     ("cuda-toolkit-for-build", H, "12.8"),
     (
         "nvcc-host-compiler-mismatch",
@@ -459,6 +497,11 @@ BROKEN = [
     ("triton-home-not-writable", cache(0, writable=False, error="WinError 5"), "WinError 5"),
     ("stale-helper-module", helper(valid=False), "damaged"),
     ("stale-helper-module", helper(python_dll="python310.dll"), "python310.dll"),
+    (
+        "stale-helper-module",
+        replace(helper(), target=target(free_threaded=True).target),
+        "python312t.dll",
+    ),
     ("stale-helper-module", helper(unresolved=("nvcuda2.dll",)), "nvcuda2.dll"),
     ("inductor-rename-windows", torch("2.5.1+cu124", "==3.1.0", "12.4"), "2.5.1"),
     ("amd-rocm-paths", changed(gpus=(AMD,), drivers=()), "Radeon"),
@@ -566,6 +609,9 @@ FINE = [
         variables=(variable("CL", r'/I"C:\Program Files\x\include" /O2'),),
     ),
     changed(variables=(variable("MAX_JOBS", "4"),)),
+    changed(variables=(variable("MAX_JOBS", "100000"),)),  # no number of jobs
+    # what only an extra asks for, which nobody did
+    installed(dist("somenode", "1", requires=("triton>=3; extra == 'gpu'",))),
     part("triton", traits=("patched", "stale-last-error-launch")),
 ]
 

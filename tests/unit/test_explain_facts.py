@@ -164,6 +164,7 @@ def verdict(fact: str, *allowed: str, snapshot: Facts | None = None, **values: s
         ("msvc", (">=14.40",), {"msc": "19.44.35207"}, True),
         ("driver", ("<530",), {"driver": "528.49"}, True),
         ("setuptools", ("<66",), {"setuptools": "65.5.0"}, True),
+        ("setuptools", ("<66",), {}, None),
         ("torch_build", ("cpu",), {"torch": "2.5.1+cpu"}, True),
         ("torch_build", ("cpu",), {"torch": "2.5.1+cu124"}, False),
         ("torch_build", ("cpu",), {"torch": "2.5.1"}, None),

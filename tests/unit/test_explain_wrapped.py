@@ -38,6 +38,17 @@ def test_separate_lines_stay_separate() -> None:
     assert readings(lines) == []
 
 
+@pytest.mark.parametrize(("word", "joins"), [("x" * 9, 0), ("x" * 10, 1)])
+def test_a_word_that_had_room_on_the_line_before_began_its_own(word: str, joins: int) -> None:
+    lines = [
+        "-" * 80,
+        "",
+        "a line of text that ends at column fifty, or one more".ljust(70, "."),
+        word,
+    ]
+    assert len(readings(lines)) == joins
+
+
 @pytest.mark.parametrize("widest", [39, 201])
 def test_a_log_that_was_not_wrapped(widest: int) -> None:
     assert width_of(["short", "x" * widest]) is None

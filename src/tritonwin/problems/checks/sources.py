@@ -109,8 +109,8 @@ def altered(facts: Facts) -> Iterator[Finding]:
 
 def launcher_stale_error(facts: Facts) -> Iterator[Finding]:
     triton = _windows_binary(facts)
-    mark = next((t for t in triton_traits() if t.id == "stale-last-error-launch"), None)
-    if mark and mark.id in triton.traits:
+    mark = next(t for t in triton_traits() if t.id == "stale-last-error-launch")
+    if mark.id in triton.traits:
         yield finding(
             "fork-launcher-stale-error",
             mark.meaning,
