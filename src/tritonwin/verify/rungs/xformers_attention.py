@@ -34,6 +34,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Tensor:
         if unloaded is not None:
             reason = str(unloaded).partition("Please reinstall")[0]
             text += f"for torch {torch.__version__}: {reason}"
+            if unloaded.__cause__ is not None:  # names the library that is missing
+                text += f" ({unloaded.__cause__})"
             raise KnownError(text, "xformers-torch-mismatch") from error
         if "requires device with capability" not in str(error):
             raise
