@@ -149,8 +149,11 @@ def verify(
 ) -> tuple[dict[str, Any] | None, str]:
     """The document of `tritonwin verify --json`, and what was said besides."""
     paths = [str(CHECKOUT / "src"), str(CHECKOUT / ".gpu/site")]
+    libraries = [str(CHECKOUT / ".gpu/cuda12/nvidia/cuda_runtime/lib")]
+    libraries += filter(None, [os.environ.get("LD_LIBRARY_PATH")])
     environment = {
         **os.environ,
+        "LD_LIBRARY_PATH": os.pathsep.join(libraries),
         "PYTHONPATH": str(CHECKOUT / ".gpu/packages"),
         "TRITONWIN_HOME": str(home),
         **variables,

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The proof ladder on one GPU with the machine's own python3, then again with faults put in.
-# Needs .gpu/site and .gpu/packages (tools/gpu/verify_site.py); writes into $OUT, within 260 s. Some
-# rungs again: LIMIT=40 verify.sh --seconds 35 --only dot-fp16 spectral
+# Needs .gpu/site, .gpu/packages and .gpu/cuda12 (tools/gpu/verify_site.py); writes into $OUT, within
+# 260 s. Some rungs again: LIMIT=40 verify.sh --seconds 35 --only dot-fp16 spectral
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=4

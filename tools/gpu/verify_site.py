@@ -5,7 +5,7 @@
 
 .gpu/site holds what tritonwin itself imports, .gpu/packages those packages that have a rung of
 their own and fit Python 3.12 with torch 2.11 for CUDA 13.0. The newest xformers of the package
-index, 0.0.35, is made for torch 2.10 and CUDA 12.8 and finds no kernel there, so it is left out.
+index, 0.0.35, takes that torch but needs the runtime library of CUDA 12, which is in .gpu/cuda12.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[2]
 DESTINATION = CHECKOUT / ".gpu"
 TOOL = ("click", "packaging", "pefile", "platformdirs", "rich", "tomli")
-TARGET = ("sageattention==1.0.6", "torchao==0.18.0", "bitsandbytes==0.50.2")
+TARGET = ("sageattention==1.0.6", "torchao==0.18.0", "bitsandbytes==0.50.2", "xformers==0.0.35")
+CUDA12 = ("nvidia-cuda-runtime-cu12==12.8.90",)
 # of the libraries for every CUDA, the one that serves
 KEPT = "libbitsandbytes_cuda130.so"
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_24_x86_64", "manylinux2014_x86_64", "any")
@@ -44,7 +45,9 @@ def main() -> None:
     for library in packages.glob("bitsandbytes/libbitsandbytes_*"):
         if library.name != KEPT:
             library.unlink()
-    for folder in (DESTINATION / "site", packages):
+    fetch(CUDA12, DESTINATION / "cuda12", "--no-deps")
+    shutil.rmtree(DESTINATION / "cuda12/nvidia/cuda_runtime/include")
+    for folder in (DESTINATION / "site", packages, DESTINATION / "cuda12"):
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
         print(f"{folder.relative_to(CHECKOUT)}: {size / 2**20:.1f} MiB")
 
