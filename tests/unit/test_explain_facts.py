@@ -213,3 +213,45 @@ def test_a_condition_names_the_line_that_it_rests_on() -> None:
         assert place is not None
         assert place.text.startswith(name)
     assert source(Condition(fact="driver", allowed=("x",)), seen, 9) is None
+
+
+def test_the_machine_as_a_log_describes_it() -> None:
+    seen = log(
+        prefix="D:/app/venv", python="3.12.9", torch="2.7.0+cu128", triton="3.3.1",
+        gpu_name="NVIDIA GeForce RTX 3090", driver="581.57", msc="19.44.35207", setuptools="65.5.0",
+    )  # fmt: skip
+    told = facts_at(seen, 99, None)
+    assert told.target is not None
+    assert (told.target.executable, told.target.kind, told.target.version, told.target.prefix) == (
+        r"D:\app\venv\Scripts\python.exe", "venv", "3.12.9", r"D:\app\venv",
+    )  # fmt: skip
+    assert told.torch is not None
+    assert (told.torch.version, told.torch.cuda) == ("2.7.0+cu128", "12.8")
+    assert told.triton is not None
+    assert (told.triton.version, told.triton.flavour) == ("3.3.1", "unknown")
+    assert [(g.vendor, g.name, g.compute_capability) for g in told.gpus] == [
+        ("nvidia", "NVIDIA GeForce RTX 3090", "8.6")
+    ]
+    assert [(d.vendor, d.version) for d in told.drivers] == [("nvidia", "581.57")]
+    assert [(m.version, m.chosen) for m in told.msvc] == [("14.44.35207", True)]
+    assert [(d.name, d.version) for d in told.distributions] == [("setuptools", "65.5.0")]
+    records = (told.target, told.torch, told.triton, *told.gpus, *told.drivers, *told.msvc)
+    assert {r.source for r in records} == {"the log"}
+
+
+def test_a_log_names_a_toolset_before_its_compiler() -> None:
+    seen = log(msvc="14.39.33519", msc="19.44.35207", gpu_name="AMD Radeon RX 7900")
+    told = facts_at(seen, 99, None)
+    assert [m.version for m in told.msvc] == ["14.39.33519"]
+    assert [g.vendor for g in told.gpus] == ["amd"]
+
+
+def test_what_the_log_says_replaces_what_the_snapshot_says_and_nothing_else() -> None:
+    told = facts_at(log(setuptools="65.5.0", torch="2.5.0", cuda="12.4"), 99, healthy.HEALTHY)
+    assert told.triton == healthy.HEALTHY.triton
+    assert told.torch is not None
+    assert (told.torch.version, told.torch.cuda) == ("2.5.0", "12.4")
+    names = [d.name for d in told.distributions]
+    assert names.count("setuptools") == 1
+    assert set(names) == {d.name for d in healthy.HEALTHY.distributions}
+    assert facts_at(log(), 99, healthy.HEALTHY) == healthy.HEALTHY
