@@ -201,9 +201,11 @@ def main(args: Sequence[str]) -> int:
         again = [str(MUTATION.python), __file__, *args, "--inside"]
         print(f"== {name}; mutmut's own words: {folder / 'mutmut.log'}", flush=True)
         with (folder / "mutmut.log").open("wb") as log:
-            subprocess.run(
-                [*again, "run"], cwd=folder, stdout=log, stderr=subprocess.STDOUT, check=True
+            tried = subprocess.run(
+                [*again, "run"], cwd=folder, stdout=log, stderr=subprocess.STDOUT, check=False
             )
+        if tried.returncode:
+            sys.exit("mutmut could not do it: read what it said")
         failed |= subprocess.run([*again, "report"], cwd=folder, check=False).returncode
     return failed
 
