@@ -266,6 +266,8 @@ def test_what_may_lie_elsewhere_is_said(tmp_path: Path, capsys: pytest.CaptureFi
     assert status == 1
     assert "There is no Python around the file: name the one that loads it with --python" in out
     assert "There is no System32 to look into" in out
+    _, out, _ = command(capsys, wheel / "pkg" / "mod.pyd")
+    assert "There is no Python around the file" in out
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,8 @@ def _print_faults(out: Console, loading: Loading) -> None:
 
 def _unseen(loading: Loading) -> Iterator[str]:
     """Where files may lie that were found nowhere."""
-    if loading.loader == "python" and loading.python is None:
+    of_python = loading.loader == "python" or loading.file.lower().endswith(".pyd")
+    if of_python and loading.python is None:
         yield "There is no Python around the file: name the one that loads it with --python."
     if not loading.tree.system_known:
         yield "There is no System32 to look into: what is missing here may be there on the machine."
