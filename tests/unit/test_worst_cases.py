@@ -113,6 +113,20 @@ def test_time_grows_with_the_input(action: Callable[[str], object], make: Make) 
     assert longer < max(spent, SHORTEST) * GROWTH * MORE
 
 
+DEAR = {
+    "log: words that are no errors": (logs, "x" * 2000 + "xerror:" * 20_000, "xletter " * 20_000),
+    "list: a word that is no wheel": (lists, "a" * 100_000, "a " * 50_000),
+}
+
+
+@pytest.mark.parametrize(("action", "dear", "cheap"), DEAR.values(), ids=DEAR)
+def test_what_is_looked_at_is_looked_at_once(
+    action: Callable[[str], object], dear: str, cheap: str
+) -> None:
+    """As linear as the rest, and hundreds of times as slow: a log of 100 MB took a quarter hour."""
+    assert seconds(action, dear) < max(seconds(action, cheap), SHORTEST) * 20
+
+
 def test_tags_are_not_counted_out() -> None:
     """A name of 2,000 characters stood for 36 million tags."""
     many = "-".join(".".join(f"{kind}{i}" for i in range(300)) for kind in "abc")

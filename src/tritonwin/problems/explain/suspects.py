@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tritonwin.problems.explain.normalise import clean
 from tritonwin.problems.model import Evidence
 
+LOOKED_AT = 2_000  # characters of a line that may speak of an error
 TAIL = 20_000  # characters after the last traceback's head in which its end is looked for
 _HEAD = "Traceback (most recent call last)"
 # words that begin or end a token of an error message; a path or an option that holds them does not
@@ -73,11 +74,11 @@ def _first_error(block: str, line: int) -> tuple[int, str] | None:
         while (at := block.find(word, start)) >= 0:
             begin = block.rfind("\n", 0, at) + 1
             end = block.find("\n", at)
-            text = block[begin : end if end >= 0 else len(block)]
-            if _ERROR.search(text[:2000]):
+            start = end if end >= 0 else len(block)  # a line is looked at once
+            text = block[begin:start]
+            if _ERROR.search(text[:LOOKED_AT]):
                 positions.append((begin, text))
                 break
-            start = at + len(word)
     if not positions:
         return None
     begin, text = min(positions)
