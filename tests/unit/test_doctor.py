@@ -11,6 +11,7 @@ from healthy import changed, dist, gpu, part
 from tritonwin.facts.model import Facts, Gpu
 from tritonwin.problems.check import Check, NotApplicable, finding
 from tritonwin.problems.checks import CHECKS
+from tritonwin.problems.context import context
 from tritonwin.problems.doctor import diagnose, fold, merge, shell_word
 from tritonwin.problems.model import CERTAINTIES, Evidence, Finding, Problem, Remedy
 
@@ -177,3 +178,22 @@ def test_a_triton_in_another_python_explains_the_one_that_is_missing_here() -> N
     assert first.id == "wrong-interpreter"
     assert "triton-missing" in first.explains
     assert [p.id for p in others if p.severity == "error"] == []
+
+
+def test_every_text_may_name_what_the_facts_know() -> None:
+    assert context(healthy.HEALTHY) == {
+        "python_version": "3.12.9",
+        "python_folder": r"C:\ComfyUI\python_embeded",
+        "torch_version": "2.9.1+cu128",
+        "triton_version": "3.5.1",
+        "wanted_triton": "3.5",
+        "triton_spec": "triton-windows<3.6",
+        "gpu": "NVIDIA GeForce RTX 4090",
+        "compute_capability": "8.9",
+        "driver_version": "581.57",
+        "cuda_version": "12.8",
+        "torch_index": "https://download.pytorch.org/whl",
+        "cuda_tag": "cu130",
+    }
+    nothing = changed(target=None, torch=None, triton=None, gpus=(), drivers=())
+    assert set(context(nothing)) == {"triton_spec", "torch_index"}

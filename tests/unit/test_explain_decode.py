@@ -43,6 +43,8 @@ def test_unicode(text: str, codec: str) -> None:
         (RUSSIAN, "cp866"),
         (CHINESE, "cp936"),
         (JAPANESE, "cp932"),
+        ("この操作を正しく終了しました。", "cp932"),
+        ("重大な致命的内部エラー", "cp932"),
         (KOREAN, "cp949"),
         (POLISH, "cp1250"),
     ],
