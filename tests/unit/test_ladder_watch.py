@@ -112,7 +112,7 @@ def test_a_rung_ends_when_whoever_started_it_was_killed(tmp_path: Path) -> None:
     path = os.pathsep.join([str(tmp_path), str(Path(tritonwin.__file__).parents[1])])
     process = subprocess.Popen(
         [sys.executable, "-m", "tritonwin", *words],
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(tmp_path)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
