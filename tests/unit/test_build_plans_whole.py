@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import approved
+import pytest
 from healthy import gpu
 from machines import linux, msvc, room, toolkit, torch, windows
 from triton_checkouts import planned, source
 
+from tritonwin.build import archs, cuda, toolset
 from tritonwin.build.model import GIB, BuildPlan
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.planner import plan
+from tritonwin.build.recipe import load
 from tritonwin.facts import codec
 from tritonwin.facts.model import PythonDev, Variable
 from tritonwin.support.model import Choice
@@ -152,3 +155,40 @@ def test_whole_plans(tmp_path: Path) -> None:
     text = "\n".join(told).replace(str(tmp_path), "<folder>")
     text = re.sub(r"\btriton-[0-9a-f]{8}\b", "triton-<of the folder>", text)
     approved.check("build-plans.txt", f"{text}\n")
+
+
+def test_every_architecture_of_every_source() -> None:
+    """The word that the source is given for each, with each CUDA, or why there is none."""
+    asked = ("7.0", "7.5", "8.0", "8.6", "8.9", "8.9a", "9.0", "9.0a", "10.0", "10.0f", "10.3a")
+    told = []
+    for recipe, version in (
+        ("flash-attn", "2.7.2"), ("flash-attn", "2.8.3"), ("flash-attn", "2.8.4"),
+        ("sageattention", "2.2.0"), ("cuda-extension", "0"),
+    ):  # fmt: skip
+        for nvcc in (None, "11.8", "12.4", "12.8", "13.0", "13.3"):
+            told += ["", f"# {recipe} {version} with CUDA {nvcc}"]
+            for arch in (*asked, "12.0", "12.0a", "12.1"):
+                found = archs.choose(
+                    load(recipe), version, nvcc, gpus=(arch,), asked=(), windows=True
+                )
+                assert found is not None
+                answers = [*found.tokens, *(f"{r.message}. {r.help}" for r in found.refusals)]
+                told.append(f"{arch}: {' '.join(answers)} ({found.decision.reason})")
+    approved.check("build-archs.txt", "\n".join(told[1:]) + "\n")
+
+
+def test_every_pair_of_toolset_and_toolkit() -> None:
+    told = []
+    for version in ("14.16.27023", "14.29.30133", "14.39.33519", "14.44.35207", "14.51.36014"):
+        for nvcc in (None, "11.8", "12.1", "12.4", "12.8", "13.0", "13.3"):
+            why = toolset.why_not(version, cuda=nvcc) or "they go together"
+            told.append(f"{version}, CUDA {nvcc}: {why}")
+    told.append(toolset.why_not("14.44.35207", cuda="12.8", accepts="<14.44"))
+    told.append(toolset.why_not("14.29.30133", cuda="12.8", wants=">=14.30"))
+    approved.check("build-toolsets.txt", "\n".join(told) + "\n")
+
+
+@pytest.mark.parametrize(("torch_cuda", "version"), [("12.6", "12.6"), (None, "13.0")])
+def test_a_toolkit_is_asked_for_by_the_cuda_of_torch(torch_cuda: str | None, version: str) -> None:
+    refused = cuda.refusal((), torch_cuda, windows=True)
+    assert f"cuda-toolkit={version}," in refused.help

@@ -81,7 +81,9 @@ def choose(
     else:
         source = "asked for" if asked else "the GPUs of this machine"
         reason = f"{source}: {', '.join(wanted)}"
-        if set(map(_capability, chosen)) != set(wanted):
+        if {_capability(token).rstrip("af") for token in chosen} != {
+            w.rstrip("af") for w in wanted
+        }:
             reason += "; code for an architecture runs on the later ones of its generation"
     archs = tuple(_capability(token) for token in chosen)
     return Archs(
