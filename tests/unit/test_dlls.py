@@ -67,6 +67,19 @@ def test_what_python_loaded_comes_before_a_copy_beside_the_module(tmp_path: Path
     assert found.where == "beside python.exe; python.exe has loaded it before"
 
 
+def test_copies_that_windows_ignores(tmp_path: Path) -> None:
+    names = ("api-ms-win-crt-heap-l1-1-0.dll", "ucrtbase.dll")
+    old = {f"py/Lib/site-packages/pkg/{name}": pe_file(exports=["old"]) for name in names}
+    files = {
+        MODULE: module({name: ["malloc"] for name in names}),
+        "windows/System32/ucrtbase.dll": pe_file(exports=["malloc"]),
+    }
+    tree = load(tmp_path, {**files, **old}).tree
+    assert tree.loads
+    found = [tree.module(name) for name in names]
+    assert [(m.state, m.where) for m in found if m] == [("api-set", None), ("found", "in System32")]
+
+
 # what is seeded, the DLL that has to be named, and words of the sentence
 SEEDS: dict[str, tuple[dict[str, str | bytes], str, str]] = {
     "missing": ({MODULE: module({"vcruntime140_1.dll": ["f"]})}, "vcruntime140_1.dll", "nowhere"),

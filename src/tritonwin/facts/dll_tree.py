@@ -27,11 +27,12 @@ State = Literal[
 ]
 BAD: frozenset[State] = frozenset({"missing", "wrong-machine", "unreadable"})
 _MAX_MODULES = 2000
-# Windows takes these from System32 without a search (registry key KnownDLLs).
+# Windows takes these from System32 without a search (registry key KnownDLLs), and ucrtbase too: a
+# copy beside the program is ignored since Windows 10 ("Universal CRT deployment", Microsoft Learn).
 _KNOWN_DLLS = (
     "advapi32 clbcatq combase comdlg32 coml2 difxapi gdi32 gdiplus imagehlp imm32 kernel32",
     "kernelbase msctf msvcrt normaliz nsi ntdll ole32 oleaut32 psapi rpcrt4 sechost setupapi",
-    "shcore shell32 shlwapi user32 wldap32 ws2_32",
+    "shcore shell32 shlwapi ucrtbase user32 wldap32 ws2_32",
 )
 KNOWN_DLLS = frozenset(f"{name}.dll" for line in _KNOWN_DLLS for name in line.split())
 
@@ -170,14 +171,14 @@ class Walk:
         if key in preloaded:
             known = preloaded[key]
             return known, self._table(Path(known.path or ""))
+        if is_api_set(name):  # before any folder: conda's environments hold files of these names
+            return Module(name=name, state="api-set"), None
         for place in places:
             if key in KNOWN_DLLS and place.reason != "in System32":
                 continue
             spelled = self._listing(place.folder).get(key)
             if spelled is not None:
                 return self._read(name, place.folder / spelled, place.reason, machine)
-        if is_api_set(name):
-            return Module(name=name, state="api-set"), None
         if not self._system_known and key in SYSTEM_DLLS:
             return Module(name=name, state="system"), None
         return Module(name=name, state="missing"), None
