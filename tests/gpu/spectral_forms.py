@@ -79,7 +79,7 @@ class Hopper(Case):
     def make(self):
         from tritonwin.spectral.launch_hopper import Hopper as Form
 
-        plan = {"shared": 227000, "ahead": False, "per_sm": 1, **self.o}
+        plan = {"shared": 227000, "per_sm": 1, **self.o}
         self.form = Form(self.spec, self.dtype, DEVICE, plan)
         self.packed = self.form.pack(self.taps())
 
@@ -112,7 +112,7 @@ class Linear(Case):
         from tritonwin.spectral.launch_hopper import HopperLinear as Form
 
         self.weights()
-        plan = {"shared": 227000, "ahead": False, **self.o}
+        plan = {"shared": 227000, **self.o}
         self.form = Form(self.spec, self.dtype, DEVICE, plan, 256)
         self.packed = self.form.pack(self.taps())
 

@@ -7,7 +7,6 @@ fails, crashes or hangs costs itself only. JSON lines and a table are written as
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
@@ -36,67 +35,34 @@ SHAPES = {  # B, T, K, W
 PLANS = {  # rows, bins a tile, warps, shares of the bins, programs an SM
     "1": {"bm": 128, "be": 64, "warps": 8, "split": 1, "per_sm": 1},
     "1b": {"bm": 128, "be": 64, "warps": 8, "split": 1, "per_sm": 2},
-    "2": {"bm": 256, "be": 64, "warps": 16, "split": 1, "per_sm": 1},
-    "3": {"bm": 128, "be": 64, "warps": 8, "split": 2, "per_sm": 2},
-    "4": {"bm": 64, "be": 64, "warps": 4, "split": 4, "per_sm": 4},
-    "5": {"bm": 64, "be": 64, "warps": 4, "split": 2, "per_sm": 3},
-    "6": {"bm": 64, "be": 64, "warps": 4, "split": 1, "per_sm": 3},
     "7": {"bm": 256, "be": 64, "warps": 16, "split": 2, "per_sm": 1},
-    "8": {"bm": 64, "be": 64, "warps": 4, "split": 4, "per_sm": 3},
-    "9": {"bm": 128, "be": 64, "warps": 8, "split": 4, "per_sm": 1},
 }
 CS = {"cache": ".cs"}
 STORES = [("fp32", 4096, False), ("fp32", 4096, True), ("bf16", 4096, False), ("bf16", 8192, True)]
 # shape, limbs, out, plans
 WANTED = [("C", 2, "fp32", "1 7"), ("C", 1, "fp32", "1")]
-EITHER = {"frames": "either"}
-WIDE = [{}, EITHER]  # fp32 out, beside plan "1"
-# fast, 2 bytes out, W=64, beside plan "1b". With few registers (`regs`: a limit) programs of the next
-# launch find room, and fetch their taps before this one has ended.
+# fast, 2 bytes out, W=64, beside plan "1b"
 NARROW = [
     {},
-    EITHER,
     {"be": 32},
-    {"be": 32, **EITHER},
-    {"be": 32, **EITHER, "per_sm": 3},
-    {"be": 32, **EITHER, "per_sm": 1},
-    {"be": 32, **EITHER, "split": 2},
-    {"be": 32, **EITHER, "ahead": True},
-    {"be": 32, **EITHER, "cache": ""},
-    {"be": 32, **EITHER, "bm": 256, "warps": 16, "per_sm": 1, "regs": 64},
-    {"be": 32, "frames": "masked"},
-    {"be": 32, "frames": "masked", "bm": 256, "warps": 16, "per_sm": 1, "regs": 64},
-    {**EITHER, "bm": 256, "warps": 16, "per_sm": 1},
-    {**EITHER, "cache": ""},
+    {"be": 32, "per_sm": 3},
+    {"bm": 256, "warps": 16, "per_sm": 1},
+    {"cache": ""},
 ]
-ORDERED = {"ordered": True}
-FUSED = [
-    {},
-    ORDERED,
-    {**ORDERED, **EITHER},
-    {**ORDERED, "chained": True},
-    {**ORDERED, "chained": True, **EITHER},
-    {**ORDERED, "chained": True, "frames": "masked"},
-    {**ORDERED, "chained": True, **EITHER, "cache": ""},
-    {**ORDERED, "chained": True, **EITHER, "be": 16},
-    {**ORDERED, "ahead": False, **EITHER},
-    {**ORDERED, "ahead": False, **EITHER, "be": 64},
-    {"chained": True, **EITHER},
-]
+FUSED = [{}, {"cache": ""}, {"be": 16}]
 GRADIENTS = [  # rows, bins, warps, splits, stages
     (64, 64, 4, 64, 1), (64, 64, 4, 64, 2), (64, 32, 4, 64, 1), (64, 32, 4, 64, 2),
     (64, 128, 8, 64, 1), (128, 64, 8, 32, 1), (64, 128, 8, 64, 2), (128, 128, 8, 64, 1),
     (64, 64, 8, 64, 2), (32, 64, 4, 64, 2),
     (32, 32, 4, 64, 1), (128, 32, 8, 32, 1), (64, 64, 8, 64, 1), (128, 32, 4, 64, 1),
 ]  # fmt: skip
-SLIDES = [  # bins, warps, steps, turns
-    (128, 1, 64, 16), (128, 1, 32, 16), (128, 2, 32, 8), (64, 1, 64, 16), (64, 1, 32, 8),
-    (128, 2, 64, 16), (256, 2, 32, 8), (64, 2, 64, 16), (128, 1, 32, 8),
+SLIDES = [  # bins, warps, steps, turns, bins and warps of the states
+    (64, 2, 64, 16, 64, 8), (64, 1, 64, 16, 64, 8), (64, 2, 64, 16, 64, 4), (128, 2, 64, 16, 64, 8),
+    (64, 1, 32, 8, 16, 4), (128, 1, 64, 16, 32, 4),
 ]  # fmt: skip
 
 
-LINEAR = {"limbs": 1, "out": "bf16", "bm": 128, "be": 32, "warps": 8, "ahead": True, "pdl": True,
-          **CS}  # fmt: skip
+LINEAR = {"limbs": 1, "out": "bf16", "bm": 128, "be": 32, "warps": 8, "pdl": True, **CS}
 
 
 def named(form, shape, **o):
@@ -109,19 +75,17 @@ def variants():
 
 
 def gradients_and_slides():
-    slide = {"be": 128, "warps": 1, "steps": 64, "turns": 16}
+    keys = ("be", "warps", "steps", "turns", "state_be", "state_warps")
+    slides = [{"limbs": 2, "pdl": True, **dict(zip(keys, each, strict=True))} for each in SLIDES]
     yield from (
         named("gradient", "A", limbs=2, bm=bm, be=be, warps=warps, splits=splits, stages=stages)
         for bm, be, warps, splits, stages in GRADIENTS
     )
-    yield from (
-        named("sliding", "L1024", be=be, warps=warps, steps=steps, turns=turns)
-        for be, warps, steps, turns in SLIDES
-    )
-    yield named("state", "L1024", **slide)
-    yield named("state", "L1024", **{**slide, "steps": 32})
-    yield named("sliding", "L1024", **slide, out="bf16")
-    yield named("sliding", "L256", **slide)
+    yield from (named("sliding", "L1024", **slide) for slide in slides)
+    yield from (named("state", "L1024", **slide) for slide in slides)
+    yield named("sliding", "L1024", **slides[0], out="bf16")
+    yield named("sliding", "L256", **slides[0])  # beside the resident form, which has it now
+    yield named("hopper", "L256", limbs=2, out="fp32", **PLANS["1"], **CS, pdl=True)
 
 
 def resident():
@@ -135,8 +99,8 @@ def resident():
             yield named("store", shape, out=out, block=block, pdl=pdl)
         for more in NARROW:
             yield named("hopper", shape, limbs=1, out="bf16", **(PLANS["1b"] | early | more))
-        for limbs, more in itertools.product((1, 2), WIDE):
-            yield named("hopper", shape, limbs=limbs, out="fp32", **(PLANS["1"] | early | more))
+        for limbs in (1, 2):
+            yield named("hopper", shape, limbs=limbs, out="fp32", **(PLANS["1"] | early))
     for shape, limbs, out, names in WANTED:
         for name in names.split():
             yield named("hopper", shape, limbs=limbs, out=out, **PLANS[name], **early)
@@ -162,28 +126,18 @@ def write_best(everything, results, plans: Path) -> dict:
         head = "[[hopper_linear]]\nfrom = 90\n"
         before, found, after = text.partition(head)
         section, blank, rest = after.partition("\n\n")
-        for key in ("be", "ahead", "ordered", "chained", "frames", "cache"):
-            word = json.dumps(fused.get(key, "any" if key == "frames" else False))
-            section = re.sub(rf"(?m)^{key} = .*$", f"{key} = {word}", section)
+        for key in ("be", "cache"):
+            section = re.sub(rf"(?m)^{key} = .*$", f"{key} = {json.dumps(fused[key])}", section)
         text = before + found + section + blank + rest
-    wide = [fastest(everything, results, "hopper", "AB",
-                    lambda o, limbs=limbs: (o["limbs"], o["out"], o["be"]) == (limbs, "fp32", 64))
-            for limbs in (1, 2)]  # fmt: skip
-    if all(wide) and len({each.get("frames", "any") for each in wide}) == 1:
-        head = "[[hopper]]\nfrom = 90\n"
-        before, found, after = text.partition(head)
-        word = json.dumps(wide[0].get("frames", "any"))
-        text = before + found + re.sub(r"(?m)^frames = .*$", f"frames = {word}", after, count=1)
     narrow = fastest(everything, results, "hopper", "AB",
                      lambda o: (o["limbs"], o["out"]) == (1, "bf16"))  # fmt: skip
     if narrow:
-        narrow = {"frames": "any"} | narrow
-        keys = ("bm", "be", "warps", "split", "per_sm", "ahead", "frames", "cache", "regs")
-        words = ", ".join(f"{k} = {json.dumps(narrow[k])}" for k in keys if k in narrow)
+        keys = ("bm", "be", "warps", "split", "per_sm", "cache")
+        words = ", ".join(f"{k} = {json.dumps(narrow[k])}" for k in keys)
         case = '{ bytes = 2, precision = "fast", window = 64, '
         text = re.sub(rf"(?m)^    {re.escape(case)}.*$", f"    {case}{words} }},", text)
     plans.write_text(text)
-    return {"linear": fused, "narrow": narrow, "wide": wide}
+    return {"linear": fused, "narrow": narrow}
 
 
 # --- what a child process does -----------------------------------------------------------------

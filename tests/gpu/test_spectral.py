@@ -196,6 +196,10 @@ def test_fused_linear_layer(width: int, dtype: torch.dtype, precision: str) -> N
     d_weight, d_bias = torch.autograd.grad(out.float().sum(), (weight, bias))
     assert error(d_weight, features.sum((0, 1)).expand(width, -1)) <= 1e-2
     assert error(d_bias, torch.full_like(bias, 3 * 777)) <= 1e-2
+    for K in (32, 96):  # an odd number of chunks
+        narrow = (torch.randn(width, K, device="cuda") / 16).to(dtype)
+        found = byte_spectral_linear(x, narrow, precision=precision)
+        assert error(found, reference(x, K=K) @ narrow.double().T) <= 6e-3
     reim = torch.randn(32, 128, device="cuda", dtype=dtype)
     out = byte_spectral_linear(x, reim, parts="reim")
     assert error(out, reference(x, K=64, parts="reim") @ reim.double().T) <= 6e-3

@@ -12,7 +12,7 @@ pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon he
 
 from tritonwin.spectral import pack
 from tritonwin.spectral.hopper import store_layout
-from tritonwin.spectral.launch_hopper import frames, in_order
+from tritonwin.spectral.launch_hopper import in_order, regular
 from tritonwin.spectral.spec import make_spec
 
 Place = tuple[int, int]
@@ -71,16 +71,14 @@ def test_the_rows_of_a_matrix_are_read_in_the_order_of_the_taps() -> None:
 @pytest.mark.parametrize(
     ("given", "taken"),
     [
-        ({}, "either"),
-        ({"W": 50}, "any"),  # taps that stand for no byte
-        ({"length": 1000}, "any"),  # a row ends in a tile
-        ({"causal": False}, "any"),
-        ({"bare": False}, "any"),  # history, or lengths
-        ({"plan": {"bm": 128}}, "any"),
+        ({}, True),
+        ({"W": 50}, False),  # taps that stand for no byte
+        ({"length": 1000}, False),  # a row ends in a tile
+        ({"causal": False}, False),
+        ({"bare": False}, False),  # history, or lengths
     ],
 )
-def test_only_regular_frames_are_read_without_all_masks(given: dict[str, Any], taken: str) -> None:
-    o = {"W": 64, "length": 1024, "causal": True, "bare": True,
-         "plan": {"bm": 128, "frames": "either"}} | given  # fmt: skip
+def test_only_regular_frames_are_read_without_all_masks(given: dict[str, Any], taken: bool) -> None:
+    o = {"W": 64, "length": 1024, "causal": True, "bare": True} | given
     spec = make_spec(o["W"], 256, None, "mag", o["causal"])
-    assert frames(spec, o["plan"], 64, o["length"], o["bare"]) == taken
+    assert regular(spec, 128, 64, o["length"], o["bare"]) is taken

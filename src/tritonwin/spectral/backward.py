@@ -78,15 +78,13 @@ def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, offset
              W: tl.constexpr, WP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr,
              LIMBS: tl.constexpr, PARTS: tl.constexpr, HAS_LENGTHS: tl.constexpr,
              BM: tl.constexpr, BE: tl.constexpr, BK: tl.constexpr,
-             SPLITS: tl.constexpr, TENSOR: tl.constexpr, STAGES: tl.constexpr,
-             AHEAD: tl.constexpr):  # fmt: skip
+             SPLITS: tl.constexpr, TENSOR: tl.constexpr, STAGES: tl.constexpr):  # fmt: skip
     """Gradient of the taps. Grid (SPLITS, tiles of bins, WP/BK); partial (SPLITS, 2, WP, KP) fp32.
 
     Split i takes the row tiles i, i+SPLITS, .. in order, and `total` adds the splits in order, so
     that the result is the same every time. Re and Im are computed anew rather than read, unless
     PARTS is "reim"; that needs all taps at once (WP == BK), which stay on chip. The upstream
-    gradient goes to the tensor cores as two bf16 limbs; u is exact in bf16. AHEAD: a tile is read
-    while the one before it is worked on.
+    gradient goes to the tensor cores as two bf16 limbs; u is exact in bf16.
     """
     k = tl.program_id(1) * BE + tl.arange(0, BE)
     w0 = tl.program_id(2) * BK
@@ -94,23 +92,14 @@ def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, offset
     d_im = tl.zeros((BK, BE), tl.float32)
     if PARTS != "reim":
         tiles = _tap_tiles(taps, k, WP, KP, LIMBS)
-    if AHEAD:
-        byte, here, g_re, g_im = _tile(x, upstream, lengths, tl.program_id(0), M, R, length,
-                                       stride_x, offset, lead, k, w0, K, E, W, WP, BK, PARTS,
-                                       HAS_LENGTHS, BM)  # fmt: skip
     for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM), SPLITS, num_stages=STAGES):
-        if not AHEAD:
-            byte, here, g_re, g_im = _tile(x, upstream, lengths, tile, M, R, length, stride_x,
-                                           offset, lead, k, w0, K, E, W, WP, BK, PARTS,
-                                           HAS_LENGTHS, BM)  # fmt: skip
+        byte, here, g_re, g_im = _tile(x, upstream, lengths, tile, M, R, length, stride_x, offset,
+                                       lead, k, w0, K, E, W, WP, BK, PARTS, HAS_LENGTHS,
+                                       BM)  # fmt: skip
         u = byte.to(tl.float32) * (2.0 ** (1 - SHIFT)) - 255.0 * 2.0**-SHIFT
         frame = tl.where(here, u, 0.0)
         d = g_re.to(tl.float32)
         e = g_im.to(tl.float32)
-        if AHEAD:  # past the last tile every mask is false: nothing is read
-            byte, here, g_re, g_im = _tile(x, upstream, lengths, tile + SPLITS, M, R, length,
-                                           stride_x, offset, lead, k, w0, K, E, W, WP, BK, PARTS,
-                                           HAS_LENGTHS, BM)  # fmt: skip
         if PARTS != "reim":
             re, im = _spectrum(frame, tiles, LIMBS, BM, BE)
             d, e = _before_select(re, im, d, PARTS)

@@ -84,12 +84,6 @@ def form(spec: Spec, dtype: torch.dtype, device: torch.device, window: str | Non
     found = capability(device)
     what = purpose(spec, dtype)
     if window is not None and plans.slide_from(found, what) <= spec.W:
-        resident = plans.plan("hopper_sliding", found, what)
-        if resident is not None and resident["on"] and not has_lengths and has_gluon():
-            from tritonwin.spectral.launch_sliding import HopperSliding
-
-            if HopperSliding.fits(spec, resident):
-                return HopperSliding(spec, dtype, device, resident, window)
         return launch.Sliding(spec, dtype, device, plans.sure("sliding", found, what), window)
     # zero positions are made by empty frames, whose logarithm is not 0
     if device.type == "cuda" and not (has_lengths and spec.parts == "logmag") and has_gluon():

@@ -51,12 +51,11 @@ def _half(byte, SHIFT: gl.constexpr):
 @gluon.jit
 def frame_of(x, lengths, tile, M, T, stride_x, history, shift, W: gl.constexpr, WP: gl.constexpr,
            SHIFT: gl.constexpr, BM: gl.constexpr, HAS_LENGTHS: gl.constexpr,
-           FRAMES: gl.constexpr, operand: gl.constexpr):  # fmt: skip
+           REGULAR: gl.constexpr, operand: gl.constexpr):  # fmt: skip
     """The left operand (BM, WP) fp16; 0 outside the row.
 
-    FRAMES: "any"; or, where every tile lies in one row, causal, without history and lengths, and
-    W == WP, so that only what is before the row needs a look: "masked" takes no branch, "either"
-    masks the tiles at a row's start only.
+    REGULAR: every tile lies in one row, causal, without history and lengths, and W == WP, so that
+    only tiles at a row's start need a mask, and only for what is before the row.
     """
     b = tile * BM // T
     newest = tile * BM - b * T + history + shift  # of the tile's first row
@@ -68,11 +67,11 @@ def frame_of(x, lengths, tile, M, T, stride_x, history, shift, W: gl.constexpr, 
     of_register = gl.expand_dims(row & 8, 1) + gl.expand_dims(j & ~6, 0)
     base = x + (b.to(gl.int64) * stride_x + (newest - (WP - 1))) + of_thread
     inside = newest >= WP - 1
-    if FRAMES == "any":
+    if not REGULAR:
         inside &= (newest + BM <= T + history) & (b * T + T >= tile * BM + BM)
-    if FRAMES != "masked" and WP == W and not HAS_LENGTHS and inside:
+    if WP == W and not HAS_LENGTHS and inside:
         frame = _half(gl.load(base + of_register), SHIFT)  # most tiles: no row starts or ends here
-    elif FRAMES == "any":
+    elif not REGULAR:
         byte, here = _bytes(x, lengths, tile, M, T, stride_x, history, shift, W, WP, BM,
                             HAS_LENGTHS, operand)  # fmt: skip
         frame = gl.where(here, _half(byte, SHIFT), 0.0).to(gl.float16)
@@ -165,37 +164,15 @@ def _emit(both, out, tile, chunk, M, K, E, scale, PARTS: gl.constexpr, BM: gl.co
 def _rows(frame, buffers, ready, out, tile, first, M, K, E, scale, WAIT: gl.constexpr,
           LIMBS: gl.constexpr, WP: gl.constexpr, PARTS: gl.constexpr, EVEN_M: gl.constexpr,
           EVEN_K: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr, CHUNKS: gl.constexpr,
-          AHEAD: gl.constexpr, CACHE: gl.constexpr, mma: gl.constexpr,
-          place: gl.constexpr):  # fmt: skip
-    """One row tile; AHEAD: the next chunk's products are under way while this one is stored."""
-    if AHEAD:
+          CACHE: gl.constexpr, mma: gl.constexpr, place: gl.constexpr):  # fmt: skip
+    """One row tile."""
+    for chunk in range(CHUNKS):
         if WAIT:
-            mbarrier.wait(ready.index(0), 0)
-        both = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
-        for pair in range(CHUNKS // 2):
-            chunk = pair * 2
-            this = warpgroup_mma_wait(0, deps=[both])
-            if WAIT:
-                mbarrier.wait(ready.index(chunk + 1), 0)
-            both = spectrum(frame, buffers.index(chunk + 1), LIMBS, WP, BM, BE, mma)
-            _emit(this, out, tile, first + chunk, M, K, E, scale, PARTS, BM, BE, EVEN_M, EVEN_K,
-                  place, CACHE)  # fmt: skip
-            this = warpgroup_mma_wait(0, deps=[both])
-            following = (chunk + 2) % CHUNKS  # after the last: a product that nobody reads
-            if WAIT:
-                mbarrier.wait(ready.index(following), 0)
-            both = spectrum(frame, buffers.index(following), LIMBS, WP, BM, BE, mma)
-            _emit(this, out, tile, first + chunk + 1, M, K, E, scale, PARTS, BM, BE, EVEN_M, EVEN_K,
-                  place, CACHE)  # fmt: skip
-        warpgroup_mma_wait(0, deps=[both])
-    else:
-        for chunk in range(CHUNKS):
-            if WAIT:
-                mbarrier.wait(ready.index(chunk), 0)
-            both = spectrum(frame, buffers.index(chunk), LIMBS, WP, BM, BE, mma)
-            this = warpgroup_mma_wait(0, deps=[both])
-            _emit(this, out, tile, first + chunk, M, K, E, scale, PARTS, BM, BE, EVEN_M, EVEN_K,
-                  place, CACHE)  # fmt: skip
+            mbarrier.wait(ready.index(chunk), 0)
+        both = spectrum(frame, buffers.index(chunk), LIMBS, WP, BM, BE, mma)
+        this = warpgroup_mma_wait(0, deps=[both])
+        _emit(this, out, tile, first + chunk, M, K, E, scale, PARTS, BM, BE, EVEN_M, EVEN_K,
+              place, CACHE)  # fmt: skip
 
 
 @gluon.jit
@@ -216,7 +193,7 @@ def encode(x, taps, out, lengths, M, T, stride_x, history, shift, K, E, scale,
            W: gl.constexpr, WP: gl.constexpr, SHIFT: gl.constexpr, LIMBS: gl.constexpr,
            PARTS: gl.constexpr, HAS_LENGTHS: gl.constexpr, EVEN_M: gl.constexpr,
            EVEN_K: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr, CHUNKS: gl.constexpr,
-           SPLIT: gl.constexpr, AHEAD: gl.constexpr, FRAMES: gl.constexpr, CACHE: gl.constexpr,
+           SPLIT: gl.constexpr, REGULAR: gl.constexpr, CACHE: gl.constexpr,
            PDL: gl.constexpr):  # fmt: skip
     """Grid: SPLIT x as many as fit; a program owns CHUNKS chunks of BE bins.
 
@@ -245,13 +222,13 @@ def encode(x, taps, out, lengths, M, T, stride_x, history, shift, K, E, scale,
     if PDL:  # taps were there long before; only the bytes may be the last kernel's work
         gdc_wait()
     frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                   HAS_LENGTHS, FRAMES, operand)  # fmt: skip
+                   HAS_LENGTHS, REGULAR, operand)  # fmt: skip
     _rows(frame, buffers, ready, out, tile, first, M, K, E, scale, True, LIMBS, WP, PARTS, EVEN_M,
-          EVEN_K, BM, BE, CHUNKS, AHEAD, CACHE, mma, place)  # fmt: skip
+          EVEN_K, BM, BE, CHUNKS, CACHE, mma, place)  # fmt: skip
     tile += step
     while tile < tiles:
         frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                       HAS_LENGTHS, FRAMES, operand)  # fmt: skip
+                       HAS_LENGTHS, REGULAR, operand)  # fmt: skip
         _rows(frame, buffers, ready, out, tile, first, M, K, E, scale, False, LIMBS, WP, PARTS,
-              EVEN_M, EVEN_K, BM, BE, CHUNKS, AHEAD, CACHE, mma, place)  # fmt: skip
+              EVEN_M, EVEN_K, BM, BE, CHUNKS, CACHE, mma, place)  # fmt: skip
         tile += step

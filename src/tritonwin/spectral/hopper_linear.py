@@ -26,46 +26,6 @@ def _multiply(both, weights, acc, PARTS: gl.constexpr, BM: gl.constexpr, BE: gl.
 
 
 @gluon.jit
-def _project_rows(frame, buffers, weights, ready, bias, out, tile, column, M, D,
-                  WAIT: gl.constexpr, LIMBS: gl.constexpr, WP: gl.constexpr, PARTS: gl.constexpr,
-                  HAS_BIAS: gl.constexpr, EVEN_M: gl.constexpr, EVEN_K: gl.constexpr,
-                  BM: gl.constexpr, BE: gl.constexpr, BD: gl.constexpr, CHUNKS: gl.constexpr,
-                  AHEAD: gl.constexpr, ORDERED: gl.constexpr, CACHE: gl.constexpr,
-                  mma: gl.constexpr, wide: gl.constexpr, place: gl.constexpr):  # fmt: skip
-    """One row tile. AHEAD: the spectrum of the next chunk and the product of the last one keep the
-    tensor cores busy while magnitudes are taken; CHUNKS is even then."""
-    second: gl.constexpr = gl.DotOperandLayout(0, wide, 2)
-    acc = warpgroup_mma_init(gl.zeros((BM, BD), gl.float32, wide))
-    if AHEAD:
-        if WAIT:
-            mbarrier.wait(ready.index(0), 0)
-        both = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
-        this = warpgroup_mma_wait(0, deps=[both])
-        for pair in range(CHUNKS // 2):
-            chunk = pair * 2
-            if WAIT:
-                mbarrier.wait(ready.index(chunk + 1), 0)
-            both = spectrum(frame, buffers.index(chunk + 1), LIMBS, WP, BM, BE, mma)
-            acc = _multiply(this, weights.index(chunk), acc, PARTS, BM, BE, second)
-            other = warpgroup_mma_wait(1, deps=[both])
-            following = (chunk + 2) % CHUNKS  # after the last: a product that nobody reads
-            if WAIT:
-                mbarrier.wait(ready.index(following), 0)
-            both = spectrum(frame, buffers.index(following), LIMBS, WP, BM, BE, mma)
-            acc = _multiply(other, weights.index(chunk + 1), acc, PARTS, BM, BE, second)
-            this = warpgroup_mma_wait(1, deps=[both])
-    else:
-        for chunk in range(CHUNKS):
-            if WAIT:
-                mbarrier.wait(ready.index(chunk), 0)
-            both = spectrum(frame, buffers.index(chunk), LIMBS, WP, BM, BE, mma)
-            this, acc = warpgroup_mma_wait(0, deps=[both, acc])
-            acc = _multiply(this, weights.index(chunk), acc, PARTS, BM, BE, second)
-    _emit(warpgroup_mma_wait(0, deps=[acc]), bias, out, tile, column, M, D, HAS_BIAS, EVEN_M,
-          EVEN_K, BM, BD, ORDERED, wide, place, CACHE)  # fmt: skip
-
-
-@gluon.jit
 def _emit(total, bias, out, tile, column, M, D, HAS_BIAS: gl.constexpr, EVEN_M: gl.constexpr,
           EVEN_K: gl.constexpr, BM: gl.constexpr, BD: gl.constexpr, ORDERED: gl.constexpr,
           wide: gl.constexpr, place: gl.constexpr, CACHE: gl.constexpr):  # fmt: skip
@@ -91,30 +51,31 @@ def _two(this, frame, buffers, weights, ready, acc, chunk, WAIT: gl.constexpr,
 
 
 @gluon.jit
-def _chained_rows(both, frame, buffers, weights, ready, bias, x, lengths, out, tile, following,
-                  column, M, T, stride_x, history, shift, D, W: gl.constexpr, SHIFT: gl.constexpr,
-                  HAS_LENGTHS: gl.constexpr, FRAMES: gl.constexpr, WAIT: gl.constexpr,
-                  LIMBS: gl.constexpr, WP: gl.constexpr, PARTS: gl.constexpr,
-                  HAS_BIAS: gl.constexpr, EVEN_M: gl.constexpr, EVEN_K: gl.constexpr,
-                  BM: gl.constexpr, BE: gl.constexpr, BD: gl.constexpr, CHUNKS: gl.constexpr,
-                  ORDERED: gl.constexpr, CACHE: gl.constexpr, mma: gl.constexpr,
-                  wide: gl.constexpr, place: gl.constexpr, operand: gl.constexpr):  # fmt: skip
+def _rows(both, frame, buffers, weights, ready, bias, x, lengths, out, tile, following, column, M,
+          T, stride_x, history, shift, D, W: gl.constexpr, SHIFT: gl.constexpr,
+          HAS_LENGTHS: gl.constexpr, REGULAR: gl.constexpr, WAIT: gl.constexpr,
+          LIMBS: gl.constexpr, WP: gl.constexpr, PARTS: gl.constexpr, HAS_BIAS: gl.constexpr,
+          EVEN_M: gl.constexpr, EVEN_K: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr,
+          BD: gl.constexpr, CHUNKS: gl.constexpr, ORDERED: gl.constexpr, CACHE: gl.constexpr,
+          mma: gl.constexpr, wide: gl.constexpr, place: gl.constexpr,
+          operand: gl.constexpr):  # fmt: skip
     """One row tile whose first spectrum is under way; starts that of the following tile, so that
     the tensor cores have work while its bytes come and while this tile is stored."""
     second: gl.constexpr = gl.DotOperandLayout(0, wide, 2)
     acc = warpgroup_mma_init(gl.zeros((BM, BD), gl.float32, wide))
     this = warpgroup_mma_wait(0, deps=[both])
-    for pair in range(CHUNKS // 2 - 1):
+    for pair in range((CHUNKS - 1) // 2):
         other, acc = _two(this, frame, buffers, weights, ready, acc, pair * 2, WAIT, LIMBS, WP,
                           PARTS, BM, BE, mma, second)  # fmt: skip
         this, acc = _two(other, frame, buffers, weights, ready, acc, pair * 2 + 1, WAIT, LIMBS, WP,
                          PARTS, BM, BE, mma, second)  # fmt: skip
-    other, acc = _two(this, frame, buffers, weights, ready, acc, CHUNKS - 2, WAIT, LIMBS, WP,
-                      PARTS, BM, BE, mma, second)  # fmt: skip
-    acc = _multiply(other, weights.index(CHUNKS - 1), acc, PARTS, BM, BE, second)
+    if CHUNKS % 2 == 0:
+        this, acc = _two(this, frame, buffers, weights, ready, acc, CHUNKS - 2, WAIT, LIMBS, WP,
+                         PARTS, BM, BE, mma, second)  # fmt: skip
+    acc = _multiply(this, weights.index(CHUNKS - 1), acc, PARTS, BM, BE, second)
     if following < (M + BM - 1) // BM:  # after the last tile nobody reads the spectrum
         frame = frame_of(x, lengths, following, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                         HAS_LENGTHS, FRAMES, operand)  # fmt: skip
+                         HAS_LENGTHS, REGULAR, operand)  # fmt: skip
     both = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
     _emit(warpgroup_mma_wait(1, deps=[acc]), bias, out, tile, column, M, D, HAS_BIAS, EVEN_M,
           EVEN_K, BM, BD, ORDERED, wide, place, CACHE)  # fmt: skip
@@ -126,9 +87,8 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
             W: gl.constexpr, WP: gl.constexpr, SHIFT: gl.constexpr, LIMBS: gl.constexpr,
             PARTS: gl.constexpr, HAS_LENGTHS: gl.constexpr, HAS_BIAS: gl.constexpr,
             EVEN_M: gl.constexpr, EVEN_K: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr,
-            BD: gl.constexpr, CHUNKS: gl.constexpr, SPLIT: gl.constexpr, AHEAD: gl.constexpr,
-            ORDERED: gl.constexpr, CHAINED: gl.constexpr, FRAMES: gl.constexpr,
-            CACHE: gl.constexpr, PDL: gl.constexpr):  # fmt: skip
+            BD: gl.constexpr, CHUNKS: gl.constexpr, SPLIT: gl.constexpr, ORDERED: gl.constexpr,
+            REGULAR: gl.constexpr, CACHE: gl.constexpr, PDL: gl.constexpr):  # fmt: skip
     """features @ weight^T + bias, features staying in registers: out (M, D).
 
     weight: descriptor of (D, E) in out's type, in boxes of (BD, BE); where ORDERED, of
@@ -175,33 +135,20 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
             tma.async_copy_global_to_shared(weight, [column, chunk * BE], ready.index(chunk),
                                             weights.index(chunk))  # fmt: skip
     frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                   HAS_LENGTHS, FRAMES, operand)  # fmt: skip
-    if CHAINED:
-        mbarrier.wait(ready.index(0), 0)
-        both = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
-        both, frame = _chained_rows(
+                   HAS_LENGTHS, REGULAR, operand)  # fmt: skip
+    mbarrier.wait(ready.index(0), 0)
+    both = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
+    both, frame = _rows(
+        both, frame, buffers, weights, ready, bias, x, lengths, out, tile, tile + step, column, M,
+        T, stride_x, history, shift, D, W, SHIFT, HAS_LENGTHS, REGULAR, True, LIMBS, WP, PARTS,
+        HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, ORDERED, CACHE, mma, wide, place,
+        operand)  # fmt: skip
+    tile += step
+    while tile < tiles:
+        both, frame = _rows(
             both, frame, buffers, weights, ready, bias, x, lengths, out, tile, tile + step, column,
-            M, T, stride_x, history, shift, D, W, SHIFT, HAS_LENGTHS, FRAMES, True, LIMBS, WP,
+            M, T, stride_x, history, shift, D, W, SHIFT, HAS_LENGTHS, REGULAR, False, LIMBS, WP,
             PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, ORDERED, CACHE, mma, wide, place,
             operand)  # fmt: skip
         tile += step
-        while tile < tiles:
-            both, frame = _chained_rows(
-                both, frame, buffers, weights, ready, bias, x, lengths, out, tile, tile + step,
-                column, M, T, stride_x, history, shift, D, W, SHIFT, HAS_LENGTHS, FRAMES, False,
-                LIMBS, WP, PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, ORDERED, CACHE,
-                mma, wide, place, operand)  # fmt: skip
-            tile += step
-        warpgroup_mma_wait(0, deps=[both])
-    else:
-        _project_rows(frame, buffers, weights, ready, bias, out, tile, column, M, D, True, LIMBS,
-                      WP, PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, AHEAD, ORDERED,
-                      CACHE, mma, wide, place)  # fmt: skip
-        tile += step
-        while tile < tiles:
-            frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                             HAS_LENGTHS, FRAMES, operand)  # fmt: skip
-            _project_rows(frame, buffers, weights, ready, bias, out, tile, column, M, D, False,
-                          LIMBS, WP, PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, AHEAD,
-                          ORDERED, CACHE, mma, wide, place)  # fmt: skip
-            tile += step
+    warpgroup_mma_wait(0, deps=[both])

@@ -220,8 +220,7 @@ class Gradient(Form):
         self.limbs = plan.get("limbs", count)
         self.rows = pack.power_of_two(spec.W, least=max(16, plan["bk"]))
         self.bins = cdiv(spec.K, plan["be"]) * plan["be"]
-        options = {"maxnreg": plan["registers"]} if "registers" in plan else {}
-        self.caller = Caller(backward.gradient, num_warps=plan["warps"], **options)
+        self.caller = Caller(backward.gradient, num_warps=plan["warps"])
         self.summing = Caller(backward.total, num_warps=4)
 
     @property
@@ -245,7 +244,7 @@ class Gradient(Form):
         rest = (M, R, T, x.stride(0), skip + spec.shift, spec.shift, spec.K, spec.features,
                 spec.W, self.rows, self.bins, self.shift, self.limbs, spec.parts,
                 lengths is not None, plan["bm"], plan["be"], plan["bk"], splits,
-                self.limbs > 0, plan["stages"], plan.get("ahead", False))  # fmt: skip
+                self.limbs > 0, plan["stages"])  # fmt: skip
         grid = (splits, self.bins // plan["be"], self.rows // plan["bk"])
         tensors = (x, packed, upstream, partial, x if lengths is None else lengths)
         key = (self.key_of(x, lengths, skip), upstream.dtype, aligned(upstream))

@@ -38,16 +38,14 @@ def shares(chunks: int, chunk_bytes: int, shared: int) -> int:
 
 
 def options(plan: Plan) -> dict[str, Any]:
-    """What a launch is given besides arguments; `regs`: registers a thread may use."""
+    """What a launch is given besides arguments."""
     early = {"launch_pdl": True} if plan.get("pdl") else {}
-    few = {"maxnreg": plan["regs"]} if "regs" in plan else {}
-    return {"num_warps": plan["warps"], **early, **few}
+    return {"num_warps": plan["warps"], **early}
 
 
-def frames(spec: Spec, plan: Plan, rows: int, length: int, bare: bool) -> str:
-    """How frames are read; see `hopper.frame_of`. bare: without history and lengths."""
-    regular = bare and spec.shift == 0 and length % plan["bm"] == 0 and rows == spec.W
-    return str(plan.get("frames", "any")) if regular else "any"
+def regular(spec: Spec, bm: int, rows: int, length: int, bare: bool) -> bool:
+    """Which frames `hopper.frame_of` reads almost without masks. bare: no history, no lengths."""
+    return bare and spec.shift == 0 and length % bm == 0 and rows == spec.W
 
 
 class Hopper(Form):
@@ -89,8 +87,8 @@ class Hopper(Form):
         rest = (M, R, x.stride(0), skip, spec.shift, spec.K, spec.features, 1 / self.factor,
                 spec.W, self.rows, self.shift, self.limbs, spec.parts, lengths is not None,
                 M % plan["bm"] == 0, spec.K % plan["be"] == 0, plan["bm"], plan["be"],
-                self.chunks, self.split, plan["ahead"] and self.chunks % 2 == 0,
-                frames(spec, plan, self.rows, R, lengths is None and skip == 0),
+                self.chunks, self.split,
+                regular(spec, plan["bm"], self.rows, R, lengths is None and skip == 0),
                 plan.get("cache", ""), plan.get("pdl", False))  # fmt: skip
         return (self.split * min(tiles, room), 1, 1), rest
 
@@ -128,7 +126,7 @@ class HopperLinear(Form):
         self.box = [min(LARGEST_BOX, self.limbs * self.rows), 2 * plan["be"]]
         self.width = width
         self.bd = self.columns(spec, plan, width)
-        self.ordered = plan.get("ordered", False) and width % GROUP == 0
+        self.ordered = width % GROUP == 0
         self.kind = gl.bfloat16 if dtype == torch.bfloat16 else gl.float16
         self.caller = Caller(hopper_linear.project, **options(plan))
 
@@ -165,10 +163,8 @@ class HopperLinear(Form):
         rest = (M, R, x.stride(0), 0, spec.shift, self.width, spec.W, self.rows, self.shift,
                 self.limbs, spec.parts, lengths is not None, bias, M % plan["bm"] == 0,
                 self.width % self.bd == 0, plan["bm"], plan["be"], self.bd, self.chunks, split,
-                plan["ahead"] and self.chunks % 2 == 0, self.ordered,
-                plan.get("chained", False) and self.chunks % 2 == 0,
-                frames(spec, plan, self.rows, R, lengths is None), plan.get("cache", ""),
-                plan.get("pdl", False))  # fmt: skip
+                self.ordered, regular(spec, plan["bm"], self.rows, R, lengths is None),
+                plan.get("cache", ""), plan.get("pdl", False))  # fmt: skip
         return (programs, 1, 1), rest
 
     def __call__(

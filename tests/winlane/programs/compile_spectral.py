@@ -74,8 +74,7 @@ def gradient(arch):
     limbs = p.get("limbs", 2)
     rows = max(WINDOW, p["bk"])
     constants = common(KP=BINS, LIMBS=limbs, BM=p["bm"], BE=p["be"], BK=p["bk"],
-                       SPLITS=p["splits"], TENSOR=limbs > 0, STAGES=p["stages"],
-                       AHEAD=p.get("ahead", False))  # fmt: skip
+                       SPLITS=p["splits"], TENSOR=limbs > 0, STAGES=p["stages"])  # fmt: skip
     constants |= {"WP": rows} | ({} if rows == p["bk"] else {"PARTS": "reim"})
     return compiled(backward.gradient, arch, p["warps"], constants, taps=taps(limbs))
 
@@ -102,8 +101,8 @@ def hopper(arch):
     p = plans.sure("hopper", arch)
     be = p["be"]
     constants = common(LIMBS=2, EVEN_M=False, EVEN_K=True, BM=p["bm"], BE=be,
-                       CHUNKS=BINS // be // p["split"], SPLIT=p["split"], AHEAD=p["ahead"],
-                       FRAMES="any", CACHE=p["cache"], PDL=p["pdl"])  # fmt: skip
+                       CHUNKS=BINS // be // p["split"], SPLIT=p["split"], REGULAR=True,
+                       CACHE=p["cache"], PDL=p["pdl"])  # fmt: skip
     box = describe(2 * WINDOW, 2 * be)
     return compiled(hopper.encode, arch, p["warps"], constants, taps=box)
 
@@ -114,28 +113,15 @@ def hopper_linear(arch):
     p = plans.sure("hopper_linear", arch)
     be = p["be"]
     constants = common(LIMBS=1, HAS_BIAS=True, EVEN_M=False, EVEN_K=True, BM=p["bm"], BE=be,
-                       BD=256, CHUNKS=BINS // be, SPLIT=1, AHEAD=p["ahead"],
-                       ORDERED=p["ordered"], CHAINED=p["chained"], FRAMES="any", CACHE=p["cache"],
-                       PDL=p["pdl"])  # fmt: skip
-    box = (8, 4, 4, 2, be) if p["ordered"] else (256, be)
+                       BD=256, CHUNKS=BINS // be, SPLIT=1, ORDERED=True,
+                       REGULAR=True, CACHE=p["cache"], PDL=p["pdl"])  # fmt: skip
     return compiled(hopper_linear.project, arch, p["warps"], constants, out="*fp16",
-                    taps=describe(WINDOW, 2 * be), weight=describe(*box))  # fmt: skip
-
-
-def hopper_sliding(arch):
-    from tritonwin.spectral import hopper_sliding
-
-    p = plans.sure("hopper_sliding", arch)
-    constants = {"W": 1024, "STEPS": p["steps"], "SHIFT": SHIFT, "LIMBS": 2, "TAIL": True,
-                 "PARTS": "mag", "EVEN_M": False, "EVEN_K": True, "BM": p["bm"], "BE": p["be"],
-                 "CHUNKS": BINS // p["be"], "CACHE": p["cache"], "PDL": p["pdl"]}  # fmt: skip
-    box = describe(4 * p["steps"], 2 * p["be"])
-    return compiled(hopper_sliding.slide, arch, p["bm"] // 16, constants, taps=box)
+                    taps=describe(WINDOW, 2 * be), weight=describe(8, 4, 4, 2, be))  # fmt: skip
 
 
 PRODUCTS = ("mma.sync", "wgmma.mma_async", "tcgen05.mma")  # of tensor cores
 PORTABLE = {"dot": dot, "linear": linear, "gradient": gradient, "windows": sums, "slide": slide}
-SM_90 = {"hopper": hopper, "hopper_linear": hopper_linear, "hopper_sliding": hopper_sliding}
+SM_90 = {"hopper": hopper, "hopper_linear": hopper_linear}
 
 
 def main():
