@@ -15,7 +15,9 @@ from typing import Any
 import healthy
 import pytest
 
+from tritonwin.facts import process
 from tritonwin.facts.model import Driver, Gpu
+from tritonwin.facts.process import Completed
 from tritonwin.verify import ladder, table
 from tritonwin.verify.ladder import Setting
 from tritonwin.verify.model import Proof, Rung, RungResult, RungState
@@ -173,6 +175,32 @@ def test_headers_of_another_python_are_noticed(tmp_path: Path) -> None:
     assert (first.state, "no Python.h" in first.detail) == ("failed", True)
     assert states(proof)["helper-module"] == "skipped"
     assert states(proof)["compile-cubin"] == "passed"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links; tests/winlane/test_verify.py has real names")
+def test_no_variable_of_triton_names_a_folder_that_is_not_in_ascii(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link stands in for the short name that Windows gives a folder."""
+    long, short = tmp_path / "J\u00f6rg", tmp_path / "JRG~1"
+    long.mkdir()
+    short.symlink_to(long)
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    monkeypatch.setattr(
+        "tritonwin.facts.winapi.short_path", lambda path: short / path.relative_to(long)
+    )
+    seen: list[str] = []
+
+    def run(*words: Any, env: dict[str, str], cwd: Path, **more: Any) -> Completed:
+        seen.extend([env["TRITON_CACHE_DIR"], env["TRITON_HOME"], str(cwd)])
+        return process.run(*words, env=env, cwd=cwd, **more)
+
+    monkeypatch.setattr(ladder, "run", run)
+    proof = ladder.prove(setting(tmp_path), table.select(only=["import-triton"]))
+    assert proof.results[0].detail
+    assert len(seen) == 3
+    assert all(text.startswith(str(short)) for text in seen)
+    assert list(long.iterdir()) == []
 
 
 def test_a_python_that_cannot_be_started_fails_its_rungs(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 import healthy
 import pytest
@@ -48,6 +48,19 @@ def test_caches_are_short_where_long_paths_are_off() -> None:
     }
     own = healthy.changed(system=SHORT, variables=(healthy.variable("TRITON_CACHE_DIR", "D:\\t"),))
     assert set(launch.settings(own, []).set) == {"TORCHINDUCTOR_CACHE_DIR"}
+
+
+GERMAN = replace(SHORT, temp="C:\\Users\\J\u00f6rg\\AppData\\Local\\Temp")
+
+
+@pytest.mark.parametrize("short", [r"C:\Users\JRG~1\AppData\Local", None])
+def test_what_triton_reads_from_a_variable_is_in_ascii(
+    monkeypatch: pytest.MonkeyPatch, short: str | None
+) -> None:
+    found = short and PureWindowsPath(short)
+    monkeypatch.setattr("tritonwin.facts.winapi.short_path", lambda path: found)
+    caches = dict(launch.settings(healthy.changed(system=GERMAN), []).set)
+    assert caches.get("TRITON_CACHE_DIR") == (rf"{short}\tw\t" if short else None)
 
 
 def test_an_earlier_environment_of_visual_studio_does_not_stay() -> None:

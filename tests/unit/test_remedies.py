@@ -288,9 +288,14 @@ def test_long_paths_or_short_caches(tmp_path: Path, admin: bool | None) -> None:
         assert written == {"LongPathsEnabled": 1}
 
 
-def test_without_a_place_for_temporary_files_caches_cannot_be_made_short(tmp_path: Path) -> None:
-    system = replace(healthy.SYSTEM, admin=False, temp=None)
-    with pytest.raises(CannotRemedyError, match="temporary files") as refused:
+@pytest.mark.parametrize(
+    ("temp", "said"), [(None, "temporary files"), ("Z:\\J\u00f6rg\\Temp", "in ASCII")]
+)
+def test_without_a_place_caches_cannot_be_made_short(
+    tmp_path: Path, temp: str | None, said: str
+) -> None:
+    system = replace(healthy.SYSTEM, admin=False, temp=temp)
+    with pytest.raises(CannotRemedyError, match=said) as refused:
         plan("enable-long-paths", {}, means(healthy.changed(system=system), tmp_path))
     assert "TRITON_CACHE_DIR" in refused.value.help
 

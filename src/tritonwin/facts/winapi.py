@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ if sys.platform == "win32":
             ("free_extended_virtual", ctypes.c_uint64),
         )
 
+    _LONGEST_PATH = 32_768  # characters
     _kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
     _kernel32.CreateFileW.restype = wintypes.HANDLE
     _kernel32.CreateFileW.argtypes = (
@@ -62,6 +63,12 @@ if sys.platform == "win32":
     def close_handle(handle: int) -> None:
         """Close what `open_handle` gave."""
         _kernel32.CloseHandle(handle)
+
+    def short_path(path: PurePath) -> PurePath | None:
+        """The path in 8.3 names, as far as its parts have some; None where it does not exist."""
+        found = ctypes.create_unicode_buffer(_LONGEST_PATH)
+        length = ctypes.windll.kernel32.GetShortPathNameW(str(path), found, _LONGEST_PATH)
+        return type(path)(found.value) if 0 < length < _LONGEST_PATH else None
 
     def windows_version() -> str | None:
         """ "10.0.22631", as the running Python is told it."""
@@ -97,6 +104,11 @@ if sys.platform == "win32":
 
 else:
 
+    def short_path(path: PurePath) -> PurePath | None:
+        """None: this is not Windows."""
+        del path
+        return None
+
     def windows_version() -> str | None:
         """None: this is not Windows."""
         return None
@@ -116,3 +128,13 @@ else:
     def memory() -> Memory | None:
         """None: this is not Windows."""
         return None
+
+
+def in_ascii(path: PurePath) -> PurePath | None:
+    """The same file or folder by a name that holds ASCII alone; None where it has none.
+
+    What Triton 3.4 and later read from the environment they ask C for, which gives it in Windows'
+    code page, and decode it as UTF-8: any other letter ends in UnicodeDecodeError.
+    """
+    short = path if str(path).isascii() else short_path(path)
+    return short if short is not None and str(short).isascii() else None

@@ -6,6 +6,7 @@ and the caches get short folders where Windows' limit of 260 characters holds.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from tritonwin.facts.model import Facts, MsvcToolset
 from tritonwin.facts.toolchain.vcvars import ACTIVATION, capture
 from tritonwin.problems.model import Problem
 from tritonwin.remedies.long_paths import CACHES, short_folder
+from tritonwin.remedies.plan import CannotRemedyError
 
 MARK = "Written by tritonwin run"
 
@@ -50,10 +52,11 @@ def settings(facts: Facts, problems: Iterable[Problem]) -> Settings:
         elif action.name == "set-variable":
             new[action.arguments["variable"]] = action.arguments["value"]
     if facts.windows and facts.system.long_paths is False and facts.system.temp:
-        folder = short_folder(facts)
-        for name, end in CACHES.items():
-            if facts.variable(name) is None:
-                new.setdefault(name, str(folder / end))
+        with contextlib.suppress(CannotRemedyError):  # then they stay where they are
+            folder = short_folder(facts)
+            for name, end in CACHES.items():
+                if facts.variable(name) is None:
+                    new.setdefault(name, str(folder / end))
     toolset = _toolset(facts)
     if toolset:
         unset += ACTIVATION

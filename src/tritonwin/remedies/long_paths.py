@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import PureWindowsPath
 
 from tritonwin.facts.model import Facts
+from tritonwin.facts.winapi import in_ascii
 from tritonwin.journal import RegistryValue
 from tritonwin.remedies.plan import CannotRemedyError, Change
 from tritonwin.remedies.remedy import Means, Remedy, Work
@@ -39,13 +40,17 @@ def short_folder(facts: Facts) -> PureWindowsPath:
     """A folder with a short path that the user may write to.
 
     Raises:
-        CannotRemedyError: the place for temporary files is not known.
+        CannotRemedyError: the place for temporary files is not known, or has no name in ASCII.
     """
     if not facts.system.temp:
         msg = "the folder for temporary files is not known"
         raise CannotRemedyError(msg, "Set TRITON_CACHE_DIR and TORCHINDUCTOR_CACHE_DIR by hand.")
     # ...\AppData\Local\Temp is the user's own; files in it may be cleaned away at any time
-    return PureWindowsPath(facts.system.temp).parent / "tw"
+    parent = in_ascii(PureWindowsPath(facts.system.temp).parent)
+    if parent is None:
+        msg = "Triton takes a cache folder from a variable only if its path is in ASCII"
+        raise CannotRemedyError(msg, "Set TRITON_CACHE_DIR and TORCHINDUCTOR_CACHE_DIR by hand.")
+    return PureWindowsPath(parent) / "tw"
 
 
 def _apply(change: Change, work: Work) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tritonwin.facts.process import Completed, end_running, run
 from tritonwin.facts.target import parse_answer
+from tritonwin.facts.winapi import in_ascii
 from tritonwin.verify import table
 from tritonwin.verify.demands import obstacle
 from tritonwin.verify.dll_hints import dll_hints
@@ -100,7 +101,8 @@ def _try(rung: Rung, setting: Setting, watch: Watch) -> RungResult:
     cannot = "the folder for temporary files cannot be written"
     try:
         with tempfile.TemporaryDirectory(prefix="tw", ignore_cleanup_errors=True) as name:
-            folder = Path(name)
+            # Triton's caches are in it, and it reads no other letters from variables
+            folder = Path(in_ascii(Path(name)) or name)
             _lay_out(rung, folder)
             cannot = f"{setting.python} cannot be started"
             with watch.trying(rung, folder):
