@@ -42,7 +42,7 @@ def lines(made: BuildPlan) -> Iterator[str]:
     for name, value in document.items():
         records = value if isinstance(value, list) and value and isinstance(value[0], dict) else ()
         for record in records:
-            yield f"{name}: {' | '.join(f'{k}={v}' for k, v in record.items() if v)}"
+            yield f"{name}: {' | '.join(f'{k}={v}' for k, v in record.items() if v != '')}"
         if value not in (None, "", [], {}) and not records:
             yield f"{name} = {json.dumps(value, sort_keys=True)}"
 

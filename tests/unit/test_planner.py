@@ -119,6 +119,7 @@ def all_wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_a_problem_without_a_remedy_keeps_its_advice() -> None:
     plan = make_plan([problem("driver-too-old")], means(healthy.HEALTHY))
     assert plan.changes == ()
+    assert plan.title() == "nothing"
     assert [(u.problem, u.help) for u in plan.unsolved] == [("driver-too-old", "Do it.")]
 
 
