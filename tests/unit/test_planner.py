@@ -215,7 +215,8 @@ def test_without_rights_the_rest_of_the_plan_goes_on() -> None:
     ]
     plan = make_plan(asked, replace(means(facts), machine_wide=True))
     assert [c.action for c in plan.changes] == ["enable-long-paths"]
-    assert "administrator" in plan.unsolved[0].reason
+    assert "needs administrator rights: " in plan.unsolved[0].reason
+    assert plan.unsolved[0].help == "Run tritonwin fix in a terminal started as administrator."
 
 
 # -- whole plans
