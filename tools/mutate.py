@@ -58,7 +58,7 @@ AREAS = {
     "patch": Area(
         code=("patch/*.py", "patch/rules/*"),
         tests=("unit/test_patch_[brsov]*.py", "unit/test_patch_d*.py"),
-        but="not killed and not mingw and not helper_modules",
+        but="not killed and not mingw and not helper_modules and not two_at_once",
     ),
     "planner": Area(
         code=(
