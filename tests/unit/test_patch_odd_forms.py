@@ -80,3 +80,11 @@ def test_c_outside_of_a_string_is_left_alone(identifier: str, text: str) -> None
     outcome = engine.transform("backends/nvidia/driver.py", text, RULES, "upstream")
     assert (outcome.text, outcome.applied) == (text, ())
     assert "would not parse" in outcome.skipped[identifier].reason
+
+
+@pytest.mark.parametrize("deep", ["-" * 1500 + "1", "+".join("a" * 1500), "a" + ".a" * 1500])
+def test_what_is_nested_without_end_is_left_alone(deep: str) -> None:
+    text = f"libraries = {deep}\ndef libcuda_dirs():\n    {deep}\n    {_LDCONFIG}\n"
+    outcome = engine.transform("backends/nvidia/driver.py", text, RULES, "upstream")
+    assert (outcome.text, outcome.applied) == (text, ())
+    assert outcome.skipped["libcuda-folder"].state == "unknown"

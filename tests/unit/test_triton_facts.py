@@ -79,7 +79,7 @@ def test_an_editable_install_owns_a_source_folder(tmp_path: Path, style: str) ->
 
 
 @pytest.mark.parametrize(
-    "mapping", ["", "{", "{'triton': 3}", "{'triton': '/gone'}", "{x: 1}", "[]"]
+    "mapping", ["", "{", "{'triton': 3}", "{'triton': '/gone'}", "{x: 1}", "{[]: 1}", "{1}", "[]"]
 )
 def test_a_finder_that_maps_nothing(tmp_path: Path, mapping: str) -> None:
     write(tmp_path, {"__editable___x_finder.py": f"MAPPING = {mapping}\n"})

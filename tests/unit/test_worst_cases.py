@@ -24,6 +24,7 @@ from tritonwin.facts.redact import Redactor
 from tritonwin.facts.requirement import holds, read_requirement
 from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.facts.snapshot import read as read_snapshot
+from tritonwin.facts.windows_view import c_view, python_view
 from tritonwin.output.text import printable
 from tritonwin.problems.explain import explain_stream
 from tritonwin.remedies import archive
@@ -88,6 +89,12 @@ CASES: dict[str, tuple[Callable[[str], object], Make]] = {
     "ninja: tabs": (steps, lambda n: "\t" * n),
     "requirement: parentheses": (requirements, lambda n: "triton; " + "(" * n),
     "requirement: versions": (requirements, lambda n: "triton" + ">=1," * n + ">=1"),
+    "C: branches in branches": (c_view, lambda n: "#if X\n" * n + "a\n" * n),
+    "C: branches after branches": (c_view, lambda n: "#if X\n" + "#elif X\n" * n),
+    "Python: skipped parts of one line": (
+        python_view,
+        lambda n: "import os; " + "a if os.name == 'nt' else b; " * n,
+    ),
     "terminal: overrides": (printable, lambda n: "\u202e\x1b[1" * n),
     "redacted: separators": (redacted, lambda n: "C:\\" * n),
     "redacted: addresses": (redacted, lambda n: "a@b." * n),

@@ -109,7 +109,8 @@ def _mapping(folder: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for finder in paths_in(folder, "__editable__*_finder.py"):
         match = _MAPPING.search(read_text(finder) or "")
-        with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        with contextlib.suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             entries = ast.literal_eval(match[1]) if match else {}
-            found.update((k, v) for k, v in entries.items() if isinstance(v, str))
+            if isinstance(entries, dict):  # {1} is a set
+                found.update((k, v) for k, v in entries.items() if isinstance(v, str))
     return found

@@ -58,7 +58,7 @@ def _constants(path: Path) -> dict[str, str]:
     """The names that a module of assignments gives a string."""
     try:
         tree = ast.parse(read_text(path) or "")
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     found = {}
     for node in tree.body:

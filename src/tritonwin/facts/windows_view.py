@@ -30,7 +30,7 @@ def windows_view(name: str, text: str) -> str:
         return c_view(text)
     try:
         return python_view(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
 
 
@@ -42,7 +42,7 @@ def c_view(text: str) -> str:
         directive = _DIRECTIVE.match(line)
         if directive:
             _follow(open_branches, directive[1], directive[2])
-        elif any(branch.live is False for branch in open_branches):
+        elif open_branches and open_branches[-1].dead:
             lines[number] = ""
     return "\n".join(lines)
 
@@ -52,10 +52,15 @@ class _Branch:
     """One `#if` while it is open. None: its condition is not about the operating system."""
 
     live: bool | None
-    before: list[bool | None] = field(default_factory=list)
+    outside: bool  # whether a branch around it is skipped
+    before: set[bool | None] = field(default_factory=set)
+
+    @property
+    def dead(self) -> bool:
+        return self.outside or self.live is False
 
     def next(self, condition: bool | None) -> None:
-        self.before.append(self.live)
+        self.before.add(self.live)
         if True in self.before:
             self.live = False
         elif None in self.before:
@@ -66,7 +71,8 @@ class _Branch:
 
 def _follow(branches: list[_Branch], word: str, rest: str) -> None:
     if word.startswith("if"):
-        branches.append(_Branch(_c_truth(word, rest)))
+        outside = bool(branches) and branches[-1].dead
+        branches.append(_Branch(_c_truth(word, rest), outside))
     elif not branches:
         return  # a fragment may close what it did not open
     elif word == "endif":
@@ -97,29 +103,29 @@ def python_view(text: str) -> str:
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")  # line numbers as the parser counts
     tree = ast.parse(text)
-    lines = [line.encode() for line in text.split("\n")]
+    lines = [bytearray(line.encode()) for line in text.split("\n")]
     finder = _DeadCode([b"if" in line for line in lines])
     finder.visit(tree)
     quoted = {n for start, end in finder.strings for n in range(start, end)}
     for number, line in enumerate(lines):
         if number not in quoted and line.lstrip().startswith(b"#"):
-            lines[number] = b""
+            lines[number] = bytearray()
     for start, end in finder.strings:
         inside = b"\n".join(lines[start:end]).decode()
         if "#include" in inside:
-            lines[start:end] = [line.encode() for line in c_view(inside).split("\n")]
+            lines[start:end] = [bytearray(line.encode()) for line in c_view(inside).split("\n")]
     for span in finder.dead:
         _blank(lines, span)
     return b"\n".join(lines).decode()
 
 
-def _blank(lines: list[bytes], span: tuple[int, int, int, int]) -> None:
+def _blank(lines: list[bytearray], span: tuple[int, int, int, int]) -> None:
     first, start, last, end = span
     for number in range(first, last + 1):
         line = lines[number]
         left = start if number == first else 0
         right = end if number == last else len(line)
-        lines[number] = line[:left] + b" " * (min(right, len(line)) - left) + line[right:]
+        line[left:right] = b" " * (min(right, len(line)) - left)  # in place: a line may be long
 
 
 class _DeadCode(ast.NodeVisitor):

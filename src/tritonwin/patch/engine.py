@@ -37,6 +37,8 @@ def judge(rule: Rule, source: Source, flavour: Flavour) -> Verdict:
         return Verdict("needed", rule.removes, rule.edit(source))
     except NoEdit as answer:
         return Verdict(_state(answer, flavour), answer.reason)
+    except RecursionError:  # the parser goes deeper than Python's own functions can follow
+        return Verdict("unknown", "it is nested too deeply")
 
 
 def is_applied(rule: Rule, text: str) -> bool:

@@ -116,6 +116,6 @@ def _settings(text: str) -> dict[str, Any]:
     line = next((line for line in text.split("\n") if line.startswith(SETTINGS)), "")
     try:
         found = ast.literal_eval(line.removeprefix(SETTINGS))
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return {}
     return found if isinstance(found, dict) else {}
