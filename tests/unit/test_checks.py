@@ -624,6 +624,21 @@ def test_leaves_the_healthy_alone(facts: Facts) -> None:
     assert set(worse) <= ignored
 
 
+@pytest.mark.parametrize(
+    ("temp", "value"),
+    [
+        ("C:\\Users\\ada\\Temp", "C:\\Users\\ada\\Temp\\triton"),
+        ("C:\\Users\\J\u00f6rg\\Temp", None),
+    ],
+)
+def test_another_cache_is_one_whose_name_triton_can_read(temp: str, value: str | None) -> None:
+    facts = cache(0, writable=False, error="WinError 5")
+    facts = replace(facts, system=replace(facts.system, temp=temp))
+    (problem,) = diagnose(facts, [c for c in CHECKS if c.id == "triton-home-not-writable"]).problems
+    assert [a.arguments["value"] for a in problem.actions] == ([value] if value else [])
+    assert problem.remedy.commands
+
+
 def test_a_linux_wheel_over_the_fork_is_one_problem() -> None:
     """Its tag is not told as a second one, which nobody could solve."""
     tags = ("cp312-cp312-manylinux_2_27_x86_64",)

@@ -51,9 +51,12 @@ def cache_not_writable(facts: Facts) -> Iterator[Finding]:
 
 
 def _other_cache(facts: Facts) -> str | None:
-    """A folder for Triton's cache that the user may surely write to."""
+    """A folder for Triton's cache that the user may surely write to, and Triton can read of."""
     temp = facts.system.temp
-    return str(PureWindowsPath(temp, "triton")) if facts.windows and temp else None
+    # Triton 3.4 and later decode variables as UTF-8, which Windows' code page is not
+    if not (facts.windows and temp and temp.isascii()):
+        return None
+    return str(PureWindowsPath(temp, "triton"))
 
 
 def stale_helper(facts: Facts) -> Iterator[Finding]:
