@@ -25,7 +25,7 @@ from tritonwin.spectral.model import ByteModel, LeakWarning, future_leak
 from tritonwin.spectral.score import evaluate, unigram_entropy
 from tritonwin.spectral.train import Run, Settings, TooLate, Workers
 
-SCHEMA = "tritonwin.spectral-arms/1"
+SCHEMA = "tritonwin.spectral-arms/2"
 Result = dict[str, Any]
 
 
@@ -47,6 +47,8 @@ def one(settings: Settings, texts: Corpus, device: str, deadline: float = math.i
         "arm": settings.arm,
         "words": ARMS[settings.arm].words,
         "seed": settings.seed,
+        "device": device_name(workers.device),
+        "torch": torch.__version__,
         "rate": settings.rate,
         "all": score.all,
         "last": score.last,
@@ -67,6 +69,9 @@ def many(
 ) -> int:
     """Run those of `wanted` that `out` does not hold yet, and keep it up to date.
 
+    What was run on another card stays: bits a byte do not depend on it beyond noise. The times of
+    the front ends do, and are those of the card that has some already.
+
     Args:
         devices: as torch names them; each has `processes` runs at a time.
         seconds: what does not fit is named.
@@ -75,11 +80,15 @@ def many(
         0, or 1 if something was not run.
     """
     end = time.monotonic() + seconds
-    kept = Kept.read(out, wanted[0], texts, devices[0])
+    kept = Kept.read(out, wanted[0], texts)
     missing = [each for each in wanted if not kept.has(each)]
-    kept.front.update(front_times(wanted[0], texts, devices[0], [s.arm for s in wanted]))
+    card = device_name(torch.device(devices[0]))
+    if kept.front.get("device", card) == card:
+        times = front_times(wanted[0], texts, devices[0], [s.arm for s in wanted])
+        if times:
+            kept.front = {"device": card, "us": kept.front.get("us", {}) | times}
     count = processes * len(devices)
-    print(f"{kept.device}: {len(missing)} of {len(wanted)} runs of {wanted[0].steps} steps, "
+    print(f"{card}: {len(missing)} of {len(wanted)} runs of {wanted[0].steps} steps, "
           f"{count} at a time", flush=True)  # fmt: skip
     context = multiprocessing.get_context("spawn")
     places = context.Queue()
@@ -123,22 +132,20 @@ class Kept:
     """Everything so far, in a file."""
 
     out: Path
-    device: str
     settings: dict[str, Any]
     texts: Corpus
     results: list[Result] = field(default_factory=list)
-    front: dict[str, float] = field(default_factory=dict)
+    front: dict[str, Any] = field(default_factory=dict)  # "device", and "us" by arm
 
     @staticmethod
-    def read(out: Path, settings: Settings, texts: Corpus, device: str) -> Kept:
-        """What the file holds of runs with these settings on this device."""
-        name = device_name(torch.device(device))
+    def read(out: Path, settings: Settings, texts: Corpus) -> Kept:
+        """What the file holds of runs with these settings, whatever their cards."""
         common = {k: v for k, v in asdict(settings).items() if k not in {"arm", "seed"}}
-        kept = Kept(out=out, device=name, settings=common, texts=texts)
+        kept = Kept(out=out, settings=common, texts=texts)
         if out.is_file():
             before = json.loads(out.read_text(encoding="utf-8"))
-            if before["settings"] == common and before["device"] == name:
-                kept.results = before["results"]
+            if (before["schema"], before["settings"]) == (SCHEMA, common):
+                kept.results, kept.front = before["results"], before["front"]
         return kept
 
     def has(self, settings: Settings) -> bool:
@@ -149,16 +156,12 @@ class Kept:
 
     def write(self) -> None:
         """Whole or not at all."""
-        for each in self.results:
-            if each["arm"] in self.front:
-                each["front_us"] = self.front[each["arm"]]
         document = {
             "schema": SCHEMA,
-            "device": self.device,
-            "torch": torch.__version__,
             "unigram": unigram_entropy(self.texts.held_out),
             "held_out_bytes": len(self.texts.held_out),
             "settings": self.settings,
+            "front": self.front,
             "results": sorted(self.results, key=lambda r: (list(ARMS).index(r["arm"]), r["seed"])),
         }
         new = self.out.with_suffix(".new")

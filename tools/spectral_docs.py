@@ -15,7 +15,7 @@ import json
 import re
 import statistics
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -40,10 +40,10 @@ The heart-ache and the thousand natural shocks
 """
 
 
-def results(name: str) -> Json | None:
-    """What a program wrote, or None where it was not run."""
-    file = RESULTS / f"spectral-{name}.json"
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+def results(name: str) -> list[Json]:
+    """What a program wrote, in spectral-NAME.json or in spectral-NAME-CARD.json for each card."""
+    files = [RESULTS / f"spectral-{name}.json", *sorted(RESULTS.glob(f"spectral-{name}-*.json"))]
+    return [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -58,54 +58,83 @@ def measured_on(found: Json) -> str:
     return f"{found['device']}, PyTorch {found['torch']}{triton}{note}.\n\n"
 
 
-def goals(bench: Json) -> str:
-    rows = [
-        (
-            each["what"],
-            f"{each['value']:.3g}" if each["value"] < 1000 else f"{each['value']:,.0f}",
-            f"{'at least' if each['least'] else 'at most'} {each['limit']:g}",
+def card(device: str) -> str:
+    """What a column is called: "H100" of "NVIDIA H100 80GB HBM3"."""
+    return device.removeprefix("NVIDIA ").split()[0]
+
+
+def goals(benches: list[Json]) -> str:
+    """Every goal with what each card reached, and whether that meets it."""
+    found: dict[str, dict[str, Json]] = defaultdict(dict)
+    for bench in benches:
+        for each in bench["goals"]:
+            found[each["what"]][bench["device"]] = each
+
+    def reached(each: Json | None) -> Iterable[str]:
+        if each is None:
+            return ("", "")
+        value = each["value"]
+        return (
+            f"{value:.3g}" if value < 1000 else f"{value:,.0f}",
             "yes" if each["met"] else "**no**",
         )
-        for each in bench["goals"]
-    ]
-    return measured_on(bench) + table(("what", "measured", "goal", "met"), rows)
+
+    rows = []
+    for what, by_card in found.items():
+        one = next(iter(by_card.values()))
+        cells = (word for bench in benches for word in reached(by_card.get(bench["device"])))
+        rows.append((what, f"{'at least' if one['least'] else 'at most'} {one['limit']:g}", *cells))
+    head = (word for bench in benches for word in (card(bench["device"]), "met"))
+    met = ", ".join(
+        f"{sum(each['met'] for each in bench['goals'])} of {len(bench['goals'])} on the "
+        f"{card(bench['device'])}"
+        for bench in benches
+    )
+    words = "".join(map(measured_on, benches))
+    return f"{words}Met: {met}.\n\n{table(('what', 'goal', *head), rows)}"
 
 
-def times(bench: Json) -> str:
+def times(benches: list[Json]) -> str:
     """Microseconds of the encoder and of the same function by other means, shape by shape."""
-    found: dict[str, dict[str, float]] = defaultdict(dict)
-    for each in bench["cases"]:
-        if each["section"] in {"pytorch", "naive"}:
-            shape = "{}, {}, {}, W={}".format(*each["shape"])
-            found[each["what"]][shape] = each["us"]
+    found: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for bench in benches:
+        for each in bench["cases"]:
+            if each["section"] in {"pytorch", "naive"}:
+                shape = "{}, {}, {}, W={}".format(*each["shape"])
+                found[each["what"], card(bench["device"])][shape] = each["us"]
     shapes = list(dict.fromkeys(shape for row in found.values() for shape in row))
+    whats = list(dict.fromkeys(what for what, _ in found))
     rows = [
-        (what, *(f"{row[s]:,.1f}" if s in row else "" for s in shapes))
-        for what, row in found.items()
+        (what, on, *(f"{row[s]:,.1f}" if s in row else "" for s in shapes))
+        for (what, on), row in sorted(found.items(), key=lambda pair: whats.index(pair[0][0]))
     ]
-    return measured_on(bench) + table(("microseconds", *shapes), rows)
+    return "".join(map(measured_on, benches)) + table(("microseconds", "card", *shapes), rows)
 
 
-def end_to_end(bench: Json) -> str:
-    cases = {(c["what"], c["shape"][1]): c["us"] for c in bench["cases"]
-             if c["section"] == "end-to-end"}  # fmt: skip
-    rows_of = next((c["shape"][0] for c in bench["cases"] if c["section"] == "end-to-end"), 0)
-    lengths = sorted({length for _, length in cases})
+def end_to_end(benches: list[Json]) -> str:
+    cases = {
+        (c["shape"][1], card(bench["device"]), c["what"]): c["us"]
+        for bench in benches
+        for c in bench["cases"]
+        if c["section"] == "end-to-end"
+    }
+    batch = next((c["shape"][0] for c in benches[0]["cases"] if c["section"] == "end-to-end"), 0)
+    places = sorted({(length, on) for length, on, _ in cases})
 
-    def cell(front: str, length: int) -> str:
+    def cell(front: str, length: int, on: str) -> str:
         kinds = ("front, eager", "model, eager", "model, graph")
-        found = [cases.get((f"{front}, {kind}", length)) for kind in kinds]
+        found = [cases.get((length, on, f"{front}, {kind}")) for kind in kinds]
         return " / ".join("-" if us is None else f"{us / 1000:,.2f}" for us in found)
 
-    rows = [(f"{length}", *(cell(front, length) for front in FRONTS)) for length in lengths]
-    words = (
-        f"Milliseconds, {rows_of} rows: front end / whole model / whole model in a CUDA graph.\n\n"
-    )
-    return measured_on(bench) + words + table(("T", *FRONTS), rows)
+    rows = [(f"{n}", on, *(cell(front, n, on) for front in FRONTS)) for n, on in places]
+    words = f"Milliseconds, {batch} rows: front end / whole model / whole model in a CUDA graph."
+    head = "".join(map(measured_on, benches))
+    return f"{head}{words}\n\n{table(('T', 'card', *FRONTS), rows)}"
 
 
-def counters(found: Json) -> str:
+def counters(recorded: list[Json]) -> str:
     """Which part of the chip each kernel keeps busy, in percent of what that part can do."""
+    (found,) = recorded
     shares = ("tensor", "transcendental", "issue", "l1", "l2", "dram", "occupancy")
 
     def share(value: float | None) -> str:
@@ -139,7 +168,15 @@ def mean(runs: list[Json], key: str) -> float:
     return statistics.fmean(each[key] for each in runs)
 
 
-def arms(found: Json) -> str:
+def cards(found: Json) -> str:
+    """Which card ran how many of the runs."""
+    counts = Counter(f"{each['device']}, PyTorch {each['torch']}" for each in found["results"])
+    return "; ".join(f"{where}: {n} run{'s' * (n != 1)}" for where, n in counts.items()) + ".\n\n"
+
+
+def arms(kept: list[Json]) -> str:
+    (found,) = kept
+    times = found["front"].get("us", {})
     rows = [
         (
             f"`{name}`",
@@ -148,29 +185,53 @@ def arms(found: Json) -> str:
             " / ".join(f"{each['all']:.3f}" for each in runs),
             f"{mean(runs, 'last'):.3f}",
             "**yes**" if any(each["leak"] for each in runs) else "no",
-            *([f"{runs[0]['front_us']:.0f}"] if runs[0].get("front_us") else []),
+            *([f"{times[name]:.0f}" if name in times else ""] if times else []),
         )
         for name, runs in by_arm(found).items()
     ]
-    head = ("name", "front end", "parameters", "bpb", "bpb, last position", "sees the future")
-    timed = ("front end, us",) if len(rows[0]) > len(head) else ()
+    head = ["name", "front end", "parameters", "bpb", "bpb, last position", "sees the future"]
+    if times:
+        head.append(f"front end, us ({card(found['front']['device'])})")
     words = f"Without any context: {found['unigram']:.3f} bits a byte.\n\n"
-    return measured_on(found) + words + table((*head, *timed), rows)
+    return cards(found) + words + table(head, rows)
 
 
-def shown(plot: str, words: str) -> Callable[[Json], str]:
-    """The line that shows a plot, which is drawn when its results are there."""
-    return lambda _: f"![{words}](spectral/{plot}.svg)\n"
+def repeat(kept: list[Json]) -> str:
+    """How far runs with the same seed are apart when repeated."""
+    (again,) = kept
+    before = {(r["arm"], r["seed"]): r for r in results("arms")[0]["results"]}
+    apart = {r["arm"]: abs(r["all"] - before[r["arm"], r["seed"]]["all"]) for r in again["results"]}
+    rows = [(f"`{name}`", f"{value:.4f}") for name, value in apart.items()]
+    words = f"Median: {statistics.median(apart.values()):.4f} bits a byte.\n\n"
+    return cards(again) + words + table(("name", "bpb, apart from the run above"), rows)
 
 
-TABLES: dict[str, tuple[str, Callable[[Json], str]]] = {
+def speed_file(bench: Json) -> str:
+    return f"speed-{card(bench['device']).lower()}"
+
+
+def speed_shown(benches: list[Json]) -> str:
+    """The lines that show the plots, which are drawn when their results are there."""
+    return "\n".join(
+        f"![Share of the store-only rate over sizes, {card(each['device'])}]"
+        f"(spectral/{speed_file(each)}.svg)\n"
+        for each in benches
+    )
+
+
+def arms_shown(_: list[Json]) -> str:
+    return "![Bits a byte of the front ends](spectral/arms.svg)\n"
+
+
+TABLES: dict[str, tuple[str, Callable[[list[Json]], str]]] = {
     "goals": ("bench", goals),
     "counters": ("counters", counters),
     "times": ("bench", times),
     "end-to-end": ("bench", end_to_end),
     "arms": ("arms", arms),
-    "speed-plot": ("bench", shown("speed", "Share of the store-only rate over sizes")),
-    "arms-plot": ("arms", shown("arms", "Bits a byte of the front ends")),
+    "repeat": ("repeat", repeat),
+    "speed-plot": ("bench", speed_shown),
+    "arms-plot": ("arms", arms_shown),
     "toy": ("toy", arms),
 }
 
@@ -181,7 +242,7 @@ def filled(page: str) -> str:
     def one(match: re.Match[str]) -> str:
         source, write = TABLES[match[1]]
         found = results(source)
-        body = NOT_YET if found is None else write(found)
+        body = write(found) if found else NOT_YET
         return f"<!-- generated: {match[1]} -->\n\n{body}\n<!-- end -->"
 
     return re.sub(r"<!-- generated: ([\w-]+) -->\n.*?<!-- end -->", one, page, flags=re.DOTALL)
@@ -228,11 +289,11 @@ def main() -> int:
     parser.add_argument("--spectrogram", action="store_true")
     options = parser.parse_args()
     PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    plots = {"speed": ("bench", speed_plot), "arms": ("arms", arms_plot)}
-    for name, (source, draw) in plots.items():
-        found = results(source)
-        if found is not None:
-            (PLOTS / f"{name}.svg").write_text(draw(found), encoding="utf-8")
+    plots = {speed_file(each): speed_plot(each) for each in results("bench")}
+    for each in results("arms"):
+        plots["arms"] = arms_plot(each)
+    for name, drawn in plots.items():
+        (PLOTS / f"{name}.svg").write_text(drawn, encoding="utf-8")
     if options.spectrogram:
         (PLOTS / "spectrogram.svg").write_text(spectrogram(), encoding="utf-8")
     return 0

@@ -133,7 +133,7 @@ def toy(options: argparse.Namespace) -> int:
         leak = "LEAKS" if each["leak"] else ""
         print(f"{each['arm']:16} {each['all']:.3f}  {each['last']:.3f}  {leak}".rstrip())
     if options.out:
-        kept = spectral_arms.Kept.read(options.out, small, texts, "cpu")
+        kept = spectral_arms.Kept.read(options.out, small, texts)
         kept.results = results
         kept.write()
     by_arm = {each["arm"]: each for each in results}

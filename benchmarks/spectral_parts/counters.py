@@ -19,7 +19,10 @@ SHARES = {
         r"sm__pipe_tensor_cycles_active\.avg\.pct_of_peak_sustained_elapsed",
         r"sm__(inst_executed_)?pipe_tensor\w*\.avg\.pct_of_peak_sustained_\w+",
     ),
-    "transcendental": (r"sm__inst_executed_pipe_xu\w*\.avg\.pct_of_peak_sustained_\w+",),
+    "transcendental": (
+        r"sm__inst_executed_pipe_xu\w*\.avg\.pct_of_peak_sustained_elapsed",
+        r"sm__inst_executed_pipe_xu\w*\.avg\.pct_of_peak_sustained_\w+",
+    ),
     "issue": (
         r"sm__inst_issued\.avg\.pct_of_peak_sustained_active",
         r"sm(sp)?__issue_active\.avg\.pct_of_peak_sustained_\w+",
@@ -88,7 +91,7 @@ def kernel(row: dict[str, str]) -> dict[str, Any]:
     waits: dict[str, float] = {}
     for name, value in row.items():
         match = _STALL.fullmatch(name)
-        if match and "not_issued" not in name:
+        if match and match[1] != "selected" and "not_issued" not in name:  # which is no wait
             waits[match[1]] = number(value) or 0.0
     most = sorted(waits.items(), key=lambda pair: -pair[1])[:3]
     return {

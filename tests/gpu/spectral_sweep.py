@@ -99,8 +99,8 @@ def resident():
             yield named("store", shape, out=out, block=block, pdl=pdl)
         for more in NARROW:
             yield named("hopper", shape, limbs=1, out="bf16", **(PLANS["1b"] | early | more))
-        for limbs in (1, 2):
-            yield named("hopper", shape, limbs=limbs, out="fp32", **(PLANS["1"] | early))
+        for limbs, plan in ((1, "1"), (1, "1b"), (2, "1")):
+            yield named("hopper", shape, limbs=limbs, out="fp32", **(PLANS[plan] | early))
     for shape, limbs, out, names in WANTED:
         for name in names.split():
             yield named("hopper", shape, limbs=limbs, out=out, **PLANS[name], **early)

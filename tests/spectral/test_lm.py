@@ -194,6 +194,27 @@ def test_arms_are_run_side_by_side_and_written_down(tmp_path: Path) -> None:
     assert json.loads(out.read_text()) == found
 
 
+def test_runs_of_another_card_are_gone_on_from(tmp_path: Path) -> None:
+    """Only what is missing is run, each run names its card, and times stay those of one card."""
+    texts = spectral_corpus.Corpus(train=b"to be or not " * 50, held_out=b"not to be or " * 20)
+    out = tmp_path / "arms.json"
+    kept = spectral_arms.Kept.read(out, SMALL, texts)
+    kept.add({"arm": "embedding", "seed": 0, "device": "A card"})
+    kept.front = {"device": "A card", "us": {"embedding": 13.0}}
+    kept.write()
+    assert spectral_arms.many([SMALL], texts, ["cpu"], out) == 0  # it is there: nothing is run
+    again = spectral_arms.Kept.read(out, SMALL, texts)
+    assert again.has(SMALL)
+    assert not again.has(replace(SMALL, seed=1))
+    again.add(spectral_arms.one(replace(SMALL, seed=1), texts, "cpu"))
+    again.write()
+    found = json.loads(out.read_text())
+    assert [(r["seed"], r["device"]) for r in found["results"]] == [(0, "A card"), (1, "CPU")]
+    assert found["front"] == kept.front
+    other = spectral_arms.Kept.read(out, replace(SMALL, steps=7), texts)
+    assert (other.results, other.front) == ([], {})
+
+
 @pytest.mark.full
 def test_what_did_not_fit_into_the_time_is_named(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]

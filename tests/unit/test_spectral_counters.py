@@ -2,59 +2,52 @@
 
 from __future__ import annotations
 
-import csv
-import io
+from pathlib import Path
 
 import pytest
 from spectral_parts import counters
 
-# columns as `ncu --csv --page raw --print-units base` of Nsight Compute 2025 names them
-UNITS = {
-    "ID": "", "Kernel Name": "", "gpu__time_duration.sum": "ns",
-    "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": "%",
-    "launch__registers_per_thread": "register/thread",
-    "launch__shared_mem_per_block_dynamic": "byte/block",
-    "launch__shared_mem_per_block_static": "byte/block",
-    "lts__throughput.avg.pct_of_peak_sustained_elapsed": "%",
-    "sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active": "%",
-    "sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_active": "%",
-    "sm__warps_active.avg.pct_of_peak_sustained_active": "%",
-    "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio": "inst",
-    "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio": "inst",
-    "smsp__average_warps_issue_stalled_wait_not_issued_per_issue_active.ratio": "inst",
-}  # fmt: skip
-SPIN = ["spin_kernel(long)", "1,000", "0", "8", "0", "0", "0", "0", "0", "1", "0", "0", "0"]
-FIRST = ["encode", "13,056", "31.5", "116", "65,568", "0", "44", "21.5", "0", "12.5", "0.5", "4.25",
-         "9"]  # fmt: skip
-SECOND = ["void at::native::total<float>(float*)", "900", "n/a", "40", "0", "1,024", "2", "0", "0",
-          "50", "0", "0", "0"]  # fmt: skip
-
-
-def log(*kernels: list[str]) -> str:
-    text = io.StringIO()
-    text.write("==PROF== Connected to process 7\n==PROF== Profiling\n")
-    writer = csv.writer(text, quoting=csv.QUOTE_ALL)
-    writer.writerows([list(UNITS), list(UNITS.values())])
-    writer.writerows([str(i), *each] for i, each in enumerate(kernels))
-    return text.getvalue() + "==PROF== Disconnected\n"
+# what Nsight Compute said on an H200 of three cases, without most of its 724 columns
+LOG = (Path(__file__).parents[1] / "gpu" / "ncu-h200.csv").read_text("utf-8")
+NAMES = ["fast bf16, W=64", "embedding lookup", "backward of taps"]
 
 
 def test_kernels_are_told_apart_by_case() -> None:
-    found = counters.by_case(["one", "two"], counters.rows(log(SPIN, FIRST, SPIN, SECOND, FIRST)))
+    found = counters.by_case(NAMES, counters.rows(LOG))
     assert [(each["case"], each["kernel"]) for each in found] == [
-        ("one", "encode"), ("two", "total"), ("two", "encode"),
+        (NAMES[0], "encode"), (NAMES[1], "vectorized_gather_kernel"),
+        (NAMES[2], "pack"), (NAMES[2], "gradient"), (NAMES[2], "total"),
     ]  # fmt: skip
-    encode, total, _ = found
-    assert (encode["us"], encode["registers"], encode["shared_bytes"]) == (13.06, 116, 65568)
-    assert (encode["tensor"], encode["l2"], encode["dram"]) == (21.5, 44, 31.5)
-    assert encode["waits"] == {"long_scoreboard": 4.25, "barrier": 0.5}
-    assert encode["transcendental"] is None  # this version has no such column
-    assert (total["dram"], total["shared_bytes"], total["waits"]) == (None, 1024, {})
+    encode, _, _, gradient, _ = found
+    assert (encode["us"], encode["registers"], encode["shared_bytes"]) == (8.9, 110, 65568)
+    assert (encode["tensor"], encode["l2"], encode["dram"]) == (25.14, 40.22, 0.31)
+    assert encode["waits"] == {"barrier": 2.94, "long_scoreboard": 1.61, "wait": 1.51}
+    assert (gradient["us"], gradient["dram_bytes_read"]) == (39.52, 33749504)
+    assert all(value is not None for each in found for value in each.values())
+
+
+@pytest.mark.parametrize("share", counters.SHARES)
+def test_a_share_is_one_of_a_whole(share: str) -> None:
+    found = counters.by_case(NAMES, counters.rows(LOG))
+    assert all(0 <= each[share] <= 100 for each in found)
+    assert any(each[share] > 1 for each in found)
+
+
+def test_a_column_that_another_version_lacks_is_none() -> None:
+    without = LOG.replace("pipe_xu", "pipe_other")
+    found = counters.by_case(NAMES, counters.rows(without))
+    assert {each["transcendental"] for each in found} == {None}
+
+
+def test_a_warp_that_is_working_does_not_wait() -> None:
+    assert "stalled_selected_" in LOG
+    assert all("selected" not in each["waits"] for each in
+               counters.by_case(NAMES, counters.rows(LOG)))  # fmt: skip
 
 
 def test_a_case_that_is_missing_is_an_error() -> None:
-    with pytest.raises(ValueError, match="1 of 2 cases"):
-        counters.by_case(["one", "two"], counters.rows(log(SPIN, FIRST)))
+    with pytest.raises(ValueError, match="3 of 4 cases"):
+        counters.by_case([*NAMES, "one more"], counters.rows(LOG))
 
 
 def test_what_the_profiler_said_instead_of_a_table_is_shown() -> None:

@@ -13,7 +13,7 @@ import pytest
 import spectral_docs
 from spectral_plots import Bar, Line, _png, bars, curves, picture
 
-BENCH = {
+BENCH: dict[str, Any] = {
     "device": "A card",
     "torch": "2.11",
     "triton": "3.6",
@@ -29,10 +29,16 @@ BENCH = {
         {"section": "sizes", "what": "exact fp32", "shape": [2, 1024, 256, 64], "us": 3.0, "share": 0.7},
     ],
 }  # fmt: skip
-RUN = {"arm": "source", "words": "the encoder", "front_parameters": 1234, "leak": 0.5, "last": 4.76}
+OTHER: dict[str, Any] = {
+    **BENCH, "device": "NVIDIA B1 80GB", "note": "later code",
+    "goals": [{**BENCH["goals"][1], "value": 1.2, "met": True}],
+}  # fmt: skip
+RUN = {"arm": "source", "words": "the encoder", "front_parameters": 1234, "leak": 0.5, "last": 4.76,
+       "device": "A card", "torch": "2.11"}  # fmt: skip
 ARMS = {
-    "device": "A card", "torch": "2.11", "unigram": 4.771,
-    "results": [{**RUN, "all": 2.349, "front_us": 30.4}, {**RUN, "all": 2.351, "front_us": 30.4}],
+    "unigram": 4.771, "front": {"device": "NVIDIA B1", "us": {"source": 30.4}},
+    "results": [{**RUN, "seed": 0, "all": 2.349},
+                {**RUN, "seed": 1, "all": 2.351, "device": "NVIDIA B1"}],
 }  # fmt: skip
 
 COUNTERS = {
@@ -60,13 +66,16 @@ def test_every_plot_can_be_read_and_is_shown(file: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "found", "rows"),
     [
-        ("goals", BENCH, ["| loop over kernel | 7,350 | at least 1000 | yes |",
-                          "| long windows | 1.5 | at most 1.3 | **no** |"]),
-        ("times", BENCH, ["| microseconds | 32, 1024, 256, W=64 |", "| torch.stft | 284.4 |"]),
-        ("end-to-end", BENCH, ["| 512 | - / - / - | 48.00 / - / - | - / - / - | - / - / 0.50 |"]),
+        ("goals", BENCH, ["| loop over kernel | at least 1000 | 7,350 | yes |",
+                          "| long windows | at most 1.3 | 1.5 | **no** |", "Met: 1 of 2 on the A."]),
+        ("times", BENCH, ["| microseconds | card | 32, 1024, 256, W=64 |",
+                          "| torch.stft | A | 284.4 |"]),
+        ("end-to-end", BENCH, ["Milliseconds, 8 rows",
+                               "| 512 | A | - / - / - | 48.00 / - / - | - / - / - | - / - / 0.50 |"]),
         ("counters", COUNTERS, ["| fused Linear | `project` | 17.2 | 41 | 9 | 30 | 20 | 25 |  | 12 |",
                                 " | 255 | 192 | long scoreboard 4.2, wait 0.5 |"]),
-        ("arms", ARMS, ["| `source` | the encoder | 1,234 | 2.349 / 2.351 | 4.760 | **yes** | 30 |"]),
+        ("arms", ARMS, ["| `source` | the encoder | 1,234 | 2.349 / 2.351 | 4.760 | **yes** | 30 |",
+                        "NVIDIA B1, PyTorch 2.11: 1 run", "| front end, us (B1) |"]),
     ],
 )  # fmt: skip
 def test_a_table_holds_the_figures(
@@ -80,6 +89,32 @@ def test_a_table_holds_the_figures(
     assert "A card, PyTorch 2.11" in text
     assert "old" not in text
     assert all(row in text for row in rows)
+
+
+def test_two_cards_stand_beside_each_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, found in (("a", BENCH), ("b", OTHER)):
+        (tmp_path / f"spectral-bench-{name}.json").write_text(json.dumps(found), encoding="utf-8")
+    monkeypatch.setattr(spectral_docs, "RESULTS", tmp_path)
+    text = spectral_docs.filled("<!-- generated: goals -->\n<!-- end -->")
+    assert "| what | goal | A | met | B1 | met |" in text
+    assert "| long windows | at most 1.3 | 1.5 | **no** | 1.2 | yes |" in text
+    assert "| loop over kernel | at least 1000 | 7,350 | yes |  |  |" in text
+    assert "NVIDIA B1 80GB, PyTorch 2.11, Triton 3.6; later code." in text
+    assert "Met: 1 of 2 on the A, 1 of 1 on the B1." in text
+    shown = spectral_docs.filled("<!-- generated: speed-plot -->\n<!-- end -->")
+    assert "(spectral/speed-a.svg)" in shown
+    assert "(spectral/speed-b1.svg)" in shown
+
+
+def test_a_repeat_is_compared_with_the_same_seed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    again = ARMS | {"results": [{**RUN, "seed": 1, "all": 2.301}]}
+    for name, found in (("arms", ARMS), ("repeat", again)):
+        (tmp_path / f"spectral-{name}.json").write_text(json.dumps(found), encoding="utf-8")
+    monkeypatch.setattr(spectral_docs, "RESULTS", tmp_path)
+    text = spectral_docs.filled("<!-- generated: repeat -->\n<!-- end -->")
+    assert "| `source` | 0.0500 |" in text
 
 
 def test_what_was_not_measured_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

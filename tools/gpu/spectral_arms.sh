@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every arm of the byte model at two seeds, on all GPUs there are; the corpus' archive lies in .gpu/.
-# Runs that benchmarks/results/ holds already, of the same settings and card, are not run again.
+# Runs that benchmarks/results/ holds already, of the same settings on whatever card, are not run again.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export OMP_NUM_THREADS=1 PYTHONUNBUFFERED=1
