@@ -77,7 +77,7 @@ def filled(page: str, targets: Mapping[str, Any], runs: Sequence[Run]) -> str:
         counts = [executions(runs, name, engine) for engine in (*ENGINES, None)]
         lines.append(f"| `{name}` | {reads} | " + " | ".join(f"{n:,}" for n in counts) + " |")
     table = "\n".join(lines)
-    start, end = "<!-- generated: fuzzing -->\n", "\n<!-- end -->"
+    start, end = "<!-- generated: fuzzing -->\n", "\n\n<!-- end -->"
     return re.sub(f"(?<={start}).*?(?={end})", f"\n{table}", page, flags=re.DOTALL)
 
 

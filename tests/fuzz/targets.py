@@ -21,10 +21,11 @@ from urllib.parse import urlsplit
 from source_edits import edited_facts, edited_source
 
 from tritonwin.build import ninja, recipe, source
-from tritonwin.facts import snapshot
+from tritonwin.facts import requirement_lines, snapshot
 from tritonwin.facts.codec import DecodeError, from_json, to_json
 from tritonwin.facts.dll_places import Place
 from tritonwin.facts.dll_tree import Walk
+from tritonwin.facts.host import fake_host
 from tritonwin.facts.model import Facts
 from tritonwin.facts.pe import read_pe
 from tritonwin.facts.pe_tables import read_tables
@@ -48,7 +49,7 @@ _FILES = (
 
 
 def log(data: bytes) -> None:
-    """A log of any encoding."""
+    """`explain` on bytes of any encoding."""
     explanation = explain_stream(io.BytesIO(data))
     for problem in explanation.problems:
         for evidence in problem.evidence:
@@ -58,7 +59,7 @@ def log(data: bytes) -> None:
 
 
 def pe(data: bytes) -> None:
-    """A DLL: its headers, its tables, and the tree of what it would load."""
+    """DLLs: headers, tables, the tree of what would load."""
     path = _file("fuzzed.dll", data)
     read_pe(path, functions=True, exports=True, version=True)
     read_tables(path)
@@ -67,7 +68,7 @@ def pe(data: bytes) -> None:
 
 
 def snapshots(data: bytes) -> None:
-    """A file that claims to be a snapshot, and doctor on what it says."""
+    """Snapshot files, and doctor on what they say."""
     try:
         facts = snapshot.read(_file("facts.json", data))
     except snapshot.SnapshotError:
@@ -76,7 +77,7 @@ def snapshots(data: bytes) -> None:
 
 
 def facts(data: bytes) -> None:
-    """Doctor on a snapshot in which anything may stand anywhere."""
+    """Doctor on facts in which anything stands anywhere."""
     try:
         read = from_json(Facts, edited_facts(data))
     except DecodeError:
@@ -91,7 +92,7 @@ def _examined(read: Facts) -> None:
 
 
 def wheel_name(data: bytes) -> None:
-    """A file name or address of a wheel."""
+    """File names and addresses of wheels."""
     text = _text(data)
     try:
         name = wheel_names.read(text)
@@ -102,7 +103,7 @@ def wheel_name(data: bytes) -> None:
 
 
 def index(data: bytes) -> None:
-    """An index page, a JSON list, or a list of addresses."""
+    """Index pages, JSON lists, lists of addresses."""
     for base in ("https://index.example/simple/x/", ""):
         for link in links.read_list(_text(data), base, "list"):
             download.is_trusted(link.location)
@@ -116,13 +117,23 @@ def index(data: bytes) -> None:
 
 
 def wheel(data: bytes) -> None:
-    """A wheel on disk, asked for what it needs."""
+    """The metadata of a wheel on disk."""
     path = _file("a-1-py3-none-any.whl", data)
     wheel_metadata.requires(links.WheelLink(location=str(path), source="disk"))
 
 
+def requirements(data: bytes) -> None:
+    """What an application asks for: requirements.txt, pyproject.toml."""
+    for name in ("requirements.txt", "pyproject.toml"):
+        _file(f"app/{name}", data)
+    app = _folder() / "app"
+    for line in requirement_lines.read_requirement_lines(fake_host(app)):
+        assert line.line >= 1
+        assert "triton" in line.text.lower()
+
+
 def unpacked(data: bytes) -> None:
-    """A zip or a source archive, unpacked into a folder that nothing may leave."""
+    """Zip and tar files, unpacked into a folder that nothing may leave."""
     place = _folder() / "inside" / "to"
     place.mkdir(parents=True, exist_ok=True)
     packed = _file("fuzzed.zip", data)
@@ -133,19 +144,19 @@ def unpacked(data: bytes) -> None:
     with contextlib.suppress(source.SourceError):
         source.unpack(packed, place)
     assert os.listdir(place.parent) == ["to"]
-    assert {"inside", *_FILES}.issuperset(os.listdir(_folder()))
+    assert {"app", "inside", *_FILES}.issuperset(os.listdir(_folder()))
     if os.listdir(place):
         shutil.rmtree(place)
 
 
 def patch_text(data: bytes) -> None:
-    """A module of Triton in which anything may stand."""
+    """The patch on any text."""
     file = FILES[data[0] % len(FILES)] if data else FILES[0]
     _patched(file, data[1:].decode("utf-8", "replace").replace("\r", "\n"))
 
 
 def patch_edits(data: bytes) -> None:
-    """Modules of released Tritons, what rules look at, as somebody may have edited them."""
+    """The patch on edited modules of released Tritons, without what no rule looks at."""
     _patched(*edited_source(data))
 
 
@@ -159,7 +170,7 @@ def _patched(file: str, text: str) -> None:
 
 
 def ninja_log(data: bytes) -> None:
-    """What ninja prints, what it writes down, and an object file that it made."""
+    """What ninja prints and writes down, and object files."""
     text = data.decode("utf-8", "replace")
     for edge in ninja.read_log(text).values():
         assert edge.start >= 0
@@ -171,13 +182,13 @@ def ninja_log(data: bytes) -> None:
 
 
 def recipes(data: bytes) -> None:
-    """A recipe of a build."""
+    """Recipes of builds."""
     with contextlib.suppress(recipe.RecipeError):
         recipe.read("fuzzed", data.decode("utf-8", "replace"))
 
 
 def terminal(data: bytes) -> None:
-    """Foreign text on its way to a terminal: it stays on its line and moves nothing."""
+    """Foreign text made safe to print: it stays on its line and moves nothing."""
     shown = printable(_text(data))
     assert shown.isprintable() or all(c == " " or c.isprintable() or ord(c) > 0x9F for c in shown)
     assert printable(shown) == shown
@@ -188,7 +199,7 @@ TARGETS: dict[str, Target] = {
     target.__name__: target
     for target in (
         *(log, pe, snapshots, facts, wheel_name, index, wheel, patch_text, patch_edits, ninja_log),
-        *(recipes, terminal, unpacked),
+        *(recipes, requirements, terminal, unpacked),
     )
 }
 
@@ -208,6 +219,7 @@ def _folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="tritonwin-fuzz-", dir=memory))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     shutil.copyfile(SEEDS / "pe" / "python312.dll", folder / "python312.dll")
+    (folder / "app").mkdir()
     return folder
 
 

@@ -6,8 +6,10 @@ import ast
 import re
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import fuzz_record
 import pytest
 from targets import TARGETS
 
@@ -48,14 +50,42 @@ def test_every_threat_has_a_test() -> None:
     assert bare == []
 
 
-def test_every_fuzz_target_has_its_line() -> None:
+def test_the_table_of_what_was_fuzzed_is_fresh() -> None:
+    assert fuzz_record.filled(PAGE, TARGETS, fuzz_record.read()) == PAGE, (
+        "run: python tools/fuzz_record.py"
+    )
     assert set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)) == set(TARGETS)
 
 
 def test_every_fuzz_target_has_been_run() -> None:
-    counts = re.findall(r"^\| `\w+` \|[^|]+\| ([\d,]+) \|", PAGE, re.MULTILINE)
-    assert len(counts) == len(TARGETS)
-    assert all(int(count.replace(",", "")) > 0 for count in counts)
+    runs = fuzz_record.read()
+    assert {run.target for run in runs} == set(TARGETS)
+    assert {run.engine for run in runs} <= set(fuzz_record.ENGINES)
+    assert all(run.executions > 0 for run in runs)
+
+
+def test_no_inputs_count_twice() -> None:
+    plain = [(run.target, run.seed) for run in fuzz_record.read() if run.engine == "plain"]
+    assert len(plain) == len(set(plain))
+
+
+def test_runs_add_up(tmp_path: Path) -> None:
+    run = fuzz_record.Run(
+        target="pe", executions=5, seconds=1, engine="plain", seed=0, date="", commit=""
+    )
+    record = tmp_path / "record.json"
+    for _ in range(2):
+        fuzz_record.add([run, replace(run, engine="atheris", executions=7)], record)
+    runs = fuzz_record.read(record)
+    assert fuzz_record.executions(runs, "pe") == 12
+    assert fuzz_record.executions(runs, "pe", "atheris") == 7
+    assert fuzz_record.executions(runs, "log") == 0
+    page = "a\n<!-- generated: fuzzing -->\n\n\n<!-- end -->\nb"
+    assert "| `pe` | DLLs | 5 | 7 | 12 |" in fuzz_record.filled(page, {"pe": _pe}, runs)
+
+
+def _pe() -> None:
+    """DLLs."""
 
 
 def calls() -> Iterator[tuple[str, str, ast.Call]]:
