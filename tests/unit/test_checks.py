@@ -613,6 +613,30 @@ FINE = [
     # what only an extra asks for, which nobody did
     installed(dist("somenode", "1", requires=("triton>=3; extra == 'gpu'",))),
     part("triton", traits=("patched", "stale-last-error-launch")),
+    # Microsoft's compiler in CC, in a prompt that has its folders
+    replace(
+        cc(CL.path, "cl"),
+        variables=(variable("CC", CL.path), variable("INCLUDE", r"C:\VS\include")),
+    ),
+    # a whole toolkit in CUDA_PATH, newer than what Triton brings along, and a compiler it accepts
+    changed(
+        variables=(variable("CUDA_PATH", toolkit("12.9", "CUDA_PATH").path),),
+        cuda_toolkits=(toolkit("12.9", "variable CUDA_PATH"), *H.cuda_toolkits),
+        msvc=(healthy.TOOLSET,),
+        windows_sdks=(healthy.SDK,),
+    ),
+    installed(
+        dist("bitsandbytes", "0.49.0"),
+        extensions=(replace(FLASH, package="bitsandbytes", unresolved=()),),
+    ),
+    installed(dist("xformers", "0.0.33", requires=("torch==2.9.1", "numpy"))),
+    # what neither CUDA nor Microsoft's runtime is may be found when the package is imported
+    installed(
+        dist("flash-attn", "2.8.3+cu128torch2.9.0"),
+        extensions=(replace(FLASH, unresolved=("beside_it.dll",)),),
+    ),
+    installed(dist("liger-kernel", "0.6.0", requires=("triton-windows>=3.2",))),
+    changed(variables=(variable("TRITON_PTXAS_PATH", r"C:\CUDA\v12.9\bin\ptxas.exe"),)),
 ]
 
 
