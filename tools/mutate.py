@@ -57,7 +57,7 @@ AREAS = {
     ),
     "patch": Area(
         code=("patch/*.py", "patch/rules/*"),
-        tests=("unit/test_patch_[brsov]*.py", "unit/test_patch_d*.py"),
+        tests=("unit/test_patch_[brsov]*.py", "unit/test_patch_disk.py"),
         but="not killed and not mingw and not helper_modules and not two_at_once",
     ),
     "planner": Area(
