@@ -358,6 +358,17 @@ def test_a_ref_is_built_from_the_recipes_repository(tmp_path: Path) -> None:
     assert plan(Order(recipe=FLASH, ref="main"), machine).version == load(FLASH).releases[0].version
 
 
+def test_a_triton_that_torch_wants_and_nobody_has_is_the_newest(tmp_path: Path) -> None:
+    releases = load("triton").releases
+    for version, wanted, why in (
+        ("2.3.1", releases[0].version, "the newest that the recipe knows"),
+        ("2.9.1", next(r.version for r in releases if r.version.startswith("3.5.")), "Triton 3.5"),
+    ):
+        made = plan(Order(recipe="triton"), windows(tmp_path, torch=torch(version, "12.1")))
+        assert made.version == wanted
+        assert why in " ".join(d.reason for d in made.decisions)
+
+
 def test_a_ref_of_a_folder_is_refused(tmp_path: Path) -> None:
     order = Order(recipe=FLASH, ref="main", source=str(tmp_path))
     with pytest.raises(UserError, match="--ref names a commit") as caught:

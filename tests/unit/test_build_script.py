@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from machines import linux, windows
+from machines import linux, torch, windows
 
 from tritonwin.build import steps
 from tritonwin.build.model import BuildPlan, Edit, PinnedFile, Source
@@ -125,6 +125,19 @@ def test_an_archive_that_lies_here_is_not_fetched(tmp_path: Path, on_path: bool)
     assert bool(fetches) is not on_path
     file = location if on_path else rf"{made.root}\files\{location}"
     assert any("tarfile" in line and f'"{file}"' in line for line in lines)
+
+
+def test_a_toolkit_for_windows_is_fetched_and_unpacked(tmp_path: Path) -> None:
+    """The wheels for Windows hold what a linker asks for; no names are made there."""
+    machine = windows(tmp_path, torch=torch("2.11.0+cu130", "13.0"))
+    made = plan(Order(recipe="flash-attn"), machine)
+    assert made.cuda is not None
+    assert made.cuda.parts
+    text = script(made, "cmd")
+    for part in made.cuda.parts:
+        lines = [line for line in text.split("\r\n") if part.file in line]
+        assert [part.sha256 in line for line in lines] == [True, False]
+    assert "symlink" not in text
 
 
 def test_what_the_build_requires_is_installed_into_its_own_environment(tmp_path: Path) -> None:

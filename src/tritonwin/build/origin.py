@@ -65,7 +65,8 @@ def _release(recipe: Recipe, order: Order, machine: Machine) -> tuple[Release, s
     torch = machine.facts.torch
     if not recipe.needs_torch and torch:
         wanted = wanted_series(torch)
-        fitting = next((r for r in recipe.releases if series(r.version) == wanted), None)
+        # of a branch there is no series, and of a torch that is not known no Triton
+        fitting = next((r for r in recipe.releases if wanted and series(r.version) == wanted), None)
         if fitting:
             return fitting, f"torch {torch.version} wants Triton {wanted}"
     return recipe.releases[0], "the newest that the recipe knows"
