@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -100,6 +102,26 @@ def test_what_git_refuses_is_told_in_its_words(
     monkeypatch.delenv("GIT_ALLOW_PROTOCOL")
     with pytest.raises(SourceError, match="transport 'file' not allowed"):
         checked_out(tmp_path, repositories.mine, submodules=("csrc/cutlass",))
+
+
+def test_the_repository_that_a_hook_works_in_is_left_alone(
+    tmp_path: Path, repositories: Repositories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = tmp_path / "theirs"
+    git = next(iter(Host.this_machine().executables("git")))
+    run(git, ("init", "--quiet", str(theirs)), timeout=60, env=dict(os.environ))
+    before = {p: p.read_bytes() for p in theirs.rglob("*") if p.is_file()}
+    for name, place in {"DIR": ".git", "WORK_TREE": ".", "INDEX_FILE": ".git/index"}.items():
+        monkeypatch.setenv(f"GIT_{name}", str(theirs / place))
+    made = checked_out(tmp_path, repositories.mine, submodules=("csrc/cutlass",))
+    made = dataclasses.replace(made, command=("-c", "import os; print('GIT_DIR' in os.environ)"),
+                               python=sys.version.split()[0])  # fmt: skip
+    shutil.rmtree(made.layout.source)
+    file = tmp_path / "build.sh"
+    file.write_text(script(made, "sh"))
+    done = run("/bin/sh", [str(file)], timeout=120, env=dict(os.environ))
+    assert done.out.split()[-1:] == [b"False"], done.err
+    assert before == {p: p.read_bytes() for p in theirs.rglob("*") if p.is_file()}
 
 
 def test_a_ref_of_what_is_taken_as_it_is(tmp_path: Path) -> None:

@@ -29,8 +29,20 @@ _CLEARED = (
     "TORCH_EXTENSION_SKIP_NVCC_GEN_DEPENDENCIES",
 )
 _CLEARED_ON_WINDOWS = ("CC", "CXX")  # torch and setuptools shall take the captured cl
+# of the repository that a hook or an alias works in: with them git would change that one
+GIT_REPOSITORY = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_SHALLOW_FILE",
+    "GIT_CONFIG",
+)
 # read by every cl and link, also by the cl inside nvcc, where cudafe++ ends with 0xC0000409
-NEVER = ("CL", "_CL_", "LINK", "_LINK_", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
+_OF_TOOLS = ("CL", "_CL_", "LINK", "_LINK_", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
+NEVER = (*_OF_TOOLS, *GIT_REPOSITORY)
 
 
 class UnfitEnvironmentError(UserError):

@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from tritonwin.build.depot import Depot
+from tritonwin.build.environment import GIT_REPOSITORY
 from tritonwin.build.model import BuildPlan, Edit, Source
 from tritonwin.errors import UserError
 from tritonwin.facts.files import is_file, is_folder, read_text
@@ -215,20 +216,22 @@ def _check_out(source: Source, to: Path, host: Host) -> str:
     if source.submodules:
         update = ("submodule", "--quiet", "update", "--init", "--recursive", "--depth", "1", "--")
         git(*update, *source.submodules)
-    found = (to / ".git" / "HEAD").read_text("ascii").strip()  # it is detached
+    found = git("rev-parse", "HEAD").strip()
     for name in (".git", *source.skip):
         discard(to / name)
     return found
 
 
-def _git(program: Path, folder: Path, env: Mapping[str, str]) -> Callable[..., None]:
-    quiet = {**env, "GIT_TERMINAL_PROMPT": "0"}
+def _git(program: Path, folder: Path, env: Mapping[str, str]) -> Callable[..., str]:
+    quiet = {k: v for k, v in env.items() if k.upper() not in GIT_REPOSITORY}
+    quiet["GIT_TERMINAL_PROMPT"] = "0"
 
-    def git(*args: str) -> None:
+    def git(*args: str) -> str:
         done = run(program, args, timeout=_GIT_TIMEOUT, env=quiet, cwd=folder)
         if done.code != 0:
             said = done.err.decode("utf-8", "replace").strip()[-500:]
             msg = f"git {args[0]} failed ({done.ending()}): {said}"
             raise SourceError(msg, "Check the address and the ref, or give --source DIR")
+        return done.out.decode("ascii", "replace")
 
     return git

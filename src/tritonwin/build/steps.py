@@ -11,7 +11,7 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tritonwin.build.environment import NEVER
+from tritonwin.build.environment import GIT_REPOSITORY, NEVER
 from tritonwin.build.model import BuildPlan, PinnedFile, Source
 from tritonwin.errors import UserError
 
@@ -184,6 +184,8 @@ def _source(
             unless=path.join(folder["s"], "setup.py"),
         )
         return
+    for name in GIT_REPOSITORY:
+        yield Set(name=name, value=None)
     for words in _checkout(source, folder["s"]):
         yield Run(words=words, unless=path.join(folder["s"], _CHECKED_OUT))
     gone = (".git", *source.skip)
