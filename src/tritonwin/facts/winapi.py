@@ -133,7 +133,7 @@ else:
 def in_ascii(path: PurePath) -> PurePath | None:
     """The same file or folder by a name that holds ASCII alone; None where it has none.
 
-    What Triton 3.4 and later read from the environment they ask C for, which gives it in Windows'
+    What Triton 3.5 and later read from the environment they ask C for, which gives it in Windows'
     code page, and decode it as UTF-8: any other letter ends in UnicodeDecodeError.
     """
     short = path if str(path).isascii() else short_path(path)

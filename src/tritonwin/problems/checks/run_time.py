@@ -53,7 +53,7 @@ def cache_not_writable(facts: Facts) -> Iterator[Finding]:
 def _other_cache(facts: Facts) -> str | None:
     """A folder for Triton's cache that the user may surely write to, and Triton can read of."""
     temp = facts.system.temp
-    # Triton 3.4 and later decode variables as UTF-8, which Windows' code page is not
+    # Triton 3.5 and later decode variables as UTF-8, which Windows' code page is not
     if not (facts.windows and temp and temp.isascii()):
         return None
     return str(PureWindowsPath(temp, "triton"))
