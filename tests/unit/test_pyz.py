@@ -133,6 +133,47 @@ def test_a_damaged_copy_is_renewed(tmp_path: Path, file: Path, damage: str) -> N
     assert ran_from(start(file, home)) == folder(home)
 
 
+def test_a_copy_that_cannot_be_renewed_is_to_be_deleted(tmp_path: Path, file: Path) -> None:
+    home = tmp_path / "home"
+    ran_from(start(file, home))
+    module = folder(home) / "tritonwin/__main__.py"
+    module.unlink()
+    module.mkdir()
+    for _ in range(2):
+        done = start(file, home)
+        assert done.returncode == 3
+        assert f"{folder(home)} cannot be renewed: delete that folder" in done.stderr
+        assert "has been renewed" not in done.stderr
+
+
+@pytest.mark.parametrize("copied", [False, True], ids=["first start", "damaged copy"])
+@pytest.mark.parametrize("where", [0.2, 0.5, 0.8])
+def test_a_damaged_file_says_so(tmp_path: Path, file: Path, where: float, copied: bool) -> None:
+    home = tmp_path / "home"
+    if copied:
+        ran_from(start(file, home))
+        (folder(home) / "tritonwin/__main__.py").write_bytes(OTHER)
+    content = bytearray(file.read_bytes())
+    packed = zipfile.ZipFile(file).getinfo("app.zip")
+    content[packed.header_offset + 40 + int(packed.file_size * where)] ^= 0xFF
+    file.write_bytes(content)
+    done = start(file, home)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: {file} is damaged\nhelp:  Copy or fetch it again.\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows deletes no current folder")
+def test_a_current_folder_that_is_gone(tmp_path: Path, file: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    words = ["/bin/sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", sys.executable, str(file)]
+    done = subprocess.run(
+        words, cwd=gone, capture_output=True, encoding="utf-8", check=False, timeout=60,
+        env={**os.environ, "TRITONWIN_HOME": "here"},
+    )  # fmt: skip
+    assert ran_from(done) == file / "app"
+
+
 def test_a_failure_of_its_own_renews_nothing(tmp_path: Path) -> None:
     file, home = tmp_path / "t.pyz", tmp_path / "home"
     build_pyz.write({**CONTENTS, "tritonwin/__main__.py": OTHER}, file)

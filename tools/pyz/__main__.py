@@ -51,12 +51,12 @@ def is_ours_alone(data, parent, folder):
 
 def laid_out(build, contents):
     """The folder with the contents, made now if need be; None where it cannot be or must not."""
-    data = data_folder()
-    if not data:
-        return None
-    parent = os.path.join(data, "app")
-    folder = os.path.join(parent, build)
     try:
+        data = data_folder()
+        if not data:
+            return None
+        parent = os.path.join(data, "app")
+        folder = os.path.join(parent, build)
         if not is_ours_alone(data, parent, folder):
             return None
         if not os.path.isdir(folder):
@@ -67,7 +67,7 @@ def laid_out(build, contents):
             tritonwin_copy.lay_out(contents(), Path(folder))
             return folder if is_ours_alone(data, parent, folder) else None
     except OSError:
-        return None  # a full disk, a read-only home
+        return None  # a full disk, a read-only home, a current folder that was deleted
     return folder
 
 
@@ -82,7 +82,16 @@ def main():
     archive = __loader__
 
     def contents():
-        return archive.get_data("app.zip")
+        import zipfile
+
+        try:
+            # unlike Python's importer it looks at the checksum
+            with zipfile.ZipFile(archive.archive) as whole:
+                return whole.read("app.zip")
+        except Exception:  # damage is told in many ways
+            sys.stderr.write("error: %s is damaged\n" % archive.archive)
+            sys.stderr.write("help:  Copy or fetch it again.\n")
+            sys.exit(2)
 
     folder = laid_out(archive.get_data("BUILD").decode("ascii").strip(), contents)
     if folder is None:
@@ -110,10 +119,15 @@ def mended(folder, contents, failure):
 
     import tritonwin_copy
 
-    damaged = tritonwin_copy.mend(contents(), Path(folder))
+    damaged, mendable = tritonwin_copy.mend(contents(), Path(folder))
     if failure is not None:
         sys.stderr.write("error: tritonwin failed: %s: %s\n" % (type(failure).__name__, failure))
-    if failure is not None or damaged:
+    if not mendable:
+        sys.stderr.write(
+            "help:  Its copy in %s cannot be renewed: delete that folder, which holds nothing of"
+            " yours, and start it again.\n" % folder
+        )
+    elif failure is not None or damaged:
         sys.stderr.write("help:  Its copy in %s has been renewed; start it again.\n" % folder)
     return 3
 

@@ -32,13 +32,13 @@ def lay_out(contents: bytes, folder: Path) -> None:
         os.umask(earlier)
 
 
-def mend(contents: bytes, folder: Path) -> bool:
-    """Make `folder` again what `contents` hold, and say whether it was not.
+def mend(contents: bytes, folder: Path) -> tuple[bool, bool]:
+    """Make `folder` again what `contents` hold; whether it was not, and whether it is now.
 
     File by file, so that another process that runs from the folder goes on. Compiled modules are
     dropped unseen: Python compiles again what is missing.
     """
-    damaged = False
+    damaged, mended = False, True
     with zipfile.ZipFile(io.BytesIO(contents)) as archive:
         for name in archive.namelist():
             file, content = folder / name, archive.read(name)
@@ -51,7 +51,7 @@ def mend(contents: bytes, folder: Path) -> bool:
                 new.write_bytes(content)
                 new.replace(file)
             except OSError:
-                continue
+                mended = False
     for compiled in folder.rglob("__pycache__"):
         shutil.rmtree(compiled, ignore_errors=True)
-    return damaged
+    return damaged, mended
