@@ -484,6 +484,15 @@ BROKEN = [
         ),
         "12.4",
     ),
+    (
+        "ptxas-older-than-ptx",  # and new enough for the GPU
+        replace(
+            part("triton", ptxas_version="12.9.86"),
+            cuda_toolkits=(toolkit("12.8", "variable CUDA_PATH"),),
+            gpus=(gpu("12.0"),),
+        ),
+        "12.8",
+    ),
     ("cuda-toolkit-for-build", H, "12.8"),
     (
         "nvcc-host-compiler-mismatch",

@@ -140,7 +140,7 @@ def distribution_name(facts: Facts) -> Iterator[Finding]:
 
 
 def _triton_requirements(facts: Facts) -> Iterator[tuple[Distribution, Requirement]]:
-    windows = {"platform_system": "Windows", "sys_platform": "win32", "os_name": "nt", "extra": ""}
+    windows = {"platform_system": "Windows", "sys_platform": "win32", "os_name": "nt"}
     for owner in facts.distributions:
         for text in owner.requires:
             requirement = read_requirement(text)
