@@ -26,6 +26,8 @@ from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.facts.snapshot import read as read_snapshot
 from tritonwin.facts.windows_view import c_view, python_view
 from tritonwin.output.text import printable
+from tritonwin.patch import engine
+from tritonwin.patch.rules import RULES
 from tritonwin.problems.explain import explain_stream
 from tritonwin.remedies import archive
 from tritonwin.support import download, links, wheel_metadata, wheel_names
@@ -61,6 +63,10 @@ def requirements(text: str) -> None:
     requirement_lines.asks_for_triton(text)
 
 
+def patched(text: str) -> None:
+    engine.transform("backends/nvidia/driver.c", f"long e = GetLastError();{text}", RULES, "fork")
+
+
 def redacted(text: str) -> None:
     Redactor(Identity()).text(text)
 
@@ -91,6 +97,7 @@ CASES: dict[str, tuple[Callable[[str], object], Make]] = {
     "requirement: versions": (requirements, lambda n: "triton" + ">=1," * n + ">=1"),
     "C: branches in branches": (c_view, lambda n: "#if X\n" * n + "a\n" * n),
     "C: branches after branches": (c_view, lambda n: "#if X\n" + "#elif X\n" * n),
+    "C: one word": (patched, lambda n: "a" * n),
     "terminal: overrides": (printable, lambda n: "\u202e\x1b[1" * n),
     "redacted: separators": (redacted, lambda n: "C:\\" * n),
     "redacted: addresses": (redacted, lambda n: "a@b." * n),

@@ -8,7 +8,7 @@ from tritonwin.patch.edits import Source, absent, fixed, substituted
 from tritonwin.patch.model import Rule
 
 _FOUND = re.compile(
-    r"(?P<pointer>\w+) =\s*(?:\\\n\s*)?\(\w+(?:##\w+)?\)\s*GetProcAddress\("
+    r"\b(?P<pointer>\w+) =\s*(?:\\\n\s*)?\(\w+(?:##\w+)?\)\s*GetProcAddress\("
     r"(?P<between>(?:.*\n){1,4}?)"
     r"(?P<indent> *)(?:long|int|DWORD) (?P<error>\w+) = GetLastError\(\);(?P<rest>[ \\]*\n *if \()"
     r"(?P<test>(?P=error)(?: != 0)?)(?P<close>\) \{)(?P<blanks> *)"
