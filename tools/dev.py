@@ -41,7 +41,7 @@ WINE_HICCUP: Command = [
     "--reruns",
     "1",
     "--only-rerun",
-    "WinError 1359|cannot be started: Internal error",
+    "WinError 1359|error 1359 starting|cannot be started: Internal error",
 ]
 
 
