@@ -729,6 +729,13 @@ def test_without_record_its_named_folder_goes(tmp_path: Path) -> None:
     assert {p.name for p in found} == {"c-1.0.dist-info", "c"}
 
 
+def test_a_record_that_is_none(tmp_path: Path) -> None:
+    site_packages = installed(tmp_path)
+    (site_packages / "c-1.0.dist-info" / "RECORD").write_text("c/__init__.py,,\n" + "x" * 200_000)
+    found = installed_files.removal(site_packages / "c-1.0.dist-info", tmp_path / "env")
+    assert {p.name for p in found} == {"c-1.0.dist-info", "c"}
+
+
 def test_removing_a_distribution_can_be_undone(tmp_path: Path) -> None:
     site_packages = installed(tmp_path)
     info = site_packages / "a-1.0.dist-info"

@@ -73,7 +73,10 @@ def _recorded(info: Path) -> list[str] | None:
     if content is None:
         return None
     rows = csv.reader(content.decode("utf-8", "replace").splitlines())
-    return [row[0] for row in rows if row and row[0]]
+    try:
+        return [row[0] for row in rows if row and row[0]]
+    except csv.Error:  # a field of more characters than any path has
+        return None
 
 
 def _below(recorded: Iterable[str], site_packages: Path, prefix: Path) -> Iterator[Path]:

@@ -13,7 +13,8 @@ _BANNER = re.compile(rb"release (\d{1,3}\.\d{1,3}), V\d")
 _BANNER_LIMIT = 512 * 1024 * 1024  # ptxas of CUDA 13 has 27 MB
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+CUDA_VERSION[ \t]+(\d{4,6})\b", re.MULTILINE)
 _MSVC_RANGE = re.compile(
-    r"^[ \t]*#[ \t]*(?:el)?if\b[^\n]*_MSC_VER[ \t]*<[ \t]*\d+[^\n]*_MSC_VER[ \t]*>=[ \t]*(\d{4})\b",
+    r"^[ \t]*#[ \t]*(?:el)?if\b[^\n]{0,200}_MSC_VER[ \t]*<[ \t]*\d+"
+    r"[^\n]{0,200}_MSC_VER[ \t]*>=[ \t]*(\d{4})\b",
     re.MULTILINE,
 )
 
