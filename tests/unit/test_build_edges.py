@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -17,15 +18,19 @@ from machines import linux, msvc, toolkit, torch, windows
 from tritonwin.build import archs, environment, fleet, memory, obstacles, place, survey, toolset
 from tritonwin.build.depot import Depot
 from tritonwin.build.environment import UnfitEnvironmentError
+from tritonwin.build.info import describe
 from tritonwin.build.model import BuildPlan, PinnedFile
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
+from tritonwin.build.state import State
 from tritonwin.build.toolkit import assemble
 from tritonwin.errors import UserError
+from tritonwin.facts.codec import to_json
 from tritonwin.facts.host import Environment
 from tritonwin.facts.process import Completed
 from tritonwin.journal.tree import file_hash
+from tritonwin.output.build_plan import print_build_plan, report
 from tritonwin.support.pip import Pip, PipError
 
 FLASH = "flash-attn"
@@ -374,6 +379,23 @@ def test_a_ref_of_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--ref names a commit") as caught:
         plan(order, windows(tmp_path))
     assert "file:///" in caught.value.help
+
+
+def test_the_password_of_an_address_is_shown_nowhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = "https://me:hidden@example.org/x"
+    made = plan(Order(recipe="cuda-extension", source=address, ref="main"), linux(tmp_path))
+    assert made.source.location == address
+    print_build_plan(made)
+    (tmp_path / "x.whl").touch()
+    shown = (report(made, "planned"), describe(made, tmp_path / "x.whl", State(), {}))
+    for text in (capsys.readouterr().out, *(json.dumps(to_json(each)) for each in shown)):
+        assert "https://example.org/x" in text
+        assert "hidden" not in text
+    with pytest.raises(UserError) as caught:
+        plan(Order(recipe="cuda-extension", source=f"{address}.zip"), linux(tmp_path))
+    assert "hidden" not in str(caught.value)
 
 
 @pytest.mark.parametrize("address", ["https://example.org/x.tar.gz", "https://example.org/x.zip#a"])

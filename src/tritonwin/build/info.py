@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from tritonwin import __version__
@@ -17,6 +18,14 @@ from tritonwin.journal.tree import file_hash
 from tritonwin.support.download import without_secrets
 
 SUFFIX = ".build-info.json"
+
+
+def public(plan: BuildPlan) -> BuildPlan:
+    """The plan as it may be shown: without the password of the source's address."""
+    if plan.source.kind != "git":
+        return plan
+    shown = replace(plan.source, location=without_secrets(plan.source.location))
+    return replace(plan, source=shown)
 
 
 def describe(
@@ -36,7 +45,7 @@ def describe(
         wheel=wheel.name,
         sha256=file_hash(wheel),
         size=wheel.stat().st_size,
-        plan=plan,
+        plan=public(plan),
         inputs=_inputs(plan),
         versions=_versions(plan, installed),
         jobs=tuple(run.jobs for run in state.runs),

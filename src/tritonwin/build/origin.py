@@ -9,6 +9,7 @@ from tritonwin.build.model import Decision, Refusal, Source
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.recipe import Recipe, Release
 from tritonwin.errors import UserError
+from tritonwin.support.download import without_secrets
 from tritonwin.support.matrix import series
 from tritonwin.support.pairing import wanted_series
 
@@ -105,7 +106,7 @@ def _named(recipe: Recipe, order: Order, named: str, machine: Machine) -> Origin
         return _with_submodules(found, recipe, checkout.path)
     if address:
         if named.partition("#")[0].endswith((".tar.gz", ".zip")):
-            msg = f"no hash is known for {named}"
+            msg = f"no hash is known for {without_secrets(named)}"
             raise UserError(msg, "Fetch it by hand and give the file: --source FILE")
         source = Source(
             kind="git", location=named, ref=order.ref, submodules=recipe.submodules,
@@ -154,7 +155,9 @@ def _origin(
                 help="Install git, or give an unpacked source: --source DIR",
             )
         )
-    where = source.location if source.kind != "git" else f"{source.location} {source.ref or ''}"
+    where = source.location
+    if source.kind == "git":
+        where = f"{without_secrets(where)} {source.ref or ''}"
     return Origin(
         version=version,
         source=source,
