@@ -103,6 +103,8 @@ UNKNOWN = [
         "another form",
     ),
     ("tool-suffix", "def _path_to_binary(binary):\n    return folder + binary\n", "in another form"),
+    ("windows-build", "def _build(name, src):\n    run(cc, src)\n", "another form"),
+    ("ptxas-output", "def make_cubin():\n    return ptxas(src)\n", "starts nothing"),
     (
         "tool-suffix",
         "def _path_to_binary(binary):\n    return os.path.join(folder, other)\n",
