@@ -56,9 +56,12 @@ AREAS = {
         but="not linear_time and not in_seconds and not thousand and not disguise",
     ),
     "patch": Area(
-        code=("patch/*.py", "patch/rules/*"),
-        tests=("unit/test_patch_[brsov]*.py", "unit/test_patch_disk.py"),
-        but="not killed and not mingw and not helper_modules and not two_at_once",
+        code=(
+            "patch/edits.py", "patch/engine.py", "patch/rules/*", "patch/sources.py",
+            "patch/status.py",
+        ),
+        tests=("unit/test_patch_[or]*.py", "unit/test_patch_build.py", "unit/test_patch_versions.py"),
+        but="not mingw and not apply_and_revert and not the_marks",
     ),
     "planner": Area(
         code=(
