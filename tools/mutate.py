@@ -60,7 +60,7 @@ AREAS = {
             "patch/edits.py", "patch/engine.py", "patch/rules/*", "patch/sources.py",
             "patch/status.py",
         ),
-        tests=("unit/test_patch_[or]*.py", "unit/test_patch_build.py", "unit/test_patch_versions.py"),
+        tests=("unit/test_patch_[borv]*.py",),
         but="not mingw and not apply_and_revert and not the_marks",
     ),
     "planner": Area(
