@@ -18,7 +18,7 @@ import pytest
 
 from tritonwin.build import fleet, ninja, recipe
 from tritonwin.errors import UserError
-from tritonwin.facts import requirement_lines
+from tritonwin.facts import distributions, requirement_lines
 from tritonwin.facts.identity import Identity
 from tritonwin.facts.redact import Redactor
 from tritonwin.facts.requirement import holds, read_requirement
@@ -98,6 +98,7 @@ CASES: dict[str, tuple[Callable[[str], object], Make]] = {
     "C: branches in branches": (c_view, lambda n: "#if X\n" * n + "a\n" * n),
     "C: branches after branches": (c_view, lambda n: "#if X\n" + "#elif X\n" * n),
     "C: one word": (patched, lambda n: "a" * n),
+    "metadata: semicolons": (distributions._named, lambda n: "a" + ";" * n),
     "terminal: overrides": (printable, lambda n: "\u202e\x1b[1" * n),
     "redacted: separators": (redacted, lambda n: "C:\\" * n),
     "redacted: addresses": (redacted, lambda n: "a@b." * n),

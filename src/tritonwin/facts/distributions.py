@@ -17,7 +17,7 @@ _FOLDER = re.compile(
     r"(?P<name>[A-Za-z0-9][\w.]*)(?:-(?P<version>[^-]+))?(?:-py[\d.]+)?\.(?P<kind>dist|egg)-info"
 )
 _REQUIRED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_EXTRA = re.compile(r";.*\bextra\b\s*==")  # wanted only by whoever asked for the extra
+_EXTRA = re.compile(r"[^;]*;.*\bextra\b\s*==")  # wanted only by whoever asked for the extra
 _EDITABLE = re.compile(r'"editable"\s*:\s*true')
 _RECORD_LIMIT = 1 << 26  # bytes; torch's has 1.5 million
 _HASHED = {".py", ".c"}
@@ -92,7 +92,7 @@ def _values(text: str, field: str) -> tuple[str, ...]:
 
 def _named(requirement: str) -> bool:
     match = _REQUIRED_NAME.match(requirement)
-    if match is None or _EXTRA.search(requirement):
+    if match is None or _EXTRA.match(requirement):
         return False
     return knowledge().matters(normalise(match[0]))
 
