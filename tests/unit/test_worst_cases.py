@@ -28,6 +28,7 @@ from tritonwin.facts.windows_view import c_view, python_view
 from tritonwin.output.text import printable
 from tritonwin.patch import engine
 from tritonwin.patch.rules import RULES
+from tritonwin.problems.checks.compiler import _cut_path
 from tritonwin.problems.explain import explain_stream
 from tritonwin.remedies import archive
 from tritonwin.support import download, links, wheel_metadata, wheel_names
@@ -99,6 +100,9 @@ CASES: dict[str, tuple[Callable[[str], object], Make]] = {
     "C: branches after branches": (c_view, lambda n: "#if X\n" + "#elif X\n" * n),
     "C: one word": (patched, lambda n: "a" * n),
     "metadata: semicolons": (distributions._named, lambda n: "a" + ";" * n),
+    "C: shapes": (patched, lambda n: "shapeInt[" * n),
+    "C: addresses": (patched, lambda n: "a = (b) GetProcAddress(" * n),
+    "options: one word": (_cut_path, lambda n: "a" * n),
     "terminal: overrides": (printable, lambda n: "\u202e\x1b[1" * n),
     "redacted: separators": (redacted, lambda n: "C:\\" * n),
     "redacted: addresses": (redacted, lambda n: "a@b." * n),

@@ -111,7 +111,7 @@ def _ini_default(host: Host) -> str | None:
             continue
         with contextlib.suppress(OSError), (folder / "py.ini").open("rb") as file:
             text = file.read(_SETTINGS_LIMIT).decode("utf-8-sig", "replace")
-            match = re.search(r"(?im)^\s*python\s*=\s*(\S+)", text)
+            match = re.search(r"(?im)^[ \t]*python[ \t]*=[ \t]*(\S+)", text)
             if match:
                 return match[1]
     return None

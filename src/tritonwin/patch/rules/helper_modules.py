@@ -10,7 +10,7 @@ from tritonwin.patch.model import Rule
 _SUFFIX = 'f"{name}.so"'
 _SUFFIX_OF_SYSTEM = """f"{name}.{'pyd' if os.name == 'nt' else 'so'}\""""
 _ARGUMENT = r'"int64_t": "l",(?=[ \t]*(?:#.*)?$)'
-_SHAPE = r"(shapeInt\[[^\]]+\] = )PyLong_AsLong\(item\);"
+_SHAPE = r"(shapeInt\[[^\]\n]{1,80}\] = )PyLong_AsLong\(item\);"
 
 
 def suffix(source: Source, marker: str) -> str:

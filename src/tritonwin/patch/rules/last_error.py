@@ -9,7 +9,7 @@ from tritonwin.patch.model import Rule
 
 _FOUND = re.compile(
     r"\b(?P<pointer>\w+) =\s*(?:\\\n\s*)?\(\w+(?:##\w+)?\)\s*GetProcAddress\("
-    r"(?P<between>(?:.*\n){1,4}?)"
+    r"(?P<between>(?:.{0,200}\n){1,4}?)"
     r"(?P<indent> *)(?:long|int|DWORD) (?P<error>\w+) = GetLastError\(\);(?P<rest>[ \\]*\n *if \()"
     r"(?P<test>(?P=error)(?: != 0)?)(?P<close>\) \{)(?P<blanks> *)"
 )

@@ -215,7 +215,7 @@ def unquoted_blanks(facts: Facts) -> Iterator[Finding]:
 
 def _cut_path(options: str) -> str | None:
     """The rest of a path after an unquoted blank, or None."""
-    words = re.findall(r'"[^"]*"|\S+', re.sub(r'\S*"[^"]*"\S*', '""', options))
+    words = re.findall(r'"[^"]*"|\S+', re.sub(r'(?<!\S)\S*"[^"]*"\S*', '""', options))
     for word, following in pairwise(words):
         holds_path = re.search(r"[A-Za-z]:[\\/]", word)
         continues = "\\" in following and not re.match(r'[-/@"]|[A-Za-z]:', following)
