@@ -11,8 +11,12 @@ def main() -> int:
     """Run the command line and return its exit status."""
     if sys.argv[1:] == ["--version"]:
         # answered before click and the rest are imported, which takes longer than Python's start
-        print(f"tritonwin {__version__}")  # noqa: T201
-        return 0
+        try:
+            print(f"tritonwin {__version__}", flush=True)  # noqa: T201
+        except OSError:  # the output cannot be written, which is said below
+            pass
+        else:
+            return 0
     try:
         from tritonwin.cli.app import run
 

@@ -34,6 +34,20 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
     return code, out, err
 
 
+@pytest.mark.parametrize(
+    ("ref", "good"),
+    [("v2.8.3", True), ("refs/pull/7/head", True), ("8e43f1f", True), ("", False), ("-x", False),
+     ("+main", False), ("a:b", False), ("a b", False), ("a\nb", False), ("*", False)],
+)  # fmt: skip
+def test_what_is_no_ref_is_refused(
+    machine: Machine, capsys: pytest.CaptureFixture[str], ref: str, good: bool
+) -> None:
+    code, out, err = run(capsys, "flash-attn", "--plan", f"--ref={ref}")
+    assert (code == 2) is not good
+    assert (f"{ref!r} is no tag, branch or commit" in err) is not good
+    assert (f" {ref}\n" in out) is good
+
+
 def test_a_plan_is_shown_with_its_reasons(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:

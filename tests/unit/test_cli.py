@@ -128,11 +128,21 @@ def test_closed_descriptors_change_no_exit_status(saved: Path, closed: str) -> N
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-@pytest.mark.parametrize("args", [("doctor", "--json"), ("doctor",)])
-def test_a_full_disk_is_no_traceback(saved: Path, args: tuple[str, ...]) -> None:
-    done = shell('"$@" >/dev/full', *args, "--snapshot", str(saved))
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("doctor", "--json"), b""),  # where it would be said there is no room
+        (("doctor",), b"error: the disk is full"),
+        (("--version",), b"error: the disk is full"),
+    ],
+)
+def test_a_full_disk_is_no_traceback(saved: Path, args: tuple[str, ...], says: bytes) -> None:
+    named = ("--snapshot", str(saved)) if "doctor" in args else ()
+    done = shell('"$@" >/dev/full', *args, *named)
     assert done.returncode == 3
+    assert done.stderr.startswith(says)
     assert b"Traceback" not in done.stderr
+    assert b"itself failed" not in done.stderr
     assert shell('"$@" 2>/dev/full', "nonsense").returncode == 2
 
 

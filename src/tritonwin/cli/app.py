@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -146,11 +147,11 @@ def _failed(args: Sequence[str], error: Exception) -> int:
     with contextlib.suppress(OSError):
         if os.environ.get("TRITONWIN_DEBUG"):
             traceback.print_exc()
-        _say(
-            args,
-            f"tritonwin itself failed: {type(error).__name__}: {error}",
-            "Run it again with the variable TRITONWIN_DEBUG=1 and report what it prints.",
-        )
+        said = f"tritonwin itself failed: {type(error).__name__}: {error}"
+        what = "Run it again with the variable TRITONWIN_DEBUG=1 and report what it prints."
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            said, what = f"the disk is full: {error}", "Make room, and run it again."
+        _say(args, said, what)
     return Exit.INTERNAL
 
 

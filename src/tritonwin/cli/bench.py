@@ -15,7 +15,7 @@ from tritonwin.errors import Exit, UserError
 @target_options
 @click.option(
     "--arch",
-    type=click.IntRange(min=50),
+    type=click.IntRange(min=50, max=999),
     metavar="SM",
     help="Compile for this GPU, such as 89; this machine's GPU when left out.",
 )

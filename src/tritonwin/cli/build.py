@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tritonwin.remedies.wheel_build import Prepared
 
 _FOLDER = click.Path(path_type=Path)
+_REF = re.compile(r"(?![-+])[^\s~^:?*\[\\\x00-\x1f\x7f]+")  # see git check-ref-format
 
 
 def _version(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
@@ -32,12 +34,22 @@ def _version(context: click.Context, option: click.Parameter, value: str | None)
     return value
 
 
+def _ref(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Refuse what git would take as several refs, as an option, or, where it is empty, as HEAD."""
+    if value is not None and not _REF.fullmatch(value):
+        msg = f"{value!r} is no tag, branch or commit"
+        raise click.BadParameter(msg, context, option)
+    return value
+
+
 def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what decides otherwise than the plan would; the names are those of `Order`."""
     for option in (
         click.option("--version", callback=_version, metavar="V", help="Build this version."),
         click.option("--source", metavar="DIR|FILE|URL", help="Build this source."),
-        click.option("--ref", metavar="REF", help="Build this tag, branch or commit."),
+        click.option(
+            "--ref", callback=_ref, metavar="REF", help="Build this tag, branch or commit."
+        ),
         click.option(
             "--arch", "archs", multiple=True, metavar="CC", help="Compile for this GPU: 8.9."
         ),
