@@ -12,12 +12,13 @@ from typing import Any
 import machines
 import pytest
 from build_plans import plan
-from git_repositories import ALLOW_FILES, Repositories, with_submodules
+from git_repositories import ALLOW_FILES, Repositories, commit, with_submodules
+from trees import write
 
 from tritonwin.build import planner, source
 from tritonwin.build.depot import Depot
 from tritonwin.build.info import describe
-from tritonwin.build.model import BuildPlan, Source
+from tritonwin.build.model import BuildPlan, Edit, Source
 from tritonwin.build.order import Order
 from tritonwin.build.script import script
 from tritonwin.build.source import SourceError
@@ -122,6 +123,34 @@ def test_the_repository_that_a_hook_works_in_is_left_alone(
     done = run("/bin/sh", [str(file)], timeout=120, env=dict(os.environ))
     assert done.out.split()[-1:] == [b"False"], done.err
     assert before == {p: p.read_bytes() for p in theirs.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("link", "skip", "edit"),
+    [("csrc", ("csrc/cutlass",), None), ("csrc", ("csrc",), None), ("x.py", (), "x.py"),
+     ("csrc", (), "csrc/cutlass/a")],
+)  # fmt: skip
+def test_a_link_of_a_commit_leads_to_no_change_elsewhere(
+    tmp_path: Path, link: str, skip: tuple[str, ...], edit: str | None
+) -> None:
+    theirs = tmp_path / "theirs"
+    write(theirs, {"cutlass/a": "old", "x.py": "old"})
+    mine = tmp_path / "mine"
+    write(mine, {"setup.py": ""})
+    (mine / link).symlink_to(theirs / link if edit == link else theirs)
+    commit(mine, {})
+    edits = (Edit(file=edit, find="old", replace="new", reason=""),) if edit else ()
+    named = Source(kind="git", location=mine.as_uri(), skip=skip)
+    made = plan(tmp_path / "root", source=named, edits=edits)
+    made.layout.root.mkdir(parents=True)
+    with pytest.raises(SourceError, match="a link to elsewhere"):
+        source.prepare(made, Depot(pip=Pip(("/nowhere",)), offline=True), Host.this_machine())
+    file = tmp_path / "build.sh"
+    file.write_text(script(made, "sh"))
+    done = run("/bin/sh", [str(file)], timeout=120, env=dict(os.environ))
+    assert done.code != 0
+    assert b"a link to elsewhere" in done.err
+    assert [p.read_bytes() for p in (theirs / "cutlass/a", theirs / "x.py")] == [b"old", b"old"]
 
 
 def test_a_ref_of_what_is_taken_as_it_is(tmp_path: Path) -> None:

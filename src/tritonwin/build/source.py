@@ -60,6 +60,7 @@ def prepare(plan: BuildPlan, depot: Depot, host: Host) -> None:
             sdist = _fetched(source, plan.distribution, plan.layout.root, depot)
             unpack(sdist, part, source.skip)
         for file in dict.fromkeys(edit.file for edit in edits):
+            _refuse_link(part, file)
             if is_file(part / file) or any(e.required for e in edits if e.file == file):
                 (part / file).write_bytes(_edited(part / file, file, edits))
         part.rename(to)
@@ -69,6 +70,13 @@ def commit(plan: BuildPlan) -> str | None:
     """What the ref of a source from git stood for, once it was fetched; None for other sources."""
     found = read_text(plan.layout.root / _COMMIT) if plan.source.kind == "git" else None
     return found.strip() if found else None
+
+
+def _refuse_link(folder: Path, name: str) -> None:
+    """Refuse to change what lies elsewhere: a commit may hold links to anywhere."""
+    if not (folder / name).resolve().is_relative_to(folder.resolve()):
+        msg = f"the source has a link to elsewhere at {name}, which the recipe has to change"
+        raise SourceError(msg, "Give a source that has a file or folder there: --source DIR")
 
 
 def _edited(path: Path, name: str, edits: Sequence[Edit]) -> bytes:
@@ -218,6 +226,7 @@ def _check_out(source: Source, to: Path, host: Host) -> str:
         git(*update, *source.submodules)
     found = git("rev-parse", "HEAD").strip()
     for name in (".git", *source.skip):
+        _refuse_link(to, name)
         discard(to / name)
     return found
 

@@ -51,16 +51,21 @@ _COPY = (
     "if not any((q + '/').startswith(k + '/') for k in skip) for t in [os.path.join(d, q)]]"
 )
 _CHECKED_OUT = ".checked-out"
+_REFUSE_LINKS = (
+    "r = os.path.realpath; [sys.exit('a link to elsewhere: ' + n) for n in names "
+    "if os.path.commonpath((r(d), r(os.path.join(d, n)))) != r(d)]; "
+)
 _LEAVE_OUT = (
-    "import os, shutil, sys; d, *gone = sys.argv[1:]; "
+    f"import os, shutil, sys; d, *names = sys.argv[1:]; {_REFUSE_LINKS}"
     # what git stores is read-only
     "[os.chmod(os.path.join(r, n), 0o700) "
-    "for g in gone for r, _, fs in os.walk(os.path.join(d, g)) for n in fs]; "
-    "[shutil.rmtree(os.path.join(d, g), True) for g in gone]; "
+    "for g in names for r, _, fs in os.walk(os.path.join(d, g)) for n in fs]; "
+    "[shutil.rmtree(os.path.join(d, g), True) for g in names]; "
     f"open(os.path.join(d, '{_CHECKED_OUT}'), 'w').close()"
 )
 _EDIT = (
-    "import os, sys; f, need = sys.argv[1:]; s = open(f, encoding='utf-8', newline='').read(); "
+    f"import os, sys; d, f, need = sys.argv[1:]; names = [f]; {_REFUSE_LINKS}"
+    "s = open(f, encoding='utf-8', newline='').read(); "
     "a, b = os.environ['TW_FIND'], os.environ['TW_REPLACE']; "
     "a in s or b in s or need == 'optional' or sys.exit('not found in ' + f + ': ' + a); "
     "b in s or open(f, 'w', encoding='utf-8', newline='').write(s.replace(a, b))"
@@ -146,7 +151,7 @@ def steps(plan: BuildPlan, addresses: Mapping[str, str]) -> Iterator[Step]:
         yield Set(name="TW_REPLACE", value=edit.replace)
         file = path.join(folder["s"], *edit.file.split("/"))
         need = "required" if edit.required else "optional"
-        yield Run(words=(target, "-c", _EDIT, file, need))
+        yield Run(words=(target, "-c", _EDIT, folder["s"], file, need))
     yield Note(text="the build environment, which sees the packages of the target")
     yield from _environment(plan, folder["v"])
     if plan.cuda and plan.cuda.parts:
