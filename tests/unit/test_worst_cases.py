@@ -111,8 +111,9 @@ CASES: dict[str, tuple[Callable[[str], object], Make]] = {
 
 
 def seconds(action: Callable[[str], object], text: str) -> float:
+    """Of the faster of two tries: the first may have had something to load."""
     times = []
-    for _ in range(3):
+    for _ in range(2):
         started = time.process_time()
         action(text)
         times.append(time.process_time() - started)
