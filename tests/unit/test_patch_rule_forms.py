@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import approved
 import pytest
 
 from tritonwin.patch import engine
@@ -133,6 +134,14 @@ def test_no_guess_is_made_at_an_unknown_form(identifier: str, text: str, says: s
     found = engine.judge(rule(identifier), Source(text), "upstream")
     assert (found.state, found.text) == ("unknown", None), found.reason
     assert says in found.reason
+
+
+def test_every_form_is_answered_in_these_words() -> None:
+    told = []
+    for identifier, text, _ in (*MENDED, *UNKNOWN):
+        found = engine.judge(rule(identifier), Source(text), "upstream")
+        told.append(f"{identifier}: {found.state}, {found.reason}")
+    approved.check("patch-forms.txt", "\n".join(told) + "\n")
 
 
 def test_an_edit_that_would_break_a_source_is_not_made() -> None:

@@ -140,7 +140,10 @@ def test_how_every_rule_stands_in_every_release(tmp_path: Path) -> None:
         tree = read_tree(make_tree(version, tmp_path / version.replace(":", "-")))
         report = examine(tree)
         lines += ["", f"# {version}: {report.flavour} {report.version}"]
-        lines += [f"{rule.id}: {rule.state}, {rule.reason}" for rule in report.rules]
+        lines += [
+            f"{rule.id} ({rule.need}, {rule.defect}): {rule.state}, {rule.reason}"
+            for rule in report.rules
+        ]
         for edit in make_plan(tree).edits:
             digest = hashlib.sha256(edit.data).hexdigest()[:12]
             lines.append(f"{edit.source.file} becomes {digest} by {', '.join(edit.rules)}")
