@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import os
 import subprocess
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from winlane.pythons import Pythons, linux_headers
 from winlane.upstream import UPSTREAM
 from winlane.wine import Wine
 
+from tritonwin.errors import UserError
 from tritonwin.facts.triton_sources import find_traits, read_sources, triton_traits
 from tritonwin.journal import Store
 from tritonwin.journal.tree import describe_tree
@@ -230,3 +232,22 @@ def test_c_compiles_with_mingw_without_a_warning(
     assert "dlfcn.h: No such file" in compiler_messages(mingw, package / file, include)
     apply(make_plan(read_tree(package)), place_of(package, tmp_path))
     assert compiler_messages(mingw, package / file, include) == ""
+
+
+# -- what is read
+
+
+def test_a_folder_that_is_no_triton(tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match=r"is not the package folder of a Triton \(no runtime/build"
+    ):
+        read_tree(tmp_path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links are of those who may make them")
+def test_of_a_linked_file_the_one_that_is_linked_is_read(tmp_path: Path) -> None:
+    package, elsewhere = tmp_path / "triton", tmp_path / "build.py"
+    (package / "runtime").mkdir(parents=True)
+    elsewhere.write_text("x = 1\n")
+    (package / "runtime" / "build.py").symlink_to(elsewhere)
+    assert read_tree(package).files["runtime/build.py"].path == elsewhere
