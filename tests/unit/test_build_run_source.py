@@ -14,10 +14,12 @@ import pytest
 from build_plans import plan
 from trees import write
 
-from tritonwin.build import source
+from tritonwin.build import runner, source
 from tritonwin.build.depot import Depot, address_in
 from tritonwin.build.model import Edit, Source
+from tritonwin.build.runner import Setting
 from tritonwin.build.source import SourceError
+from tritonwin.errors import UserError
 from tritonwin.facts.host import Host
 from tritonwin.support.download import DownloadError, NotFoundError
 from tritonwin.support.pip import Pip
@@ -64,6 +66,23 @@ def test_an_sdist_without_what_is_skipped(tmp_path: Path) -> None:
     # a file from the future would be compiled anew in every run
     assert (to / "csrc/a.cu").stat().st_mtime <= time.time() + 2
     assert os.name == "nt" or os.access(to / "setup.py", os.X_OK)
+
+
+def test_a_folder_that_cannot_be_copied_is_no_failure_of_ours(tmp_path: Path) -> None:
+    write(tmp_path / "mine", {"setup.py": ""})
+    write(tmp_path / "root", {"s": "a file in the place of the folder"})
+    with pytest.raises(SourceError, match="cannot be copied") as refused:
+        prepare(tmp_path, kind="folder", location=str(tmp_path / "mine"))
+    assert "disk has room" in refused.value.help
+
+
+def test_a_build_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    write(tmp_path, {"file": ""})
+    setting = Setting(environment={}, host=Host.this_machine(),
+                      depot=Depot(pip=NOBODY, offline=True))  # fmt: skip
+    with pytest.raises(UserError, match="cannot be made") as refused:
+        runner.build(plan(tmp_path / "file/root"), setting)
+    assert "--root" in refused.value.help
 
 
 def test_what_was_unpacked_stays(tmp_path: Path) -> None:
@@ -164,8 +183,6 @@ def test_an_edit_that_finds_nothing(tmp_path: Path, files: dict[str, str], requi
             prepare(tmp_path, kind="sdist", location=location, edits=(edit,))
     else:
         assert prepare(tmp_path, kind="sdist", location=location, edits=(edit,)).is_dir()
-
-
 
 
 def test_a_file_is_taken_from_a_folder_when_its_hash_is_right(tmp_path: Path) -> None:

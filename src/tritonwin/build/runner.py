@@ -80,7 +80,11 @@ def build(plan: BuildPlan, setting: Setting, *, resume: bool = False) -> Built:
         UserError: the plan cannot be carried out here, or an unfinished build is in its folder.
     """
     layout = plan.layout
-    layout.root.mkdir(parents=True, exist_ok=True)
+    try:
+        layout.root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"the build folder {layout.root} cannot be made: {error.strerror or error}"
+        raise UserError(msg, "Name another one: --root DIR") from None
     with locked(layout.root / "lock", str(layout.root), wait=0):
         if not resume:
             _begin_anew(plan)

@@ -49,7 +49,12 @@ def prepare(plan: BuildPlan, depot: Depot, host: Host) -> None:
     """
     source, edits, to = plan.source, plan.edits, plan.layout.source
     if source.kind == "folder":
-        _copy(Path(source.location), to, source.skip, edits)
+        try:
+            _copy(Path(source.location), to, source.skip, edits)
+        except OSError as error:
+            where = error.filename or source.location
+            msg = f"the source cannot be copied: {where}: {error.strerror or error}"
+            raise SourceError(msg, "See that it can be read, and that the disk has room.") from None
     elif not is_folder(to):
         part = to.with_name(to.name + ".part")
         shutil.rmtree(_long(part), ignore_errors=True)
