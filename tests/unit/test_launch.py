@@ -114,5 +114,8 @@ def test_only_our_own_batch_file_is_replaced(tmp_path: Path) -> None:
     file.write_text(launch.batch_file(Settings(set={}), "python.exe", []))
     launch.refuse_foreign(file)
     file.write_text("@echo mine")
-    with pytest.raises(LaunchError, match="not written by tritonwin"):
-        launch.refuse_foreign(file)
+    huge = tmp_path / "huge.bat"  # as an endless device, not to be read whole
+    huge.write_text(launch.batch_file(Settings(set={}), "python.exe", []) + " " * 2**23)
+    for foreign in (file, tmp_path, huge):
+        with pytest.raises(LaunchError, match="not written by tritonwin"):
+            launch.refuse_foreign(foreign)

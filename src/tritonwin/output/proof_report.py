@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tritonwin.errors import UserError
 from tritonwin.facts.codec import map_text, to_json
+from tritonwin.facts.files import read_text
 from tritonwin.facts.identity import Identity
 from tritonwin.facts.model import Facts
 from tritonwin.facts.redact import Redactor
@@ -110,7 +111,7 @@ def refuse_place(path: Path) -> None:
         if path.is_dir() or not path.absolute().parent.is_dir():
             msg = f"{path} cannot be written: there is no such folder, or it is one itself"
             raise UserError(msg, "Give the name of a file in a folder that is there.")
-        if path.exists() and path.stat().st_size and MARK not in path.read_text("utf-8", "replace"):
+        if path.exists() and path.stat().st_size and MARK not in (read_text(path) or ""):
             msg = f"{path} exists and is no report of verify, so it is left as it is"
             raise UserError(msg, "Choose another name, or delete the file first.")
     except OSError as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tritonwin.errors import UserError
+from tritonwin.facts.files import read_text
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Facts, MsvcToolset
 from tritonwin.facts.toolchain.vcvars import ACTIVATION, capture
@@ -117,13 +118,6 @@ def refuse_foreign(file: Path) -> None:
     Raises:
         LaunchError: the file is somebody's.
     """
-    if not os.path.lexists(file):
-        return
-    try:
-        theirs = MARK not in file.read_text("utf-8", "replace")
-    except OSError as error:
-        msg = f"{file} cannot be read: {error}"
-        raise LaunchError(msg) from None
-    if theirs:
+    if os.path.lexists(file) and MARK not in (read_text(file) or ""):
         msg = f"{file} exists and was not written by tritonwin"
         raise LaunchError(msg, "Name another file.")
