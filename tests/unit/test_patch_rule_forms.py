@@ -64,6 +64,16 @@ MENDED = [
 
 UNKNOWN = [
     (
+        "compound-literals",
+        "Extractor extraction_map[] = {[A] = (Extractor){a}};\nExtractor x = (Extractor){b};\nf((Extractor){c});\n",
+        "(Extractor){ stands in other places too",
+    ),
+    (
+        "temp-files",
+        "def make_cubin():\n    with a() as fsrc, b() as flog:\n        os.remove(fsrc.name)\n",
+        "removes one of its temporary files and not the other",
+    ),
+    (
         "amd-lld",
         "def path_to_rocm_lld():\n    a = Path(__file__)\n    b = Path(__file__).parent\n    return a\n",
         "another form",
