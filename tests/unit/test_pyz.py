@@ -6,6 +6,7 @@ import os
 import py_compile
 import subprocess
 import sys
+import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import cache_from_source
@@ -90,6 +91,17 @@ def test_many_at_once_lay_it_out_once(tmp_path: Path, file: Path) -> None:
         done = list(pool.map(lambda _: start(file, home), range(4)))
     assert {ran_from(each) for each in done} == {folder(home)}
     assert len(list((home / "app").iterdir())) == 1
+
+
+def test_what_a_killed_start_left_is_deleted_later(tmp_path: Path, file: Path) -> None:
+    app = folder(tmp_path / "home").parent
+    for name, age in ((".new-old", 7200), (".new-now", 0)):
+        (app / name / "app").mkdir(parents=True)
+        os.utime(app / name, (time.time() - age,) * 2)
+    for made in (app.parent, app):
+        made.chmod(0o700)
+    ran_from(start(file, app.parent))
+    assert {p.name for p in app.iterdir()} == {".new-now", folder(app.parent).name}
 
 
 def test_where_nothing_can_be_written_it_runs_from_memory(file: Path) -> None:

@@ -6,8 +6,11 @@ import io
 import os
 import shutil
 import tempfile
+import time
 import zipfile
 from pathlib import Path
+
+_HOUR = 3600
 
 
 def lay_out(contents: bytes, folder: Path) -> None:
@@ -19,6 +22,7 @@ def lay_out(contents: bytes, folder: Path) -> None:
     earlier = os.umask(0o077)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
+        _discard_unfinished(folder.parent)
         made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
         try:
             zipfile.ZipFile(io.BytesIO(contents)).extractall(made / "app")
@@ -30,6 +34,13 @@ def lay_out(contents: bytes, folder: Path) -> None:
             raise
     finally:
         os.umask(earlier)
+
+
+def _discard_unfinished(parent: Path) -> None:
+    """Delete what starts that were killed left, and not what another one is making now."""
+    for left in parent.glob(".new-*"):
+        if left.stat().st_mtime < time.time() - _HOUR:
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def mend(contents: bytes, folder: Path) -> tuple[bool, bool]:
