@@ -121,6 +121,7 @@ FLASH = ExtensionFile(
     unresolved=("cudart64_13.dll",),
 )
 
+GERMAN_CACHE = variable("TRITON_CACHE_DIR", "D:\\J\u00f6rg\\triton")
 BEFORE = Proven(when="2026-11-01T12:00:00+00:00", python="3.12.9", driver="570.00", versions={})
 
 # id, facts, what the first evidence must name
@@ -504,6 +505,27 @@ BROKEN = [
         "14.50.35717",
     ),
     ("triton-home-not-writable", cache(0, writable=False, error="WinError 5"), "WinError 5"),
+    (
+        "triton-variable-not-ascii",
+        changed(variables=(GERMAN_CACHE, replace(GERMAN_CACHE, scope="user"))),
+        "TRITON_CACHE_DIR (process, user)",
+    ),
+    (
+        "triton-variable-not-ascii",
+        replace(triton("3.5.0"), variables=(variable("TRITON_HOME", "D:\\\u7528\u6237"),)),
+        "Triton 3.5.0",
+    ),
+    (
+        "triton-variable-not-ascii",
+        changed(
+            variables=(
+                variable("TRITON_CACHE_DIR", "D:\\c"),
+                variable("TRITON_HOME", "D:\\J\u00f6rg"),
+                variable("TRITON_DUMP_DIR", "D:\\J\u00f6rg"),
+            )
+        ),
+        "TRITON_KERNEL_DUMP",
+    ),
     ("stale-helper-module", helper(valid=False), "damaged"),
     ("stale-helper-module", helper(python_dll="python310.dll"), "python310.dll"),
     (
@@ -611,6 +633,11 @@ FINE = [
         dist("sageattention", "2.2.0+cu128torch2.9.0andhigher.post4"),
         extensions=(replace(FLASH, package="sageattention", unresolved=()),),
     ),
+    # Triton that asks Python for its variables, and a Windows where C's letters are UTF-8 too
+    replace(triton("3.4.0"), variables=(GERMAN_CACHE,)),
+    replace(part("system", ansi_code_page=65001), variables=(GERMAN_CACHE,)),
+    # another program's variable
+    changed(variables=(variable("TORCHINDUCTOR_CACHE_DIR", GERMAN_CACHE.value),)),
     helper(python_dll="python310.dll", usable=False),
     helper(python_dll="python3.dll"),
     changed(variables=(variable("FLASH_ATTN_CUDA_ARCHS", "80;120", "semicolon"),)),
@@ -670,6 +697,35 @@ def test_another_cache_is_one_whose_name_triton_can_read(temp: str, value: str |
     (problem,) = diagnose(facts, [c for c in CHECKS if c.id == "triton-home-not-writable"]).problems
     assert [a.arguments["value"] for a in problem.actions] == ([value] if value else [])
     assert problem.remedy.commands
+
+
+@pytest.mark.parametrize(
+    ("more", "severity", "unset"),
+    [
+        ({}, "error", "TRITON_HOME"),
+        ({"TRITON_DUMP_DIR": "D:\\\u00f6"}, "error", "TRITON_HOME"),
+        ({"TRITON_CACHE_DIR": "D:\\c"}, "warning", "TRITON_HOME"),
+        (
+            {
+                "TRITON_CACHE_DIR": "D:\\c",
+                "TRITON_DUMP_DIR": "D:\\\u00f6",
+                "TRITON_KERNEL_DUMP": "1",
+            },
+            "error",
+            "TRITON_DUMP_DIR",
+        ),
+    ],
+)
+def test_a_variable_that_triton_does_not_read_yet_is_a_warning(
+    more: dict[str, str], severity: str, unset: str
+) -> None:
+    values = {"TRITON_HOME": "D:\\J\u00f6rg", **more}
+    facts = changed(variables=tuple(variable(*each) for each in values.items()))
+    (problem,) = diagnose(
+        facts, [c for c in CHECKS if c.id == "triton-variable-not-ascii"]
+    ).problems
+    assert problem.severity == severity
+    assert [dict(action.arguments) for action in problem.actions] == [{"variable": unset}]
 
 
 def test_a_linux_wheel_over_the_fork_is_one_problem() -> None:

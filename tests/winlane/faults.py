@@ -364,6 +364,11 @@ FAULTS = (
     Fault("build-resource-limits", "MAX_JOBS", lambda s: s.set(MAX_JOBS="64")),
     Fault("triton-home-not-writable", r"C:\blocked", _blocked_cache),
     Fault(
+        "triton-variable-not-ascii",
+        "TRITON_CACHE_DIR (process)",
+        lambda s: s.set(TRITON_CACHE_DIR=rf"C:\{GERMAN_USER}"),
+    ),
+    Fault(
         "max-path-260",
         "inductor",
         lambda s: s.set(TORCHINDUCTOR_CACHE_DIR="C:\\" + r"a_rather_long_name" * 7),

@@ -12,6 +12,7 @@ from tritonwin.problems.check import (
     finding,
     need_target,
     need_torch,
+    need_triton,
     python_series,
 )
 from tritonwin.problems.model import Finding
@@ -35,6 +36,14 @@ _BUILD_VARIABLES = (
     "TRITON_BUILD_WITH_CCACHE",
 )
 _LISTS = {"FLASH_ATTN_CUDA_ARCHS", "TORCH_CUDA_ARCH_LIST"}
+# Folders of Triton, and what makes it read a variable that it does not always read.
+_FOLDERS = {
+    "TRITON_CACHE_DIR": None,
+    "TRITON_HOME": None,
+    "TRITON_DUMP_DIR": "TRITON_KERNEL_DUMP",
+    "TRITON_OVERRIDE_DIR": "TRITON_KERNEL_OVERRIDE",
+}
+_UTF_8 = 65001  # Windows' number for it as a code page
 
 
 def cache_not_writable(facts: Facts) -> Iterator[Finding]:
@@ -57,6 +66,40 @@ def _other_cache(facts: Facts) -> str | None:
     if not (facts.windows and temp and temp.isascii()):
         return None
     return str(PureWindowsPath(temp, "triton"))
+
+
+def folder_not_ascii(facts: Facts) -> Iterator[Finding]:
+    triton = need_triton(facts)
+    if not fits(triton.version or "", ">=3.5"):
+        msg = "only Triton 3.5 and later ask C for their variables"
+        raise NotApplicable(msg)
+    if facts.system.ansi_code_page == _UTF_8:
+        msg = "the code page of Windows is UTF-8"
+        raise NotApplicable(msg)
+    # what is read at once comes first: the remedy is for the first
+    for name in sorted(_FOLDERS, key=lambda name: _read_only_when(name, facts) is not None):
+        variable = facts.variable(name)
+        if variable is None or variable.value.isascii():
+            continue
+        same = [v.scope for v in facts.variables if (v.name, v.value) == (name, variable.value)]
+        later = _read_only_when(name, facts)
+        yield finding(
+            "triton-variable-not-ascii",
+            f'{name} is "{variable.value}"; C gives it in the code page of Windows, and '
+            f"Triton {triton.version} reads that as UTF-8{f', but only {later}' if later else ''}",
+            f"variable {name} ({', '.join(same or [variable.scope])})",
+            severity="warning" if later else None,
+            variable=name,
+            value=variable.value,
+        )
+
+
+def _read_only_when(name: str, facts: Facts) -> str | None:
+    """When Triton's `knobs.py` reads the variable of a folder; None: before the first kernel."""
+    if name == "TRITON_HOME" and facts.variable("TRITON_CACHE_DIR"):
+        return "for the folders of dumps and overrides, as TRITON_CACHE_DIR is set"
+    switch = _FOLDERS[name]
+    return f"when {switch} is set" if switch and facts.variable(switch) is None else None
 
 
 def stale_helper(facts: Facts) -> Iterator[Finding]:
@@ -178,6 +221,11 @@ CHECKS = (
         title="the caches of Triton and torch.compile can be written",
         run=cache_not_writable,
         windows_only=False,
+    ),
+    Check(
+        id="triton-variable-not-ascii",
+        title="Triton can read the variables that name its folders",
+        run=folder_not_ascii,
     ),
     Check(
         id="stale-helper-module",
