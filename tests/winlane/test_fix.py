@@ -55,6 +55,7 @@ FIXED = (
     "ptxas-older-than-ptx: 12.4",
     "build-variable-blanks: NVCC_THREADS",
     r"triton-home-not-writable: C:\blocked",
+    "triton-variable-not-ascii: TRITON_CACHE_DIR (process)",
     "max-path-260: inductor",
 )
 PLANTED = ("pip", "python", "uv", "cmd", "tcc", "gcc", "cl", "ptxas", "nvidia-smi", "vswhere")
