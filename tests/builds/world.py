@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -58,7 +59,7 @@ def lay_down_compilers(folder: Path, cuda: Path, settings: Path) -> None:
     (cuda / "include/cuda.h").write_text("#define CUDA_VERSION 13000\n")
     for place, kind in ((cuda / "bin/nvcc", "nvcc"), (folder / "c++", "c++")):
         words = (sys.executable, "-I", "-S", HERE / "stub_compiler.py", kind, settings)
-        place.write_text(f'#!/bin/sh\nexec {" ".join(map(str, words))} "$@"\n')
+        place.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, words))} "$@"\n')
         place.chmod(0o755)
 
 
