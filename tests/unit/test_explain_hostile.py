@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
+import subprocess
+import sys
 import time
 
 import pytest
@@ -110,3 +113,23 @@ def test_patterns_take_linear_time(pattern: LinePattern) -> None:
         started = time.process_time()
         regex.search(text)
         assert time.process_time() - started < 3, unit[:80]
+
+
+def test_what_is_looked_for_has_one_order() -> None:
+    """Whatever the seed of hashes: what depends on order would be seen on some days alone."""
+    program = (
+        "from tritonwin.problems import catalogue\n"
+        "from tritonwin.problems.explain.hits import Sought\n"
+        "print(Sought(catalogue.load().entries.values()).patterns)"
+    )
+    orders = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(orders) == 1

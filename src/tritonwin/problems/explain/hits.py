@@ -92,7 +92,7 @@ class Sought:
         forbidden: dict[LinePattern, None] = {}
         for number, (_, signature) in enumerate(self.signatures):
             self.starts[signature.pattern].append(number)
-            for pattern in {*signature.before, *signature.after}:
+            for pattern in dict.fromkeys((*signature.before, *signature.after)):
                 self.marks[pattern].append(number)
             forbidden |= dict.fromkeys(signature.without)
         self.forbidden = frozenset(forbidden)
