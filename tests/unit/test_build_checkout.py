@@ -153,6 +153,25 @@ def test_a_link_of_a_commit_leads_to_no_change_elsewhere(
     assert [p.read_bytes() for p in (theirs / "cutlass/a", theirs / "x.py")] == [b"old", b"old"]
 
 
+def test_what_a_link_leads_to_keeps_its_rights(tmp_path: Path) -> None:
+    theirs = tmp_path / "x.py"
+    theirs.touch()
+    theirs.chmod(0o444)
+    mine = tmp_path / "mine"
+    write(mine, {"setup.py": "", "csrc/a": ""})
+    (mine / "csrc/b").symlink_to(theirs)
+    commit(mine, {})
+    named = Source(kind="git", location=mine.as_uri(), skip=("csrc",))
+    made = plan(tmp_path / "root", source=named, command=("-c", "print(2)"),
+                python=sys.version.split()[0])  # fmt: skip
+    file = tmp_path / "build.sh"
+    file.write_text(script(made, "sh"))
+    run("/bin/sh", [str(file)], timeout=120, env=dict(os.environ))
+    source.prepare(made, Depot(pip=Pip(("/nowhere",)), offline=True), Host.this_machine())
+    assert not (made.layout.source / "csrc").exists()
+    assert theirs.stat().st_mode & 0o777 == 0o444
+
+
 def test_a_ref_of_what_is_taken_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "setup.py").touch()
     order = Order(recipe="flash-attn", source=str(tmp_path), ref="v1")

@@ -59,7 +59,8 @@ _LEAVE_OUT = (
     f"import os, shutil, sys; d, *names = sys.argv[1:]; {_REFUSE_LINKS}"
     # what git stores is read-only
     "[os.chmod(os.path.join(r, n), 0o700) "
-    "for g in names for r, _, fs in os.walk(os.path.join(d, g)) for n in fs]; "
+    "for g in names for r, _, fs in os.walk(os.path.join(d, g)) for n in fs "
+    "if not os.path.islink(os.path.join(r, n))]; "
     "[shutil.rmtree(os.path.join(d, g), True) for g in names]; "
     f"open(os.path.join(d, '{_CHECKED_OUT}'), 'w').close()"
 )
