@@ -5,32 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tritonwin.spectral.kernels import rows_of
-
-
-@triton.jit
-def _tap_tiles(taps, k, WP: tl.constexpr, KP: tl.constexpr, LIMBS: tl.constexpr):
-    """(re, im) of each limb, (WP, BE)."""
-    at = taps + tl.arange(0, WP)[:, None] * (2 * KP) + k[None, :]
-    found = ()
-    for limb in tl.static_range(LIMBS if LIMBS > 0 else 1):
-        found += (tl.load(at + limb * WP * 2 * KP), tl.load(at + limb * WP * 2 * KP + KP))
-    return found
-
-
-@triton.jit
-def _spectrum(frame, tiles, LIMBS: tl.constexpr, BM: tl.constexpr, BE: tl.constexpr):
-    re = tl.zeros((BM, BE), tl.float32)
-    im = tl.zeros((BM, BE), tl.float32)
-    if LIMBS == 0:
-        re = tl.dot(frame, tiles[0], re, input_precision="ieee")
-        im = tl.dot(frame, tiles[1], im, input_precision="ieee")
-    else:
-        half = frame.to(tl.float16)
-        for limb in tl.static_range(LIMBS):
-            re = tl.dot(half, tiles[2 * limb], re)
-            im = tl.dot(half, tiles[2 * limb + 1], im)
-    return re, im
+from tritonwin.spectral.kernels import dot_tiles, rows_of, tap_tiles
 
 
 @triton.jit
@@ -91,7 +66,7 @@ def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, offset
     d_re = tl.zeros((BK, BE), tl.float32)
     d_im = tl.zeros((BK, BE), tl.float32)
     if PARTS != "reim":
-        tiles = _tap_tiles(taps, k, WP, KP, LIMBS)
+        tiles = tap_tiles(taps, k, WP, KP, LIMBS)
     for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM), SPLITS, num_stages=STAGES):
         byte, here, g_re, g_im = _tile(x, upstream, lengths, tile, M, R, length, stride_x, offset,
                                        lead, k, w0, K, E, W, WP, BK, PARTS, HAS_LENGTHS,
@@ -101,7 +76,7 @@ def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, offset
         d = g_re.to(tl.float32)
         e = g_im.to(tl.float32)
         if PARTS != "reim":
-            re, im = _spectrum(frame, tiles, LIMBS, BM, BE)
+            re, im = dot_tiles(frame, tiles, LIMBS)
             d, e = _before_select(re, im, d, PARTS)
         if TENSOR:
             turned = tl.trans(frame.to(tl.bfloat16))

@@ -68,6 +68,32 @@ def dot_taps(frame, taps, k, w0, WP: tl.constexpr, KP: tl.constexpr, BK: tl.cons
 
 
 @triton.jit
+def tap_tiles(taps, k, WP: tl.constexpr, KP: tl.constexpr, LIMBS: tl.constexpr):
+    """(re, im) of each limb, (WP, BE), to be multiplied more than once; see `dot_taps`."""
+    at = taps + tl.arange(0, WP)[:, None] * (2 * KP) + k[None, :]
+    found = ()
+    for limb in tl.static_range(LIMBS if LIMBS > 0 else 1):
+        found += (tl.load(at + limb * WP * 2 * KP), tl.load(at + limb * WP * 2 * KP + KP))
+    return found
+
+
+@triton.jit
+def dot_tiles(frame, tiles, LIMBS: tl.constexpr):
+    """frame @ the taps of `tap_tiles`: re, im."""
+    re = tl.zeros((frame.shape[0], tiles[0].shape[1]), tl.float32)
+    im = tl.zeros((frame.shape[0], tiles[0].shape[1]), tl.float32)
+    if LIMBS == 0:
+        re = tl.dot(frame, tiles[0], re, input_precision="ieee")
+        im = tl.dot(frame, tiles[1], im, input_precision="ieee")
+    else:
+        half = frame.to(tl.float16)
+        for limb in tl.static_range(LIMBS):
+            re = tl.dot(half, tiles[2 * limb], re)
+            im = tl.dot(half, tiles[2 * limb + 1], im)
+    return re, im
+
+
+@triton.jit
 def encode(x, taps, out, lengths, M, R, length, stride_x, offset, lead, K, E, scale,
            W: tl.constexpr, WP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr,
            LIMBS: tl.constexpr, PARTS: tl.constexpr, HAS_LENGTHS: tl.constexpr,

@@ -8,15 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-
-@triton.jit
-def _tap_tiles(taps, column, STEPS: tl.constexpr, KP: tl.constexpr, LIMBS: tl.constexpr):
-    """(re, im) of each limb, (STEPS, BE)."""
-    at = taps + tl.arange(0, STEPS)[:, None] * (2 * KP) + column[None, :]
-    found = ()
-    for limb in tl.static_range(LIMBS if LIMBS > 0 else 1):
-        found += (tl.load(at + limb * STEPS * 2 * KP), tl.load(at + limb * STEPS * 2 * KP + KP))
-    return found
+from tritonwin.spectral.kernels import dot_tiles, tap_tiles
 
 
 @triton.jit
@@ -41,22 +33,10 @@ def _bytes(x, base, newest, end, COUNT: tl.constexpr, STEPS: tl.constexpr):
 
 
 @triton.jit
-def _block_sums(byte, here, tiles, SHIFT: tl.constexpr, LIMBS: tl.constexpr, QP: tl.constexpr,
-                BE: tl.constexpr):  # fmt: skip
+def _block_sums(byte, here, tiles, SHIFT: tl.constexpr, LIMBS: tl.constexpr):
     """Sums over blocks, phases counted from each block's end."""
     u = byte.to(tl.float32) * (2.0 ** (1 - SHIFT)) - 255.0 * 2.0**-SHIFT
-    frame = tl.where(here, u, 0.0)
-    re = tl.zeros((QP, BE), tl.float32)
-    im = tl.zeros((QP, BE), tl.float32)
-    if LIMBS == 0:
-        re = tl.dot(frame, tiles[0], re, input_precision="ieee")
-        im = tl.dot(frame, tiles[1], im, input_precision="ieee")
-    else:
-        half = frame.to(tl.float16)
-        for limb in tl.static_range(LIMBS):
-            re = tl.dot(half, tiles[2 * limb], re)
-            im = tl.dot(half, tiles[2 * limb + 1], im)
-    return re, im
+    return dot_tiles(tl.where(here, u, 0.0), tiles, LIMBS)
 
 
 @triton.jit
@@ -70,7 +50,7 @@ def _few_sums(x, tiles, turns, base, newest, end, k, K, GROUPS: tl.constexpr, GR
     for i in tl.static_range(Q):
         cos, sin = _turns(turns, o * 0 + (Q - i), k, K, GROUPS, GROUP, good)
         byte, here = _bytes(x, base, newest - (i * STEPS + 1), end, STEPS, STEPS)
-        re, im = _block_sums(byte, here, tiles, SHIFT, LIMBS, QP, BE)
+        re, im = _block_sums(byte, here, tiles, SHIFT, LIMBS)
         re, im = _turned(re, im, cos, sin)
         sum_re += re
         sum_im += im
@@ -80,7 +60,7 @@ def _few_sums(x, tiles, turns, base, newest, end, k, K, GROUPS: tl.constexpr, GR
 @triton.jit
 def _many_sums(x, tiles, turns, base, newest, end, reaches, k, K, GROUPS: tl.constexpr, GROUP,
                SHIFT: tl.constexpr, LIMBS: tl.constexpr, Q: tl.constexpr, STEPS: tl.constexpr,
-               QP: tl.constexpr, BE: tl.constexpr, good):  # fmt: skip
+               QP: tl.constexpr, good):  # fmt: skip
     """The same, phases counted from the segment's start. Q blocks reach over two segments of Q
     chunks: the end of the one before, unless none of it is in the row, and the start of this one.
     No sum holds a byte of its chunk or a later one, not even for a moment: that would show in the
@@ -91,12 +71,12 @@ def _many_sums(x, tiles, turns, base, newest, end, reaches, k, K, GROUPS: tl.con
     old, old_here = _bytes(x, base, newest - (Q * STEPS - STEPS + 1), end, STEPS, STEPS)
     new_cos, new_sin = _turns(turns, o + Q, k, K, GROUPS, GROUP, good)
     old_cos, old_sin = _turns(turns, o + 1, k, K, GROUPS, GROUP, good)
-    re, im = _block_sums(new, new_here, tiles, SHIFT, LIMBS, QP, BE)
+    re, im = _block_sums(new, new_here, tiles, SHIFT, LIMBS)
     re, im = _turned(re, im, new_cos, new_sin)
     sum_re = tl.cumsum(re, axis=0)
     sum_im = tl.cumsum(im, axis=0)
     if reaches:
-        re, im = _block_sums(old, old_here, tiles, SHIFT, LIMBS, QP, BE)
+        re, im = _block_sums(old, old_here, tiles, SHIFT, LIMBS)
         re, im = _turned(re, im, old_cos, old_sin)
         sum_re += tl.cumsum(re, axis=0, reverse=True)
         sum_im += tl.cumsum(im, axis=0, reverse=True)
@@ -142,7 +122,7 @@ def windows(x, taps, turns, state, moves, lengths, length, stride_x, offset, chu
     k = tl.program_id(1) * BE + tl.arange(0, BE)
     group = tl.program_id(2)
     good = (o < rows)[:, None] & (k < K)[None, :]
-    tiles = _tap_tiles(taps, group * (KP // GROUPS) + k, STEPS, KP, LIMBS)
+    tiles = tap_tiles(taps, group * (KP // GROUPS) + k, STEPS, KP, LIMBS)
     back_cos, back_sin = _turns(turns, Q - o, k, K, GROUPS, group, good)
     if PDL:
         tl.extra.cuda.gdc_wait()
@@ -160,10 +140,10 @@ def windows(x, taps, turns, state, moves, lengths, length, stride_x, offset, chu
         here = o
         reaches = segment * (Q * STEPS) + offset > 0
         sum_re, sum_im = _many_sums(x, tiles, turns, base, newest, ends, reaches, k, K, GROUPS,
-                                    group, SHIFT, LIMBS, Q, STEPS, QP, BE, good)  # fmt: skip
+                                    group, SHIFT, LIMBS, Q, STEPS, QP, good)  # fmt: skip
     if REST > 0:
         byte, inside = _bytes(x, base, newest - (Q * STEPS + 1), ends, REST, STEPS)
-        re, im = _block_sums(byte, inside, tiles, SHIFT, LIMBS, QP, BE)
+        re, im = _block_sums(byte, inside, tiles, SHIFT, LIMBS)
         cos, sin = _turns(turns, here, k, K, GROUPS, group, good)
         re, im = _turned(re, im, cos, sin)
         sum_re += re
