@@ -21,7 +21,7 @@ PACKAGE = Path(tritonwin.__file__).parent
         ("/tmp/a b/site-packages/_tritonwin_hook.py", "hook/runtime.py"),
         (r"C:\py\Lib\site-packages\_tritonwin_hook.py", "hook/runtime.py"),
         ("_tritonwin_patch/rules/amd.py", "rules/amd.py"),
-        ("/work/_tritonwin_patch/hook/apply.py", "hook/apply.py"),
+        ("/a/_tritonwin_patch/hook/apply.py", "hook/apply.py"),
         ("src/tritonwin/patch/hook/apply.py", None),
         ("my_tritonwin_hook.py", None),
     ],
