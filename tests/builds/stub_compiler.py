@@ -8,6 +8,7 @@ it. SETTINGS is a JSON file:
 
     journal   a file to which "start NAME" and "end NAME" are appended
     seconds   how long a compiler takes; half of the object is there after half of the time
+    wait      source name -> a file that is there before its compiler ends
     fail      source name, or "#k" for the k-th that is begun -> how it fails (a key of FAILURES),
               and how often
 """
@@ -65,9 +66,19 @@ def main(argv: list[str]) -> int:
             stream.write(part)
             stream.flush()
             time.sleep(seconds / 2)
+    wait_for(settings["wait"].get(source.name))
     write_dependencies(args, source, output)
     note(settings, f"end {source.name}")
     return 0
+
+
+def wait_for(file: str | None) -> None:
+    """Return once the file is there; after a minute without it the build is to fail."""
+    end = time.monotonic() + 60
+    while file is not None and not os.path.exists(file):
+        if time.monotonic() > end:
+            sys.exit(f"{file} did not come")
+        time.sleep(0.02)
 
 
 def pass_on(kind: str, args: list[str]) -> int:

@@ -36,9 +36,17 @@ def endings(built: Built) -> list[tuple[int, str]]:
 
 def test_a_wheel_that_is_proven_and_described(world: World, target: Path) -> None:
     before = sorted(str(p) for p in target.parent.parent.rglob("*") if "__pycache__" not in str(p))
-    world.seconds = 0.3
+    midway = world.folder / "midway"
+    world.wait = {"kernel_05.cu": str(midway)}
     world.write()
-    outcome = make(world.plan(local_version="cu130"), world.setting())
+
+    def follow(event: object) -> None:
+        world.said.append(event)
+        if isinstance(event, Progress) and event.done and event.memory:
+            midway.touch()
+
+    setting = replace(world.setting(), tell=follow)
+    outcome = make(world.plan(local_version="cu130"), setting)
     assert outcome.wheel is not None, outcome.log.read_text()
     assert outcome.wheel.name.startswith("tiny_kernels-1.0+cu130-cp")
     assert outcome.proof is not None

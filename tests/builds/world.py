@@ -70,6 +70,7 @@ class World:
     Attributes:
         fail: source name -> how it fails, and how often.
         seconds: that a compiler takes.
+        wait: source name -> a file without which its compiler does not end.
         extra: variables of the build.
     """
 
@@ -77,6 +78,7 @@ class World:
     target: Path
     fail: dict[str, tuple[str, int]] = field(default_factory=dict)
     seconds: float = 0.0
+    wait: dict[str, str] = field(default_factory=dict)
     extra: Mapping[str, str] = field(default_factory=dict)
     said: list[object] = field(default_factory=list)
 
@@ -91,9 +93,8 @@ class World:
     def write(self) -> None:
         """Lay the stand-in compilers down with the settings as they are now."""
         settings = self.folder / "settings.json"
-        settings.write_text(
-            json.dumps({"journal": str(self.journal), "seconds": self.seconds, "fail": self.fail})
-        )
+        known = {"journal": str(self.journal), "seconds": self.seconds, "fail": self.fail}
+        settings.write_text(json.dumps({**known, "wait": self.wait}))
         lay_down_compilers(self.folder, self.cuda, settings)
 
     def plan(self, **changes: object) -> BuildPlan:
