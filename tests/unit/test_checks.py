@@ -640,7 +640,7 @@ FINE = [
     changed(variables=(variable("TORCHINDUCTOR_CACHE_DIR", GERMAN_CACHE.value),)),
     helper(python_dll="python310.dll", usable=False),
     helper(python_dll="python3.dll"),
-    changed(variables=(variable("FLASH_ATTN_CUDA_ARCHS", "80;120", "semicolon"),)),
+    changed(variables=(variable("FLASH_ATTN_CUDA_ARCHS", "80;120"),)),
     changed(
         variables=(variable("CL", r'/I"C:\Program Files\x\include" /O2'),),
     ),

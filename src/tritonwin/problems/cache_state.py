@@ -9,7 +9,7 @@ from packaging.version import InvalidVersion, Version
 
 from tritonwin.facts.cache_entries import CacheEntry
 from tritonwin.facts.model import Facts
-from tritonwin.problems.checks.run_time import python_dll, stale_reason
+from tritonwin.problems.checks.caches import python_dll, stale_reason
 
 _STILL_WRITING = 3600  # seconds after which nobody writes an entry any more
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from tritonwin.problems.check import Check
 from tritonwin.problems.checks import (
+    amd,
     attention,
+    build_variables,
+    caches,
     compiler,
     cuda,
     gpu,
@@ -12,7 +15,6 @@ from tritonwin.problems.checks import (
     machine,
     packages,
     pairs,
-    run_time,
     sources,
     triton_package,
     vc_runtime,
@@ -30,5 +32,7 @@ CHECKS: tuple[Check, ...] = (
     *headers.CHECKS,
     *compiler.CHECKS,
     *cuda.CHECKS,
-    *run_time.CHECKS,
+    *caches.CHECKS,
+    *amd.CHECKS,
+    *build_variables.CHECKS,
 )

@@ -1,4 +1,4 @@
-"""Caches, torch.compile, AMD, and variables that steer builds."""
+"""The caches of Triton and torch.compile: can they be written, and what in them is of no use?"""
 
 from __future__ import annotations
 
@@ -18,24 +18,6 @@ from tritonwin.problems.check import (
 from tritonwin.problems.model import Finding
 from tritonwin.support.matrix import fits
 
-# GiB of one nvcc thread on the heaviest of flash-attn's files, measured (docs: build).
-_GIB_A_THREAD = 7
-_BUILD_VARIABLES = (
-    "MAX_JOBS",
-    "NVCC_THREADS",
-    "BUILD_TARGET",
-    "DISTUTILS_USE_SDK",
-    "FLASH_ATTN_CUDA_ARCHS",
-    "FLASH_ATTENTION_FORCE_BUILD",
-    "FLASH_ATTENTION_SKIP_CUDA_BUILD",
-    "TORCH_CUDA_ARCH_LIST",
-    "CUDA_PATH",
-    "CUDA_HOME",
-    "TRITON_OFFLINE_BUILD",
-    "TRITON_BUILD_PROTON",
-    "TRITON_BUILD_WITH_CCACHE",
-)
-_LISTS = {"FLASH_ATTN_CUDA_ARCHS", "TORCH_CUDA_ARCH_LIST"}
 # Folders of Triton, and what makes it read a variable that it does not always read.
 _FOLDERS = {
     "TRITON_CACHE_DIR": None,
@@ -147,74 +129,6 @@ def inductor_rename(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def amd_paths(facts: Facts) -> Iterator[Finding]:
-    amd = next((g for g in facts.gpus if g.vendor == "amd"), None)
-    if amd is None or any(g.vendor == "nvidia" for g in facts.gpus):
-        msg = "no AMD GPU is in charge"
-        raise NotApplicable(msg)
-    if not facts.rocm:
-        yield finding(
-            "amd-rocm-paths",
-            f"{amd.name}: neither ROCm wheels nor a HIP SDK were found",
-            amd.source,
-            severity="warning",
-            gpu=amd.name,
-        )
-    for rocm in facts.rocm:
-        if rocm.missing and not any(not r.missing for r in facts.rocm):
-            yield finding(
-                "amd-rocm-paths",
-                f"ROCm in {rocm.path} lacks {', '.join(rocm.missing[:4])}",
-                rocm.path,
-                severity="warning",
-                gpu=amd.name,
-                path=rocm.path,
-            )
-
-
-def variable_blanks(facts: Facts) -> Iterator[Finding]:
-    for name in _BUILD_VARIABLES:
-        variable = facts.variable(name)
-        if variable is None:
-            continue
-        flaws = [f for f in variable.flaws if not (f == "semicolon" and name in _LISTS)]
-        if flaws:
-            yield finding(
-                "build-variable-blanks",
-                f'{name} is "{variable.value}": {" and ".join(flaws)}',
-                f"variable {name} ({variable.scope})",
-                variable=name,
-                value=variable.value,
-                new_value=variable.value.strip(" \t;\"'"),
-            )
-
-
-def build_limits(facts: Facts) -> Iterator[Finding]:
-    jobs, memory = _number(facts, "MAX_JOBS"), facts.system.memory_bytes
-    if jobs is None or memory is None:
-        msg = "MAX_JOBS is not set"
-        raise NotApplicable(msg)
-    threads = _number(facts, "NVCC_THREADS") or 1
-    needed, have = jobs * threads * _GIB_A_THREAD, memory / 2**30
-    if needed > have:
-        yield finding(
-            "build-resource-limits",
-            f"MAX_JOBS={jobs} with {threads} nvcc thread(s) may need {needed} GiB, "
-            f"this machine has {have:.0f}",
-            "variable MAX_JOBS",
-            certainty="likely",
-            severity="warning",
-            variable="MAX_JOBS",
-            value=str(jobs),
-        )
-
-
-def _number(facts: Facts, name: str) -> int | None:
-    variable = facts.variable(name)
-    text = variable.value.strip() if variable else ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else None
-
-
 CHECKS = (
     Check(
         id="triton-home-not-writable",
@@ -237,18 +151,5 @@ CHECKS = (
         id="inductor-rename-windows",
         title="torch.compile can replace its cache files",
         run=inductor_rename,
-    ),
-    Check(id="amd-rocm-paths", title="ROCm is whole", run=amd_paths),
-    Check(
-        id="build-variable-blanks",
-        title="build variables hold no stray blanks or quotes",
-        run=variable_blanks,
-        windows_only=False,
-    ),
-    Check(
-        id="build-resource-limits",
-        title="the number of build jobs fits the memory",
-        run=build_limits,
-        windows_only=False,
     ),
 )
