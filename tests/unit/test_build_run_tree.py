@@ -11,18 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pace import PATIENCE, gone, wait_for
 
 from tritonwin.build import tree, watch
 from tritonwin.facts.winapi import wine_version
 
-# starts two children that give signs of life for a minute, each in a process group of its own as
+# starts two children that give signs of life for ten minutes, each in a process group of its own as
 # ninja does it, and holds 64 MiB
 PROGRAM = """
 import os, subprocess, sys, time
 held = bytearray(2**26)
 child = (
     "import sys, time\\n"
-    "for _ in range(1200):\\n"
+    "for _ in range(12000):\\n"
     "    with open(sys.argv[1], 'a') as file: file.write('x')\\n"
     "    time.sleep(0.05)\\n"
 )
@@ -39,20 +40,13 @@ sys.exit(7)
 def started(tmp_path: Path) -> Iterator[tree.Tree]:
     with (tmp_path / "log").open("wb") as log:
         made = tree.start(
-            [sys.executable, "-c", PROGRAM, "60"],
+            [sys.executable, "-c", PROGRAM, "600"],
             env=dict(os.environ),
             cwd=tmp_path,
             log=log,
         )
         yield made
         made.end()
-
-
-def wait_for(condition: object, seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end, "it did not come to pass"
-        time.sleep(0.02)
 
 
 def test_all_processes_are_seen_and_ended(started: tree.Tree, tmp_path: Path) -> None:
@@ -88,10 +82,10 @@ def test_processor_time_of_what_is_ended_counts(tmp_path: Path) -> None:
     """Also of a process with threads, which takes a moment from its end until it is gone."""
     program = (
         "import threading, time\n"
-        "for _ in range(4): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+        "for _ in range(4): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
         "while time.process_time() < 0.5: pass\n"
         "print('worked', flush=True)\n"
-        "time.sleep(60)\n"
+        "time.sleep(600)\n"
     )
     log = tmp_path / "log"
     with log.open("wb") as stream:
@@ -126,8 +120,8 @@ import os, sys, time
 from pathlib import Path
 from tritonwin.build import tree
 log = open(sys.argv[1], "wb")
-made = tree.start([sys.executable, "-c", sys.argv[2], "60"], env=dict(os.environ), cwd=Path.cwd(), log=log)
-time.sleep(60)
+made = tree.start([sys.executable, "-c", sys.argv[2], "600"], env=dict(os.environ), cwd=Path.cwd(), log=log)
+time.sleep(600)
 """
 
 
@@ -143,8 +137,8 @@ def test_the_tree_dies_with_tritonwin(tmp_path: Path, how: str) -> None:
     wait_for(lambda: log.exists() and log.read_text().startswith("started"))
     wait_for(lambda: signs_of_life(tmp_path) == 2)
     getattr(owner, how)()  # nothing of it can clean up
-    owner.wait(10)
-    wait_for(lambda: signs_of_life(tmp_path) == 0, 10)
+    owner.wait(PATIENCE)
+    wait_for(lambda: signs_of_life(tmp_path) == 0)
 
 
 def signs_of_life(folder: Path) -> int:
@@ -165,11 +159,7 @@ def test_without_its_keeper_the_tree_is_ended_by_us(started: tree.Tree, tmp_path
     os.kill(keeper, signal.SIGKILL)
     wait_for(lambda: started.poll() is not None)
     started.end()
-    assert not [pid for pid in children if Path(f"/proc/{pid}").exists() and not zombie(pid)]
-
-
-def zombie(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    assert all(map(gone, children))
 
 
 @pytest.mark.parametrize(

@@ -6,22 +6,20 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
+from pace import PATIENCE, wait_for
 
 from tritonwin.facts.process import Completed, run
 from tritonwin.facts.waiting import waiting_threads
 
 
-def hang() -> list[Completed]:
+def hang(mark: Path) -> list[Completed]:
     """Like the probe: a second start where the first gave no answer."""
-    return [
-        run(sys.executable, ("-I", "-S", "-c", "import time; time.sleep(600)"), timeout=300)
-        for _ in range(2)
-    ]
+    program = f"import time; open({str(mark)!r}, 'w').close(); time.sleep(600)"
+    return [run(sys.executable, ("-I", "-S", "-c", program), timeout=300) for _ in range(2)]
 
 
 def test_results_and_errors_come_through() -> None:
@@ -31,19 +29,19 @@ def test_results_and_errors_come_through() -> None:
             threads.result(threads.submit(int, "seven"))
 
 
-def test_an_interrupted_block_ends_every_program() -> None:
+def test_an_interrupted_block_ends_every_program(tmp_path: Path) -> None:
     def interrupted() -> None:
         with waiting_threads(most=2) as threads:
-            waiting.extend(threads.submit(hang) for _ in range(4))
-            time.sleep(0.5)
+            waiting.extend(threads.submit(hang, tmp_path / str(n)) for n in range(4))
+            wait_for(lambda: len(list(tmp_path.iterdir())) == 2)
             raise KeyboardInterrupt
 
     waiting: list[Future[list[Completed]]] = []
-    started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert time.monotonic() - started < 60
-    assert all(future.done() for future in waiting)
+    ran = [future.result() for future in waiting if not future.cancelled()]
+    assert len(ran) == 2
+    assert not any(done.timed_out for each in ran for done in each)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a process there cannot be sent a Ctrl-C alone")
@@ -56,9 +54,7 @@ def test_ctrl_c_while_the_target_hangs(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "started").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for((tmp_path / "started").exists)
     tool.send_signal(signal.SIGINT)
-    out, err = tool.communicate(timeout=60)
+    out, err = tool.communicate(timeout=PATIENCE)
     assert (tool.returncode, out, err.strip()) == (130, b"", b"interrupted")
