@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
 from tritonwin.facts.model import Driver, Gpu, Torch
-from tritonwin.support import matrix, packages, rules, wheel_tags
+from tritonwin.support import matrix, packages, rules, versions, wheel_tags
 from tritonwin.support.chooser import Chosen, choose
 from tritonwin.support.links import WheelLink
 from tritonwin.support.needs import Needs, needs_of
@@ -303,16 +303,16 @@ def test_nothing_that_does_not_fit_is_ever_chosen(
     if package == "triton-windows":
         pair = table.pair(machine.torch.version)
         assert pair is not None
-        assert matrix.series(version) == pair.windows
+        assert versions.series(version) == pair.windows
         ranges = [r for r in (generation.triton, generation.triton_partly) if r]
-        assert any(matrix.fits(version, r) for r in ranges)
+        assert any(versions.fits(version, r) for r in ranges)
     elif package == "torch":
         pair = table.pair(version)
         assert pair is not None
         assert pair.windows is not None
         assert taken.built_for.cuda is not None
-        assert not generation.torch or matrix.fits(version, generation.torch)
-        assert not generation.cuda or matrix.fits(taken.built_for.cuda, generation.cuda)
+        assert not generation.torch or versions.fits(version, generation.torch)
+        assert not generation.cuda or versions.fits(taken.built_for.cuda, generation.cuda)
     else:
         assert misfit(taken.built_for, machine.torch.version, machine.torch.cuda) is None
         assert not rules.reasons(taken, machine)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from packaging.version import Version
 
-from tritonwin.support import matrix
+from tritonwin.support import matrix, versions
 from tritonwin.support.indexes import torch_index, torch_tag
 
 M = matrix.load()
@@ -59,7 +59,7 @@ def test_generations_leave_no_gap() -> None:
 def test_every_windows_series_is_a_release() -> None:
     series = {r.series for r in M.releases}
     assert {p.windows for p in M.pairs if p.windows} <= series
-    assert all(matrix.series(r.newest) == r.series for r in M.releases)
+    assert all(versions.series(r.newest) == r.series for r in M.releases)
 
 
 @pytest.mark.parametrize(
@@ -76,16 +76,16 @@ def test_every_windows_series_is_a_release() -> None:
 def test_nvcc_and_its_host(cuda: str, toolset: str, fits: bool) -> None:
     rule = M.nvcc_host(cuda)
     assert rule is not None
-    assert matrix.fits(toolset, rule.msvc) is fits
+    assert versions.fits(toolset, rule.msvc) is fits
 
 
 def test_older_and_fits_are_quiet_about_nonsense() -> None:
-    assert matrix.older("3.2.0.post9", "3.2.0.post13")
-    assert not matrix.older("3.2.0.post13", "3.2.0.post13")
-    assert not matrix.older(None, "1")
-    assert not matrix.older("nonsense", "1")
-    assert not matrix.fits("nonsense", ">=1")
-    assert not matrix.fits("1.0", "nonsense")
+    assert versions.older("3.2.0.post9", "3.2.0.post13")
+    assert not versions.older("3.2.0.post13", "3.2.0.post13")
+    assert not versions.older(None, "1")
+    assert not versions.older("nonsense", "1")
+    assert not versions.fits("nonsense", ">=1")
+    assert not versions.fits("1.0", "nonsense")
 
 
 def test_torch_tags() -> None:
@@ -120,5 +120,5 @@ def test_notes(subject: str) -> None:
 def test_dtypes_agree_with_generations() -> None:
     for generation in M.generations:
         for dtype, has in (("bf16", generation.bf16), ("fp8e4nv", generation.fp8)):
-            below = matrix.older(generation.start, M.dtype(dtype).capability)
+            below = versions.older(generation.start, M.dtype(dtype).capability)
             assert has is not below, (generation.name, dtype)

@@ -30,7 +30,7 @@ from tritonwin.remedies.actions import REMEDIES
 from tritonwin.remedies.plan import Change, Plan
 from tritonwin.remedies.planner import make_plan
 from tritonwin.remedies.remedy import Means
-from tritonwin.support import matrix
+from tritonwin.support import matrix, versions
 from tritonwin.support.pairing import served_series, wanted_series
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
@@ -348,7 +348,7 @@ def test_no_pair_that_the_matrix_forbids(all_wheels: list[Path], facts: Facts) -
     if found.torch and triton and touched:
         wanted = wanted_series(found.torch)
         assert wanted is not None
-        assert matrix.series(triton.version) in served_series(found.torch, wanted), plan
+        assert versions.series(triton.version) in served_series(found.torch, wanted), plan
 
 
 @settings(max_examples=60)

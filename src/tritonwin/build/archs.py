@@ -10,7 +10,7 @@ from tritonwin.build.model import Decision, Refusal
 from tritonwin.build.recipe import ArchRule, ArchToken, Circumstances, Recipe
 from tritonwin.build.tables import nvcc_archs
 from tritonwin.errors import UserError
-from tritonwin.support.matrix import fits
+from tritonwin.support.versions import fits
 
 _FLAG = "--arch"
 _ASKED = re.compile(r"(?:sm_?|compute_?)?(\d{1,2})\.?(\d)([af]?)")

@@ -19,7 +19,7 @@ from tritonwin.build.recipe import Recipe, load
 from tritonwin.errors import UserError
 from tritonwin.facts.files import paths_in
 from tritonwin.journal.tree import file_hash
-from tritonwin.support.matrix import series
+from tritonwin.support.versions import series
 
 if sys.version_info >= (3, 11):
     import tomllib

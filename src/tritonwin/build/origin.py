@@ -10,8 +10,8 @@ from tritonwin.build.order import Machine, Order
 from tritonwin.build.recipe import Recipe, Release
 from tritonwin.errors import UserError
 from tritonwin.support.download import without_secrets
-from tritonwin.support.matrix import series
 from tritonwin.support.pairing import wanted_series
+from tritonwin.support.versions import series
 
 # of a folder: history, and what earlier builds left, which belongs to other toolkits
 _NOT_COPIED = (".git", "build", "dist", "python/build")

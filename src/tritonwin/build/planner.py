@@ -29,7 +29,7 @@ from tritonwin.build.tools import Tools
 from tritonwin.build.triton import TritonNeeds
 from tritonwin.errors import UserError
 from tritonwin.facts.model import Interpreter
-from tritonwin.support.matrix import series
+from tritonwin.support.versions import series
 
 _TRITON = "triton"
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from packaging.version import InvalidVersion, Version
 
 from tritonwin.errors import UserError
-from tritonwin.support.matrix import fits
+from tritonwin.support.versions import fits
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -10,7 +10,7 @@ from typing import Any
 
 from tritonwin.build.model import PinnedFile
 from tritonwin.support import matrix
-from tritonwin.support.matrix import fits
+from tritonwin.support.versions import fits
 
 if sys.version_info >= (3, 11):
     import tomllib

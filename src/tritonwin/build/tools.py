@@ -13,7 +13,7 @@ from tritonwin.build.order import Machine, Order
 from tritonwin.build.origin import Origin
 from tritonwin.build.recipe import Recipe
 from tritonwin.build.toolset import Toolset
-from tritonwin.support.matrix import fits
+from tritonwin.support.versions import fits
 
 _FLAG = "--cuda"
 

@@ -18,7 +18,7 @@ from tritonwin.facts import process
 from tritonwin.facts.files import version_key
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import MsvcToolset
-from tritonwin.support.matrix import fits
+from tritonwin.support.versions import fits
 
 _FLAG = "--msvc"
 _CXX = "CXX="  # the variable, on other systems than Windows

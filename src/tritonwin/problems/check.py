@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tritonwin.facts.model import Facts, Interpreter, Torch, Triton
 from tritonwin.problems.model import Certainty, Evidence, Finding, Severity
-from tritonwin.support import matrix
+from tritonwin.support import versions
 
 
 class NotApplicable(Exception):  # noqa: N818 - an outcome, not an error
@@ -81,7 +81,7 @@ def nvidia_capability(facts: Facts) -> str:
 
 def python_series(interpreter: Interpreter) -> str:
     """Version "3.12" of an interpreter of 3.12.9."""
-    known = matrix.series(interpreter.version or "")
+    known = versions.series(interpreter.version or "")
     if known is None:
         msg = "the interpreter's version is not known"
         raise NotApplicable(msg)

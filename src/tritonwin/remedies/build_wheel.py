@@ -19,7 +19,7 @@ from tritonwin.remedies.plan import CannotRemedyError, Change, Source
 from tritonwin.remedies.remedy import Means, Remedy, Work
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.remedies.wheel_build import prepare
-from tritonwin.support.matrix import parse
+from tritonwin.support.versions import parse
 
 ACTION = "build-wheel"
 

@@ -17,7 +17,7 @@ from tritonwin.remedies import archive
 from tritonwin.remedies.plan import CannotRemedyError, Change, Source
 from tritonwin.remedies.remedy import Means, Remedy, Work
 from tritonwin.support import download
-from tritonwin.support.matrix import series
+from tritonwin.support.versions import series
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -11,8 +11,8 @@ from tritonwin.facts.files import names_in
 from tritonwin.facts.model import Facts, Interpreter
 from tritonwin.remedies.plan import CannotRemedyError
 from tritonwin.support.download import local_path
-from tritonwin.support.matrix import older
 from tritonwin.support.pip import Pip
+from tritonwin.support.versions import older
 
 OLDEST = "22.2"  # the first that reports what it would install
 # Its folder is off the path again before pip looks around: the distributions that lie beside it

@@ -15,8 +15,8 @@ from tritonwin.remedies.remedy import Means, Remedy, Work
 from tritonwin.support import download
 from tritonwin.support.archive_damage import DAMAGE
 from tritonwin.support.links import WheelLink
-from tritonwin.support.matrix import older, parse
 from tritonwin.support.sources import find
+from tritonwin.support.versions import older, parse
 from tritonwin.support.wheel_names import WheelNameError
 
 WHEEL = "msvc-runtime"

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from tritonwin.support.matrix import fits, parse
+from tritonwin.support.versions import fits, parse
 
 if sys.version_info >= (3, 11):
     import tomllib

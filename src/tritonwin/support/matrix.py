@@ -11,8 +11,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
+
+from tritonwin.support.versions import fits, parse, series
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -126,41 +127,6 @@ class Matrix:
 
     def nvcc_host(self, cuda_version: str) -> NvccHost | None:
         return next((h for h in self.nvcc_hosts if fits(cuda_version, h.cuda)), None)
-
-
-_LONGEST_VERSION = 200  # characters
-
-
-def parse(version: str) -> Version | None:
-    """The version, or None where the text is none (facts hold whatever a file said)."""
-    try:
-        # Python refuses to print an integer of thousands of digits
-        return Version(version) if len(version) <= _LONGEST_VERSION else None
-    except InvalidVersion:
-        return None
-
-
-def series(version: str) -> str | None:
-    """Cut "2.9.1+cu128" to "2.9"; None where the text is no version."""
-    parsed = parse(version)
-    return f"{parsed.major}.{parsed.minor}" if parsed else None
-
-
-def older(version: str | None, than: str) -> bool:
-    """Whether the version is known and lower, local labels and post-releases counted."""
-    have = parse(version) if version else None
-    return have is not None and have < Version(than)
-
-
-def fits(version: str, specifier: str) -> bool:
-    """Whether the version lies in the range; pre-releases and local labels count as usual."""
-    parsed = parse(version)
-    try:
-        return parsed is not None and SpecifierSet(specifier).contains(
-            parsed.base_version, prereleases=True
-        )
-    except InvalidSpecifier:
-        return False
 
 
 @cache

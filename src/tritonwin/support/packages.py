@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from packaging.version import Version
 
-from tritonwin.support.matrix import fits
+from tritonwin.support.versions import fits
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -20,8 +20,8 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
 from tritonwin.facts.process import Completed, run
-from tritonwin.support.matrix import older
 from tritonwin.support.model import Download
+from tritonwin.support.versions import older
 
 QUERY_TIMEOUT = 120.0
 RESOLVE_TIMEOUT = 1800.0

@@ -12,11 +12,12 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from tritonwin.facts.requirement import read_requirement
-from tritonwin.support import indexes, matrix, packages, torch_abi, wheel_tags
+from tritonwin.support import indexes, matrix, packages, torch_abi, versions, wheel_tags
 from tritonwin.support.links import WheelLink
-from tritonwin.support.matrix import Generation, fits, older, series
+from tritonwin.support.matrix import Generation
 from tritonwin.support.needs import Needs
 from tritonwin.support.packages import FORK
+from tritonwin.support.versions import fits, older, series
 
 Rule = Callable[[WheelLink, Needs], "str | None"]
 
@@ -213,7 +214,9 @@ def requirements(lines: Iterable[str], needs: Needs) -> str | None:
     """What the Requires-Dist lines of a wheel's metadata have against the torch that is there."""
     if needs.torch is None:
         return None
-    base = Version(needs.torch.version).base_version if matrix.parse(needs.torch.version) else None
+    base = (
+        Version(needs.torch.version).base_version if versions.parse(needs.torch.version) else None
+    )
     for line in lines:
         wanted = read_requirement(line)
         if wanted is None:

@@ -12,11 +12,11 @@ from packaging.utils import canonicalize_name
 from tritonwin.facts.model import Facts
 from tritonwin.support import wheel_metadata
 from tritonwin.support.chooser import Chosen, choose
-from tritonwin.support.matrix import series
 from tritonwin.support.needs import Needs, needs_of
 from tritonwin.support.packages import FORK
 from tritonwin.support.pairing import released, wanted_series
 from tritonwin.support.sources import Listing, Sources, find
+from tritonwin.support.versions import series
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ Windows. A wheel that keeps the rule can still fail, so an import in the target 
 
 from __future__ import annotations
 
-from tritonwin.support.matrix import older, series
+from tritonwin.support.versions import older, series
 from tritonwin.support.wheel_names import BuiltFor
 
 

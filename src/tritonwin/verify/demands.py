@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from tritonwin.facts.model import Facts, Gpu
-from tritonwin.support import matrix, packages
-from tritonwin.support.matrix import Generation, fits, older, parse
+from tritonwin.support import matrix, packages, versions
+from tritonwin.support.matrix import Generation
+from tritonwin.support.versions import fits, older, parse
 from tritonwin.verify.model import Rung, RungState
 
 Obstacle = tuple[RungState, str]
@@ -130,7 +131,7 @@ def _dtype(machine: Machine, value: str) -> str | None:
     if version and any(
         version >= Version(first)
         for series, first in row.emulated.items()
-        if matrix.series(str(version)) == series
+        if versions.series(str(version)) == series
     ):
         return None
     return (

@@ -9,7 +9,7 @@ from tritonwin.facts.model import Facts
 from tritonwin.problems.check import Check, NotApplicable, finding, need_torch
 from tritonwin.problems.model import Evidence, Finding
 from tritonwin.support import torch_abi
-from tritonwin.support.matrix import older
+from tritonwin.support.versions import older
 from tritonwin.support.wheel_names import read_local
 
 _FLASH = ("flash-attn", "flash-attn-3")

@@ -16,7 +16,7 @@ from tritonwin.problems.check import (
     python_series,
 )
 from tritonwin.problems.model import Finding
-from tritonwin.support.matrix import fits
+from tritonwin.support.versions import fits
 
 # Folders of Triton, and what makes it read a variable that it does not always read.
 _FOLDERS = {

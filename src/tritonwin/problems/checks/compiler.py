@@ -17,7 +17,7 @@ from tritonwin.problems.check import (
 )
 from tritonwin.problems.model import Finding
 from tritonwin.support import matrix
-from tritonwin.support.matrix import older
+from tritonwin.support.versions import older
 
 # Read by cl and link before their command line.
 _OPTION_VARIABLES = ("CL", "_CL_", "LINK", "_LINK_", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")

@@ -15,7 +15,7 @@ from tritonwin.problems.check import (
 )
 from tritonwin.problems.model import Finding
 from tritonwin.support import matrix
-from tritonwin.support.matrix import fits, parse
+from tritonwin.support.versions import fits, parse
 
 _VARIABLES = ("CUDA_PATH", "CUDA_HOME")
 # What Triton takes from a toolkit; without all three it goes on to its bundled tools.

@@ -15,8 +15,9 @@ from tritonwin.problems.check import (
     nvidia_capability,
 )
 from tritonwin.problems.model import Finding, Severity
-from tritonwin.support import matrix
-from tritonwin.support.matrix import Generation, fits, parse
+from tritonwin.support import matrix, versions
+from tritonwin.support.matrix import Generation
+from tritonwin.support.versions import fits, parse
 
 
 def driver_too_old(facts: Facts) -> Iterator[Finding]:
@@ -127,7 +128,7 @@ def fp8_missing(facts: Facts) -> Iterator[Finding]:
 
 
 def _emulates_fp8(release: str) -> bool:
-    version, series = parse(release), matrix.series(release)
+    version, series = parse(release), versions.series(release)
     if version is None or series is None:
         return False
     emulated = matrix.load().dtype("fp8e4nv").emulated

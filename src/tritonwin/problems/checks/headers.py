@@ -13,7 +13,7 @@ from tritonwin.problems.check import (
     python_series,
 )
 from tritonwin.problems.model import Evidence, Finding
-from tritonwin.support.matrix import series
+from tritonwin.support.versions import series
 
 
 def _dev(facts: Facts) -> PythonDev:

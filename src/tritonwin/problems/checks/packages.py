@@ -10,8 +10,8 @@ from tritonwin.facts.proven import proven_state
 from tritonwin.problems.check import Check, NotApplicable, finding, need_target, python_series
 from tritonwin.problems.checks.triton_package import OTHER_TRITONS
 from tritonwin.problems.model import Finding
-from tritonwin.support.matrix import fits, older
 from tritonwin.support.packages import FORK
+from tritonwin.support.versions import fits, older
 
 
 def wheel_tags(facts: Facts) -> Iterator[Finding]:

@@ -10,8 +10,8 @@ from tritonwin.facts.model import Facts, Torch
 from tritonwin.problems.check import Check, NotApplicable, finding, need_torch, need_triton
 from tritonwin.problems.model import Evidence, Finding
 from tritonwin.support import matrix
-from tritonwin.support.matrix import fits, series
 from tritonwin.support.pairing import served_series, wanted_series
+from tritonwin.support.versions import fits, series
 
 
 def cpu_only_torch(facts: Facts) -> Iterator[Finding]:

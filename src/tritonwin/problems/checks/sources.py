@@ -17,7 +17,7 @@ from tritonwin.problems.check import (
     nvidia_capability,
 )
 from tritonwin.problems.model import Evidence, Finding
-from tritonwin.support.matrix import older
+from tritonwin.support.versions import older
 
 PATCHED = "patched-by-tritonwin"
 WINDOWS = "windows-branches"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tritonwin.facts.model import Facts, RuntimeDll
 from tritonwin.problems.check import Check, NotApplicable, finding
 from tritonwin.problems.model import Evidence, Finding
-from tritonwin.support.matrix import older
+from tritonwin.support.versions import older
 
 # Code compiled by toolset 14.40 or later initialises std::mutex at compile time; an older
 # msvcp140.dll then locks a null pointer (release notes of Visual Studio 2022 17.10). The functions

@@ -8,7 +8,7 @@ from tritonwin.facts.model import Facts
 from tritonwin.problems.catalogue.signatures import ABSENT, VERSIONS
 from tritonwin.problems.explain.log_facts import LogFacts, Seen
 from tritonwin.problems.model import Condition
-from tritonwin.support.matrix import fits
+from tritonwin.support.versions import fits
 
 # The log's facts that a condition rests on, where it does not bear the same name.
 _RESTS_ON = {
