@@ -82,7 +82,9 @@ class Pythons:
         definition = library.with_suffix(".def")
         names = "".join(f"{name}\n" for name in pe.exports(dll))
         definition.write_text(f"LIBRARY {dll.name}\nEXPORTS\n{names}")
-        run(self.wine.mingw("dlltool"), "-d", definition, "-l", library)
+        # or its hundreds of temporary files lie in the current folder meanwhile
+        aside = ("--temp-prefix", library.with_suffix(""))
+        run(self.wine.mingw("dlltool"), *aside, "-d", definition, "-l", library)
 
 
 def distribution(version: str) -> Distribution:
