@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +16,10 @@ from typing import Any
 from tritonwin.build import archs, info, tables, toolset
 from tritonwin.build.recipe import Recipe, load
 from tritonwin.errors import UserError
+from tritonwin.facts import toml
 from tritonwin.facts.files import paths_in
 from tritonwin.journal.tree import file_hash
 from tritonwin.support.versions import series
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 MOST = 256  # jobs of one matrix, GitHub's limit
 _MOST_CELLS = 100_000  # before what does not go together is left out
@@ -92,7 +87,7 @@ def read(recipe: str, text: str) -> Fleet:
     """
     known = load(recipe)
     try:
-        data: dict[str, Any] = tomllib.loads(text)
+        data: dict[str, Any] = toml.loads(text)
     except (ValueError, RecursionError) as error:
         msg = f"the matrix is no TOML: {error}"
         raise UserError(msg, _EXAMPLE) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -12,12 +11,8 @@ from typing import Any, Literal
 from packaging.version import InvalidVersion, Version
 
 from tritonwin.errors import UserError
+from tritonwin.facts import toml
 from tritonwin.support.versions import fits
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 GENERIC = "cuda-extension"
 
@@ -220,7 +215,7 @@ def read(name: str, text: str) -> Recipe:
         RecipeError: a field is missing, unknown or wrong.
     """
     try:
-        data: dict[str, Any] = tomllib.loads(text)
+        data: dict[str, Any] = toml.loads(text)
         return Recipe(
             name=name,
             memory=MemoryModel(**data.pop("memory")),

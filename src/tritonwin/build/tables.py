@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from tritonwin.build.model import PinnedFile
+from tritonwin.facts.toml import shipped
 from tritonwin.support import matrix
 from tritonwin.support.versions import fits
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +46,7 @@ def _parts() -> tuple[tuple[str, str, PinnedFile], ...]:
 
 
 def _read(file: str) -> dict[str, Any]:
-    return tomllib.loads(files("tritonwin.build").joinpath(file).read_text("utf-8"))
+    return shipped("tritonwin.build", file)
 
 
 def msvc_for(cuda: str) -> str:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from tritonwin.facts.toml import shipped
 
 
 def origin(name: str) -> str:
@@ -21,6 +16,5 @@ def origin(name: str) -> str:
 
 @cache
 def _table() -> tuple[tuple[str, str], ...]:
-    text = files("tritonwin.facts").joinpath("dlls.toml").read_text("utf-8")
-    rows = tomllib.loads(text)["origin"]
+    rows = shipped("tritonwin.facts", "dlls.toml")["origin"]
     return tuple((pattern, row["text"]) for row in rows for pattern in row["names"])

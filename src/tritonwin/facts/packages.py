@@ -5,20 +5,13 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
-import sys
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from tritonwin.facts.files import is_file, is_folder, paths_in, read_text, same_place
 from tritonwin.facts.model import Interpreter
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
+from tritonwin.facts.toml import shipped
 
 _MAPPING = re.compile(r"^MAPPING\b[^=\n]*=\s*(\{[^{}\n]*\})", re.MULTILINE)
 
@@ -43,7 +36,7 @@ class Knowledge:
 @cache
 def knowledge() -> Knowledge:
     """The shipped knowledge about packages."""
-    data = tomllib.loads(files("tritonwin.facts").joinpath("packages.toml").read_text("utf-8"))
+    data = shipped("tritonwin.facts", "packages.toml")
     return Knowledge(
         names=frozenset(data["names"]),
         prefixes=tuple(data["prefixes"]),

@@ -5,21 +5,16 @@ from __future__ import annotations
 import codecs
 import fnmatch
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tritonwin.facts import toml
 from tritonwin.facts.files import is_folder, names_in, read_bytes
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import RequirementLine
 from tritonwin.facts.packages import normalise
 from tritonwin.facts.requirement import holds, read_requirement
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _MOST_DOTS = 200  # in a line of pyproject.toml: keys with more parts are nobody's
@@ -76,7 +71,7 @@ def _dependencies(text: str) -> list[str]:
     if max((line.count(".") for line in text.split("\n")), default=0) > _MOST_DOTS:
         return []
     try:
-        project: Any = tomllib.loads(text).get("project", {})
+        project: Any = toml.loads(text).get("project", {})
     except (ValueError, RecursionError):  # ValueError: also a number of thousands of digits
         return []
     listed = project.get("dependencies", []) if isinstance(project, dict) else []

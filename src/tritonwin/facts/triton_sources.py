@@ -7,20 +7,14 @@ in `triton_traits.toml`; this module searches for them in what Windows sees of e
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from tritonwin.facts.files import read_text
+from tritonwin.facts.toml import shipped
 from tritonwin.facts.windows_view import windows_view
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +42,6 @@ class TraitHit:
 @cache
 def triton_traits() -> tuple[Trait, ...]:
     """Every known trait, in the order of the data file."""
-    text = files("tritonwin.facts").joinpath("triton_traits.toml").read_text("utf-8")
     return tuple(
         Trait(
             id=row["id"],
@@ -59,7 +52,7 @@ def triton_traits() -> tuple[Trait, ...]:
             blocks=row["blocks"],
             meaning=row["meaning"],
         )
-        for row in tomllib.loads(text)["trait"]
+        for row in shipped("tritonwin.facts", "triton_traits.toml")["trait"]
     )
 
 

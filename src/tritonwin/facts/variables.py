@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
 from typing import Literal
 
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Variable
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from tritonwin.facts.toml import shipped
 
 Kind = Literal["value", "path", "list", "options"]
 Scope = Literal["process", "user", "machine"]
@@ -40,7 +34,7 @@ class Known:
 @cache
 def known_variables() -> tuple[Known, ...]:
     """The variables that this product looks at, from `variables.toml`."""
-    data = tomllib.loads(files("tritonwin.facts").joinpath("variables.toml").read_text("utf-8"))
+    data = shipped("tritonwin.facts", "variables.toml")
     return tuple(Known(**entry) for entry in data["variable"])
 
 

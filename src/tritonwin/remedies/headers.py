@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from tritonwin.facts.files import is_file, is_folder, names_in
 from tritonwin.facts.model import Interpreter
+from tritonwin.facts.toml import shipped
 from tritonwin.facts.toolchain.python_headers import read_headers
 from tritonwin.remedies import archive
 from tritonwin.remedies.plan import CannotRemedyError, Change, Source
 from tritonwin.remedies.remedy import Means, Remedy, Work
 from tritonwin.support import download
 from tritonwin.support.versions import series
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 PARTS = ("Include", "libs")
 
@@ -115,8 +109,7 @@ def _size(root: Path) -> int:
 
 @cache
 def _packages() -> dict[str, Any]:
-    text = files("tritonwin.remedies").joinpath("python_packages.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    return shipped("tritonwin.remedies", "python_packages.toml")
 
 
 def _package(wanted: _Wanted, means: Means) -> Source:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from tritonwin.facts.toml import shipped
 from tritonwin.support.versions import fits, parse
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 @cache
 def _data() -> dict[str, Any]:
-    return tomllib.loads(files("tritonwin.support").joinpath("indexes.toml").read_text("utf-8"))
+    return shipped("tritonwin.support", "indexes.toml")
 
 
 def torch_index() -> str:

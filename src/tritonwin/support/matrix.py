@@ -5,7 +5,6 @@ From `matrix.toml`, which `tools/refresh_matrix.py` writes, and `hardware.toml`,
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -13,12 +12,8 @@ from typing import Any
 
 from packaging.version import Version
 
+from tritonwin.facts import toml
 from tritonwin.support.versions import fits, parse, series
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,8 +140,8 @@ def _text(file: str) -> str:
 
 def read(matrix_toml: str, hardware_toml: str) -> Matrix:
     """Build the matrix from the texts of its two files; raises as `load` does."""
-    pairs: dict[str, Any] = tomllib.loads(matrix_toml)
-    hardware: dict[str, Any] = tomllib.loads(hardware_toml)
+    pairs: dict[str, Any] = toml.loads(matrix_toml)
+    hardware: dict[str, Any] = toml.loads(hardware_toml)
     return Matrix(
         data_date=pairs["data_date"],
         ptxas_since=hardware["ptxas_since"],

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from packaging.version import Version
 
+from tritonwin.facts.toml import shipped
 from tritonwin.support.versions import fits
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 FORK = "triton-windows"
 
@@ -61,12 +55,11 @@ class Package:
 @cache
 def load() -> Mapping[str, Package]:
     """The shipped table by normalised name; raises TypeError or KeyError for a wrong row."""
-    text = files("tritonwin.support").joinpath("packages.toml").read_text("utf-8")
     return {
         row["name"]: Package(
             **{**row, "kernels": tuple(Kernels(**kernels) for kernels in row.get("kernels", ()))}
         )
-        for row in tomllib.loads(text)["package"]
+        for row in shipped("tritonwin.support", "packages.toml")["package"]
     }
 
 

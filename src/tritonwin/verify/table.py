@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from tritonwin.facts.toml import shipped
 from tritonwin.verify.model import Rung
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 @cache
@@ -23,8 +17,7 @@ def load() -> tuple[Rung, ...]:
     Raises:
         TypeError, KeyError: a wrong row; tests keep that from being shipped.
     """
-    text = files("tritonwin.verify.rungs").joinpath("ladder.toml").read_text("utf-8")
-    return tuple(_rung(row) for row in tomllib.loads(text)["rung"])
+    return tuple(map(_rung, shipped("tritonwin.verify.rungs", "ladder.toml")["rung"]))
 
 
 def _rung(row: dict[str, Any]) -> Rung:

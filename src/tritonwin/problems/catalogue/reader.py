@@ -29,12 +29,12 @@ Any other key is refused.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 
+from tritonwin.facts import toml
 from tritonwin.problems import placeholders
 from tritonwin.problems.catalogue import signatures
 from tritonwin.problems.catalogue.table import CatalogueError, Table
@@ -47,11 +47,6 @@ from tritonwin.problems.model import (
     Question,
     Remedy,
 )
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 # The remedies that an entry may name, each with the arguments that it takes.
 ACTIONS: Mapping[str, frozenset[str]] = {
@@ -118,8 +113,8 @@ def read(sources: Mapping[str, str]) -> Catalogue:
 
 def _document(file: str, text: str) -> Table:
     try:
-        return Table(tomllib.loads(text), file)
-    except tomllib.TOMLDecodeError as error:
+        return Table(toml.loads(text), file)
+    except toml.TOMLDecodeError as error:
         msg = f"{file}: {error}"
         raise CatalogueError(msg) from None
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from tritonwin.facts.model import (
@@ -22,12 +20,8 @@ from tritonwin.facts.model import (
     Torch,
     Triton,
 )
+from tritonwin.facts.toml import shipped
 from tritonwin.problems.model import LinePattern
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 MAX_VALUES = 32  # changes of one fact that are remembered
 PATIENCE = 300  # lines that a fact's pattern may see: versions stand in banners and first errors
@@ -85,9 +79,7 @@ class _Knowledge:
 
 @cache
 def knowledge() -> _Knowledge:
-    data: dict[str, Any] = tomllib.loads(
-        files("tritonwin.problems.explain").joinpath("facts.toml").read_text("utf-8")
-    )
+    data = shipped("tritonwin.problems.explain", "facts.toml")
     return _Knowledge(
         patterns=tuple(
             LinePattern(
