@@ -28,20 +28,6 @@ PATIENCE = 300  # lines that a fact's pattern may see: versions stand in banners
 SOURCE = "the log"
 PORTABLE = r"python_embeded\python.exe"  # as ComfyUI's portable package is told to start it
 
-# By the place of the interpreter, the most telling first; facts/interpreter_kind.py knows more, but
-# needs the disk.
-_KINDS: tuple[tuple[PythonKind, str], ...] = (
-    ("embedded", r"python_embedd?ed|\\system\\python\b|\\python_standalone\b|\\embedded_python\b"),
-    ("store", r"\\WindowsApps\b|\\PythonSoftwareFoundation\."),
-    ("uv", r"\\uv\\(?:data\\)?python\\"),
-    ("poetry", r"\\pypoetry\\"),
-    ("conda", r"\\(?:miniconda|anaconda|miniforge|mambaforge)3?\b|\\envs\\[^\\]{1,60}$"),
-    ("venv", r"\\\.?v?env(?:[-_]?\w{0,20})?(?:\\Scripts)?$|\\[^\\]{1,60}[-_]v?env$"),
-    ("pyenv", r"\\\.?pyenv(?:-win)?\\"),
-    ("user", r"\\AppData\\Local\\Programs\\Python\\"),
-    ("system", r"^[A-Z]:\\Python3\d{1,3}|\\Program Files\\Python"),
-)
-
 
 @dataclass(frozen=True)
 class Seen:
@@ -71,16 +57,20 @@ class LogFacts:
         return self._seen
 
 
-@dataclass(frozen=True)
-class _Knowledge:
+@dataclass(frozen=True, kw_only=True)
+class Knowledge:
+    """The content of `facts.toml`: GPUs with their capability, places with the kind of a Python."""
+
     patterns: tuple[LinePattern, ...]
     gpus: tuple[tuple[re.Pattern[str], str], ...]
+    places: tuple[tuple[re.Pattern[str], PythonKind], ...]
 
 
 @cache
-def knowledge() -> _Knowledge:
+def knowledge() -> Knowledge:
+    """The shipped knowledge about what logs say."""
     data = shipped("tritonwin.problems.explain", "facts.toml")
-    return _Knowledge(
+    return Knowledge(
         patterns=tuple(
             LinePattern(
                 anchors=tuple(a if isinstance(a := row["anchor"], list) else [a]), line=row["line"]
@@ -88,6 +78,9 @@ def knowledge() -> _Knowledge:
             for row in data["fact"]
         ),
         gpus=tuple((re.compile(row["name"]), row["capability"]) for row in data["gpu"]),
+        places=tuple(
+            (re.compile(row["place"], re.IGNORECASE), row["kind"]) for row in data["python"]
+        ),
     )
 
 
@@ -99,9 +92,7 @@ def capability(gpu_name: str) -> str | None:
 def kind_of(place: str) -> PythonKind:
     """The kind of a Python from the folder or the path of its python.exe."""
     folder = re.sub(r"\\python\.exe$", "", place, flags=re.IGNORECASE)
-    return next(
-        (kind for kind, mark in _KINDS if re.search(mark, folder, re.IGNORECASE)), "unknown"
-    )
+    return next((kind for mark, kind in knowledge().places if mark.search(folder)), "unknown")
 
 
 def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
