@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from tritonwin.facts.files import file_size, is_file, is_folder, names_in, read_bytes, read_text
 from tritonwin.facts.model import Distribution, Interpreter
-from tritonwin.facts.packages import knowledge, normalise, search_path
+from tritonwin.facts.packages import knowledge, search_path
 
 _FOLDER = re.compile(
     r"(?P<name>[A-Za-z0-9][\w.]*)(?:-(?P<version>[^-]+))?(?:-py[\d.]+)?\.(?P<kind>dist|egg)-info"
@@ -42,7 +44,7 @@ def _in_folder(folder: Path) -> Iterator[Distribution]:
 
 def _read(folder: Path, entry: str, match: re.Match[str]) -> Distribution:
     location = folder / entry
-    name = normalise(match["name"])
+    name = canonicalize_name(match["name"])
     headers = _headers(location, match["kind"])
     version = match["version"] or next(iter(_values(headers, "Version")), "")
     requires = tuple(line for line in _values(headers, "Requires-Dist") if _named(line))
@@ -94,7 +96,7 @@ def _named(requirement: str) -> bool:
     match = _REQUIRED_NAME.match(requirement)
     if match is None or _EXTRA.match(requirement):
         return False
-    return knowledge().matters(normalise(match[0]))
+    return knowledge().matters(canonicalize_name(match[0]))
 
 
 @dataclass

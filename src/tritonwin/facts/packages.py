@@ -26,6 +26,11 @@ class Knowledge:
     key_files: dict[str, tuple[str, ...]]
     extensions: dict[str, tuple[str, ...]]
 
+    @property
+    def other_tritons(self) -> tuple[str, ...]:
+        """Those of `triton` that are not made for Windows."""
+        return self.triton[1:]
+
     def matters(self, name: str) -> bool:
         return name in self.names or name in self.triton or name.startswith(self.prefixes)
 
@@ -44,11 +49,6 @@ def knowledge() -> Knowledge:
         key_files={name: tuple(paths) for name, paths in data["key-files"].items()},
         extensions={name: tuple(patterns) for name, patterns in data["extensions"].items()},
     )
-
-
-def normalise(name: str) -> str:
-    """A distribution's name as the packaging standards compare it: "triton-windows"."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def search_path(target: Interpreter) -> tuple[Path, ...]:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from tritonwin.facts.access import can_write
 from tritonwin.facts.files import is_file, is_folder, paths_in, read_text
 from tritonwin.facts.host import Host
@@ -215,7 +217,7 @@ def _packages(folders: tuple[Path, ...]) -> dict[str, str]:
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
                 match = _DIST_INFO.fullmatch(entry.name)
-                name = re.sub(r"[-_.]+", "-", match[1]).lower() if match else ""
+                name = canonicalize_name(match[1]) if match else ""
                 if match and name in PACKAGES:
                     found.setdefault(name, match[2])
     return found

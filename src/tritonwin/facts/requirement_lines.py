@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from packaging.utils import canonicalize_name
+
 from tritonwin.facts import toml
 from tritonwin.facts.files import is_folder, names_in, read_bytes
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import RequirementLine
-from tritonwin.facts.packages import normalise
 from tritonwin.facts.requirement import holds, read_requirement
 
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
@@ -63,7 +64,11 @@ def _in_folder(folder: Path) -> Iterator[RequirementLine]:
 def asks_for_triton(requirement: str) -> bool:
     """Whether a requirement names the distribution `triton` and its marker holds on Windows."""
     parsed = read_requirement(requirement)
-    return parsed is not None and normalise(parsed.name) == "triton" and holds(parsed, _WINDOWS)
+    return (
+        parsed is not None
+        and canonicalize_name(parsed.name) == "triton"
+        and holds(parsed, _WINDOWS)
+    )
 
 
 def _dependencies(text: str) -> list[str]:

@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from tritonwin.facts.files import names_in, read_text
 from tritonwin.facts.model import Distribution, Interpreter, Torch
-from tritonwin.facts.packages import find_package, knowledge, normalise
+from tritonwin.facts.packages import find_package, knowledge
 from tritonwin.facts.requirement import read_requirement
 
 # The DLLs by which a CUDA build is known, and those that other packages borrow from torch.
@@ -78,5 +80,5 @@ def _triton_requirement(requires: Iterable[str]) -> str | None:
         requirement = read_requirement(line)
         if requirement is None:
             continue
-        found.setdefault(normalise(requirement.name), str(requirement.specifier))
+        found.setdefault(canonicalize_name(requirement.name), str(requirement.specifier))
     return next((found[name] for name in knowledge().triton if found.get(name)), None)

@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from tritonwin.facts.files import is_folder, names_in, read_bytes
-from tritonwin.facts.packages import normalise
 
 _RECORD_LIMIT = 1 << 26  # bytes; torch's has 1.5 million
 # what distributions without a RECORD left behind, where the folder is not named after them
@@ -35,7 +36,7 @@ def removal(info: Path, prefix: Path) -> tuple[Path, ...]:
     site_packages = info.parent
     recorded = _recorded(info)
     if recorded is None:
-        name = normalise(info.name.partition("-")[0])
+        name = canonicalize_name(info.name.partition("-")[0])
         tops = _FOLDERS.get(name, (name.replace("-", "_"),))
         found = [info, *(site_packages / t for t in tops if not claimed(site_packages, t, info))]
         return tuple(path for path in found if os.path.lexists(path))

@@ -53,7 +53,8 @@ ACTIONS: Mapping[str, frozenset[str]] = {
     name: frozenset(arguments)
     for name, arguments in {
         "install-distribution": ("requirement",),
-        "install-torch": ("requirement", "cuda"),  # from torch's own index for that CUDA
+        # "cuda" is not read: where it is not known, which torch to take is not known either
+        "install-torch": ("requirement", "cuda"),
         "remove-distribution": ("distribution",),
         "python-headers": ("version", "folder"),
         "vc-runtime": ("folder",),

@@ -26,9 +26,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import get_args
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from tritonwin.facts.model import PythonKind
 from tritonwin.problems.catalogue.anchors import MIN_WORD, keys
 from tritonwin.problems.catalogue.table import Table
 from tritonwin.problems.model import CERTAINTIES, Condition, LinePattern, Signature
@@ -36,9 +38,7 @@ from tritonwin.problems.model import CERTAINTIES, Condition, LinePattern, Signat
 VERSIONS = frozenset({"torch", "triton", "python", "cuda", "gpu", "msvc", "driver", "setuptools"})
 WORDS: Mapping[str, frozenset[str]] = {
     "os": frozenset({"windows", "linux", "other"}),
-    "python_kind": frozenset(
-        {"embedded", "store", "system", "user", "venv", "conda", "uv", "pyenv", "poetry"}
-    ),
+    "python_kind": frozenset(get_args(PythonKind)) - {"unknown"},
     "torch_build": frozenset({"cpu", "cuda", "rocm", "xpu"}),
     "pip_target": frozenset({"same", "other"}),  # pip's environment against the one that runs
 }

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from tritonwin.facts.model import Facts
+from tritonwin.facts.packages import knowledge
 from tritonwin.facts.proven import proven_state
 from tritonwin.problems.check import Check, NotApplicable, finding, need_target, python_series
-from tritonwin.problems.checks.triton_package import OTHER_TRITONS
 from tritonwin.problems.model import Finding
 from tritonwin.support.packages import FORK
 from tritonwin.support.versions import fits, older
@@ -20,7 +20,7 @@ def wheel_tags(facts: Facts) -> Iterator[Finding]:
         msg = "the interpreter's platform is not known"
         raise NotApplicable(msg)
     # beside the fork, that it is there at all is the problem, and one that can be solved
-    beside_fork = OTHER_TRITONS if facts.distribution(FORK) else ()
+    beside_fork = knowledge().other_tritons if facts.distribution(FORK) else ()
     for dist in facts.distributions:
         if dist.name in beside_fork:
             continue

@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tritonwin.facts.model import Distribution, Facts
+from tritonwin.facts.packages import knowledge
 from tritonwin.facts.requirement import holds, read_requirement
 from tritonwin.problems.check import Check, finding, need_target, need_triton
 from tritonwin.problems.model import Evidence, Finding
 from tritonwin.support.packages import FORK
 
-# Distributions other than the fork whose files lie in the package folder `triton`.
-OTHER_TRITONS = (
-    "triton",
-    "pytorch-triton",
-    "triton-xpu",
-    "pytorch-triton-xpu",
-    "triton-rocm",
-    "pytorch-triton-rocm",
-)
 _BUNDLED = ("triton/runtime/tcc/", "triton/backends/nvidia/bin/")
 
 
@@ -51,7 +44,7 @@ def triton_missing(facts: Facts) -> Iterator[Finding]:
 
 def both_installed(facts: Facts) -> Iterator[Finding]:
     fork = facts.distribution(FORK)
-    others = [d for n in OTHER_TRITONS if (d := facts.distribution(n)) is not None]
+    others = [d for n in knowledge().other_tritons if (d := facts.distribution(n)) is not None]
     if fork is None or not others:
         return
     where = f"{facts.triton.flavour} sources" if facts.triton else "no usable sources"
@@ -92,7 +85,7 @@ def _emptied(facts: Facts) -> Distribution | None:
         (
             d
             for d in facts.distributions
-            if d.name in (FORK, *OTHER_TRITONS) and "triton/__init__.py" in d.missing_files
+            if d.name in knowledge().triton and "triton/__init__.py" in d.missing_files
         ),
         None,
     )
@@ -124,9 +117,9 @@ def files_missing(facts: Facts) -> Iterator[Finding]:
 def distribution_name(facts: Facts) -> Iterator[Finding]:
     names = {d.name for d in facts.distributions}
     have_fork = FORK in names
-    have_upstream = any(n in names for n in OTHER_TRITONS)
+    have_upstream = any(n in names for n in knowledge().other_tritons)
     for owner, requirement in _triton_requirements(facts):
-        satisfied = have_fork if requirement.name.replace("_", "-") == FORK else have_upstream
+        satisfied = have_fork if canonicalize_name(requirement.name) == FORK else have_upstream
         if not satisfied and (have_fork or have_upstream):
             yield finding(
                 "distribution-name-or-url",
@@ -146,7 +139,7 @@ def _triton_requirements(facts: Facts) -> Iterator[tuple[Distribution, Requireme
             requirement = read_requirement(text)
             if requirement is None:
                 continue
-            named = requirement.name.lower().replace("_", "-") in {"triton", FORK}
+            named = canonicalize_name(requirement.name) in {"triton", FORK}
             if named and holds(requirement, windows):
                 yield owner, requirement
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from tritonwin.facts.model import Facts
 from tritonwin.problems import catalogue
 from tritonwin.problems.context import context
-from tritonwin.problems.doctor import by_certainty, fold, merge, shell_word
+from tritonwin.problems.doctor import by_certainty, findings_of, fold, merge, shell_word
 from tritonwin.problems.explain.conditions import holds, source
 from tritonwin.problems.explain.decode import text_blocks
 from tritonwin.problems.explain.hits import Collector, Hit, Sought, Watch
@@ -179,7 +179,6 @@ def quote(line: str, number: int) -> Evidence:
 def _confirmed(findings: Iterable[Finding], snapshot: Facts) -> Iterator[Finding]:
     """What the snapshot shows of the problems that the log shows, and of what explains them."""
     from tritonwin.problems.checks import CHECKS
-    from tritonwin.problems.doctor import findings_of
 
     ids = {f.id for f in findings}
     for found in findings_of(snapshot, CHECKS):
