@@ -433,5 +433,14 @@ class Facts:
         )
 
     @property
+    def nvidia_gpus(self) -> tuple[Gpu, ...]:
+        return tuple(gpu for gpu in self.gpus if gpu.vendor == "nvidia")
+
+    @property
+    def nvidia_driver(self) -> Driver | None:
+        """Where NVIDIA's driver was looked for: its `error` says why it is of no use."""
+        return next((driver for driver in self.drivers if driver.vendor == "nvidia"), None)
+
+    @property
     def windows(self) -> bool:
         return self.system.os == "windows"

@@ -43,7 +43,7 @@ def proven_state(facts: Facts) -> Proven | None:
     """What a proof rests on: Python, driver, and the distributions that are compiled for it."""
     if facts.target is None:
         return None
-    driver = next((d for d in facts.drivers if d.vendor == "nvidia"), None)
+    driver = facts.nvidia_driver
     names = {*knowledge().triton, *knowledge().extensions, "torch"}
     return Proven(
         when=datetime.now(timezone.utc).isoformat(timespec="seconds"),

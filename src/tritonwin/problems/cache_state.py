@@ -71,7 +71,7 @@ def _kernel(entry: CacheEntry, facts: Facts) -> tuple[CacheState, str]:
     installed = facts.triton.version if facts.triton else None
     if installed and entry.triton_version and not _same(installed, entry.triton_version):
         return "foreign", f"this Python has Triton {installed}, which compiles anew"
-    cards = [gpu.compute_capability or "" for gpu in facts.gpus if gpu.vendor == "nvidia"]
+    cards = [gpu.compute_capability or "" for gpu in facts.nvidia_gpus]
     if entry.backend == "cuda" and cards and all(cards):
         present = {capability.replace(".", "") for capability in cards}
         if entry.arch not in present:

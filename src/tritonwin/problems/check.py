@@ -72,8 +72,8 @@ def need_triton(facts: Facts) -> Triton:
 
 def nvidia_capability(facts: Facts) -> str:
     """Compute capability of the first NVIDIA GPU, which torch and Triton use by default."""
-    for gpu in facts.gpus:
-        if gpu.vendor == "nvidia" and gpu.compute_capability:
+    for gpu in facts.nvidia_gpus:
+        if gpu.compute_capability:
             return gpu.compute_capability
     msg = "no NVIDIA GPU of known compute capability"
     raise NotApplicable(msg)

@@ -14,8 +14,8 @@ UPSTREAM = "triton"
 def context(facts: Facts) -> dict[str, str]:
     """Name what the facts know: versions, the GPU, what to ask pip for."""
     target, torch, triton = facts.target, facts.torch, facts.triton
-    gpu = next((g for g in facts.gpus if g.vendor == "nvidia"), None)
-    driver = next((d for d in facts.drivers if d.vendor == "nvidia"), None)
+    gpu = next(iter(facts.nvidia_gpus), None)
+    driver = facts.nvidia_driver
     values = {
         "python_version": target.version if target else None,
         "python_folder": (target.base_prefix or target.prefix) if target else None,

@@ -58,15 +58,15 @@ class Needs:
 def needs_of(facts: Facts) -> Needs:
     """What the facts say; without a target interpreter no wheel fits."""
     target = facts.target
-    nvidia = [g for g in facts.gpus if g.vendor == "nvidia"]
+    nvidia = facts.nvidia_gpus
     others = [g.vendor for g in facts.gpus if g.vendor in {"amd", "intel"}]
-    driver = next((d for d in facts.drivers if d.vendor == "nvidia" and not d.error), None)
+    driver = facts.nvidia_driver
     return Needs(
         python=target.version if target else None,
         windows=facts.windows,
         tags=wheel_tags.supported(target) if target else (),
         torch=facts.torch,
         gpus=tuple(g.compute_capability for g in nvidia if g.compute_capability),
-        driver_cuda=driver.cuda if driver else None,
+        driver_cuda=driver.cuda if driver and not driver.error else None,
         other_gpu=others[0] if others and not nvidia else None,
     )

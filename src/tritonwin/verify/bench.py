@@ -104,7 +104,7 @@ def benchmark(facts: Facts, parts: Sequence[RungResult]) -> Benchmark:
 
 def machine(facts: Facts) -> BenchMachine:
     gpu = gpu_of(facts)
-    driver = next((d for d in facts.drivers if d.vendor == "nvidia"), None)
+    driver = facts.nvidia_driver
     wine = f", Wine {facts.system.wine}" if facts.system.wine else ""
     return BenchMachine(
         os=f"{facts.system.os} {facts.system.version}{wine}",

@@ -46,12 +46,11 @@ class Machine:
 
 def gpu_of(facts: Facts) -> Gpu | None:
     """The GPU that Triton takes: NVIDIA's first whose compute capability is known."""
-    found = (g for g in facts.gpus if g.vendor == "nvidia" and g.compute_capability)
-    return next(found, None)
+    return next((gpu for gpu in facts.nvidia_gpus if gpu.compute_capability), None)
 
 
 def has_driver(facts: Facts) -> bool:
-    return any(d.vendor == "nvidia" and d.error is None for d in facts.drivers)
+    return facts.nvidia_driver is not None and facts.nvidia_driver.error is None
 
 
 def obstacle(rung: Rung, machine: Machine) -> Obstacle | None:

@@ -11,7 +11,7 @@ from tritonwin.problems.model import Finding
 
 def amd_paths(facts: Facts) -> Iterator[Finding]:
     amd = next((g for g in facts.gpus if g.vendor == "amd"), None)
-    if amd is None or any(g.vendor == "nvidia" for g in facts.gpus):
+    if amd is None or facts.nvidia_gpus:
         msg = "no AMD GPU is in charge"
         raise NotApplicable(msg)
     if not facts.rocm:

@@ -21,13 +21,13 @@ from tritonwin.support.versions import fits, parse
 
 
 def driver_too_old(facts: Facts) -> Iterator[Finding]:
-    if any(g.vendor in {"amd", "intel"} for g in facts.gpus) and not _nvidia_gpu(facts):
+    if any(g.vendor in {"amd", "intel"} for g in facts.gpus) and not facts.nvidia_gpus:
         msg = "the GPU is not NVIDIA's"
         raise NotApplicable(msg)
     if not (facts.triton or (facts.torch and facts.torch.cuda)):
         msg = "neither Triton nor a CUDA build of torch is installed"
         raise NotApplicable(msg)
-    driver = next((d for d in facts.drivers if d.vendor == "nvidia"), None)
+    driver = facts.nvidia_driver
     if driver is None or driver.error:
         text = driver.error if driver and driver.error else "no NVIDIA driver was found"
         yield finding("driver-too-old", text, driver.source if driver else "driver libraries")
@@ -43,10 +43,6 @@ def driver_too_old(facts: Facts) -> Iterator[Finding]:
             f"driver {driver.version} runs CUDA up to {driver.cuda}, torch needs CUDA {needed}",
             driver.source,
         )
-
-
-def _nvidia_gpu(facts: Facts) -> bool:
-    return any(g.vendor == "nvidia" for g in facts.gpus)
 
 
 def _generation(facts: Facts) -> Generation:

@@ -18,7 +18,7 @@ def cpu_only_torch(facts: Facts) -> Iterator[Finding]:
     torch = need_torch(facts)
     if torch.cuda or torch.hip or torch.xpu:
         return
-    gpu = next((g for g in facts.gpus if g.vendor == "nvidia"), None)
+    gpu = next(iter(facts.nvidia_gpus), None)
     if gpu is None:
         msg = "no NVIDIA GPU was seen"
         raise NotApplicable(msg)

@@ -93,7 +93,7 @@ _VALUES: Mapping[str, Callable[[Facts], str | None]] = {
         (g.compute_capability for g in facts.gpus if g.compute_capability), None
     ),
     "msvc": lambda facts: next((m.version for m in facts.msvc if m.chosen), None),
-    "driver": lambda facts: next((d.version for d in facts.drivers if d.vendor == "nvidia"), None),
+    "driver": lambda facts: facts.nvidia_driver.version if facts.nvidia_driver else None,
 }
 
 
