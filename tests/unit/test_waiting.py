@@ -29,15 +29,18 @@ def test_results_and_errors_come_through() -> None:
             threads.result(threads.submit(int, "seven"))
 
 
-def test_an_interrupted_block_ends_every_program(tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_a_block_that_is_left_early_ends_every_program(
+    tmp_path: Path, error: type[BaseException]
+) -> None:
     def interrupted() -> None:
         with waiting_threads(most=2) as threads:
             waiting.extend(threads.submit(hang, tmp_path / str(n)) for n in range(4))
             wait_for(lambda: len(list(tmp_path.iterdir())) == 2)
-            raise KeyboardInterrupt
+            raise error
 
     waiting: list[Future[list[Completed]]] = []
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(error):
         interrupted()
     ran = [future.result() for future in waiting if not future.cancelled()]
     assert len(ran) == 2

@@ -43,11 +43,11 @@ class WaitingThreads:
 
 @contextmanager
 def waiting_threads(most: int = 4) -> Iterator[WaitingThreads]:
-    """Threads for the block; when Ctrl-C ends the block, their programs end first."""
+    """Threads for the block; when Ctrl-C or an error ends the block, their programs end first."""
     with ThreadPoolExecutor(max_workers=most) as pool:
         threads = WaitingThreads(pool)
         try:
             yield threads
-        except KeyboardInterrupt:
+        except BaseException:
             threads.end()
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -15,6 +14,7 @@ from tritonwin.facts.identity import Identity
 from tritonwin.facts.model import Facts, Interpreter
 from tritonwin.facts.proven import write_proven
 from tritonwin.facts.snapshot import SnapshotError
+from tritonwin.facts.waiting import waiting_threads
 from tritonwin.journal import Store, undo
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
@@ -147,11 +147,11 @@ class _Session:
         problems = self._problems()
         if not problems:
             return self._outcome("healthy" if not self._drifted() else self._proven_anew(), ())
-        with ThreadPoolExecutor(max_workers=1) as pool:
+        with waiting_threads(most=1) as threads:
             # what works now, to see whether it still does afterwards; takes as long as planning
-            baseline = pool.submit(self._prove) if self.facts.triton is not None else None
+            baseline = threads.submit(self._prove) if self.facts.triton is not None else None
             self._plan(problems)
-            self.before = baseline.result() if baseline else None
+            self.before = threads.result(baseline) if baseline else None
         for _ in range(MAX_ROUNDS):
             plan = self.plans[-1]
             self.watcher.show_plan(plan)

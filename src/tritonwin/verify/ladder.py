@@ -13,13 +13,14 @@ import signal
 import tempfile
 import time
 from collections.abc import Generator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tritonwin.facts.process import Completed, end_running, run
+from tritonwin.facts.process import Completed, run
 from tritonwin.facts.target import parse_answer
+from tritonwin.facts.waiting import waiting_threads
 from tritonwin.facts.winapi import in_ascii
 from tritonwin.verify import table
 from tritonwin.verify.demands import obstacle
@@ -52,18 +53,13 @@ def climb(
     """
     watch = watch or Watch()
     tried: dict[str, Future[RungResult]] = {}
-    with ThreadPoolExecutor(max_workers=setting.workers) as pool:
+    with waiting_threads(most=setting.workers) as threads:
         for rung in rungs:
             # what a rung needs was handed in before it, so that waiting for it cannot block
             needed = [tried[name] for name in rung.needs if name in tried]
-            tried[rung.id] = pool.submit(_climb, rung, setting, needed, watch)
-        try:
-            for result in tried.values():
-                yield result.result()
-        except BaseException:  # Ctrl-C, or nobody wants the rest
-            pool.shutdown(wait=False, cancel_futures=True)
-            end_running()
-            raise
+            tried[rung.id] = threads.submit(_climb, rung, setting, needed, watch)
+        for result in tried.values():
+            yield threads.result(result)
 
 
 def prove(setting: Setting, rungs: Sequence[Rung] = BASIC) -> Proof:
