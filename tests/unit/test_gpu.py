@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from pace import PATIENCE
 from pe_files import pe_file
 from pe_version import versioned
 from trees import plant, write
@@ -43,6 +44,9 @@ INTEL: dict[str, Value] = {
 REMOTE: dict[str, Value] = {"DriverDesc": "Remote Display Adapter", "ProviderName": "Microsoft"}
 
 
+Found = tuple[tuple[Gpu, ...], tuple[Driver, ...]]
+
+
 def registry(*adapters: dict[str, Value]) -> MemoryRegistry:
     return MemoryRegistry({rf"{DISPLAY}\{i:04}": a for i, a in enumerate(adapters)})
 
@@ -64,8 +68,12 @@ def linux(folder: Path, **env: str) -> Host:
     return fake_host(folder, {"LD_LIBRARY_PATH": str(folder), **env}, windows=False)
 
 
+def asked(folder: Path, timeout: float = PATIENCE, **env: str) -> Found:
+    return read_gpus(linux(folder, **env), timeout)
+
+
 def test_nvml(drivers: Path) -> None:
-    gpus, found = read_gpus(linux(drivers))
+    gpus, found = asked(drivers)
     source = "libnvidia-ml.so.1"
     assert found == (Driver(vendor="nvidia", source=source, version="581.57", cuda="12.8"),)
     assert gpus[0] == Gpu(
@@ -82,8 +90,7 @@ def test_nvml(drivers: Path) -> None:
 
 @pytest.mark.parametrize("trouble", ["crash", "9"])
 def test_cuda_answers_where_nvml_does_not(drivers: Path, trouble: str) -> None:
-    host = linux(drivers, FAKE_NVML=trouble, CUDA_VISIBLE_DEVICES="-1")
-    gpus, found = read_gpus(host)
+    gpus, found = asked(drivers, FAKE_NVML=trouble, CUDA_VISIBLE_DEVICES="-1")
     assert found == (Driver(vendor="nvidia", source="libcuda.so.1", cuda="13.1"),)
     assert [(g.name, g.compute_capability, g.memory_bytes, g.uuid) for g in gpus] == [
         (
@@ -106,14 +113,13 @@ def test_cuda_answers_where_nvml_does_not(drivers: Path, trouble: str) -> None:
 def test_a_driver_in_trouble(
     drivers: Path, env: dict[str, str], error: str, cuda: str | None
 ) -> None:
-    gpus, found = read_gpus(linux(drivers, **env), timeout=1 if "hang" in env.values() else 30)
+    gpus, found = asked(drivers, 1 if "hang" in env.values() else PATIENCE, **env)
     assert gpus == ()
     assert [(d.error, d.cuda) for d in found] == [(error, cuda)]
 
 
 def test_zluda_is_amd(drivers: Path) -> None:
-    host = linux(drivers, FAKE_NVML="9", FAKE_NAME="AMD Radeon RX 6800 [ZLUDA]")
-    (gpu,), _ = read_gpus(host)
+    (gpu,), _ = asked(drivers, FAKE_NVML="9", FAKE_NAME="AMD Radeon RX 6800 [ZLUDA]")
     assert (gpu.vendor, gpu.name) == ("amd", "AMD Radeon RX 6800 [ZLUDA]")
 
 
@@ -121,7 +127,7 @@ def test_zluda_is_amd(drivers: Path) -> None:
 def test_no_driver_on_linux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     absent = gpu_module.Libraries(nvml="libabsent-ml.so.9", cuda="libabsent.so.9", smi=None)
     monkeypatch.setattr(gpu_module, "nvidia_libraries", lambda host: absent)
-    gpus, found = read_gpus(fake_host(tmp_path, windows=False))
+    gpus, found = asked(tmp_path)
     assert gpus == ()
     assert found[0].error is not None
     assert "libabsent.so.9" in found[0].error
@@ -184,8 +190,7 @@ def test_nvidia_smi_is_the_last_resort(drivers: Path, tmp_path: Path) -> None:
         },
     )
     (smi / "bin/nvidia-smi").chmod(0o755)
-    host = linux(drivers, FAKE_NVML="9", FAKE_CUDA="999", PATH=str(smi / "bin"))
-    (gpu,), (driver,) = read_gpus(host)
+    (gpu,), (driver,) = asked(drivers, FAKE_NVML="9", FAKE_CUDA="999", PATH=str(smi / "bin"))
     assert (gpu.compute_capability, gpu.memory_bytes) == ("8.6", 12 << 30)
     assert (driver.version, driver.error) == ("576.88", None)
 

@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import healthy
 import pytest
+from pace import PATIENCE, wait_for
 
 import tritonwin
 from tritonwin.cli.app import run
@@ -194,7 +194,7 @@ def test_wrong_use_is_refused(
 def test_what_was_reached_is_in_the_report_of_a_climb_that_was_ended(tmp_path: Path) -> None:
     package = tmp_path / "packages" / "triton"
     package.mkdir(parents=True)
-    (package / "__init__.py").write_text("import time; time.sleep(60)")
+    (package / "__init__.py").write_text("import time; time.sleep(600)")
     report = tmp_path / "proof.json"
     words = ["verify", "--python", sys.executable, "--report", str(report), "--json"]
     only = ["--only", "headers-and-library", "--only", "import-triton"]
@@ -206,11 +206,9 @@ def test_what_was_reached_is_in_the_report_of_a_climb_that_was_ended(tmp_path: P
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    deadline = time.monotonic() + 60
-    while not report.exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
+    wait_for(lambda: report.exists() or process.poll() is not None)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (130, b""), err
     document = json.loads(report.read_text("utf-8"))
     assert [rung["id"] for rung in document["rungs"]] == ["headers-and-library"]

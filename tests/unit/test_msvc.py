@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pace import PATIENCE
 from trees import plant, write
 
 from tritonwin.facts.host import fake_host
@@ -114,18 +114,16 @@ def test_visual_studio_without_cpp_tools(tmp_path: Path) -> None:
         ("exit 3", "exit 3"),
         ("echo 'not json'", "unreadable output"),
         ("echo '{}'", "unreadable output"),
-        ("exec sleep 20", "time limit"),
+        ("exec sleep 600", "time limit"),
     ],
 )
 def test_without_an_answer_the_folders_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, trouble: str
 ) -> None:
-    monkeypatch.setattr(vswhere, "_TIMEOUT", 0.5)
+    monkeypatch.setattr(vswhere, "_TIMEOUT", 0.5 if trouble == "time limit" else PATIENCE)
     say(tmp_path, script)
     toolset(tmp_path / "pf/Microsoft Visual Studio/2022/BuildTools", "14.44.35207")
-    started = time.monotonic()
     (found,) = find(tmp_path)
-    assert time.monotonic() - started < 10
     assert (found.product, found.chosen) == ("Visual Studio 2022 BuildTools", True)
     assert found.source == f"Program Files (vswhere: {trouble})"
 

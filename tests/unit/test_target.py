@@ -8,6 +8,7 @@ import pytest
 from environments import VirtualEnvironment, make_venv
 from hypothesis import given
 from hypothesis import strategies as st
+from pace import PATIENCE
 from trees import plant
 
 from tritonwin.facts.host import Environment, Host, fake_host
@@ -98,7 +99,7 @@ def test_a_broken_site_module(venv: VirtualEnvironment, host: Host) -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["sleep 60"], "gave no answer within"),
+        (["exec sleep 600"], "gave no answer within"),
         (["echo hello"], "did not answer as a Python would"),
         (["echo '{}'", "cat"], "did not answer as a Python would"),
         (['echo "$@"'], "did not answer as a Python would"),
@@ -113,7 +114,7 @@ def test_what_is_no_python(tmp_path: Path, host: Host, lines: list[str], message
     env = Environment({"PATH": os.environ["PATH"]}, windows=False)
     known = Host(env, host.registry, host.cwd, host.home, windows=False)
     with pytest.raises(TargetError) as error:
-        examine(path, known, timeout=1)
+        examine(path, known, timeout=1 if "no answer" in message else PATIENCE)
     assert message in str(error.value)
     assert path in str(error.value)
     assert error.value.help
@@ -184,14 +185,14 @@ def test_windows_wants_an_exe(tmp_path: Path) -> None:
         ("__version__ = '2.9.1+cu128'", "imported", None, None),
         ("import absent_module", "exception", "ModuleNotFoundError", None),
         ("import os; os._exit(5)", "crashed", None, "exit 5"),
-        ("import time; time.sleep(60)", "timed-out", None, None),
+        ("import time; time.sleep(600)", "timed-out", None, None),
     ],
 )
 def test_deep_import(
     venv: VirtualEnvironment, text: str, outcome: str, error: str | None, status: str | None
 ) -> None:
     (venv.site_packages / "torch.py").write_text(text)
-    timeout = 1 if outcome == "timed-out" else 60
+    timeout = 1 if outcome == "timed-out" else PATIENCE
     result = deep_import(str(venv.python), "torch", timeout)
     assert (result.module, result.outcome, result.status) == ("torch", outcome, status)
     assert (error or "") in (result.error or "")
