@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from tritonwin.facts.files import is_file, is_folder, names_in, same_place
+from tritonwin.facts.files import is_file, is_folder, names_in
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Compiler, Interpreter
 from tritonwin.facts.packages import platlib
+from tritonwin.facts.toolchain.precedence import in_order
 
 Family = Literal["cl", "clang-cl", "clang", "gcc", "zig", "tinycc", "unknown"]
 Flaw = Literal["missing", "folder"]
@@ -41,16 +42,7 @@ def find_compilers(target: Interpreter | None, host: Host) -> tuple[Compiler, ..
     Only absolute entries of PATH count, and only programs of exactly these names, so that the
     editor "Microsoft VS Code" is no compiler.
     """
-    listed: dict[str, Compiler] = {}
-    taken: Compiler | None = None
-    for found in _candidates(target, host):
-        key = same_place(found.path)
-        if key in listed:
-            continue
-        compiler = _judge(found, taken)
-        taken = compiler if compiler.chosen else taken
-        listed[key] = compiler
-    return tuple(listed.values())
+    return in_order(_candidates(target, host), lambda found: found.path, _judge)
 
 
 def _judge(found: _Found, taken: Compiler | None) -> Compiler:

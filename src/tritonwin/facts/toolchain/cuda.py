@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from tritonwin.facts.files import is_file, is_folder, names_in, same_place, version_key
+from tritonwin.facts.files import is_file, is_folder, names_in, version_key
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import CudaToolkit, Interpreter
 from tritonwin.facts.packages import platlib
 from tritonwin.facts.toolchain.cuda_layout import KERNEL_PARTS, Place, describe
+from tritonwin.facts.toolchain.precedence import in_order
 
 
 def find_cuda_toolkits(target: Interpreter | None, host: Host) -> tuple[CudaToolkit, ...]:
@@ -22,19 +24,13 @@ def find_cuda_toolkits(target: Interpreter | None, host: Host) -> tuple[CudaTool
     that reason. A variable that names no folder is listed with `exists=False`. `chosen` is the
     first that Triton finds complete for compiling kernels; on Linux it uses only its own.
     """
-    listed: dict[str, CudaToolkit] = {}
-    taken: CudaToolkit | None = None
-    for place in _places(target, host):
-        key = same_place(place.path)
-        if key in listed or not (place.named or is_folder(place.path)):
-            continue
-        toolkit = _judge(place, describe(place, windows=host.windows), taken)
-        taken = toolkit if toolkit.chosen else taken
-        listed[key] = toolkit
-    return tuple(listed.values())
+    there = (p for p in _places(target, host) if p.named or is_folder(p.path))
+    judge = partial(_judge, windows=host.windows)
+    return in_order(there, lambda place: place.path, judge)
 
 
-def _judge(place: Place, toolkit: CudaToolkit, taken: CudaToolkit | None) -> CudaToolkit:
+def _judge(place: Place, taken: CudaToolkit | None, *, windows: bool) -> CudaToolkit:
+    toolkit = describe(place, windows=windows)
     lacking = [part for part in toolkit.missing if part in KERNEL_PARTS]
     if not toolkit.exists:
         what = "is a file" if is_file(place.path) else "does not exist"

@@ -10,11 +10,11 @@ from tritonwin.facts.files import (
     is_file,
     is_folder,
     names_in,
-    same_place,
     version_key,
 )
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import MsvcToolset
+from tritonwin.facts.toolchain.precedence import in_order
 from tritonwin.facts.toolchain.vswhere import Instance, find_instances, product_name
 
 _CL = "bin/Hostx64/x64/cl.exe"
@@ -43,16 +43,7 @@ def find_msvc(host: Host) -> tuple[MsvcToolset, ...]:
     `vcruntime.lib`, which is all that Triton asks for; `missing` names more, for what torch and
     builds need. Whether Triton uses MSVC at all is up to `find_compilers`.
     """
-    listed: dict[str, MsvcToolset] = {}
-    taken: MsvcToolset | None = None
-    for found in _candidates(host):
-        key = same_place(found.folder)
-        if key in listed:
-            continue
-        toolset = _judge(found, _describe(found), taken)
-        taken = toolset if toolset.chosen else taken
-        listed[key] = toolset
-    return tuple(listed.values())
+    return in_order(_candidates(host), lambda found: found.folder, _judge)
 
 
 def _describe(found: _Found) -> MsvcToolset:
@@ -75,7 +66,8 @@ def _describe(found: _Found) -> MsvcToolset:
     )
 
 
-def _judge(found: _Found, toolset: MsvcToolset, taken: MsvcToolset | None) -> MsvcToolset:
+def _judge(found: _Found, taken: MsvcToolset | None) -> MsvcToolset:
+    toolset = _describe(found)
     if not toolset.version:
         return replace(toolset, reason="Visual Studio without its C++ tools")
     asked = {str(PureWindowsPath(part)) for part in _TRITON_ASKS}

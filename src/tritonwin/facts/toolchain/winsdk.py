@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
-from tritonwin.facts.files import is_file, names_in, same_place, version_key
+from tritonwin.facts.files import is_file, names_in, version_key
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import WindowsSdk
+from tritonwin.facts.toolchain.precedence import in_order
 
 _TRITON_ASKS = ("Include/{}/ucrt/stdlib.h", "Lib/{}/ucrt/x64/ucrt.lib")
 SDK_PARTS = (*_TRITON_ASKS, "Include/{}/um/Windows.h", "Lib/{}/um/x64/kernel32.lib")
@@ -36,16 +37,7 @@ def find_windows_sdks(host: Host) -> tuple[WindowsSdk, ...]:
     the 32-bit view of `v10.0` only, and both hold the same folder where Microsoft's installer
     wrote them.
     """
-    listed: dict[str, WindowsSdk] = {}
-    taken: WindowsSdk | None = None
-    for found in _candidates(host):
-        key = same_place(found.root / "Include" / found.version)
-        if key in listed:
-            continue
-        sdk = _judge(found, taken)
-        taken = sdk if sdk.chosen else taken
-        listed[key] = sdk
-    return tuple(listed.values())
+    return in_order(_candidates(host), lambda found: found.root / "Include" / found.version, _judge)
 
 
 def _judge(found: _Found, taken: WindowsSdk | None) -> WindowsSdk:
