@@ -67,6 +67,7 @@ def command(
     """
     from tritonwin.journal import Store
     from tritonwin.output import fixing, machine
+    from tritonwin.output.events import Events
     from tritonwin.problems import catalogue
     from tritonwin.remedies.fix import Wish, fix
 
@@ -90,7 +91,7 @@ def command(
         dry_run=dry_run,
         timeout=timeout,
     )
-    events = fixing.Events(json_lines=json_lines)
+    events = Events(json_lines=json_lines)
     with contextlib.closing(fixing.Person(yes=yes)) as person:
         outcome = fix(wish, Store.default(), events if quiet else person)
     events.finish(fixing.report(outcome))

@@ -66,7 +66,8 @@ def command(
     """
     from tritonwin.facts.collect import collect
     from tritonwin.journal import Store
-    from tritonwin.output import fixing, installation, machine
+    from tritonwin.output import installation, machine
+    from tritonwin.output.events import Events
     from tritonwin.remedies.install import Order, install
     from tritonwin.support.install_plan import parse_request
 
@@ -82,7 +83,7 @@ def command(
         reinstall=reinstall,
     )
     facts = collect(python=python, app=app, timeout=timeout, deep=False)
-    events = fixing.Events(json_lines=json_lines)
+    events = Events(json_lines=json_lines)
     screen = installation.Screen(every_reason=every_reason, yes=yes)
     with contextlib.closing(screen):
         done = install(

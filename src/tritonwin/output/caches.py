@@ -10,7 +10,7 @@ from tritonwin.facts.model import Cache, Facts
 from tritonwin.output.documents import CacheReport, Tool
 from tritonwin.output.machine import target_of
 from tritonwin.output.terminal import console
-from tritonwin.output.text import printable
+from tritonwin.output.text import printable, size
 from tritonwin.problems.cache_state import CacheState, JudgedEntry
 
 _STYLES: dict[CacheState, str] = {"usable": "green", "foreign": "dim", "stale": "yellow"}
@@ -46,7 +46,7 @@ def print_entries(facts: Facts, entries: Sequence[JudgedEntry]) -> None:
 
 
 def _head(cache: Cache) -> str:
-    what = f"{cache.entries} files, {_size(cache.size_bytes)}" if cache.exists else "not there"
+    what = f"{cache.entries} files, {size(cache.size_bytes)}" if cache.exists else "not there"
     return f"{cache.kind}: {cache.path} ({cache.source}), {what}"
 
 
@@ -55,7 +55,7 @@ def _line(judged: JudgedEntry) -> Text:
     reason = f": {judged.reason}" if judged.reason else ""
     name = f"{entry.kind} {entry.name}".strip()
     line = Text(f"  {judged.state:<8}", _STYLES[judged.state])
-    line.append(printable(f"{name}, for {judged.built_for}, {_size(entry.size_bytes)}{reason}"))
+    line.append(printable(f"{name}, for {judged.built_for}, {size(entry.size_bytes)}{reason}"))
     line.append(printable(f"  {entry.path}"), "dim")
     return line
 
@@ -72,7 +72,3 @@ def print_cleared(journal: str) -> None:
     out = console()
     out.print(Text(f"Cleared. To give it back: tritonwin undo {journal}"), soft_wrap=True)
     out.print(Text(f"To free the disk: tritonwin undo --forget {journal}"), soft_wrap=True)
-
-
-def _size(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size / 1e3:.1f} kB"

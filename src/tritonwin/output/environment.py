@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tritonwin.facts.model import Facts
+from tritonwin.facts.model import Facts, Gpu
 
 
 def described(facts: Facts) -> Iterator[tuple[str, str]]:
@@ -19,20 +19,29 @@ def described(facts: Facts) -> Iterator[tuple[str, str]]:
     yield "System", _system(facts)
 
 
+def gpu_name(gpu: Gpu) -> str:
+    """ "NVIDIA GeForce RTX 4090 (8.9)"."""
+    return gpu.name + (f" ({gpu.compute_capability})" if gpu.compute_capability else "")
+
+
+def triton_name(facts: Facts) -> str | None:
+    """ "triton-windows 3.5.1.post24", or "Triton 3.5.1" where no distribution owns it."""
+    if facts.triton is None:
+        return None
+    owner = facts.distribution(facts.triton.distribution or "")
+    return f"{owner.name} {owner.version}" if owner else f"Triton {facts.triton.version}"
+
+
 def _gpu(facts: Facts) -> str:
     driver = ", ".join(f"driver {d.version or d.error}" for d in facts.drivers)
-    gpus = [
-        g.name + (f" ({g.compute_capability})" if g.compute_capability else "") for g in facts.gpus
-    ]
+    gpus = [gpu_name(gpu) for gpu in facts.gpus]
     return "; ".join(gpus or ["none was found"]) + (f"; {driver}" if driver else "")
 
 
 def _triton(facts: Facts) -> str:
     if facts.triton is None:
         return "not installed"
-    owner = facts.distribution(facts.triton.distribution or "")
-    name = f"{owner.name} {owner.version}" if owner else f"Triton {facts.triton.version}"
-    return f"{name} in {facts.triton.location}"
+    return f"{triton_name(facts)} in {facts.triton.location}"
 
 
 def _cuda(facts: Facts) -> str:

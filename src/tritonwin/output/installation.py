@@ -11,8 +11,7 @@ from tritonwin.output.consent import agreed
 from tritonwin.output.documents import InstallReport, Tool
 from tritonwin.output.machine import target_of
 from tritonwin.output.plan import print_plan
-from tritonwin.output.progress import Download
-from tritonwin.output.terminal import console
+from tritonwin.output.progress import Teller
 from tritonwin.output.text import printable
 from tritonwin.remedies.install import Installation
 from tritonwin.support.model import Choice
@@ -43,26 +42,14 @@ def report(facts: Facts, done: Installation) -> InstallReport:
     )
 
 
-class Screen:
+class Screen(Teller):
     """Shows a person the choice and the plan, asks, and tells what happens."""
 
     def __init__(self, *, every_reason: bool, yes: bool) -> None:
+        super().__init__()
         self._every = every_reason
         self._yes = yes
         self._shown = False
-        self._out = console()
-        self._download = Download(self._out)
-
-    def close(self) -> None:
-        """Leave the terminal as it was, also after a download that failed."""
-        self._download.end()
-
-    def progress(self, done: int, total: int | None) -> None:
-        self._download.update(done, total)
-
-    def say(self, text: str) -> None:
-        self._download.end()
-        self._print(f"  {text}")
 
     def agree(self, done: Installation) -> bool:
         self._show(done)
@@ -86,11 +73,11 @@ class Screen:
         for note in done.found.notes:
             self._print(f"note: {note}")
         if done.plan.changes:
-            self._out.print()
+            self.out.print()
             print_plan(done.plan)
 
     def _print(self, text: str, style: str = "") -> None:
-        self._out.print(Text(printable(text), style), soft_wrap=True)
+        self.out.print(Text(printable(text), style), soft_wrap=True)
 
 
 def _choice(choice: Choice, *, kept: bool, every: bool) -> Iterator[tuple[str, str]]:

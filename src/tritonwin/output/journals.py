@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from tritonwin.journal import Conflict
 from tritonwin.journal.model import Header, State
 from tritonwin.journal.undo import UndoReport
 from tritonwin.output.terminal import console
@@ -41,13 +42,8 @@ def print_undo(report: UndoReport, earlier: Sequence[Header] = ()) -> None:
         if len(report.actions) > _SHOWN:
             out.print(Text(f"  and {len(report.actions) - _SHOWN} more"), soft_wrap=True)
     for conflict in report.conflicts:
-        out.print(Text(printable(f"changed since: {conflict.place}"), "yellow"), soft_wrap=True)
-        for word, text in (
-            ("tritonwin left it", conflict.left),
-            ("now", conflict.found),
-            ("before, it was", conflict.before),
-        ):
-            out.print(Text(printable(f"      {word}: {text}")), soft_wrap=True)
+        for told in conflict_lines(conflict):
+            out.print(told, soft_wrap=True)
     for note in report.notes:
         out.print(Text(printable(f"note: {note}")), soft_wrap=True)
     for folder in report.left:
@@ -57,6 +53,14 @@ def print_undo(report: UndoReport, earlier: Sequence[Header] = ()) -> None:
         line = f"then {header.id}  {header.title}"
         out.print(Text(printable(line)), soft_wrap=True)
     out.print(Text(_verdict(report)), soft_wrap=True)
+
+
+def conflict_lines(conflict: Conflict) -> Iterator[Text]:
+    """A place that was changed since: how tritonwin left it, how it is, how it was before."""
+    yield Text(printable(f"changed since: {conflict.place}"), "yellow")
+    yield Text(printable(f"      tritonwin left it: {conflict.left}"))
+    yield Text(printable(f"      now: {conflict.found}"))
+    yield Text(printable(f"      before, it was: {conflict.before}"))
 
 
 def _verdict(report: UndoReport) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from tritonwin.output.journals import conflict_lines
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
 from tritonwin.patch.disk import Refusal
@@ -52,7 +53,8 @@ def _lines(outcome: Outcome) -> Iterator[Text]:
         yield from (_plain(f"  {_done(outcome)} {file}") for file in outcome.changed)
     for refusal in outcome.plan.refused if outcome.plan else ():
         yield from _refusal(refusal)
-    yield from _conflicts(outcome)
+    for conflict in outcome.conflicts:
+        yield from conflict_lines(conflict)
     yield from _closing(outcome)
 
 
@@ -83,14 +85,6 @@ def _refusal(refusal: Refusal) -> Iterator[Text]:
         yield _plain(f"      rules that fit it all the same: {', '.join(refusal.fits)}")
     for misfit in refusal.misfits:
         yield _plain(f"      {misfit.rule} does not fit: {misfit.reason}")
-
-
-def _conflicts(outcome: Outcome) -> Iterator[Text]:
-    for conflict in outcome.conflicts:
-        yield _plain(f"changed since: {conflict.place}", "yellow")
-        yield _plain(f"      tritonwin left it: {conflict.left}")
-        yield _plain(f"      now: {conflict.found}")
-        yield _plain(f"      before, it was: {conflict.before}")
 
 
 def _closing(outcome: Outcome) -> Iterator[Text]:

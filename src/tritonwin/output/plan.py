@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from tritonwin.output.terminal import console
-from tritonwin.output.text import printable
+from tritonwin.output.text import printable, size
 from tritonwin.remedies.plan import Change, Plan
 
 
@@ -30,8 +30,8 @@ def print_plan(plan: Plan) -> None:
 def _details(change: Change) -> Iterator[str]:
     yield f"why: {change.why}"
     for source in change.sources:
-        size = f", {_megabytes(source.size)}" if source.size else ""
-        yield f"from: {source.location}{size}"
+        much = f", {size(source.size)}" if source.size else ""
+        yield f"from: {source.location}{much}"
     needs = [
         word
         for word, needed in (
@@ -45,7 +45,3 @@ def _details(change: Change) -> Iterator[str]:
         yield f"needs: {', '.join(needs)}"
     if change.note:
         yield f"note: {change.note}"
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size / 1e3:.1f} kB"

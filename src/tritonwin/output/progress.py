@@ -1,4 +1,4 @@
-"""How far a download is: a bar on a terminal, now and then a line elsewhere."""
+"""What is being done, in lines; and how far a download is: a bar, elsewhere a line now and then."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
+
+from tritonwin.output.terminal import console
+from tritonwin.output.text import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -47,3 +50,25 @@ class Download:
             self._bar.add_task("")
             self._bar.start()
         self._bar.update(self._bar.task_ids[0], completed=done, total=total)
+
+
+class Teller:
+    """A listener of remedies that tells a person: each step a line, downloads between them."""
+
+    def __init__(self) -> None:
+        self.out = console()
+        self._download = Download(self.out)
+
+    def close(self) -> None:
+        """Leave the terminal as it was, also after a download that failed."""
+        self.end_download()
+
+    def end_download(self) -> None:
+        self._download.end()
+
+    def progress(self, done: int, total: int | None) -> None:
+        self._download.update(done, total)
+
+    def say(self, text: str) -> None:
+        self.end_download()
+        self.out.print(Text(f"  {printable(text)}"), soft_wrap=True)

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from tritonwin import __version__
 from tritonwin.facts.model import Facts
+from tritonwin.output.environment import gpu_name, triton_name
 from tritonwin.output.text import printable
 from tritonwin.problems import catalogue
 from tritonwin.problems.check import Check
@@ -120,15 +121,8 @@ def _head(facts: Facts) -> Iterable[str]:
     if target:
         yield f"Python {target.version} ({target.kind})  {target.executable}"
     parts = [f"torch {facts.torch.version}" if facts.torch else "no torch"]
-    if facts.triton:
-        owner = facts.distribution(facts.triton.distribution or "")
-        name = f"{owner.name} {owner.version}" if owner else f"Triton {facts.triton.version}"
-        parts.append(name)
-    else:
-        parts.append("no Triton")
-    for gpu in facts.gpus:
-        capability = f" ({gpu.compute_capability})" if gpu.compute_capability else ""
-        parts.append(gpu.name + capability)
+    parts.append(triton_name(facts) or "no Triton")
+    parts += map(gpu_name, facts.gpus)
     parts += [f"driver {d.version}" for d in facts.drivers if d.version]
     yield "  ".join(parts)
 

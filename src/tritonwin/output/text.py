@@ -1,4 +1,4 @@
-"""Foreign text made safe to print: no terminal escape, no line of its own."""
+"""Words for people: foreign text made safe to print, and sizes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
+
+
+def size(count: int) -> str:
+    """Bytes for people: "52.8 MB", "1.4 kB"."""
+    return f"{count / 1e6:.1f} MB" if count >= 100_000 else f"{count / 1e3:.1f} kB"
 
 
 def printable(text: str) -> str:
