@@ -11,7 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tritonwin.build.model import BuildPlan, Layout, ToolkitChoice
+from tritonwin.build import repository
+from tritonwin.build.layout import Layout
+from tritonwin.build.login import without_logins
+from tritonwin.build.model import BuildPlan, ToolkitChoice
 from tritonwin.errors import UserError
 from tritonwin.facts.files import is_file
 from tritonwin.facts.host import Host
@@ -29,20 +32,9 @@ _CLEARED = (
     "TORCH_EXTENSION_SKIP_NVCC_GEN_DEPENDENCIES",
 )
 _CLEARED_ON_WINDOWS = ("CC", "CXX")  # torch and setuptools shall take the captured cl
-# of the repository that a hook or an alias works in: with them git would change that one
-GIT_REPOSITORY = (
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_COMMON_DIR",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_SHALLOW_FILE",
-    "GIT_CONFIG",
-)
 # read by every cl and link, also by the cl inside nvcc, where cudafe++ ends with 0xC0000409
 _OF_TOOLS = ("CL", "_CL_", "LINK", "_LINK_", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
-NEVER = (*_OF_TOOLS, *GIT_REPOSITORY)
+NEVER = (*_OF_TOOLS, *repository.VARIABLES)
 
 
 class UnfitEnvironmentError(UserError):
@@ -57,7 +49,7 @@ def variables(plan: BuildPlan, host: Host) -> dict[str, str]:
         UnfitEnvironmentError: it gave another one than the plan's, or a value is malformed.
     """
     gone = {name.upper() for name in (*NEVER, *plan.unset)}
-    data = {k: v for k, v in host.env.data.items() if k.upper() not in gone}
+    data = {k: v for k, v in without_logins(host.env.data).items() if k.upper() not in gone}
     toolset = plan.toolset
     if toolset and toolset.vcvarsall:
         data = capture(Path(toolset.vcvarsall), data, host, toolset=toolset.vcvars_ver)

@@ -1,4 +1,7 @@
-"""Why a run of a build failed: what explain knows about its part of the log."""
+"""Why a run of a build failed: what explain knows about its part of the log.
+
+The log holds what programs printed; what is taken from it into a report goes without secrets.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from tritonwin.facts.model import Facts
+from tritonwin.facts.redact import hide_secrets
 from tritonwin.problems.explain import Explanation, explain_lines, explain_stream
 from tritonwin.problems.model import Evidence, Problem
 
@@ -40,7 +44,10 @@ def explanation(log: Path, offset: int, facts: Facts | None) -> Explanation:
 
 def _moved(evidence: Iterable[Evidence], lines: int) -> tuple[Evidence, ...]:
     return tuple(
-        replace(one, where=_LINE.sub(lambda m: f"line {int(m[1]) + lines}", one.where))
+        Evidence(
+            text=hide_secrets(one.text),
+            where=_LINE.sub(lambda m: f"line {int(m[1]) + lines}", one.where),
+        )
         for one in evidence
     )
 
@@ -58,7 +65,7 @@ def failed_step(log: Path, offset: int) -> tuple[Evidence, ...]:
     shown = [lines[first], *said[:_MOST_LINES]]
     numbers = [first, *range(first + 2, first + 2 + len(said))]
     return tuple(
-        Evidence(text=line[:_LONGEST], where=f"line {number + n + 1}")
+        Evidence(text=hide_secrets(line[:_LONGEST]), where=f"line {number + n + 1}")
         for n, line in zip(numbers, shown, strict=False)
     )
 

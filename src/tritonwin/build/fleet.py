@@ -18,7 +18,9 @@ from tritonwin.build.recipe import Recipe, load
 from tritonwin.errors import UserError
 from tritonwin.facts import toml
 from tritonwin.facts.files import paths_in
+from tritonwin.facts.redact import hide_secrets
 from tritonwin.journal.tree import file_hash
+from tritonwin.support.download import without_secrets
 from tritonwin.support.versions import series
 
 MOST = 256  # jobs of one matrix, GitHub's limit
@@ -230,8 +232,15 @@ def _indexed(folder: Path) -> Iterator[IndexedWheel]:
 
 
 def below(wheels: Sequence[IndexedWheel], address: str) -> tuple[IndexedWheel, ...]:
-    """The index for wheels that are published flat below an address, as a release's files are."""
+    """The index for wheels that are published flat below an address, as a release's files are.
+
+    Raises:
+        UserError: the address holds a login or a token, which would be published with the index.
+    """
     base = address.rstrip("/")
+    if hide_secrets(base) != base:
+        msg = f"wheels.json is published, and --base-url holds a secret: {without_secrets(base)}"
+        raise UserError(msg, "Give the address by which everybody gets the wheels: --base-url URL")
     return tuple(
         IndexedWheel(
             url=f"{base}/{wheel.url.rpartition('/')[2]}",

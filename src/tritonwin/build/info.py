@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from tritonwin import __version__
@@ -15,17 +14,8 @@ from tritonwin.build.proof import WheelProof
 from tritonwin.build.state import State
 from tritonwin.facts.codec import from_json, parse, to_json
 from tritonwin.journal.tree import file_hash
-from tritonwin.support.download import without_secrets
 
 SUFFIX = ".build-info.json"
-
-
-def public(plan: BuildPlan) -> BuildPlan:
-    """The plan as it may be shown: without the password of the source's address."""
-    if plan.source.kind != "git":
-        return plan
-    shown = replace(plan.source, location=without_secrets(plan.source.location))
-    return replace(plan, source=shown)
 
 
 def describe(
@@ -45,7 +35,7 @@ def describe(
         wheel=wheel.name,
         sha256=file_hash(wheel),
         size=wheel.stat().st_size,
-        plan=public(plan),
+        plan=plan,
         inputs=_inputs(plan),
         versions=_versions(plan, installed),
         jobs=tuple(run.jobs for run in state.runs),
@@ -64,7 +54,7 @@ def _inputs(plan: BuildPlan) -> dict[str, str]:
     if plan.source.sha256:
         found[Path(plan.source.location).name] = plan.source.sha256
     if commit := source.commit(plan):
-        found[without_secrets(plan.source.location)] = commit
+        found[plan.source.location] = commit
     return found
 
 

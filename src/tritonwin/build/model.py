@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from tritonwin.build.layout import Layout
 from tritonwin.support.model import Choice
 
 GIB = 2**30
@@ -57,6 +58,8 @@ class Source:
         skip: folders below the root, as POSIX paths, that the source folder does not get.
         subfolder: where setup.py or pyproject.toml lies, below the root; empty: in the root.
         requires_git: the build runs git itself.
+        login: the variable that holds USER:PASSWORD for the repository's host; empty: none is used.
+        helpers: git asks the user's credential helpers first, since the login has no password.
     """
 
     kind: SourceKind
@@ -67,6 +70,8 @@ class Source:
     skip: tuple[str, ...] = ()
     subfolder: str = ""
     requires_git: bool = False
+    login: str = ""
+    helpers: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,45 +175,6 @@ class Memory:
             bound=self.base + compilers * self.compiler,
             expected=self.base + round(self.compiler * (1 + (compilers - 1) * self.together)),
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """The folders of a build, below its root."""
-
-    root: Path
-
-    @property
-    def source(self) -> Path:
-        return self.root / "s"
-
-    @property
-    def venv(self) -> Path:
-        """The build environment."""
-        return self.root / "v"
-
-    @property
-    def cuda(self) -> Path:
-        """The prefix of an assembled toolkit: CUDA_HOME."""
-        return self.root / "c"
-
-    @property
-    def temp(self) -> Path:
-        """TEMP, TMP and TMPDIR of the compilers."""
-        return self.root / "t"
-
-    @property
-    def dist(self) -> Path:
-        return self.root / "dist"
-
-    @property
-    def log(self) -> Path:
-        return self.root / "build.log"
-
-    @property
-    def plan(self) -> Path:
-        """The stored plan, for `--resume`."""
-        return self.root / "plan.json"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,6 +33,13 @@ def git(source: Source) -> Decision:
     return Decision(name="git", value=value, reason=reasons[source.kind], flag="--source")
 
 
+def login(source: Source) -> Iterator[Decision]:
+    """Where the login for a repository is."""
+    if source.login:
+        reason = "no plan, script or log holds it; a script and --resume read it there"
+        yield Decision(name="login", value=f"the variable {source.login}", reason=reason)
+
+
 def of_target(recipe: Recipe, order: Order, machine: Machine) -> Iterator[Refusal]:
     """What the target lacks, and a wheel that makes the build needless."""
     found, python = machine.wheel, machine.facts.target

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from tritonwin.build import login as logins
+from tritonwin.build.checkout import Checkout
 from tritonwin.build.model import Decision, Refusal, Source
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.recipe import Recipe, Release
 from tritonwin.errors import UserError
-from tritonwin.support.download import without_secrets
+from tritonwin.facts.files import is_file
 from tritonwin.support.pairing import wanted_series
 from tritonwin.support.versions import series
 
 # of a folder: history, and what earlier builds left, which belongs to other toolkits
 _NOT_COPIED = (".git", "build", "dist", "python/build")
+_ARCHIVES = (".tar.gz", ".zip")
+# "https://...", also with a slash forgotten, and what ssh takes: "git@host:path"
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|[^/\\@]+@[^/\\:]+:")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,41 +95,65 @@ def _of_ref(recipe: Recipe, order: Order, ref: str) -> Origin:
 
 
 def _named(recipe: Recipe, order: Order, named: str, machine: Machine) -> Origin:
-    checkout = machine.checkout
-    address = "://" in named or named.startswith("git@")
+    local = machine.checkout is not None or is_file(Path(named))
+    address = not local and _ADDRESS.match(named) is not None
     if order.ref is not None and not address:
         msg = f"--ref names a commit of a repository, and {named} is taken as it is"
         raise UserError(msg, "Check it out there, or give its address: --source file:///...")
-    if checkout is not None:
-        version = order.version or checkout.version or "0"
-        release = recipe.release(version)
-        source = Source(
-            kind="folder",
-            location=str(checkout.path.absolute()),
-            skip=(*_NOT_COPIED, *recipe.skip),
-            subfolder=checkout.subfolder,
-        )
-        found = _origin(version, source, release, f"asked for, version {version}", machine)
-        return _with_submodules(found, recipe, checkout.path)
+    if machine.checkout is not None:
+        return _folder(recipe, order, machine, machine.checkout)
     if address:
-        if named.partition("#")[0].endswith((".tar.gz", ".zip")):
-            msg = f"no hash is known for {without_secrets(named)}"
-            raise UserError(msg, "Fetch it by hand and give the file: --source FILE")
-        source = Source(
-            kind="git", location=named, ref=order.ref, submodules=recipe.submodules,
-            skip=recipe.skip, requires_git=True,
-        )  # fmt: skip
-        return _origin(order.version or "0", source, None, "asked for", machine)
-    if named.endswith(".tar.gz") and Path(named).is_file():
-        release = next((r for r in recipe.releases if r.file == Path(named).name), None)
-        sha256 = release.sha256 if release else None
-        version = order.version or (release.version if release else "0")
-        source = Source(
-            kind="sdist", location=str(Path(named).absolute()), sha256=sha256, skip=recipe.skip
-        )
-        return _origin(version, source, release, "asked for", machine)
-    msg = f"{named} is no source: no folder with a setup.py, no .tar.gz, no address"
+        return _repository(recipe, order, named, machine)
+    if named.endswith(_ARCHIVES) and local:
+        return _archive(recipe, order, Path(named), machine)
+    kinds = f"no folder with a setup.py, no {' or '.join(_ARCHIVES)}, no address"
+    msg = f"{named} is no source: {kinds}"
     raise UserError(msg, "Name the folder that holds setup.py: --source DIR")
+
+
+def _folder(recipe: Recipe, order: Order, machine: Machine, checkout: Checkout) -> Origin:
+    version = order.version or checkout.version or "0"
+    source = Source(
+        kind="folder",
+        location=str(checkout.path.absolute()),
+        skip=(*_NOT_COPIED, *recipe.skip),
+        subfolder=checkout.subfolder,
+    )
+    reason = f"asked for, version {version}"
+    found = _origin(version, source, recipe.release(version), reason, machine)
+    return _with_submodules(found, recipe, checkout.path)
+
+
+def _repository(recipe: Recipe, order: Order, named: str, machine: Machine) -> Origin:
+    location, login = logins.split(named)
+    if urlsplit(location).path.endswith(_ARCHIVES):
+        msg = f"no hash is known for {location}"
+        raise UserError(msg, "Fetch it by hand and give the file: --source FILE")
+    variable = logins.variable(location)
+    value = login.value if login else machine.host.env.get(variable) if variable else None
+    source = Source(
+        kind="git",
+        location=location,
+        ref=order.ref,
+        submodules=recipe.submodules,
+        skip=recipe.skip,
+        requires_git=True,
+        login=variable if value else "",
+        helpers=bool(value) and ":" not in (value or ""),
+    )
+    return _origin(order.version or "0", source, None, "asked for", machine)
+
+
+def _archive(recipe: Recipe, order: Order, file: Path, machine: Machine) -> Origin:
+    release = next((r for r in recipe.releases if r.file == file.name), None)
+    source = Source(
+        kind="sdist",
+        location=str(file.absolute()),
+        sha256=release.sha256 if release else None,
+        skip=recipe.skip,
+    )
+    version = order.version or (release.version if release else "0")
+    return _origin(version, source, release, "asked for", machine)
 
 
 def _with_submodules(origin: Origin, recipe: Recipe, folder: Path) -> Origin:
@@ -157,7 +188,7 @@ def _origin(
         )
     where = source.location
     if source.kind == "git":
-        where = f"{without_secrets(where)} {source.ref or ''}"
+        where = f"{where} {source.ref or ''}"
     return Origin(
         version=version,
         source=source,

@@ -19,8 +19,9 @@ from tritonwin.build import (
     triton,
 )
 from tritonwin.build.compiler_cache import CompilerCache
+from tritonwin.build.layout import Layout
 from tritonwin.build.memory import Jobs
-from tritonwin.build.model import BuildPlan, Decision, Layout, ToolkitChoice
+from tritonwin.build.model import BuildPlan, Decision, ToolkitChoice
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.origin import Origin
 from tritonwin.build.recipe import Circumstances, Recipe, load
@@ -187,6 +188,7 @@ def _decisions(chosen: _Choices, order: Order, machine: Machine) -> tuple[Decisi
         *obstacles.wheel(machine),
         chosen.source.decision,
         obstacles.git(chosen.source.source),
+        *obstacles.login(chosen.source.source),
         *chosen.tools.decisions,
         *(
             (Decision(name="C++", value=chosen.cpp, reason=cpp, flag="--cpp-standard"),)

@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -44,6 +44,7 @@ class Setting:
     Attributes:
         environment: all variables of the command, as the captured compiler and the plan have them.
         depot: where files come from; its pip is that of the target.
+        logins: variables for git alone, with the login that the source's address held.
         pip_options: "--no-index", "--find-links", DIR.
         facts: of the machine, for the explanation of a failure.
         tell: given a line at every step, and the progress of the compilers.
@@ -52,6 +53,7 @@ class Setting:
     environment: Mapping[str, str]
     depot: Depot
     host: Host
+    logins: Mapping[str, str] = field(default_factory=dict, repr=False)
     pip_options: tuple[str, ...] = ()
     facts: Facts | None = None
     tell: Tell = lambda _: None
@@ -121,7 +123,7 @@ def _prepare(plan: BuildPlan, setting: Setting) -> Linked:
     layout, tell = plan.layout, setting.tell
     write_plan(plan)
     tell("source")
-    source.prepare(plan, setting.depot, setting.host)
+    source.prepare(plan, setting.depot, setting.host, setting.logins)
     if plan.cuda and plan.cuda.origin == "assembled":
         tell(f"CUDA {plan.cuda.version}")
         toolkit.assemble(plan.cuda.parts, Path(plan.cuda.path), setting.depot, tell)

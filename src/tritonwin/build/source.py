@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from tritonwin.build import repository
 from tritonwin.build.depot import Depot
-from tritonwin.build.environment import GIT_REPOSITORY
 from tritonwin.build.model import BuildPlan, Edit, Source
 from tritonwin.errors import UserError
 from tritonwin.facts.files import is_file, is_folder, read_text
 from tritonwin.facts.host import Host
 from tritonwin.facts.process import run
+from tritonwin.facts.redact import hide_secrets
 from tritonwin.journal.disk import discard
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import download
@@ -38,37 +39,42 @@ class SourceError(UserError):
     """The source cannot be had."""
 
 
-def prepare(plan: BuildPlan, depot: Depot, host: Host) -> None:
+def prepare(
+    plan: BuildPlan, depot: Depot, host: Host, logins: Mapping[str, str] | None = None
+) -> None:
     """Make the plan's source folder hold the edited source; what an earlier run left there stays.
 
     Of a folder, files that were changed since then are copied again, and those alone.
+
+    Args:
+        logins: variables for git that hold logins, besides those of the host.
 
     Raises:
         SourceError: it cannot be read, or holds what it must not.
         DownloadError: it cannot be fetched, or has another hash.
     """
-    source, edits, to = plan.source, plan.edits, plan.layout.source
+    source, to = plan.source, plan.layout.source
     if source.kind == "folder":
         try:
-            _copy(Path(source.location), to, source.skip, edits)
+            _copy(Path(source.location), to, source.skip, plan.edits)
         except OSError as error:
             where = error.filename or source.location
             msg = f"the source cannot be copied: {where}: {error.strerror or error}"
             raise SourceError(msg, "See that it can be read, and that the disk has room.") from None
     elif not is_folder(to):
         part = to.with_name(to.name + ".part")
-        shutil.rmtree(_long(part), ignore_errors=True)
-        if source.kind == "git":
-            fetched = _check_out(source, part, host)
-            (plan.layout.root / _COMMIT).write_text(fetched + "\n", encoding="ascii")
-        else:
-            sdist = _fetched(source, plan.distribution, plan.layout.root, depot)
-            unpack(sdist, part, source.skip)
-        for file in dict.fromkeys(edit.file for edit in edits):
-            _refuse_link(part, file)
-            if is_file(part / file) or any(e.required for e in edits if e.file == file):
-                (part / file).write_bytes(_edited(part / file, file, edits))
-        part.rename(to)
+        discard(part)
+        try:
+            if source.kind == "git":
+                fetched = _check_out(source, part, {**host.env.data, **(logins or {})}, host)
+                (plan.layout.root / _COMMIT).write_text(fetched + "\n", encoding="ascii")
+            else:
+                sdist = _fetched(source, plan.distribution, plan.layout.root, depot)
+                unpack(sdist, part, source.skip)
+            _edit(part, plan.edits)
+            part.rename(to)
+        finally:
+            discard(part)
 
 
 def commit(plan: BuildPlan) -> str | None:
@@ -82,6 +88,13 @@ def _refuse_link(folder: Path, name: str) -> None:
     if not (folder / name).resolve().is_relative_to(folder.resolve()):
         msg = f"the source has a link to elsewhere at {name}, which the recipe has to change"
         raise SourceError(msg, "Give a source that has a file or folder there: --source DIR")
+
+
+def _edit(folder: Path, edits: Sequence[Edit]) -> None:
+    for file in dict.fromkeys(edit.file for edit in edits):
+        _refuse_link(folder, file)
+        if is_file(folder / file) or any(e.required for e in edits if e.file == file):
+            (folder / file).write_bytes(_edited(folder / file, file, edits))
 
 
 def _edited(path: Path, name: str, edits: Sequence[Edit]) -> bytes:
@@ -207,7 +220,7 @@ def _files(folder: Path, root: Path, skip: Sequence[str]) -> Iterator[Path]:
             yield path
 
 
-def _check_out(source: Source, to: Path, host: Host) -> str:
+def _check_out(source: Source, to: Path, env: Mapping[str, str], host: Host) -> str:
     """Fetch one commit, and the submodules that the build needs; the commit.
 
     What is left is what an sdist would hold. The setup.py of flash-attn fetches every submodule
@@ -217,18 +230,13 @@ def _check_out(source: Source, to: Path, host: Host) -> str:
     if program is None:
         msg = "git is needed to fetch the source, and there is none on PATH"
         raise SourceError(msg, "Install git, or give an unpacked source: --source DIR")
+    if source.login and not env.get(source.login):
+        msg = f"the login for {source.location} is not known"
+        raise SourceError(msg, f"Put it, as USER:TOKEN, into the variable {source.login}")
     to.mkdir(parents=True)
-    git = _git(program, to, host.env.data)
-    git("init", "--quiet")
-    git("config", "core.longpaths", "true")
-    # a checkout whose lines end otherwise has other hashes than the one that was measured
-    git("config", "core.autocrlf", "false")
-    git("remote", "add", "--", "origin", source.location)
-    git("fetch", "--quiet", "--depth", "1", "--", "origin", source.ref or "HEAD")
-    git("checkout", "--quiet", "--detach", "FETCH_HEAD")
-    if source.submodules:
-        update = ("submodule", "--quiet", "update", "--init", "--recursive", "--depth", "1", "--")
-        git(*update, *source.submodules)
+    git = _git(program, to, env)
+    for words in repository.checkout(source):
+        git(*words, options=tuple(repository.options(source, words[0])))
     found = git("rev-parse", "HEAD").strip()
     for name in (".git", *source.skip):
         _refuse_link(to, name)
@@ -237,13 +245,13 @@ def _check_out(source: Source, to: Path, host: Host) -> str:
 
 
 def _git(program: Path, folder: Path, env: Mapping[str, str]) -> Callable[..., str]:
-    quiet = {k: v for k, v in env.items() if k.upper() not in GIT_REPOSITORY}
+    quiet = {k: v for k, v in env.items() if k.upper() not in repository.VARIABLES}
     quiet["GIT_TERMINAL_PROMPT"] = "0"
 
-    def git(*args: str) -> str:
-        done = run(program, args, timeout=_GIT_TIMEOUT, env=quiet, cwd=folder)
+    def git(*args: str, options: tuple[str, ...] = ()) -> str:
+        done = run(program, (*options, *args), timeout=_GIT_TIMEOUT, env=quiet, cwd=folder)
         if done.code != 0:
-            said = done.err.decode("utf-8", "replace").strip()[-500:]
+            said = hide_secrets(done.err.decode("utf-8", "replace").strip())[-500:]
             msg = f"git {args[0]} failed ({done.ending()}): {said}"
             raise SourceError(msg, "Check the address and the ref, or give --source DIR")
         return done.out.decode("ascii", "replace")

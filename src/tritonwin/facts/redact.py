@@ -73,9 +73,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text without secrets, names and identifiers. JSON stays valid JSON."""
-        for rule in redact_rules.SECRETS:
-            text = rule.pattern.sub(rule.replacement, text)
-        text = redact_rules.ASSIGNMENT.sub(_without_value, text)
+        text = hide_secrets(text)
         for pattern in self._people:
             text = pattern.sub(self._person, text)
         text = redact_rules.ACCOUNT.sub(self._account, text)
@@ -164,6 +162,13 @@ class Redactor:
             return match[0]
         kind = "domain" if name.casefold() in self._domains else "host"
         return self._mark(kind, name) + (f".{self._mark('domain', dotted[1:])}" if dotted else "")
+
+
+def hide_secrets(text: str) -> str:
+    """The text without passwords, tokens and keys; names of people and machines stay."""
+    for rule in redact_rules.SECRETS:
+        text = rule.pattern.sub(rule.replacement, text)
+    return redact_rules.ASSIGNMENT.sub(_without_value, text)
 
 
 def _replaced(match: re.Match[str], mark: str) -> str:

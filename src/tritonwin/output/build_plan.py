@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from tritonwin.build.fleet import Fleet, IndexedWheel
-from tritonwin.build.info import public
 from tritonwin.build.make import Outcome
 from tritonwin.build.model import GIB, BuildPlan
 from tritonwin.output.build_documents import BuildReport, BuildStatus, FleetReport, WheelIndex
@@ -23,7 +22,7 @@ def report(plan: BuildPlan, status: BuildStatus, outcome: Outcome | None = None)
     return BuildReport(
         tool=Tool(),
         status=status,
-        plan=public(plan),
+        plan=plan,
         wheel=str(outcome.wheel) if outcome and outcome.wheel else None,
         info=outcome.info if outcome else None,
         rungs=outcome.proof.rungs if outcome and outcome.proof else (),

@@ -10,6 +10,7 @@ from pathlib import Path
 from tritonwin.build import planner
 from tritonwin.build.depot import Depot
 from tritonwin.build.environment import variables
+from tritonwin.build.login import given
 from tritonwin.build.make import Outcome, make
 from tritonwin.build.model import BuildPlan
 from tritonwin.build.order import Order
@@ -46,6 +47,7 @@ class Prepared:
         setting = Setting(
             environment=variables(plan, self.host),
             depot=self.depot(),
+            logins=given(self.order.source) if plan.source.kind == "git" else {},
             host=self.host,
             pip_options=(*(["--no-index"] if self.order.offline else []), *links),
             facts=self.facts,

@@ -19,6 +19,7 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from tritonwin import __version__
 from tritonwin.errors import UserError
+from tritonwin.facts.redact import hide_secrets
 
 _BLOCK = 1024 * 1024
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -41,14 +42,14 @@ def is_url(text: str) -> bool:
 
 
 def without_secrets(url: str) -> str:
-    """The address as it may be printed: user name and password left out."""
+    """The address as it may be printed: user name, password and tokens left out."""
     try:
         parts = urlsplit(url)
         shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
     except ValueError:  # no address at all, but it may hold a password all the same
-        return url.rpartition("@")[2]
+        return hide_secrets(url.rpartition("@")[2])
     # "x://a@//b@host", "x:////b@host": what comes next now stands, or is read, in its place
-    return url.rpartition("@")[2] if _USER.match(shown) else shown
+    return hide_secrets(url.rpartition("@")[2] if _USER.match(shown) else shown)
 
 
 def local_path(location: str) -> Path | None:
@@ -181,7 +182,7 @@ def _checked(url: str) -> SplitResult:
         parts = urlsplit(url)
         host = parts.hostname
     except ValueError as error:
-        msg = f"no usable address: {url!r} ({error})"
+        msg = f"no usable address: {without_secrets(url)} ({error})"
         raise DownloadError(msg) from None
     if parts.scheme == "https" and host:
         return parts

@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
 from tritonwin.facts.process import Completed, run
+from tritonwin.facts.redact import hide_secrets
 from tritonwin.support.model import Download
 from tritonwin.support.versions import older
 
@@ -163,7 +164,7 @@ def _download(entry: dict[str, Any]) -> Download:
 
 
 def last_words(done: Completed) -> str:
-    """What pip gives as its reason."""
+    """What pip gives as its reason. It hides passwords in addresses itself, but no other tokens."""
     lines = done.err.decode("utf-8", "replace").strip().splitlines()
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR:")]
-    return " ".join(errors or lines[-3:]) or done.ending()
+    return hide_secrets(" ".join(errors or lines[-3:])) or done.ending()

@@ -1,0 +1,271 @@
+"""No password and no token of an address gets into a plan, a script, a log, a file or an error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import quote
+
+import machines
+import pytest
+from build_plans import plan
+from git_repositories import ALLOW_FILES, commit, git
+from git_server import served
+
+from tritonwin.build import environment, failure, fleet, login, planner, source
+from tritonwin.build.depot import Depot
+from tritonwin.build.info import describe
+from tritonwin.build.model import BuildPlan, PinnedFile, Source, ToolkitChoice
+from tritonwin.build.order import Order
+from tritonwin.build.script import SHELLS, script
+from tritonwin.build.source import SourceError
+from tritonwin.build.state import State, write_plan
+from tritonwin.errors import UserError
+from tritonwin.facts.codec import to_json
+from tritonwin.facts.host import Host
+from tritonwin.facts.process import Completed, run
+from tritonwin.output.build_plan import print_build_plan, report
+from tritonwin.support import pip
+from tritonwin.support.pip import Pip
+
+PASSWORD = "hid$den *:%x"
+LOGIN = f"me:{PASSWORD}"
+QUOTED = f"me:{quote(PASSWORD, safe='')}"
+NOBODY = Depot(pip=Pip(("/nowhere",)), offline=True)
+needs_git = pytest.mark.skipif(os.name == "nt", reason="needs git, which the lane has not")
+
+
+@pytest.mark.parametrize(
+    ("address", "clean", "value"),
+    [
+        ("https://me:p%40ss@h.org:8/x", "https://h.org:8/x", "me:p@ss"),
+        ("https://opaque@h.org/x", "https://h.org/x", "opaque"),
+        ("https://:opaque@h.org/x", "https://h.org/x", ":opaque"),
+        ("https://h.org/x@1", "https://h.org/x@1", None),
+        ("ssh://git:word@h.org/x", "ssh://git@h.org/x", None),
+        ("ssh://alex@h.org/x", "ssh://alex@h.org/x", None),
+        ("git@github.com:x/y.git", "git@github.com:x/y.git", None),
+        ("file:///a b/c", "file:///a b/c", None),
+    ],
+)
+def test_a_login_is_taken_out_of_an_address(address: str, clean: str, value: str | None) -> None:
+    found, held = login.split(address)
+    assert found == clean
+    assert (held.value if held else None) == value
+    assert "opaque" not in repr(held)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://h.org/x?access_token=opaque",
+        "https://h.org/x.git?sig=opaque#v1",
+        "https://h.org/glpat-opaque0123456789abcdef/x",
+        "https://me:opaque@[/x",
+        "https:/me:opaque@h.org/x",
+        "https:me:opaque@h.org/x",
+        "https://me:opaque@/x",
+        "ht:////me:opaque@h.org/x",
+        "me:opaque@h.org:x/y.git",
+        "https://me:opaque%0apath=x@h.org/x",
+    ],
+)
+def test_a_secret_in_an_odd_place_is_refused(tmp_path: Path, address: str) -> None:
+    with pytest.raises(UserError) as refused:
+        planner.plan(Order(recipe="cuda-extension", source=address), machines.linux(tmp_path))
+    assert "opaque" not in str(refused.value)
+    assert "TRITONWIN_LOGIN_EXAMPLE_ORG" in refused.value.help
+
+
+def test_an_archive_by_its_address_is_not_shown_with_its_token(tmp_path: Path) -> None:
+    for address in ("https://me:opaque@h.org/x.zip", "https://me:opaque@h.org/x.tar.gz?a=b"):
+        with pytest.raises(UserError, match="no hash is known") as refused:
+            planner.plan(Order(recipe="cuda-extension", source=address), machines.linux(tmp_path))
+        assert "opaque" not in str(refused.value)
+
+
+def planned(tmp_path: Path, address: str, **variables: str) -> BuildPlan:
+    machine = machines.linux(tmp_path)
+    data = {**machine.host.env.data, **variables}
+    host = replace(machine.host, env=replace(machine.host.env, data=data))
+    (tmp_path / "bin" / "git").touch()
+    order = Order(recipe="cuda-extension", source=address, ref="main", root=tmp_path / "root")
+    return planner.plan(order, replace(machine, host=host))
+
+
+def test_a_plan_names_the_variable_instead(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = planned(tmp_path, f"https://{QUOTED}@example.org/x")
+    assert made.source.location == "https://example.org/x"
+    print_build_plan(made)
+    made.layout.root.mkdir(parents=True)
+    write_plan(made)
+    wheel = tmp_path / "x.whl"
+    wheel.touch()
+    texts = [
+        capsys.readouterr().out,
+        made.layout.plan.read_text(),
+        *(json.dumps(to_json(each))
+          for each in (report(made, "planned"), describe(made, wheel, State(), {}))),
+        *(script(replace(made, windows=shell != "sh", toolset=None), shell) for shell in SHELLS),
+    ]  # fmt: skip
+    for text in texts:
+        assert "TRITONWIN_LOGIN_EXAMPLE_ORG" in text
+        assert quote(PASSWORD, safe="") not in text
+        assert PASSWORD not in text
+
+
+def test_the_same_build_with_another_password_is_the_same_build(tmp_path: Path) -> None:
+    one, other = (planned(tmp_path, f"https://me:{w}@example.org/x") for w in ("one", "other"))
+    assert one == other
+
+
+def test_a_login_may_be_given_by_the_variable_alone(tmp_path: Path) -> None:
+    address = "https://example.org/x"
+    assert planned(tmp_path, address).source.login == ""
+    made = planned(tmp_path, address, TRITONWIN_LOGIN_EXAMPLE_ORG=LOGIN)
+    assert (made.source.login, made.source.helpers) == ("TRITONWIN_LOGIN_EXAMPLE_ORG", False)
+    # a name alone may be a user whose password git's own helpers know
+    made = planned(tmp_path, "https://alex@example.org/x")
+    assert (made.source.login, made.source.helpers) == ("TRITONWIN_LOGIN_EXAMPLE_ORG", True)
+
+
+def test_the_build_itself_gets_no_login(tmp_path: Path) -> None:
+    made = planned(tmp_path, "https://example.org/x", TRITONWIN_LOGIN_EXAMPLE_ORG=LOGIN)
+    host = replace(Host.this_machine())
+    host = replace(host, env=replace(host.env, data={"TRITONWIN_LOGIN_EXAMPLE_ORG": LOGIN}))
+    assert LOGIN not in environment.variables(made, host).values()
+    lines = script(made, "sh").splitlines()
+    gone = lines.index("unset TRITONWIN_LOGIN_EXAMPLE_ORG || true")
+    assert max(n for n, line in enumerate(lines) if "submodule" in line) < gone < len(lines) - 1
+
+
+@pytest.fixture
+def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a repository, with a submodule, for which the server asks for the login."""
+    for name, value in {**ALLOW_FILES, "GIT_ALLOW_PROTOCOL": "file:http"}.items():
+        monkeypatch.setenv(name, value)
+    root = tmp_path / "repositories"
+    commit(root / "inner", {"inner.h": "inner"})
+    commit(root / "x", {"setup.py": "print('built')"})
+    git(root / "x", "submodule", "--quiet", "add", (root / "inner").as_uri(), "inner")
+    with served(root, LOGIN) as address:
+        modules = (root / "x/.gitmodules").read_text()
+        modules = modules.replace((root / "inner").as_uri(), f"{address}/inner/.git")
+        commit(root / "x", {".gitmodules": modules})
+        yield f"{address}/x/.git"
+
+
+def source_of(address: str) -> Source:
+    variable = login.variable(address)
+    return Source(kind="git", location=address, submodules=(".",), login=variable)
+
+
+def holding(folder: Path, word: str) -> list[Path]:
+    return [p for p in folder.rglob("*") if p.is_file() and word.encode() in p.read_bytes()]
+
+
+@needs_git
+def test_git_gets_the_login_and_keeps_it_nowhere(tmp_path: Path, private: str) -> None:
+    made = plan(tmp_path / "root", source=source_of(private))
+    made.layout.root.mkdir()
+    with pytest.raises(SourceError, match=r"login for .* is not known") as refused:
+        source.prepare(made, NOBODY, Host.this_machine())
+    assert made.source.login in refused.value.help
+    with pytest.raises(SourceError, match="git fetch failed") as failed:
+        source.prepare(made, NOBODY, Host.this_machine(), {made.source.login: "me:wrong-word"})
+    assert "wrong-word" not in str(failed.value)
+    assert list(made.layout.root.iterdir()) == []
+    source.prepare(made, NOBODY, Host.this_machine(), {made.source.login: LOGIN})
+    assert (made.layout.source / "inner/inner.h").read_text() == "inner"
+    assert holding(made.layout.root, PASSWORD) == []
+
+
+@needs_git
+def test_a_token_alone_is_a_login(tmp_path: Path) -> None:
+    commit(tmp_path / "repositories/x", {"setup.py": ""})
+    with served(tmp_path / "repositories", "opaque:opaque") as address:
+        found = replace(source_of(f"{address}/x/.git"), submodules=(), helpers=True)
+        made = plan(tmp_path / "root", source=found)
+        made.layout.root.mkdir()
+        source.prepare(made, NOBODY, Host.this_machine(), {made.source.login: "opaque"})
+    assert (made.layout.source / "setup.py").is_file()
+
+
+@needs_git
+def test_no_other_host_gets_the_login(tmp_path: Path, private: str) -> None:
+    here = private.replace("127.0.0.1", "localhost")
+    found = replace(source_of(here), login=login.variable(private))
+    made = plan(tmp_path / "root", source=found)
+    made.layout.root.mkdir()
+    # the repository is fetched from localhost, its submodule from 127.0.0.1
+    with pytest.raises(SourceError, match="git submodule failed"):
+        source.prepare(made, NOBODY, Host.this_machine(), {made.source.login: LOGIN})
+
+
+@needs_git
+def test_a_script_reads_the_login_from_the_variable(tmp_path: Path, private: str) -> None:
+    made = plan(tmp_path / "root", source=source_of(private), command=("setup.py",),
+                python=sys.version.split()[0])  # fmt: skip
+    file = tmp_path / "build.sh"
+    file.write_text(script(made, "sh"))
+    done = run("/bin/sh", [str(file)], timeout=120, env=dict(os.environ))
+    assert (done.code, made.source.login in done.err.decode()) == (1, True)
+    done = run("/bin/sh", [str(file)], timeout=120, env={**os.environ, made.source.login: LOGIN})
+    assert done.out.split()[-1:] == [b"built"], done.err
+    assert holding(made.layout.root, PASSWORD) == []
+    assert PASSWORD not in (done.out + done.err).decode()
+
+
+@needs_git
+def test_a_file_of_an_index_with_a_login(tmp_path: Path) -> None:
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index/part.whl").write_bytes(b"no wheel")
+    part = PinnedFile(name="x", version="1", file="part.whl", sha256="0" * 64)
+    toolkit = ToolkitChoice(
+        origin="assembled", path=str(tmp_path / "root/c"), version="13.0", parts=(part,)
+    )
+    (tmp_path / "mine").mkdir()
+    made = plan(tmp_path / "root", source=Source(kind="folder", location=str(tmp_path / "mine")),
+                cuda=toolkit, python=sys.version.split()[0])  # fmt: skip
+    with served(tmp_path / "index", LOGIN) as address:
+        known = {"part.whl": f"{address.replace('//', f'//{QUOTED}@')}/part.whl"}
+        texts = [script(replace(made, windows=s != "sh"), s, lambda: known) for s in SHELLS]
+        variable = login.variable(address)
+        assert all(variable in text and QUOTED not in text for text in texts)
+        file = tmp_path / "build.sh"
+        file.write_text(texts[SHELLS.index("sh")])
+        done = run("/bin/sh", [str(file)], timeout=120, env=dict(os.environ))
+        assert f"set the variable {variable} to USER:TOKEN" in done.err.decode()
+        done = run("/bin/sh", [str(file)], timeout=120, env={**os.environ, variable: LOGIN})
+        assert b"wrong hash" in done.err  # so it was fetched
+    token = {"part.whl": "https://h.org/part.whl?sig=opaque"}
+    assert "opaque" not in script(made, "sh", lambda: token)
+
+
+def test_what_pip_and_a_build_say_is_told_without_secrets(tmp_path: Path) -> None:
+    said = b"ERROR: HTTP 403 for https://me:opaque@h.org/x.whl?sig=opaque"
+    assert "opaque" not in pip.last_words(Completed(1, b"", said))
+    log = tmp_path / "build.log"
+    log.write_bytes(
+        b"[1/2] a\nFAILED: [code=2] x.o\ncc x\ngit clone https://me:opaque@h.org/x\n"
+        b"ImportError: DLL load failed: API_TOKEN=opaque https://me:opaque@h.org/y\n"
+    )
+    steps = failure.failed_step(log, 0)
+    assert any("git clone" in line.text for line in steps)
+    found = failure.explanation(log, 0, None)
+    evidence = [e for p in found.problems for e in p.evidence]
+    shown = [*steps, *evidence, *found.known, *found.suspicious]
+    assert not any("opaque" in line.text for line in shown)
+
+
+@pytest.mark.parametrize("base", ["https://me:opaque@h.org/x", "https://h.org/x?token=opaque"])
+def test_no_secret_is_published_with_an_index(base: str) -> None:
+    with pytest.raises(UserError, match="published") as refused:
+        fleet.below((), base)
+    assert "opaque" not in str(refused.value)
