@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
-import json
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TextIO
@@ -16,7 +13,8 @@ from typing import TextIO
 import click
 
 from tritonwin import __version__
-from tritonwin.cli.common import wants_json
+from tritonwin.cli import endings
+from tritonwin.cli.common import Group
 from tritonwin.errors import Exit, UserError
 
 # command -> module below tritonwin.cli, which holds a click command called `command`
@@ -42,7 +40,7 @@ COMMANDS = {
 COMPLETING = "_TRITONWIN_COMPLETE"  # set by a shell that wants to know what could come next
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group that imports a command's module when the command is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -77,7 +75,8 @@ def run(args: Sequence[str]) -> int:
     _make_output_safe()
     if COMPLETING in os.environ:
         import_module("tritonwin.cli.completion")  # click has to know all shells by now
-    status = _run(args)
+    with endings.watched_output():
+        status = _run(args)
     for stream in (sys.stdout, sys.stderr):
         _let_go_of(stream)
     return status
@@ -91,19 +90,24 @@ def _run(args: Sequence[str]) -> int:
         result = main.main(args=words, prog_name="tritonwin", standalone_mode=False)
         sys.stdout.flush()
     except UserError as error:
-        return _refuse(args, str(error), error.help)
+        return endings.refuse(args, str(error), error.help)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
-        where = f"Try: {context.command_path} --help" if context else "Try: tritonwin --help"
-        return _refuse(args, error.format_message(), where)
+        path = context.command_path if context else " ".join(("tritonwin", *_command(args)))
+        return endings.refuse(args, error.format_message(), f"Try: {path} --help")
     except (click.Abort, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)  # noqa: T201
         return 130
     except BrokenPipeError:  # whoever read our output has seen enough
         return Exit.DONE
     except Exception as error:  # noqa: BLE001 - a person must never see a traceback unasked
-        return _failed(args, error)
+        return endings.failed(args, error)
     return int(result) if isinstance(result, int) else Exit.DONE
+
+
+def _command(args: Sequence[str]) -> tuple[str, ...]:
+    """The command that a line begins with, if it does; click does not always say."""
+    return tuple(word for word in args[:1] if word in COMMANDS)
 
 
 def _unasked() -> int:
@@ -126,7 +130,9 @@ def _make_output_safe() -> None:
     sys.stderr = sys.stderr or io.StringIO()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            # it writes what was printed before first, which may be refused
+            with contextlib.suppress(OSError):
+                stream.reconfigure(errors="backslashreplace")
 
 
 def _let_go_of(stream: TextIO) -> None:
@@ -135,35 +141,3 @@ def _let_go_of(stream: TextIO) -> None:
         stream.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _refuse(args: Sequence[str], message: str, help_text: str) -> int:
-    with contextlib.suppress(OSError):
-        _say(args, message, help_text)
-    return Exit.USAGE
-
-
-def _failed(args: Sequence[str], error: Exception) -> int:
-    with contextlib.suppress(OSError):
-        if os.environ.get("TRITONWIN_DEBUG"):
-            traceback.print_exc()
-        said = f"tritonwin itself failed: {type(error).__name__}: {error}"
-        what = "Run it again with the variable TRITONWIN_DEBUG=1 and report what it prints."
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            said, what = f"the disk is full: {error}", "Make room, and run it again."
-        _say(args, said, what)
-    return Exit.INTERNAL
-
-
-def _say(args: Sequence[str], message: str, help_text: str) -> None:
-    from tritonwin.output.text import printable
-
-    message, help_text = printable(message), printable(help_text)
-    if wants_json(args):
-        # put together here: what failed may be the very import of the documents
-        error = {"message": message, "help": help_text}
-        print(json.dumps({"schema": "tritonwin.error/1", "error": error}, indent=2))  # noqa: T201
-        return
-    print(f"error: {message}", file=sys.stderr)  # noqa: T201
-    if help_text:
-        print(f"help:  {help_text}", file=sys.stderr)  # noqa: T201

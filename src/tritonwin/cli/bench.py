@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tritonwin.cli.common import json_option, target_options
+from tritonwin.cli.numbers import Arch
 from tritonwin.errors import Exit, UserError
 
 
@@ -15,7 +16,7 @@ from tritonwin.errors import Exit, UserError
 @target_options
 @click.option(
     "--arch",
-    type=click.IntRange(min=50, max=999),
+    type=Arch(),
     metavar="SM",
     help="Compile for this GPU, such as 89; this machine's GPU when left out.",
 )

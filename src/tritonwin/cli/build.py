@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tritonwin.cli.common import json_option, number, target_options
+from tritonwin.cli.common import json_option, target_options
+from tritonwin.cli.numbers import Number
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
@@ -58,13 +59,22 @@ def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--cpp-standard", "cpp", type=click.Choice(["17", "20"]), help="C++ standard."
         ),
-        click.option("--jobs", type=click.IntRange(1, 1024), help="Compilers at once."),
-        click.option("--nvcc-threads", type=click.IntRange(1, 64), help="Threads of each nvcc."),
+        click.option(
+            "--jobs",
+            type=Number(1, 1024, unit="compilers", example="4", whole=True),
+            metavar="N",
+            help="Compilers at once.",
+        ),
+        click.option(
+            "--nvcc-threads",
+            type=Number(1, 64, unit="threads", example="2", whole=True),
+            metavar="N",
+            help="Threads of each nvcc.",
+        ),
         click.option(
             "--memory-per-job",
             "gib_per_job",
-            type=click.FloatRange(0.1, 256),
-            callback=number,
+            type=Number(0.1, 256, unit="GiB", example="6.5"),
             metavar="GIB",
             help="Plan with this peak of a compiler.",
         ),
@@ -227,6 +237,7 @@ def _index(folder: Path, base_url: str | None, *, as_json: bool) -> int:
 
     from tritonwin.build import fleet
     from tritonwin.facts.codec import to_json
+    from tritonwin.facts.whole_file import write_whole
     from tritonwin.output import build_plan, machine, terminal
 
     wheels = fleet.index(folder)
@@ -235,10 +246,10 @@ def _index(folder: Path, base_url: str | None, *, as_json: bool) -> int:
     document = build_plan.wheel_index(wheels)
     text = json.dumps(to_json(document), indent=2)
     try:
-        file.write_text(text + "\n", encoding="utf-8")
+        write_whole(file, f"{text}\n".encode())
     except OSError as error:
         msg = f"{file} cannot be written: {error.strerror or error}"
-        raise UserError(msg) from None
+        raise UserError(msg, "Make room there, or copy the wheels to another folder.") from None
     if as_json:
         machine.print_document(document)
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli.common import json_option, target_options
+from tritonwin.cli.common import Group, json_option, target_options
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 @click.group(
     "cache",
+    cls=Group,
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=False,  # a line is said instead; click's versions do not agree on the status
 )

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from tritonwin.cli.numbers import Number
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def wants_json(args: Sequence[str]) -> bool:
-    """Whether a command line asks for JSON, also when it is wrong elsewhere."""
-    return "--json" in args
+    """Whether a command line asks for JSON, also when it is wrong elsewhere.
+
+    What stands behind `--`, and all that `run` is given, is for another program.
+    """
+    own = args[: args.index("--")] if "--" in args else args
+    return "--json" in own and own[0] != "run"
 
 
-def number(context: click.Context, option: click.Parameter, value: float) -> float:
-    """Refuse "nan", which no bound of a range keeps out."""
-    if value is not None and math.isnan(value):
-        msg = f"{value} is not a number."
-        raise click.BadParameter(msg, context, option)
-    return value
+class Group(click.Group):
+    """A group that compares a word that is none of its commands with those that are."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        word, known = args[0], self.list_commands(ctx)
+        if word not in known and not word.startswith("-") and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
+            near = get_close_matches(word, known, n=1)
+            meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+            ctx.fail(f"There is no command {word!r}; {meant}")
+        return super().resolve_command(ctx, args)
 
 
 def target_options(command: Command) -> Command:
@@ -30,9 +43,8 @@ def target_options(command: Command) -> Command:
     for option in (
         click.option(
             "--timeout",
-            type=click.FloatRange(min=1, max=3600),
+            type=Number(1, 3600, unit="seconds", example="60"),
             default=30.0,
-            callback=number,
             metavar="SECONDS",
             help="Give up on a program of the target after so long (default 30).",
         ),

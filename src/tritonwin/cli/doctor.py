@@ -130,11 +130,12 @@ def command(
 
 
 def _write_page(facts: Facts, diagnosis: Diagnosis, file: Path) -> None:
+    from tritonwin.facts.whole_file import write_whole
     from tritonwin.output.doctor_html import html_page
     from tritonwin.output.terminal import print_note
 
     try:
-        file.write_text(html_page(facts, diagnosis), encoding="utf-8", newline="\n")
+        write_whole(file, html_page(facts, diagnosis).encode())
     except OSError as error:
         msg = f"cannot write {file}: {error.strerror or error}"
         raise UserError(msg, "Choose another place: --html FILE") from None

@@ -41,6 +41,7 @@ def command(
     """
     from tritonwin.facts.collect import collect
     from tritonwin.facts.host import Host
+    from tritonwin.facts.whole_file import write_whole
     from tritonwin.output import terminal
     from tritonwin.problems.checks import CHECKS
     from tritonwin.problems.doctor import diagnose
@@ -61,9 +62,9 @@ def command(
     launch.refuse_foreign(write_bat)
     text = launch.batch_file(chosen, facts.target.executable, args)
     try:
-        write_bat.write_bytes(text.encode("utf-8"))
+        write_whole(write_bat, text.encode("utf-8"))
     except OSError as error:
         msg = f"{write_bat} cannot be written: {error.strerror or error}"
-        raise UserError(msg) from None
+        raise UserError(msg, "Choose another place: --write-bat FILE") from None
     terminal.print_note(f"written: {write_bat}")
     return Exit.DONE

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli.common import json_option, number, target_options
+from tritonwin.cli.common import json_option, target_options
+from tritonwin.cli.numbers import Arch, Number
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
@@ -27,14 +28,13 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--arch",
-    type=click.IntRange(min=50, max=999),
+    type=Arch(),
     metavar="SM",
     help="Compile for this GPU, such as 89; this machine's GPU when left out.",
 )
 @click.option(
     "--rung-timeout",
-    type=click.FloatRange(min=1, max=7200),
-    callback=number,
+    type=Number(1, 7200, unit="seconds", example="600"),
     metavar="SECONDS",
     help="Give up on any rung after so long (default: its own limit, which --list shows).",
 )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
-import os
 import re
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -17,6 +15,7 @@ from tritonwin.facts.identity import Identity
 from tritonwin.facts.model import SCHEMA as FACTS_SCHEMA
 from tritonwin.facts.model import Facts
 from tritonwin.facts.redact import Redactor
+from tritonwin.facts.whole_file import write_whole
 
 MAX_BYTES = 32 * 2**20
 
@@ -57,7 +56,7 @@ def write(facts: Facts, path: Path, identity: Identity) -> None:
     text = json.dumps(tree, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
     try:
         _refuse_other_files(path)
-        _replace(Path(os.path.realpath(path)), text.encode())
+        write_whole(path, text.encode())
     except OSError as error:
         msg = f"cannot write {path}: {error.strerror or error}"
         raise SnapshotError(msg, "Choose another folder with -o FILE.") from None
@@ -76,18 +75,6 @@ def _refuse_other_files(path: Path) -> None:
     if kind != "tritonwin.snapshot":
         msg = f"{path} exists and is not a snapshot, so it is left as it is"
         raise SnapshotError(msg, "Choose another name, or delete the file first.")
-
-
-def _replace(path: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def read(path: Path) -> Facts:

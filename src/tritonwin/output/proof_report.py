@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -16,6 +14,7 @@ from tritonwin.facts.files import read_text
 from tritonwin.facts.identity import Identity
 from tritonwin.facts.model import Facts
 from tritonwin.facts.redact import Redactor
+from tritonwin.facts.whole_file import write_whole
 from tritonwin.output.documents import Tool, VerifyReport
 from tritonwin.output.machine import target_of
 from tritonwin.output.proof_html import html_page
@@ -127,14 +126,7 @@ def write_report(report: VerifyReport, path: Path, identity: Identity) -> None:
     public = map_text(report, Redactor(identity).text)
     text = WRITERS[path.suffix.lower()](public)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.absolute().parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(text.encode("utf-8", "replace"))
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_whole(path, text.encode("utf-8", "replace"))
     except OSError as error:
         raise _refused(path, error) from None
 

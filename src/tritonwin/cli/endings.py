@@ -1,0 +1,131 @@
+"""How a command line ends that cannot do what was asked: a short message, and an exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from typing import Any, TextIO, cast
+
+from tritonwin.cli.common import wants_json
+from tritonwin.errors import Exit
+
+# a disk, or the user's share of it
+_FULL = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
+_CHANGING = frozenset({"fix", "install", "undo", "patch", "cache"})
+
+
+class _Watched:
+    """A stream, and why it could not be written: its errors look like those of any file."""
+
+    def __init__(self, stream: Any, failures: list[OSError]) -> None:
+        self._stream = stream
+        self.failures = failures
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    @property
+    def buffer(self) -> _Watched:
+        return _Watched(self._stream.buffer, self.failures)
+
+    def write(self, data: Any) -> Any:
+        with self._remembering():
+            return self._stream.write(data)
+
+    def flush(self) -> None:
+        with self._remembering():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _remembering(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.failures.append(error)
+            raise
+
+
+@contextlib.contextmanager
+def watched_output() -> Iterator[None]:
+    """For the block, `failed` can tell whether it was standard output that could not be written."""
+    plain = sys.stdout
+    sys.stdout = cast(TextIO, _Watched(plain, []))
+    try:
+        yield
+    finally:
+        sys.stdout = plain
+
+
+def refuse(args: Sequence[str], message: str, help_text: str) -> int:
+    """The user is told what cannot be used."""
+    _say(args, message, help_text)
+    return Exit.USAGE
+
+
+def failed(args: Sequence[str], error: Exception) -> int:
+    """What was meant to be printed cannot be, or tritonwin itself failed."""
+    unwritten = next(iter(getattr(sys.stdout, "failures", ())), None)
+    if unwritten is not None and _reader_left(unwritten):
+        return Exit.DONE
+    if os.environ.get("TRITONWIN_DEBUG"):
+        with contextlib.suppress(OSError):
+            traceback.print_exception(error)
+    if unwritten is not None:
+        reason = unwritten.strerror or str(unwritten)
+        full = "the disk is full: " if unwritten.errno in _FULL else ""
+        message = f"{full}the answer cannot be written to standard output: {reason}"
+        _print(message, _where_else(args))
+    elif isinstance(error, OSError) and error.errno in _FULL:
+        _say(args, f"the disk is full: {error}", "Make room, and run it again.")
+    else:
+        _say(
+            args,
+            f"tritonwin itself failed: {type(error).__name__}: {error}",
+            "Run it again with the variable TRITONWIN_DEBUG=1 and report what it prints.",
+        )
+    return Exit.INTERNAL
+
+
+def _reader_left(error: OSError) -> bool:
+    """Whether a pipe was closed at its other end; Windows calls that an invalid argument."""
+    return error.errno == errno.EPIPE or (os.name == "nt" and error.errno == errno.EINVAL)
+
+
+def _where_else(args: Sequence[str]) -> str:
+    """Where the answer can be had, or what came of the command."""
+    words = [word for word in args if not word.startswith("-")]
+    command = words[0] if words else "doctor"
+    if command in _CHANGING:
+        return "What is written there is not whole. What was changed: tritonwin undo --list"
+    if command == "build":
+        return "What is written there is not whole. What was built is kept: build with --resume"
+    return "What is written there is not whole. Run it again without > FILE, or on another disk."
+
+
+def _say(args: Sequence[str], message: str, help_text: str) -> None:
+    """As JSON on standard output if that was asked for, and on the other stream if it is full."""
+    from tritonwin.output.text import printable
+
+    message, help_text = printable(message), printable(help_text)
+    if wants_json(args):
+        # put together here: what failed may be the very import of the documents
+        error = {"message": message, "help": help_text}
+        try:
+            print(json.dumps({"schema": "tritonwin.error/1", "error": error}, indent=2), flush=True)  # noqa: T201
+        except OSError:
+            pass
+        else:
+            return
+    _print(message, help_text)
+
+
+def _print(message: str, help_text: str) -> None:
+    with contextlib.suppress(OSError):
+        print(f"error: {message}", file=sys.stderr)  # noqa: T201
+        if help_text:
+            print(f"help:  {help_text}", file=sys.stderr)  # noqa: T201
