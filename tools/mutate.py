@@ -50,7 +50,7 @@ AREAS = {
     "problems": Area(
         code=("problems/*",),
         tests=(
-            "unit/test_ca[ct]*.py", "unit/test_checks.py", "unit/test_doctor*.py",
+            "unit/test_ca[ct]*.py", "unit/test_check*.py", "unit/test_doctor*.py",
             "unit/test_explain_[dfhnosvw]*.py", "unit/test_signatures.py", "corpus/test_[cns]*.py",
         ),
         but="not linear_time and not in_seconds and not thousand and not disguise",
@@ -62,6 +62,15 @@ AREAS = {
         ),
         tests=("unit/test_patch_[borv]*.py",),
         but="not mingw and not apply_and_revert and not the_marks",
+    ),
+    "patch-disk": Area(
+        code=(
+            "patch/disk.py", "patch/hook/install.py", "patch/hook_session.py",
+            "patch/of_python.py", "patch/operations.py", "patch/session.py",
+        ),
+        tests=("unit/test_patch_[cs]*.py", "unit/test_patch_di*.py", "unit/test_patch_hook_*.py"),
+        # each of these starts dozens of processes, or takes the whole of patch once more
+        but="not killed and not two_at_once and not for_people",
     ),
     "planner": Area(
         code=(
@@ -97,7 +106,8 @@ def copied(name: str) -> Path:
         "pytest_add_cli_args_test_selection": sorted(map(str, tests)),
         "pytest_add_cli_args": ["-pmutation_plugin", "-pno:cacheprovider", f"-k={area.but}"],
     }
-    text = "[mutmut]\ntrack_dependencies = false\ntimeout_multiplier = 10\ntimeout_constant = 3\n"
+    # mutmut allows twice that much processor time, and measured what is multiplied by the clock
+    text = "[mutmut]\ntrack_dependencies = false\ntimeout_multiplier = 2\ntimeout_constant = 5\n"
     for key, values in lists.items():
         text += f"{key} =\n" + "".join(f"    {value}\n" for value in values)
     (folder / "setup.cfg").write_text(text, "utf-8")

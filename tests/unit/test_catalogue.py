@@ -253,6 +253,12 @@ def test_an_entry_without_actions_is_not_automatic() -> None:
         ("[[problem]]", "[[problem", "a.toml: "),
         ("[[problem]]", "[problem]", "a.toml: problem must be of type list"),
         ("[problem.remedy]", "[problem.remedies]", "a.toml: sample: remedy is missing"),
+        ("summary =", "x = 1\nsummary =", "a.toml: sample: unknown key 'x'"),
+        ("commands = [", "commands = [1, ", "a.toml: sample: commands must be of type str, not 1"),
+        ("arguments = {", "x = 1\narguments = {", "a.toml: sample: unknown key 'x'"),
+        ('"error"', '"fatal"', "there are error, warning, info"),
+        ("explains = []", "explains = []\nreferences = 1", "references must be of type list"),
+        ("explains = []", 'explains = []\nlog_only = " "', "a.toml: sample: log_only is empty"),
     ],
 )
 def test_a_broken_entry_is_named(old: str, new: str, message: str) -> None:

@@ -177,6 +177,9 @@ def verdict(fact: str, *allowed: str, snapshot: Facts | None = None, **values: s
         ("pip_target", ("other",), {"pip_prefix": r"C:\py", "prefix": r"D:\x\venv"}, True),
         ("pip_target", ("other",), {"pip_prefix": r"d:\X\venv", "prefix": "D:/x/venv"}, False),
         ("pip_target", ("other",), {"prefix": "D:/x/venv"}, None),
+        ("pip_target", ("other",), {"pip_prefix": "D:\\x\\venv"}, None),
+        ("pip_target", ("same",), {"pip_prefix": "D:/x/venv//", "prefix": "d:\\X\\venv\\"}, True),
+        ("pip_target", ("other",), {"pip_prefix": r"D:\ComfyX", "prefix": r"D:\Comfy"}, True),
     ],
 )
 def test_conditions(
@@ -195,6 +198,75 @@ def test_the_snapshot_fills_the_gaps() -> None:
     assert verdict("triton", "absent", snapshot=replace(machine, triton=None)) is True
     assert verdict("triton", "absent", snapshot=machine) is False
     assert verdict("triton", "absent") is None
+
+
+@pytest.mark.parametrize(
+    ("version", "cuda", "hip", "build"),
+    [
+        ("2.9.1+cpu", None, None, "cpu"),
+        ("2.9.1+cu128", "12.8", None, "cuda"),
+        ("2.9.1+rocm6.4", None, "6.4", "rocm"),
+        ("2.9.1+xpu", None, None, "xpu"),
+        # built by somebody: what it says of itself decides
+        ("2.9.1+gitabc", "12.8", None, "cuda"),
+        ("2.9.1+gitabc", None, "6.4", "rocm"),
+        ("2.9.1", None, None, None),
+    ],
+)
+def test_what_a_torch_is_built_for(
+    version: str, cuda: str | None, hip: str | None, build: str | None
+) -> None:
+    machine = healthy.part("torch", version=version, cuda=cuda, hip=hip)
+    for name in ("cpu", "cuda", "rocm", "xpu"):
+        expected = None if build is None else name == build
+        assert verdict("torch_build", name, snapshot=machine) is expected
+
+
+NO_CAPABILITY = replace(healthy.gpu("9.9"), compute_capability=None)
+
+
+@pytest.mark.parametrize(
+    ("fact", "machine", "value"),
+    [
+        ("torch", healthy.HEALTHY, "==2.9.1"),
+        ("torch", healthy.changed(torch=None), "absent"),
+        ("triton", healthy.HEALTHY, "==3.5.1"),
+        ("triton", healthy.part("triton", namespace=True), "absent"),
+        ("python", healthy.HEALTHY, "==3.12.9"),
+        ("python_kind", healthy.HEALTHY, "embedded"),
+        ("cuda", healthy.HEALTHY, "==12.8"),
+        ("driver", healthy.HEALTHY, "==581.57"),
+        ("setuptools", healthy.HEALTHY, "==80.9.0"),
+        ("gpu", healthy.changed(gpus=(NO_CAPABILITY, healthy.gpu("8.6"))), "==8.6"),
+        (
+            "msvc",
+            healthy.changed(
+                msvc=(replace(healthy.TOOLSET, version="14.50.1", chosen=False), healthy.TOOLSET)
+            ),
+            "==14.44.35207",
+        ),
+    ],
+)
+def test_what_a_snapshot_says(fact: str, machine: Facts, value: str) -> None:
+    assert verdict(fact, value, snapshot=machine) is True
+
+
+@pytest.mark.parametrize(
+    ("fact", "machine"),
+    [
+        ("python", healthy.changed(target=None)),
+        ("python_kind", healthy.changed(target=None)),
+        ("python_kind", healthy.part("target", kind="unknown")),
+        ("cuda", healthy.changed(torch=None)),
+        ("torch_build", healthy.changed(torch=None)),
+        ("driver", healthy.changed(drivers=())),
+        ("setuptools", healthy.changed(distributions=())),
+        ("gpu", healthy.changed(gpus=(NO_CAPABILITY,))),
+        ("msvc", healthy.changed(msvc=(replace(healthy.TOOLSET, chosen=False),))),
+    ],
+)
+def test_what_a_snapshot_does_not_say(fact: str, machine: Facts) -> None:
+    assert verdict(fact, ">=0", "unknown", snapshot=machine) is None
 
 
 def test_the_value_in_force_is_the_last_one_before_the_line() -> None:

@@ -71,6 +71,19 @@ def test_lines_in_order(using) -> None:
     assert [e.where for e in problem.evidence] == ["line 4", "line 3", "line 6"]
 
 
+def test_lines_may_have_their_ends_or_not() -> None:
+    plain = [
+        "torch==2.5.1",
+        "",
+        "Traceback (most recent call last):",
+        '  File "a.py", line 1',
+        "E: x",
+    ]
+    ended = [f"{line}\n" for line in plain]
+    assert explain_lines(ended) == explain_lines(plain) == explain_lines([*ended[:2], *plain[2:]])
+    assert explain_lines(plain).lines == 5
+
+
 def test_what_is_to_be_near(using) -> None:
     using(entry("it", SURE + '\nbefore = [{anchor = "FIRST"}]\nnear = true'))
     assert ids(explain_lines(["FIRST", "x" * 1000, "NEEDLE"])) == ["it certain"]
