@@ -120,7 +120,7 @@ def steps(full: bool, coverage: bool, args: Sequence[str]) -> Iterator[tuple[str
     yield "documentation", [DOCS.python, "tools/build_site.py"]
     workers = str(min(4, os.cpu_count() or 1))
     pytest = [*(["coverage", "run", "-m"] if coverage else []), "pytest", "-q"]
-    pytest += [] if full else ["-m", "not full"]
+    pytest += ["--hypothesis-profile", "exploring"] if full else ["-m", "not full"]
     spread = ["--dist", "worksteal", "-n", workers]
     for name, folders in (
         (
