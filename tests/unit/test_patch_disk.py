@@ -203,6 +203,19 @@ def test_compiled_files_go_and_others_stay(place: Place) -> None:
     assert [path.name for path in cached.iterdir()] == ["other.cpython-312.pyc"]
 
 
+def test_what_was_compiled_from_any_patched_file_goes_with_the_patch(place: Place) -> None:
+    files = {"dlfcn": "backends/nvidia/driver.c", "temp-files": "backends/nvidia/compiler.py"}
+    for rule in ("tool-variables", *files):
+        patch(place, rule)
+    compiled = [place.package / "__pycache__/knobs.cpython-312.pyc"]
+    compiled.append(place.package / "backends/nvidia/__pycache__/compiler.cpython-312.pyc")
+    for path in compiled:
+        path.parent.mkdir()
+        path.write_bytes(b"x")
+    assert set(revert(place).changed) == {KNOBS, *files.values()}
+    assert not any(path.exists() for path in compiled)
+
+
 def test_read_only_files_are_patched_and_stay_read_only(place: Place) -> None:
     path = place.package / DRIVER
     path.chmod(0o444)

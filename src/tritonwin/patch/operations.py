@@ -115,7 +115,7 @@ def revert(place: Place) -> Reverted:
     """
     with place.locked():
         reports = list(_finish(place))
-        files: tuple[str, ...] = ()
+        files: dict[str, None] = {}
         while (manifest := place.manifest()) is not None:
             if not compare(manifest, place.package).ours:
                 # a reinstall has given everything back already
@@ -125,9 +125,9 @@ def revert(place: Place) -> Reverted:
             reports.append(report)
             if report.state != "undone":
                 break
-            files = tuple(each.file for each in manifest.files)
+            files |= dict.fromkeys(each.file for each in manifest.files)
     drop_bytecode(place.package, files)
-    return Reverted(reports=tuple(reports), changed=files)
+    return Reverted(reports=tuple(reports), changed=tuple(files))
 
 
 def _finish(place: Place) -> Iterator[UndoReport]:
