@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.patch_record import read_manifest
 from tritonwin.journal import JournalError, Store, faults, undo
 from tritonwin.journal.tree import describe_tree
+from tritonwin.patch import operations
 from tritonwin.patch.disk import make_plan
 from tritonwin.patch.operations import Place, apply, revert
 from tritonwin.patch.sources import read_tree
@@ -79,6 +83,37 @@ def test_a_file_that_is_no_plain_text_is_refused(place: Place, damage: object) -
     path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
     plan = make_plan(read_tree(place.package), allow_unknown=True)
     assert [refusal.file for refusal in plan.refused] == [DRIVER]
+
+
+def applied(text: str, diff: str) -> str:
+    """What a unified diff makes of a text, checked line by line."""
+    old, new, position = text.splitlines(), [], 0
+    for line in diff.splitlines()[2:]:
+        if line.startswith("@@"):
+            start = int(line.split(",")[0].removeprefix("@@ -")) - 1
+            new += old[position:start]
+            position = start
+        elif line.startswith("+"):
+            new.append(line[1:])
+        else:
+            assert old[position] == line[1:]
+            new += [old[position]] if line.startswith(" ") else []
+            position += 1
+    return "\n".join([*new, *old[position:]])
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_a_diff_makes_the_one_text_of_the_other(place: Place, end: str) -> None:
+    extern = place.package / "tools/build_extern.py"
+    extern.write_text(extern.read_text("utf-8").rstrip("\n") + end, "utf-8")
+    edits = make_plan(read_tree(place.package), allow_unknown=True).edits
+    assert len(edits) > 5
+    for edit in edits:
+        shown, text = edit.diff(), edit.source.text
+        assert text is not None
+        assert shown.splitlines()[:2] == [f"--- a/{edit.source.file}", f"+++ b/{edit.source.file}"]
+        assert applied(text, shown) == "\n".join(edit.text.splitlines())
+        assert len(shown) < len(text) + len(edit.text)
 
 
 # -- whose content it is
@@ -262,15 +297,40 @@ def test_a_build_in_place_links_its_backends(place: Place, tmp_path: Path) -> No
     assert (there / "driver.c").read_bytes() == content
 
 
-def test_a_file_that_changes_meanwhile_stops_everything(place: Place) -> None:
+@pytest.mark.parametrize(
+    "meanwhile",
+    [lambda path: path.write_text("# somebody else\n"), lambda path: path.unlink()],
+    ids=["changed", "deleted"],
+)
+def test_a_file_that_changes_meanwhile_stops_everything(
+    place: Place, meanwhile: Callable[[Path], object]
+) -> None:
     plan = make_plan(read_tree(place.package))
     path = place.package / "tools/build_extern.py"
-    path.write_text("# somebody else\n")
+    meanwhile(path)
     before = state(place)
-    with pytest.raises(JournalError, match="was changed while it was being patched"):
+    with pytest.raises(JournalError, match=re.escape(f"{path} was changed while")) as refused:
         apply(plan, place)
+    assert refused.value.help == "Try again when nothing else is at work on this Triton."
     assert state(place) == before
     assert place.manifest() is None
+
+
+@pytest.mark.parametrize("act", ["apply", "revert"])
+def test_nobody_else_may_be_at_work_on_it_by_either_name(
+    place: Place, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    monkeypatch.setattr(operations, "_WAIT", 0.01)
+    python = str(place.data / "python.exe")
+    of_python = replace(place, target=python)
+    plan = make_plan(read_tree(place.package), ["dlfcn"])
+    before = state(place)
+    for name in (python, str(place.package)):
+        with place.store.lock(name), pytest.raises(UserError, match="at work"):
+            apply(plan, of_python) if act == "apply" else revert(of_python)
+        assert not place.store.is_busy(python)
+        assert not place.store.is_busy(str(place.package))
+    assert state(place) == before
 
 
 # -- two at a time, and an end at any moment

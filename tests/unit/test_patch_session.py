@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import sys
+import sysconfig
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from environments import make_venv
 from installed import target
 from trees import write
 from triton_trees import make_tree
@@ -147,6 +150,24 @@ def test_a_second_hook_takes_the_place_of_the_first(session: Session) -> None:
     assert {j.state for j in session.place.store.journals()} == {"undone"}
 
 
+def test_taking_the_hook_out_undoes_nothing_else(session: Session) -> None:
+    """Not what patch cleared, nor another change of this Python."""
+    session.apply(["dlfcn"])
+    session.revert()
+    store = session.place.store
+    with Journal.begin(store, target=session.place.target, title="other") as journal:
+        journal.write(session.place.package / "kept.txt", b"kept")
+    session.apply(import_time=True)
+    assert session.revert().status == "reverted"
+    assert [(j.title.partition(" ")[0], j.state) for j in store.journals()] == [
+        ("clear", "applied"),
+        ("patch", "undone"),
+        ("other", "applied"),
+        ("patch", "undone"),
+    ]
+    assert (session.place.package / "kept.txt").read_bytes() == b"kept"
+
+
 def test_a_hook_that_was_changed_since_is_not_thrown_away(session: Session) -> None:
     session.apply(import_time=True)
     hook = session.place.package.parent / HOOK
@@ -232,6 +253,34 @@ def test_a_python_without_triton_is_told_what_to_name(
     with pytest.raises(UserError, match="has no Triton") as refused:
         of_python.of_python(None, None, 30)
     assert "--triton DIR" in refused.value.help
+
+
+@pytest.mark.parametrize("by", ["python", "app"])
+def test_the_triton_of_a_real_python_is_patched_and_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """With the helper modules of the cache that this Python would fill, and of no other."""
+    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
+    venv = make_venv(tmp_path / "app" / "venv")
+    package = make_tree("3.7.1", venv.site_packages)
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    write(tmp_path / "cache", {f"AAA/cuda_utils{suffix}": "", f"BBB/cuda_utils.x{suffix}": ""})
+    app = tmp_path / "app"
+    found = of_python.of_python(
+        *((str(venv.python), None) if by == "python" else (None, app)), timeout=60
+    )
+    assert (found.place.package, found.place.target) == (package, str(venv.python))
+    assert found.target is not None
+    assert found.target.source == (
+        "--python names it" if by == "python" else f"the Python of the application in {app}"
+    )
+    assert found.target.version == ".".join(map(str, sys.version_info[:3]))
+    before = describe_tree(package)
+    assert found.apply(["dlfcn"]).status == "applied"
+    assert describe_tree(package) != before
+    assert found.revert().status == "reverted"
+    assert describe_tree(package) == before
 
 
 def test_the_triton_that_a_python_imports_is_found(
