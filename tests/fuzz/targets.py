@@ -61,7 +61,7 @@ def log(data: bytes) -> None:
 def pe(data: bytes) -> None:
     """DLLs: headers, tables, the tree of what would load."""
     path = _file("fuzzed.dll", data)
-    read_pe(path, functions=True, exports=True, version=True)
+    read_pe(path, version=True)
     read_tables(path)
     tree = Walk(places=[Place(folder=path.parent, reason="beside")]).tree(path)
     assert tree.loads is (tree.modules[0].state == "found" and not list(tree.faults()))

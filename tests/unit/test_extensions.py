@@ -88,7 +88,16 @@ def test_the_base_installation_of_a_venv_is_searched(tmp_path: Path) -> None:
 
     search = dll_search(python, None, fake_host(tmp_path))
 
-    assert search.unresolved(site / FLASH) == ()
+    assert search.unresolved(["python312.dll"], site) == ()
+
+
+def test_a_dll_beside_the_module_is_found_whatever_its_case(tmp_path: Path) -> None:
+    plant(tmp_path, "cudart64_12.dll")
+    search = DllSearch(frozenset({"kernel32.dll"}))
+    imports = ("c10_cuda.dll", "CUDART64_12.dll", "KERNEL32.dll", "api-ms-win-crt-heap-l1-1-0.dll")
+
+    assert search.unresolved(imports, tmp_path) == ("c10_cuda.dll",)
+    assert search.unresolved(imports[1:], tmp_path / "gone") == ("CUDART64_12.dll",)
 
 
 def test_off_windows_nothing_is_said_about_dlls(tmp_path: Path) -> None:

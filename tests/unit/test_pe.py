@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pe_files import pe_file
 from pe_version import versioned
 
-from tritonwin.facts.pe import is_api_set, read_pe, unresolved_imports
+from tritonwin.facts.pe import is_api_set, read_pe
 
 
 def test_headers_and_imports(tmp_path: Path) -> None:
@@ -17,21 +17,9 @@ def test_headers_and_imports(tmp_path: Path) -> None:
     path.write_bytes(pe_file("KERNEL32.dll", "MSVCP140.dll", "python3.dll"))
     image = read_pe(path)
     assert image is not None
-    assert (image.machine, image.bits, image.dll) == ("AMD64", 64, True)
+    assert (image.machine, image.bits) == ("AMD64", 64)
     assert image.imports == ("KERNEL32.dll", "MSVCP140.dll", "python3.dll")
-    assert image.delay_imports == ()
     assert image.file_version is None
-
-
-def test_functions_only_on_request(tmp_path: Path) -> None:
-    path = tmp_path / "a.dll"
-    path.write_bytes(pe_file("KERNEL32.dll"))
-    plain, full = read_pe(path), read_pe(path, functions=True)
-    assert plain is not None
-    assert plain.functions == {}
-    # the function of the made-up file is imported by number and has no name
-    assert full is not None
-    assert full.functions == {"KERNEL32.dll": ()}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +59,7 @@ def test_other_machines(tmp_path: Path, machine: int, name: str) -> None:
 def test_bad_files_are_none(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "bad.dll"
     path.write_bytes(content)
-    assert read_pe(path, functions=True, exports=True, version=True) is None
+    assert read_pe(path, version=True) is None
 
 
 def test_what_is_no_file_is_none(tmp_path: Path) -> None:
@@ -98,20 +86,7 @@ def test_damaged_files_never_raise(
     data[at : at + len(junk)] = junk
     path = tmp_path_factory.getbasetemp() / "fuzzed.dll"
     path.write_bytes(bytes(data[: len(data) - cut]))
-    read_pe(path, functions=True, exports=True, version=True)
-
-
-def test_unresolved_imports(tmp_path: Path) -> None:
-    module = tmp_path / "flash_attn_2_cuda.pyd"
-    imports = ("c10_cuda.dll", "CUDART64_12.dll", "KERNEL32.dll", "api-ms-win-crt-heap-l1-1-0.dll")
-    module.write_bytes(pe_file(*imports))
-    torch = tmp_path / "torch" / "lib"
-    torch.mkdir(parents=True)
-    assert unresolved_imports(module, [torch]) == ("c10_cuda.dll", "CUDART64_12.dll")
-    (torch / "cudart64_12.dll").touch()
-    assert unresolved_imports(module, [torch, tmp_path / "gone"]) == ("c10_cuda.dll",)
-    assert unresolved_imports(module, [torch], known_system={"c10_cuda.dll"}) == ("KERNEL32.dll",)
-    assert unresolved_imports(tmp_path / "absent.pyd", []) == ()
+    read_pe(path, version=True)
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def helper_module(path: Path, target: Interpreter, search: DllSearch) -> HelperM
         valid=image is not None if path.suffix == ".pyd" else _is_elf(path),
         python_dll=next(python, None),
         usable=_usable(path.name, target),
-        unresolved=search.unresolved(path) if image else (),
+        unresolved=search.unresolved(image.imports, path.parent) if image else (),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from tritonwin.facts.dll_places import module_places
 from tritonwin.facts.files import names_in
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Interpreter, Torch
-from tritonwin.facts.pe import SYSTEM_DLLS, unresolved_imports
+from tritonwin.facts.pe import SYSTEM_DLLS, is_api_set
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,12 @@ class DllSearch:
 
     names: frozenset[str] | None
 
-    def unresolved(self, path: Path) -> tuple[str, ...]:
-        """The DLLs that a module needs to load and that it would not find."""
+    def unresolved(self, imports: Iterable[str], folder: Path) -> tuple[str, ...]:
+        """Those of a module's imports that a module which lies in `folder` would not find."""
         if self.names is None:
             return ()
-        return unresolved_imports(path, (path.parent,), known_system=self.names)
+        there = self.names.union(name.lower() for name in names_in(folder))
+        return tuple(dll for dll in imports if not is_api_set(dll) and dll.lower() not in there)
 
 
 def dll_search(target: Interpreter, torch: Torch | None, host: Host) -> DllSearch:

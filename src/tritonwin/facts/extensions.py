@@ -59,6 +59,6 @@ def _read(path: Path, package: str, search: DllSearch) -> ExtensionFile:
         path=str(path),
         package=package,
         imports=image.imports if image else (),
-        unresolved=search.unresolved(path) if image else (),
+        unresolved=search.unresolved(image.imports, path.parent) if image else (),
         error="not a readable Windows module" if windows and image is None else None,
     )

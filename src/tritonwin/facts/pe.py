@@ -1,4 +1,4 @@
-"""Read Windows programs and DLLs (PE files): machine, imports, exports, version. Nothing is loaded.
+"""Read Windows programs and DLLs (PE files): machine, imports, version. Nothing is loaded.
 
 A thin layer over `pefile` that turns every way in which a file can be broken into None.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import contextlib
 import mmap
 import struct
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pefile
@@ -35,7 +35,7 @@ DAMAGE = (
 )
 
 # Directories of the optional header, by their fixed index.
-_EXPORT, _IMPORT, _RESOURCE, _DELAY_IMPORT = 0, 1, 2, 13
+_IMPORT, _RESOURCE = 1, 2
 
 # DLLs that every supported Windows has, as far as compiled Python modules import them.
 _SYSTEM_DLLS = (
@@ -54,30 +54,21 @@ class PeImage:
 
     machine: str  # "AMD64", "x86", "ARM64", else the number: "0x1234"
     bits: int
-    dll: bool
-    imports: tuple[str, ...]  # DLLs needed to load it
-    delay_imports: tuple[str, ...]  # DLLs needed at the first call
-    functions: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by DLL, on request
-    exports: tuple[str, ...] = ()  # on request
+    imports: tuple[str, ...]  # DLLs needed to load it; those of the first call are left out
     file_version: str | None = None  # "14.44.35211.0", on request
-    product_version: str | None = None
     linker: str = ""  # "14.44": version of the linker that made it
 
 
-def read_pe(
-    path: str | Path, *, functions: bool = False, exports: bool = False, version: bool = False
-) -> PeImage | None:
+def read_pe(path: str | Path, *, version: bool = False) -> PeImage | None:
     """Read the headers of a file; None where it is absent, unreadable or no PE file.
 
-    `functions` adds what is imported from each DLL, `exports` the exported names, `version` the
-    two version strings of the resources (these parts cost time in large files).
+    `version` adds the version of the resources, which costs time in large files. Functions, and the
+    DLLs of the first call, are read by `pe_tables`.
     """
-    wanted = [_IMPORT, _DELAY_IMPORT]
-    wanted += [_EXPORT] if exports else []
-    wanted += [_RESOURCE] if version else []
+    wanted = [_IMPORT, _RESOURCE] if version else [_IMPORT]
     try:
         with opened(Path(path)) as pe:
-            pe.parse_data_directories(wanted, import_dllnames_only=not functions)
+            pe.parse_data_directories(wanted, import_dllnames_only=True)
             return _image(pe)
     except DAMAGE:
         return None
@@ -105,25 +96,13 @@ def opened(path: Path) -> Iterator[pefile.PE]:
 
 def _image(pe: pefile.PE) -> PeImage:
     imported = getattr(pe, "DIRECTORY_ENTRY_IMPORT", [])
-    delayed = getattr(pe, "DIRECTORY_ENTRY_DELAY_IMPORT", [])
-    exported = getattr(getattr(pe, "DIRECTORY_ENTRY_EXPORT", None), "symbols", [])
     machine = pe.FILE_HEADER.Machine
-    strings = _version_strings(pe)
     optional = pe.OPTIONAL_HEADER
     return PeImage(
         machine=MACHINES.get(machine, f"0x{machine:04X}"),
         bits=64 if pe.PE_TYPE == pefile.OPTIONAL_HEADER_MAGIC_PE_PLUS else 32,
-        dll=bool(pe.is_dll()),
         imports=_names(entry.dll for entry in imported),
-        delay_imports=_names(entry.dll for entry in delayed),
-        functions={
-            _text(entry.dll): _names(symbol.name for symbol in entry.imports)
-            for entry in (*imported, *delayed)
-            if getattr(entry, "imports", None)
-        },
-        exports=_names(symbol.name for symbol in exported),
-        file_version=strings.get("FileVersion") or _fixed_version(pe, "File"),
-        product_version=strings.get("ProductVersion") or _fixed_version(pe, "Product"),
+        file_version=_version_strings(pe).get("FileVersion") or _fixed_version(pe),
         linker=f"{optional.MajorLinkerVersion}.{optional.MinorLinkerVersion}",
     )
 
@@ -148,45 +127,14 @@ def _version_strings(pe: pefile.PE) -> dict[str, str]:
     return found
 
 
-def _fixed_version(pe: pefile.PE, kind: str) -> str | None:
+def _fixed_version(pe: pefile.PE) -> str | None:
     fixed = getattr(pe, "VS_FIXEDFILEINFO", None)
     if not fixed:
         return None
-    high = getattr(fixed[0], f"{kind}VersionMS")
-    low = getattr(fixed[0], f"{kind}VersionLS")
+    high, low = fixed[0].FileVersionMS, fixed[0].FileVersionLS
     return f"{high >> 16}.{high & 0xFFFF}.{low >> 16}.{low & 0xFFFF}"
 
 
 def is_api_set(name: str) -> bool:
     """Whether the name is one that Windows itself maps to a system DLL, no file of that name."""
     return name.lower().startswith(("api-ms-win-", "ext-ms-"))
-
-
-def unresolved_imports(
-    path: str | Path,
-    folders: Iterable[str | Path],
-    *,
-    known_system: Collection[str] = SYSTEM_DLLS,
-) -> tuple[str, ...]:
-    """The DLLs that `path` needs to load and that lie in none of the folders.
-
-    `known_system` holds lower-case names that count as present. Delay-loaded DLLs are left out,
-    since the file loads without them. Empty for a file that is no PE file.
-    """
-    image = read_pe(path)
-    if image is None:
-        return ()
-    places = [Path(folder) for folder in folders]
-    present = {name.lower() for place in places for name in _listing(place)}
-    return tuple(
-        name
-        for name in image.imports
-        if not is_api_set(name) and name.lower() not in known_system and name.lower() not in present
-    )
-
-
-def _listing(folder: Path) -> tuple[str, ...]:
-    try:
-        return tuple(entry.name for entry in folder.iterdir())
-    except OSError:
-        return ()
