@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -26,6 +25,7 @@ from tritonwin.build.venv import Linked
 from tritonwin.facts.collect import collect
 from tritonwin.facts.model import Facts
 from tritonwin.facts.process import run
+from tritonwin.facts.scratch import scratch_folder
 from tritonwin.support.chooser import choose
 from tritonwin.support.links import WheelLink
 from tritonwin.support.needs import needs_of
@@ -117,7 +117,7 @@ def _modules(wheel: Path) -> tuple[str, ...]:
 def _imports(plan: BuildPlan, modules: Iterable[str], copy: Linked) -> Iterator[Step]:
     # a module with CUDA code wants torch's libraries loaded before it
     first = "import torch; " if plan.torch else ""
-    with tempfile.TemporaryDirectory(prefix="tw", ignore_cleanup_errors=True) as empty:
+    with scratch_folder() as empty:
         for module in modules:
             program = ("-B", "-c", f"{first}import {module}")
             started = time.perf_counter()

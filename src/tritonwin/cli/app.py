@@ -15,6 +15,7 @@ import click
 from tritonwin import __version__
 from tritonwin.cli import endings
 from tritonwin.cli.common import Group
+from tritonwin.cli.signals import ToldToEndError, told_to_end
 from tritonwin.errors import Exit, UserError
 
 # command -> module below tritonwin.cli, which holds a click command called `command`
@@ -75,7 +76,7 @@ def run(args: Sequence[str]) -> int:
     _make_output_safe()
     if COMPLETING in os.environ:
         import_module("tritonwin.cli.completion")  # click has to know all shells by now
-    with endings.watched_output():
+    with endings.watched_output(), told_to_end():
         status = _run(args)
     for stream in (sys.stdout, sys.stderr):
         _let_go_of(stream)
@@ -95,9 +96,12 @@ def _run(args: Sequence[str]) -> int:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else " ".join(("tritonwin", *_command(args)))
         return endings.refuse(args, error.format_message(), f"Try: {path} --help")
-    except (click.Abort, KeyboardInterrupt):
-        print("interrupted", file=sys.stderr)  # noqa: T201
-        return 130
+    except (click.Abort, KeyboardInterrupt) as ended:
+        with contextlib.suppress(OSError):
+            print("interrupted", file=sys.stderr)  # noqa: T201
+        # click makes an Abort of either
+        by = ended if isinstance(ended, KeyboardInterrupt) else ended.__cause__
+        return by.status if isinstance(by, ToldToEndError) else 130
     except BrokenPipeError:  # whoever read our output has seen enough
         return Exit.DONE
     except Exception as error:  # noqa: BLE001 - a person must never see a traceback unasked

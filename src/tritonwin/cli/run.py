@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from tritonwin.cli.common import target_options
+from tritonwin.cli.signals import ToldToEndError
 from tritonwin.errors import Exit, UserError
 
 
@@ -55,10 +57,7 @@ def command(
     chosen = launch.settings(facts, diagnose(facts, CHECKS).problems)
     if write_bat is None:
         variables = launch.environment(chosen, host)
-        # the program owns the console, and no time limit is ours to set
-        return subprocess.run(
-            [facts.target.executable, *args], env=variables, check=False
-        ).returncode
+        return _start([facts.target.executable, *args], variables)
     launch.refuse_foreign(write_bat)
     text = launch.batch_file(chosen, facts.target.executable, args)
     try:
@@ -68,3 +67,25 @@ def command(
         raise UserError(msg, "Choose another place: --write-bat FILE") from None
     terminal.print_note(f"written: {write_bat}")
     return Exit.DONE
+
+
+def _start(words: Sequence[str], variables: Mapping[str, str]) -> int:
+    """Start the program and wait for its end, to which no time limit is ours to set.
+
+    It owns the console: Ctrl-C reaches it as well, and what that means is for it to say.
+    """
+    with subprocess.Popen(words, env=variables) as process:
+        while (code := _ended(process)) is None:
+            pass
+    return code if code >= 0 else 128 - code
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int | None:
+    """How it ended; None where we were interrupted before it did."""
+    try:
+        return process.wait()
+    except ToldToEndError:
+        process.terminate()
+    except KeyboardInterrupt:
+        pass
+    return None

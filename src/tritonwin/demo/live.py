@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,13 +12,14 @@ from pathlib import Path
 from tritonwin.demo.story import Story
 from tritonwin.facts.collect import collect
 from tritonwin.facts.host import Environment, Host
+from tritonwin.facts.scratch import scratch_folder
 
 
 @contextmanager
 def small_python() -> Iterator[Path]:
     """A Python of its own in a temporary folder, gone afterwards; yields its python.exe."""
-    with tempfile.TemporaryDirectory(prefix="tritonwin-demo-", ignore_cleanup_errors=True) as root:
-        home = Path(root, "python_embeded")
+    with scratch_folder() as root:
+        home = root / "python_embeded"
         base = Path(sys.base_prefix)
         if any(base.glob("python3*.zip")):
             # the embeddable package is flat, and it has no venv: its top-level files are all of it

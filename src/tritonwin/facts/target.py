@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import tempfile
 import time
 from dataclasses import replace
 from importlib.resources import files
@@ -20,6 +19,7 @@ from tritonwin.facts.model import ImportResult, Interpreter
 from tritonwin.facts.pe import read_pe
 from tritonwin.facts.process import Completed, run
 from tritonwin.facts.python_layout import describe
+from tritonwin.facts.scratch import scratch_folder
 
 OLDEST = (3, 8)  # what probe.py is written for
 _WRONG_USE = 2  # how Python 2 ends when it is given -I
@@ -79,8 +79,8 @@ def deep_import(executable: str, module: str, timeout: float = 120) -> ImportRes
     cookie = secrets.token_hex(16)
     arguments = ("-B", "-", cookie, "--import", module)
     started = time.perf_counter()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        done = _start(path, arguments, timeout, cwd=Path(folder))
+    with scratch_folder() as folder:
+        done = _start(path, arguments, timeout, cwd=folder)
     answer = parse_answer(done.out, cookie)
     if answer is None:
         outcome: Literal["timed-out", "crashed"] = "timed-out" if done.timed_out else "crashed"

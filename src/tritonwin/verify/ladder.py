@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import secrets
 import signal
-import tempfile
 import time
 from collections.abc import Generator, Sequence
 from concurrent.futures import Future
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tritonwin.facts.process import Completed, run
+from tritonwin.facts.scratch import scratch_folder
 from tritonwin.facts.target import parse_answer
 from tritonwin.facts.waiting import waiting_threads
 from tritonwin.facts.winapi import in_ascii
@@ -96,9 +96,9 @@ def _try(rung: Rung, setting: Setting, watch: Watch) -> RungResult:
     cookie = secrets.token_hex(16)
     cannot = "the folder for temporary files cannot be written"
     try:
-        with tempfile.TemporaryDirectory(prefix="tw", ignore_cleanup_errors=True) as name:
+        with scratch_folder() as made:
             # Triton's caches are in it, and it reads no other letters from variables
-            folder = Path(in_ascii(Path(name)) or name)
+            folder = Path(in_ascii(made) or made)
             _lay_out(rung, folder)
             cannot = f"{setting.python} cannot be started"
             with watch.trying(rung, folder):

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import secrets
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from tritonwin.errors import UserError
 from tritonwin.facts.host import Host
 from tritonwin.facts.process import run
+from tritonwin.facts.scratch import scratch_folder
 from tritonwin.facts.target import parse_answer
 
 # What an earlier vcvarsall, perhaps half of one or one for x86, left: it would be taken for done.
@@ -96,8 +96,8 @@ def _ask(vcvarsall: Path, data: dict[str, str], cmd: Path, arguments: str) -> di
         "TRITONWIN_PYTHON": sys.executable,
         "VSCMD_SKIP_SENDTELEMETRY": "1",
     }
-    with tempfile.TemporaryDirectory(prefix="tw") as folder:
-        batch = Path(folder, "capture.bat")
+    with scratch_folder() as folder:
+        batch = folder / "capture.bat"
         batch.write_bytes(_BATCH.replace(b"\n", b"\r\n"))
         done = run(
             cmd,

@@ -1,0 +1,49 @@
+"""Being told to end, by the system or another program, taken as orderly as Ctrl-C is."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+if sys.platform == "win32":
+    _TOLD = (signal.SIGBREAK,)  # also sent by a console that is closed
+else:
+    _TOLD = (signal.SIGTERM, signal.SIGHUP)
+
+
+class ToldToEndError(KeyboardInterrupt):
+    """A signal: whoever tidies up after Ctrl-C does so after this as well."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.status = 128 + number  # what a shell calls the end by that signal
+
+
+@contextmanager
+def told_to_end() -> Iterator[None]:
+    """For the block, the first such signal raises ToldToEndError; further ones change nothing.
+
+    What is ignored already, as after nohup, stays ignored.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = [number for number in _TOLD if signal.getsignal(number) is signal.SIG_DFL]
+
+    def end(number: int, frame: FrameType | None) -> None:
+        del frame
+        for each in ours:
+            signal.signal(each, signal.SIG_IGN)
+        raise ToldToEndError(number)
+
+    for number in ours:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)

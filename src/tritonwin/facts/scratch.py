@@ -1,0 +1,108 @@
+"""Folders for temporary files: gone afterwards, and swept up later where a process was killed.
+
+In each lies a file that its process holds. One that nobody holds belongs to a process that is dead,
+whatever its number may stand for by now.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from tritonwin.facts.files import is_folder, names_in
+from tritonwin.facts.held_file import hold
+
+PREFIX = "tw"  # short: paths in it count against Windows' limit
+MARK = "tritonwin.held"
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """An empty folder of our own, for the block.
+
+    The first one in a process takes those away that dead processes left in the same place. What
+    cannot be deleted yet, since a program that was started there has it open, is left for that too.
+
+    Raises:
+        OSError: there is no place for temporary files.
+    """
+    sweep(Path(tempfile.gettempdir()))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    held: int | None = None
+    try:
+        held = hold(folder / MARK)
+        yield folder
+    finally:
+        _empty(folder)
+        if held is not None:
+            os.close(held)
+        _remove_empty(folder)
+
+
+@cache
+def sweep(place: Path) -> None:
+    """Delete the folders in `place` that processes of this user left which are dead; once."""
+    for name in names_in(place):
+        folder = place / name
+        if not (name.startswith(PREFIX) and _is_ours(folder)):
+            continue
+        with contextlib.suppress(OSError):
+            held = hold(folder / MARK)
+            if held is not None:
+                _empty(folder)
+                os.close(held)
+                _remove_empty(folder)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether it is a real folder of this user's with a mark in it. Others can make links."""
+    try:
+        found, mark = folder.lstat(), (folder / MARK).lstat()
+    except OSError:
+        return False
+    mine = sys.platform == "win32" or found.st_uid == os.getuid()
+    return stat.S_ISDIR(found.st_mode) and stat.S_ISREG(mark.st_mode) and mine
+
+
+def _empty(folder: Path) -> None:
+    """Delete everything but the mark, which stands for all that is left."""
+    for name in names_in(folder):
+        if name != MARK:
+            _delete(folder / name)
+
+
+def _delete(path: Path) -> None:
+    if path.is_symlink() or not is_folder(path):
+        with contextlib.suppress(OSError):
+            path.unlink()
+        return
+    shutil.rmtree(path, ignore_errors=True)
+    if is_folder(path):
+        _allow_deletion(path)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _allow_deletion(path: Path) -> None:
+    """Take write protection away, which git and others give to what they write."""
+    for at, folders, files in os.walk(path):
+        for name in (".", *folders, *files):
+            inside = Path(at, name)
+            if not inside.is_symlink():
+                with contextlib.suppress(OSError):
+                    inside.chmod(0o700)
+
+
+def _remove_empty(folder: Path) -> None:
+    """The mark goes last: while something is left, the folder can be found again by it."""
+    if names_in(folder) in {(), (MARK,)}:
+        with contextlib.suppress(OSError):
+            (folder / MARK).unlink(missing_ok=True)
+            folder.rmdir()
