@@ -22,9 +22,9 @@ if FITS:
     @pytest.fixture(scope="session")
     def torch_target() -> Path:
         """A Python with torch that has CUDA, or passes for one that has: standin_torch.py."""
-        python = cached_target("torch", "torch==2.13.0", "numpy", "einops", *TOOLS)
-        pass_for_cuda(next(python.parent.parent.glob("lib/*/site-packages/torch")))
-        return python
+        return cached_target(
+            "torch", "torch==2.13.0", "numpy", "einops", *TOOLS, finish=pass_for_cuda
+        )
 
     @pytest.fixture
     def world(tmp_path: Path, target: Path) -> World:

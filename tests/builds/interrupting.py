@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import signal
 import subprocess
@@ -11,9 +12,11 @@ import sys
 import time
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pace import PATIENCE, wait_for
 from world import HERE, World
 
 from tritonwin.build import ninja, state
@@ -21,6 +24,7 @@ from tritonwin.build.model import BuildPlan
 
 # Ctrl-C; what a window manager or a time limit sends; a crash; a crash that takes the keeper along
 WAYS = ("SIGINT", "SIGTERM", "SIGKILL", "all")
+_LATE = 8  # compilers that may still be started before the end of a build is noticed
 
 
 @dataclass
@@ -33,10 +37,14 @@ class Interruptions:
 
 
 def interrupt(
-    world: World, plan: BuildPlan, *, times: int, longest: float, seed: int
+    world: World, plan: BuildPlan, *, times: int, until: int, longest: float, seed: int
 ) -> Interruptions:
-    """Begin the build and interrupt it `times` times after at most `longest` seconds, then let it
-    come to its end."""
+    """Begin the build and interrupt it `times` times, then let it come to its end.
+
+    Half of the interruptions are spread over the first `until` files that are compiled, whatever
+    the machine's pace; the others are at the beginnings of runs. Each comes up to `longest` seconds
+    later.
+    """
     chance = random.Random(seed)
     Path(plan.root).mkdir(parents=True)
     state.write_plan(plan)
@@ -47,13 +55,27 @@ def interrupt(
         if seen.runs > times:
             assert process.wait(600) == 0, plan.layout.log.read_text()[-3000:]
             return seen
-        time.sleep(chance.uniform(0.2, longest))
+        share = (seen.runs - 1 + chance.random()) / times
+        _wait_for_files(world, process, chance.choice((0, int(share * until))))
+        time.sleep(chance.uniform(0, longest))
         if process.poll() is not None:
             return seen  # it was finished sooner; the caller asks how often it was interrupted
+        begun = _begun(world)
         _end(process, chance.choice(WAYS))
-        process.wait(60)
+        process.wait(PATIENCE)
         seen.survivors += _alive(plan.root)
+        if _begun(world) > begun + _LATE:
+            seen.survivors.append("what started compilers until there were none left to start")
         _note_finished(world, plan)
+
+
+def _wait_for_files(world: World, process: subprocess.Popen[bytes], number: int) -> None:
+    """Until so many files are compiled, or the build has ended."""
+    wait_for(lambda: world.compiled().total() >= number or process.poll() is not None)
+
+
+def _begun(world: World) -> int:
+    return world.compiled("start").total()
 
 
 def _start(world: World, *, resume: bool) -> subprocess.Popen[bytes]:
@@ -67,9 +89,12 @@ def _end(process: subprocess.Popen[bytes], way: str) -> None:
     keeper = list(_children(process.pid))
     process.send_signal(signal.SIGKILL if way == "all" else signal.Signals[way])
     for pid in keeper if way == "all" else ():
-        # with its keeper dead nobody ends the compilers but the system, when it goes down
-        for member in _session(pid):
-            subprocess.run(["/bin/kill", "-9", str(member)], check=False, capture_output=True)
+        # with its keeper dead nobody ends the compilers but the system, when it goes down; one may
+        # start another while we look
+        while members := list(_session(pid)):
+            for member in members:
+                with suppress(ProcessLookupError):
+                    os.kill(member, signal.SIGKILL)
 
 
 def _children(parent: int) -> Iterator[int]:
@@ -80,7 +105,7 @@ def _children(parent: int) -> Iterator[int]:
 
 def _session(leader: int) -> Iterator[int]:
     for pid, fields in _processes():
-        if int(fields[3]) == leader:
+        if int(fields[3]) == leader and fields[0] not in "ZX":
             yield pid
 
 
@@ -95,20 +120,23 @@ def _processes() -> Iterator[tuple[int, list[str]]]:
 
 
 def _alive(root: str) -> list[str]:
-    """Processes that work below the build's folder, 5 seconds after it was ended."""
-    end = time.monotonic() + 5
-    while True:
-        found = []
-        for pid, fields in _processes():
-            try:
-                line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-            if root in line and fields[0] not in "ZX":
-                found.append(line[:200])
-        if not found or time.monotonic() > end:
-            return found
+    """Processes that still work below the build's folder a good while after it was ended."""
+    end = time.monotonic() + PATIENCE
+    while (found := _below(root)) and time.monotonic() < end:
         time.sleep(0.05)
+    return found
+
+
+def _below(root: str) -> list[str]:
+    found = []
+    for pid, fields in _processes():
+        try:
+            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+        if root in line and fields[0] not in "ZX":
+            found.append(line[:200])
+    return found
 
 
 def _note_finished(world: World, plan: BuildPlan) -> None:

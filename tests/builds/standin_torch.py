@@ -12,8 +12,9 @@ from pathlib import Path
 CUDA = "13.0"
 
 
-def pass_for_cuda(torch: Path) -> None:
-    """Change the package in `torch`; one that was built with CUDA is left as it is."""
+def pass_for_cuda(python: Path) -> None:
+    """Change this Python's torch; one that was built with CUDA is left as it is."""
+    torch = next(python.parent.parent.glob("lib/*/site-packages/torch"))
     version = torch / "version.py"
     text = version.read_text()
     if "cuda: Optional[str] = None" not in text:

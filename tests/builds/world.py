@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -31,10 +32,16 @@ PIP = Pip((sys.executable, "-m", "pip"))
 TOOLS = ("setuptools>=80", "wheel", "ninja>=1.13", "packaging", "psutil")
 
 
-def cached_target(name: str, *packages: str) -> Path:
-    """A virtual environment below the user's cache with these packages; its interpreter."""
+def cached_target(name: str, *packages: str, finish: Callable[[Path], None] | None = None) -> Path:
+    """A virtual environment below the user's cache with these packages; its interpreter.
+
+    It is made once for each Python and choice of packages. `finish` is given the interpreter and
+    puts the last hand to what was installed.
+    """
     version = "".join(map(str, sys.version_info[:2]))
-    home = Path(platformdirs.user_cache_dir("tritonwin")) / "builds" / f"{name}-{version}"
+    made_of = "\n".join((sys.base_prefix, sys.version, *packages))
+    key = f"{name}-{version}-{hashlib.sha256(made_of.encode()).hexdigest()[:8]}"
+    home = Path(platformdirs.user_cache_dir("tritonwin")) / "builds" / key
     python = home / "bin" / "python"
     home.parent.mkdir(parents=True, exist_ok=True)
     with only_one(home.with_suffix(".lock")):
@@ -45,6 +52,8 @@ def cached_target(name: str, *packages: str) -> Path:
             into = ("--python", str(python), "install", "--quiet")
             done = PIP.run([*into, *packages], timeout=1200)
             assert done.code == 0, done.err.decode()
+            if finish:
+                finish(python)
             (home / "complete").touch()
     return python
 
