@@ -531,7 +531,7 @@ def test_members_that_leave_their_folder_are_not_unpacked(
     out = tmp_path / "in" / "out"
     with pytest.raises(archive.ArchiveError) if refused else contextlib.nullcontext():
         archive.unpack(file, {"Include": out})
-    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["bad.zip", "Python.h"]
+    assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == ["Python.h", "bad.zip"]
 
 
 def test_no_zip_at_all(tmp_path: Path) -> None:
@@ -548,7 +548,7 @@ def test_a_member_that_is_too_large_is_not_unpacked(
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as made:
         made.writestr("Include/small.h", "x" * 10)
         made.writestr("Include/large.h", "x" * 11)
-    monkeypatch.setattr(archive, "_LIMIT", 10)
+    monkeypatch.setattr(archive_bounds, "LARGEST", 10)
     with pytest.raises(archive.ArchiveError, match=r"large\.h is too large"):
         archive.unpack(tmp_path / "a.zip", {"Include": tmp_path / "out"})
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["small.h"]

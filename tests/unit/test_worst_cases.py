@@ -120,13 +120,18 @@ def seconds(action: Callable[[str], object], text: str) -> float:
     return min(times)
 
 
+def within(bound: float, action: Callable[[str], object], text: str) -> bool:
+    """Whether it ever takes less: others slow the processor down now and then, not each time."""
+    return any(seconds(action, text) < bound for _ in range(4))
+
+
 @pytest.mark.parametrize(("action", "make"), CASES.values(), ids=CASES)
 def test_time_grows_with_the_input(action: Callable[[str], object], make: Make) -> None:
     size = 500
     while (spent := seconds(action, make(size))) < SHORTEST and size < 20_000:
         size *= 2
-    longer = seconds(action, make(size * GROWTH))
-    assert longer < max(spent, SHORTEST) * GROWTH * MORE
+    bound = max(spent, SHORTEST) * GROWTH * MORE
+    assert within(bound, action, make(size * GROWTH))
 
 
 SKIPPED = f"a if os.name == 'nt' else {'b' * 1000}; "
@@ -142,7 +147,7 @@ def test_what_is_looked_at_is_looked_at_once(
     action: Callable[[str], object], dear: str, cheap: str
 ) -> None:
     """As linear as the rest, and hundreds of times as slow: a log of 100 MB took a quarter hour."""
-    assert seconds(action, dear) < max(seconds(action, cheap), SHORTEST) * 10
+    assert within(max(seconds(action, cheap), SHORTEST) * 10, action, dear)
 
 
 def test_tags_are_not_counted_out() -> None:
