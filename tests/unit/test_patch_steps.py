@@ -95,7 +95,7 @@ def kept(session: Session) -> Iterator[str]:
     if manifest is not None:
         yield f"  manifest of {manifest.package}: {', '.join(manifest.journals)}"
         for each in manifest.files:
-            yield f"    {each.file} {each.before} {each.after}: {', '.join(each.rules)}"
+            yield f"    {each.file} from {each.before} to {each.after}: {', '.join(each.rules)}"
 
 
 def walked(session: Session, *steps: Step) -> Iterator[str]:
@@ -131,7 +131,7 @@ def files(folder: Path) -> Iterator[str]:
         ("status", session.status),
         ("diff", lambda: session.diff(RULES)),
         ("apply one rule", lambda: session.apply(["dlfcn"])),
-        ("apply more", lambda: session.apply(["libcuda-name", *RULES])),
+        ("apply more", lambda: session.apply(["libcuda-name", "aligned-memory", *RULES])),
         ("and again", lambda: session.apply(RULES)),
         ("status", session.status),
         ("a hook beside it", lambda: session.apply(import_time=True)),
@@ -216,11 +216,12 @@ STORIES = (files, hook, changes_of_others, what_fits_nowhere, journals_elsewhere
 
 
 def neutral(text: str, folder: Path) -> str:
-    """The same on every machine: no folders, no times, and of each SHA-256 its first digits."""
+    """The same on every machine and of any wording of an edit: journals and contents as numbers."""
     text = text.replace("\\\\", "/").replace("\\", "/").replace(folder.as_posix(), "~")
-    for number, name in enumerate(dict.fromkeys(re.findall(r"\b\d{6}-\d{6}-\d{6}\b", text)), 1):
-        text = text.replace(name, f"#{number}")
-    return re.sub(r"\b([0-9a-f]{8})[0-9a-f]{56}\b", r"\1", text)
+    for sort, name in (("#", r"\d{6}-\d{6}-\d{6}"), ("content ", "[0-9a-f]{64}")):
+        for number, found in enumerate(dict.fromkeys(re.findall(rf"\b{name}\b", text)), 1):
+            text = text.replace(found, f"{sort}{number}")
+    return text
 
 
 def test_every_step_is_told_and_kept_in_these_words(
