@@ -33,6 +33,7 @@ from random import Random
 from types import FrameType
 from typing import Any
 
+import checkout
 import fuzz_record
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -143,17 +144,6 @@ def _dictionary(words: Iterable[bytes]) -> str:
     return "".join('"' + "".join(f"\\x{byte:02x}" for byte in word) + '"\n' for word in words)
 
 
-def _commit() -> str:
-    """The commit of the checkout, with "+" where what is fuzzed differs from it."""
-    git = ["git", "-C", str(ROOT)]
-    asked = (
-        [*git, "rev-parse", "--short", "HEAD"],
-        [*git, "status", "--porcelain", "src", "tests/fuzz"],
-    )
-    head, changed = (subprocess.check_output(command, text=True).strip() for command in asked)
-    return f"{head}+" if changed else head
-
-
 def _inside(name: str, flags: Sequence[str]) -> None:
     atheris: Any = importlib.import_module("atheris")
     with atheris.instrument_imports(include=["tritonwin", "pefile", "packaging"]):
@@ -192,7 +182,7 @@ def _tried(name: str, targets: Any, asked: argparse.Namespace, guide: bool) -> b
     found = asked.found / name
     seed = fuzz_record.executions(fuzz_record.read(asked.record), name) if asked.record else 0
     limits = {"runs": asked.runs, "seconds": asked.seconds, "found": found, "seed": seed}
-    commit = _commit() if asked.record else ""
+    commit = checkout.commit("src", "tests/fuzz") if asked.record else ""
     result = (
         guided(name, **limits)
         if guide
