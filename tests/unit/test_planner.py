@@ -47,7 +47,7 @@ PYTHONS = ("cp310", "cp311", "cp312", "cp313", "cp314")
 class ReportingPip(Pip):
     """Reports as pip does that it would install exactly the wheels that it is asked for."""
 
-    def run(self, args: Sequence[str], *, timeout: float) -> Completed:
+    def run(self, args: Sequence[str], **options: Any) -> Completed:
         wheels = [text.partition(" @ ")[::2] for text in args[args.index("--") + 1 :]]
         install = [
             {

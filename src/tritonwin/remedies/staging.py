@@ -11,10 +11,13 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from tritonwin.journal import faultpoint
 from tritonwin.remedies.plan import Source
 from tritonwin.support.download import local_path
 from tritonwin.support.pip import RESOLVE_TIMEOUT, Pip, PipError, last_words
+from tritonwin.support.pip_environment import CONSTRAINT, PLACES
 
 _PROGRESS = re.compile(rb"Progress (\d+) of (\d+)\s*$")  # pip's own, in its form "raw"
 _OPTIONS = (
@@ -24,6 +27,7 @@ _OPTIONS = (
     "--no-build-isolation",
     "--no-warn-script-location",
     "--no-index",
+    "--target=",  # a pip.ini may name a folder of its own
 )
 
 
@@ -41,11 +45,22 @@ def stage(
     faultpoint("before pip")
     options = ["--prefix", _long(root), *_OPTIONS, *pip.progress_option()]
     arguments = ["install", *options, "--", *map(_requirement, wheels)]
-    done = pip.run(arguments, timeout=RESOLVE_TIMEOUT, heard=_listening(progress))
+    settled = PLACES | {CONSTRAINT}  # the plan was made within it
+    done = pip.run(arguments, timeout=RESOLVE_TIMEOUT, heard=_listening(progress), settled=settled)
     faultpoint("after pip")
     if done.code != 0:
         msg = f"pip could not lay out the wheels: {last_words(done)}"
         raise PipError(msg, "Nothing was changed. Try again, or look at the file it names.")
+    _see_that_they_are_there(wheels, root)
+
+
+def _see_that_they_are_there(wheels: Sequence[Source], root: Path) -> None:
+    """What they replace is taken away next, so pip's word is not enough."""
+    found = {canonicalize_name(i.name.partition("-")[0]) for i in root.rglob("*.dist-info")}
+    missing = [wheel.name for wheel in wheels if canonicalize_name(wheel.name) not in found]
+    if missing:
+        msg = f"pip did not lay {missing[0]} out where it was told to"
+        raise PipError(msg, "Nothing was changed. See what it is set to: pip config debug")
 
 
 def _listening(progress: Callable[[int, int | None], None]) -> Callable[[bytes], None]:

@@ -22,6 +22,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.process import Completed, run
 from tritonwin.facts.redact import hide_secrets
 from tritonwin.support.model import Download
+from tritonwin.support.pip_environment import PLACES, environment
 from tritonwin.support.versions import older
 
 QUERY_TIMEOUT = 120.0
@@ -53,19 +54,19 @@ class Pip:
         *,
         timeout: float,
         heard: Callable[[bytes], None] | None = None,
+        settled: frozenset[str] = frozenset(),
     ) -> Completed:
         """Run pip, never asking and never looking for a newer pip.
 
         Args:
             heard: given what pip prints, as it comes.
+            settled: variables, without their PIP_, that do not count: the arguments say it all.
 
         Raises:
             PipError: it cannot be started, or took too long.
         """
         program, *before = self.command
-        # PYTHONPATH and PYTHONHOME of our own process are none of the target's business
-        env = {k: v for k, v in os.environ.items() if k not in {"PYTHONPATH", "PYTHONHOME"}}
-        env |= {"PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONUTF8": "1"}
+        env = environment(os.environ, settled)
         try:
             done = run(program, [*before, *args], timeout=timeout, env=env, heard=heard)
         except OSError as error:
@@ -91,9 +92,16 @@ def configured_places(pip: Pip) -> Places:
 
     No address of an index is written into this program: the default one is pip's own, which its
     help names.
+
+    Raises:
+        PipError: a file or variable that pip cannot make out.
     """
     settings: dict[str, str] = {}
-    text = pip.run(["config", "list"], timeout=QUERY_TIMEOUT).out.decode("utf-8", "replace")
+    done = pip.run(["config", "list"], timeout=QUERY_TIMEOUT)
+    if done.code != 0:
+        msg = f"pip cannot read its configuration: {last_words(done)}"
+        raise PipError(msg, "Mend or rename the file (pip.ini) or variable that it names.")
+    text = done.out.decode("utf-8", "replace")
     for _, name, value in sorted(_SETTING.findall(text), key=lambda m: _SECTIONS.index(m[0])):
         settings[name] = _unquoted(value)
     no_index = settings.get("no-index", "").lower() in {"1", "true", "yes", "on", "y", "t"}
@@ -135,7 +143,8 @@ def dry_run(
     args = ["install", "--dry-run", "--quiet", "--report", "-", "--only-binary", ":all:"]
     if constraints:
         args += ["--constraint", str(constraints)]
-    done = pip.run([*args, *options, "--", *requirements], timeout=RESOLVE_TIMEOUT)
+    words = [*args, *options, "--", *requirements]
+    done = pip.run(words, timeout=RESOLVE_TIMEOUT, settled=PLACES)
     if done.code != 0:
         msg = f"pip finds nothing to install: {last_words(done)}"
         raise PipError(msg, "Look at the reasons above, or name another index with --index.")
@@ -165,6 +174,8 @@ def _download(entry: dict[str, Any]) -> Download:
 
 def last_words(done: Completed) -> str:
     """What pip gives as its reason. It hides passwords in addresses itself, but no other tokens."""
-    lines = done.err.decode("utf-8", "replace").strip().splitlines()
+    # what is wrong with its configuration pip says on the other stream
+    said = done.err.strip() or done.out
+    lines = said.decode("utf-8", "replace").strip().splitlines()
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR:")]
     return hide_secrets(" ".join(errors or lines[-3:])) or done.ending()

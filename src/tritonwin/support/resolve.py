@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from tritonwin.support.links import WheelLink
 from tritonwin.support.model import Download
 from tritonwin.support.packages import FORK
 from tritonwin.support.pip import Pip, PipError, dry_run
+from tritonwin.support.pip_environment import CONSTRAINT
 from tritonwin.support.satisfied import satisfied
 from tritonwin.support.sources import Sources
 
@@ -60,7 +62,7 @@ def resolve(
 
 def _need_nothing(facts: Facts, links: Sequence[WheelLink], sources: Sources) -> bool:
     """Whether it is plain that nothing is missing; pip, which may take seconds, is not asked."""
-    if facts.target is None:
+    if facts.target is None or os.environ.get(f"PIP_{CONSTRAINT}"):
         return False
     versions = {d.name: d.version for d in facts.distributions}
     versions |= {link.name.distribution: str(link.name.version) for link in links}
