@@ -3,6 +3,7 @@
 
     python tools/build_pyz.py -o tritonwin.pyz
 
+`tritonwin.pyz.sha256` beside it says what a whole copy of it hashes to.
 The same sources and the same zlib give the same bytes. The wheels are those of
 `pyz/requirements.txt`, by hash, fetched by pip from the index that it is configured for.
 """
@@ -24,6 +25,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "tritonwin"
 PYZ = Path(__file__).resolve().parent / "pyz"
 SHEBANG = b"#!/usr/bin/env python3\n"
+# Where the end of the file is missing, Python takes it for source text, and shows of all of it this
+# name of an encoding alone.
+CUT_OFF = b"# coding: this_file_is_not_whole--fetch_it_again\n"
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 # of a distribution only its licence has to travel along
 _LEFT_OUT = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "WHEEL", "top_level.txt"}
@@ -80,7 +84,7 @@ def write(contents: Mapping[str, bytes], target: Path) -> None:
     starters = {file.name: file.read_bytes() for file in sorted(PYZ.glob("*.py"))}
     members = {**starters, "BUILD": identity(contents).encode(), "app.zip": packed.getvalue()}
     with target.open("wb") as stream:
-        stream.write(SHEBANG)
+        stream.write(SHEBANG + CUT_OFF)
         # stored: what every start reads need not be unpacked
         _zip(members, stream, zipfile.ZIP_STORED)
     target.chmod(0o755)
@@ -96,12 +100,21 @@ def _zip(members: Mapping[str, bytes], stream: BinaryIO, method: int) -> None:
             archive.writestr(info, content)
 
 
+def write_hash(target: Path) -> Path:
+    """Write the file's SHA-256 beside it, in the form that `sha256sum -c` reads."""
+    digest = hashlib.sha256(target.read_bytes()).hexdigest()
+    beside = target.with_name(f"{target.name}.sha256")
+    beside.write_text(f"{digest}  {target.name}\n", encoding="utf-8", newline="\n")
+    return beside
+
+
 def build(target: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         contents = dict(of_tritonwin())
         for wheel in wheels(Path(folder)):
             contents.update(of_wheel(wheel))
     write(contents, target)
+    write_hash(target)
 
 
 def main() -> int:

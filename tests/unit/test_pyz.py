@@ -14,8 +14,10 @@ from pathlib import Path
 
 import build_pyz
 import pytest
+from wheel_files import sha256
 
 import tritonwin
+from tritonwin.facts.held_file import hold
 
 MAIN = b"""
 import pkgutil
@@ -109,6 +111,99 @@ def test_where_nothing_can_be_written_it_runs_from_memory(file: Path) -> None:
     assert ran_from(start(file, file)) == file / "app"
 
 
+def an_older(file: Path, home: Path, *, days: float) -> Path:
+    """A copy of another build, last used so long ago, as its own start made it."""
+    older = file.with_name("older.pyz")
+    build_pyz.write({**CONTENTS, "tritonwin/older.py": b""}, older)
+    copy = ran_from(start(older, home))
+    used(copy, days)
+    return copy
+
+
+def used(copy: Path, days: float) -> None:
+    os.utime(copy / "USED", (time.time() - days * 86400,) * 2)
+
+
+def names(copies: Path) -> set[str]:
+    return {p.name for p in copies.iterdir()}
+
+
+@pytest.mark.parametrize(("days", "kept"), [(29, True), (31, False)])
+@pytest.mark.parametrize("first", [True, False], ids=["laid out", "started"])
+def test_what_was_not_used_for_a_month_is_deleted(
+    tmp_path: Path, file: Path, days: float, kept: bool, first: bool
+) -> None:
+    home = tmp_path / "home"
+    if not first:  # no new build for long, and a day since the last start
+        ran_from(start(file, home))
+        used(folder(home), 2)
+    older = an_older(file, home, days=days)
+    (older.parent / "of the user").mkdir()
+    done = start(file, home)
+    assert ran_from(done) == folder(home)
+    assert done.stderr == ""
+    assert names(older.parent) == {
+        folder(home).name,
+        "of the user",
+        *([older.name] if kept else []),
+    }
+    assert (folder(home) / "USED").stat().st_mtime > time.time() - 60
+
+
+def test_starts_of_one_day_write_nothing(tmp_path: Path, file: Path) -> None:
+    home = tmp_path / "home"
+    ran_from(start(file, home))
+    used(folder(home), 0.9)
+    older = an_older(file, home, days=40)
+    before = (folder(home) / "USED").stat().st_mtime_ns
+    ran_from(start(file, home))
+    assert (folder(home) / "USED").stat().st_mtime_ns == before
+    assert older.is_dir()
+
+
+def test_a_copy_in_use_is_never_deleted(tmp_path: Path) -> None:
+    waits = b"def main():\n    print(__file__, flush=True)\n    input()\n    return 7\n"
+    waiting, file, home = tmp_path / "w.pyz", tmp_path / "n.pyz", tmp_path / "home"
+    build_pyz.write({**CONTENTS, "tritonwin/__main__.py": waits}, waiting)
+    build_pyz.write(CONTENTS, file)
+    process = subprocess.Popen(
+        [sys.executable, str(waiting)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        env={**os.environ, "TRITONWIN_HOME": str(home), "USERPROFILE": str(tmp_path)},
+    )  # fmt: skip
+    assert process.stdout
+    older = Path(process.stdout.readline().decode().strip()).parents[1]
+    used(older, 400)
+    ran_from(start(file, home))
+    assert (older / "tritonwin" / "__main__.py").is_file()
+    process.communicate(b"\n", timeout=60)
+    assert process.returncode == 7
+    used(older, 400)
+    used(folder(home), 2)
+    ran_from(start(file, home))
+    assert names(older.parent) == {folder(home).name}
+
+
+def test_a_copy_that_is_being_deleted_is_not_used(tmp_path: Path, file: Path) -> None:
+    home = tmp_path / "home"
+    ran_from(start(file, home))
+    held = hold(folder(home) / "USED")
+    assert held is not None
+    (folder(home) / "USED").touch()
+    try:
+        assert ran_from(start(file, home)) == file / "app"
+    finally:
+        os.close(held)
+
+
+def test_a_deletion_that_was_cut_off_is_finished_later(tmp_path: Path, file: Path) -> None:
+    home = tmp_path / "home"
+    older = an_older(file, home, days=40)
+    left = older.rename(older.with_name(f".old-{older.name}"))
+    os.utime(left, (time.time() - 7200,) * 2)
+    ran_from(start(file, home))
+    assert names(left.parent) == {folder(home).name}
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a limit of POSIX stands in for the full disk")
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
     big, home = tmp_path / "big.pyz", tmp_path / "home"
@@ -172,6 +267,21 @@ def test_a_damaged_file_says_so(tmp_path: Path, file: Path, where: float, copied
     done = start(file, home)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"error: {file} is damaged\nhelp:  Copy or fetch it again.\n"
+
+
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9, 0.999])
+def test_a_file_that_is_cut_off_says_so(file: Path, part: float) -> None:
+    whole = file.read_bytes()
+    file.write_bytes(whole[: int(len(whole) * part)])
+    done = start(file, file.parent / "home")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "this_file_is_not_whole--fetch_it_again" in done.stderr.splitlines()[-1]
+
+
+def test_the_hash_beside_the_file_is_that_of_the_file(tmp_path: Path, file: Path) -> None:
+    beside = build_pyz.write_hash(file)
+    assert beside == tmp_path / f"{file.name}.sha256"
+    assert beside.read_bytes().decode() == f"{sha256(file)}  {file.name}\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows deletes no current folder")

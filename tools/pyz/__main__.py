@@ -8,8 +8,11 @@ or where others could have written, it is imported from memory.
 
 import os
 import sys
+import time
 
 OLDEST = (3, 10)
+DAY = 24 * 3600
+HELD = []  # what stays open until this process ends
 
 
 def data_folder():
@@ -49,6 +52,34 @@ def is_ours_alone(data, parent, folder):
     return not any(os.path.exists(each) and others_can_write(each, bits) for each, bits in chain)
 
 
+def is_held(folder):
+    """Whether the copy is there, and stays while this process lives: its file USED is kept open.
+
+    Once a day that file is given the time, and copies that were not used for long are deleted.
+    """
+    used = os.path.join(folder, "USED")
+    try:
+        stream = open(used, "ab")
+    except OSError:  # it can only be read, or somebody deletes it at this moment
+        return os.path.isdir(folder)
+    if os.name != "nt":  # there nobody deletes what is open
+        import fcntl
+
+        try:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    HELD.append(stream)
+    if os.fstat(stream.fileno()).st_mtime < time.time() - DAY:
+        from pathlib import Path
+
+        import tritonwin_copy
+
+        os.utime(used)
+        tritonwin_copy.discard_unused(Path(folder).parent)
+    return os.path.exists(used)
+
+
 def laid_out(build, contents):
     """The folder with the contents, made now if need be; None where it cannot be or must not."""
     try:
@@ -65,10 +96,11 @@ def laid_out(build, contents):
             import tritonwin_copy
 
             tritonwin_copy.lay_out(contents(), Path(folder))
-            return folder if is_ours_alone(data, parent, folder) else None
+            if not is_ours_alone(data, parent, folder):
+                return None
+        return folder if is_held(folder) else None
     except OSError:
         return None  # a full disk, a read-only home, a current folder that was deleted
-    return folder
 
 
 def main():
