@@ -20,7 +20,8 @@ from urllib.parse import urlsplit
 
 from source_edits import edited_facts, edited_source
 
-from tritonwin.build import ninja, recipe, source
+from tritonwin.build import ninja, recipe, unpack
+from tritonwin.build.source_files import SourceError
 from tritonwin.facts import requirement_lines, snapshot
 from tritonwin.facts.codec import DecodeError, from_json, to_json
 from tritonwin.facts.dll_places import Place
@@ -141,8 +142,8 @@ def unpacked(data: bytes) -> None:
         archive.unpack(packed, {"a": place})
     with contextlib.suppress(archive.ArchiveError):
         archive.names(packed)
-    with contextlib.suppress(source.SourceError):
-        source.unpack(packed, place)
+    with contextlib.suppress(SourceError):
+        unpack.unpack(packed, place)
     assert os.listdir(place.parent) == ["to"]
     assert {"app", "inside", *_FILES}.issuperset(os.listdir(_folder()))
     if os.listdir(place):

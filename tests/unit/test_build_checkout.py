@@ -21,7 +21,7 @@ from tritonwin.build.info import describe
 from tritonwin.build.model import BuildPlan, Edit, Source
 from tritonwin.build.order import Order
 from tritonwin.build.script import script
-from tritonwin.build.source import SourceError
+from tritonwin.build.source_files import SourceError
 from tritonwin.build.state import State
 from tritonwin.errors import UserError
 from tritonwin.facts.host import Host

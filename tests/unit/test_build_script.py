@@ -260,7 +260,7 @@ def pretend_environment(venv: Path) -> None:
 ELSEWHERE = ("/../../evil", "//evil", "/C:/evil", "//tmp/evil", "/a/../../../evil")
 
 
-@pytest.mark.parametrize("program", [programs.UNPACK_SDIST, programs.UNPACK_WHEEL])
+@pytest.mark.parametrize("program", [programs.UNPACK_TAR, programs.UNPACK_WHEEL])
 def test_what_a_script_unpacks_stays_in_its_folder(tmp_path: Path, program: str) -> None:
     wheel = program is programs.UNPACK_WHEEL
     top = "nvidia/cu13" if wheel else "x-1.0"

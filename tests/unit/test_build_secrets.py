@@ -22,7 +22,7 @@ from tritonwin.build.info import describe
 from tritonwin.build.model import BuildPlan, PinnedFile, Source, ToolkitChoice
 from tritonwin.build.order import Order
 from tritonwin.build.script import SHELLS, script
-from tritonwin.build.source import SourceError
+from tritonwin.build.source_files import SourceError
 from tritonwin.build.state import State, write_plan
 from tritonwin.errors import UserError
 from tritonwin.facts.codec import to_json

@@ -36,6 +36,7 @@ from tritonwin.remedies import (
 from tritonwin.remedies.actions import REMEDIES
 from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, Source
 from tritonwin.remedies.remedy import Means, Work
+from tritonwin.support import archive_bounds
 from tritonwin.support.download import DownloadError
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from tritonwin.build.copying import NOT_COPIED, Link, links_out
 from tritonwin.build.model import PinnedFile
 from tritonwin.build.recipe import Recipe
 from tritonwin.facts.files import is_file, is_folder, read_text
@@ -38,12 +39,16 @@ class TritonPins:
 
 @dataclass(frozen=True, kw_only=True)
 class Checkout:
-    """A source folder of the user's."""
+    """A source folder of the user's.
+
+    Attributes:
+        links_out: the links that lead out of it.
+    """
 
     path: Path
     version: str | None
-    git: bool
     subfolder: str
+    links_out: tuple[Link, ...] = ()
     pins: TritonPins | None = None
 
 
@@ -59,8 +64,8 @@ def read(folder: Path, recipe: Recipe, *, windows: bool) -> Checkout | None:
     return Checkout(
         path=folder,
         version=_version(folder, folder / places[0], recipe),
-        git=(folder / ".git").exists(),
         subfolder=places[0],
+        links_out=links_out(folder, (*NOT_COPIED, *recipe.skip)),
         pins=read_pins(folder / "cmake", windows=windows) if triton else None,
     )
 

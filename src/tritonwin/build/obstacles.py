@@ -8,6 +8,8 @@ from tritonwin.build.model import Decision, Refusal, Source
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.recipe import Recipe
 
+_MOST_LINKS = 5  # that are named
+
 
 def wheel(machine: Machine) -> Iterator[Decision]:
     """Whether a wheel exists already."""
@@ -26,7 +28,7 @@ def git(source: Source) -> Decision:
     """Whether git takes part."""
     reasons = {
         "sdist": "the source archive holds its submodules",
-        "folder": "the folder is copied without its history",
+        "folder": "the folder is copied, without its history and without virtual environments",
         "git": "the source is a commit of a repository",
     }
     value = "needed" if source.requires_git else "not needed"
@@ -88,12 +90,17 @@ def _torch(recipe: Recipe, machine: Machine, executable: str) -> Iterator[Refusa
 
 def warnings(machine: Machine) -> Iterator[str]:
     """What may go wrong without being sure to."""
-    named = {
+    links = machine.checkout.links_out if machine.checkout else ()
+    if links:
+        named = ", ".join(f"{link.name} -> {link.target}" for link in links[:_MOST_LINKS])
+        more = f" and {len(links) - _MOST_LINKS} more" if len(links) > _MOST_LINKS else ""
+        yield f"the source has links that lead out of it, and the build uses them: {named}{more}"
+    flawed = {
         variable.name: variable.flaws
         for variable in machine.facts.variables
         if variable.scope == "process" and variable.flaws
     }
-    for name, flaws in named.items():
+    for name, flaws in flawed.items():
         yield f"the variable {name} has a flaw ({', '.join(flaws)}); the build does not inherit it"
     if machine.host.env.get("NVCC_PREPEND_FLAGS"):
         yield "NVCC_PREPEND_FLAGS is set, and nvcc obeys it"

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from tritonwin.build import login as logins
 from tritonwin.build.checkout import Checkout
+from tritonwin.build.copying import NOT_COPIED
 from tritonwin.build.model import Decision, Refusal, Source
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.recipe import Recipe, Release
@@ -17,8 +18,6 @@ from tritonwin.facts.files import is_file
 from tritonwin.support.pairing import wanted_series
 from tritonwin.support.versions import series
 
-# of a folder: history, and what earlier builds left, which belongs to other toolkits
-_NOT_COPIED = (".git", "build", "dist", "python/build")
 _ARCHIVES = (".tar.gz", ".zip")
 # "https://...", also with a slash forgotten, and what ssh takes: "git@host:path"
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|[^/\\@]+@[^/\\:]+:")
@@ -116,7 +115,7 @@ def _folder(recipe: Recipe, order: Order, machine: Machine, checkout: Checkout) 
     source = Source(
         kind="folder",
         location=str(checkout.path.absolute()),
-        skip=(*_NOT_COPIED, *recipe.skip),
+        skip=(*NOT_COPIED, *recipe.skip),
         subfolder=checkout.subfolder,
     )
     reason = f"asked for, version {version}"

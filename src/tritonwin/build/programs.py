@@ -6,6 +6,8 @@ from the command line.
 
 from __future__ import annotations
 
+from tritonwin.support import archive_bounds
+
 _ASK = "sys.exit('set the variable ' + v + ' to USER:TOKEN')"
 NEED = f"import os, sys; v = sys.argv[1]; os.environ.get(v) or {_ASK}"
 FETCH = (
@@ -19,14 +21,33 @@ FETCH = (
     "os.path.exists(f) or sys.exit('missing: ' + f); "
     "h and hashlib.sha256(open(f, 'rb').read()).hexdigest() != h and sys.exit('wrong hash: ' + f)"
 )
-UNPACK_SDIST = (
-    "import os, shutil, sys, tarfile; f, d, *skip = sys.argv[1:]; t = tarfile.open(f); "
-    "[(os.makedirs(os.path.dirname(p), exist_ok=True), "
-    "shutil.copyfileobj(t.extractfile(m), open(p, 'wb'))) "
-    "for m in t if m.isfile() for n in [m.name.partition('/')[2]] "
-    "if n[:1] not in '/' and ':' not in n and '..' not in n "
+# below the topmost folder, nowhere else, and not what is skipped
+_INNER = (
+    "for n in [n.replace(chr(92), '/').partition('/')[2]] "
+    "if n[:1] not in '/' and ':' not in n and '..' not in n.split('/') "
     "and not any((n + '/').startswith(s + '/') for s in skip) "
     "for p in [os.path.join(d, n)]]"
+)
+_BOUND = (
+    f"(len(m) > {archive_bounds.MOST_MEMBERS} or sum(sizes) > min({archive_bounds.MOST_BYTES}, "
+    f"max({archive_bounds.SMALL}, {archive_bounds.RATIO} * os.path.getsize(f)))) "
+    "and sys.exit('it would unpack to too much: ' + f); "
+)
+UNPACK_TAR = (
+    "import os, shutil, sys, tarfile; f, d, *skip = sys.argv[1:]; t = tarfile.open(f); "
+    f"m = t.getmembers(); sizes = [i.size for i in m]; {_BOUND}"
+    "[(i.isfile() or sys.exit('neither file nor folder: ' + n), "
+    "os.makedirs(os.path.dirname(p), exist_ok=True), "
+    "shutil.copyfileobj(t.extractfile(i), open(p, 'wb'))) "
+    f"for i in m if not i.isdir() for n in [i.name] {_INNER}"
+)
+UNPACK_ZIP = (
+    "import os, shutil, sys, zipfile; f, d, *skip = sys.argv[1:]; z = zipfile.ZipFile(f); "
+    f"m = z.infolist(); sizes = [i.file_size for i in m]; {_BOUND}"
+    "[(i.external_attr >> 28 == 10 and sys.exit('neither file nor folder: ' + n), "
+    "os.makedirs(os.path.dirname(p), exist_ok=True), "
+    "shutil.copyfileobj(z.open(i), open(p, 'wb'))) "
+    f"for i in m if not i.is_dir() for n in [i.filename] {_INNER}"
 )
 UNPACK_WHEEL = (
     "import os, sys, zipfile; f, d = sys.argv[1:]; z = zipfile.ZipFile(f); "
@@ -41,12 +62,21 @@ NAME_LIBRARIES = (
     "[os.symlink(n, os.path.join(d, n.partition('.so.')[0] + '.so')) for n in os.listdir(d) "
     "if '.so.' in n and not os.path.lexists(os.path.join(d, n.partition('.so.')[0] + '.so'))]"
 )
+# links to folders stay links, and virtual environments stay behind, as in tritonwin's own copy
 COPY = (
-    "import os, shutil, sys; s, d, *skip = sys.argv[1:]; "
-    "[(os.makedirs(os.path.dirname(t), exist_ok=True), shutil.copyfile(f, t)) "
-    "for r, _, fs in os.walk(s) for n in fs for f in [os.path.join(r, n)] "
+    "import os, shutil, sys; s, d, *skip = sys.argv[1:]; s = os.path.realpath(s); "
+    "link = __import__('_winapi').CreateJunction if os.name == 'nt' else os.symlink; "
+    "linked = lambda p: os.path.islink(p) "
+    "or getattr(os.lstat(p), 'st_reparse_tag', 0) == 2684354563; "
+    "[(os.makedirs(os.path.dirname(t), exist_ok=True), shutil.copyfile(f, t) if os.path.isfile(f) "
+    "else os.path.lexists(t) or link("
+    "os.path.join(d, os.path.relpath(g, s)) if (g + os.sep).startswith(s + os.sep) else g, t)) "
+    "for r, ds, fs in os.walk(s) if r == s or 'pyvenv.cfg' not in fs or ds.clear() "
+    "for ls in [[n for n in ds if linked(os.path.join(r, n))]] for _ in [[*map(ds.remove, ls)]] "
+    "for n in ls + fs for f in [os.path.join(r, n)] if os.path.isfile(f) or linked(f) "
     "for q in [os.path.relpath(f, s).replace(os.sep, '/')] "
-    "if not any((q + '/').startswith(k + '/') for k in skip) for t in [os.path.join(d, q)]]"
+    "if not any((q + '/').startswith(k + '/') for k in skip) "
+    "for t in [os.path.join(d, q)] for g in [os.path.realpath(f)]]"
 )
 CHECKED_OUT = ".checked-out"
 _REFUSE_LINKS = (

@@ -1,26 +1,18 @@
-"""Bring the source of a build to its folder: unpacked, copied or checked out, and never half.
-
-Files get the time at which they are written, not that of the archive: a file from the future
-would be compiled anew in every run.
-"""
+"""Bring the source of a build to its folder: unpacked, copied or checked out, and never half."""
 
 from __future__ import annotations
 
-import filecmp
-import io
-import os
 import re
-import shutil
-import sys
-import tarfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path, PurePosixPath
-from typing import IO
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from tritonwin.build import repository
+from tritonwin.build.copying import copy
 from tritonwin.build.depot import Depot
-from tritonwin.build.model import BuildPlan, Edit, Source
-from tritonwin.errors import UserError
+from tritonwin.build.edits import edit, refuse_link
+from tritonwin.build.model import BuildPlan, Source
+from tritonwin.build.source_files import SourceError
+from tritonwin.build.unpack import unpack
 from tritonwin.facts.files import is_file, is_folder, read_text
 from tritonwin.facts.host import Host
 from tritonwin.facts.process import run
@@ -28,15 +20,9 @@ from tritonwin.facts.redact import hide_secrets
 from tritonwin.journal.disk import discard
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import download
-from tritonwin.support.archive_damage import DAMAGE
 
-_LARGEST = 1024**3  # bytes of one file; what an archive claims to hold may be a lie of any size
 _GIT_TIMEOUT = 3600.0
 _COMMIT = "commit"  # beside the source folder
-
-
-class SourceError(UserError):
-    """The source cannot be had."""
 
 
 def prepare(
@@ -56,7 +42,7 @@ def prepare(
     source, to = plan.source, plan.layout.source
     if source.kind == "folder":
         try:
-            _copy(Path(source.location), to, source.skip, plan.edits)
+            copy(Path(source.location), to, source.skip, plan.edits)
         except OSError as error:
             where = error.filename or source.location
             msg = f"the source cannot be copied: {where}: {error.strerror or error}"
@@ -71,7 +57,7 @@ def prepare(
             else:
                 sdist = _fetched(source, plan.distribution, plan.layout.root, depot)
                 unpack(sdist, part, source.skip)
-            _edit(part, plan.edits)
+            edit(part, plan.edits)
             part.rename(to)
         finally:
             discard(part)
@@ -81,40 +67,6 @@ def commit(plan: BuildPlan) -> str | None:
     """What the ref of a source from git stood for, once it was fetched; None for other sources."""
     found = read_text(plan.layout.root / _COMMIT) if plan.source.kind == "git" else None
     return found.strip() if found else None
-
-
-def _refuse_link(folder: Path, name: str) -> None:
-    """Refuse to change what lies elsewhere: a commit may hold links to anywhere."""
-    if not (folder / name).resolve().is_relative_to(folder.resolve()):
-        msg = f"the source has a link to elsewhere at {name}, which the recipe has to change"
-        raise SourceError(msg, "Give a source that has a file or folder there: --source DIR")
-
-
-def _edit(folder: Path, edits: Sequence[Edit]) -> None:
-    for file in dict.fromkeys(edit.file for edit in edits):
-        _refuse_link(folder, file)
-        if is_file(folder / file) or any(e.required for e in edits if e.file == file):
-            (folder / file).write_bytes(_edited(folder / file, file, edits))
-
-
-def _edited(path: Path, name: str, edits: Sequence[Edit]) -> bytes:
-    """The content of a file of the source, with the edits for `name`, line ends as they are."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        msg = f"the source has no {name}, which the recipe has to change"
-        raise SourceError(msg, "It may be of another version: name it with --version") from None
-    for edit in edits:
-        if edit.file != name:
-            continue
-        find, put = edit.find.encode(), edit.replace.encode()
-        if b"\r\n" in content:
-            find, put = find.replace(b"\n", b"\r\n"), put.replace(b"\n", b"\r\n")
-        if find not in content and edit.required:
-            msg = f"{name} does not hold {edit.find!r}, which the recipe has to change"
-            raise SourceError(msg, "It may be of another version: name it with --version")
-        content = content.replace(find, put)
-    return content
 
 
 def _fetched(source: Source, project: str, folder: Path, depot: Depot) -> Path:
@@ -132,92 +84,6 @@ def _fetched(source: Source, project: str, folder: Path, depot: Depot) -> Path:
 
 def _hash(path: Path, source: Source) -> str | None:
     return file_hash(path) if source.sha256 else None
-
-
-def unpack(archive: Path, to: Path, skip: Sequence[str] = ()) -> None:
-    """Unpack a `.tar.gz` without its topmost folder.
-
-    Raises:
-        SourceError: no such archive, or a member that would land outside of `to`.
-    """
-    try:
-        with tarfile.open(archive) as tar:
-            for member in tar:
-                place = _place(member.name, to, skip)
-                content = tar.extractfile(member) if place and not member.isdir() else None
-                if place is None or content is None:
-                    continue
-                if member.size > _LARGEST:
-                    msg = f"{archive}: {member.name} is too large"
-                    raise SourceError(msg)
-                _write(content, place, executable=bool(member.mode & 0o100))
-    except FileNotFoundError:
-        msg = f"there is no file {archive}"
-        raise SourceError(msg, "Name the source distribution: --source FILE") from None
-    except (OSError, *DAMAGE) as error:
-        msg = f"{archive} cannot be unpacked: {error}"
-        raise SourceError(msg, "Fetch it again, and see that the disk has room.") from None
-
-
-def _place(name: str, to: Path, skip: Sequence[str]) -> Path | None:
-    """Where a member belongs; None for what is skipped."""
-    parts = PurePosixPath(name.replace("\\", "/")).parts
-    if any(part in {"..", "/"} or ":" in part for part in parts):
-        msg = f"the archive holds {name!r}, which would land outside its folder"
-        raise SourceError(msg, "Do not use this file.")
-    inner = parts[1:]
-    if not inner or _skipped(PurePosixPath(*inner), skip):
-        return None
-    return to.joinpath(*inner)
-
-
-def _skipped(path: PurePosixPath, skip: Sequence[str]) -> bool:
-    return any(path == entry or entry in path.parents for entry in map(PurePosixPath, skip))
-
-
-def _write(content: IO[bytes], place: Path, *, executable: bool) -> None:
-    target = _long(place)
-    os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120 - see _long
-    with open(target, "wb") as stream:  # noqa: PTH123
-        shutil.copyfileobj(content, stream)
-    if executable and sys.platform != "win32":
-        place.chmod(0o755)
-
-
-def _long(path: Path) -> str:
-    r"""The path in the form that Windows takes at any length, whatever its settings: `\\?\`."""
-    text = str(path.absolute())
-    return f"\\\\?\\{text}" if sys.platform == "win32" and not text.startswith("\\\\") else text
-
-
-def _copy(source: Path, to: Path, skip: Sequence[str], edits: Sequence[Edit]) -> None:
-    if not is_folder(source):
-        msg = f"there is no folder {source}"
-        raise SourceError(msg, "Name the folder with the source: --source DIR")
-    if to.absolute().is_relative_to(source.absolute()):
-        msg = f"the build would be copied into its own source, {source}"
-        raise SourceError(msg, "Name a folder elsewhere: --root DIR")
-    edited = {edit.file for edit in edits}
-    for path in _files(source, source, skip):
-        name = path.relative_to(source).as_posix()
-        place = to / name
-        if name in edited:
-            wanted = _edited(path, name, edits)
-            if not is_file(place) or place.read_bytes() != wanted:
-                _write(io.BytesIO(wanted), place, executable=os.access(path, os.X_OK))
-        elif not is_file(place) or not filecmp.cmp(path, place, shallow=False):
-            with path.open("rb") as content:
-                _write(content, place, executable=os.access(path, os.X_OK))
-
-
-def _files(folder: Path, root: Path, skip: Sequence[str]) -> Iterator[Path]:
-    for path in sorted(folder.iterdir()):
-        if _skipped(PurePosixPath(path.relative_to(root).as_posix()), skip):
-            continue
-        if path.is_dir() and not path.is_symlink():
-            yield from _files(path, root, skip)
-        elif path.is_file():
-            yield path
 
 
 def _check_out(source: Source, to: Path, env: Mapping[str, str], host: Host) -> str:
@@ -239,7 +105,7 @@ def _check_out(source: Source, to: Path, env: Mapping[str, str], host: Host) -> 
         git(*words, options=tuple(repository.options(source, words[0])))
     found = git("rev-parse", "HEAD").strip()
     for name in (".git", *source.skip):
-        _refuse_link(to, name)
+        refuse_link(to, name)
         discard(to / name)
     return found
 

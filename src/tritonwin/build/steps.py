@@ -139,8 +139,9 @@ def _source(
         if path.basename(file) == file:
             file = path.join(folder["files"], file)
             yield from _fetch(plan, file, source.sha256, known)
+        program = programs.UNPACK_ZIP if file.endswith(".zip") else programs.UNPACK_TAR
         yield Run(
-            words=(plan.target, "-c", programs.UNPACK_SDIST, file, folder["s"], *source.skip),
+            words=(plan.target, "-c", program, file, folder["s"], *source.skip),
             unless=path.join(folder["s"], "setup.py"),
         )
         return

@@ -73,6 +73,12 @@ def read_text(path: Path) -> str | None:
     return None if content is None else content.decode("utf-8-sig", "replace")
 
 
+def long_path(path: Path) -> Path:
+    r"""The path with Windows' limit of 260 characters off, `\\?\...`; elsewhere as it is."""
+    text = str(path.absolute())
+    return Path(f"\\\\?\\{text}") if os.name == "nt" and not text.startswith("\\\\") else path
+
+
 def version_key(name: str) -> tuple[int, ...]:
     """Order for version folders: the numbers of the name, so that v12.10 follows v12.9."""
     return tuple(int(number) for number in re.findall(r"[0-9]{1,9}", name))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tritonwin.facts.files import long_path
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.refusal import JournalError, refusal
 
@@ -140,7 +141,7 @@ def discard(path: Path) -> bool:
     """Delete what the journal owns, read-only or not. False where something could not go."""
     if not os.path.lexists(path):
         return True
-    path = _long(path)
+    path = long_path(path)  # what was kept may lie deeper now
     faultpoint(f"before discard {path.name}")
     if is_real_folder(path):
         if sys.version_info >= (3, 12):
@@ -159,14 +160,6 @@ def _insist(action: Callable[..., Any], name: str, _reason: object) -> None:
         with contextlib.suppress(OSError):
             Path(name).parent.chmod(stat.S_IRWXU)
         _delete(Path(name))
-
-
-def _long(path: Path) -> Path:
-    """The path with Windows' limit of 260 characters off: what was kept may lie deeper now."""
-    text = str(path)
-    if sys.platform != "win32" or text.startswith("\\\\"):
-        return path
-    return Path("\\\\?\\" + text)
 
 
 def _delete(path: Path) -> None:

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from tritonwin.errors import UserError
+from tritonwin.support.archive_bounds import Allowance, TooMuchError
 from tritonwin.support.archive_damage import DAMAGE, opened
-
-_LIMIT = 512 * 1024 * 1024  # bytes, unpacked: what a zip claims to hold may be a lie of any size
 
 
 class ArchiveError(UserError):
@@ -23,19 +22,21 @@ def unpack(archive: Path, folders: Mapping[str, Path]) -> None:
     Names are compared as Windows does, without regard to case.
 
     Raises:
-        ArchiveError: no zip, a member that would leave its folder, or one that is too large.
+        ArchiveError: no zip, a member that would leave its folder, or more than may come out of it.
     """
     try:
+        allowance = Allowance(archive.stat().st_size)
         with zipfile.ZipFile(archive) as files:
             for member in files.infolist():
                 place = _place(member.filename, folders)
                 if place is not None and not member.is_dir():
-                    if member.file_size > _LIMIT:
-                        msg = f"{archive}: {member.filename} is too large"
-                        raise ArchiveError(msg)
+                    allowance.take(member.filename, member.file_size)
                     place.parent.mkdir(parents=True, exist_ok=True)
                     with opened(files, member) as source, place.open("wb") as target:
                         shutil.copyfileobj(source, target)
+    except TooMuchError as error:
+        msg = f"{archive}: {error}"
+        raise ArchiveError(msg, "Do not use this file.") from None
     except (OSError, *DAMAGE) as error:
         msg = f"{archive} cannot be unpacked: {error}"
         raise ArchiveError(msg, "Fetch it again, and see that the disk has room.") from None
@@ -48,7 +49,7 @@ def names(archive: Path) -> tuple[str, ...]:
             return tuple(files.namelist())
     except (OSError, *DAMAGE) as error:
         msg = f"{archive} cannot be read: {error}"
-        raise ArchiveError(msg) from None
+        raise ArchiveError(msg, "Fetch it again, or name another file.") from None
 
 
 def _place(name: str, folders: Mapping[str, Path]) -> Path | None:

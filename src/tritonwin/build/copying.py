@@ -1,0 +1,149 @@
+"""Copy the folder of a source: files that have changed, and links that lead where they led.
+
+A link to a file becomes the file. A link to a folder stays one (on Windows a junction, for which
+nobody needs rights): a folder of the source is linked in the copy, a folder elsewhere where it is.
+Nothing is followed on the way, so that no circle of links is without end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import filecmp
+import io
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from tritonwin.build.edits import edited_content
+from tritonwin.build.model import Edit
+from tritonwin.build.source_files import SourceError, is_executable, skipped, write
+from tritonwin.facts.files import is_file, is_folder
+from tritonwin.journal.disk import discard
+
+# history, and what earlier builds left, which belongs to other toolkits
+NOT_COPIED = (".git", "build", "dist", "python/build")
+_ENVIRONMENT = "pyvenv.cfg"  # what marks a virtual environment, which no build needs
+_JUNCTION = 0xA0000003  # IO_REPARSE_TAG_MOUNT_POINT of winnt.h
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """A link of a source. Where it leads is told from names alone: no server is asked.
+
+    Attributes:
+        name: below the source's root, as a POSIX path.
+        inside: the place in the source that it leads to; None where it leads elsewhere.
+    """
+
+    name: str
+    target: Path
+    inside: PurePosixPath | None
+
+
+def copy(source: Path, to: Path, skip: Sequence[str], edits: Sequence[Edit]) -> None:
+    """Make `to` the edited source. Files that are the same already keep their time.
+
+    Raises:
+        SourceError: there is no such folder, or it cannot be copied there.
+        OSError: something cannot be read or written.
+    """
+    if not is_folder(source):
+        msg = f"there is no folder {source}"
+        raise SourceError(msg, "Name the folder with the source: --source DIR")
+    if to.absolute().is_relative_to(source.absolute()):
+        msg = f"the build would be copied into its own source, {source}"
+        raise SourceError(msg, "Name a folder elsewhere: --root DIR")
+    edited = {change.file for change in edits}
+    _refuse_linked(source, edited)
+    for path in _entries(source, skip):
+        name = path.relative_to(source).as_posix()
+        place = to / name
+        _make_room(to, PurePosixPath(name))
+        if is_link(path) and not path.is_file():
+            _make_link(_link(path, source), to)
+        elif name in edited:
+            wanted = edited_content(path, name, edits)
+            if not is_file(place) or place.read_bytes() != wanted:
+                write(io.BytesIO(wanted), place, executable=is_executable(path))
+        elif not is_file(place) or not filecmp.cmp(path, place, shallow=False):
+            with path.open("rb") as content:
+                write(content, place, executable=is_executable(path))
+
+
+def links_out(root: Path, skip: Sequence[str]) -> tuple[Link, ...]:
+    """Links that lead out of the source; as far as its folders can be read."""
+    found: list[Link] = []
+    with contextlib.suppress(OSError):
+        found.extend(_link(path, root) for path in _entries(root, skip) if is_link(path))
+    return tuple(link for link in found if link.inside is None)
+
+
+def is_link(path: Path) -> bool:
+    """A symbolic link or a junction."""
+    try:
+        status = path.lstat()
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) == _JUNCTION
+
+
+def _entries(root: Path, skip: Sequence[str]) -> Iterator[Path]:
+    """Files and links below the root. Raises OSError."""
+    folders = [root]
+    while folders:
+        for path in sorted(folders.pop().iterdir()):
+            if skipped(PurePosixPath(path.relative_to(root).as_posix()), skip):
+                continue
+            if is_link(path) or path.is_file():
+                yield path
+            elif path.is_dir() and not is_file(path / _ENVIRONMENT):
+                folders.append(path)
+
+
+def _link(path: Path, root: Path) -> Link:
+    target = Path(os.path.normpath(path.parent / _plain(path.readlink())))
+    name = path.relative_to(root).as_posix()
+    for spelling in (root.absolute(), root.resolve()):
+        if target.is_relative_to(spelling):
+            inside = PurePosixPath(target.relative_to(spelling).as_posix())
+            return Link(name=name, target=target, inside=inside)
+    return Link(name=name, target=target, inside=None)
+
+
+def _plain(path: Path) -> Path:
+    r"""Without the `\\?\` that Windows gives before where a link leads."""
+    return Path(str(path).removeprefix("\\\\?\\"))
+
+
+def _refuse_linked(source: Path, edited: Iterable[str]) -> None:
+    """Refuse to change what a link leads to: it is not part of the copy."""
+    for name in edited:
+        for folder in PurePosixPath(name).parents:
+            if is_link(source / folder) and folder.name:
+                msg = f"{source / folder} is a link, and the recipe has to change {name}"
+                raise SourceError(msg, "Put the folder itself there, in place of the link.")
+
+
+def _make_room(to: Path, name: PurePosixPath) -> None:
+    """Take away what an earlier run put where something of another kind is now."""
+    for folder in (to / parent for parent in name.parents if parent.name):
+        if is_link(folder) or is_file(folder):
+            discard(folder)
+    if is_link(to / name) or is_folder(to / name):
+        discard(to / name)
+
+
+def _make_link(link: Link, to: Path) -> None:
+    place = to / link.name
+    target = link.target if link.inside is None else to / link.inside
+    discard(place)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if sys.platform == "win32":
+        import _winapi
+
+        _winapi.CreateJunction(str(target), str(place))
+    else:
+        place.symlink_to(target)

@@ -1,0 +1,158 @@
+"""Links of a source: none is lost, none is followed out of it, and the plan names those that leave."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import machines
+import pytest
+from build_plans import plan
+from trees import write
+
+from tritonwin.build import copying, programs, source
+from tritonwin.build.depot import Depot
+from tritonwin.build.model import Edit, Source
+from tritonwin.build.order import Order
+from tritonwin.build.planner import plan as planned
+from tritonwin.build.source_files import SourceError
+from tritonwin.build.survey import survey
+from tritonwin.facts.host import Host
+from tritonwin.support.pip import Pip
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Wine makes no links")
+
+NOBODY = Pip(("/nowhere",))
+# link in the source -> where it leads -> where its copy must lead, below the copy or elsewhere
+LINKS = {
+    "inner": ("csrc", "copy/csrc"),
+    "csrc/up": ("..", "copy"),
+    "csrc/deep/sibling": ("../other", "copy/csrc/other"),
+    "absolute": ("{mine}/csrc", "copy/csrc"),
+    "through": ("inner/deep", "copy/inner/deep"),
+    "out": ("../elsewhere", "elsewhere"),
+    "far": ("{elsewhere}", "elsewhere"),
+    "parent": ("..", "."),
+    "nowhere": ("../gone", "gone"),
+    "left_out": ("build/lib", "copy/build/lib"),
+}
+OUT = ["far", "nowhere", "out", "parent", "picture.png"]
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    folder = tmp_path / "mine"
+    write(folder, {"setup.py": "", "csrc/a.cu": "a", "csrc/deep/b.cu": "b", "csrc/other/c.cu": "c",
+                   "build/lib/old.o": ""})  # fmt: skip
+    write(tmp_path / "elsewhere", {"large.bin": "large", "picture.png": "picture"})
+    for name, (target, _) in LINKS.items():
+        target = target.format(mine=folder, elsewhere=tmp_path / "elsewhere")
+        (folder / name).symlink_to(target)
+    (folder / "file.cu").symlink_to("csrc/a.cu")
+    (folder / "picture.png").symlink_to(tmp_path / "elsewhere/picture.png")
+    return folder
+
+
+def by_us(mine: Path, to: Path) -> None:
+    copying.copy(mine, to, copying.NOT_COPIED, ())
+
+
+def by_script(mine: Path, to: Path) -> None:
+    words = (sys.executable, "-c", programs.COPY, mine, to, *copying.NOT_COPIED)
+    subprocess.run(words, check=True, timeout=60)
+
+
+@pytest.mark.parametrize("copy", [by_us, by_script])
+def test_links_lead_from_the_copy_where_they_led(tmp_path: Path, mine: Path, copy: object) -> None:
+    assert callable(copy)
+    to = tmp_path / "copy"
+    to.mkdir()
+    for _ in range(2):  # the second time as a resumed build does
+        copy(mine, to)
+        for name, (_, leads) in LINKS.items():
+            assert (to / name).is_symlink(), name
+            assert os.path.realpath(to / name) == os.path.realpath(tmp_path / leads), name
+        assert (to / "csrc/up/csrc/deep/sibling/c.cu").read_text() == "c"
+        assert (to / "out/large.bin").read_text() == "large"
+        # a link to a file is the file
+        for name, text in (("file.cu", "a"), ("picture.png", "picture")):
+            assert not (to / name).is_symlink()
+            assert (to / name).read_text() == text
+        assert sorted(os.listdir(to / "csrc")) == ["a.cu", "deep", "other", "up"]
+        assert not (to / "build").exists()
+
+
+def test_the_plan_names_what_leads_out(tmp_path: Path, mine: Path) -> None:
+    machine = machines.linux(tmp_path)
+    order = Order(recipe="cuda-extension", source=str(mine))
+    checkout = survey(order, machine.facts, machine.host, lambda: NOBODY).checkout
+    assert checkout is not None
+    assert sorted(link.name for link in checkout.links_out) == OUT
+    made = planned(order, survey(order, machine.facts, machine.host, lambda: NOBODY))
+    (warning,) = [w for w in made.warnings if "lead out of it" in w]
+    assert f"out -> {tmp_path / 'elsewhere'}" in warning
+    (mine / "one_more").symlink_to("/")
+    made = planned(order, survey(order, machine.facts, machine.host, lambda: NOBODY))
+    assert any(w.endswith(" and 1 more") for w in made.warnings)
+
+
+def test_a_link_becomes_a_folder_and_a_folder_a_link(tmp_path: Path, mine: Path) -> None:
+    """What an earlier run has linked is never written through."""
+    to = tmp_path / "copy"
+    by_us(mine, to)
+    for name in ("out", "far"):
+        (mine / name).unlink()
+    write(mine, {"out/large.bin": "mine now", "far": "a file"})
+    by_us(mine, to)
+    assert (to / "out/large.bin").read_text() == "mine now"
+    assert (to / "far").read_text() == "a file"
+    assert (tmp_path / "elsewhere/large.bin").read_text() == "large"
+    (mine / "out/large.bin").unlink()
+    (mine / "out").rmdir()
+    (mine / "out").symlink_to("../elsewhere")
+    (mine / "far").unlink()
+    write(mine, {"far/b": "a folder"})
+    (mine / "csrc/up").unlink()
+    (mine / "csrc/deep/sibling").unlink()
+    shutil.rmtree(mine / "csrc")
+    write(mine, {"csrc": "a file"})
+    by_us(mine, to)
+    assert (to / "out/large.bin").read_text() == "large"
+    assert (to / "far/b").read_text() == "a folder"
+    assert (to / "csrc").read_text() == "a file"
+
+
+def test_nothing_is_edited_through_a_link(tmp_path: Path, mine: Path) -> None:
+    edits = (Edit(file="out/large.bin", find="large", replace="small", reason="", required=False),)
+    made = plan(tmp_path / "root", source=Source(kind="folder", location=str(mine)), edits=edits)
+    made.layout.root.mkdir()
+    with pytest.raises(SourceError, match="is a link") as refused:
+        source.prepare(made, Depot(pip=NOBODY, offline=True), Host.this_machine())
+    assert "in place of the link" in refused.value.help
+    assert (tmp_path / "elsewhere/large.bin").read_text() == "large"
+
+
+@pytest.mark.parametrize("copy", [by_us, by_script])
+def test_a_virtual_environment_is_not_part_of_a_source(
+    tmp_path: Path, mine: Path, copy: object
+) -> None:
+    assert callable(copy)
+    write(mine, {".venv/pyvenv.cfg": "", ".venv/lib/torch/large.so": "", "tools/env/pyvenv.cfg": "",
+                 "tools/env/x": "", "tools/y": ""})  # fmt: skip
+    (tmp_path / "copy").mkdir()
+    copy(mine, tmp_path / "copy")
+    assert not (tmp_path / "copy/.venv").exists()
+    assert os.listdir(tmp_path / "copy/tools") == ["y"]
+
+
+@pytest.mark.parametrize("copy", [by_us, by_script])
+def test_what_is_no_file_holds_nothing_up(tmp_path: Path, mine: Path, copy: object) -> None:
+    assert callable(copy)
+    os.mkfifo(mine / "pipe")
+    (mine / "round").symlink_to("round")
+    (tmp_path / "copy").mkdir()
+    copy(mine, tmp_path / "copy")
+    assert not (tmp_path / "copy/pipe").exists()
