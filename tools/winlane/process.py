@@ -47,7 +47,7 @@ BASE_VARIABLES: Mapping[str, str] = {
 class Options(TypedDict, total=False):
     """How a program is started; `env` is laid over the session's, None takes a name away.
 
-    `cwd` is a Linux Path or Windows text, `timeout` seconds (120 unless given), `input` goes to
+    `cwd` is a Linux Path or Windows text, `timeout` seconds (300 unless given), `input` goes to
     the program's standard input, which is empty otherwise.
     """
 
@@ -126,7 +126,7 @@ def launch(
             start_new_session=True,
         )
         data = sent.encode("utf-8") if isinstance(sent, str) else sent
-        out, err = _communicate(process, data, options.get("timeout", 120), command)
+        out, err = _communicate(process, data, options.get("timeout", 300), command)
         try:
             status = int(Path(f"{request}.rc").read_text())
         except FileNotFoundError:

@@ -72,7 +72,7 @@ class Registry:
         request.write_text(json.dumps(steps), "utf-8")
         answer.unlink(missing_ok=True)
         paths: list[Path] = [_SCRIPT, request, answer]
-        result = self.python.run("-I", *(self.python.win(path) for path in paths), timeout=60)
+        result = self.python.run("-I", *(self.python.win(path) for path in paths), timeout=300)
         if result.returncode:
             # the steps before the one that failed still have to be taken back
             done = json.loads(answer.read_text("utf-8")) if answer.exists() else {"undo": []}

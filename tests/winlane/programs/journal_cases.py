@@ -123,13 +123,13 @@ def key_dump(path: str) -> object:
 def case_hold(place: Place, how: str, file: str) -> object:
     with nullcontext(ctypes.WinDLL(file)) if how == "loaded" else open(file, "rb"):
         print("held", flush=True)
-        time.sleep(120)
+        time.sleep(600)
 
 
 def case_lock(place: Place) -> object:
     with place.store.lock(place.exe):
         print("held", flush=True)
-        time.sleep(120)
+        time.sleep(600)
     return None
 
 

@@ -86,7 +86,7 @@ class Case:
 def case_hold(case: Case) -> object:
     library = ctypes.WinDLL(str(case.package / "_C/libtriton.pyd"))
     print("held", flush=True)
-    time.sleep(120)
+    time.sleep(600)
     return bool(library)
 
 
