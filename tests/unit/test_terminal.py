@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tritonwin.output.terminal import counted, print_diagnosis
 from tritonwin.output.text import printable
 from tritonwin.problems.check import Check, finding
+from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 
 # joiners and vowel signs of scripts that need them, and Arabic number signs
@@ -62,3 +63,34 @@ def test_powershell_is_spoken_of_where_it_is(python: str, hint: bool) -> None:
     (problem,) = diagnose(facts, [check]).problems
     assert python in problem.remedy.commands[0]
     assert ("PowerShell" in counted([problem])) == hint
+
+
+@pytest.mark.parametrize(
+    ("source", "command"),
+    [
+        ("the first Python on PATH", "tritonwin fix --dry-run"),
+        ("--python names it", f"tritonwin fix --dry-run --python {healthy.TARGET.executable}"),
+        (
+            "the Python of the application in .",
+            f"tritonwin fix --dry-run --python {healthy.TARGET.executable}",
+        ),
+    ],
+)
+def test_doctor_says_how_fix_is_asked(
+    capsys: pytest.CaptureFixture[str], source: str, command: str
+) -> None:
+    facts = changed(
+        healthy.changed(triton=None, distributions=healthy.without("triton-windows")),
+        target=changed(healthy.TARGET, source=source),
+    )
+    print_diagnosis(facts, diagnose(facts, CHECKS))
+    assert capsys.readouterr().out.endswith(
+        f"To see what fix would do about it:\n      {command}\n"
+    )
+
+
+def test_doctor_names_no_fix_where_nothing_is_to_be_done(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_diagnosis(healthy.HEALTHY, diagnose(healthy.HEALTHY, CHECKS))
+    assert "fix would" not in capsys.readouterr().out

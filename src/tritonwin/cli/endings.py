@@ -125,7 +125,9 @@ def _say(args: Sequence[str], message: str, help_text: str) -> None:
 
 
 def _print(message: str, help_text: str) -> None:
+    from tritonwin.output.invocation import spoken
+
     with contextlib.suppress(OSError):
         print(f"error: {message}", file=sys.stderr)  # noqa: T201
         if help_text:
-            print(f"help:  {help_text}", file=sys.stderr)  # noqa: T201
+            print(spoken(f"help:  {help_text}"), file=sys.stderr)  # noqa: T201

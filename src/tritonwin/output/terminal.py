@@ -14,10 +14,11 @@ from rich.text import Text
 from tritonwin import __version__
 from tritonwin.facts.model import Facts
 from tritonwin.output.environment import gpu_name, triton_name
+from tritonwin.output.invocation import speaking
 from tritonwin.output.text import printable
 from tritonwin.problems import catalogue
 from tritonwin.problems.check import Check
-from tritonwin.problems.doctor import Diagnosis
+from tritonwin.problems.doctor import Diagnosis, shell_word
 from tritonwin.problems.model import CheckState, Problem
 
 _STYLES: dict[str, str] = {
@@ -50,7 +51,7 @@ def console() -> Console:
     """A console that honours NO_COLOR and FORCE_COLOR and keeps commands whole in a pipe."""
     interactive = sys.stdout.isatty()
     made = Console(
-        file=sys.stdout,
+        file=speaking(sys.stdout),
         highlight=False,
         emoji=False,
         markup=False,
@@ -113,6 +114,17 @@ def print_diagnosis(facts: Facts, diagnosis: Diagnosis) -> None:
         out.print(Text(f"not read: {error.collector} ({printable(error.error)})"), soft_wrap=True)
     out.print()
     out.print(Text(verdict(diagnosis)), soft_wrap=True)
+    if any(p.remedy.automatic and p.severity != "info" for p in diagnosis.problems):
+        out.print(Text("To see what fix would do about it:"), soft_wrap=True)
+        out.print(Text(f"      {printable(_fix_command(facts))}", "bold"), soft_wrap=True)
+
+
+def _fix_command(facts: Facts) -> str:
+    """For the same Python: one that was named has to be named again."""
+    target = facts.target
+    named = target is not None and target.source.startswith(("--python", "the Python of the appl"))
+    python = f" --python {shell_word(target.executable)}" if target and named else ""
+    return f"tritonwin fix --dry-run{python}"
 
 
 def _head(facts: Facts) -> Iterable[str]:

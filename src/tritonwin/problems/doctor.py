@@ -19,6 +19,7 @@ from tritonwin.problems.model import (
     Finding,
     Problem,
 )
+from tritonwin.problems.pip_commands import for_target
 from tritonwin.problems.render import render
 
 _ENDS_QUOTES = re.compile(r"[\"`$%!\x00-\x1f\x7f-\x9f\u201c-\u201f\u2028\u2029]|\\\Z")
@@ -49,7 +50,8 @@ def diagnose(facts: Facts, checks: Sequence[Check]) -> Diagnosis:
     prefix = shell_word(facts.target.executable) if facts.target else "python"
     known = context(facts)
     problems = tuple(
-        render(replace(f, values={**known, **f.values}), prefix) for f in merge(findings)
+        for_target(render(replace(f, values={**known, **f.values}), prefix), facts.target, prefix)
+        for f in merge(findings)
     )
     return Diagnosis(problems=fold(problems), checks=tuple(results))
 

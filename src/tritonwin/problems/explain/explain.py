@@ -29,6 +29,7 @@ from tritonwin.problems.model import (
     Problem,
     Question,
 )
+from tritonwin.problems.pip_commands import for_target
 from tritonwin.problems.render import render
 
 HEAD = 200_000  # characters, the beginning of a log
@@ -127,7 +128,12 @@ def _verdict(
     known = context(facts)
     python = shell_word(facts.target.executable) if facts.target else "python"
     problems = fold(
-        [_problem(replace(f, values={**known, **f.values}), python) for f in merge(findings)],
+        [
+            for_target(
+                _problem(replace(f, values={**known, **f.values}), python), facts.target, python
+            )
+            for f in merge(findings)
+        ],
         by_certainty,
     )
     unknown = all(p.severity == "info" for p in problems)

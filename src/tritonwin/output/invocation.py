@@ -1,0 +1,99 @@
+"""How tritonwin was started, so that the commands it names can be typed as they are.
+
+For somebody who started the single file with an embedded Python, `tritonwin undo` is no command: it
+is `.\\python_embeded\\python.exe tritonwin.pyz undo`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, cast
+
+from tritonwin.facts.host import Environment
+from tritonwin.facts.interpreter_kind import backslashes
+from tritonwin.problems.doctor import shell_word
+
+NAME = "tritonwin"
+COMMANDS = (
+    "bench", "build", "cache", "completion", "demo", "dlls", "doctor", "explain", "fix", "install",
+    "matrix", "patch", "run", "snapshot", "undo", "verify",
+)  # fmt: skip
+_OF_UVX = ("\\archive-v", "\\environments-v")  # below its cache
+# where a command stands, and not a sentence about one: alone in its line, or after a colon
+_COMMAND = re.compile(
+    rf"(^|: )((?:\x1b\[[\d;]*m|[ \t])*){NAME} (?=(?:{'|'.join(COMMANDS)})\b)", re.MULTILINE
+)
+
+
+def invocation(words: Sequence[str], script: str, environment: Environment, prefix: str) -> str:
+    """What to type instead of `tritonwin`.
+
+    Args:
+        words: the whole command line, the interpreter first (`sys.orig_argv`).
+        script: what of it Python was given to run (`sys.argv[0]`).
+        prefix: the environment that runs tritonwin; that of uvx may be gone tomorrow.
+    """
+    if any(part in f"{backslashes(prefix)}\\" for part in _OF_UVX):
+        return f"uvx {NAME}"
+    before = _up_to(words, script)
+    if before is None:
+        return NAME
+    if Path(script).stem == NAME and not script.endswith(".pyz"):
+        # the command that an installation makes: its folder may not be on PATH
+        folder = Path(script).absolute().parent
+        on_path = any(folder == each for each in environment.path_entries())
+        return NAME if on_path else _typed([script])
+    return _typed(before)
+
+
+def spoken(text: str) -> str:
+    """The text with its commands of tritonwin as they are to be typed here."""
+    start = _of_this_process()
+    return text if start == NAME else _COMMAND.sub(lambda m: f"{m[1]}{m[2]}{start} ", text)
+
+
+class Spoken:
+    """A stream that is written to in this way."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        return self._stream.write(spoken(text))
+
+
+def speaking(stream: IO[str]) -> IO[str]:
+    """The stream, wrapped where something else than `tritonwin` is to be typed."""
+    return stream if _of_this_process() == NAME else cast(IO[str], Spoken(stream))
+
+
+@cache
+def _of_this_process() -> str:
+    import os
+
+    return invocation(sys.orig_argv, sys.argv[0], Environment(dict(os.environ)), sys.prefix)
+
+
+def _up_to(words: Sequence[str], script: str) -> list[str] | None:
+    """The words that start tritonwin; None where it was started in some other way."""
+    if script.endswith(".pyz") or Path(script).stem == NAME:
+        return [*words[: words.index(script) + 1]] if script in words else None
+    before = list(words)
+    for at in range(1, len(before) - 1):
+        if before[at : at + 2] == ["-m", NAME]:
+            return before[: at + 2]
+    return None
+
+
+def _typed(words: Sequence[str]) -> str:
+    """One line for cmd and PowerShell; `tritonwin` where a word would not survive a shell."""
+    quoted = [shell_word(word) for word in words]
+    unsafe = any(made == "python" != word for word, made in zip(words, quoted, strict=True))
+    return NAME if unsafe else " ".join(quoted)
