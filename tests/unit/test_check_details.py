@@ -222,6 +222,17 @@ SAID = [
             )
         ],
     ),
+    (
+        "distribution-name-or-url",
+        changed(
+            distributions=(
+                *without("triton-windows"),
+                dist("triton", "3.5.1"),
+                dist("somenode", "1", requires=("triton-windows>=3", "triton>=3")),
+            )
+        ),
+        ["somenode 1 requires triton-windows>=3, installed is triton"],
+    ),
     # borders of versions
     *(
         (

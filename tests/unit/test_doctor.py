@@ -103,6 +103,13 @@ def test_the_command_names_the_interpreter() -> None:
     )
 
 
+def test_where_no_interpreter_is_known_the_command_is_pythons() -> None:
+    broken = changed(target=None, torch=part("torch", version="2.9.1+cpu", cuda=None).torch)
+    (found,) = diagnose(broken, [c for c in CHECKS if c.id == "cpu-only-torch"]).problems
+    assert found.remedy.commands
+    assert all(command.startswith("python -m pip ") for command in found.remedy.commands)
+
+
 @pytest.mark.parametrize(
     ("path", "word"),
     [

@@ -12,7 +12,7 @@ from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue.reader import read
 from tritonwin.problems.doctor import by_certainty, fold
 from tritonwin.problems.explain import Explanation, explain_file, explain_lines, explain_stream
-from tritonwin.problems.explain.explain import quote
+from tritonwin.problems.explain.explain import HEAD, quote
 from tritonwin.problems.model import Problem, Remedy
 
 ENTRY = """
@@ -254,6 +254,14 @@ def test_a_long_line_is_quoted_in_part() -> None:
 @pytest.mark.parametrize(("text", "lines"), [("", 0), ("a", 1), ("a\n", 1), ("a\n\nb", 3)])
 def test_lines_are_counted(text: str, lines: int) -> None:
     assert explain_stream(io.BytesIO(text.encode())).lines == lines
+
+
+@pytest.mark.parametrize("first", ["", "x"])
+def test_numbers_are_right_after_the_beginning_of_a_long_log(using, first: str) -> None:
+    using(entry("it", SURE))
+    lines = [first, *["y" * 99] * (HEAD // 100 + 50), "NEEDLE"]
+    (problem,) = explain_lines(lines).problems
+    assert [e.where for e in problem.evidence] == [f"line {len(lines)}"]
 
 
 def test_numbers_are_right_across_blocks(using, monkeypatch: pytest.MonkeyPatch) -> None:
