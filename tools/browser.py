@@ -34,7 +34,7 @@ PACKAGES = (
     "libvorbisenc2", "libxnvctrl0",
 )  # fmt: skip
 _LIBRARIES = Path("usr/lib/x86_64-linux-gnu")
-_LIMIT = 60.0  # seconds for one answer; a busy machine takes long to start a browser
+_LIMIT = 180.0  # seconds for one answer; a busy machine takes long to start a browser
 
 
 def provide(cache: Cache | None = None) -> Path:

@@ -339,10 +339,12 @@ _APPLY = """
 import sys
 from pathlib import Path
 from tritonwin.journal import Store
+from tritonwin.patch import operations
 from tritonwin.patch.disk import make_plan
 from tritonwin.patch.operations import Place, apply
 from tritonwin.patch.sources import read_tree
 
+operations._WAIT = 120  # whatever the other takes
 package, data = Path(sys.argv[1]), Path(sys.argv[2])
 place = Place(package=package, target=sys.argv[3], store=Store(data / "journal"), data=data)
 plan = make_plan(read_tree(package), manifest=place.manifest())
@@ -376,7 +378,7 @@ def test_of_two_at_once_one_patches(place: Place) -> None:
         assert process.stdin
         process.stdin.write("\n")
         process.stdin.flush()
-    failed = [process.communicate(timeout=60)[1] for process in processes]
+    failed = [process.communicate(timeout=240)[1] for process in processes]
     assert sorted(process.returncode for process in processes) == [0, 1]
     assert any("was changed while it was being patched" in text for text in failed), failed
     assert needed(place) == []
