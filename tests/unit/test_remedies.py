@@ -38,6 +38,7 @@ from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, Source
 from tritonwin.remedies.remedy import Means, Work
 from tritonwin.support import archive_bounds
 from tritonwin.support.download import DownloadError
+from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 
@@ -345,6 +346,27 @@ def test_nothing_is_installed_without_a_target(tmp_path: Path) -> None:
     with pytest.raises(CannotRemedyError, match="no target interpreter"):
         install.install(order, healthy.changed(target=None), Store(tmp_path), agree=None)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("admin", "allowed"), [(False, False), (True, True), (None, True)])
+def test_nothing_is_fetched_that_could_not_be_put_into_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, admin: bool | None, allowed: bool
+) -> None:
+    facts = replace(
+        healthy.part("system", admin=admin), target=replace(healthy.TARGET, writable=False)
+    )
+    change = Change(action="install-distribution", what="install it", why="", admin=True)
+    planned = install.Installation(
+        status="planned",
+        found=InstallPlan(target="", choices=()),
+        plan=Plan(target="", changes=(change,)),
+    )
+    monkeypatch.setattr(install, "_planned", lambda *_: planned)
+    order = install.Order(requests=(Requirement("triton-windows"),))
+    refused = pytest.raises(CannotRemedyError, match="administrator rights: install it")
+    with contextlib.nullcontext() if allowed else refused:
+        done = install.install(order, facts, Store(tmp_path), agree=lambda _: False)
+        assert done.status == "declined"
 
 
 def test_a_name_that_is_free_is_found_and_given_up_for(tmp_path: Path) -> None:

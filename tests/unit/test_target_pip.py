@@ -63,6 +63,25 @@ def test_ours_is_lent_where_the_target_has_none_that_serves(facts: Facts) -> Non
     assert found.version == metadata.version("pip")
 
 
+def test_a_pip_that_lacks_a_module_is_not_asked(tmp_path: Path) -> None:
+    info = tmp_path / "pip-25.1.dist-info"
+    files(tmp_path, "pip/__init__.py", "pip/_internal/__init__.py", "pip-25.1.dist-info/METADATA")
+    record = "pip/__init__.py,,\npip/_internal/__init__.py,,\n../../Scripts/pip.exe,,\n"
+    (info / "RECORD").write_text(record)
+    facts = having("25.1")
+    mine = replace(facts.distributions[-1], location=str(info))
+    facts = replace(facts, distributions=(*facts.distributions[:-1], mine))
+    assert find_pip(facts, ()).command[2] == "-m"
+    (tmp_path / "pip" / "_internal" / "__init__.py").unlink()
+    assert find_pip(facts, ()).command[2] == "-c"
+
+
+def files(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+
+
 @pytest.mark.usefixtures("without_pip_of_ours")
 def test_the_newest_wheel_of_a_folder_that_the_user_named_is_lent(tmp_path: Path) -> None:
     folder = lend(tmp_path / "wheels", "22.1", "24.0", "25.3")
@@ -93,7 +112,7 @@ def test_the_wheel_of_the_python_that_an_environment_was_made_from_is_lent(
 @pytest.mark.parametrize("base", [None, "nowhere"])
 def test_without_any_pip_the_user_is_told_how_to_lend_one(tmp_path: Path, base: str | None) -> None:
     facts = having("9.0.1", base=base and str(tmp_path / base))
-    with pytest.raises(CannotRemedyError, match=r"no pip of 22\.2 or later") as refused:
+    with pytest.raises(CannotRemedyError, match=r"no whole pip of 22\.2 or later") as refused:
         find_pip(facts, [lend(tmp_path / "old", "21.0")])
     assert "--find-links DIR" in refused.value.help
 

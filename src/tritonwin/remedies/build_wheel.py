@@ -15,6 +15,7 @@ from tritonwin.facts.collect import collect
 from tritonwin.facts.host import Host
 from tritonwin.journal.tree import file_hash
 from tritonwin.remedies import distributions, staging
+from tritonwin.remedies.owners import leave_to_conda
 from tritonwin.remedies.plan import CannotRemedyError, Change, Source
 from tritonwin.remedies.remedy import Means, Remedy, Work
 from tritonwin.remedies.target_pip import find_pip
@@ -56,6 +57,7 @@ def plan(arguments: Mapping[str, str], means: Means) -> Change:
     hours = f"about {made.seconds / 3600:.1f} hours" if made.seconds else "hours"
     memory = f"up to {made.memory.bound / 2**30:.0f} GiB of memory"
     installed = means.facts.distribution(distribution)
+    leave_to_conda([installed] if installed else [], means.target)
     return Change(
         action=ACTION,
         arguments={"distribution": distribution, "version": made.version},

@@ -20,6 +20,7 @@ from tritonwin.facts.packages import knowledge
 from tritonwin.journal import Journal
 from tritonwin.problems.model import Action
 from tritonwin.remedies import installed_files, staging
+from tritonwin.remedies.owners import leave_to_conda, of_the_base
 from tritonwin.remedies.plan import CannotRemedyError, Change, Source
 from tritonwin.remedies.remedy import Means, Remedy, Work
 from tritonwin.support import install_plan
@@ -86,12 +87,18 @@ def _nothing_fits(found: InstallPlan | None) -> NothingFitsError:
 
 
 def install_change(downloads: Sequence[Download], facts: Facts) -> Change:
-    """The change that installs these wheels in the place of what the target has of that name."""
+    """The change that installs these wheels in the place of what the target has of that name.
+
+    Raises:
+        CannotRemedyError: what is to be replaced is conda's.
+    """
     wheels = tuple(
         Source(name=d.name, version=d.version, location=d.location, sha256=d.sha256, size=d.size)
         for d in downloads
     )
     replaced = [_in_its_place(facts, wheel.name) for wheel in wheels]
+    if facts.target is not None:
+        leave_to_conda((d for old in replaced for d in old), facts.target)
     names = ", ".join(
         f"{wheel.name} {wheel.version}" + _instead(old, wheel)
         for wheel, old in zip(wheels, replaced, strict=True)
@@ -112,6 +119,7 @@ def _plan_remove(arguments: Mapping[str, str], means: Means) -> Change:
     if not found:
         msg = f"{name} is not installed"
         raise CannotRemedyError(msg)
+    leave_to_conda(found, means.target)
     return Change(
         action="remove-distribution",
         arguments={"distribution": name},
@@ -122,14 +130,18 @@ def _plan_remove(arguments: Mapping[str, str], means: Means) -> Change:
     )
 
 
-def _installed(facts: Facts, name: str) -> list[Distribution]:
-    return [d for d in facts.distributions if d.name == name]
+def _installed(facts: Facts, *names: str) -> list[Distribution]:
+    return [
+        d
+        for d in facts.distributions
+        if d.name in names and not (facts.target and of_the_base(d, facts.target))
+    ]
 
 
 def _in_its_place(facts: Facts, name: str) -> list[Distribution]:
     """What goes when this is installed: its other versions, and whatever shares its folder."""
     rivals = knowledge().triton if name in knowledge().triton else (name,)
-    return [d for d in facts.distributions if d.name in rivals]
+    return _installed(facts, *rivals)
 
 
 def _instead(old: Sequence[Distribution], new: Source) -> str:

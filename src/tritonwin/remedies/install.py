@@ -12,6 +12,7 @@ from tritonwin.facts.host import Host
 from tritonwin.facts.model import Facts, ImportResult, Interpreter
 from tritonwin.facts.target import deep_import
 from tritonwin.journal import Store
+from tritonwin.problems.doctor import shell_word
 from tritonwin.remedies.apply import apply_plan
 from tritonwin.remedies.distributions import REMOVE, install_change
 from tritonwin.remedies.plan import CannotRemedyError, Change, Plan
@@ -82,11 +83,24 @@ def install(
     planned = _planned(order, facts, pip)
     if planned.status != "planned" or agree is None:
         return planned
+    _permitted(planned.plan, facts, target)
     if not agree(planned):
         return replace(planned, status="declined")
     with store.lock(target.executable, wait=5):
         journal = apply_plan(planned.plan, target, store, pip, listener)
     return _proven(replace(planned, journal=journal), target, listener)
+
+
+def _permitted(plan: Plan, facts: Facts, target: Interpreter) -> None:
+    """Refuse before gigabytes are fetched that could not be put into place."""
+    change = next((c for c in plan.changes if c.admin), None)
+    if change is not None and facts.system.admin is False:
+        msg = f"this needs administrator rights: {change.what}"
+        raise CannotRemedyError(
+            msg,
+            "Run it in a terminal started as administrator, or make an environment of your own: "
+            f"{shell_word(target.executable)} -m venv FOLDER",
+        )
 
 
 def _planned(order: Order, facts: Facts, pip: Callable[[], Pip]) -> Installation:

@@ -34,15 +34,15 @@ def removal(info: Path, prefix: Path) -> tuple[Path, ...]:
         prefix: the folder of the environment.
     """
     site_packages = info.parent
-    recorded = _recorded(info)
-    if recorded is None:
+    listed = recorded(info)
+    if listed is None:
         name = canonicalize_name(info.name.partition("-")[0])
         tops = _FOLDERS.get(name, (name.replace("-", "_"),))
         found = [info, *(site_packages / t for t in tops if not claimed(site_packages, t, info))]
         return tuple(path for path in found if os.path.lexists(path))
     chosen: dict[Path, None] = {info: None}
     own: dict[str, bool] = {}
-    for path in _below(recorded, site_packages, prefix):
+    for path in _below(listed, site_packages, prefix):
         top = _folder_of(path, site_packages)
         if top and top not in own:
             own[top] = not claimed(site_packages, top, info)
@@ -69,7 +69,11 @@ def claimed(site_packages: Path, top: str, besides: Path | None = None) -> bool:
     return False
 
 
-def _recorded(info: Path) -> list[str] | None:
+def recorded(info: Path) -> list[str] | None:
+    """The files of a distribution, from site-packages on, as its RECORD names them.
+
+    None where there is no RECORD, or it cannot be made out.
+    """
     content = read_bytes(info / "RECORD", _RECORD_LIMIT)
     if content is None:
         return None
@@ -80,9 +84,9 @@ def _recorded(info: Path) -> list[str] | None:
         return None
 
 
-def _below(recorded: Iterable[str], site_packages: Path, prefix: Path) -> Iterator[Path]:
+def _below(listed: Iterable[str], site_packages: Path, prefix: Path) -> Iterator[Path]:
     root = os.path.normcase(prefix)
-    for name in recorded:
+    for name in listed:
         path = os.path.normpath(site_packages / name)
         if os.path.normcase(path).startswith(root + os.sep):
             yield Path(path)

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 
-from tritonwin.facts.files import names_in
+from tritonwin.facts.files import is_file, names_in
 from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.remedies import installed_files
 from tritonwin.remedies.plan import CannotRemedyError
 from tritonwin.support.download import local_path
 from tritonwin.support.pip import Pip
@@ -24,7 +25,7 @@ _BORROW = (
 
 
 def find_pip(facts: Facts, lists: Sequence[str]) -> Pip:
-    """The target's own pip; where it has none, or one too old, one that lies elsewhere.
+    """The target's own pip; where it has none, a broken or too old one, one that lies elsewhere.
 
     Nothing of a lent pip stays in the target.
 
@@ -39,11 +40,13 @@ def find_pip(facts: Facts, lists: Sequence[str]) -> Pip:
         msg = "no target interpreter"
         raise CannotRemedyError(msg)
     own = facts.distribution("pip")
-    if target.has_pip and own and not older(own.version, OLDEST):
+    if target.has_pip and own and not older(own.version, OLDEST) and _whole(Path(own.location)):
         return Pip((target.executable, "-B", "-m", "pip"), own.version)
     lent = next(_lent(lists, target), None)
     if lent is None:
-        msg = f"{target.executable} has no pip of {OLDEST} or later, and none was found to lend it"
+        msg = (
+            f"{target.executable} has no whole pip of {OLDEST} or later, and there is none to lend"
+        )
         raise CannotRemedyError(
             msg, "Give a folder with a wheel of pip: --find-links DIR (pip download pip)"
         )
@@ -55,7 +58,9 @@ def _lent(lists: Sequence[str], target: Interpreter) -> Iterator[tuple[Path, str
     """What holds a package `pip`, and its version: our own site-packages, and wheels."""
     ours = importlib.util.find_spec("pip")
     for folder in (ours.submodule_search_locations or ()) if ours else ():
-        yield Path(folder).parent, metadata.version("pip")
+        version = metadata.version("pip")
+        if not older(version, OLDEST) and _whole(Path(folder).parent / f"pip-{version}.dist-info"):
+            yield Path(folder).parent, version
     for place in lists:
         path = local_path(place)
         if path is not None:
@@ -65,6 +70,14 @@ def _lent(lists: Sequence[str], target: Interpreter) -> Iterator[tuple[Path, str
         yield from _wheels(Path(folder, "_bundled"))
     if target.base_prefix:
         yield from _wheels(Path(target.base_prefix, "Lib", "ensurepip", "_bundled"))
+
+
+def _whole(info: Path) -> bool:
+    """Whether every module that this pip's RECORD lists is there: an update that was cut off, or a
+    cleaner, takes some. Without a RECORD nothing is known against it.
+    """
+    listed = installed_files.recorded(info) or []
+    return all(is_file(info.parent / name) for name in listed if name.endswith(".py"))
 
 
 def _wheels(folder: Path) -> Iterator[tuple[Path, str]]:
