@@ -4,7 +4,7 @@
     python benchmarks/all.py [--runs N] [--megabytes N] [--note TEXT]    measure what runs here
     python benchmarks/all.py --table                                     only write the table again
 
-What is measured goes to results/cpu.json, the table of it into the README. Figures of a GPU are
+What is measured goes to results/cpu.json, the table of it into docs/speed.md. Figures of a GPU are
 read from results/spectral-bench-CARD.json, which benchmarks/spectral.py writes. Run it on a quiet
 machine; it ends with 1 if a goal is missed.
 """
@@ -25,7 +25,7 @@ from figures import Figure
 from spectral_docs import measured_on, results
 
 ROOT = Path(__file__).resolve().parent.parent
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "speed.md"
 _BLOCK = re.compile(r"(?<=<!-- generated: benchmarks -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
@@ -47,7 +47,7 @@ def measure(runs: int, megabytes: int) -> list[Figure]:
 
 
 def table() -> str:
-    """The README's section, as the results have it."""
+    """The table of the page, as the results have it."""
     found, measured = figures.load()
     day = date.fromisoformat(found["date"])
     head = (
@@ -80,15 +80,15 @@ def _of_a_gpu() -> Iterator[str]:
         goals = found["goals"]
         met = sum(goal["met"] for goal in goals)
         yield (
-            "| the encoder, [each goal](docs/spectral.md) "
+            "| the encoder, [each goal](spectral.md) "
             f"| {measured_on(found).strip().rstrip('.')} "
             f"| {met} of {len(goals)} goals | all | {_word(met == len(goals))} |"
         )
 
 
-def filled(readme: str) -> str:
-    """The README with the table as the results have it."""
-    return _BLOCK.sub(lambda _: table(), readme)
+def filled(page: str) -> str:
+    """The page with the table as the results have it."""
+    return _BLOCK.sub(lambda _: table(), page)
 
 
 def main() -> int:
@@ -100,7 +100,7 @@ def main() -> int:
     options = parser.parse_args()
     if not options.table:
         figures.save(measure(options.runs, options.megabytes), options.runs, options.note)
-    README.write_text(filled(README.read_text("utf-8")), encoding="utf-8", newline="\n")
+    PAGE.write_text(filled(PAGE.read_text("utf-8")), encoding="utf-8", newline="\n")
     print(table())
     return figures.all_met(figures.load()[1])
 

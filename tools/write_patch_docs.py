@@ -42,11 +42,27 @@ _INDEX = """\
 # The rules of `tritonwin patch`
 
 {generated}
+Upstream publishes Triton for Linux alone. Its sources look for `ldconfig`, include `dlfcn.h`,
+delete files that are open, start a `ptxas-blackwell` that no Windows wheel has, and never link
+Python's library. `tritonwin patch` edits them rule by rule, from Triton 3.0 to 3.9, NVIDIA and,
+as far as it is known, AMD:
+
+    tritonwin patch status --triton C:\\venv\\Lib\\site-packages\\triton
+    tritonwin patch diff --triton C:\\venv\\Lib\\site-packages\\triton
+    tritonwin patch apply --triton C:\\venv\\Lib\\site-packages\\triton
+    tritonwin patch revert --triton C:\\venv\\Lib\\site-packages\\triton
+
 Each rule looks for one defect by its structure, never by a version number, edits as little as it
-can, and leaves its name in a comment: `tritonwin:RULE`. On Linux the edited sources behave as
-before. How each rule stands in a Triton of yours: `tritonwin patch status --triton DIR`. What the
-edits look like there: `tritonwin patch diff`. Why the widely known list of seven fixes is not
-enough, and wrong in places: [known-recipe.md](../known-recipe.md).
+can, and leaves its name in a comment: `tritonwin:RULE`. On `triton-windows` only what it still
+lacks is offered. On Linux the edited sources behave as before. Why the widely known list of seven
+fixes is not enough, and wrong in places: [known-recipe.md](../known-recipe.md).
+
+All rules that are needed are applied, or none. A file of no known release is refused, and shown
+from three sides; `--allow-unknown` edits it where the rules fit. What was there before is kept
+outside of Triton, byte for byte; `revert` is the undo of the journal's entry, and destroys
+nobody's later edits. What is written needs nothing of tritonwin. A patched Triton prints the
+command line of the C compiler and what it said where it fails, and with `TRITON_VERBOSE=1`, which
+upstream's reads nowhere, always.
 
 The letters in the second column are the defects' names in `patch status --json`.
 

@@ -1,4 +1,4 @@
-"""What the README says of speed is what was measured."""
+"""What docs/speed.md says is what was measured."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ def figure(value: float, **more: object) -> Figure:
     return Figure(what="a / b", where="here", value=value, goal=1.5, **more)  # type: ignore[arg-type]
 
 
-def test_the_readme_says_what_was_measured() -> None:
-    readme = benchmarks.README.read_text("utf-8")
-    assert readme.count("<!-- generated: benchmarks -->") == 1
-    assert benchmarks.filled(readme) == readme, "run: python benchmarks/all.py --table"
+def test_the_page_says_what_was_measured() -> None:
+    page = benchmarks.PAGE.read_text("utf-8")
+    assert page.count("<!-- generated: benchmarks -->") == 1
+    assert benchmarks.filled(page) == page, "run: python benchmarks/all.py --table"
 
 
 def test_another_result_is_another_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    readme = benchmarks.README.read_text("utf-8")
+    page = benchmarks.PAGE.read_text("utf-8")
     monkeypatch.setattr(figures, "FILE", tmp_path / "cpu.json")
     figures.save([figure(1.6), figure(1.4)], runs=3, note="beside nothing")
-    changed = benchmarks.filled(readme)
+    changed = benchmarks.filled(page)
     assert "| a / b | here | 1.6 | at most 1.5 | **missed** |" in changed
     assert "| a / b | here | 1.4 | at most 1.5 | met |" in changed
     assert ", beside nothing; " in changed
     outside = changed.partition("<!-- generated: benchmarks -->")[0]
-    assert readme.startswith(outside)
+    assert page.startswith(outside)
 
 
 @pytest.mark.parametrize(
