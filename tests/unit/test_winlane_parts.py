@@ -8,7 +8,16 @@ import shutil
 from pathlib import Path
 
 import pytest
-from winlane import LaneError, LaneUnavailable, packages, pythons, wine
+from winlane import (
+    HeadersUnavailable,
+    LaneError,
+    LaneUnavailable,
+    headers,
+    linux_pythons,
+    packages,
+    pythons,
+    wine,
+)
 from winlane.cache import Cache
 from winlane.process import Result, merged
 from winlane.resources import PYTHONS, TOOL_PACKAGES, TRITON_OF_TORCH, WHEELS
@@ -82,12 +91,66 @@ def test_newest_headers_of_a_minor_win(monkeypatch: pytest.MonkeyPatch, tmp_path
         (tmp_path / folder).mkdir(parents=True)
     for patch in ("2", "10"):
         (tmp_path / f".pyenv/versions/3.99.{patch}/include/python3.99/Python.h").touch()
-    found = pythons.linux_headers("3.99")
+    found = linux_pythons.linux_headers("3.99")
     assert found
     assert "3.99.10" in str(found)
-    assert pythons.linux_headers("3.98") is None
+    assert linux_pythons.linux_headers("3.98") is None
     with pytest.raises(LaneError, match=r"3\.10, 3\.11"):
         pythons.distribution("2.7")
+
+
+def test_headers_of_a_service_that_keeps_several(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("RUNNER_TOOL_CACHE", str(tmp_path / "3.tools"))
+    for patch in ("9", "10"):
+        folder = tmp_path / f"3.tools/Python/3.99.{patch}/x64/include/python3.99"
+        folder.mkdir(parents=True)
+        (folder / "Python.h").touch()
+    found = linux_pythons.linux_headers("3.99")
+    assert found
+    assert "3.99.10" in str(found)
+
+
+def test_headers_are_those_here_then_the_distributions_then_uvs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Stand-ins for what fetches: the network."""
+    asked: list[str] = []
+
+    def unpack(folder: Path, names: list[str]) -> None:
+        asked.append("debian")
+        include = folder / "usr/include/python3.11"
+        include.mkdir(parents=True)
+        (include / "Python.h").touch()
+
+    def run(*words: str | Path) -> None:
+        asked.append(f"uv {words[3]}")
+        if words[3] == "3.13":
+            msg = "uv ended with 1:\nno network"
+            raise LaneError(msg)
+        include = Path(words[5], "cpython-3.12.9-linux/include/python3.12")
+        include.mkdir(parents=True)
+        (include / "Python.h").touch()
+
+    here = tmp_path / "here"
+    monkeypatch.setattr(headers, "linux_headers", {"3.10": here}.get)
+    monkeypatch.setattr(headers, "unpack_what_debian_has", unpack)
+    monkeypatch.setattr(headers, "run", run)
+    cache = Cache.open(tmp_path / "cache")
+    assert headers.provide(cache, "3.10") == here
+    assert asked == []
+    assert headers.provide(cache, "3.11").parts[-3:] == ("usr", "include", "python3.11")
+    assert headers.provide(cache, "3.12").parts[-3:] == (
+        "cpython-3.12.9-linux",
+        "include",
+        "python3.12",
+    )
+    for _ in range(2):
+        with pytest.raises(HeadersUnavailable, match=r"uv python install 3\.13; it said: no network"):
+            headers.provide(cache, "3.13")
+    assert asked == ["debian", "uv 3.12", "uv 3.13"]
 
 
 def test_everything_is_pinned() -> None:

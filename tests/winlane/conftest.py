@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 
 import pytest
-from winlane import Lane, LaneUnavailable, Machine
-from winlane.pythons import linux_headers
-from winlane.resources import PYTHONS
+from winlane import HeadersUnavailable, Lane, LaneUnavailable, Machine
 
 REQUIRE_VARIABLE = "TRITONWIN_REQUIRE_LANE"
 SKIPPED = "WINDOWS LANE SKIPPED"
-HEADERS = {version: linux_headers(version) for version in PYTHONS}
+IN_PART = "WINDOWS LANE IN PART"
+
+
+@contextmanager
+def required(word: str, kind: type[LaneUnavailable]) -> Iterator[None]:
+    """What this machine cannot do is skipped, or fails where the lane is required."""
+    try:
+        yield
+    except kind as reason:
+        if os.environ.get(REQUIRE_VARIABLE):
+            pytest.fail(f"{REQUIRE_VARIABLE} is set, and this cannot run: {reason}")
+        pytest.skip(f"{word}: {reason}")
 
 
 @pytest.fixture(scope="session")
 def lane() -> Iterator[Lane]:
-    required = bool(os.environ.get(REQUIRE_VARIABLE))
-    if required and not any(HEADERS.values()):
-        pytest.fail("no Linux CPython headers of any of these: " + ", ".join(HEADERS))
-    try:
+    with required(SKIPPED, LaneUnavailable):
         ready = Lane.ready()
-    except LaneUnavailable as reason:
-        if required:
-            pytest.fail(f"{REQUIRE_VARIABLE} is set, but the Windows lane is not here: {reason}")
-        pytest.skip(f"{SKIPPED}: {reason}")
     with ready:
         yield ready
 
@@ -36,19 +40,27 @@ def machine(lane: Lane) -> Iterator[Machine]:
         yield ready
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None, None, None]:
+    with required(IN_PART, HeadersUnavailable):
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    with required(IN_PART, HeadersUnavailable):
+        yield
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.section("Windows lane")
-    skipped = [
+    reasons = Counter(
         str(report.longrepr[2])
         for report in terminalreporter.stats.get("skipped", [])
-        if isinstance(report.longrepr, tuple) and SKIPPED in str(report.longrepr[2])
-    ]
-    if skipped:
-        terminalreporter.line(f"{skipped[0]} ({len(skipped)} tests did not run)", red=True)
-        return
-    compiling = [version for version, found in HEADERS.items() if found]
-    terminalreporter.line(f"compile rungs run for CPython {', '.join(compiling) or 'none'}")
-    others = [version for version, found in HEADERS.items() if not found]
-    if others:
-        missing = ", ".join(others)
-        terminalreporter.line(f"NOT for {missing}: no Linux headers of it on this machine")
+        if isinstance(report.longrepr, tuple)
+    )
+    found = {text: n for text, n in reasons.items() if SKIPPED in text or IN_PART in text}
+    for text, count in sorted(found.items()):
+        terminalreporter.line(f"{text} ({count} tests did not run)", red=True)
+    if not found:
+        terminalreporter.line("nothing was left out for want of Wine or headers")

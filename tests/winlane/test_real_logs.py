@@ -9,15 +9,12 @@ from provoked_flash import FLASH
 from provoked_pip import PIP
 from provoked_torch import SESSIONS, Session, logs
 from winlane import Machine
-from winlane.pythons import linux_headers
 
 from tritonwin.problems.explain import explain_lines
 
 
 @pytest.mark.parametrize("provocation", one_an_id([*TRITON, *PIP, *FLASH]))
 def test_names_the_cause(machine: Machine, provocation: Provocation) -> None:
-    if provocation in TRITON and linux_headers(provocation.version) is None:
-        pytest.skip(f"no Linux headers of CPython {provocation.version} here")
     seed = prepare(machine, provocation)
     provocation.seed(seed)
     check(provocation.problem, provocation.names, provocation.run(seed))

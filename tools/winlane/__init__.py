@@ -7,9 +7,18 @@ anything; `Machine` is the Windows of one test, given back as it was found. See 
 """
 
 from winlane.environment import Environment
-from winlane.errors import LaneError, LaneUnavailable, TimedOut
+from winlane.errors import HeadersUnavailable, LaneError, LaneUnavailable, TimedOut
 from winlane.lane import Lane
 from winlane.machine import Machine
 from winlane.process import Result
 
-__all__ = ["Environment", "Lane", "LaneError", "LaneUnavailable", "Machine", "Result", "TimedOut"]
+__all__ = [
+    "Environment",
+    "HeadersUnavailable",
+    "Lane",
+    "LaneError",
+    "LaneUnavailable",
+    "Machine",
+    "Result",
+    "TimedOut",
+]

@@ -15,8 +15,9 @@ import sys
 
 from winlane import Lane, LaneError, LaneUnavailable, Machine, TimedOut, prefix, wine
 from winlane.cache import Cache, say
+from winlane.linux_pythons import linux_headers
 from winlane.process import Result
-from winlane.pythons import Pythons, linux_headers
+from winlane.pythons import Pythons
 from winlane.resources import PYTHONS
 
 UNAVAILABLE = 3
@@ -82,7 +83,7 @@ def status(_: argparse.Namespace) -> int:
             print(f"{size:7.0f} MiB  {place.name}")
     for version, python in PYTHONS.items():
         headers = linux_headers(version)
-        compiles = f"compiles with {headers}" if headers else "no Linux headers: does not compile"
+        compiles = f"compiles with {headers}" if headers else "no Linux headers: fetched if need be"
         print(f"CPython  {python.full:8} {compiles}")
     return 0
 

@@ -11,6 +11,10 @@ class LaneUnavailable(LaneError):  # noqa: N818 - a state, and its name is the A
     """This machine cannot run the lane; the text says why. Tests skip on it."""
 
 
+class HeadersUnavailable(LaneUnavailable):
+    """A full Python of a minor version cannot be made: the headers for it cannot be had."""
+
+
 class TimedOut(LaneError):  # noqa: N818
     """A Windows command ran past its time limit and was killed with all it had started."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from winlane.cache import copy_tree
 from winlane.environment import Environment, Starter
-from winlane.errors import LaneError
+from winlane.errors import HeadersUnavailable, LaneError
 from winlane.mingw import Mingw
 from winlane.packages import Packages
 from winlane.pythons import Pythons, distribution
@@ -31,6 +31,7 @@ class Builder:
             "comfyui": self._comfyui,
             "full": self._full,
             "conda": self._conda,
+            "tool": self._tool,
         }
         if kind == "venv":
             base = self._full(version, root)
@@ -72,9 +73,16 @@ class Builder:
         return self._environment(version, "comfyui", root, home)
 
     def _full(self, version: str, root: Path) -> Environment:
-        home = root / f"Python{distribution(version).compact}"
+        home = root / self._named(version)
         self._install(version, home)
         return self._environment(version, "full", root, home)
+
+    def _tool(self, version: str, root: Path) -> Environment:
+        """A full one as far as can be: what runs in it is not to compile."""
+        try:
+            return self._full(version, root)
+        except HeadersUnavailable:
+            return self._environment(version, "tool", root, root / self._named(version))
 
     def _conda(self, version: str, root: Path) -> Environment:
         """A stand-in: conda's folders and records around the same full Python."""
@@ -118,8 +126,12 @@ class Builder:
     def _install(self, version: str, home: Path) -> None:
         copy_tree(self.pythons.embedded(version), home)
         (home / f"python{distribution(version).compact}._pth").unlink()
-        copy_tree(self.pythons.development(version), home)
         (home / "Scripts").mkdir()
+        copy_tree(self.pythons.development(version), home)
+
+    @staticmethod
+    def _named(version: str) -> str:
+        return f"Python{distribution(version).compact}"
 
     def _environment(self, version: str, kind: str, root: Path, home: Path) -> Environment:
         return Environment(version, kind, root, home, home / "Lib" / "site-packages", self.starter)

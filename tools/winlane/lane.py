@@ -20,8 +20,8 @@ from winlane.kinds import Builder
 from winlane.mingw import Mingw
 from winlane.packages import Packages, find_uv
 from winlane.process import BASE_VARIABLES, Options, Result, home_variables, launch, merged
-from winlane.pythons import Pythons, linux_headers
-from winlane.resources import PYTHONS, TOOL_PACKAGES, TOOL_PYTHON
+from winlane.pythons import Pythons
+from winlane.resources import TOOL_PACKAGES, TOOL_PYTHON
 from winlane.windows_paths import Drives
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Lane:
         if self._tool is None:
             root = self.drives.linux(r"C:\lane\env\tool")
             root.mkdir(parents=True)
-            self._tool = self._builder(self).build(TOOL_PYTHON, "full", TOOL_PACKAGES, root)
+            self._tool = self._builder(self).build(TOOL_PYTHON, "tool", TOOL_PACKAGES, root)
         return self._tool
 
     def vc_runtime(self, age: str) -> Path:
@@ -120,10 +120,6 @@ class Lane:
     def wheels(self, version: str, requirements: Sequence[str]) -> str:
         """The Windows path of a folder with the wheel files of these requirements."""
         return self.drives.windows(Packages(self.cache).wheels(version, requirements))
-
-    def headers(self) -> dict[str, Path | None]:
-        """Which minors have Linux headers here, and so can compile."""
-        return {version: linux_headers(version) for version in PYTHONS}
 
     def _builder(self, starter: Starter) -> Builder:
         return Builder(

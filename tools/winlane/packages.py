@@ -12,7 +12,7 @@ from pathlib import Path
 
 from winlane.cache import Cache, fingerprint
 from winlane.errors import LaneUnavailable
-from winlane.pythons import linux_python
+from winlane.linux_pythons import linux_python
 from winlane.resources import WHEELS
 from winlane.wine import run
 

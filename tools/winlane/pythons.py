@@ -1,9 +1,9 @@
 """The Windows Pythons: embeddable distributions, and what makes a full installation of one.
 
-Stand-ins, all in the full kind: the headers are a Linux CPython's of the same minor version with a
-Windows pyconfig.h of our own, the import libraries are made from the DLLs' export tables, and the
-standard library stays in pythonXY.zip with its .pyd files beside python.exe (python.org's installer
-has Lib and DLLs instead).
+Stand-ins, all in the full kind: the headers are a Linux CPython's of the same minor version (see
+`headers`) with a Windows pyconfig.h of our own, the import libraries are made from the DLLs' export
+tables, and the standard library stays in pythonXY.zip with its .pyd files beside python.exe
+(python.org's installer has Lib and DLLs instead).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from winlane import pe
 from winlane.cache import Cache, fingerprint
 from winlane.errors import LaneError
+from winlane.headers import provide
 from winlane.resources import HERE, PYTHONS, Distribution
 from winlane.wine import Wine, run
 
@@ -40,15 +41,18 @@ class Pythons:
         )
 
     def development(self, version: str) -> Path:
-        """`Include` and `libs` alone, to be laid over a distribution."""
+        """`Include` and `libs` alone, to be laid over a distribution.
+
+        Raises:
+            HeadersUnavailable: there are none here, and none can be fetched.
+        """
         python = distribution(version)
-        headers = linux_headers(version)
+        headers = provide(self.cache, version)
         key = fingerprint(_RECIPE, python.sha256, _PYCONFIG.read_bytes(), str(headers))
 
         def build(folder: Path) -> None:
-            if headers:
-                shutil.copytree(headers, folder / "Include")
-                shutil.copy(_PYCONFIG, folder / "Include" / "pyconfig.h")
+            shutil.copytree(headers, folder / "Include")
+            shutil.copy(_PYCONFIG, folder / "Include" / "pyconfig.h")
             libs = folder / "libs"
             libs.mkdir()
             source = self.embedded(version)
@@ -93,31 +97,6 @@ def distribution(version: str) -> Distribution:
     except KeyError:
         msg = f"no Python {version} here; there are {', '.join(PYTHONS)}"
         raise LaneError(msg) from None
-
-
-def linux_headers(version: str) -> Path | None:
-    """The header folder of a Linux CPython of that minor version, the newest of several."""
-    places = [Path(base, "include", f"python{version}") for base in ("/usr", "/usr/local")]
-    for pattern in (
-        f".pyenv/versions/{version}.*/include/python{version}",
-        f".local/share/uv/python/cpython-{version}.*-linux-x86_64-gnu/include/python{version}",
-    ):
-        found = Path.home().glob(pattern)
-        places = [*sorted(found, key=_patch_level, reverse=True), *places]
-    return next((place for place in places if (place / "Python.h").exists()), None)
-
-
-def linux_python(version: str) -> Path | None:
-    """The interpreter that belongs to those headers."""
-    headers = linux_headers(version)
-    program = headers.parents[1] / "bin" / f"python{version}" if headers else None
-    return program if program and program.exists() else None
-
-
-def _patch_level(include: Path) -> int:
-    full = include.parents[1].name.split("-")[1 if "-" in include.parents[1].name else 0]
-    patch = full.rpartition(".")[2]
-    return int(patch) if patch.isdigit() else -1
 
 
 def _extract_folder(files: zipfile.ZipFile, start: str, target: Path) -> None:

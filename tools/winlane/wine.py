@@ -6,7 +6,8 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,19 +107,49 @@ def unpack_debian(folder: Path, packages: Sequence[str]) -> None:
     Raises:
         LaneUnavailable: they cannot be had.
     """
+    said = ""
+    with _debs(folder) as debs:
+        for options in _package_lists(debs):
+            done = run("apt-get", "-qq", *options, "download", *packages, cwd=debs, check=False)
+            if done.returncode == 0:
+                return
+            said = done.stdout.strip()
+        msg = f"the Debian packages could not be fetched: {said}"
+        raise LaneUnavailable(msg)
+
+
+def unpack_what_debian_has(folder: Path, packages: Sequence[str]) -> None:
+    """The same for those of the packages that the distribution has, which may be none.
+
+    Raises:
+        LaneUnavailable: it cannot be asked.
+    """
+    require_debian()
+    with _debs(folder) as debs:
+        for options in _package_lists(debs):
+            fetch = ("apt-get", "-qq", *options, "download")
+            codes = [run(*fetch, p, cwd=debs, check=False).returncode for p in packages]
+            if 0 in codes:
+                return
+
+
+@contextmanager
+def _debs(folder: Path) -> Iterator[Path]:
+    """A folder for packages, which are laid out in `folder` when the block has ended."""
     debs = folder / "debs"
     debs.mkdir()
-    _download(debs, packages)
+    yield debs
     for deb in sorted(debs.glob("*.deb")):
         run("dpkg", "-x", deb, folder)
     shutil.rmtree(debs)
 
 
-def _download(folder: Path, packages: Sequence[str]) -> None:
-    fetch = ["apt-get", "-qq", "download", *packages]
-    if run(*fetch, cwd=folder, check=False).returncode == 0:
-        return
-    # A new machine has no package lists, and only root may write the system's: keep some of our own
+def _package_lists(folder: Path) -> Iterator[list[str]]:
+    """Options of apt-get: for the system's lists, then for new ones of our own.
+
+    A new machine has none, and only root may write the system's.
+    """
+    yield []
     state = folder / "apt"
     (state / "lists" / "partial").mkdir(parents=True)
     (state / "cache" / "archives" / "partial").mkdir(parents=True)
@@ -127,11 +158,10 @@ def _download(folder: Path, packages: Sequence[str]) -> None:
         own += ["-o", "APT::Sandbox::User=root"]
     try:
         run("apt-get", "-qq", *own, "update")
-        run("apt-get", "-qq", *own, "download", *packages, cwd=folder)
     except LaneError as error:
         msg = f"the Debian packages could not be fetched: {error}"
         raise LaneUnavailable(msg) from error
-    shutil.rmtree(state)
+    yield own
 
 
 def run(
