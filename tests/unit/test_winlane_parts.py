@@ -148,7 +148,9 @@ def test_headers_are_those_here_then_the_distributions_then_uvs(
         "python3.12",
     )
     for _ in range(2):
-        with pytest.raises(HeadersUnavailable, match=r"uv python install 3\.13; it said: no network"):
+        with pytest.raises(
+            HeadersUnavailable, match=r"uv python install 3\.13; it said: no network"
+        ):
             headers.provide(cache, "3.13")
     assert asked == ["debian", "uv 3.12", "uv 3.13"]
 
