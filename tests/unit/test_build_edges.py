@@ -249,8 +249,11 @@ def test_no_python_is_no_target(tmp_path: Path) -> None:
 
 def test_a_variable_that_nvcc_obeys_is_reported(tmp_path: Path) -> None:
     machine = having(windows(tmp_path), NVCC_PREPEND_FLAGS="-g")
-    assert list(obstacles.warnings(machine)) == ["NVCC_PREPEND_FLAGS is set, and nvcc obeys it"]
-    assert list(obstacles.warnings(windows(tmp_path))) == []
+    order = Order(recipe=FLASH)
+    assert list(obstacles.warnings(order, machine)) == [
+        "NVCC_PREPEND_FLAGS is set, and nvcc obeys it"
+    ]
+    assert list(obstacles.warnings(order, windows(tmp_path))) == []
 
 
 def test_makefiles_cut_paths_with_blanks(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tritonwin.errors import UserError
 from tritonwin.support.versions import fits
 
 _FLAG = "--arch"
+_LONGEST = 40  # characters of a wrong word that are shown
 _ASKED = re.compile(r"(?:sm_?|compute_?)?(\d{1,2})\.?(\d)([af]?)")
 
 
@@ -39,7 +40,7 @@ def parse(text: str) -> str:
     """
     found = _ASKED.fullmatch(text.strip().lower())
     if found is None:
-        msg = f"{text!r} is no GPU architecture"
+        msg = f"{text[:_LONGEST]!r} is no GPU architecture"
         raise UserError(msg, "Write the compute capability: --arch 8.9 (RTX 40), --arch 12.0")
     return f"{found[1]}.{found[2]}{found[3]}"
 
@@ -64,7 +65,8 @@ def choose(
         return None
     wanted = tuple(dict.fromkeys(asked or gpus))
     if not wanted:
-        return Archs(archs=(), tokens=(), decision=_decision((), ""), refusals=(_NO_GPU,))
+        none = _decision((), "no NVIDIA GPU is here, and none is asked for")
+        return Archs(archs=(), tokens=(), decision=none, refusals=(_NO_GPU,))
     known = tuple(_known(rule, version, cuda, windows=windows))
     chosen: dict[str, ArchToken] = {}
     refusals = []

@@ -13,7 +13,6 @@ from tritonwin.build.recipe import Recipe
 from tritonwin.facts.files import is_file, is_folder, read_text
 
 _LLVM = "https://oaitriton.blob.core.windows.net/public/llvm-builds"
-_JSON = "https://github.com/nlohmann/json/releases/download"
 _METADATA = re.compile(r"^Version: (\S{1,60})$", re.MULTILINE)
 _PROJECT = re.compile(r"""^\s{0,8}version\s?=\s?["']([^"']{1,60})["']""", re.MULTILINE)
 

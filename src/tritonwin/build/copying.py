@@ -56,6 +56,7 @@ def copy(source: Path, to: Path, skip: Sequence[str], edits: Sequence[Edit]) -> 
     if to.absolute().is_relative_to(source.absolute()):
         msg = f"the build would be copied into its own source, {source}"
         raise SourceError(msg, "Name a folder elsewhere: --root DIR")
+    source = source.absolute()
     edited = {change.file for change in edits}
     _refuse_linked(source, edited)
     for path in _entries(source, skip):
@@ -76,6 +77,7 @@ def copy(source: Path, to: Path, skip: Sequence[str], edits: Sequence[Edit]) -> 
 def links_out(root: Path, skip: Sequence[str]) -> tuple[Link, ...]:
     """Links that lead out of the source; as far as its folders can be read."""
     found: list[Link] = []
+    root = root.absolute()
     with contextlib.suppress(OSError):
         found.extend(_link(path, root) for path in _entries(root, skip) if is_link(path))
     return tuple(link for link in found if link.inside is None)

@@ -72,11 +72,18 @@ def why_not(toolkit: CudaToolkit, *, windows: bool) -> str:
     return "" if toolkit.version else "its version is not known"
 
 
-def refusal(found: Sequence[CudaToolkit], torch_cuda: str | None, *, windows: bool) -> Refusal:
-    """Why no toolkit fits, by toolkit."""
+def refusal(
+    found: Sequence[CudaToolkit],
+    torch_cuda: str | None,
+    asked: str | None = None,
+    *,
+    windows: bool,
+) -> Refusal:
+    """Why no toolkit fits, by toolkit, the one that was asked for first."""
     wants = f"a toolkit of CUDA {_major(torch_cuda)}" if torch_cuda else "a CUDA toolkit"
+    named = [_named(asked, found, windows=windows)] if asked and _is_path(asked) else []
     each = []
-    for toolkit in found:
+    for toolkit in (*named, *(t for t in found if t not in named)):
         why = why_not(toolkit, windows=windows)
         if not why and torch_cuda and toolkit.version:
             same = _major(toolkit.version) == _major(torch_cuda)
@@ -84,10 +91,11 @@ def refusal(found: Sequence[CudaToolkit], torch_cuda: str | None, *, windows: bo
         if why:
             each.append(f"{toolkit.path} ({why})")
     listed = f"; not taken: {'; '.join(each)}" if each else ""
+    there = "there is none" if asked is None else f"--cuda {asked} names none"
     version = torch_cuda or "13.0"
     return Refusal(
         problem=PROBLEM,
-        message=f"the build needs {wants}, and there is none{listed}",
+        message=f"the build needs {wants}, and {there}{listed}",
         help=f"Install it: conda install -c nvidia cuda-toolkit={version}, or NVIDIA's installer, "
         "and name its folder: --cuda DIR",
     )

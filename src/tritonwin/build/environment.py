@@ -68,11 +68,11 @@ def checked(values: Mapping[str, str]) -> dict[str, str]:
     for name, value in values.items():
         if _NAME.fullmatch(name) is None:
             msg = f"{name!r} is no name for a variable"
-            raise UnfitEnvironmentError(msg)
+            raise UnfitEnvironmentError(msg, "It comes from the plan: look at it with --plan")
         if value != value.strip() or value.strip("\"'") != value or not value.isprintable():
             msg = f"the variable {name} has a stray blank, quote or control character: {value!r}"
             raise UnfitEnvironmentError(
-                msg, "A program that reads it would take it for another word."
+                msg, "A program would read another word: leave it out of the option it comes from."
             )
     return dict(values)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,20 @@ from tritonwin.facts import toml
 from tritonwin.facts.files import paths_in
 from tritonwin.facts.redact import hide_secrets
 from tritonwin.journal.tree import file_hash
-from tritonwin.support.download import without_secrets
+from tritonwin.support.download import is_url, without_secrets
 from tritonwin.support.versions import series
 
 MOST = 256  # jobs of one matrix, GitHub's limit
 _MOST_CELLS = 100_000  # before what does not go together is left out
+_LONGEST = 60  # characters of a wrong value that are shown
 _AXES = ("os", "python", "torch", "cuda", "archs", "version")
+_WORDS = {  # what goes into the commands of a runner as it is
+    "os": re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}"),
+    "cuda": re.compile(r"[0-9]{1,2}\.[0-9]{1,2}"),
+    "python": re.compile(r"[0-9]\.[0-9]{1,2}(?:\.[0-9]{1,2})?t?"),
+    "torch": re.compile(r"[0-9][A-Za-z0-9.+]{0,60}"),
+    "version": re.compile(r"(?:[0-9][A-Za-z0-9.+]{0,60})?"),
+}
 _RUNNER = "windows-2022"
 # The toolset of a runner's image; others are not known and are left to the job's own plan.
 _TOOLSETS = {"windows-2022": "14.44", "windows-2025": "14.44"}
@@ -126,10 +135,7 @@ def _axes(data: Mapping[str, Any], recipe: Recipe) -> dict[str, list[str]]:
         "os": [_RUNNER],
         "version": [recipe.releases[0].version] if recipe.releases else [""],
     }
-    unknown = data.keys() - {*_AXES, "exclude"}
-    if unknown:
-        msg = f"the matrix has an unknown axis: {', '.join(sorted(unknown))}"
-        raise UserError(msg, f"The axes are {', '.join(_AXES)}.")
+    _refuse_unknown(data, (*_AXES, "exclude"), "the matrix has an unknown axis")
     axes = {}
     for axis in _AXES:
         values = data.get(axis, defaults.get(axis))
@@ -142,10 +148,18 @@ def _axes(data: Mapping[str, Any], recipe: Recipe) -> dict[str, list[str]]:
 
 def _excluded(data: Mapping[str, Any]) -> list[dict[str, object]]:
     rows = data.get("exclude", [])
-    if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
-        return rows
-    msg = "exclude is no list of tables"
-    raise UserError(msg, 'Write for each: [[exclude]], and below it: python = "3.12"')
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        msg = "exclude is no list of tables"
+        raise UserError(msg, 'Write for each: [[exclude]], and below it: python = "3.12"')
+    _refuse_unknown({axis for row in rows for axis in row}, _AXES, "exclude has an unknown axis")
+    return rows
+
+
+def _refuse_unknown(names: Iterable[str], known: Sequence[str], what: str) -> None:
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        msg = f"{what}: {', '.join(unknown)}"
+        raise UserError(msg, f"The axes are {', '.join(_AXES)}.")
 
 
 def _words(axis: str, value: object) -> str:
@@ -155,7 +169,11 @@ def _words(axis: str, value: object) -> str:
     if not isinstance(value, str):
         msg = f"{axis}: {value!r} is no text"
         raise UserError(msg, f'Write it between quotes: {axis} = ["{value}"]')
-    return value.strip()
+    word = value.strip()
+    if axis in _WORDS and not _WORDS[axis].fullmatch(word):
+        msg = f"{axis}: {word[:_LONGEST]!r} cannot be used"
+        raise UserError(msg, _EXAMPLE)
+    return word
 
 
 def _matches(chosen: Mapping[str, str], row: Mapping[str, object]) -> bool:
@@ -235,9 +253,12 @@ def below(wheels: Sequence[IndexedWheel], address: str) -> tuple[IndexedWheel, .
     """The index for wheels that are published flat below an address, as a release's files are.
 
     Raises:
-        UserError: the address holds a login or a token, which would be published with the index.
+        UserError: it is no address, or holds a login or token, which would be published.
     """
     base = address.rstrip("/")
+    if not is_url(base):
+        msg = f"--base-url {address} is no address"
+        raise UserError(msg, "Write it with https: --base-url https://HOST/PATH")
     if hide_secrets(base) != base:
         msg = f"wheels.json is published, and --base-url holds a secret: {without_secrets(base)}"
         raise UserError(msg, "Give the address by which everybody gets the wheels: --base-url URL")

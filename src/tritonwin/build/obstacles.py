@@ -88,8 +88,10 @@ def _torch(recipe: Recipe, machine: Machine, executable: str) -> Iterator[Refusa
         )
 
 
-def warnings(machine: Machine) -> Iterator[str]:
-    """What may go wrong without being sure to."""
+def warnings(order: Order, machine: Machine) -> Iterator[str]:
+    """What may go wrong without being sure to, and what was asked for in vain."""
+    if order.msvc and not machine.host.windows:
+        yield f"--msvc {order.msvc} is for Windows; here the variable CXX names the compiler"
     links = machine.checkout.links_out if machine.checkout else ()
     if links:
         named = ", ".join(f"{link.name} -> {link.target}" for link in links[:_MOST_LINKS])

@@ -94,6 +94,9 @@ def _of_ref(recipe: Recipe, order: Order, ref: str) -> Origin:
 
 
 def _named(recipe: Recipe, order: Order, named: str, machine: Machine) -> Origin:
+    if not named.strip():
+        msg = "--source names nothing"
+        raise UserError(msg, "Name a folder, an archive or an address: --source DIR")
     local = machine.checkout is not None or is_file(Path(named))
     address = not local and _ADDRESS.match(named) is not None
     if order.ref is not None and not address:

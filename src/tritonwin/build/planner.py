@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from packaging.version import InvalidVersion, Version
+
 from tritonwin.build import (
     compiler_cache,
     environment,
@@ -33,6 +35,7 @@ from tritonwin.facts.model import Interpreter
 from tritonwin.support.versions import series
 
 _TRITON = "triton"
+_LONGEST_LOCAL = 60  # characters; the wheel's name has to be one of a file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +65,8 @@ def plan(order: Order, machine: Machine) -> BuildPlan:
     """Make the plan. It says itself whether it can be carried out: `BuildPlan.possible`.
 
     Raises:
-        UserError: no target, no such recipe, version or source.
+        UserError: no target, no such recipe, version or source, or a value that no variable can
+            hold.
     """
     recipe, target = load(order.recipe), machine.facts.target
     if target is None or target.version is None:
@@ -73,7 +77,7 @@ def plan(order: Order, machine: Machine) -> BuildPlan:
     above = place.parent(order.root, machine)
     root = _root(order, machine, source, found, above)
     toolkit = _placed(found.toolkit, Layout(root=Path(root)))
-    local = order.local_version or _local_version(recipe, machine)
+    local = _checked(order.local_version) or _local_version(recipe, machine)
     cpp = _cpp(recipe, order, machine)
     jobs = _jobs(recipe, order, machine, source, found)
     downloads = sum(part.size or 0 for part in toolkit.parts) if toolkit else 0
@@ -151,12 +155,16 @@ def _plan(chosen: _Choices, order: Order, machine: Machine) -> BuildPlan:
         ),
         cpu_seconds=estimate.cpu_seconds(work, archs),
         compile_steps=steps,
-        environment={
-            **environment.planned(_layout(chosen), chosen.toolkit, windows=machine.host.windows),
-            **chosen.triton.environment,
-            **chosen.settings.environment,
-            **chosen.cache.environment,
-        },
+        environment=environment.checked(
+            {
+                **environment.planned(
+                    _layout(chosen), chosen.toolkit, windows=machine.host.windows
+                ),
+                **chosen.triton.environment,
+                **chosen.settings.environment,
+                **chosen.cache.environment,
+            }
+        ),
         path=environment.folders_of(chosen.toolkit, windows=machine.host.windows),
         unset=environment.cleared(windows=machine.host.windows),
         job_variables=chosen.settings.job_variables,
@@ -169,7 +177,7 @@ def _plan(chosen: _Choices, order: Order, machine: Machine) -> BuildPlan:
         start_first=recipe.start_first,
         rungs=recipe.rungs,
         decisions=_decisions(chosen, order, machine),
-        warnings=(*jobs.warnings, *chosen.triton.warnings, *obstacles.warnings(machine)),
+        warnings=(*jobs.warnings, *chosen.triton.warnings, *obstacles.warnings(order, machine)),
         refusals=(
             *obstacles.of_target(recipe, order, machine),
             *chosen.source.refusals,
@@ -223,7 +231,7 @@ def _circumstances(
 def _root(order: Order, machine: Machine, source: Origin, found: Tools, above: str) -> str:
     target, torch, compiler = machine.facts.target, machine.facts.torch, found.toolset.choice
     return place.folder(
-        order.recipe,
+        load(order.recipe).name,
         above,
         source.version,
         source.source.location,
@@ -252,6 +260,19 @@ def _local_version(recipe: Recipe, machine: Machine) -> str:
     if not recipe.needs_torch or torch is None or torch.cuda is None:
         return ""
     return f"cu{torch.cuda.replace('.', '')}torch{series(torch.version) or torch.version}"
+
+
+def _checked(local: str | None) -> str:
+    """The local version that was asked for: hours later it would make the wheel's name invalid."""
+    try:
+        if local and len(local) <= _LONGEST_LOCAL and Version(f"0+{local}").local:
+            return local
+    except InvalidVersion:
+        pass
+    if local is None:
+        return ""
+    msg = f"{local[:_LONGEST_LOCAL]!r} cannot stand behind the + of a version"
+    raise UserError(msg, "Take letters, digits and dots: --local-version cu128torch2.9")
 
 
 def _cpp(recipe: Recipe, order: Order, machine: Machine) -> str | None:

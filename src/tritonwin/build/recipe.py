@@ -8,6 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from tritonwin.errors import UserError
@@ -192,13 +193,14 @@ def names() -> tuple[str, ...]:
 
 @cache
 def load(name: str) -> Recipe:
-    """The recipe of that name.
+    """The recipe of that name, in any spelling that package indexes take: "Flash_Attn".
 
     Raises:
         UserError: there is none.
     """
+    asked, name = name, canonicalize_name(name)
     if name not in names():
-        msg = f"there is no recipe {name!r}"
+        msg = f"there is no recipe {asked!r}"
         raise UserError(
             msg,
             f"There are {', '.join(names())}. For anything else with CUDA sources: "

@@ -12,7 +12,7 @@ from tritonwin.build import checkout, memory, place
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.recipe import load
 from tritonwin.errors import UserError
-from tritonwin.facts.files import is_folder
+from tritonwin.facts.files import is_file, is_folder
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Facts
 from tritonwin.support.install_plan import sources_for
@@ -36,9 +36,10 @@ def survey(
         lists: where the user has wheels.
 
     Raises:
-        UserError: no such recipe, or a source that is none.
+        UserError: no such recipe, a source that is none, or a folder that is not there.
     """
     recipe = load(order.recipe)
+    _check_folders(order)
     folder = Path(order.source) if order.source else None
     found = None
     if folder and is_folder(folder):
@@ -55,6 +56,22 @@ def survey(
         wheel=_wheel(order, recipe.distribution, facts, pip, lists),
         checkout=found,
     )
+
+
+def _check_folders(order: Order) -> None:
+    for flag, path in (
+        ("--llvm", order.llvm),
+        ("--nlohmann-json", order.json),
+        ("--pybind11", order.pybind11),
+    ):
+        if path is not None and not is_folder(path):
+            msg = f"there is no folder {path}"
+            raise UserError(msg, f"Name the unpacked folder, or leave it to the build: {flag} DIR")
+    root = order.root.absolute() if order.root else None
+    file = next((p for p in (root, *root.parents) if is_file(p)), None) if root else None
+    if file is not None:
+        msg = f"no build folder can be made in {root}: {file} is a file"
+        raise UserError(msg, "Name another folder: --root DIR")
 
 
 def _wheel(

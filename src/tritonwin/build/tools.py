@@ -50,7 +50,7 @@ def choose(recipe: Recipe, order: Order, machine: Machine, source: Origin) -> To
         first = first or tools
     if first:
         return first
-    none = cuda.refusal(found, torch_cuda, windows=machine.host.windows)
+    none = cuda.refusal(found, torch_cuda, order.cuda, windows=machine.host.windows)
     tools = _with(recipe, order, machine, source, None)
     decision = Decision(name="CUDA", value="none", reason=none.message, flag=_FLAG)
     return Tools(

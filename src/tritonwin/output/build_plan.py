@@ -63,8 +63,8 @@ def _lines(plan: BuildPlan) -> Iterator[tuple[str, str]]:
     for edit in plan.edits:
         yield f"  edit of {edit.file}: {edit.find} -> {edit.replace}", ""
         yield f"    {edit.reason}", "dim"
-    time = duration(plan.seconds) if plan.seconds else "not known"
-    yield f"  time    about {time}", ""
+    time = f"about {duration(plan.seconds)}" if plan.seconds else "not known"
+    yield f"  time    {time}", ""
     yield f"  disk    about {plan.disk_bytes / GIB:.1f} GiB", ""
     for warning in plan.warnings:
         yield f"warning: {warning}", "yellow"

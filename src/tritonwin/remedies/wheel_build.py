@@ -17,6 +17,8 @@ from tritonwin.build.order import Order
 from tritonwin.build.runner import Setting, Tell
 from tritonwin.build.state import read_plan
 from tritonwin.build.survey import survey
+from tritonwin.errors import UserError
+from tritonwin.facts.files import is_folder
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Facts
 from tritonwin.remedies.target_pip import find_pip
@@ -84,8 +86,12 @@ def prepare(order: Order, facts: Facts, host: Host, *, folders: Sequence[Path] =
     """Plan an order.
 
     Raises:
-        UserError: no target, no such recipe, version or source.
+        UserError: no target, no such recipe, version or source, or no such folder of files.
     """
+    missing = next((folder for folder in folders if not is_folder(folder)), None)
+    if missing is not None:
+        msg = f"there is no folder {missing}"
+        raise UserError(msg, "Name the folder in which the files lie: --find-links DIR")
     absolute = tuple(folder.absolute() for folder in folders)
     lists = [str(folder) for folder in absolute]
 

@@ -1,0 +1,150 @@
+"""What people ask a build for by mistake is told before the build begins, by name, with what to do."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import machines
+import pytest
+from trees import write
+
+from tritonwin.build import copying, fleet
+from tritonwin.build.model import BuildPlan
+from tritonwin.build.order import Order
+from tritonwin.build.planner import plan
+from tritonwin.build.recipe import load
+from tritonwin.build.survey import survey
+from tritonwin.errors import UserError
+from tritonwin.remedies.wheel_build import prepare
+from tritonwin.support.pip import Pip
+
+
+def planned(tmp_path: Path, recipe: str = "flash-attn", **order: Any) -> BuildPlan:
+    return plan(Order(recipe=recipe, **order), machines.linux(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("order", "why"),
+    [
+        ({"local_version": "a b;c"}, r"'a b;c' cannot stand behind the \+"),
+        ({"local_version": "../x"}, "cannot stand behind"),
+        ({"local_version": ""}, "cannot stand behind"),
+        ({"local_version": "x" * 5000}, f"'{'x' * 60}' cannot stand behind"),
+        ({"nvcc_flags": ("a\nb",)}, "NVCC_APPEND_FLAGS has a stray blank, quote or control"),
+        ({"nvcc_flags": ('-DX="',)}, "NVCC_APPEND_FLAGS has a stray"),
+        ({"source": ""}, "--source names nothing"),
+        ({"source": "  "}, "--source names nothing"),
+        ({"source": "nowhere"}, "nowhere is no source"),
+        ({"version": "9.9"}, "has no version 9.9"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(tmp_path: Path, order: dict[str, Any], why: str) -> None:
+    with pytest.raises(UserError, match=why) as refused:
+        planned(tmp_path, **order)
+    assert refused.value.help
+    assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize("asked", ["99.9", "nowhere", "/no where", "banana"])
+def test_the_toolkit_that_was_asked_for_is_named(tmp_path: Path, asked: str) -> None:
+    (refusal,) = [r for r in planned(tmp_path, cuda=asked).refusals if "--cuda" in r.message]
+    assert f"--cuda {asked} names none" in refusal.message
+    if asked != "99.9":
+        assert f"{asked} (the folder does not exist)" in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        ({"root": "file"}, "{}/file is a file"),
+        ({"root": "file/builds"}, "{}/file is a file"),
+        ({"llvm": "gone"}, "there is no folder {}/gone"),
+        ({"json": "file"}, "there is no folder {}/file"),
+        ({"pybind11": "gone"}, "there is no folder {}/gone"),
+    ],
+)
+def test_folders_that_are_none(tmp_path: Path, named: dict[str, str], why: str) -> None:
+    write(tmp_path, {"file": ""})
+    machine = machines.linux(tmp_path)
+    order = Order(recipe="triton", **{n: tmp_path / f for n, f in named.items()})  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=re.escape(why.format(tmp_path))) as refused:
+        survey(order, machine.facts, machine.host, lambda: Pip(("/nowhere",)))
+    assert "DIR" in refused.value.help
+
+
+def test_a_toolset_of_windows_is_no_use_elsewhere(tmp_path: Path) -> None:
+    assert any("--msvc 14.44 is for Windows" in w for w in planned(tmp_path, msvc="14.44").warnings)
+    assert not any("--msvc" in w for w in planned(tmp_path).warnings)
+    made = plan(Order(recipe="flash-attn", msvc="14.44"), machines.windows(tmp_path))
+    assert not any("--msvc" in w for w in made.warnings)
+
+
+def test_no_architecture_has_its_reason(tmp_path: Path) -> None:
+    made = plan(Order(recipe="flash-attn"), machines.linux(tmp_path, gpus=()))
+    (archs,) = [d for d in made.decisions if d.name == "archs"]
+    assert (archs.value, archs.reason) == ("none", "no NVIDIA GPU is here, and none is asked for")
+
+
+def test_a_folder_of_files_that_is_not_there(tmp_path: Path) -> None:
+    machine = machines.linux(tmp_path)
+    with pytest.raises(UserError, match="there is no folder") as refused:
+        prepare(Order(recipe="flash-attn"), machine.facts, machine.host, folders=[tmp_path / "x"])
+    assert "--find-links DIR" in refused.value.help
+
+
+@pytest.mark.parametrize("name", ["Flash-Attn", "flash_attn", "FLASH.ATTN"])
+def test_a_recipe_has_the_spellings_of_its_package(tmp_path: Path, name: str) -> None:
+    assert load(name).name == "flash-attn"
+    assert planned(tmp_path, name).root == planned(tmp_path).root
+
+
+@pytest.mark.parametrize("name", ["../flash-attn", "", "flash attn", "recipes/triton", "."])
+def test_no_other_name_is_a_recipe(name: str) -> None:
+    with pytest.raises(UserError, match="there is no recipe"):
+        load(name)
+
+
+FLEET = 'python = ["3.12"]\ntorch = ["2.9.1"]\ncuda = ["12.8"]\narchs = ["8.9"]\n'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('"3.12"', '"3.12; rm -rf"', "python: '3.12; rm -rf' cannot be used"),
+        ('"2.9.1"', '"$(x)"', r"torch: '\$\(x\)' cannot be used"),
+        ('"12.8"', '"12"', "cuda: '12' cannot be used"),
+        ('"12.8"', f'"{"9" * 5000}"', f"cuda: '{'9' * 60}' cannot be used"),
+        ('"8.9"', f'"{"9" * 5000}"', f"'{'9' * 40}' is no GPU architecture"),
+        ("python", 'os = ["win\\"dows"]\npython', "os: 'win\"dows' cannot be used"),
+        ("python", 'version = ["main branch"]\npython', "version: 'main branch' cannot be used"),
+        ("python", "pyhton = []\npython", "unknown axis: pyhton"),
+    ],
+)
+def test_a_matrix_that_no_runner_could_take(old: str, new: str, why: str) -> None:
+    with pytest.raises(UserError, match=why) as refused:
+        fleet.read("flash-attn", FLEET.replace(old, new, 1))
+    assert refused.value.help
+    assert len(str(refused.value)) < 200
+
+
+def test_what_is_excluded_by_a_wrong_name_is_told() -> None:
+    with pytest.raises(UserError, match="exclude has an unknown axis: pyhton"):
+        fleet.read("flash-attn", FLEET + '[[exclude]]\npyhton = "3.12"\n')
+
+
+def test_a_base_that_is_no_address() -> None:
+    with pytest.raises(UserError, match="is no address"):
+        fleet.below((), "not a url")
+
+
+def test_links_of_a_folder_named_from_the_current_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"mine/setup.py": "", "mine/csrc/a.cu": ""})
+    (tmp_path / "mine/inner").symlink_to("csrc")
+    (tmp_path / "mine/round").symlink_to("round")
+    (tmp_path / "mine/out").symlink_to("..")
+    monkeypatch.chdir(tmp_path)
+    assert [link.name for link in copying.links_out(Path("mine"), ())] == ["out"]
