@@ -506,6 +506,16 @@ BROKEN = [
     ),
     ("triton-home-not-writable", cache(0, writable=False, error="WinError 5"), "WinError 5"),
     (
+        "tinycc-path-letters",
+        part("triton", tinycc="D:\\\u6a21\u578b\\triton\\runtime\\tcc\\tcc.exe"),
+        "TinyCC lies in a folder whose name holds \u6a21\u578b",
+    ),
+    (
+        "tinycc-path-letters",
+        part("python_dev", headers="C:\\\u0141\u00f3d\u017a\\Include"),
+        "Python's headers lie in a folder whose name holds \u0141",
+    ),
+    (
         "triton-variable-not-ascii",
         changed(variables=(GERMAN_CACHE, replace(GERMAN_CACHE, scope="user"))),
         "TRITON_CACHE_DIR (process, user)",
@@ -632,6 +642,16 @@ FINE = [
     installed(
         dist("sageattention", "2.2.0+cu128torch2.9.0andhigher.post4"),
         extensions=(replace(FLASH, package="sageattention", unresolved=()),),
+    ),
+    # a folder whose letters the code page has, and one for which there is no such page
+    part("triton", tinycc="D:\\J\u00f6rg\\tcc.exe"),
+    replace(
+        part("system", ansi_code_page=936),
+        triton=part("triton", tinycc="D:\\\u6a21\u578b\\tcc.exe").triton,
+    ),
+    replace(
+        part("system", ansi_code_page=65001),
+        triton=part("triton", tinycc="D:\\\u6a21\u578b\\tcc.exe").triton,
     ),
     # Triton that asks Python for its variables, and a Windows where C's letters are UTF-8 too
     replace(triton("3.4.0"), variables=(GERMAN_CACHE,)),

@@ -68,6 +68,7 @@ class Fault:
     more: tuple[str, ...] = ()
     torch: tuple[str, str] | None = TORCH
     gpu: str = "8.9"
+    where: str | None = None
 
     @property
     def name(self) -> str:
@@ -88,7 +89,7 @@ def one_an_id(faults: Sequence[F]) -> list[ParameterSet]:
 def prepare(machine: Machine, fault: Fault) -> Seed:
     """The healthy environment that the fault is seeded into."""
     packages = (*([fault.triton] if fault.triton else []), *fault.more)
-    env = machine.environment(fault.version, fault.kind, packages)
+    env = machine.environment(fault.version, fault.kind, packages, fault.where)
     if fault.kind == "comfyui":
         give_development(machine, env)
     if fault.torch:
@@ -367,6 +368,13 @@ FAULTS = (
         "triton-variable-not-ascii",
         "TRITON_CACHE_DIR (process)",
         lambda s: s.set(TRITON_CACHE_DIR=rf"C:\{GERMAN_USER}"),
+    ),
+    Fault(
+        "tinycc-path-letters",
+        "\u6a21\u578b",
+        lambda s: None,
+        kind="comfyui",
+        where="C:\\lane\\env\\\u6a21\u578b",
     ),
     Fault(
         "max-path-260",
