@@ -104,6 +104,8 @@ def test_a_script_is_printed_alone(
         ("flash-attn", "--json"),
         ("flash-attn", "--script", "cmd"),
         ("flash-attn", "--fleet", "nowhere.toml"),
+        ("flash-attn", "--fleet", "nowhere.toml", "--arch", "8.9"),
+        ("flash-attn", "--index-of", ".", "--plan"),
         ("cuda-extension", "--plan"),
         ("flash-attn", "--resume", "--yes"),
     ],
@@ -116,6 +118,13 @@ def test_wrong_use_is_the_users_to_solve(
     assert code == 2, said
     assert "help" in said or "Try" in said
     assert "Traceback" not in said
+
+
+def test_an_option_that_would_count_for_nothing(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(capsys, "flash-attn", "--fleet", "x.toml", "--memory-per-job", "4")
+    assert (code, "--memory-per-job counts for nothing beside --fleet" in err) == (2, True)
 
 
 def test_an_index_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

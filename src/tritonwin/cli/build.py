@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from tritonwin.cli.common import json_option, target_options
 from tritonwin.cli.numbers import Number
@@ -147,8 +148,10 @@ def command(
       tritonwin build flash-attn --resume
     """
     if fleet is not None:
+        _refuse_others("fleet")
         return _fleet(recipe, fleet, as_json=as_json)
     if index_of is not None:
+        _refuse_others("index_of", "base_url")
         return _index(index_of, base_url, as_json=as_json)
     if base_url is not None:
         msg = "--base-url goes with --index-of"
@@ -173,6 +176,17 @@ def command(
     if shell:
         return _print_script(prepared, shell)
     return _carry_out(prepared, only_plan=only_plan, resume=resume, yes=yes, as_json=as_json)
+
+
+def _refuse_others(*used: str) -> None:
+    """Refuse options that would count for nothing beside those."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
+        if given and option.name not in {*used, "recipe", "as_json"}:
+            flags = {p.name: p.opts[-1] for p in context.command.params}
+            msg = f"{flags[option.name]} counts for nothing beside {flags[used[0]]}"
+            raise UserError(msg, f"Leave it out: tritonwin build RECIPE {flags[used[0]]} PATH")
 
 
 def _print_script(prepared: Prepared, shell: Shell) -> int:
