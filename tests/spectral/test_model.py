@@ -14,11 +14,6 @@ CAUSAL = [name for name, arm in ARMS.items() if arm.causal]
 LEAKING = [name for name, arm in ARMS.items() if not arm.causal]
 
 
-@pytest.fixture(autouse=True)
-def _same_weights() -> None:
-    torch.manual_seed(0)
-
-
 def rows(batch: int, length: int) -> Tensor:
     source = torch.Generator().manual_seed(5)
     return torch.randint(256, (batch, length), dtype=torch.uint8, generator=source)
