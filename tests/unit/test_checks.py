@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import fields, replace
@@ -13,6 +14,7 @@ import pytest
 from healthy import changed, dist, gpu, part, toolkit, variable, without
 from hypothesis import given
 from hypothesis import strategies as st
+from triton_trees import sources
 
 from tritonwin.facts.codec import DecodeError, Json, from_json, to_json
 from tritonwin.facts.model import (
@@ -32,7 +34,7 @@ from tritonwin.facts.model import (
     System,
 )
 from tritonwin.problems import catalogue
-from tritonwin.problems.checks import CHECKS
+from tritonwin.problems.checks import CHECKS, caches
 from tritonwin.problems.doctor import diagnose, findings_of
 from tritonwin.problems.model import Finding
 
@@ -536,6 +538,32 @@ BROKEN = [
         ),
         "TRITON_KERNEL_DUMP",
     ),
+    (
+        "triton-variable-not-ascii",
+        replace(triton("3.8.0"), variables=(variable("TRITON_LIBDEVICE_PATH", "D:\\J\u00f6rg"),)),
+        "TRITON_LIBDEVICE_PATH (process)",
+    ),
+    (
+        "triton-variable-not-ascii",
+        replace(
+            part("triton", traits=("ptxas-env-key",)),
+            variables=(variable("TRITON_PTXAS.EXE_PATH", "D:\\J\u00f6rg\\ptxas.exe"),),
+        ),
+        "TRITON_PTXAS.EXE_PATH (process)",
+    ),
+    (
+        "triton-variable-not-ascii",
+        replace(
+            part("triton", traits=()),
+            variables=(variable("TRITON_PTXAS_PATH", "D:\\J\u00f6rg\\ptxas.exe"),),
+        ),
+        "TRITON_PTXAS_PATH (process)",
+    ),
+    (
+        "triton-variable-not-ascii",
+        changed(variables=(variable("TRITON_CUPTI_LIB_PATH", "D:\\J\u00f6rg"),)),
+        "but only for Triton's profiler",
+    ),
     ("stale-helper-module", helper(valid=False), "damaged"),
     ("stale-helper-module", helper(python_dll="python310.dll"), "python310.dll"),
     (
@@ -746,6 +774,29 @@ def test_a_variable_that_triton_does_not_read_yet_is_a_warning(
     ).problems
     assert problem.severity == severity
     assert [dict(action.arguments) for action in problem.actions] == [{"variable": unset}]
+
+
+def test_a_variable_that_this_triton_ignores_is_not_one_that_it_cannot_read() -> None:
+    """`ptxas-path-variable-ignored` names it."""
+    facts = replace(
+        part("triton", traits=("ptxas-env-key",)),
+        variables=(variable("TRITON_PTXAS_PATH", "D:\\J\u00f6rg\\ptxas.exe"),),
+    )
+    found = [p.id for p in diagnose(facts, CHECKS).problems]
+    assert "triton-variable-not-ascii" not in found
+    assert "ptxas-path-variable-ignored" in found
+
+
+@pytest.mark.parametrize("release", ["windows:3.8.0.post29", "3.9.0"])
+def test_every_path_that_triton_reads_through_c_is_known(release: str) -> None:
+    knobs = sources(release).joinpath("knobs.py").read_text("utf-8")
+    asked = set(re.findall(r'env_\w*str\w*\(\s*"(TRITON_\w+(?:PATH|DIR|HOME))"', knobs))
+    tools = {
+        name.upper().replace("-", "_") for name in re.findall(r'env_nvidia_tool\("(.+)"\)', knobs)
+    }
+    assert len(asked) > 8
+    assert asked <= set(caches._PATHS)
+    assert tools == set(caches._TOOLS)
 
 
 def test_a_linux_wheel_over_the_fork_is_one_problem() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PureWindowsPath
 
-from tritonwin.facts.model import Facts, HelperModule, Interpreter
+from tritonwin.facts.model import Facts, HelperModule, Interpreter, Triton
 from tritonwin.problems.check import (
     Check,
     NotApplicable,
@@ -18,10 +18,39 @@ from tritonwin.problems.check import (
 from tritonwin.problems.model import Finding
 from tritonwin.support.versions import fits
 
-# Folders of Triton, and what makes it read a variable that it does not always read.
-_FOLDERS = {
+# Paths in variables that `knobs.py` asks C for, and when, if not before the first kernel.
+_PATHS: dict[str, str | None] = {
     "TRITON_CACHE_DIR": None,
     "TRITON_HOME": None,
+    "TRITON_LIBDEVICE_PATH": None,
+    "TRITON_LIBCUDA_PATH": None,
+    "TRITON_CUDACRT_PATH": None,
+    "TRITON_CUDART_PATH": None,
+    "TRITON_DUMP_DIR": "when TRITON_KERNEL_DUMP is set",
+    "TRITON_OVERRIDE_DIR": "when TRITON_KERNEL_OVERRIDE is set",
+    **dict.fromkeys(
+        ("TRITON_LIBHIP_PATH", "TRITON_AMD_CODEGEN_PATH", "TRITON_HSA_RUNTIME_PATH"),
+        "for a GPU of AMD",
+    ),
+    **dict.fromkeys(
+        (
+            "TRITON_CUPTI_LIB_PATH",
+            "TRITON_CUPTI_LIB_BLACKWELL_PATH",
+            "TRITON_ROCPROFILER_SDK_INCLUDE_PATH",
+            "TRITON_ROCPROFILER_SDK_LIB_PATH",
+            "TRITON_ROCTRACER_LIB_PATH",
+            "TRITON_ROCTX_LIB_PATH",
+        ),
+        "for Triton's profiler",
+    ),
+}
+_TOOLS = {
+    "PTXAS": None,
+    "PTXAS_BLACKWELL": "for compute capability 10.0 and later",
+    "CUOBJDUMP": "to show machine code",
+    "NVDISASM": "to show machine code",
+}
+_SWITCHES = {
     "TRITON_DUMP_DIR": "TRITON_KERNEL_DUMP",
     "TRITON_OVERRIDE_DIR": "TRITON_KERNEL_OVERRIDE",
 }
@@ -50,7 +79,7 @@ def _other_cache(facts: Facts) -> str | None:
     return str(PureWindowsPath(temp, "triton"))
 
 
-def folder_not_ascii(facts: Facts) -> Iterator[Finding]:
+def variable_not_ascii(facts: Facts) -> Iterator[Finding]:
     triton = need_triton(facts)
     if not fits(triton.version or "", ">=3.5"):
         msg = "only Triton 3.5 and later ask C for their variables"
@@ -59,12 +88,13 @@ def folder_not_ascii(facts: Facts) -> Iterator[Finding]:
         msg = "the code page of Windows is UTF-8"
         raise NotApplicable(msg)
     # what is read at once comes first: the remedy is for the first
-    for name in sorted(_FOLDERS, key=lambda name: _read_only_when(name, facts) is not None):
+    paths = _paths(triton)
+    for name in sorted(paths, key=lambda name: _read_only_when(name, paths, facts) is not None):
         variable = facts.variable(name)
         if variable is None or variable.value.isascii():
             continue
         same = [v.scope for v in facts.variables if (v.name, v.value) == (name, variable.value)]
-        later = _read_only_when(name, facts)
+        later = _read_only_when(name, paths, facts)
         yield finding(
             "triton-variable-not-ascii",
             f'{name} is "{variable.value}"; C gives it in the code page of Windows, and '
@@ -76,12 +106,18 @@ def folder_not_ascii(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _read_only_when(name: str, facts: Facts) -> str | None:
-    """When Triton's `knobs.py` reads the variable of a folder; None: before the first kernel."""
+def _paths(triton: Triton) -> dict[str, str | None]:
+    """`_PATHS`, and the variables of the tools, whose names hold an .exe in most releases."""
+    end = ".EXE_PATH" if "ptxas-env-key" in triton.traits else "_PATH"
+    return {**_PATHS, **{f"TRITON_{tool}{end}": when for tool, when in _TOOLS.items()}}
+
+
+def _read_only_when(name: str, paths: Mapping[str, str | None], facts: Facts) -> str | None:
+    """When Triton's `knobs.py` reads the variable; None: before the first kernel."""
     if name == "TRITON_HOME" and facts.variable("TRITON_CACHE_DIR"):
         return "for the folders of dumps and overrides, as TRITON_CACHE_DIR is set"
-    switch = _FOLDERS[name]
-    return f"when {switch} is set" if switch and facts.variable(switch) is None else None
+    switch = _SWITCHES.get(name)
+    return None if switch and facts.variable(switch) else paths[name]
 
 
 def stale_helper(facts: Facts) -> Iterator[Finding]:
@@ -138,8 +174,8 @@ CHECKS = (
     ),
     Check(
         id="triton-variable-not-ascii",
-        title="Triton can read the variables that name its folders",
-        run=folder_not_ascii,
+        title="Triton can read the variables that hold its paths",
+        run=variable_not_ascii,
     ),
     Check(
         id="stale-helper-module",
