@@ -8,6 +8,7 @@ from typing import Any
 
 import machines
 import pytest
+from packaging.version import Version
 from trees import write
 
 from tritonwin.build import copying, fleet
@@ -45,6 +46,14 @@ def test_what_cannot_be_used_is_refused(tmp_path: Path, order: dict[str, Any], w
         planned(tmp_path, **order)
     assert refused.value.help
     assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize("version", ["2.9.0a0+gitabc", "my build/7", "main", "", "x" * 300])
+def test_a_torch_of_any_version_gives_a_wheel_a_name(tmp_path: Path, version: str) -> None:
+    machine = machines.linux(tmp_path, torch=machines.torch(version, "12.8"))
+    made = plan(Order(recipe="flash-attn"), machine)
+    assert Version(f"2.8.3+{made.local_version}").local
+    assert made.local_version.startswith("cu128torch")
 
 
 @pytest.mark.parametrize("asked", ["99.9", "nowhere", "/no where", "banana"])

@@ -77,16 +77,11 @@ def choose(
         else:
             why = _why_not(arch, recipe, version, cuda)
             refusals.append(Refusal(problem=_PROBLEM, message=why, help=_help(known)))
-    if not reads_variable(rule, version):
+    if reads_variable(rule, version):
+        reason = _reason(wanted, [_capability(token) for token in chosen], asked=bool(asked))
+    else:
         chosen = {token.token: token for token in known}
         reason = f"{recipe.name} {version} compiles for all of them, whatever is asked for"
-    else:
-        source = "asked for" if asked else "the GPUs of this machine"
-        reason = f"{source}: {', '.join(wanted)}"
-        if {_capability(token).rstrip("af") for token in chosen} != {
-            w.rstrip("af") for w in wanted
-        }:
-            reason += "; code for an architecture runs on the later ones of its generation"
     archs = tuple(_capability(token) for token in chosen)
     return Archs(
         archs=archs,
@@ -102,6 +97,13 @@ _NO_GPU = Refusal(
     message="there is no NVIDIA GPU here whose architecture could be compiled for",
     help="Name the compute capability of the GPU that it is for: --arch 8.9 (RTX 40)",
 )
+
+
+def _reason(wanted: Sequence[str], archs: Sequence[str], *, asked: bool) -> str:
+    reason = f"{'asked for' if asked else 'the GPUs of this machine'}: {', '.join(wanted)}"
+    if {arch.rstrip("af") for arch in archs} == {arch.rstrip("af") for arch in wanted}:
+        return reason
+    return f"{reason}; code for an architecture runs on the later ones of its generation"
 
 
 def _decision(archs: Sequence[str], reason: str) -> Decision:

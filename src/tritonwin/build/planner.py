@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
-
 from tritonwin.build import (
     compiler_cache,
     environment,
     estimate,
+    local_version,
     memory,
     obstacles,
     origin,
@@ -23,7 +22,7 @@ from tritonwin.build import (
 from tritonwin.build.compiler_cache import CompilerCache
 from tritonwin.build.layout import Layout
 from tritonwin.build.memory import Jobs
-from tritonwin.build.model import BuildPlan, Decision, ToolkitChoice
+from tritonwin.build.model import BuildPlan, Decision, Refusal, ToolkitChoice
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.origin import Origin
 from tritonwin.build.recipe import Circumstances, Recipe, load
@@ -32,10 +31,8 @@ from tritonwin.build.tools import Tools
 from tritonwin.build.triton import TritonNeeds
 from tritonwin.errors import UserError
 from tritonwin.facts.model import Interpreter
-from tritonwin.support.versions import series
 
 _TRITON = "triton"
-_LONGEST_LOCAL = 60  # characters; the wheel's name has to be one of a file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,12 +72,14 @@ def plan(order: Order, machine: Machine) -> BuildPlan:
     source = origin.choose(recipe, order, machine)
     found = tools.choose(recipe, order, machine, source)
     above = place.parent(order.root, machine)
-    root = _root(order, machine, source, found, above)
+    root = _root(recipe, order, machine, source, found, above)
     toolkit = _placed(found.toolkit, Layout(root=Path(root)))
-    local = _checked(order.local_version) or _local_version(recipe, machine)
+    local = local_version.choose(recipe, order, machine)
     cpp = _cpp(recipe, order, machine)
     jobs = _jobs(recipe, order, machine, source, found)
-    downloads = sum(part.size or 0 for part in toolkit.parts) if toolkit else 0
+    is_triton = recipe.name == _TRITON
+    cached = toolkit if order.compiler_cache and recipe.needs_torch else None
+    on = _circumstances(machine, source, toolkit, cpp)
     return _plan(
         _Choices(
             recipe=recipe,
@@ -92,31 +91,42 @@ def plan(order: Order, machine: Machine) -> BuildPlan:
             root=root,
             cpp=cpp,
             local=local,
-            settings=settings.choose(
-                recipe,
-                _circumstances(machine, source, toolkit, cpp),
-                archs=found.archs,
-                jobs=jobs.jobs,
-                threads=jobs.threads,
-                local=local,
-                nvcc_flags=order.nvcc_flags,
-                own_source=source.source.kind != "sdist",
-            ),
+            settings=_settings(recipe, order, on, source, found, jobs, local),
             triton=triton.needs(order, machine, source.release, above)
-            if recipe.name == _TRITON
+            if is_triton
             else TritonNeeds(),
-            cache=compiler_cache.choose(
-                toolkit if order.compiler_cache and recipe.needs_torch else None,
-                machine.host,
-                root,
-            ),
-            disk=estimate.disk(
-                recipe.work, len(found.archs.archs) if found.archs else 0, downloads
-            ),
+            cache=compiler_cache.choose(cached, machine.host, root),
+            disk=_disk(recipe, found, toolkit),
         ),
         order,
         machine,
     )
+
+
+def _settings(
+    recipe: Recipe,
+    order: Order,
+    on: Circumstances,
+    source: Origin,
+    found: Tools,
+    jobs: Jobs,
+    local: str,
+) -> Settings:
+    return settings.choose(
+        recipe,
+        on,
+        archs=found.archs,
+        jobs=jobs.jobs,
+        threads=jobs.threads,
+        local=local,
+        nvcc_flags=order.nvcc_flags,
+        own_source=source.source.kind != "sdist",
+    )
+
+
+def _disk(recipe: Recipe, found: Tools, toolkit: ToolkitChoice | None) -> int:
+    downloads = sum(part.size or 0 for part in toolkit.parts) if toolkit else 0
+    return estimate.disk(recipe.work, len(found.archs.archs) if found.archs else 0, downloads)
 
 
 def _plan(chosen: _Choices, order: Order, machine: Machine) -> BuildPlan:
@@ -155,16 +165,7 @@ def _plan(chosen: _Choices, order: Order, machine: Machine) -> BuildPlan:
         ),
         cpu_seconds=estimate.cpu_seconds(work, archs),
         compile_steps=steps,
-        environment=environment.checked(
-            {
-                **environment.planned(
-                    _layout(chosen), chosen.toolkit, windows=machine.host.windows
-                ),
-                **chosen.triton.environment,
-                **chosen.settings.environment,
-                **chosen.cache.environment,
-            }
-        ),
+        environment=_environment(chosen, machine),
         path=environment.folders_of(chosen.toolkit, windows=machine.host.windows),
         unset=environment.cleared(windows=machine.host.windows),
         job_variables=chosen.settings.job_variables,
@@ -178,15 +179,32 @@ def _plan(chosen: _Choices, order: Order, machine: Machine) -> BuildPlan:
         rungs=recipe.rungs,
         decisions=_decisions(chosen, order, machine),
         warnings=(*jobs.warnings, *chosen.triton.warnings, *obstacles.warnings(order, machine)),
-        refusals=(
-            *obstacles.of_target(recipe, order, machine),
-            *chosen.source.refusals,
-            *chosen.tools.refusals,
-            *jobs.refusals,
-            *place.refusals(chosen.root, recipe.longest_path, machine),
-            *place.too_small(chosen.disk, machine.disk_free, chosen.root),
-            *chosen.triton.refusals,
-        ),
+        refusals=_refusals(chosen, order, machine),
+    )
+
+
+def _environment(chosen: _Choices, machine: Machine) -> dict[str, str]:
+    windows = machine.host.windows
+    return environment.checked(
+        {
+            **environment.planned(_layout(chosen), chosen.toolkit, windows=windows),
+            **chosen.triton.environment,
+            **chosen.settings.environment,
+            **chosen.cache.environment,
+        }
+    )
+
+
+def _refusals(chosen: _Choices, order: Order, machine: Machine) -> tuple[Refusal, ...]:
+    recipe = chosen.recipe
+    return (
+        *obstacles.of_target(recipe, order, machine),
+        *chosen.source.refusals,
+        *chosen.tools.refusals,
+        *chosen.jobs.refusals,
+        *place.refusals(chosen.root, recipe.longest_path, machine),
+        *place.too_small(chosen.disk, machine.disk_free, chosen.root),
+        *chosen.triton.refusals,
     )
 
 
@@ -228,10 +246,12 @@ def _circumstances(
     )
 
 
-def _root(order: Order, machine: Machine, source: Origin, found: Tools, above: str) -> str:
+def _root(
+    recipe: Recipe, order: Order, machine: Machine, source: Origin, found: Tools, above: str
+) -> str:
     target, torch, compiler = machine.facts.target, machine.facts.torch, found.toolset.choice
     return place.folder(
-        load(order.recipe).name,
+        recipe.name,
         above,
         source.version,
         source.source.location,
@@ -252,27 +272,6 @@ def _placed(toolkit: ToolkitChoice | None, layout: Layout) -> ToolkitChoice | No
     if toolkit is None or not toolkit.parts:
         return toolkit
     return replace(toolkit, path=str(layout.cuda))
-
-
-def _local_version(recipe: Recipe, machine: Machine) -> str:
-    """ "cu130torch2.11", as the makers of the public Windows wheels write it."""
-    torch = machine.facts.torch
-    if not recipe.needs_torch or torch is None or torch.cuda is None:
-        return ""
-    return f"cu{torch.cuda.replace('.', '')}torch{series(torch.version) or torch.version}"
-
-
-def _checked(local: str | None) -> str:
-    """The local version that was asked for: hours later it would make the wheel's name invalid."""
-    try:
-        if local and len(local) <= _LONGEST_LOCAL and Version(f"0+{local}").local:
-            return local
-    except InvalidVersion:
-        pass
-    if local is None:
-        return ""
-    msg = f"{local[:_LONGEST_LOCAL]!r} cannot stand behind the + of a version"
-    raise UserError(msg, "Take letters, digits and dots: --local-version cu128torch2.9")
 
 
 def _cpp(recipe: Recipe, order: Order, machine: Machine) -> str | None:

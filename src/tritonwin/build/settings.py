@@ -41,13 +41,13 @@ def choose(
         nvcc_flags: the user's, behind all others.
         own_source: the source is of the user, so an edit that finds nothing is no error.
     """
-    words = {"jobs": str(jobs), "threads": str(threads), "local": local}
     rows = [row for row in recipe.variables if row.when.holds(on)]
     rows = [row for row in rows if local or "{local}" not in row.value]
-    environment = {row.name: row.value.format(**words) for row in rows}
-    if archs and recipe.arch and archs.tokens and reads_variable(recipe.arch, on.version):
-        environment[recipe.arch.variable] = recipe.arch.separator.join(archs.tokens)
     flags = [flag for flag in recipe.flags if flag.when.holds(on)]
+    environment = {
+        **{row.name: row.value.format(jobs=jobs, threads=threads, local=local) for row in rows},
+        **_archs(recipe, on, archs),
+    }
     nvcc = [*_values(flags, "nvcc"), *nvcc_flags]
     if nvcc:
         environment[NVCC_FLAGS] = " ".join([*environment.get(NVCC_FLAGS, "").split(), *nvcc])
@@ -59,16 +59,20 @@ def choose(
         job_variables=tuple(row.name for row in rows if row.value == "{jobs}"),
         flags=(*(f"nvcc {value}" for value in nvcc), *(f"c++ {value}" for value in cxx)),
         edits=tuple(_edits(recipe, on, cxx, required=not own_source)),
-        decisions=tuple(
-            Decision(
-                name=f"{flag.compiler} flag",
-                value=flag.value,
-                reason=flag.why,
-                flag="--nvcc-flag" if flag.compiler == "nvcc" else "",
-            )
-            for flag in flags
-        ),
+        decisions=tuple(map(_decision, flags)),
     )
+
+
+def _archs(recipe: Recipe, on: Circumstances, archs: Archs | None) -> dict[str, str]:
+    rule = recipe.arch
+    if rule is None or archs is None or not archs.tokens or not reads_variable(rule, on.version):
+        return {}
+    return {rule.variable: rule.separator.join(archs.tokens)}
+
+
+def _decision(flag: RecipeFlag) -> Decision:
+    option = "--nvcc-flag" if flag.compiler == "nvcc" else ""
+    return Decision(name=f"{flag.compiler} flag", value=flag.value, reason=flag.why, flag=option)
 
 
 def _values(flags: Iterable[RecipeFlag], compiler: str) -> list[str]:

@@ -88,18 +88,18 @@ def steps(plan: BuildPlan, addresses: Mapping[str, str]) -> Iterator[Step]:
     known = _without_secrets(addresses)
     yield Note(text="the source")
     yield from _source(plan, plan.source, known, folder)
-    for edit in plan.edits:
-        yield Set(name="TW_FIND", value=edit.find)
-        yield Set(name="TW_REPLACE", value=edit.replace)
-        file = path.join(folder["s"], *edit.file.split("/"))
-        need = "required" if edit.required else "optional"
-        yield Run(words=(target, "-c", programs.EDIT, folder["s"], file, need))
+    yield from _edits(plan, folder["s"])
     yield Note(text="the build environment, which sees the packages of the target")
     yield from _environment(plan, folder["v"])
     if plan.cuda and plan.cuda.parts:
         yield Note(text="the CUDA toolkit")
         yield from _toolkit(plan, plan.cuda.parts, known, folder)
     yield Note(text="the build")
+    yield from _build(plan, folder, known)
+
+
+def _build(plan: BuildPlan, folder: Mapping[str, str], known: _Addresses) -> Iterator[Step]:
+    path = ntpath if plan.windows else posixpath
     logins_read = filter(None, (plan.source.login, *(login for _, login in known.values())))
     for name in dict.fromkeys((*NEVER, *plan.unset, "TW_FIND", "TW_REPLACE", *logins_read)):
         yield Set(name=name, value=None)
@@ -113,6 +113,16 @@ def steps(plan: BuildPlan, addresses: Mapping[str, str]) -> Iterator[Step]:
         vcvarsall=plan.toolset.vcvarsall if plan.toolset else None,
         toolset=plan.toolset.vcvars_ver if plan.toolset else None,
     )
+
+
+def _edits(plan: BuildPlan, folder: str) -> Iterator[Step]:
+    path = ntpath if plan.windows else posixpath
+    for edit in plan.edits:
+        yield Set(name="TW_FIND", value=edit.find)
+        yield Set(name="TW_REPLACE", value=edit.replace)
+        file = path.join(folder, *edit.file.split("/"))
+        need = "required" if edit.required else "optional"
+        yield Run(words=(plan.target, "-c", programs.EDIT, folder, file, need))
 
 
 def _without_secrets(addresses: Mapping[str, str]) -> _Addresses:

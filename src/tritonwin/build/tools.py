@@ -79,17 +79,7 @@ def _with(
         asked=order.archs,
         windows=machine.host.windows,
     )
-    compiler = (
-        toolset.choose_msvc(
-            machine.facts.msvc,
-            cuda=version,
-            accepts=toolkit.msvc if toolkit else "",
-            wants=recipe.msvc,
-            asked=order.msvc,
-        )
-        if machine.host.windows
-        else toolset.choose_gcc(machine.host, version)
-    )
+    compiler = _compiler(recipe, order, machine, toolkit)
     return Tools(
         toolkit=toolkit,
         toolset=compiler,
@@ -105,6 +95,21 @@ def _with(
             # without a toolkit nothing can be said of architectures
             *(chosen_archs.refusals if chosen_archs and toolkit else ()),
         ),
+    )
+
+
+def _compiler(
+    recipe: Recipe, order: Order, machine: Machine, toolkit: ToolkitChoice | None
+) -> Toolset:
+    version = toolkit.version if toolkit else None
+    if not machine.host.windows:
+        return toolset.choose_gcc(machine.host, version)
+    return toolset.choose_msvc(
+        machine.facts.msvc,
+        cuda=version,
+        accepts=toolkit.msvc if toolkit else "",
+        wants=recipe.msvc,
+        asked=order.msvc,
     )
 
 

@@ -67,10 +67,9 @@ def choose_msvc(
     if not fitting:
         return _none(_refusal(named, against, cuda, accepts))
     best = max(fitting, key=lambda t: (not t.missing, version_key(t.version)))
-    reason = "asked for" if asked else "the newest of the fitting ones"
-    newer = [t for t in usable if version_key(t.version) > version_key(best.version)]
-    if newer and not asked:
-        reason += "; " + "; ".join(f"not {t.version}: {against[t.version]}" for t in newer)
+    newer = [t.version for t in usable if version_key(t.version) > version_key(best.version)]
+    rejected = [f"not {version}: {against[version]}" for version in newer]
+    reason = "asked for" if asked else "; ".join(["the newest of the fitting ones", *rejected])
     return Toolset(
         choice=ToolsetChoice(
             product=best.product,
