@@ -20,7 +20,7 @@ from tritonwin.facts.packages import knowledge
 from tritonwin.journal import Journal
 from tritonwin.problems.model import Action
 from tritonwin.remedies import installed_files, staging
-from tritonwin.remedies.owners import leave_to_conda, of_the_base
+from tritonwin.remedies.owners import leave_to_conda, lock_note, of_the_base
 from tritonwin.remedies.plan import CannotRemedyError, Change, Source
 from tritonwin.remedies.remedy import Means, Remedy, Work
 from tritonwin.support import install_plan
@@ -110,6 +110,9 @@ def install_change(downloads: Sequence[Download], facts: Facts) -> Change:
         sources=wheels,
         removes=tuple(d.location for old in replaced for d in old),
         admin=facts.target is not None and facts.target.writable is False,
+        note=lock_note(facts.target, (f"{w.name}=={w.version}" for w in wheels))
+        if facts.target
+        else None,
     )
 
 

@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from tritonwin.facts.files import names_in, read_bytes
+from tritonwin.facts.files import is_file, names_in, read_bytes
 from tritonwin.facts.model import Distribution, Interpreter
 from tritonwin.remedies.plan import CannotRemedyError
 
+# files beside an environment from which a project's manager makes it again, and how to add to them
+_LOCKS = {"uv.lock": ("uv sync", "uv add"), "poetry.lock": ("poetry sync", "poetry add")}
 _RECORD_LIMIT = 1 << 26  # bytes of one of conda's records; pytorch's has 3 million
 
 
@@ -19,6 +21,16 @@ def of_the_base(found: Distribution, target: Interpreter) -> bool:
         return False
     place = Path(found.location)
     return place.is_relative_to(target.base_prefix) and not place.is_relative_to(target.prefix)
+
+
+def lock_note(target: Interpreter, requirements: Iterable[str]) -> str | None:
+    """What to know where the environment is made again from a lock file of its project."""
+    project = Path(target.prefix or target.executable).parent
+    for name, (sync, add) in _LOCKS.items():
+        if target.prefix != target.base_prefix and is_file(project / name):
+            words = " ".join(f'"{each}"' for each in requirements)
+            return f"{sync} takes out what {name} lacks. To keep it: {add} {words}"
+    return None
 
 
 def leave_to_conda(found: Iterable[Distribution], target: Interpreter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from tritonwin.support.pip import Pip, configured_places
 from tritonwin.support.resolve import resolve
 from tritonwin.support.sources import Sources
 from tritonwin.support.together import Chooser
+from tritonwin.support.uv_places import with_uv
 from tritonwin.support.wheel_names import WheelNameError, read
 
 
@@ -66,6 +68,8 @@ def sources_for(
     if named.indexes:
         return on_torch
     places = configured_places(pip())
+    if facts.target is not None and "uv" in facts.target.managers:
+        places = with_uv(places, os.environ)
     return replace(
         on_torch,
         lists=(*named.lists, *places.find_links),
