@@ -96,6 +96,24 @@ def test_what_was_unpacked_stays(tmp_path: Path) -> None:
     assert (to / "csrc/a.cu").stat().st_mtime_ns == before
 
 
+def test_a_file_of_another_content_is_not_replaced_in_silence(tmp_path: Path) -> None:
+    archive = sdist(tmp_path / "x.tar.gz", FILES)
+    with pytest.raises(SourceError, match="another hash") as refused:
+        prepare(tmp_path, kind="sdist", location=str(archive), sha256="0" * 64)
+    assert "Rename it" in refused.value.help
+
+
+def test_what_is_no_project_is_told_before_an_environment_is_made(tmp_path: Path) -> None:
+    archive = sdist(tmp_path / "x.tar.gz", {"x/readme": ""})
+    made = plan(tmp_path / "root", source=Source(kind="sdist", location=str(archive)))
+    setting = Setting(environment={}, host=Host.this_machine(),
+                      depot=Depot(pip=NOBODY, offline=True))  # fmt: skip
+    with pytest.raises(UserError, match=r"holds neither setup\.py nor") as refused:
+        runner.build(made, setting)
+    assert "--source DIR" in refused.value.help
+    assert not made.layout.venv.exists()
+
+
 def test_half_unpacked_is_begun_anew(tmp_path: Path) -> None:
     write(tmp_path, {"root/s.part/csrc/stale.cu": "of a run that was killed"})
     to = prepare(tmp_path, kind="sdist", location=str(sdist(tmp_path / "x.tar.gz", FILES)))

@@ -56,7 +56,7 @@ def read(folder: Path, recipe: Recipe, *, windows: bool) -> Checkout | None:
 
     Triton up to 3.3 keeps its setup.py in `python`.
     """
-    places = [s for s in ("", "python") if _is_project(folder / s)]
+    places = [s for s in ("", "python") if is_project(folder / s)]
     if not places:
         return None
     triton = is_folder(folder / "cmake") and is_file(folder / "cmake" / "json-version.txt")
@@ -102,7 +102,8 @@ def llvm_archive(pins: TritonPins, *, windows: bool) -> PinnedFile | None:
     )
 
 
-def _is_project(folder: Path) -> bool:
+def is_project(folder: Path) -> bool:
+    """Whether pip could build what lies there."""
     return is_file(folder / "setup.py") or is_file(folder / "pyproject.toml")
 
 

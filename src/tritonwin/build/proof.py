@@ -103,7 +103,7 @@ def _install(copy: Linked, wheel: Path, pip: Pip) -> None:
     done = pip.run([*arguments, "--", str(wheel)], timeout=_INSTALL_TIMEOUT)
     if done.code != 0:
         msg = f"{wheel.name} cannot be installed: {last_words(done)}"
-        raise PipError(msg)
+        raise PipError(msg, f"The wheel is kept: {wheel}")
 
 
 def _modules(wheel: Path) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from tritonwin.build import failure, ninja, source, toolkit, venv
 from tritonwin.build.attempt import Attempt
+from tritonwin.build.checkout import is_project
 from tritonwin.build.depot import Depot
 from tritonwin.build.model import BuildPlan
 from tritonwin.build.ninja import Counter
@@ -124,6 +125,9 @@ def _prepare(plan: BuildPlan, setting: Setting) -> Linked:
     write_plan(plan)
     tell("source")
     source.prepare(plan, setting.depot, setting.host, setting.logins)
+    if not is_project(layout.source / plan.source.subfolder):
+        msg = f"{plan.source.location} holds neither setup.py nor pyproject.toml"
+        raise UserError(msg, "Name the project itself: --source DIR, or another commit: --ref REF")
     if plan.cuda and plan.cuda.origin == "assembled":
         tell(f"CUDA {plan.cuda.version}")
         toolkit.assemble(plan.cuda.parts, Path(plan.cuda.path), setting.depot, tell)

@@ -74,6 +74,11 @@ def _fetched(source: Source, project: str, folder: Path, depot: Depot) -> Path:
     local = download.local_path(source.location)
     if local is not None and is_file(local) and source.sha256 in {None, _hash(local, source)}:
         return local
+    if local is not None and local.is_absolute() and is_file(local):
+        msg = f"{local} is not the file that was released under this name: it has another hash"
+        raise SourceError(
+            msg, "Rename it to have it built as yours, or leave --source out to have it fetched."
+        )
     if source.sha256 is None:
         msg = f"no hash is known for {download.without_secrets(source.location)}"
         raise SourceError(msg, "Fetch it by hand and give the file: --source FILE")

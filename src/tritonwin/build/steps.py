@@ -145,10 +145,11 @@ def _source(
         )
         return
     if source.kind == "sdist":
-        file = source.location
-        if path.basename(file) == file:
+        file, lies_here = source.location, path.basename(source.location) != source.location
+        if not lies_here:
             file = path.join(folder["files"], file)
-            yield from _fetch(plan, file, source.sha256, known)
+        if not lies_here or source.sha256:
+            yield from _fetch(plan, file, source.sha256, {} if lies_here else known)
         program = programs.UNPACK_ZIP if file.endswith(".zip") else programs.UNPACK_TAR
         yield Run(
             words=(plan.target, "-c", program, file, folder["s"], *source.skip),
