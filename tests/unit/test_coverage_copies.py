@@ -9,8 +9,9 @@ import pytest
 from coverage import CoverageData
 
 import tritonwin
+from tritonwin.facts.triton_facts import HOOK
 from tritonwin.patch.hook.apply import Choice
-from tritonwin.patch.hook.generate import HOOK, generate
+from tritonwin.patch.hook.generate import generate
 
 PACKAGE = Path(tritonwin.__file__).parent
 

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from trees import write
 
+from tritonwin.facts.triton_facts import HOOK, HOOK_START
 from tritonwin.patch.hook.apply import Choice
-from tritonwin.patch.hook.generate import HOOK, PTH, generate
+from tritonwin.patch.hook.generate import generate
 
 COMPILER = """\
 import os, tempfile
@@ -95,7 +96,7 @@ class Target:
             (self.site / name).write_bytes(content)
 
     def unhook(self) -> None:
-        for name in (HOOK, PTH):
+        for name in (HOOK, HOOK_START):
             (self.site / name).unlink()
 
     def run(self, code: str, *options: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -13,11 +13,11 @@ from trees import plant
 
 from tritonwin.errors import UserError
 from tritonwin.facts.model import Interpreter, PthFile
+from tritonwin.facts.triton_facts import HOOK, HOOK_START
 from tritonwin.journal import Journal, Store, undo
 from tritonwin.journal.tree import tree_hash
 from tritonwin.patch.hook import install
 from tritonwin.patch.hook.apply import Choice
-from tritonwin.patch.hook.generate import HOOK, PTH
 
 ALL = Choice(only=(), allow_unknown=False)
 
@@ -51,7 +51,7 @@ def test_it_is_written_found_and_taken_out(tmp_path: Path, site: Path) -> None:
     before = tree_hash(site)
     assert install.find(python) is None
     written = write(tmp_path, python, Choice(only=("temp-files",), allow_unknown=True))
-    assert sorted(p.name for p in site.iterdir()) == sorted([HOOK, PTH])
+    assert sorted(p.name for p in site.iterdir()) == sorted([HOOK, HOOK_START])
     found = install.find(python)
     assert found is not None
     assert (found.folder, found.starts, found.current) == (site, True, True)
@@ -83,7 +83,7 @@ def test_one_of_another_tritonwin_is_not_current(tmp_path: Path, site: Path) -> 
 def test_one_that_nothing_starts_is_found(tmp_path: Path, site: Path) -> None:
     python = target(site)
     write(tmp_path, python)
-    (site / PTH).unlink()
+    (site / HOOK_START).unlink()
     found = install.find(python)
     assert found is not None
     assert not found.starts
@@ -132,7 +132,7 @@ def test_the_users_own_folder_serves_where_site_packages_cannot_be_written(
     monkeypatch.setattr(install, "can_write", lambda folder: folder != site)
     assert install.place(python) == own
     write(tmp_path, python)
-    assert (own / PTH).is_file()
+    assert (own / HOOK_START).is_file()
     monkeypatch.setattr(install, "can_write", lambda folder: False)
     with pytest.raises(UserError, match="nothing can be written"):
         install.place(python)

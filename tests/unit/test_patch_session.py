@@ -17,11 +17,11 @@ from triton_trees import make_tree
 
 from tritonwin.errors import UserError
 from tritonwin.facts.host import fake_host
+from tritonwin.facts.triton_facts import HOOK
 from tritonwin.journal import Journal, Store, undo
 from tritonwin.journal.refusal import JournalError
 from tritonwin.journal.tree import describe_tree
 from tritonwin.patch import of_python, operations
-from tritonwin.patch.hook.generate import HOOK
 from tritonwin.patch.of_python import helper_entries
 from tritonwin.patch.operations import Place
 from tritonwin.patch.session import Session

@@ -48,15 +48,12 @@ class _DamagedError(ValueError):
     pass
 
 
-def read_tables(path: Path, *, imports: bool = True, exports: bool = True) -> Tables | None:
+def read_tables(path: Path) -> Tables | None:
     """Both tables of a file; None where it is absent, unreadable, damaged or no PE file."""
     try:
         with opened(path) as pe:
             file = _File(pe)
-            return Tables(
-                imports=tuple(file.imports()) if imports else (),
-                exports=frozenset(file.exports()) if exports else frozenset(),
-            )
+            return Tables(imports=tuple(file.imports()), exports=frozenset(file.exports()))
     except DAMAGE:
         return None
 

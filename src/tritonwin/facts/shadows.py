@@ -1,4 +1,4 @@
-"""What lies in the way of an import, and what asks pip for a package that Windows does not have."""
+"""Files and folders that Python would import in the place of Triton or torch."""
 
 from __future__ import annotations
 

@@ -13,14 +13,14 @@ from tritonwin.facts import winapi
 from tritonwin.facts.git_config import git_long_paths
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import System
+from tritonwin.facts.variables import STORED
 
 _CURRENT_VERSION = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion"
 _CODE_PAGE = r"HKLM\SYSTEM\CurrentControlSet\Control\Nls\CodePage"
-_FILE_SYSTEM = r"HKLM\SYSTEM\CurrentControlSet\Control\FileSystem"
+FILE_SYSTEM = r"HKLM\SYSTEM\CurrentControlSet\Control\FileSystem"
 _APP_MODEL = r"HKLM\SOFTWARE\Microsoft\Windows\CurrentVersion\AppModelUnlock"
 _CODE_INTEGRITY = r"HKLM\SYSTEM\CurrentControlSet\Control\CI\Policy"
 _INTERNATIONAL = r"HKCU\Control Panel\International"
-_MACHINE_ENVIRONMENT = r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"
 
 # VerifiedAndReputablePolicyState, "Smart App Control overview" of Microsoft Learn.
 _APP_CONTROL: dict[object, Literal["off", "on", "evaluation"]] = {
@@ -42,7 +42,7 @@ def read_system(host: Host) -> System:
         "language": _language,
         "ansi_code_page": lambda h: _code_page(h, "ACP", 0),
         "oem_code_page": lambda h: _code_page(h, "OEMCP", 1),
-        "long_paths": lambda h: _switch(h, _FILE_SYSTEM, "LongPathsEnabled"),
+        "long_paths": lambda h: _switch(h, FILE_SYSTEM, "LongPathsEnabled"),
         "developer_mode": lambda h: _switch(h, _APP_MODEL, "AllowDevelopmentWithoutDevLicense"),
         "smart_app_control": _smart_app_control,
         "admin": _admin,
@@ -84,9 +84,9 @@ def _machine(host: Host) -> Sourced:
         return os.uname().machine, "uname"
     # the registry first: a process that Windows emulates on ARM64 is told AMD64
     name = "PROCESSOR_ARCHITECTURE"
-    value = host.registry.value(_MACHINE_ENVIRONMENT, name)
+    value = host.registry.value(STORED["machine"], name)
     if isinstance(value, str) and value:
-        return value, f"registry {_MACHINE_ENVIRONMENT}"
+        return value, f"registry {STORED['machine']}"
     return host.env.get("PROCESSOR_ARCHITEW6432") or host.env.get(name) or "", f"variable {name}"
 
 

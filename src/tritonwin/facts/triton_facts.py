@@ -17,8 +17,8 @@ from tritonwin.facts.triton_sources import find_traits, read_sources
 _VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]+)", re.MULTILINE)
 _NVIDIA = Path("backends", "nvidia")
 _TINYCC = Path("runtime", "tcc")
-# the import hook of `tritonwin patch`, and the line that starts it
-_HOOK = ("_tritonwin_hook.py", "tritonwin-hook.pth")
+# the import hook of `tritonwin patch`, and the file with the line that starts it
+HOOK, HOOK_START = "_tritonwin_hook.py", "tritonwin-hook.pth"
 # marks of what no rule of the patch changes: with the hook these stay
 _NOT_PATCHED = {"windows-branches", "cuda-12-folders-only", "stable-abi-link", "nvcuda-library"}
 
@@ -44,7 +44,7 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
     tinycc = _existing(package / _TINYCC / "tcc.exe")
     owner = _owner(package, distributions)
     return Triton(
-        version=_version(package),
+        version=version_of(package),
         location=str(package),
         source=owner.location if owner else str(package),
         flavour=_flavour(folder),
@@ -70,13 +70,19 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
     )
 
 
-def _version(package: Path) -> str | None:
+def version_of(package: Path) -> str | None:
+    """`__version__` of a Triton's package folder."""
     match = _VERSION.search(read_text(package / "__init__.py") or "")
     return match[1] if match else None
 
 
+def is_fork(package: Path) -> bool:
+    """Whether these are the sources of triton-windows, by what only they hold."""
+    return is_file(package / "windows_utils.py")
+
+
 def _flavour(folder: PackageFolder) -> Literal["fork", "upstream", "unknown"]:
-    if is_file(folder.path / "windows_utils.py"):
+    if is_fork(folder.path):
         return "fork"
     return "upstream" if is_file(folder.path / "runtime" / "build.py") else "unknown"
 
@@ -93,7 +99,7 @@ def _owner(package: Path, distributions: Iterable[Distribution]) -> Distribution
 def _import_hook(target: Interpreter) -> Path | None:
     """Where Python starts the hook from; without its `.pth` it is never started."""
     folders = [Path(f) for f in (*target.site_packages, target.user_site or "") if f]
-    found = (f / _HOOK[0] for f in folders if all(is_file(f / name) for name in _HOOK))
+    found = (f / HOOK for f in folders if is_file(f / HOOK) and is_file(f / HOOK_START))
     return next(found, None) if target.site_loaded is not False else None
 
 

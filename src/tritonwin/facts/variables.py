@@ -16,10 +16,10 @@ Kind = Literal["value", "path", "list", "options"]
 Scope = Literal["process", "user", "machine"]
 
 # Where Windows keeps what new processes will see, which may differ from what this one sees.
-_REGISTRY: tuple[tuple[Scope, str], ...] = (
-    ("user", r"HKCU\Environment"),
-    ("machine", r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"),
-)
+STORED: dict[Scope, str] = {
+    "user": r"HKCU\Environment",
+    "machine": r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ def read_variables(host: Host) -> tuple[Variable, ...]:
     Registry values are given as stored: `%NAME%` in them is not replaced.
     """
     scopes: list[tuple[Scope, dict[str, str]]] = [("process", dict(host.env.data))]
-    for scope, key in _REGISTRY:
+    for scope, key in STORED.items():
         stored = host.registry.values(key)
         scopes.append((scope, {n: v for n, v in stored.items() if isinstance(v, str)}))
     return tuple(

@@ -17,7 +17,7 @@ from tritonwin.journal import Conflict
 from tritonwin.journal.model import Header
 from tritonwin.journal.undo import UndoReport
 from tritonwin.patch.disk import Misfit, Refusal
-from tritonwin.patch.model import FileReport, Flavour, RuleReport
+from tritonwin.patch.model import FileReport, Flavour, PatchStatus, RuleReport
 from tritonwin.problems.cache_state import JudgedEntry
 from tritonwin.problems.model import CheckResult, Evidence, Problem
 from tritonwin.remedies.plan import Plan, Status
@@ -241,9 +241,6 @@ class HookReport:
     only: tuple[str, ...]  # ids of rules; none: all of them
     starts: bool  # the .pth file that starts it is there
     current: bool  # this tritonwin would write the same
-
-
-PatchStatus = Literal["examined", "planned", "applied", "reverted", "nothing", "refused"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from tritonwin.errors import UserError
 from tritonwin.facts.codec import Json
 from tritonwin.facts.model import Interpreter
+from tritonwin.facts.triton_facts import HOOK, HOOK_START
 from tritonwin.journal import Journal, undo
 from tritonwin.patch.hook import install
 from tritonwin.patch.hook.apply import Choice
-from tritonwin.patch.hook.generate import HOOK, PTH
 from tritonwin.patch.hook.install import Installed
 from tritonwin.patch.operations import HOOK_ACTION, Place, is_journal_of
 
@@ -63,8 +63,8 @@ def remove(place: Place, there: Installed) -> tuple[str, tuple[str, ...]]:
             if header.state != "undone" and is_journal_of(header, place, HOOK_ACTION)
         ]
         if not headers:
-            msg = "the import hook was not written from here"
-            raise UserError(msg, "Delete _tritonwin_hook.py and tritonwin-hook.pth by hand.")
+            msg = f"the import hook in {there.folder} was not written from here"
+            raise UserError(msg, f"Delete {HOOK} and {HOOK_START} in that folder by hand.")
         for header in headers:
             report = undo(place.store, header.id)
             if report.conflicts:
@@ -72,4 +72,4 @@ def remove(place: Place, there: Installed) -> tuple[str, tuple[str, ...]]:
                 msg = f"{conflict.place} was changed since: {conflict.found}"
                 raise UserError(msg, f"Keep that beside it: tritonwin undo {header.id} --force")
     install.drop_kept(there.folder)
-    return header.id, tuple(str(there.folder / name) for name in (HOOK, PTH))
+    return header.id, tuple(str(there.folder / name) for name in (HOOK, HOOK_START))

@@ -27,6 +27,8 @@ Need = Literal[
     "tools",  # outside compiling and launching kernels
 ]
 
+PatchStatus = Literal["examined", "planned", "applied", "reverted", "nothing", "refused"]
+
 
 @dataclass(frozen=True)
 class Rule:

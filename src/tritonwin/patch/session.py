@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from tritonwin.errors import UserError
 from tritonwin.facts.data_folder import data_folder
 from tritonwin.facts.files import is_file
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Interpreter
+from tritonwin.facts.triton_facts import is_fork
 from tritonwin.journal import Conflict, Store
 from tritonwin.patch import hook_session, operations
 from tritonwin.patch.disk import PatchPlan, make_plan
 from tritonwin.patch.hook.install import Installed
-from tritonwin.patch.model import Report
+from tritonwin.patch.model import PatchStatus, Report
 from tritonwin.patch.sources import Tree, read_tree
 from tritonwin.patch.status import examine
 
-Status = Literal["examined", "planned", "applied", "reverted", "nothing", "refused"]
 _HOOK_THERE = "an import hook patches this Triton already, in {folder}"
 _RESTART = "Programs that are running keep the Triton that they loaded; start them anew."
 
@@ -34,7 +33,7 @@ class Outcome:
         conflicts: what somebody changed since, so that nothing was given back.
     """
 
-    status: Status
+    status: PatchStatus
     report: Report
     target: Interpreter | None
     plan: PatchPlan | None = None
@@ -131,7 +130,7 @@ class Session:
 
     def _outcome(
         self,
-        status: Status,
+        status: PatchStatus,
         *,
         changed: tuple[str, ...] = (),
         conflicts: tuple[Conflict, ...] = (),
@@ -149,14 +148,14 @@ class Session:
             notes=notes,
         )
 
-    def _planned(self, plan: PatchPlan, status: Status) -> Outcome:
+    def _planned(self, plan: PatchPlan, status: PatchStatus) -> Outcome:
         changed = () if plan.refused else tuple(edit.source.file for edit in plan.edits)
         return replace(self._outcome(status, changed=changed, notes=self._notes()), plan=plan)
 
     def _notes(self) -> tuple[str, ...]:
         package = self.place.package
         notes = []
-        if is_file(package / "windows_utils.py"):
+        if is_fork(package):
             notes.append(
                 "This is triton-windows: it carries its own support for Windows, and only what it "
                 "lacks is offered."

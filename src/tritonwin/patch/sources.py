@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import codecs
 import hashlib
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.files import is_file, read_text
+from tritonwin.facts.files import is_file
+from tritonwin.facts.triton_facts import is_fork, version_of
 from tritonwin.patch.known import releases
 from tritonwin.patch.model import Flavour
 from tritonwin.patch.rules import FILES
-
-_VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,12 +89,10 @@ def read_tree(package: Path) -> Tree:
             msg, "Name the folder that holds Triton's __init__.py: --triton ...\\triton"
         )
     files = {file: package / file for file in FILES if is_file(package / file)}
-    init = read_text(package / "__init__.py") or ""
-    version = _VERSION.search(init)
     return Tree(
         package=package,
-        flavour="fork" if is_file(package / "windows_utils.py") else "upstream",
-        version=version[1] if version else None,
+        flavour="fork" if is_fork(package) else "upstream",
+        version=version_of(package),
         files={file: _read(file, path) for file, path in files.items()},
     )
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import PureWindowsPath
 
 from tritonwin.facts.model import Facts
+from tritonwin.facts.system import FILE_SYSTEM
+from tritonwin.facts.variables import STORED
 from tritonwin.facts.winapi import in_ascii
 from tritonwin.journal import RegistryValue
 from tritonwin.remedies.plan import CannotRemedyError, Change
 from tritonwin.remedies.remedy import Means, Remedy, Work
-from tritonwin.remedies.variables import KEYS
 
-_FILE_SYSTEM = r"HKLM\SYSTEM\CurrentControlSet\Control\FileSystem"
 CACHES = {"TRITON_CACHE_DIR": "t", "TORCHINDUCTOR_CACHE_DIR": "i"}
 
 
@@ -56,9 +56,9 @@ def short_folder(facts: Facts) -> PureWindowsPath:
 def _apply(change: Change, work: Work) -> None:
     if not change.arguments:
         one = RegistryValue(kind="REG_DWORD", data=1)
-        work.journal.set_value(_FILE_SYSTEM, "LongPathsEnabled", one)
+        work.journal.set_value(FILE_SYSTEM, "LongPathsEnabled", one)
     for name, folder in change.arguments.items():
-        work.journal.set_value(KEYS["user"], name, RegistryValue(kind="REG_SZ", data=folder))
+        work.journal.set_value(STORED["user"], name, RegistryValue(kind="REG_SZ", data=folder))
 
 
 REMEDY = Remedy(plan=_plan, apply=_apply, rank=80)

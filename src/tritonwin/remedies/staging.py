@@ -15,8 +15,7 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.journal import faultpoint
 from tritonwin.remedies.plan import Source
-from tritonwin.support.download import local_path
-from tritonwin.support.pip import RESOLVE_TIMEOUT, Pip, PipError, last_words
+from tritonwin.support.pip import RESOLVE_TIMEOUT, Pip, PipError, by_address, last_words
 from tritonwin.support.pip_environment import CONSTRAINT, PLACES
 
 _PROGRESS = re.compile(rb"Progress (\d+) of (\d+)\s*$")  # pip's own, in its form "raw"
@@ -44,7 +43,8 @@ def stage(
     """
     faultpoint("before pip")
     options = ["--prefix", _long(root), *_OPTIONS, *pip.progress_option()]
-    arguments = ["install", *options, "--", *map(_requirement, wheels)]
+    addresses = (by_address(wheel.name, wheel.location, wheel.sha256) for wheel in wheels)
+    arguments = ["install", *options, "--", *addresses]
     settled = PLACES | {CONSTRAINT}  # the plan was made within it
     done = pip.run(arguments, timeout=RESOLVE_TIMEOUT, heard=_listening(progress), settled=settled)
     faultpoint("after pip")
@@ -77,12 +77,6 @@ def _listening(progress: Callable[[int, int | None], None]) -> Callable[[bytes],
                 progress(int(found[1]), int(found[2]) or None)
 
     return heard
-
-
-def _requirement(wheel: Source) -> str:
-    path = local_path(wheel.location)
-    address = wheel.location if path is None else path.absolute().as_uri()
-    return f"{wheel.name} @ {address}" + (f"#sha256={wheel.sha256}" if wheel.sha256 else "")
 
 
 def staged_site_packages(root: Path) -> tuple[Path, ...]:

@@ -6,14 +6,10 @@ from collections.abc import Mapping
 
 from tritonwin.facts.host import Environment
 from tritonwin.facts.model import Variable
+from tritonwin.facts.variables import STORED
 from tritonwin.journal import RegistryValue
 from tritonwin.remedies.plan import CannotRemedyError, Change, Plan
 from tritonwin.remedies.remedy import Means, Remedy, Work
-
-KEYS = {
-    "user": r"HKCU\Environment",
-    "machine": r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment",
-}
 
 
 def _plan_set(arguments: Mapping[str, str], means: Means) -> Change:
@@ -58,8 +54,9 @@ def _plan_unset(arguments: Mapping[str, str], means: Means) -> Change:
 def _apply(change: Change, work: Work) -> None:
     value = change.arguments.get("value")
     new = None if value is None else RegistryValue(kind="REG_SZ", data=value)
-    for scope in filter(None, change.arguments["scopes"].split(",")):
-        work.journal.set_value(KEYS[scope], change.arguments["variable"], new)
+    scopes = change.arguments["scopes"].split(",")
+    for key in (key for scope, key in STORED.items() if scope in scopes):
+        work.journal.set_value(key, change.arguments["variable"], new)
 
 
 def environment_after(plan: Plan, environment: Environment) -> Environment:

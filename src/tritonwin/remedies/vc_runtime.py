@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from tritonwin.facts.model import RuntimeDll
 from tritonwin.facts.pe import read_pe
 from tritonwin.facts.runtime_dlls import NAMES
+from tritonwin.problems.checks.vc_runtime import MUTEX_BREAK
 from tritonwin.remedies.archive import ArchiveError
 from tritonwin.remedies.plan import CannotRemedyError, Change, Source
 from tritonwin.remedies.remedy import Means, Remedy, Work
@@ -47,7 +48,7 @@ def _version(dlls: list[RuntimeDll]) -> str | None:
 def _needed(means: Means) -> str:
     """The version of the tools that libtriton was linked with; its runtime must be as new."""
     linker = means.facts.triton.libtriton_linker if means.facts.triton else None
-    return linker or "14.40"
+    return linker or MUTEX_BREAK
 
 
 def _system(dlls: tuple[RuntimeDll, ...], means: Means) -> Source | None:

@@ -1,6 +1,6 @@
 """Lists of wheels as people publish them: index pages, JSON lists, lists of addresses, folders.
 
-Read here is text alone; `places` fetches it. What a name cannot tell but a list claims (the torch
+Read here is text alone; `sources` fetches it. What a name cannot tell but a list claims (the torch
 that a wheel was built for) is kept apart, because public lists are wrong in places and the name
 is not.
 """

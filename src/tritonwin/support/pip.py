@@ -21,6 +21,7 @@ from packaging.utils import canonicalize_name
 from tritonwin.errors import UserError
 from tritonwin.facts.process import Completed, run
 from tritonwin.facts.redact import hide_secrets
+from tritonwin.support.download import local_path
 from tritonwin.support.model import Download
 from tritonwin.support.pip_environment import PLACES, environment
 from tritonwin.support.versions import older
@@ -170,6 +171,13 @@ def _download(entry: dict[str, Any]) -> Download:
         sha256=sha256,
         requested=bool(entry.get("requested")),
     )
+
+
+def by_address(name: str, location: str, sha256: str | None) -> str:
+    """A wheel as pip is told of it: by its address or path, held to its hash."""
+    path = local_path(location)
+    address = path.absolute().as_uri() if path is not None else location
+    return f"{name} @ {address}" + (f"#sha256={sha256}" if sha256 else "")
 
 
 def last_words(done: Completed) -> str:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from tritonwin.facts.model import Facts
+from tritonwin.facts.scratch import scratch_folder
+from tritonwin.journal.tree import file_hash
 from tritonwin.support import download, wheel_metadata
 from tritonwin.support.links import WheelLink
 from tritonwin.support.model import Download
 from tritonwin.support.packages import FORK
-from tritonwin.support.pip import Pip, PipError, dry_run
+from tritonwin.support.pip import Pip, PipError, by_address, dry_run
 from tritonwin.support.pip_environment import CONSTRAINT
 from tritonwin.support.satisfied import satisfied
 from tritonwin.support.sources import Sources
@@ -22,7 +21,6 @@ from tritonwin.support.sources import Sources
 _COMPANIONS = ("torchvision", "torchaudio")
 # never replaced because something else asks for another version
 _HELD = ("torch", FORK, "triton", *_COMPANIONS)
-_BLOCK = 1024 * 1024
 
 
 def resolve(
@@ -42,8 +40,8 @@ def resolve(
     ]
     if not companions and _need_nothing(facts, links, sources):
         return _trusted(_completed(links, ()))
-    with tempfile.TemporaryDirectory(prefix="tritonwin-") as folder:
-        constraints = Path(folder, "constraints.txt")
+    with scratch_folder() as folder:
+        constraints = folder / "constraints.txt"
         constraints.write_text(_constraints(facts, {*names, *companions}), encoding="utf-8")
         for pinned in (True, False):
             # by version pip reads the metadata alone; by address it fetches the whole wheel first
@@ -80,9 +78,7 @@ def _requirement(link: WheelLink, *, pinned: bool) -> str:
     name = link.name.distribution
     if pinned and link.index:
         return f"{name}=={link.name.version}"
-    path = download.local_path(link.location)
-    address = path.absolute().as_uri() if path is not None else link.location
-    return f"{name} @ {address}" + (f"#sha256={link.sha256}" if link.sha256 else "")
+    return by_address(name, link.location, link.sha256)
 
 
 def _options(links: Iterable[WheelLink], sources: Sources) -> list[str]:
@@ -142,10 +138,4 @@ def _completed(links: Sequence[WheelLink], found: Iterable[Download]) -> tuple[D
 
 def _hash_of_file(link: WheelLink) -> str | None:
     path = download.local_path(link.location)
-    if path is None:
-        return None
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+    return file_hash(path) if path is not None else None

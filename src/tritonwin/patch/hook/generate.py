@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from tritonwin import __version__
+from tritonwin.facts.triton_facts import HOOK, HOOK_START
 from tritonwin.patch.hook import apply
 from tritonwin.patch.hook.apply import Choice
 from tritonwin.patch.rules import FILES
@@ -22,8 +23,6 @@ from tritonwin.patch.rules import FILES
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-HOOK = "_tritonwin_hook.py"
-PTH = "tritonwin-hook.pth"
 # Python runs a line of a .pth that begins with `import`. Should the hook be gone, all goes on.
 _START = 'import sys; exec("try: import _tritonwin_hook\\nexcept ImportError: pass")\n'
 SETTINGS = "SETTINGS: dict[str, Any] = "  # how the line begins that tells one hook from another
@@ -50,7 +49,7 @@ def generate(choice: Choice) -> dict[str, bytes]:
     }
     settings["digest"] = hashlib.sha256(repr((template, settings)).encode()).hexdigest()
     hook = template.replace(_UNFILLED, f"{SETTINGS}{settings!r}\n")
-    return {HOOK: hook.encode(), PTH: _START.encode()}
+    return {HOOK: hook.encode(), HOOK_START: _START.encode()}
 
 
 def _modules() -> dict[str, str]:

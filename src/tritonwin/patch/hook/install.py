@@ -12,9 +12,10 @@ from tritonwin.errors import UserError
 from tritonwin.facts.access import can_write
 from tritonwin.facts.files import is_file, is_folder, paths_in, read_text
 from tritonwin.facts.model import Interpreter
+from tritonwin.facts.triton_facts import HOOK, HOOK_START
 from tritonwin.journal import Journal
 from tritonwin.patch.hook.apply import Choice
-from tritonwin.patch.hook.generate import HOOK, PTH, SETTINGS, generate
+from tritonwin.patch.hook.generate import SETTINGS, generate
 
 _ON_DISK = "Patch its files instead: tritonwin patch apply --python {python}"
 
@@ -50,7 +51,7 @@ def find(target: Interpreter) -> Installed | None:
             folder=folder,
             tool=str(settings.get("tool", "?")),
             choice=choice,
-            starts=is_file(folder / PTH),
+            starts=is_file(folder / HOOK_START),
             current=text.encode() == generate(choice)[HOOK],
         )
     return None

@@ -99,7 +99,7 @@ def _edit_empty(source: Source) -> str:
     return replaced(
         text,
         listed,
-        """{{ {', '.join(f"&arg{i}" for i in params) or 'NULL'} }}; /* %s */""" % EMPTY.marker,  # noqa: UP031
+        """{{ {', '.join(f"&arg{i}" for i in params) or 'NULL'} }}; /* """ + EMPTY.marker + " */",
     )
 
 

@@ -13,7 +13,7 @@ from tritonwin.support.versions import older
 # Code compiled by toolset 14.40 or later initialises std::mutex at compile time; an older
 # msvcp140.dll then locks a null pointer (release notes of Visual Studio 2022 17.10). The functions
 # themselves are all there: those that libtriton imports are exported by 14.29 already.
-_MUTEX_BREAK = "14.40"
+MUTEX_BREAK = "14.40"
 
 
 def _loaded(facts: Facts, name: str) -> RuntimeDll | None:
@@ -53,7 +53,7 @@ def vcredist_too_old(facts: Facts) -> Iterator[Finding]:
         msg = "no msvcp140.dll of known version is loaded"
         raise NotApplicable(msg)
     linker = facts.triton.libtriton_linker if facts.triton else None
-    broken = older(dll.version, _MUTEX_BREAK) and not older(linker, _MUTEX_BREAK)
+    broken = older(dll.version, MUTEX_BREAK) and not older(linker, MUTEX_BREAK)
     # Microsoft promises only that a runtime serves what older tools made. In System32 an update
     # sees to that; a copy beside python.exe stays as it is.
     risky = dll.place != "system32" and linker is not None and older(dll.version, linker)
@@ -64,7 +64,7 @@ def vcredist_too_old(facts: Facts) -> Iterator[Finding]:
         for d in facts.runtime_dlls
         if d.name == dll.name and not d.loaded and d.version
     ]
-    compiled = f"libtriton was linked by tools of {linker or _MUTEX_BREAK + ' or later'}"
+    compiled = f"libtriton was linked by tools of {linker or MUTEX_BREAK + ' or later'}"
     yield finding(
         "vcredist-too-old-beside-python",
         f"msvcp140.dll {dll.version} is the one that Python loads; {compiled}",
