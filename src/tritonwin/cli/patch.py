@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli.common import Group, json_option, target_options
+from tritonwin.cli.common import Command, Group, json_option, target_options
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
     from tritonwin.patch.session import Outcome, Session
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @click.group(

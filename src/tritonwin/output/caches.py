@@ -24,7 +24,7 @@ def report(
 ) -> CacheReport:
     return CacheReport(
         tool=Tool(),
-        target=target_of(facts),
+        target=target_of(facts.target),
         caches=facts.caches,
         entries=tuple(entries),
         cleared=tuple(cleared),

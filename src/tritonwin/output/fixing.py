@@ -48,7 +48,7 @@ class Person(Teller):
 def report(outcome: Outcome) -> FixReport:
     return FixReport(
         tool=Tool(),
-        target=target_of(outcome.facts),
+        target=target_of(outcome.facts.target),
         status=outcome.status,
         plans=outcome.plans,
         journals=outcome.journals,

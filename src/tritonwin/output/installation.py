@@ -31,7 +31,7 @@ _VERDICTS = {
 def report(facts: Facts, done: Installation) -> InstallReport:
     return InstallReport(
         tool=Tool(),
-        target=target_of(facts),
+        target=target_of(facts.target),
         status=done.status,
         choices=done.found.choices,
         kept=done.found.kept,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tritonwin.facts.codec import to_json
-from tritonwin.facts.model import Facts
+from tritonwin.facts.model import Facts, Interpreter
 from tritonwin.output.documents import (
     CheckList,
     CheckName,
@@ -39,14 +39,13 @@ def check_list(checks: Iterable[Check]) -> CheckList:
 def doctor_report(facts: Facts, diagnosis: Diagnosis, snapshot: Path | None) -> DoctorReport:
     return DoctorReport(
         tool=Tool(),
-        target=target_of(facts, snapshot),
+        target=target_of(facts.target, snapshot),
         problems=diagnosis.problems,
         checks=diagnosis.checks,
     )
 
 
-def target_of(facts: Facts, snapshot: Path | None = None) -> Target | None:
-    found = facts.target
+def target_of(found: Interpreter | None, snapshot: Path | None = None) -> Target | None:
     if found is None:
         return None
     return Target(

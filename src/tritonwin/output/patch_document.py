@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tritonwin.output.documents import HookReport, PatchReport, Target, Tool
+from tritonwin.output.documents import HookReport, PatchReport, Tool
+from tritonwin.output.machine import target_of
 from tritonwin.patch.session import Outcome
 
 
@@ -11,7 +12,7 @@ def document(outcome: Outcome) -> PatchReport:
     shown = plan.edits if plan and outcome.status == "planned" else None
     return PatchReport(
         tool=Tool(),
-        target=_target(outcome),
+        target=target_of(outcome.target),
         package=report.package,
         flavour=report.flavour,
         version=report.version,
@@ -34,13 +35,4 @@ def document(outcome: Outcome) -> PatchReport:
         journal=outcome.journal,
         diff=None if shown is None else "".join(edit.diff() for edit in shown),
         notes=outcome.notes,
-    )
-
-
-def _target(outcome: Outcome) -> Target | None:
-    found = outcome.target
-    if found is None:
-        return None
-    return Target(
-        executable=found.executable, version=found.version, kind=found.kind, reason=found.source
     )

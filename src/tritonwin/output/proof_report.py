@@ -38,7 +38,7 @@ WRITERS: dict[str, Callable[[VerifyReport], str]] = {
 def verify_report(facts: Facts, proof: Proof, arch: int, *, complete: bool = True) -> VerifyReport:
     return VerifyReport(
         tool=Tool(),
-        target=target_of(facts),
+        target=target_of(facts.target),
         arch=arch,
         proven=proof.holds and complete,
         complete=complete,
