@@ -17,6 +17,7 @@ from tritonwin.build.depot import Depot
 from tritonwin.build.model import PinnedFile
 from tritonwin.errors import UserError
 from tritonwin.facts.files import is_file, is_folder, paths_in
+from tritonwin.support.archive_bounds import leads_out
 
 _PREFIX = ("nvidia", "cu13")
 _EXECUTABLE = 0o111 << 16  # where a zip keeps the mode of a file
@@ -65,8 +66,7 @@ def _unpack(wheel: Path, to: Path) -> None:
 def _members(files: zipfile.ZipFile, to: Path) -> Iterator[tuple[zipfile.ZipInfo, Path]]:
     for member in files.infolist():
         parts = PurePosixPath(member.filename).parts
-        outside = any(part == ".." or ":" in part for part in parts)  # "C:" begins a path anew
-        if parts[:2] == _PREFIX and not outside and not member.is_dir():
+        if parts[:2] == _PREFIX and not leads_out(member.filename) and not member.is_dir():
             yield member, to.joinpath(*parts[2:])
 
 

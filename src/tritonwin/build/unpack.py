@@ -19,7 +19,7 @@ from typing import IO, cast
 
 from tritonwin.build.source_files import SourceError, is_executable, skipped, write
 from tritonwin.facts.files import is_file, is_folder
-from tritonwin.support.archive_bounds import Allowance, TooMuchError
+from tritonwin.support.archive_bounds import Allowance, TooMuchError, leads_out
 from tritonwin.support.archive_damage import DAMAGE, opened
 
 _GZIP, _ZIP = b"\x1f\x8b", b"PK"
@@ -148,7 +148,7 @@ def _beside(name: str, target: str) -> str:
 def _place(name: str, to: Path, skip: Sequence[str]) -> Path | None:
     """Where a member belongs; None for what is skipped, and for the topmost folder itself."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
-    if any(part in {"..", "/", "//"} or ":" in part for part in parts):
+    if leads_out(name):
         msg = f"the archive holds {name!r}, which would land outside its folder"
         raise SourceError(msg, "Do not use this file.")
     if len(parts) == 1 and parts[0] in _PROJECT:
@@ -188,11 +188,10 @@ def _end(archive: Path, name: str, links: Mapping[str, str], to: Path) -> Path:
     for _ in range(_MOST_HOPS):
         if end in links:
             end = links[end]
-    top, *inner = PurePosixPath(end).parts
-    if top in {"..", "/", "//"} or ":" in end:
+    if leads_out(end):
         msg = f"{archive}: the link {name} leads outside of the archive, to {end}"
         raise SourceError(msg, _BY_HAND)
-    return to.joinpath(*inner)
+    return to.joinpath(*PurePosixPath(end).parts[1:])
 
 
 def _link_folder(place: Path, folder: Path, allowance: Allowance) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from tritonwin.errors import UserError
-from tritonwin.support.archive_bounds import Allowance, TooMuchError
+from tritonwin.support.archive_bounds import Allowance, TooMuchError, leads_out
 from tritonwin.support.archive_damage import DAMAGE, opened
 
 
@@ -59,7 +59,7 @@ def _place(name: str, folders: Mapping[str, Path]) -> Path | None:
         if tuple(p.lower() for p in parts[: len(wanted)]) != tuple(w.lower() for w in wanted):
             continue
         inner = parts[len(wanted) :]
-        if not inner or any(p in {"..", "/"} or ":" in p for p in parts):
+        if not inner or leads_out(name):
             msg = f"the zip holds {name!r}, which would land outside its folder"
             raise ArchiveError(msg, "Do not use this file.")
         return target.joinpath(*inner)

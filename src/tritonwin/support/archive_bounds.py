@@ -1,9 +1,11 @@
-"""How much may come out of an archive, whatever it claims: one bound for every reader.
+"""How much may come out of an archive, and where to: one bound for every reader.
 
 A megabyte of a zip or tar.gz can hold a gigabyte of zeros, or hundreds of thousands of files.
 """
 
 from __future__ import annotations
+
+from pathlib import PurePosixPath
 
 LARGEST = 2**30  # bytes of one file
 MOST_BYTES = 8 * 2**30
@@ -11,6 +13,12 @@ MOST_MEMBERS = 200_000  # PyTorch's sources are 50,000 files
 RATIO = 200  # bytes for each of the archive: sources come to 20, zeros to 1,000
 SMALL = 64 * 2**20  # bytes that may come out of an archive of any size
 _MIB = 2**20
+
+
+def leads_out(name: str) -> bool:
+    """Whether a member of this name would land outside of the folder that is unpacked to."""
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    return any(part in {"..", "/", "//"} or ":" in part for part in parts)
 
 
 class TooMuchError(Exception):
