@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from healthy import HEALTHY, gpu
+from hosts import fake_host
 
 from tritonwin.build.memory import Resources
 from tritonwin.build.model import GIB
 from tritonwin.build.order import Machine
-from tritonwin.facts.host import Environment, Host, fake_host
+from tritonwin.facts.host import Environment, Host
 from tritonwin.facts.model import CudaToolkit, MsvcToolset, Torch
 
 VS = r"C:\Program Files\Microsoft Visual Studio"

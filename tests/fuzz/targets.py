@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from hosts import fake_host
 from source_edits import edited_facts, edited_source
 
 from tritonwin.build import ninja, recipe, unpack
@@ -26,7 +27,6 @@ from tritonwin.facts import requirement_lines, snapshot
 from tritonwin.facts.codec import DecodeError, from_json, to_json
 from tritonwin.facts.dll_places import Place
 from tritonwin.facts.dll_tree import Walk
-from tritonwin.facts.host import fake_host
 from tritonwin.facts.model import Facts
 from tritonwin.facts.pe import read_pe
 from tritonwin.facts.pe_tables import read_tables

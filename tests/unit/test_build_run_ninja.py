@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,6 @@ from tritonwin.build import ninja
 from tritonwin.build.attempt import remaining
 from tritonwin.build.heavy_first import reordered
 from tritonwin.build.ninja import Counter
-from tritonwin.facts.host import fake_host
 
 LOG = """# ninja log v6
 0\t1520\t1764000000000000000\ta.o\t5d41402abc4b2a76

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from build_plans import plan
 from environments import make_venv
+from hosts import fake_host
 from trees import write
 
 from tritonwin.build import compiler_cache, failure, venv
@@ -25,7 +26,6 @@ from tritonwin.build.state import (
 )
 from tritonwin.build.venv import BuildEnvironmentError
 from tritonwin.errors import UserError
-from tritonwin.facts.host import fake_host
 
 
 def test_plan_and_state_are_read_as_they_were_written(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import healthy
 import pytest
+from hosts import fake_host
 from installed import target
 from pe_files import pe_file
 from trees import plant, write
@@ -16,7 +17,6 @@ from trees import plant, write
 from tritonwin.facts.cache_entries import CacheEntry, read_entries
 from tritonwin.facts.caches import read_caches
 from tritonwin.facts.dll_search import DllSearch
-from tritonwin.facts.host import fake_host
 from tritonwin.facts.model import Gpu
 from tritonwin.problems.cache_state import JudgedEntry, judge
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 from installed import target
 from pe_files import pe_file
 from trees import plant, write
@@ -10,7 +11,7 @@ from trees import plant, write
 from tritonwin.facts import caches
 from tritonwin.facts.caches import inductor_cache, read_caches, triton_cache
 from tritonwin.facts.dll_search import DllSearch, dll_search
-from tritonwin.facts.host import Host, fake_host
+from tritonwin.facts.host import Host
 from tritonwin.facts.model import Cache
 
 NOWHERE = DllSearch(None)

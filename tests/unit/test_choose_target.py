@@ -3,10 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 from trees import plant, write
 
 from tritonwin.facts.choose_target import Choice, find_target, is_tool_environment
-from tritonwin.facts.host import Host, fake_host
+from tritonwin.facts.host import Host
 from tritonwin.facts.target import TargetError
 
 TORCH = "Lib/site-packages/torch-2.9.1.dist-info/RECORD"

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 from trees import plant
 
-from tritonwin.facts.host import fake_host
 from tritonwin.facts.model import Compiler, Interpreter
 from tritonwin.facts.toolchain.compilers import find_compilers
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 from hypothesis import given
 from hypothesis import strategies as st
 from trees import plant, write
 
-from tritonwin.facts.host import fake_host
 from tritonwin.facts.model import CudaToolkit, Interpreter
 from tritonwin.facts.toolchain import cuda_versions
 from tritonwin.facts.toolchain.cuda import find_cuda_toolkits

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hosts import fake_host
 from pe_files import pe_file
 from pe_version import versioned
 from trees import write
@@ -14,7 +15,7 @@ from tritonwin.cli import app
 from tritonwin.facts.dll_faults import faults
 from tritonwin.facts.dll_loading import Loading, dll_tree
 from tritonwin.facts.dll_origins import origin
-from tritonwin.facts.host import Host, fake_host
+from tritonwin.facts.host import Host
 
 MODULE = "py/Lib/site-packages/pkg/mod.pyd"
 SYSTEM = "windows/System32/KERNEL32.dll"

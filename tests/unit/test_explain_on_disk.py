@@ -3,9 +3,9 @@ from __future__ import annotations
 from pathlib import Path, PureWindowsPath
 
 import pytest
+from hosts import fake_host
 from pe_files import pe_file
 
-from tritonwin.facts.host import fake_host
 from tritonwin.problems.explain import explain_lines, on_disk
 
 SHOWN = r"C:\py\Lib\site-packages\torch\lib\shm.dll"

@@ -3,13 +3,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 from installed import target
 from pe_files import pe_file
 from trees import plant, write
 
 from tritonwin.facts.dll_search import DllSearch, dll_search
 from tritonwin.facts.extensions import read_extensions
-from tritonwin.facts.host import Host, fake_host
+from tritonwin.facts.host import Host
 from tritonwin.facts.model import ExtensionFile, Torch
 
 NEEDS = (

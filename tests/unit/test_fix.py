@@ -9,9 +9,9 @@ from typing import Any
 
 import healthy
 import pytest
+from hosts import fake_host
 
 from tritonwin.facts import snapshot
-from tritonwin.facts.host import fake_host
 from tritonwin.facts.model import Facts, Interpreter, Shadow
 from tritonwin.facts.proven import read_proven, write_proven
 from tritonwin.journal import Journal, Store, tree_hash

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 from pace import PATIENCE
 from pe_files import pe_file
 from pe_version import versioned
@@ -17,7 +18,7 @@ from trees import plant, write
 from tritonwin.facts import gpu as gpu_module
 from tritonwin.facts.display_adapters import display_adapters, nvidia_version
 from tritonwin.facts.gpu import nvidia_libraries, parse_smi, read_gpus
-from tritonwin.facts.host import Host, fake_host
+from tritonwin.facts.host import Host
 from tritonwin.facts.model import Driver, Gpu
 from tritonwin.facts.process import Completed
 from tritonwin.facts.registry import MemoryRegistry, Value

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 from trees import plant
 
 from tritonwin.facts import host as module
-from tritonwin.facts.host import fake_host
 
 
 def test_programs_are_found_in_absolute_folders_of_path_only(tmp_path: Path) -> None:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 from environments import make_venv
+from hosts import fake_host
 from pe_files import pe_file
 from pe_version import versioned
 from trees import plant, write
 
-from tritonwin.facts.host import Host, fake_host
+from tritonwin.facts.host import Host
 from tritonwin.facts.interpreter_kind import is_store_alias, read_pyvenv
 from tritonwin.facts.interpreters import find_interpreters
 from tritonwin.facts.model import Interpreter

@@ -7,8 +7,9 @@ from pathlib import Path, PureWindowsPath
 
 import healthy
 import pytest
+from hosts import fake_host
 
-from tritonwin.facts.host import Environment, Host, fake_host
+from tritonwin.facts.host import Environment, Host
 from tritonwin.problems.model import Action, Problem, Remedy
 from tritonwin.remedies import launch
 from tritonwin.remedies.launch import LaunchError, Settings

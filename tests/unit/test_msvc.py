@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 from hypothesis import given
 from hypothesis import strategies as st
 from pace import PATIENCE
 from trees import plant, write
 
-from tritonwin.facts.host import fake_host
 from tritonwin.facts.model import MsvcToolset
 from tritonwin.facts.toolchain import vswhere
 from tritonwin.facts.toolchain.msvc import TOOLSET_PARTS, find_msvc

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import healthy
 import pytest
+from hosts import fake_host
 from triton_trees import make_tree
 
 from tritonwin.facts.data_folder import VARIABLE
-from tritonwin.facts.host import fake_host
 from tritonwin.facts.model import Facts
 from tritonwin.facts.patch_record import read_patch_record
 from tritonwin.facts.triton_sources import find_traits, read_sources

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 from environments import make_venv
+from hosts import fake_host
 from installed import target
 from trees import write
 from triton_trees import make_tree
 
 from tritonwin.errors import UserError
-from tritonwin.facts.host import fake_host
 from tritonwin.facts.triton_facts import HOOK
 from tritonwin.journal import Journal, Store, undo
 from tritonwin.journal.refusal import JournalError

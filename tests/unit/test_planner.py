@@ -13,13 +13,13 @@ from typing import Any
 import approved
 import healthy
 import pytest
+from hosts import fake_host
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from tritonwin.facts.codec import from_json, to_json
-from tritonwin.facts.host import fake_host
 from tritonwin.facts.model import Facts, PthFile, Torch, Triton, Variable
 from tritonwin.facts.process import Completed
 from tritonwin.problems import catalogue

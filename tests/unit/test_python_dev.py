@@ -5,11 +5,11 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 from hypothesis import given
 from hypothesis import strategies as st
 from trees import plant, write
 
-from tritonwin.facts.host import fake_host
 from tritonwin.facts.model import Interpreter
 from tritonwin.facts.toolchain.import_library import ImportLibrary, read_import_library
 from tritonwin.facts.toolchain.python_dev import find_python_dev

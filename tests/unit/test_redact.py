@@ -8,10 +8,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from hosts import fake_host
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from tritonwin.facts.host import fake_host
 from tritonwin.facts.identity import NOT_PERSONS, Identity
 from tritonwin.facts.redact import Redactor
 from tritonwin.facts.registry import MemoryRegistry

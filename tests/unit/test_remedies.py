@@ -16,11 +16,12 @@ from typing import Any
 
 import healthy
 import pytest
+from hosts import fake_host
 from packaging.requirements import Requirement
 from pe_files import pe_file
 from pe_version import versioned
 
-from tritonwin.facts.host import Environment, fake_host
+from tritonwin.facts.host import Environment
 from tritonwin.facts.model import Cache, Facts, PthFile, RuntimeDll, System, Variable
 from tritonwin.journal import Journal, RegistryValue, Store, tree_hash, undo
 from tritonwin.remedies import (

@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 from hypothesis import given
 from hypothesis import strategies as st
 from trees import write
 
-from tritonwin.facts.host import fake_host
 from tritonwin.facts.requirement_lines import asks_for_triton, read_requirement_lines
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 from trees import plant, write
 
-from tritonwin.facts.host import fake_host
 from tritonwin.facts.model import Interpreter, Rocm
 from tritonwin.facts.toolchain.rocm import find_rocm
 

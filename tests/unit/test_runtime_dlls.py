@@ -3,10 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 from pe_files import pe_file
 from pe_version import versioned
 
-from tritonwin.facts.host import fake_host
 from tritonwin.facts.model import Interpreter
 from tritonwin.facts.runtime_dlls import read_runtime_dlls
 

@@ -3,10 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 from installed import target
 from trees import plant
 
-from tritonwin.facts.host import Host, fake_host
+from tritonwin.facts.host import Host
 from tritonwin.facts.model import PthFile
 from tritonwin.facts.registry import MemoryRegistry
 from tritonwin.facts.shadows import read_shadows

@@ -5,11 +5,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 from trees import plant, write
 
 from tritonwin.facts import winapi
 from tritonwin.facts.git_config import core_setting, git_long_paths
-from tritonwin.facts.host import Host, fake_host
+from tritonwin.facts.host import Host
 from tritonwin.facts.registry import MemoryRegistry
 from tritonwin.facts.system import parse_meminfo, read_system
 from tritonwin.facts.winapi import Memory

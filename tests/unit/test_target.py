@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from environments import VirtualEnvironment, make_venv
+from hosts import fake_host
 from hypothesis import given
 from hypothesis import strategies as st
 from pace import PATIENCE
 from trees import plant
 
-from tritonwin.facts.host import Environment, Host, fake_host
+from tritonwin.facts.host import Environment, Host
 from tritonwin.facts.registry import MemoryRegistry
 from tritonwin.facts.target import TargetError, deep_import, examine, parse_answer
 

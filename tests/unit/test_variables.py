@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from hosts import fake_host
 
-from tritonwin.facts.host import fake_host
 from tritonwin.facts.registry import MemoryRegistry
 from tritonwin.facts.variables import Kind, flaws, known, known_variables, read_variables
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 
-from tritonwin.facts.host import Environment, Host, fake_host
+from tritonwin.facts.host import Environment, Host
 from tritonwin.facts.process import Completed
 from tritonwin.facts.toolchain import vcvars
 from tritonwin.facts.toolchain.vcvars import VcvarsError

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from hosts import fake_host
 from trees import plant
 
-from tritonwin.facts.host import fake_host
 from tritonwin.facts.model import WindowsSdk
 from tritonwin.facts.registry import MemoryRegistry
 from tritonwin.facts.toolchain.winsdk import SDK_PARTS, find_windows_sdks

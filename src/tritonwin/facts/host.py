@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tritonwin.errors import UserError
 from tritonwin.facts.files import is_file, is_folder
-from tritonwin.facts.registry import MemoryRegistry, Registry, this_registry
+from tritonwin.facts.registry import Registry, this_registry
 
 
 @dataclass(frozen=True)
@@ -89,20 +89,3 @@ class Host:
         """Asked once a host: on Windows an entry on a server that is gone takes seconds each."""
         entries = dict.fromkeys(self.env.path_entries())
         return tuple(e for e in entries if e.is_absolute() and is_folder(e))
-
-
-def fake_host(
-    tmp: Path,
-    env: Mapping[str, str] | None = None,
-    registry: Registry | None = None,
-    *,
-    windows: bool = True,
-) -> Host:
-    """A machine for tests: folders below `tmp`, nothing of the real one."""
-    return Host(
-        Environment(dict(env or {}), windows=windows),
-        registry or MemoryRegistry(),
-        cwd=tmp,
-        home=tmp,
-        windows=windows,
-    )
