@@ -22,10 +22,7 @@ from typing import Any
 
 import site_pages
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from tritonwin.facts import toml
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -48,7 +45,7 @@ _FROM_ELSEWHERE = re.compile(
 
 def site() -> dict[str, Any]:
     """docs/site.toml."""
-    return tomllib.loads((DOCS / "site.toml").read_text("utf-8"))
+    return toml.loads((DOCS / "site.toml").read_text("utf-8"))
 
 
 def pages() -> dict[str, str]:

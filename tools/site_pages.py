@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -13,14 +12,10 @@ import click
 
 from tritonwin.cli.app import COMMANDS
 from tritonwin.cli.app import main as program
+from tritonwin.facts import toml
 from tritonwin.problems import catalogue
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.model import LAYERS, Entry, LinePattern, Signature
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "tests" / "corpus" / "signatures"
@@ -171,7 +166,7 @@ def _examples() -> Mapping[str, str]:
     """The first text of the tests for each problem."""
     found = {}
     for path in sorted(EXAMPLES.glob("*.toml")):
-        for problem, texts in tomllib.loads(path.read_text("utf-8")).items():
+        for problem, texts in toml.loads(path.read_text("utf-8")).items():
             kinds = [texts.get(name) for name in ("certain", "likely", "possible")]
             first = next((kind[0] for kind in kinds if isinstance(kind, list) and kind), None)
             if isinstance(first, str) and "```" not in first:

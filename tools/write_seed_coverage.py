@@ -17,17 +17,13 @@ from typing import Any
 
 from tritonwin.build import recipe
 from tritonwin.cli.app import COMMANDS
+from tritonwin.facts import toml
 from tritonwin.facts.variables import known
 from tritonwin.patch.rules import RULES
 from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue.reader import ACTIONS
 from tritonwin.problems.checks import CHECKS
 from tritonwin.verify import table
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 COVERAGE = ROOT / "tests" / "corpus" / "coverage"
@@ -67,7 +63,7 @@ class Document:
 
 
 def read(path: Path) -> dict[str, Any]:
-    return tomllib.loads(path.read_text("utf-8"))
+    return toml.loads(path.read_text("utf-8"))
 
 
 def documents() -> tuple[Document, ...]:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
+from tritonwin.facts import toml
 from tritonwin.problems.explain import explain_lines
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-ITEMS = tomllib.loads(Path(__file__).with_name("seeds.toml").read_text("utf-8"))["item"]
+ITEMS = toml.loads(Path(__file__).with_name("seeds.toml").read_text("utf-8"))["item"]
 
 
 @pytest.mark.parametrize(

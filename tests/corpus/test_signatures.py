@@ -7,13 +7,13 @@ that Windows and its compiler have; where a source is named it was read there.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import approved
 import pytest
 from regex_lint import flaws
 
+from tritonwin.facts import toml
 from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import load
 from tritonwin.problems.explain import explain_lines
@@ -21,17 +21,12 @@ from tritonwin.problems.explain.normalise import normalise
 from tritonwin.problems.explain.scan import match
 from tritonwin.problems.model import CERTAINTIES, LinePattern, Signature
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 ENTRIES = load().entries
 FILES = sorted((Path(__file__).parent / "signatures").glob("*.toml"))
 TEXTS: dict[str, dict[str, list[str]]] = {
     problem: texts
     for file in FILES
-    for problem, texts in tomllib.loads(file.read_text("utf-8")).items()
+    for problem, texts in toml.loads(file.read_text("utf-8")).items()
 }
 
 # No log tells these from another problem; the facts do.
@@ -134,7 +129,7 @@ def test_expressions_are_searched_in_linear_time(problem: str, signature: Signat
 def test_marks_and_words_are_used() -> None:
     folder = Path(catalogue.__file__).parent
     texts = {file.name: file.read_text("utf-8") for file in folder.glob("*.toml")}
-    shared = tomllib.loads(texts["marks.toml"])
+    shared = toml.loads(texts["marks.toml"])
     everything = "\n".join(texts.values())
     assert [m for m in shared["marks"] if f'"{m}"' not in everything] == []
     assert [w for w in shared["words"] if f"(?P>{w})" not in everything] == []
