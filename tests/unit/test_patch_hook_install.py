@@ -123,6 +123,21 @@ def test_an_embedded_python_that_runs_site_can(site: Path) -> None:
     assert install.place(target(site, pth=pth)) == site
 
 
+def test_where_nothing_can_be_written_every_place_is_named(
+    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(install, "can_write", lambda folder: False)
+    own, gone = tmp_path / "own", tmp_path / "gone"
+    # each once; what is not there only where it is the user's own, which is made when needed
+    named = installed.target(site, gone, site, user_site=str(own))
+    nameless = installed.target()
+    for python, places in ((named, f"{site} or {own}"), (nameless, "this Python")):
+        with pytest.raises(UserError) as refused:
+            install.place(python)
+        assert str(refused.value) == f"nothing can be written into {places}"
+        assert "as administrator" in refused.value.help
+
+
 def test_the_users_own_folder_serves_where_site_packages_cannot_be_written(
     tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -200,6 +200,26 @@ def test_another_change_that_was_cut_off_is_left_to_undo(session: Session, tmp_p
     assert not (tmp_path / "kept.txt").exists()
 
 
+def test_a_patch_that_was_cut_off_is_given_back(session: Session) -> None:
+    place = session.place
+    before = describe_tree(place.package)
+    plan = {"action": operations.ACTION}
+    cut_off = Journal.begin(place.store, target=place.target, title="patch", plan=plan)
+    cut_off.write(place.package / "knobs.py", b"half of it")
+    assert describe_tree(place.package) != before
+    reverted = session.revert()
+    assert (reverted.status, reverted.journal) == ("reverted", cut_off.header.id)
+    assert place.store.unfinished() == ()
+    assert describe_tree(place.package) == before
+
+
+def test_a_triton_that_does_not_say_its_version_has_none_in_the_title(session: Session) -> None:
+    (session.place.package / "__init__.py").write_text("")
+    session.apply(["dlfcn"])
+    title = session.place.store.journals()[-1].title
+    assert title == f"patch Triton in {session.place.package}"
+
+
 def test_without_the_journal_nothing_can_be_given_back(session: Session) -> None:
     applied = session.apply()
     assert applied.journal

@@ -90,7 +90,8 @@ def apply(plan: PatchPlan, place: Place, helpers: Sequence[Path] = ()) -> str | 
     }
     with place.locked():
         clear(helpers, place)
-        title = f"patch Triton {plan.tree.version or ''} in {place.package}"
+        name = f"Triton {plan.tree.version}" if plan.tree.version else "Triton"
+        title = f"patch {name} in {place.package}"
         with Journal.begin(place.store, target=place.target, title=title, plan=record) as journal:
             write_edits(journal, plan, place.data, place.manifest_in_force())
     drop_bytecode(place.package, [edit.source.file for edit in plan.edits])
