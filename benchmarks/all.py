@@ -12,7 +12,6 @@ machine; it ends with 1 if a goal is missed.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator
 from datetime import date
@@ -21,12 +20,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import figures
+import generated
 from figures import Figure
 from spectral_docs import measured_on, results
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "speed.md"
-_BLOCK = re.compile(r"(?<=<!-- generated: benchmarks -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def measure(runs: int, megabytes: int) -> list[Figure]:
@@ -57,15 +56,12 @@ def table() -> str:
     rows = [f"| {f.what} | {f.where} | {f.shown} | {f.aim} | {_word(f.met)} |" for f in measured]
     return "\n".join(
         [
-            "",
             head,
             "",
             "| what | where | measured | goal | |",
             "| --- | --- | --- | --- | --- |",
             *rows,
             *_of_a_gpu(),
-            "",
-            "",
         ]
     )
 
@@ -88,7 +84,7 @@ def _of_a_gpu() -> Iterator[str]:
 
 def filled(page: str) -> str:
     """The page with the table as the results have it."""
-    return _BLOCK.sub(lambda _: table(), page)
+    return generated.filled(page, {"benchmarks": table})
 
 
 def main() -> int:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import generated
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,7 +29,6 @@ AREAS = Path(__file__).with_suffix(".toml")
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "tritonwin"
 PROOF = ROOT / "docs" / "proof.md"
-_BLOCK = re.compile(r"(?<=<!-- generated: branch-coverage -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,8 @@ def main(argv: Sequence[str]) -> int:
         print(f"\n{area.name}: branches that no test took")
         print("\n".join(f"  {line}" for line in gaps(area)))
     if options.write:
-        page = _BLOCK.sub(lambda _: f"\n{options.write}\n\n{shown}\n\n", PROOF.read_text("utf-8"))
+        part = {"branch-coverage": lambda: f"{options.write}\n\n{shown}"}
+        page = generated.filled(PROOF.read_text("utf-8"), part)
         PROOF.write_text(page, encoding="utf-8", newline="\n")
     low = [area for area in found if area.percent < settings["at_least"]]
     for area in low:

@@ -13,12 +13,14 @@ from __future__ import annotations
 import argparse
 import heapq
 import json
-import re
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import generated
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
@@ -229,11 +231,7 @@ TABLES: dict[str, Callable[[Json], str]] = {
 
 def filled(page: str, found: Json) -> str:
     """The page with every table as the results have it."""
-
-    def one(match: re.Match[str]) -> str:
-        return f"<!-- generated: {match[1]} -->\n\n{TABLES[match[1]](found)}\n<!-- end -->"
-
-    return re.sub(r"<!-- generated: (\w+) -->\n.*?<!-- end -->", one, page, flags=re.DOTALL)
+    return generated.filled(page, {name: partial(write, found) for name, write in TABLES.items()})
 
 
 def results() -> Json:

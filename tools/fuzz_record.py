@@ -10,13 +10,14 @@ A run is recorded by `tools/fuzz.py --record` when it ended without a defect.
 from __future__ import annotations
 
 import importlib
-import json
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import generated
+import run_record
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "tests" / "fuzz" / "record.json"
@@ -49,17 +50,11 @@ class Run:
 
 
 def read(path: Path = RECORD) -> tuple[Run, ...]:
-    """The runs of a record, none where there is no file."""
-    if not path.is_file():
-        return ()
-    return tuple(Run(**row) for row in json.loads(path.read_text("utf-8")))
+    return run_record.read(path, Run)
 
 
 def add(runs: Iterable[Run], path: Path = RECORD) -> None:
-    """Put runs behind those that are there, each once."""
-    known = tuple(dict.fromkeys((*read(path), *runs)))
-    rows = ",\n".join(f"  {json.dumps(asdict(run))}" for run in known)
-    path.write_text(f"[\n{rows}\n]\n", encoding="utf-8")
+    run_record.add(path, runs, Run)
 
 
 def executions(runs: Iterable[Run], target: str, engine: str | None = None) -> int:
@@ -76,9 +71,7 @@ def filled(page: str, targets: Mapping[str, Any], runs: Sequence[Run]) -> str:
         reads = (target.__doc__ or "").strip().split("\n")[0].rstrip(".")
         counts = [executions(runs, name, engine) for engine in (*ENGINES, None)]
         lines.append(f"| `{name}` | {reads} | " + " | ".join(f"{n:,}" for n in counts) + " |")
-    table = "\n".join(lines)
-    start, end = "<!-- generated: fuzzing -->\n", "\n\n<!-- end -->"
-    return re.sub(f"(?<={start}).*?(?={end})", f"\n{table}", page, flags=re.DOTALL)
+    return generated.filled(page, {"fuzzing": lambda: "\n".join(lines)})
 
 
 def main(others: Sequence[str]) -> None:

@@ -10,13 +10,14 @@ A run is recorded by `tools/mutate.py --record`.
 from __future__ import annotations
 
 import importlib
-import json
 import math
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+
+import generated
+import run_record
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "tests" / "mutation_record.json"
@@ -47,17 +48,11 @@ class Run:
 
 
 def read(path: Path = RECORD) -> tuple[Run, ...]:
-    """The runs of a record, none where there is no file."""
-    if not path.is_file():
-        return ()
-    return tuple(Run(**row) for row in json.loads(path.read_text("utf-8")))
+    return run_record.read(path, Run)
 
 
 def add(runs: Iterable[Run], path: Path = RECORD) -> None:
-    """Put runs behind those that are there, each once."""
-    known = tuple(dict.fromkeys((*read(path), *runs)))
-    rows = ",\n".join(f"  {json.dumps(asdict(run))}" for run in known)
-    path.write_text(f"[\n{rows}\n]\n", encoding="utf-8")
+    run_record.add(path, runs, Run)
 
 
 def interval(part: int, total: int) -> tuple[float, float]:
@@ -79,9 +74,7 @@ def filled(page: str, areas: Mapping[str, str], runs: Sequence[Run]) -> str:
                 f"| {run.commit}, {run.date} "
                 f"| {run.noticed} ({run.noticed / run.tried:.1%}) | {low:.1%} to {high:.1%} |"
             )
-    table = "\n".join(lines)
-    start, end = "<!-- generated: mutation -->\n", "\n\n<!-- end -->"
-    return re.sub(f"(?<={start}).*?(?={end})", f"\n{table}", page, count=1, flags=re.DOTALL)
+    return generated.filled(page, {"mutation": lambda: "\n".join(lines)})
 
 
 def main(others: Sequence[str]) -> None:

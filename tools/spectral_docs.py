@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import statistics
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import generated
 from spectral_plots import COLOURS, RED, Bar, Line, bars, curves, picture
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -238,14 +239,13 @@ TABLES: dict[str, tuple[str, Callable[[list[Json]], str]]] = {
 
 def filled(page: str) -> str:
     """The page with every table as the results have it."""
+    return generated.filled(page, {name: partial(_table, name) for name in TABLES})
 
-    def one(match: re.Match[str]) -> str:
-        source, write = TABLES[match[1]]
-        found = results(source)
-        body = write(found) if found else NOT_YET
-        return f"<!-- generated: {match[1]} -->\n\n{body}\n<!-- end -->"
 
-    return re.sub(r"<!-- generated: ([\w-]+) -->\n.*?<!-- end -->", one, page, flags=re.DOTALL)
+def _table(name: str) -> str:
+    source, write = TABLES[name]
+    found = results(source)
+    return write(found) if found else NOT_YET
 
 
 def speed_plot(bench: Json) -> str:
