@@ -18,7 +18,7 @@ from tritonwin.facts.model import Facts
 from tritonwin.support.install_plan import sources_for
 from tritonwin.support.model import Choice
 from tritonwin.support.pip import Pip
-from tritonwin.support.together import Chooser
+from tritonwin.support.wheel_set import SetChooser
 
 
 def survey(
@@ -83,7 +83,7 @@ def _wheel(
     wanted = f"{distribution}=={order.version}" if order.version else distribution
     try:
         sources = sources_for(facts, pip, lists=lists, offline=order.offline)
-        chosen = Chooser(facts=facts, sources=sources).choose([Requirement(wanted)]).chosen
+        chosen = SetChooser(facts=facts, sources=sources).choose([Requirement(wanted)]).chosen
     except UserError:
         return None
     return next((c.choice for c in chosen if c.choice.package == distribution), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import stat
@@ -65,6 +66,12 @@ def read_bytes(path: Path, limit: int = _TEXT_LIMIT) -> bytes | None:
             return stream.read(status.st_size)
     except (OSError, ValueError):
         return None
+
+
+def encoding_of(content: bytes) -> str:
+    """How what a user wrote is to be decoded: PowerShell's `>` writes UTF-16 with a mark."""
+    utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return "utf-16" if utf16 else "utf-8-sig"
 
 
 def read_text(path: Path) -> str | None:

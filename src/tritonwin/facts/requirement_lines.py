@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import fnmatch
 import re
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from tritonwin.facts import toml
-from tritonwin.facts.files import is_folder, names_in, read_bytes
+from tritonwin.facts.files import encoding_of, is_folder, names_in, read_bytes
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import RequirementLine
 from tritonwin.facts.requirement import holds, read_requirement
@@ -90,6 +89,4 @@ def _line_of(requirement: str, text: str) -> int:
 
 def _text(path: Path) -> str:
     data = read_bytes(path) or b""
-    # PowerShell's `>` writes UTF-16
-    utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    return data.decode("utf-16" if utf16 else "utf-8-sig", "replace")
+    return data.decode(encoding_of(data), "replace")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from typing import Literal
 
 from tritonwin.errors import UserError
 from tritonwin.facts.codec import DecodeError, Json, from_json, map_text, parse, to_json
+from tritonwin.facts.files import encoding_of
 from tritonwin.facts.identity import Identity
 from tritonwin.facts.model import SCHEMA as FACTS_SCHEMA
 from tritonwin.facts.model import Facts
@@ -161,9 +161,8 @@ def _bytes(path: Path) -> bytes:
 
 
 def _text(data: bytes, path: Path) -> str:
-    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        return data.decode("utf-16" if wide else "utf-8-sig")
+        return data.decode(encoding_of(data))
     except UnicodeDecodeError as error:
         msg = f"{path} is not text (byte {error.start})"
         raise SnapshotError(msg, _MAKE_ANOTHER) from None

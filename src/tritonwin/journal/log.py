@@ -57,7 +57,8 @@ class Log:
             raise refusal(path, error) from error
         number = 0
         try:
-            for number, line in enumerate(content.split(b"\n")[:-1], 1):  # noqa: B007
+            for line in content.split(b"\n")[:-1]:
+                number += 1
                 log._take(from_json(Line, {"entry": parse(line.decode("ascii"))}).entry)
         except ValueError as error:
             msg = f"{path}, line {number} is damaged: {error}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from rich.text import Text
 
 from tritonwin.errors import UserError
 from tritonwin.facts.codec import DecodeError, from_json, parse
-from tritonwin.facts.files import read_bytes
+from tritonwin.facts.files import encoding_of, read_bytes
 from tritonwin.output.documents import BenchComparison, BenchReport, Tool
 from tritonwin.output.proof import STATE_WORDS, print_rung
 from tritonwin.output.terminal import console
@@ -42,11 +41,8 @@ def read(path: Path) -> Benchmark:
     if data is None:
         msg = f"cannot read {path}"
         raise UserError(msg, "Make one: tritonwin bench --json > FILE")
-    # PowerShell's > writes UTF-16
-    utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    text = data.decode("utf-16" if utf16 else "utf-8-sig", "replace")
     try:
-        return from_json(BenchReport, parse(text)).benchmark
+        return from_json(BenchReport, parse(data.decode(encoding_of(data), "replace"))).benchmark
     except (DecodeError, ValueError) as error:
         msg = f"{path} is no benchmark: {error}"
         raise UserError(msg, "Make one: tritonwin bench --json > FILE") from None

@@ -20,9 +20,9 @@ from tritonwin.support.needs import needs_of
 from tritonwin.support.pip import Pip, configured_places
 from tritonwin.support.resolve import resolve
 from tritonwin.support.sources import Sources
-from tritonwin.support.together import Chooser
 from tritonwin.support.uv_places import with_uv
 from tritonwin.support.wheel_names import WheelNameError, read
+from tritonwin.support.wheel_set import SetChooser
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,8 @@ def plan(
     Raises:
         PipError: pip finds no set that fits.
     """
-    together = Chooser(facts=facts, sources=sources, allow_unhashed=allow_unhashed).choose(requests)
+    chooser = SetChooser(facts=facts, sources=sources, allow_unhashed=allow_unhashed)
+    together = chooser.choose(requests)
     chosen = together.chosen
     kept = tuple(_kept(facts, chosen)) if not reinstall else ()
     new = [c.link for c in chosen if c.link and c.choice.package not in {k.name for k in kept}]

@@ -38,7 +38,7 @@ class WheelSet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chooser:
+class SetChooser:
     """Chooses from the sources, each of which is read once."""
 
     facts: Facts
