@@ -15,6 +15,7 @@ from tritonwin.build.order import Machine
 from tritonwin.facts.host import Environment, Host
 from tritonwin.facts.model import CudaToolkit, MsvcToolset, Torch
 
+HOME = "/home/ada/.local/share/tritonwin"
 VS = r"C:\Program Files\Microsoft Visual Studio"
 PRODUCTS = {"14.1": "2017", "14.2": "2019", "14.3": "2022", "14.4": "2022", "14.5": "2026"}
 
@@ -80,7 +81,8 @@ def linux(tmp: Path, **facts: Any) -> Machine:
     compiler.chmod(0o755)
     machine = windows(tmp, **facts)
     host = Host(
-        Environment({"PATH": str(compiler.parent)}, windows=False),
+        # builds lie below it unless told otherwise; nothing of this computer's home counts
+        Environment({"PATH": str(compiler.parent), "TRITONWIN_HOME": HOME}, windows=False),
         machine.host.registry,
         cwd=tmp,
         home=tmp,

@@ -96,7 +96,8 @@ def a_place(files: dict[str, str], target_at: Path | None = None) -> Iterator[Pl
         target = (target_at or Path(name)) / "target"
         write(target, {"python.exe": "exe", **files})
         for file in target.rglob("ro"):
-            file.chmod(0o444)
+            if file.is_file():  # into a folder like that nobody but root could look
+                file.chmod(0o444)
         place = Place(Path(name), target)
         place.registry.make_key("HKCU\\Environment")
         value = RegistryValue(kind="REG_EXPAND_SZ", data="%A%")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -121,3 +122,16 @@ def test_what_is_settled_does_not_count() -> None:
     assert not {"PIP_INDEX_URL", "PIP_CONSTRAINT"} & set(settled)
     assert (settled["PIP_PROXY"], settled["PIP_NO_INDEX"], settled["PATH"]) == ("p", "0", "x")
     assert "PYTHONPATH" not in environment({"PYTHONPATH": "ours"})
+
+
+def test_the_window_is_never_too_narrow_for_an_address(
+    target: TargetEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    for name in ("PIP_INDEX_URL", "PIP_NO_INDEX", "PIP_EXTRA_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    wide = configured_places(target.pip).index
+    monkeypatch.setenv("COLUMNS", "30")
+    assert configured_places(target.pip).index == wide
+    assert wide
+    assert wide.startswith("https://")

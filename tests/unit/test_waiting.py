@@ -50,7 +50,7 @@ def test_a_block_that_is_left_early_ends_every_program(
 @pytest.mark.skipif(os.name == "nt", reason="a process there cannot be sent a Ctrl-C alone")
 def test_ctrl_c_while_the_target_hangs(tmp_path: Path) -> None:
     program = tmp_path / "python"
-    program.write_text(f"#!/bin/sh\ntouch '{tmp_path}/started'\nsleep 600\n", encoding="ascii")
+    program.write_text(f"#!/bin/sh\ntouch '{tmp_path}/started'\nsleep 600\n", encoding="utf-8")
     program.chmod(0o755)
     tool = subprocess.Popen(
         [sys.executable, "-m", "tritonwin", "doctor", "--timeout", "300", "--python", str(program)],

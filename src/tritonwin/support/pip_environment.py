@@ -59,4 +59,5 @@ def environment(ours: Mapping[str, str], settled: frozenset[str] = frozenset()) 
         and (not name.startswith("PIP_") or name.removeprefix("PIP_") in heeded)
     }
     with_index = {"PIP_NO_INDEX": "0"} if "NO_INDEX" in settled else {}
-    return {**kept, **_SWITCHES, **with_index, "PYTHONUTF8": "1"}
+    # what pip says is read, not shown: in a narrow window it would break addresses in two
+    return {**kept, **_SWITCHES, **with_index, "PYTHONUTF8": "1", "COLUMNS": "200"}
