@@ -91,6 +91,17 @@ def test_only(saved: Path) -> None:
         (("snapshot", "-o", "n" * 300), "long"),
         (("doctor", "--nonsense"), "--nonsense"),
         (("nonsense",), "nonsense"),
+        (("docter",), "did you mean 'doctor'?"),
+        (("patch", "aply"), "did you mean 'apply'?"),
+        (("help", "nonsense"), "there are doctor, explain"),
+        (("--json-lines", "doctor"), "behind the command"),
+        (("doctor", "--python", ""), "nothing stands behind --python; is a variable not set?"),
+        (("doctor", "--app="), "nothing stands behind --app"),
+        (("undo", ""), "one of the words is empty"),
+        (("completion",), "powershell, bash, zsh"),
+        (("build", "flash-attn", "--index-of", "nowhere"), "there is no folder nowhere"),
+        (("build", "flash-attn", "--fleet", "."), "cannot be read: Is a directory"),
+        (("patch", "status", "--triton", "a", "--app", "b"), "--triton names the folder itself"),
         (("patch",), "patch"),
         (("fix", "--only", "no-such-problem"), "no-such-problem"),
         (("fix", "--json-lines"), "--yes"),
@@ -180,6 +191,20 @@ def test_help(command: str) -> None:
     done = run(command, "--help")
     assert done.returncode == 0
     assert done.stdout.startswith(b"Usage: tritonwin " + command.encode())
+
+
+@pytest.mark.parametrize("words", [("help",), ("help", "doctor"), ("help", "patch", "apply")])
+def test_help_is_a_word_as_well(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(words) == 0
+    said = capsys.readouterr().out
+    assert app.run([*words[1:], "--help"]) == 0
+    assert said == capsys.readouterr().out
+
+
+def test_what_is_for_another_program_may_be_empty(capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["run", "--python", sys.executable, "--", "-c", "import sys; print(sys.argv[1:])"]
+    assert app.run([*words, "", "--python="]) == 0
+    assert capfd.readouterr().out == "['', '--python=']\n"
 
 
 def test_our_own_failure_is_3_and_short(

@@ -16,6 +16,7 @@ from tritonwin import __version__
 from tritonwin.cli import endings
 from tritonwin.cli.common import Group
 from tritonwin.cli.signals import ToldToEndError, told_to_end
+from tritonwin.cli.words import understood
 from tritonwin.errors import Exit, UserError
 
 # command -> module below tritonwin.cli, which holds a click command called `command`
@@ -85,7 +86,7 @@ def run(args: Sequence[str]) -> int:
 
 def _run(args: Sequence[str]) -> int:
     try:
-        words = list(args)
+        words = understood(args)
         if not words and COMPLETING not in os.environ:
             return _unasked()
         result = main.main(args=words, prog_name="tritonwin", standalone_mode=False)
@@ -93,25 +94,28 @@ def _run(args: Sequence[str]) -> int:
     except UserError as error:
         return endings.refuse(args, str(error), error.help)
     except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context else " ".join(("tritonwin", *_command(args)))
-        return endings.refuse(args, error.format_message(), f"Try: {path} --help")
+        return endings.refuse(args, *_misused(error, args))
     except (click.Abort, KeyboardInterrupt) as ended:
         with contextlib.suppress(OSError):
             print("interrupted", file=sys.stderr)  # noqa: T201
         # click makes an Abort of either
         by = ended if isinstance(ended, KeyboardInterrupt) else ended.__cause__
         return by.status if isinstance(by, ToldToEndError) else 130
-    except BrokenPipeError:  # whoever read our output has seen enough
-        return Exit.DONE
     except Exception as error:  # noqa: BLE001 - a person must never see a traceback unasked
         return endings.failed(args, error)
     return int(result) if isinstance(result, int) else Exit.DONE
 
 
-def _command(args: Sequence[str]) -> tuple[str, ...]:
-    """The command that a line begins with, if it does; click does not always say."""
-    return tuple(word for word in args[:1] if word in COMMANDS)
+def _misused(error: click.ClickException, args: Sequence[str]) -> tuple[str, str]:
+    """What click finds wrong, and where to read how it is right."""
+    message = " ".join(error.format_message().split())
+    context = getattr(error, "ctx", None)
+    if isinstance(error, click.NoSuchOption) and context and not context.parent:
+        message = f"There is no option {error.option_name} before the command."
+        return message, f"Write it behind the command: tritonwin COMMAND {error.option_name}"
+    # click does not always say what it was at
+    begun = " ".join(("tritonwin", *(word for word in args[:1] if word in COMMANDS)))
+    return message, f"Try: {context.command_path if context else begun} --help"
 
 
 def _unasked() -> int:

@@ -37,7 +37,7 @@ def _version(context: click.Context, option: click.Parameter, value: str | None)
 
 
 def _ref(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Refuse what git would take as several refs, as an option, or, where it is empty, as HEAD."""
+    """Refuse what git would take as several refs or as an option."""
     if value is not None and not _REF.fullmatch(value):
         msg = f"{value!r} is no tag, branch or commit"
         raise click.BadParameter(msg, context, option)
@@ -233,7 +233,8 @@ def _fleet(recipe: str, file: Path, *, as_json: bool) -> int:
         with file.open("rb") as stream:  # a device never ends
             text = stream.read(_LARGEST).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        msg = f"{file} cannot be read: {error}"
+        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        msg = f"{file} cannot be read: {reason}"
         raise UserError(msg, "Name a file in TOML; docs/build.md has an example.") from None
     found = fleet.read(recipe, text)
     if as_json:
@@ -251,9 +252,13 @@ def _index(folder: Path, base_url: str | None, *, as_json: bool) -> int:
 
     from tritonwin.build import fleet
     from tritonwin.facts.codec import to_json
+    from tritonwin.facts.files import is_folder
     from tritonwin.facts.whole_file import write_whole
     from tritonwin.output import build_plan, machine, terminal
 
+    if not is_folder(folder):
+        msg = f"there is no folder {folder}"
+        raise UserError(msg, "Name the folder in which the wheels lie: --index-of DIR")
     wheels = fleet.index(folder)
     wheels = fleet.below(wheels, base_url) if base_url else wheels
     file = folder / "wheels.json"

@@ -72,7 +72,7 @@ add_completion_class(Bash)
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(["powershell", "bash", "zsh"]))
+@click.argument("shell", type=click.Choice(["powershell", "bash", "zsh"]), metavar="SHELL")
 def command(*, shell: str) -> int:
     """Print the script that lets a shell complete tritonwin's commands and options.
 

@@ -70,8 +70,10 @@ def refuse(args: Sequence[str], message: str, help_text: str) -> int:
 def failed(args: Sequence[str], error: Exception) -> int:
     """What was meant to be printed cannot be, or tritonwin itself failed."""
     unwritten = next(iter(getattr(sys.stdout, "failures", ())), None)
-    if unwritten is not None and _reader_left(unwritten):
-        return Exit.DONE
+    if _reader_left(unwritten or error):
+        # who read our output has seen enough; what was being changed is given back then
+        changing = _command(args) in _CHANGING and not {"--dry-run", "--list"} & set(args)
+        return Exit.PROBLEMS if changing else Exit.DONE
     if os.environ.get("TRITONWIN_DEBUG"):
         with contextlib.suppress(OSError):
             traceback.print_exception(error)
@@ -91,15 +93,20 @@ def failed(args: Sequence[str], error: Exception) -> int:
     return Exit.INTERNAL
 
 
-def _reader_left(error: OSError) -> bool:
+def _reader_left(error: Exception) -> bool:
     """Whether a pipe was closed at its other end; Windows calls that an invalid argument."""
-    return error.errno == errno.EPIPE or (os.name == "nt" and error.errno == errno.EINVAL)
+    if isinstance(error, BrokenPipeError):
+        return True
+    return os.name == "nt" and isinstance(error, OSError) and error.errno == errno.EINVAL
+
+
+def _command(args: Sequence[str]) -> str:
+    return next((word for word in args if not word.startswith("-")), "doctor")
 
 
 def _where_else(args: Sequence[str]) -> str:
     """Where the answer can be had, or what came of the command."""
-    words = [word for word in args if not word.startswith("-")]
-    command = words[0] if words else "doctor"
+    command = _command(args)
     if command in _CHANGING:
         return "What is written there is not whole. What was changed: tritonwin undo --list"
     if command == "build":

@@ -146,7 +146,7 @@ def revert(
 def _session(python: str | None, app: Path | None, timeout: float, triton: Path | None) -> Session:
     if triton is not None and (python is not None or app is not None):
         msg = "--triton names the folder itself; --python and --app do not go with it"
-        raise UserError(msg)
+        raise UserError(msg, "Leave out --triton, or --python and --app.")
     if triton is not None:
         from tritonwin.patch.session import of_folder
 
