@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from tritonwin.cli.app import run
-from tritonwin.facts.model import Facts, Gpu, System
+from tritonwin.facts.model import CudaToolkit, Facts, Gpu, System
 from tritonwin.facts.redact import Redactor
 from tritonwin.output.doctor_html import html_page
 from tritonwin.output.doctor_markdown import markdown
@@ -115,6 +116,13 @@ def test_a_log_too_long_for_an_issue_keeps_its_end() -> None:
 def test_every_line_about_the_machine_says_something() -> None:
     bare = Facts(tool_version="0", system=FACTS.system)
     assert all(value for _, value in described(bare))
+
+
+def test_toolkits_that_look_alike_are_said_once() -> None:
+    system = CudaToolkit(path="/usr/local/cuda-13.0", source="/usr/local", layout="system")
+    known = replace(system, version="13.0")
+    facts = replace(FACTS, cuda_toolkits=(known, replace(known, path="/usr/local/cuda"), system))
+    assert dict(described(facts))["CUDA"] == "13.0 (system), unknown version (system)"
 
 
 def test_the_size_of_a_log_does_not_fill_the_memory(

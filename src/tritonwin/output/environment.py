@@ -45,10 +45,11 @@ def _triton(facts: Facts) -> str:
 
 
 def _cuda(facts: Facts) -> str:
-    parts = [f"{t.version} ({t.layout})" for t in facts.cuda_toolkits if t.exists]
+    toolkits = [t for t in facts.cuda_toolkits if t.exists]
+    parts = [f"{t.version or 'unknown version'} ({t.layout})" for t in toolkits]
     if facts.torch and facts.torch.cuda:
         parts.insert(0, f"torch built for {facts.torch.cuda}")
-    return ", ".join(parts) or "no toolkit"
+    return ", ".join(dict.fromkeys(parts)) or "no toolkit"
 
 
 def _compiler(facts: Facts) -> str:
