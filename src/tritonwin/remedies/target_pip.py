@@ -16,10 +16,14 @@ from tritonwin.support.pip import Pip
 from tritonwin.support.versions import older
 
 OLDEST = "22.2"  # the first that reports what it would install
+# `-m` and `-c` put the current folder first on the path: what lies there may be called like a
+# module of Python's own, and would be run.
+_SAFELY = "import sys; sys.path[:] = [p for p in sys.path if p]; "
+_OWN = f"{_SAFELY}import pip._internal.cli.main as cli; sys.exit(cli.main())"
 # Its folder is off the path again before pip looks around: the distributions that lie beside it
 # are not the target's. pip finds its own modules without.
 _BORROW = (
-    "import sys; place = sys.argv.pop(1); sys.path.insert(0, place); import pip._internal.cli.main "
+    f"{_SAFELY}place = sys.argv.pop(1); sys.path.insert(0, place); import pip._internal.cli.main "
     "as cli; sys.path.remove(place); sys.exit(cli.main())"
 )
 
@@ -41,7 +45,7 @@ def find_pip(facts: Facts, lists: Sequence[str]) -> Pip:
         raise CannotRemedyError(msg)
     own = facts.distribution("pip")
     if target.has_pip and own and not older(own.version, OLDEST) and _whole(Path(own.location)):
-        return Pip((target.executable, "-B", "-m", "pip"), own.version)
+        return Pip((target.executable, "-B", "-c", _OWN), own.version)
     lent = next(_lent(lists, target), None)
     if lent is None:
         msg = (
