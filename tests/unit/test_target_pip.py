@@ -12,6 +12,7 @@ from typing import Any
 
 import healthy
 import pytest
+from target_env import TargetEnvironment, give_pip
 
 from tritonwin.facts.model import Facts
 from tritonwin.remedies.plan import CannotRemedyError
@@ -49,7 +50,8 @@ def lend(folder: Path, *versions: str) -> str:
 
 def test_the_targets_own_pip_comes_first(tmp_path: Path) -> None:
     found = find_pip(having("25.1"), [lend(tmp_path, "26.0")])
-    assert found.command == (healthy.TARGET.executable, "-B", "-m", "pip")
+    assert found.command[:3] == (healthy.TARGET.executable, "-B", "-c")
+    assert len(found.command) == 4
     assert found.version == "25.1"
 
 
@@ -71,9 +73,32 @@ def test_a_pip_that_lacks_a_module_is_not_asked(tmp_path: Path) -> None:
     facts = having("25.1")
     mine = replace(facts.distributions[-1], location=str(info))
     facts = replace(facts, distributions=(*facts.distributions[:-1], mine))
-    assert find_pip(facts, ()).command[2] == "-m"
+    assert find_pip(facts, ()).version == "25.1"
     (tmp_path / "pip" / "_internal" / "__init__.py").unlink()
-    assert find_pip(facts, ()).command[2] == "-c"
+    assert find_pip(facts, ()).version == metadata.version("pip")
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_nothing_of_the_current_folder_is_run(
+    pip_target: TargetEnvironment,
+    pip_program: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    own: bool,
+) -> None:
+    """Neither a module called pip, nor one called like a module of Python's own."""
+    if own:
+        give_pip(pip_target, pip_program)
+    for name in ("pip", "logging", "platform", "optparse", "runpy"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('planted')")
+    monkeypatch.chdir(tmp_path)
+    executable = str(pip_target.python)
+    target = replace(healthy.TARGET, executable=executable, has_pip=own, base_prefix=None)
+    installed = (healthy.dist("pip", "25.1"),) if own else ()
+    found = find_pip(healthy.changed(target=target, distributions=installed), ())
+    done = found.run(["--version"], timeout=120)
+    assert done.code == 0, done.err
+    assert done.out.startswith(b"pip ")
 
 
 def files(folder: Path, *names: str) -> None:
