@@ -197,6 +197,16 @@ def test_the_compiler_on_path_is_asked_its_version(
 
 
 @needs_sh
+@pytest.mark.parametrize(("version", "taken"), [("13.3.0", True), ("14.2.0", True), ("15", False)])
+def test_the_newest_gcc_that_nvcc_accepts_is_taken(
+    tmp_path: Path, version: str, taken: bool
+) -> None:
+    machine = linux(tmp_path)
+    gcc(tmp_path, "c++", version)
+    assert (toolset.choose_gcc(machine.host, "12.8").choice is not None) is taken
+
+
+@needs_sh
 def test_a_gcc_that_nvcc_refuses_names_one_that_it_takes(tmp_path: Path) -> None:
     machine = linux(tmp_path)
     gcc(tmp_path, "c++", "15.1.0")

@@ -123,6 +123,13 @@ def test_a_problem_without_a_remedy_keeps_its_advice() -> None:
     assert [(u.problem, u.help) for u in plan.unsolved] == [("driver-too-old", "Do it.")]
 
 
+def test_what_has_to_be_done_by_hand_is_told_with_its_commands() -> None:
+    asked = problem("driver-too-old")
+    asked = replace(asked, remedy=replace(asked.remedy, commands=("first", "second")))
+    (left,) = make_plan([asked], means(healthy.HEALTHY)).unsolved
+    assert (left.reason, left.help) == ("this has to be done by hand", "Do it. first second")
+
+
 def test_two_problems_with_one_remedy_are_one_change() -> None:
     unset = Action(name="unset-variable", arguments={"variable": "CUDA_PATH"})
     asked = [problem("cuda-path-wrong", unset), problem("ptxas-older-than-ptx", unset)]
