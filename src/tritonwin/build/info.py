@@ -13,6 +13,7 @@ from tritonwin.build.outcome import BuildInfo
 from tritonwin.build.proof import WheelProof
 from tritonwin.build.state import State
 from tritonwin.facts.codec import from_json, parse, to_json
+from tritonwin.facts.whole_file import write_whole
 from tritonwin.journal.tree import file_hash
 
 SUFFIX = ".build-info.json"
@@ -72,7 +73,7 @@ def _versions(plan: BuildPlan, installed: Mapping[str, str]) -> dict[str, str]:
 def write(info: BuildInfo, folder: Path) -> Path:
     """Store the record beside the wheel; its path."""
     path = folder / (info.wheel + SUFFIX)
-    path.write_text(json.dumps(to_json(info), indent=2) + "\n", encoding="utf-8")
+    write_whole(path, (json.dumps(to_json(info), indent=2) + "\n").encode())
     return path
 
 
