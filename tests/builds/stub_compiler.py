@@ -73,8 +73,8 @@ def main(argv: list[str]) -> int:
 
 
 def wait_for(file: str | None) -> None:
-    """Return once the file is there; after a minute without it the build is to fail."""
-    end = time.monotonic() + 60
+    """Return once the file is there; after five minutes without it the build is to fail."""
+    end = time.monotonic() + 300
     while file is not None and not os.path.exists(file):
         if time.monotonic() > end:
             sys.exit(f"{file} did not come")

@@ -533,7 +533,7 @@ from pathlib import Path
 from tritonwin.journal import Store
 with Store(Path(sys.argv[1])).lock(sys.argv[2]):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
