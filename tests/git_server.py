@@ -12,6 +12,17 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from tritonwin.facts.host import Host
+
+_GIT = next(iter(Host.this_machine().executables("git")), None)
+_FOLDER = (
+    subprocess.run([str(_GIT), "--exec-path"], capture_output=True, timeout=60, check=True).stdout
+    if _GIT
+    else b""
+)
+_BACKEND = Path(os.fsdecode(_FOLDER.strip()), "git-http-backend")
+AVAILABLE = _BACKEND.is_file()
+
 
 class _Handler(BaseHTTPRequestHandler):
     root: Path
@@ -50,9 +61,8 @@ class _Handler(BaseHTTPRequestHandler):
             "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
         }
         done = subprocess.run(
-            ["git", "http-backend"], input=body, env=env, capture_output=True, timeout=60,
-            check=False,
-        )  # fmt: skip
+            [str(_BACKEND)], input=body, env=env, capture_output=True, timeout=60, check=False
+        )
         head, _, content = done.stdout.partition(b"\r\n\r\n")
         fields = [line.partition(": ") for line in head.decode().splitlines()]
         return {name: value for name, _, value in fields if name != "Status"}, content

@@ -14,7 +14,7 @@ import machines
 import pytest
 from build_plans import plan
 from git_repositories import ALLOW_FILES, commit, git
-from git_server import served
+from git_server import AVAILABLE, served
 
 from tritonwin.build import environment, failure, fleet, login, planner, source
 from tritonwin.build.depot import Depot
@@ -36,7 +36,7 @@ PASSWORD = "hid$den *:%x"
 LOGIN = f"me:{PASSWORD}"
 QUOTED = f"me:{quote(PASSWORD, safe='')}"
 NOBODY = Depot(pip=Pip(("/nowhere",)), offline=True)
-needs_git = pytest.mark.skipif(os.name == "nt", reason="needs git, which the lane has not")
+needs_git = pytest.mark.skipif(not AVAILABLE, reason="needs git with its http-backend")
 
 
 @pytest.mark.parametrize(

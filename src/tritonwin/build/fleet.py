@@ -10,7 +10,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -263,13 +263,9 @@ def below(wheels: Sequence[IndexedWheel], address: str) -> tuple[IndexedWheel, .
         msg = f"wheels.json is published, and --base-url holds a secret: {without_secrets(base)}"
         raise UserError(msg, "Give the address by which everybody gets the wheels: --base-url URL")
     return tuple(
-        IndexedWheel(
+        replace(
+            wheel,
             url=f"{base}/{wheel.url.rpartition('/')[2]}",
-            sha256=wheel.sha256,
-            size=wheel.size,
-            torch_version=wheel.torch_version,
-            cuda_version=wheel.cuda_version,
-            archs=wheel.archs,
             build_info=f"{base}/{wheel.build_info.rpartition('/')[2]}",
         )
         for wheel in wheels

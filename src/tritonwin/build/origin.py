@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -167,13 +167,7 @@ def _with_submodules(origin: Origin, recipe: Recipe, folder: Path) -> Origin:
         message=f"the submodule {', '.join(empty)} of {folder} is not there",
         help=f'Fetch it: git -C "{folder}" submodule update --init {" ".join(empty)}',
     )
-    return Origin(
-        version=origin.version,
-        source=origin.source,
-        release=origin.release,
-        decision=origin.decision,
-        refusals=(*origin.refusals, refusal),
-    )
+    return replace(origin, refusals=(*origin.refusals, refusal))
 
 
 def _origin(

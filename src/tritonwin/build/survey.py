@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -48,13 +49,10 @@ def survey(
             msg = f"{folder} holds neither setup.py nor pyproject.toml"
             raise UserError(msg, "Name the folder of the project itself: --source DIR")
     machine = Machine(facts=facts, host=host, resources=memory.resources(), checkout=found)
-    return Machine(
-        facts=facts,
-        host=host,
-        resources=machine.resources,
+    return replace(
+        machine,
         disk_free=_free(Path(place.parent(order.root, machine))),
         wheel=_wheel(order, recipe.distribution, facts, pip, lists),
-        checkout=found,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tritonwin.build import archs, cuda, toolset
@@ -53,13 +53,7 @@ def choose(recipe: Recipe, order: Order, machine: Machine, source: Origin) -> To
     none = cuda.refusal(found, torch_cuda, order.cuda, windows=machine.host.windows)
     tools = _with(recipe, order, machine, source, None)
     decision = Decision(name="CUDA", value="none", reason=none.message, flag=_FLAG)
-    return Tools(
-        toolkit=None,
-        toolset=tools.toolset,
-        archs=tools.archs,
-        decisions=(decision, *tools.decisions),
-        refusals=(none, *tools.refusals),
-    )
+    return replace(tools, decisions=(decision, *tools.decisions), refusals=(none, *tools.refusals))
 
 
 def _with(
