@@ -16,7 +16,7 @@ from tritonwin.facts.model import Facts, Interpreter, Shadow
 from tritonwin.facts.proven import read_proven, write_proven
 from tritonwin.journal import Journal, Store, tree_hash
 from tritonwin.remedies import fix as fixing
-from tritonwin.remedies.fix import Wish, fix
+from tritonwin.remedies.fix import FixOptions, fix
 from tritonwin.remedies.plan import CannotRemedyError, Plan
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
@@ -89,8 +89,8 @@ class World:
     def target(self) -> Interpreter:
         return replace(healthy.TARGET, executable=str(self.python), prefix=str(self.env))
 
-    def fix(self, watcher: Watcher, **wish: Any) -> fixing.Outcome:
-        return fix(Wish(python=str(self.python), **wish), self.store, watcher, self.host)
+    def fix(self, watcher: Watcher, **options: Any) -> fixing.Outcome:
+        return fix(FixOptions(python=str(self.python), **options), self.store, watcher, self.host)
 
 
 @pytest.fixture
@@ -219,15 +219,15 @@ def test_pip_and_the_places_of_wheels_are_asked_for_once(
         asked.append("pip")
         return Pip(("pip",), "25.0")
 
-    def sources_for(*_: object, **wish: Any) -> Sources:
+    def sources_for(*_: object, **options: Any) -> Sources:
         asked.append("sources")
-        assert (wish["lists"], wish["offline"]) == ((str(tmp_path),), True)
-        return Sources(lists=wish["lists"], offline=True)
+        assert (options["lists"], options["offline"]) == ((str(tmp_path),), True)
+        return Sources(lists=options["lists"], offline=True)
 
     monkeypatch.setattr(fixing, "find_pip", find_pip)
     monkeypatch.setattr(fixing, "sources_for", sources_for)
-    wish = Wish(lists=(str(tmp_path),), offline=True)
-    session = fixing._Session(wish, world.store, Watcher(), world.host, world.collect())
+    options = FixOptions(lists=(str(tmp_path),), offline=True)
+    session = fixing._Session(options, world.store, Watcher(), world.host, world.collect())
     assert session.pip() is session.pip()
     assert session.sources() is session.sources()
     assert asked == ["pip", "sources"]

@@ -343,9 +343,9 @@ def test_what_cannot_be_planned_says_why(
 
 
 def test_nothing_is_installed_without_a_target(tmp_path: Path) -> None:
-    order = install.Order(requests=(Requirement("triton-windows"),))
+    options = install.InstallOptions(requests=(Requirement("triton-windows"),))
     with pytest.raises(CannotRemedyError, match="no target interpreter"):
-        install.install(order, healthy.changed(target=None), Store(tmp_path), agree=None)
+        install.install(options, healthy.changed(target=None), Store(tmp_path), agree=None)
     assert not list(tmp_path.iterdir())
 
 
@@ -363,10 +363,10 @@ def test_nothing_is_fetched_that_could_not_be_put_into_place(
         plan=Plan(target="", changes=(change,)),
     )
     monkeypatch.setattr(install, "_planned", lambda *_: planned)
-    order = install.Order(requests=(Requirement("triton-windows"),))
+    options = install.InstallOptions(requests=(Requirement("triton-windows"),))
     refused = pytest.raises(CannotRemedyError, match="administrator rights: install it")
     with contextlib.nullcontext() if allowed else refused:
-        done = install.install(order, facts, Store(tmp_path), agree=lambda _: False)
+        done = install.install(options, facts, Store(tmp_path), agree=lambda _: False)
         assert done.status == "declined"
 
 

@@ -69,7 +69,7 @@ def command(
     from tritonwin.output import fixing, machine
     from tritonwin.output.events import Events
     from tritonwin.problems import catalogue
-    from tritonwin.remedies.fix import Wish, fix
+    from tritonwin.remedies.fix import FixOptions, fix
 
     unknown = sorted(set(only) - set(catalogue.load().entries))
     if unknown:
@@ -79,7 +79,7 @@ def command(
     if quiet and not (yes or dry_run):
         msg = "--json and --json-lines cannot ask: they need --yes or --dry-run"
         raise UserError(msg, "Look at the plan first: tritonwin fix --dry-run")
-    wish = Wish(
+    options = FixOptions(
         python=python,
         app=app,
         only=only,
@@ -93,7 +93,7 @@ def command(
     )
     events = Events(json_lines=json_lines)
     with contextlib.closing(fixing.Person(yes=yes)) as person:
-        outcome = fix(wish, Store.default(), events if quiet else person)
+        outcome = fix(options, Store.default(), events if quiet else person)
     events.finish(fixing.report(outcome))
     if as_json:
         machine.print_document(fixing.report(outcome))

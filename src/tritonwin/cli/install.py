@@ -68,14 +68,14 @@ def command(
     from tritonwin.journal import Store
     from tritonwin.output import installation, machine
     from tritonwin.output.events import Events
-    from tritonwin.remedies.install import Order, install
+    from tritonwin.remedies.install import InstallOptions, install
     from tritonwin.support.install_plan import parse_request
 
     quiet = as_json or json_lines
     if quiet and not (yes or dry_run):
         msg = "--json and --json-lines cannot ask: they need --yes or --dry-run"
         raise UserError(msg, "Look at the plan first: tritonwin install PACKAGE --dry-run")
-    order = Order(
+    options = InstallOptions(
         requests=tuple(parse_request(text) for text in packages),
         lists=(*lists, *find_links),
         offline=offline,
@@ -87,7 +87,7 @@ def command(
     screen = installation.Screen(every_reason=every_reason, yes=yes)
     with contextlib.closing(screen):
         done = install(
-            order,
+            options,
             facts,
             Store.default(),
             agree=None if dry_run else (lambda _: True) if quiet else screen.agree,

@@ -36,7 +36,7 @@ MAX_ROUNDS = 4  # one problem may hide another; four layers have not been seen
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class FixOptions:
     """What the user asked for.
 
     Attributes:
@@ -87,17 +87,17 @@ class Outcome:
     snapshot: str | None = None
 
 
-def fix(wish: Wish, store: Store, watcher: Watcher, host: Host | None = None) -> Outcome:
+def fix(options: FixOptions, store: Store, watcher: Watcher, host: Host | None = None) -> Outcome:
     """Bring the target into working order, as far as it can be done here.
 
     Raises:
         UserError: a target that cannot be examined or is being worked on, or a change that the
             system refuses (the target is then as it was before that plan).
     """
-    host = host or Host.this_machine(wish.app)
-    facts = collect(python=wish.python, app=wish.app, timeout=wish.timeout, host=host)
-    session = _Session(wish, store, watcher, host, facts)
-    if wish.dry_run:
+    host = host or Host.this_machine(options.app)
+    facts = collect(python=options.python, app=options.app, timeout=options.timeout, host=host)
+    session = _Session(options, store, watcher, host, facts)
+    if options.dry_run:
         return session.dry_run()
     with store.lock(_target(facts).executable, wait=5):
         session.clear_unfinished()
@@ -113,7 +113,7 @@ def _target(facts: Facts) -> Interpreter:
 
 @dataclass
 class _Session:
-    wish: Wish
+    options: FixOptions
     store: Store
     watcher: Watcher
     host: Host
@@ -177,9 +177,9 @@ class _Session:
             host=self.host,
             pip=self.pip,
             sources=self.sources,
-            offline=self.wish.offline,
-            headers=self.wish.headers,
-            machine_wide=self.wish.machine_wide,
+            offline=self.options.offline,
+            headers=self.options.headers,
+            machine_wide=self.options.machine_wide,
         )
         self.plans.append(make_plan(problems, means))
 
@@ -197,21 +197,25 @@ class _Session:
     def pip(self) -> Pip:
         """The pip that runs in the target, found once."""
         if self._pip is None:
-            self._pip = find_pip(self.facts, self.wish.lists)
+            self._pip = find_pip(self.facts, self.options.lists)
         return self._pip
 
     def sources(self) -> Sources:
         """Where wheels are looked for, found once."""
         if self._sources is None:
-            wish = self.wish
+            options = self.options
             self._sources = sources_for(
-                self.facts, self.pip, lists=wish.lists, indexes=wish.indexes, offline=wish.offline
+                self.facts,
+                self.pip,
+                lists=options.lists,
+                indexes=options.indexes,
+                offline=options.offline,
             )
         return self._sources
 
     def _examine(self) -> None:
         executable = _target(self.facts).executable
-        self.facts = collect(python=executable, timeout=self.wish.timeout, host=self.host)
+        self.facts = collect(python=executable, timeout=self.options.timeout, host=self.host)
 
     def _prove(self) -> Proof:
         return ladder.prove(ladder.setting(self.facts, self.host.env.data))
@@ -219,8 +223,8 @@ class _Session:
     def _problems(self) -> tuple[Problem, ...]:
         """What is to be solved. That something changed is answered by the proof itself."""
         found = [p for p in diagnose(self.facts, CHECKS).problems if p.id != _DRIFTED]
-        if self.wish.only:
-            return tuple(p for p in found if p.id in self.wish.only)
+        if self.options.only:
+            return tuple(p for p in found if p.id in self.options.only)
         return tuple(p for p in found if p.severity != "info")
 
     def _drifted(self) -> bool:

@@ -26,7 +26,7 @@ from tritonwin.support.pip import Pip
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class InstallOptions:
     """What the user asked for.
 
     Attributes:
@@ -56,7 +56,7 @@ class Installation:
 
 
 def install(
-    order: Order,
+    options: InstallOptions,
     facts: Facts,
     store: Store,
     *,
@@ -78,9 +78,9 @@ def install(
 
     @cache
     def pip() -> Pip:
-        return find_pip(facts, order.lists)
+        return find_pip(facts, options.lists)
 
-    planned = _planned(order, facts, pip)
+    planned = _planned(options, facts, pip)
     if planned.status != "planned" or agree is None:
         return planned
     _permitted(planned.plan, facts, target)
@@ -103,23 +103,23 @@ def _permitted(plan: Plan, facts: Facts, target: Interpreter) -> None:
         )
 
 
-def _planned(order: Order, facts: Facts, pip: Callable[[], Pip]) -> Installation:
+def _planned(options: InstallOptions, facts: Facts, pip: Callable[[], Pip]) -> Installation:
     means = Means(
         facts=facts,
         host=Host.this_machine(),
         pip=pip,
         sources=lambda: install_plan.sources_for(
-            facts, pip, lists=order.lists, indexes=order.indexes, offline=order.offline
+            facts, pip, lists=options.lists, indexes=options.indexes, offline=options.offline
         ),
-        offline=order.offline,
+        offline=options.offline,
     )
     found = install_plan.plan(
         facts,
-        order.requests,
+        options.requests,
         means.sources(),
         pip(),
-        allow_unhashed=order.allow_unhashed,
-        reinstall=order.reinstall,
+        allow_unhashed=options.allow_unhashed,
+        reinstall=options.reinstall,
     )
     status: InstallStatus = "planned" if found.downloads else "nothing-to-do"
     return Installation(
