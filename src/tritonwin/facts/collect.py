@@ -95,7 +95,8 @@ def collect(
             drivers=drivers,
             msvc=threads.result(msvc),
             imports=imports,
-            errors=tuple(guard.errors),
+            # some collectors are threads: in whichever order they failed
+            errors=tuple(sorted(guard.errors, key=lambda error: error.collector)),
         )
 
 
