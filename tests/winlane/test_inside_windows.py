@@ -24,7 +24,7 @@ SYSTEM = (
 )  # fmt: skip
 # Those that should not mind where they run.
 PURE = (
-    "build_run_fatbin", "build_run_ninja", "build_run_output", "build_run_state", "build_run_wheel",
+    "build_archives", "build_run_fatbin", "build_run_ninja", "build_run_output", "build_run_state", "build_run_wheel",
     "catalogue", "checks", "consoles", "doctor", "download", "extensions", "links", "patch_hook",
     "patch_hook_install", "proven", "redact",
     "remedies", "snapshot", "sources", "wheel_names",
