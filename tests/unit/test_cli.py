@@ -243,7 +243,7 @@ def test_a_reader_that_leaves_early_is_no_error(saved: Path) -> None:
     assert reader.stdout
     assert reader.stderr
     reader.stdout.close()
-    reader.wait(60)
+    assert reader.wait(60) == 0
     assert reader.stderr.read() == b""
     reader.stderr.close()
 

@@ -101,6 +101,11 @@ def _run(args: Sequence[str]) -> int:
         # click makes an Abort of either
         by = ended if isinstance(ended, KeyboardInterrupt) else ended.__cause__
         return by.status if isinstance(by, ToldToEndError) else 130
+    except SystemExit:  # click's, with 1, where a pipe was closed at its other end
+        failure = endings.unwritten()
+        if failure is None:
+            raise
+        return endings.failed(args, failure)
     except Exception as error:  # noqa: BLE001 - a person must never see a traceback unasked
         return endings.failed(args, error)
     return int(result) if isinstance(result, int) else Exit.DONE

@@ -17,6 +17,8 @@ from tritonwin.errors import Exit
 # a disk, or the user's share of it
 _FULL = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
 _CHANGING = frozenset({"fix", "install", "undo", "patch", "cache"})
+# which of these only look
+_LOOKING = frozenset({"--dry-run", "--list", "list", "status", "diff"})
 
 
 class _Watched:
@@ -61,6 +63,11 @@ def watched_output() -> Iterator[None]:
         sys.stdout = plain
 
 
+def unwritten() -> OSError | None:
+    """Why standard output could not be written, where that is so."""
+    return next(iter(getattr(sys.stdout, "failures", ())), None)
+
+
 def refuse(args: Sequence[str], message: str, help_text: str) -> int:
     """The user is told what cannot be used."""
     _say(args, message, help_text)
@@ -69,17 +76,17 @@ def refuse(args: Sequence[str], message: str, help_text: str) -> int:
 
 def failed(args: Sequence[str], error: Exception) -> int:
     """What was meant to be printed cannot be, or tritonwin itself failed."""
-    unwritten = next(iter(getattr(sys.stdout, "failures", ())), None)
-    if _reader_left(unwritten or error):
+    failure = unwritten()
+    if _reader_left(failure or error):
         # who read our output has seen enough; what was being changed is given back then
-        changing = _command(args) in _CHANGING and not {"--dry-run", "--list"} & set(args)
+        changing = _command(args) in _CHANGING and not _LOOKING & set(args)
         return Exit.PROBLEMS if changing else Exit.DONE
     if os.environ.get("TRITONWIN_DEBUG"):
         with contextlib.suppress(OSError):
             traceback.print_exception(error)
-    if unwritten is not None:
-        reason = unwritten.strerror or str(unwritten)
-        full = "the disk is full: " if unwritten.errno in _FULL else ""
+    if failure is not None:
+        reason = failure.strerror or str(failure)
+        full = "the disk is full: " if failure.errno in _FULL else ""
         message = f"{full}the answer cannot be written to standard output: {reason}"
         _print(message, _where_else(args))
     elif isinstance(error, OSError) and error.errno in _FULL:
