@@ -21,6 +21,7 @@ from tritonwin.build.depot import Depot
 from tritonwin.build.info import describe
 from tritonwin.build.model import BuildPlan, PinnedFile, Source, ToolkitChoice
 from tritonwin.build.order import Order
+from tritonwin.build.runner import Setting
 from tritonwin.build.script import SHELLS, script
 from tritonwin.build.source_files import SourceError
 from tritonwin.build.state import State, write_plan
@@ -29,6 +30,8 @@ from tritonwin.facts.codec import to_json
 from tritonwin.facts.host import Host
 from tritonwin.facts.process import Completed, run
 from tritonwin.output.build_plan import print_build_plan, report
+from tritonwin.remedies import wheel_build
+from tritonwin.remedies.wheel_build import Prepared
 from tritonwin.support import pip
 from tritonwin.support.pip import Pip
 
@@ -143,6 +146,24 @@ def test_the_build_itself_gets_no_login(tmp_path: Path) -> None:
     lines = script(made, "sh").splitlines()
     gone = lines.index("unset TRITONWIN_LOGIN_EXAMPLE_ORG || true")
     assert max(n for n, line in enumerate(lines) if "submodule" in line) < gone < len(lines) - 1
+
+
+def test_the_login_of_the_command_line_reaches_git_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = f"https://{QUOTED}@example.org/x"
+    made, machine = planned(tmp_path, address), machines.linux(tmp_path)
+    seen: list[Setting] = []
+    monkeypatch.setattr(wheel_build, "make", lambda _, setting, **__: seen.append(setting))
+    order = Order(recipe="cuda-extension", source=address)
+    prepared = Prepared(
+        order=order, plan=made, facts=machine.facts, host=machine.host, pip=lambda: NOBODY.pip
+    )
+    prepared.make(made)
+    (setting,) = seen
+    assert setting.logins == {"TRITONWIN_LOGIN_EXAMPLE_ORG": LOGIN}
+    assert LOGIN not in setting.environment.values()
+    assert PASSWORD not in repr(setting)
 
 
 @pytest.fixture
