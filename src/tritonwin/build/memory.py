@@ -120,16 +120,7 @@ def choose(
         archs: that one nvcc may compile side by side; more threads are of no use.
         jobs, threads, gib_per_job: what the user asks for.
     """
-    compiler = round((gib_per_job or model.compiler_gib) * GIB)
-    memory = Memory(
-        free=have.allocatable,
-        reserve=RESERVE,
-        base=round(model.base_gib * GIB),
-        compiler=compiler,
-        together=model.together,
-        bound=0,
-        expected=0,
-    )
+    memory = _of_one(model, have, gib_per_job)
     fit = _that_fit(memory, have)
     wanted_threads = min(max(threads or 1, 1), max(archs, 1))
     most = max(1, min(have.cores // wanted_threads, files or have.cores))
@@ -152,6 +143,19 @@ def choose(
         warnings=(_too_many(chosen, memory),) if over and not refused else (),
         refusals=(_too_little(memory),) if refused else (),
     )
+
+
+def _of_one(model: MemoryModel, have: Resources, gib_per_job: float | None) -> Memory:
+    """What one compiler takes."""
+    return Memory(
+        free=have.allocatable,
+        reserve=RESERVE,
+        base=round(model.base_gib * GIB),
+        compiler=round((gib_per_job or model.compiler_gib) * GIB),
+        together=model.together,
+        bound=0,
+        expected=0,
+    ).at(1, 1)
 
 
 def _that_fit(memory: Memory, have: Resources) -> int | None:
