@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tritonwin.facts.model import Facts, Interpreter, Torch, Triton
+from tritonwin.facts.model import Distribution, Facts, Interpreter, Torch, Triton
 from tritonwin.problems.model import Certainty, Evidence, Finding, Severity
 from tritonwin.support import versions
 
@@ -68,6 +68,14 @@ def need_triton(facts: Facts) -> Triton:
         msg = "no Triton is installed"
         raise NotApplicable(msg)
     return facts.triton
+
+
+def need_distribution(facts: Facts, name: str) -> Distribution:
+    found = facts.distribution(name)
+    if found is None:
+        msg = f"{name} is not installed"
+        raise NotApplicable(msg)
+    return found
 
 
 def nvidia_capability(facts: Facts) -> str:

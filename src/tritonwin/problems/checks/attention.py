@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tritonwin.facts.model import Facts
-from tritonwin.problems.check import Check, NotApplicable, finding, need_torch
+from tritonwin.problems.check import Check, NotApplicable, finding, need_distribution, need_torch
 from tritonwin.problems.model import Evidence, Finding
 from tritonwin.support import torch_abi
 from tritonwin.support.versions import older
@@ -63,10 +63,7 @@ def sage_mismatch(facts: Facts) -> Iterator[Finding]:
 
 
 def sage_kernels(facts: Facts) -> Iterator[Finding]:
-    sage = facts.distribution("sageattention")
-    if sage is None:
-        msg = "sageattention is not installed"
-        raise NotApplicable(msg)
+    sage = need_distribution(facts, "sageattention")
     # version 1 is pure Triton; from 2 on compiled kernels belong to it
     if not older(sage.version, "2") and not facts.extensions_of("sageattention"):
         yield finding(
@@ -79,10 +76,7 @@ def sage_kernels(facts: Facts) -> Iterator[Finding]:
 
 
 def xformers_mismatch(facts: Facts) -> Iterator[Finding]:
-    xformers = facts.distribution("xformers")
-    if xformers is None:
-        msg = "xformers is not installed"
-        raise NotApplicable(msg)
+    xformers = need_distribution(facts, "xformers")
     torch = need_torch(facts)
     base = torch.version.partition("+")[0]
     for line in xformers.requires:

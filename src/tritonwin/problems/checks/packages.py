@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from tritonwin.facts.model import Facts
 from tritonwin.facts.packages import knowledge
 from tritonwin.facts.proven import proven_state
-from tritonwin.problems.check import Check, NotApplicable, finding, need_target, python_series
+from tritonwin.problems.check import (
+    Check,
+    NotApplicable,
+    finding,
+    need_distribution,
+    need_target,
+    python_series,
+)
 from tritonwin.problems.model import Finding
 from tritonwin.support.packages import FORK
 from tritonwin.support.versions import fits, older
@@ -57,10 +64,7 @@ def _platform_fits(platform: str, target: str) -> bool:
 
 
 def old_setuptools(facts: Facts) -> Iterator[Finding]:
-    setuptools = facts.distribution("setuptools")
-    if setuptools is None:
-        msg = "setuptools is not installed"
-        raise NotApplicable(msg)
+    setuptools = need_distribution(facts, "setuptools")
     if fits(python_series(need_target(facts)), ">=3.12") and fits(setuptools.version, "<66.1"):
         yield finding(
             "old-setuptools",
@@ -114,10 +118,7 @@ def bnb_binaries(facts: Facts) -> Iterator[Finding]:
 
 
 def benign_xformers(facts: Facts) -> Iterator[Finding]:
-    xformers = facts.distribution("xformers")
-    if xformers is None:
-        msg = "xformers is not installed"
-        raise NotApplicable(msg)
+    xformers = need_distribution(facts, "xformers")
     if facts.triton is None:
         yield finding(
             "benign-triton-warning",
