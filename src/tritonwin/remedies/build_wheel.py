@@ -2,15 +2,14 @@
 
 The plan is made when it is shown, by the planner of `tritonwin build`; hours of work are agreed to
 with the rest of the fix. What the wheel replaces goes only when the wheel is there and proven.
+
+Few repairs need a build, whose modules are a third of all that `fix` would import.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tritonwin.build import recipe
-from tritonwin.build.order import Order
-from tritonwin.build.outcome import Progress
 from tritonwin.facts.collect import collect
 from tritonwin.facts.host import Host
 from tritonwin.journal.tree import file_hash
@@ -19,7 +18,6 @@ from tritonwin.remedies.owners import leave_to_conda
 from tritonwin.remedies.plan import CannotRemedyError, Change, Source
 from tritonwin.remedies.remedy import Means, Remedy, Work
 from tritonwin.remedies.target_pip import find_pip
-from tritonwin.remedies.wheel_build import prepare
 from tritonwin.support.versions import parse
 
 ACTION = "build-wheel"
@@ -30,6 +28,8 @@ def recipe_for(distribution: str) -> str | None:
 
     A Triton is not built in passing: which one fits is the question, not how to make it.
     """
+    from tritonwin.build import recipe
+
     recipes = (recipe.load(name) for name in recipe.names())
     return next((r.name for r in recipes if r.distribution == distribution and r.needs_torch), None)
 
@@ -40,6 +40,9 @@ def plan(arguments: Mapping[str, str], means: Means) -> Change:
     Args:
         arguments: "distribution", its normalised name.
     """
+    from tritonwin.build.order import Order
+    from tritonwin.remedies.wheel_build import prepare
+
     distribution = arguments["distribution"]
     name = recipe_for(distribution)
     if name is None:
@@ -74,6 +77,10 @@ def apply(change: Change, work: Work) -> None:
     Raises:
         UserError: the build fails; nothing of the target was changed.
     """
+    from tritonwin.build.order import Order
+    from tritonwin.build.outcome import Progress
+    from tritonwin.remedies.wheel_build import prepare
+
     distribution, version = change.arguments["distribution"], change.arguments["version"]
     host = Host.this_machine()
     facts = collect(python=work.target.executable, host=host)

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 
-from tritonwin.facts.files import is_file, names_in
+from tritonwin.facts.files import names_in
 from tritonwin.facts.model import Facts, Interpreter
 from tritonwin.remedies import installed_files
-from tritonwin.remedies.plan import CannotRemedyError
+from tritonwin.remedies.plan import CannotRemedyError, target_to_change
 from tritonwin.support.download import local_path
 from tritonwin.support.pip import Pip
 from tritonwin.support.versions import older
@@ -39,10 +39,7 @@ def find_pip(facts: Facts, lists: Sequence[str]) -> Pip:
     Raises:
         CannotRemedyError: none was found.
     """
-    target = facts.target
-    if target is None:
-        msg = "no target interpreter"
-        raise CannotRemedyError(msg)
+    target = target_to_change(facts)
     own = facts.distribution("pip")
     if target.has_pip and own and not older(own.version, OLDEST) and _whole(Path(own.location)):
         return Pip((target.executable, "-B", "-c", _OWN), own.version)
@@ -80,8 +77,12 @@ def _whole(info: Path) -> bool:
     """Whether every module that this pip's RECORD lists is there: an update that was cut off, or a
     cleaner, takes some. Without a RECORD nothing is known against it.
     """
-    listed = installed_files.recorded(info) or []
-    return all(is_file(info.parent / name) for name in listed if name.endswith(".py"))
+    wanted: dict[str, set[str]] = {}  # by folder: to ask for each file is slow on Windows
+    for listed in installed_files.recorded(info) or ():
+        folder, _, name = listed.rpartition("/")
+        if name.endswith(".py"):
+            wanted.setdefault(folder, set()).add(name)
+    return all(names <= set(names_in(info.parent / folder)) for folder, names in wanted.items())
 
 
 def _wheels(folder: Path) -> Iterator[tuple[Path, str]]:
