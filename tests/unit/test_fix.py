@@ -15,8 +15,9 @@ from tritonwin.facts import snapshot
 from tritonwin.facts.model import Facts, Interpreter, Shadow
 from tritonwin.facts.proven import read_proven, write_proven
 from tritonwin.journal import Journal, Store, tree_hash
+from tritonwin.output.fixing import print_outcome
 from tritonwin.remedies import fix as fixing
-from tritonwin.remedies.fix import FixOptions, fix
+from tritonwin.remedies.fix import FixOptions, Outcome, fix
 from tritonwin.remedies.plan import CannotRemedyError, Plan
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
@@ -316,3 +317,11 @@ def test_a_failed_change_leaves_everything_as_it_was(
         world.fix(Watcher())
     assert tree_hash(world.root) == before
     assert world.store.unfinished() == ()
+
+
+@pytest.mark.parametrize(("journals", "said"), [(("1",), True), ((), False)])
+def test_what_runs_already_has_to_be_started_again(
+    capsys: pytest.CaptureFixture[str], journals: tuple[str, ...], said: bool
+) -> None:
+    print_outcome(Outcome(status="proven", facts=healthy.HEALTHY, journals=journals))
+    assert ("start it again" in capsys.readouterr().out) is said

@@ -24,6 +24,7 @@ _VERDICTS = {
     "stuck": "Not everything could be solved.",
     "undone": "It got worse, so everything was given back.",
 }
+_RUNNING = "A program that was running all the while keeps what it has loaded: start it again."
 
 
 class Person(Teller):
@@ -69,6 +70,8 @@ def print_outcome(outcome: Outcome) -> None:
         if outcome.remaining:
             out.print(Text(counted(outcome.remaining)), soft_wrap=True)
     out.print(Text(_VERDICTS[outcome.status], "bold"), soft_wrap=True)
+    if outcome.status == "proven" and outcome.journals:
+        out.print(Text(_RUNNING), soft_wrap=True)
     if outcome.snapshot:
         text = f"For a bug report, with nothing private in it: {printable(outcome.snapshot)}"
         out.print(Text(text), soft_wrap=True)
