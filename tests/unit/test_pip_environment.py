@@ -86,6 +86,9 @@ def test_a_constraint_is_heeded_where_versions_are_chosen(
     allowed.write_text("alpha==1.0\n")
     monkeypatch.setenv("PIP_CONSTRAINT", str(allowed))
     assert ours(target, alpha) == [("alpha", "1.0")]
+    with pytest.raises(PipError) as refused:
+        dry_run(target.pip, [f"alpha @ {Path(alpha.location).as_uri()}"], options=["--no-index"])
+    assert f"PIP_CONSTRAINT allows ({allowed})" in refused.value.help
     stage(target.pip, [alpha], tmp_path / "root", lambda done, total: None)
 
 

@@ -23,7 +23,7 @@ from tritonwin.facts.process import Completed, run
 from tritonwin.facts.redact import hide_secrets
 from tritonwin.support.download import local_path
 from tritonwin.support.model import Download
-from tritonwin.support.pip_environment import PLACES, environment
+from tritonwin.support.pip_environment import CONSTRAINT, PLACES, environment
 from tritonwin.support.versions import older
 
 QUERY_TIMEOUT = 120.0
@@ -72,7 +72,7 @@ class Pip:
             done = run(program, [*before, *args], timeout=timeout, env=env, heard=heard)
         except OSError as error:
             msg = f"pip cannot be started with {program}: {error}"
-            raise PipError(msg) from None
+            raise PipError(msg, "See what is wrong with that Python: tritonwin doctor") from None
         if done.timed_out:
             msg = f"pip {args[0]} did not finish within {timeout:.0f} s"
             raise PipError(msg, "Try again; a slow or blocked network is the usual cause.")
@@ -148,7 +148,13 @@ def dry_run(
     done = pip.run(words, timeout=RESOLVE_TIMEOUT, settled=PLACES)
     if done.code != 0:
         msg = f"pip finds nothing to install: {last_words(done)}"
-        raise PipError(msg, "Look at the reasons above, or name another index with --index.")
+        allowed = os.environ.get(f"PIP_{CONSTRAINT}")
+        raise PipError(
+            msg,
+            f"See what PIP_{CONSTRAINT} allows ({allowed}), or unset that variable for this."
+            if allowed
+            else "Look at the reasons above, or name another index with --index.",
+        )
     try:
         # a sitecustomize of the target may print before pip does
         report = json.loads(done.out[done.out.index(b"{") :])
