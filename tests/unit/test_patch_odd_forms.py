@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+import approved
 import pytest
 
 from tritonwin.patch import engine
@@ -40,7 +41,15 @@ LEFT_ALONE = [
     ("temp-files", _CUBIN + "        os.remove(fsrc.name); os.remove(flog.name)\n"),
     ("temp-files", _CUBIN + "        x(os.remove(fsrc.name))\n        os.remove(flog.name)\n"),
     ("int64-arguments", 'x = {"int64_t": "l", "uint8_t": "B"}\n'),
+    ("aligned-memory", "posix_memalign(x)\n"),
+    ("cache-replace", "class FileCacheManager:\n    def put(self):\n        os.replace(a, b)\n"),
+    (
+        "long-paths",
+        "class FileCacheManager:\n    def __init__(self):\n        self.cache_dir = x\n",
+    ),
+    ("ptxas-output", "def make_cubin():\n    subprocess.run(cmd, stderr=log)\n"),
 ]
+WORKS = [("temp-files", "def make_cubin():\n    pass\n")]
 
 
 @pytest.mark.parametrize(("identifier", "text"), LEFT_ALONE)
@@ -50,6 +59,18 @@ def test_what_no_rule_knows_is_left_alone(identifier: str, text: str) -> None:
     assert found is not None
     verdict = engine.judge(found, Source(text), "upstream")
     assert (verdict.state, verdict.text) == ("unknown", None)
+
+
+def test_why_each_is_left_alone_is_told_in_these_words() -> None:
+    """And what is said of a file that holds nothing that a rule looks for."""
+    empty = [(each.id, "x = 1\n" if each.file.endswith(".py") else "int x;\n") for each in RULES]
+    lines = []
+    for identifier, text in (*LEFT_ALONE, *WORKS, *empty):
+        found = rule(identifier)
+        assert found is not None
+        verdict = engine.judge(found, Source(text), "upstream")
+        lines.append(f"{identifier}: {verdict.state}, {verdict.reason}")
+    approved.check("patch-odd-forms.txt", "\n".join(lines) + "\n")
 
 
 def test_a_helper_module_in_one_line() -> None:

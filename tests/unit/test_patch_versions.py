@@ -21,7 +21,7 @@ from winlane.wine import Wine
 from tritonwin.errors import UserError
 from tritonwin.facts.triton_sources import find_traits, read_sources, triton_traits
 from tritonwin.journal import Store
-from tritonwin.journal.tree import describe_tree
+from tritonwin.journal.tree import describe_tree, file_hash
 from tritonwin.patch import engine
 from tritonwin.patch.disk import make_plan
 from tritonwin.patch.edits import Source
@@ -150,6 +150,23 @@ def test_how_every_rule_stands_in_every_release(tmp_path: Path) -> None:
             digest = hashlib.sha256(edit.data).hexdigest()[:12]
             lines.append(f"{edit.source.file} becomes {digest} by {', '.join(edit.rules)}")
     approved.check("patch-rules.txt", "\n".join(lines[1:]) + "\n")
+
+
+def test_whose_each_file_is(tmp_path: Path) -> None:
+    package = make_tree("3.6.0", tmp_path)
+    for name in ("knobs.py", "runtime/build.py"):
+        with (package / name).open("a") as file:
+            file.write("# mine\n")
+    ours = {name: file_hash(package / name) for name in ("knobs.py", "runtime/cache.py")}
+    ours["runtime/build.py"] = "0" * 64
+    report = examine(read_tree(package), ours)
+    found = {each.file: (each.sha256, each.known, each.ours) for each in report.files}
+    assert found["knobs.py"] == (ours["knobs.py"], (), True)
+    assert found["runtime/build.py"][1:] == ((), False)
+    assert found["runtime/cache.py"][::2] == (ours["runtime/cache.py"], True)
+    assert "3.6.0" in found["runtime/cache.py"][1]
+    assert found["tools/build_extern.py"][2] is False
+    assert report.package == str(package)
 
 
 @pytest.mark.parametrize("version", UPSTREAM)

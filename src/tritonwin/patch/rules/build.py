@@ -35,7 +35,7 @@ def _edit_build(source: Source) -> str:
         return unknown("_build has another form")
     names = [argument.arg for argument in function.args.args]
     if names[:6] != _ARGUMENTS or set(names[6:]) - set(_OPTIONAL):
-        return unknown(f"_build takes {', '.join(names)}")
+        return unknown(f"_build takes {', '.join(names) or 'nothing'}")
     arguments = ", ".join([*_ARGUMENTS, *(f"{name}={name}" for name in names[6:])])
     # what the user put in the place of all this comes first
     first = next((each for each in function.body if _IMPLEMENTATION not in ast.unparse(each)), None)
