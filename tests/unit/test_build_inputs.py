@@ -157,3 +157,17 @@ def test_links_of_a_folder_named_from_the_current_one(
     (tmp_path / "mine/out").symlink_to("..")
     monkeypatch.chdir(tmp_path)
     assert [link.name for link in copying.links_out(Path("mine"), ())] == ["out"]
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        (r"\\?\C:\work\csrc", r"C:\work\csrc"),
+        (r"\\?\UNC\host\share\x", r"\\host\share\x"),
+        (r"\\?\Volume{ab-12}\x", r"\\?\Volume{ab-12}\x"),
+        (r"..\csrc", r"..\csrc"),
+        ("/work/csrc", "/work/csrc"),
+    ],
+)
+def test_where_a_link_of_windows_leads(given: str, plain: str) -> None:
+    assert copying._plain(given) == plain

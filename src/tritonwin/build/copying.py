@@ -11,6 +11,7 @@ import contextlib
 import filecmp
 import io
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -106,7 +107,7 @@ def _entries(root: Path, skip: Sequence[str]) -> Iterator[Path]:
 
 
 def _link(path: Path, root: Path) -> Link:
-    target = Path(os.path.normpath(path.parent / _plain(path.readlink())))
+    target = Path(os.path.normpath(path.parent / _plain(str(path.readlink()))))
     name = path.relative_to(root).as_posix()
     for spelling in (root.absolute(), root.resolve()):
         if target.is_relative_to(spelling):
@@ -115,9 +116,11 @@ def _link(path: Path, root: Path) -> Link:
     return Link(name=name, target=target, inside=None)
 
 
-def _plain(path: Path) -> Path:
-    r"""Without the `\\?\` that Windows gives before where a link leads."""
-    return Path(str(path).removeprefix("\\\\?\\"))
+def _plain(target: str) -> str:
+    r"""Without the `\\?\` that Windows gives before where links lead, except before a volume."""
+    if target.startswith("\\\\?\\UNC\\"):
+        return "\\\\" + target.removeprefix("\\\\?\\UNC\\")
+    return re.sub(r"^\\\\\?\\(?=[A-Za-z]:)", "", target)
 
 
 def _refuse_linked(source: Path, edited: Iterable[str]) -> None:
