@@ -104,4 +104,4 @@ def _read(file: str, path: Path) -> SourceFile:
         return SourceFile(file=file, path=path, data=path.read_bytes())
     except OSError as error:
         msg = f"{path} cannot be read: {error.strerror or error}"
-        raise UserError(msg) from error
+        raise UserError(msg, "Give yourself the right to read it, or see what holds it.") from error

@@ -11,7 +11,7 @@ from tritonwin.facts.collect import collect
 from tritonwin.facts.data_folder import data_folder
 from tritonwin.facts.host import Host
 from tritonwin.facts.identity import Identity
-from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.facts.model import Facts
 from tritonwin.facts.proven import write_proven
 from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.facts.waiting import waiting_threads
@@ -20,7 +20,7 @@ from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.model import Problem
 from tritonwin.remedies.apply import apply_plan
-from tritonwin.remedies.plan import CannotRemedyError, Plan, Status
+from tritonwin.remedies.plan import CannotRemedyError, Plan, Status, target_to_change
 from tritonwin.remedies.planner import make_plan
 from tritonwin.remedies.remedy import Listener, Means
 from tritonwin.remedies.target_pip import find_pip
@@ -99,16 +99,9 @@ def fix(options: FixOptions, store: Store, watcher: Watcher, host: Host | None =
     session = _Session(options, store, watcher, host, facts)
     if options.dry_run:
         return session.dry_run()
-    with store.lock(_target(facts).executable, wait=5):
+    with store.lock(target_to_change(facts).executable, wait=5):
         session.clear_unfinished()
         return session.rounds()
-
-
-def _target(facts: Facts) -> Interpreter:
-    if facts.target is None:
-        msg = "no target interpreter"
-        raise CannotRemedyError(msg)
-    return facts.target
 
 
 @dataclass
@@ -135,7 +128,7 @@ class _Session:
 
     def clear_unfinished(self) -> None:
         """Undo what a crash left half done: a plan made of its facts would be wrong."""
-        for header in self.store.unfinished(_target(self.facts).executable):
+        for header in self.store.unfinished(target_to_change(self.facts).executable):
             self.watcher.say(f"an earlier change was cut off: {header.title}")
             if not self.watcher.agree("Undo it first?"):
                 msg = f"{header.target} is in the middle of a change: {header.title}"
@@ -184,7 +177,7 @@ class _Session:
         self.plans.append(make_plan(problems, means))
 
     def _apply(self, plan: Plan) -> None:
-        target = _target(self.facts)
+        target = target_to_change(self.facts)
         first = next(iter(self.journals), None)
         journal = apply_plan(plan, target, self.store, self.pip, self.watcher, session=first)
         self.journals.append(journal)
@@ -214,7 +207,7 @@ class _Session:
         return self._sources
 
     def _examine(self) -> None:
-        executable = _target(self.facts).executable
+        executable = target_to_change(self.facts).executable
         self.facts = collect(python=executable, timeout=self.options.timeout, host=self.host)
 
     def _prove(self) -> Proof:

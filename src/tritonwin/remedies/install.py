@@ -15,7 +15,7 @@ from tritonwin.journal import Store
 from tritonwin.problems.doctor import shell_word
 from tritonwin.remedies.apply import apply_plan
 from tritonwin.remedies.distributions import REMOVE, install_change
-from tritonwin.remedies.plan import CannotRemedyError, Change, Plan
+from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, target_to_change
 from tritonwin.remedies.remedy import DEAF, Listener, Means
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.support import install_plan
@@ -71,10 +71,7 @@ def install(
     Raises:
         UserError: no target, no pip to ask, or a change that failed; the target is then as before.
     """
-    target = facts.target
-    if target is None:
-        msg = "no target interpreter"
-        raise CannotRemedyError(msg)
+    target = target_to_change(facts)
 
     @cache
     def pip() -> Pip:

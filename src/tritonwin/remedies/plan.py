@@ -7,6 +7,7 @@ from typing import Literal
 
 from tritonwin import __version__
 from tritonwin.errors import UserError
+from tritonwin.facts.model import Facts, Interpreter
 
 # how a fix ends
 Status = Literal[
@@ -21,6 +22,14 @@ Status = Literal[
 
 class CannotRemedyError(UserError):
     """A remedy that cannot be planned here; the message says why, `help` what a person can do."""
+
+
+def target_to_change(facts: Facts) -> Interpreter:
+    """The target. Raises CannotRemedyError where there is none."""
+    if facts.target is None:
+        msg = "no target interpreter"
+        raise CannotRemedyError(msg, "Name a Python: --python EXE, or --app DIR.")
+    return facts.target
 
 
 @dataclass(frozen=True, kw_only=True)

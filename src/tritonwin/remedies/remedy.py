@@ -10,7 +10,7 @@ from typing import Protocol
 from tritonwin.facts.host import Host
 from tritonwin.facts.model import Facts, Interpreter
 from tritonwin.journal import Journal
-from tritonwin.remedies.plan import CannotRemedyError, Change, Source
+from tritonwin.remedies.plan import Change, Source, target_to_change
 from tritonwin.support import download
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
@@ -38,10 +38,7 @@ class Means:
 
     @property
     def target(self) -> Interpreter:
-        if self.facts.target is None:
-            msg = "no target interpreter"
-            raise CannotRemedyError(msg)
-        return self.facts.target
+        return target_to_change(self.facts)
 
 
 class Listener(Protocol):

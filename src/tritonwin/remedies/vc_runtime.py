@@ -123,7 +123,7 @@ def _in_wheel(wheel: Path) -> dict[str, bytes]:
             return {name: files.read(named[name]) for name in NAMES if name in named}
     except (OSError, *DAMAGE) as error:
         msg = f"{wheel} cannot be read: {error}"
-        raise ArchiveError(msg) from None
+        raise ArchiveError(msg, "Fetch it again, or name another file.") from None
 
 
 REMEDY = Remedy(plan=_plan, apply=_apply, rank=50)

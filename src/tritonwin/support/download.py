@@ -124,7 +124,7 @@ def _blocks(url: str, limit: int, timeout: float, headers: Mapping[str, str]) ->
                 done += len(block)
                 if done > limit:
                     msg = f"{shown} is larger than {limit} bytes"
-                    raise DownloadError(msg)
+                    raise DownloadError(msg, "Look at what that address gives, or name another.")
                 if time.monotonic() > deadline:
                     msg = f"{shown} did not come within {timeout:.0f} s"
                     raise DownloadError(msg, "Try again, or fetch it by hand and give the file.")
@@ -135,7 +135,7 @@ def _blocks(url: str, limit: int, timeout: float, headers: Mapping[str, str]) ->
             msg = f"nothing is at {shown} (HTTP {error.code})"
             raise NotFoundError(msg) from None
         msg = f"{shown}: HTTP {error.code} {error.reason}"
-        raise DownloadError(msg) from None
+        raise DownloadError(msg, "Try again, or fetch it by hand and give the file.") from None
     except FileNotFoundError:
         msg = f"there is no file {shown}"
         raise NotFoundError(msg) from None
@@ -183,7 +183,7 @@ def _checked(url: str) -> SplitResult:
         host = parts.hostname
     except ValueError as error:
         msg = f"no usable address: {without_secrets(url)} ({error})"
-        raise DownloadError(msg) from None
+        raise DownloadError(msg, "An address begins with https:// and a host's name.") from None
     if parts.scheme == "https" and host:
         return parts
     if parts.scheme == "http" and host in _LOCAL_HOSTS:
