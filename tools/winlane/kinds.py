@@ -15,7 +15,7 @@ from winlane.packages import Packages
 from winlane.pythons import Pythons, distribution
 from winlane.resources import HERE
 
-_VENV_LAUNCHER = HERE / "native" / "venvlauncher.c"
+VENV_LAUNCHER = HERE / "native" / "venvlauncher.c"
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Builder:
         folder = root / "venv"
         scripts = folder / "Scripts"
         scripts.mkdir(parents=True)
-        launcher = self.mingw.program(_VENV_LAUNCHER, "python.exe")
+        launcher = self.mingw.program(VENV_LAUNCHER, "python.exe")
         for name in ("python.exe", "pythonw.exe"):
             shutil.copy2(launcher, scripts / name)
         home = base.win(base.home)
