@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import sysconfig
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -301,6 +303,16 @@ def test_the_triton_of_a_real_python_is_patched_and_given_back(
     assert describe_tree(package) != before
     assert found.revert().status == "reverted"
     assert describe_tree(package) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in is a script of sh")
+def test_a_python_that_does_not_answer_is_not_waited_for(tmp_path: Path) -> None:
+    write(tmp_path, {"python": "#!/bin/sh\nexec sleep 60\n"})
+    (tmp_path / "python").chmod(0o755)
+    started = time.monotonic()
+    with pytest.raises(UserError):
+        of_python.of_python(str(tmp_path / "python"), None, 0.2)
+    assert time.monotonic() - started < 30
 
 
 def test_the_triton_that_a_python_imports_is_found(
