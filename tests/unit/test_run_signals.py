@@ -19,7 +19,8 @@ def answer(number, frame):
     sys.exit(7)
 signal.signal(signal.SIGINT, answer)
 open(sys.argv[1], "w")
-time.sleep(600)
+for _ in range(6000):
+    time.sleep(0.1)  # one that is about to begin does not see a signal
 """
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from tritonwin.cli.common import target_options
-from tritonwin.cli.signals import ToldToEndError
+from tritonwin.cli.signals import ToldToEndError, ctrl_c_is_not_ours
 from tritonwin.errors import Exit, UserError
 
 
@@ -74,18 +74,16 @@ def _start(words: Sequence[str], variables: Mapping[str, str]) -> int:
 
     It owns the console: Ctrl-C reaches it as well, and what that means is for it to say.
     """
-    with subprocess.Popen(words, env=variables) as process:
+    with ctrl_c_is_not_ours(), subprocess.Popen(words, env=variables) as process:
         while (code := _ended(process)) is None:
             pass
     return code if code >= 0 else 128 - code
 
 
 def _ended(process: subprocess.Popen[bytes]) -> int | None:
-    """How it ended; None where we were interrupted before it did."""
+    """How it ended; None where we were told to end before it did."""
     try:
         return process.wait()
     except ToldToEndError:
         process.terminate()
-    except KeyboardInterrupt:
-        pass
     return None

@@ -1,4 +1,4 @@
-"""Being told to end, by the system or another program, taken as orderly as Ctrl-C is."""
+"""Being told to end, by the system or another program or Ctrl-C, and whose business that is."""
 
 from __future__ import annotations
 
@@ -47,3 +47,20 @@ def told_to_end() -> Iterator[None]:
     finally:
         for number in ours:
             signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def ctrl_c_is_not_ours() -> Iterator[None]:
+    """For the block, Ctrl-C means nothing here: a program that we wait for gets it as well.
+
+    As an exception it could come between the end of that program and our taking note of its status.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *_: None)  # the program would inherit SIG_IGN
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
