@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from machines import linux, toolkit
-from trees import plant
+from machines import linux, msvc, toolkit, windows
+from trees import plant, write
 
 from tritonwin.build import cuda, memory, tables
 from tritonwin.build.memory import Resources
@@ -180,6 +180,34 @@ def test_jobs_and_their_threads_share_the_cores(
 ) -> None:
     have = Resources(allocatable=1000 * GIB, physical=1000 * GIB, cores=cores)
     assert memory.choose(MODEL, have, files=files, archs=archs, threads=threads).jobs == jobs
+
+
+@pytest.mark.parametrize(
+    ("files", "jobs", "threads"),
+    [(2, None, 4), (64, None, 1), (None, None, 1), (2, 2, 1), (64, 3, 1)],
+)
+def test_spare_cores_become_threads_where_nothing_was_asked(
+    files: int | None, jobs: int | None, threads: int
+) -> None:
+    have = Resources(allocatable=1000 * GIB, physical=1000 * GIB, cores=8)
+    assert memory.choose(MODEL, have, files=files, archs=8, jobs=jobs).threads == threads
+
+
+def test_what_the_kernel_says_is_read_whatever_its_bytes(tmp_path: Path) -> None:
+    statistics = b"name \xff\xfe\ninactive_file 150\n"
+    write(tmp_path, {"memory.max": "1000", "memory.current": "700", "memory.stat": statistics})
+    assert memory.container_free(tmp_path) == 450
+
+
+# --- compilers
+
+
+def test_a_whole_toolset_comes_before_a_newer_one_that_lacks_something(tmp_path: Path) -> None:
+    both = (msvc("14.44.35207", missing=("omp.h",)), msvc("14.42.34433"))
+    for found in (both, both[::-1]):
+        made = plan(Order(recipe="flash-attn"), windows(tmp_path, msvc=found))
+        assert made.toolset is not None
+        assert made.toolset.version == "14.42.34433"
 
 
 # --- what is handed on
