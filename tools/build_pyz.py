@@ -38,17 +38,23 @@ def wheels(folder: Path) -> list[Path]:
 
     Raises:
         CalledProcessError: pip cannot get one, or it has another hash.
+        SystemExit: pip says that it did, and has not; PIP_DRY_RUN is one way to that.
     """
+    requirements = PYZ / "requirements.txt"
     subprocess.run(
         [
             sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes",
             "--only-binary=:all:", "--implementation=py", "--abi=none", "--platform=any",
-            "--python-version=3.10", "--dest", str(folder), "-r", str(PYZ / "requirements.txt"),
+            "--python-version=3.10", "--dest", str(folder), "-r", str(requirements),
         ],
         check=True,
         timeout=600,
     )  # fmt: skip
-    return sorted(folder.glob("*.whl"))
+    found = sorted(folder.glob("*.whl"))
+    wanted = requirements.read_text(encoding="utf-8").count("==")
+    if len(found) != wanted:
+        sys.exit(f"pip brought {len(found)} of the {wanted} wheels of {requirements}")
+    return found
 
 
 def of_wheel(path: Path) -> Iterator[tuple[str, bytes]]:

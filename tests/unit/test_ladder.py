@@ -314,6 +314,7 @@ def test_rungs_share_a_large_gpu_only() -> None:
         return ladder.setting(facts, {}).workers
 
     assert (workers(80 * 2**30, 16), workers(80 * 2**30, 8)) == (8, 4)
+    assert workers(24_564 * 2**20, 16) == 8  # a GeForce RTX 4090
     assert (workers(8 * 2**30, 16), workers(None, 16), workers(80 * 2**30, 2)) == (2, 2, 2)
 
 

@@ -11,7 +11,7 @@ import pytest
 from tritonwin.facts.data_folder import data_folder
 from tritonwin.facts.host import Environment
 from tritonwin.facts.model import Facts
-from tritonwin.facts.proven import proven_state, read_proven, write_proven
+from tritonwin.facts.proven import forget_proven, proven_state, read_proven, write_proven
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 
@@ -42,6 +42,22 @@ def test_a_damaged_record_is_none(tmp_path: Path, content: str) -> None:
     file = next((tmp_path / "home" / "proven").iterdir())
     file.write_text(content)
     assert read_proven(healthy.TARGET, home(tmp_path)) is None
+
+
+@pytest.mark.parametrize(
+    ("since", "kept"),
+    [
+        ("2000-01-01T00:00:00+00:00", False),
+        ("2999-01-01T00:00:00+00:00", True),
+        ("2000-01-01", True),
+        ("once", True),
+    ],
+)
+def test_a_proof_of_what_was_given_back_is_dropped(tmp_path: Path, since: str, kept: bool) -> None:
+    forget_proven(healthy.TARGET.executable, home(tmp_path), since=since)
+    write_proven(healthy.HEALTHY, home(tmp_path))
+    forget_proven(healthy.TARGET.executable, home(tmp_path), since=since)
+    assert (read_proven(healthy.TARGET, home(tmp_path)) is not None) is kept
 
 
 def test_a_home_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:

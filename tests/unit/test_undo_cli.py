@@ -6,12 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import healthy
 import jsonschema
 import pytest
 from trees import write
 
+from tritonwin.facts.host import Environment
+from tritonwin.facts.proven import read_proven, write_proven
 from tritonwin.journal import Journal, Store, tree_hash
 from tritonwin.output import schema
 
@@ -72,6 +76,17 @@ def test_undo_shows_asks_and_does(setting: Setting) -> None:
     assert "Everything is as it was before." in done.stdout
     assert tree_hash(setting.target) == before
     assert setting.run("undo", "--list").stdout.split()[1] == "undone"
+
+
+def test_a_proof_goes_with_what_it_rested_on(setting: Setting) -> None:
+    target = replace(healthy.TARGET, executable=str(setting.target / "python"))
+    facts = replace(healthy.HEALTHY, target=target)
+    home = Environment({"TRITONWIN_HOME": str(setting.home)})
+    for yes, kept in ((["--dry-run"], True), (["--yes"], False)):
+        setting.change()
+        write_proven(facts, home)
+        assert setting.run("undo", *yes).returncode == 0
+        assert (read_proven(target, home) is not None) is kept
 
 
 def test_undo_as_json(setting: Setting) -> None:

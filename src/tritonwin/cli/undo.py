@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,6 +127,8 @@ def _undo(
         for header in rounds[1:]:
             if reports[-1].state == "undone":
                 reports.append(undo(store, header.id, force=force))
+        if reports[-1].state == "undone":
+            _forget_proof(rounds)
     if as_json:
         machine.print_document(UndoDocument(tool=Tool(), undo=reports[0], also=tuple(reports[1:])))
     else:
@@ -133,6 +136,15 @@ def _undo(
             journals.print_undo(report, earlier)
     stuck = any(report.conflicts and report.state != "undone" for report in reports)
     return Exit.PROBLEMS if stuck else Exit.DONE
+
+
+def _forget_proof(rounds: tuple[Header, ...]) -> None:
+    """What was proven rested on what is gone, so doctor is not to compare with it."""
+    from tritonwin.facts.host import Environment
+    from tritonwin.facts.proven import forget_proven
+
+    first = rounds[-1]
+    forget_proven(first.target, Environment(dict(os.environ)), since=first.started)
 
 
 def _forget(store: Store, header: Header, *, yes: bool) -> int:

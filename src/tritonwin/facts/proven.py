@@ -18,7 +18,7 @@ from tritonwin.facts.packages import knowledge
 
 def read_proven(target: Interpreter, environment: Environment) -> Proven | None:
     """The last proven state of this interpreter; None where there is none, or none to be read."""
-    text = read_text(_file(target, environment))
+    text = read_text(_file(target.executable, environment))
     if text is None:
         return None
     with contextlib.suppress(DecodeError, ValueError):
@@ -31,12 +31,21 @@ def write_proven(facts: Facts, environment: Environment) -> None:
     state = proven_state(facts)
     if facts.target is None or state is None:
         return
-    file = _file(facts.target, environment)
+    file = _file(facts.target.executable, environment)
     new = file.with_suffix(".new")
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         new.write_text(json.dumps(to_json(state), indent=2), "utf-8")
         new.replace(file)
+
+
+def forget_proven(executable: str, environment: Environment, *, since: str) -> None:
+    """Drop a proof that is not older than `since` (ISO 8601): what it rested on was given back."""
+    file = _file(executable, environment)
+    with contextlib.suppress(DecodeError, ValueError, TypeError, OSError):
+        proof = from_json(Proven, parse(file.read_text("utf-8")))
+        if datetime.fromisoformat(proof.when) >= datetime.fromisoformat(since):
+            file.unlink()
 
 
 def proven_state(facts: Facts) -> Proven | None:
@@ -53,7 +62,7 @@ def proven_state(facts: Facts) -> Proven | None:
     )
 
 
-def _file(target: Interpreter, environment: Environment) -> Path:
-    place = same_place(Path(target.executable)).encode("utf-8", "surrogatepass")
+def _file(executable: str, environment: Environment) -> Path:
+    place = same_place(Path(executable)).encode("utf-8", "surrogatepass")
     name = hashlib.sha256(place).hexdigest()[:32]
     return data_folder(environment) / "proven" / f"{name}.json"

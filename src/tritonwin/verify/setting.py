@@ -9,7 +9,8 @@ from tritonwin.facts.model import Facts
 from tritonwin.verify.demands import Machine, gpu_of, has_driver
 
 DEFAULT_ARCH = 80  # where there is no GPU: every CUDA and every Triton of today knows Ampere
-_MUCH_MEMORY = 24 * 2**30  # bytes of a GPU that several rungs can share
+# bytes of a GPU that several rungs can share; a card of "24 GB" says that it has 23.99 GiB
+_MUCH_MEMORY = 23 * 2**30
 _MOST_WORKERS = 8
 
 
