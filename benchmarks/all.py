@@ -4,7 +4,7 @@
     python benchmarks/all.py [--runs N] [--megabytes N] [--note TEXT]    measure what runs here
     python benchmarks/all.py --table                                     only write the table again
 
-What is measured goes to results/cpu.json, the table of it into docs/speed.md. Figures of a GPU are
+What is measured goes to results/cpu.json, the table of it into the README. Figures of a GPU are
 read from results/spectral-bench-CARD.json, which benchmarks/spectral.py writes. Run it on a quiet
 machine; it ends with 1 if a goal is missed.
 """
@@ -25,7 +25,7 @@ from figures import Figure
 from spectral_docs import measured_on, results
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "speed.md"
+PAGE = ROOT / "README.md"
 
 
 def measure(runs: int, megabytes: int) -> list[Figure]:
@@ -76,7 +76,7 @@ def _of_a_gpu() -> Iterator[str]:
         goals = found["goals"]
         met = sum(goal["met"] for goal in goals)
         yield (
-            "| the encoder, [each goal](spectral.md) "
+            "| the encoder, [each goal](docs/spectral.md) "
             f"| {measured_on(found).strip().rstrip('.')} "
             f"| {met} of {len(goals)} goals | all | {_word(met == len(goals))} |"
         )

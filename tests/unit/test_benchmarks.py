@@ -1,4 +1,4 @@
-"""What docs/speed.md says is what was measured."""
+"""What the README says of speed is what was measured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def figure(value: float, **more: object) -> Figure:
     return Figure(what="a / b", where="here", value=value, goal=1.5, **more)  # type: ignore[arg-type]
 
 
-def test_the_page_says_what_was_measured() -> None:
+def test_the_readme_says_what_was_measured() -> None:
     page = benchmarks.PAGE.read_text("utf-8")
     assert page.count("<!-- generated: benchmarks -->") == 1
     assert benchmarks.filled(page) == page, "run: python benchmarks/all.py --table"
