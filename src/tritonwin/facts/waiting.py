@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -11,34 +12,40 @@ from tritonwin.facts.process import end_running
 
 T = TypeVar("T")
 
-_POLL = 0.1  # seconds; on Windows Ctrl-C is seen only between two waits
+_PAUSE = 0.01  # seconds between two looks
 
 
 class WaitingThreads:
-    """A few threads, each waiting for a program that it started with `process.run`."""
+    """A few threads, each waiting for a program that it started with `process.run`.
+
+    Who waits for a thread looks now and then, and takes no lock: a Ctrl-C could come between the
+    taking and the giving back, and the thread would wait for the lock for ever.
+    """
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         self._pool = pool
         self._all: list[Future[Any]] = []
+        self._ended: set[Future[Any]] = set()
 
     def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
         future = self._pool.submit(function, *args)
         self._all.append(future)
+        future.add_done_callback(self._ended.add)
         return future
 
     def result(self, future: Future[T]) -> T:
         """The value of the future, or what its function raised."""
-        while not future.done():
-            wait([future], timeout=_POLL)
+        while future not in self._ended:
+            time.sleep(_PAUSE)
         return future.result()
 
     def end(self) -> None:
         """End the programs until no thread waits: one that lost its program may start another."""
         for future in self._all:
             future.cancel()
-        while not all(future.done() for future in self._all):
+        while not self._ended.issuperset(self._all):
             end_running()
-            wait(self._all, timeout=_POLL)
+            time.sleep(_PAUSE)
 
 
 @contextmanager
