@@ -237,17 +237,26 @@ def test_a_compiler_that_fails_is_heard(tmp_path: Path, capfd: pytest.CaptureFix
 # -- the whole of it, with the one Windows compiler that Linux has
 
 
-@pytest.mark.parametrize("version", ["3.6.0", "3.9.0"])
-def test_mingw_links_a_helper_module(
-    version: str, bare: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`cuda_utils` from the patched driver.c: every function of Python and CUDA is found."""
+@pytest.fixture(scope="module")
+def compiling() -> tuple[wine.Wine, Path]:
+    """MinGW, and what a Python 3.12 compiles with; fetched before a test pretends anything."""
     cache = Cache.open()
     try:
         tree = wine.provide(cache)
-        python = Pythons(cache, tree).development("3.12")
+        return tree, Pythons(cache, tree).development("3.12")
     except LaneUnavailable as reason:
         pytest.skip(f"no MinGW or headers here: {reason}")
+
+
+@pytest.mark.parametrize("version", ["3.6.0", "3.9.0"])
+def test_mingw_links_a_helper_module(
+    version: str,
+    compiling: tuple[wine.Wine, Path],
+    bare: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`cuda_utils` from the patched driver.c: every function of Python and CUDA is found."""
+    tree, python = compiling
     paths = {"platlib": str(bare / "site"), "include": str(python / "Include")}
     monkeypatch.setattr(sysconfig, "get_paths", lambda *a, **k: paths)
     monkeypatch.setattr(sys, "base_exec_prefix", str(python))
