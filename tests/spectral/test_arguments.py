@@ -15,6 +15,7 @@ from tritonwin.spectral import (
     byte_spectral,
     byte_spectral_linear,
     byte_spectral_taps,
+    launch,
 )
 
 X = torch.arange(24, dtype=torch.uint8).reshape(2, 12)
@@ -45,6 +46,14 @@ X = torch.arange(24, dtype=torch.uint8).reshape(2, 12)
 def test_wrong_arguments(error: type[Exception], words: str, arguments: dict[str, object]) -> None:
     with pytest.raises(error, match=words):
         byte_spectral(**{"x": X, **arguments})
+
+
+@pytest.mark.parametrize("lacking", [1, 2**16])
+def test_rows_that_a_kernel_cannot_count(lacking: int) -> None:
+    """The last tile's rows are counted in 32 bits, those past the end too."""
+    x = torch.zeros(1, 1, dtype=torch.uint8).expand(1, 2**31 - lacking)
+    with pytest.raises(ValueError, match="bytes in one call; encode at most 21464"):
+        launch.rows_and_bytes(x, 0)
 
 
 def test_wrong_taps_weights_states_and_modules() -> None:

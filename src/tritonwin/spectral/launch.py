@@ -15,7 +15,7 @@ from tritonwin.spectral.caller import Caller, aligned
 from tritonwin.spectral.plans import Plan
 from tritonwin.spectral.spec import Spec
 
-MOST_ROWS = 1 << 31
+MOST_ROWS = (1 << 31) - (1 << 20)  # kernels count past the last row by a tile or a few
 FEW_BLOCKS = 6  # of a window: so many are added one by one
 
 
