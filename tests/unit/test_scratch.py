@@ -30,6 +30,8 @@ with scratch_folder() as folder:
     print(folder, flush=True)
     time.sleep(600)
 """
+if os.name != "nt":
+    import fcntl
 posix = pytest.mark.skipif(os.name == "nt", reason="signals, links and owners are POSIX's")
 
 
@@ -70,6 +72,46 @@ def test_a_folder_is_gone_afterwards(place: Path) -> None:
         (folder / "a").mkdir()
         (folder / "a" / "b").write_text("c")
     assert list(place.iterdir()) == []
+
+
+@posix
+def test_a_mark_that_another_process_swept_up_first_is_left_to_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The moments between the making of a mark and its lock, in which a sweep can come."""
+    taken: list[int] = []
+
+    def first_comes_a_sweep(mark: Path) -> int | None:
+        if len(taken) == 0:
+            taken.append(hold(mark) or 0)
+            return hold(mark)
+        if len(taken) == 1:
+            taken.append(0)
+            mark.parent.rmdir()
+        return hold(mark)
+
+    monkeypatch.setattr(scratch, "hold", first_comes_a_sweep)
+    with scratch_folder() as folder:
+        assert (folder / MARK).is_file()
+        assert len(taken) == 2
+    os.close(taken[0])
+    (left,) = place.iterdir()
+    assert left != folder
+
+
+@posix
+def test_a_file_that_is_deleted_at_this_moment_is_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    lock = fcntl.flock
+
+    def deleted_first(descriptor: int, how: int) -> None:
+        file.unlink()
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", deleted_first)
+    assert hold(file) is None
 
 
 def test_what_a_killed_process_left_is_swept_up_by_the_next(place: Path) -> None:

@@ -41,7 +41,8 @@ else:
     def hold(path: Path) -> int | None:
         """A descriptor of the file, made if need be, locked for us alone.
 
-        None while another process, or another part of this one, has it. Closing it lets go.
+        None while another process, or another part of this one, has it, or where it is deleted at
+        this moment. Closing it lets go.
 
         Raises:
             OSError: it can be neither made nor opened.
@@ -50,6 +51,9 @@ else:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            os.close(descriptor)
+            return None
+        if os.fstat(descriptor).st_nlink == 0:  # its last holder deleted it meanwhile
             os.close(descriptor)
             return None
         return descriptor

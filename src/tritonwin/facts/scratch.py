@@ -35,16 +35,22 @@ def scratch_folder() -> Iterator[Path]:
         OSError: there is no place for temporary files.
     """
     sweep(Path(tempfile.gettempdir()))
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-    held: int | None = None
+    folder, held = _new()
     try:
-        held = hold(folder / MARK)
         yield folder
     finally:
         _empty(folder)
-        if held is not None:
-            os.close(held)
-        _remove_empty(folder)
+        _let_go(folder, held)
+
+
+def _new() -> tuple[Path, int]:
+    """A folder and its held mark. One whose mark another process swept up first is left to it."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        with contextlib.suppress(FileNotFoundError):
+            held = hold(folder / MARK)
+            if held is not None:
+                return folder, held
 
 
 @cache
@@ -58,8 +64,7 @@ def sweep(place: Path) -> None:
             held = hold(folder / MARK)
             if held is not None:
                 _empty(folder)
-                os.close(held)
-                _remove_empty(folder)
+                _let_go(folder, held)
 
 
 def _is_ours(folder: Path) -> bool:
@@ -98,6 +103,15 @@ def _allow_deletion(path: Path) -> None:
             if not inside.is_symlink():
                 with contextlib.suppress(OSError):
                     inside.chmod(0o700)
+
+
+def _let_go(folder: Path, held: int) -> None:
+    if sys.platform == "win32":
+        os.close(held)  # nothing that is open can be deleted
+        _remove_empty(folder)
+    else:
+        _remove_empty(folder)  # while nobody else can take the mark for that of a dead process
+        os.close(held)
 
 
 def _remove_empty(folder: Path) -> None:
