@@ -206,3 +206,24 @@ def test_each_build_has_a_server_of_sccache_for_itself(tmp_path: Path) -> None:
     ]
     assert ports[0] == ports[1] != ports[2]
     assert all(1024 < port < 32768 for port in ports)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sccache's socket is a file on POSIX alone")
+@pytest.mark.parametrize(
+    ("there", "length", "used"),
+    [
+        (["sccache"], 88, "sccache"),
+        (["sccache"], 89, None),
+        (["ccache", "sccache"], 89, "ccache"),
+    ],
+)
+def test_sccache_needs_room_for_the_name_of_a_socket(
+    tmp_path: Path, there: list[str], length: int, used: str | None
+) -> None:
+    write(tmp_path, {f"bin/{name}": "" for name in there})
+    toolkit = ToolkitChoice(origin="system", path="/cuda", version="13.0")
+    host = fake_host(tmp_path, {"PATH": str(tmp_path / "bin")}, windows=False)
+    found = compiler_cache.choose(toolkit, host, "/" + "r" * (length - len("/" + "/t")))
+    (said,) = found.decisions
+    assert found.environment.get("PYTORCH_NVCC") == (used and f"{said.value} /cuda/bin/nvcc")
+    assert ("--root" in said.reason) is (used is None)

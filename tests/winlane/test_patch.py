@@ -17,7 +17,6 @@ from typing import Any
 import overlay
 import pytest
 from overlay import VERSIONS, Version
-from test_lane import needs_headers
 from winlane import Environment, Machine
 from winlane.wine import run as linux
 
@@ -25,7 +24,6 @@ from tritonwin.journal.tree import describe_tree
 from tritonwin.patch.rules import RULES
 
 STAGES = ("import", "cubin:86", "helper", "launch")
-PYTHON = needs_headers(overlay.PYTHON)
 
 
 def each(*default: str, versions: Iterable[str] = VERSIONS) -> Any:
@@ -78,7 +76,6 @@ def assert_fails_as_known(version: Version, said: dict[str, Any]) -> None:
         assert driver in said[stage]["trace"]
 
 
-@PYTHON
 @each("3.8.0")
 def test_enough_on_disk(machine: Machine, version: Version) -> None:
     made = overlay.overlay(machine, version)
@@ -93,7 +90,6 @@ def test_enough_on_disk(machine: Machine, version: Version) -> None:
     assert sources(made) == before
 
 
-@PYTHON
 @each("3.3.1")  # which loads its backends past the import system
 def test_enough_at_import_time(machine: Machine, version: Version) -> None:
     made = overlay.overlay(machine, version)
@@ -112,7 +108,6 @@ def test_enough_at_import_time(machine: Machine, version: Version) -> None:
     assert not list(made.site_packages.glob("__pycache__/_tritonwin_hook*"))
 
 
-@PYTHON
 @pytest.mark.full
 def test_the_forks_own_defect_at_import_time(machine: Machine) -> None:
     """triton-windows 3.5 dies at the first launch of a driver that leaves an error behind."""
@@ -155,7 +150,6 @@ BLACKWELL = tuple(name for name, version in VERSIONS.items() if version.number >
 SPLIT = {"3.3.0", "3.3.1", "3.6.0", "3.7.0", "3.7.1", "3.8.0"}
 
 
-@PYTHON
 @each(versions=BLACKWELL)
 def test_enough_for_an_rtx_5090(machine: Machine, version: Version) -> None:
     """Upstream wants a ptxas-blackwell there that no Windows wheel has."""
@@ -168,7 +162,6 @@ def test_enough_for_an_rtx_5090(machine: Machine, version: Version) -> None:
     assert_launched(made, overlay.run(made, *stages), sm=120)
 
 
-@PYTHON
 @each(versions=("3.6.0", "3.8.0"))
 def test_a_helper_module_of_another_compiler(
     machine: Machine, tmp_path: Path, version: Version

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import overlay
 import pytest
-from test_lane import needs_headers
 from winlane import Environment, Lane, Machine
 from winlane.wine import run as linux
 
@@ -157,7 +156,6 @@ def _arrived(made: Environment) -> bool:
     return overlay.launches(made)[-1]["params"][3][1] == hex(2**33 + 7)
 
 
-@needs_headers(overlay.PYTHON)
 @pytest.mark.full
 @pytest.mark.parametrize("case", SEEN, ids=lambda case: case.rule)
 def test_without_the_rule_the_defect_is_back(machine: Machine, case: Seen) -> None:
@@ -185,7 +183,6 @@ def _messages(lane: Lane, made: Environment, case: Compiled, folder: Path) -> st
     return text
 
 
-@needs_headers(overlay.PYTHON)
 @pytest.mark.full
 @pytest.mark.parametrize("case", COMPILED, ids=lambda case: case.rule)
 def test_without_the_rule_a_strict_compiler_complains(

@@ -9,7 +9,6 @@ import re
 
 import overlay
 import pytest
-from test_lane import needs_headers
 from winlane import Environment, Machine
 
 from tritonwin.patch.rules import rule
@@ -47,7 +46,6 @@ def _replace(made: Environment, file: str, old: str, new: str, times: int) -> No
     made.replace(path, text.replace(old, new).encode())
 
 
-@needs_headers(overlay.PYTHON)
 @pytest.mark.full
 def test_the_known_recipe_is_not_enough_and_causes_what_it_explains(machine: Machine) -> None:
     made = _applied(machine)
