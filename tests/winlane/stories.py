@@ -6,6 +6,7 @@ that it prints is edited but what differs from run to run (`steady`).
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -219,6 +220,9 @@ def received(sent: Path) -> Story:
         "The maintainer has a Linux machine, Ada's `comfyui.log` and her `report.json`, made before "
         "the repair. The log alone:"
     )
+    folder = Path(sys.executable).parent
+    # a command that is not on PATH is spoken of by its whole path
+    environment = {**os.environ, "PATH": os.pathsep.join((str(folder), os.environ["PATH"]))}
     for words in (
         "explain comfyui.log",
         "explain comfyui.log --snapshot report.json",
@@ -229,9 +233,9 @@ def received(sent: Path) -> Story:
         elif words.startswith("doctor"):
             story.tell("The facts alone, as doctor saw them there:")
         done = subprocess.run(
-            [sys.executable, "-m", "tritonwin", *words.split()],
+            [folder / "tritonwin", *words.split()],
             cwd=sent, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
-            check=False,
+            check=False, env=environment,
         )  # fmt: skip
         story.show("$ tritonwin ", words, done.stdout, done.returncode)
     return story
