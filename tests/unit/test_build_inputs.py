@@ -166,7 +166,7 @@ def test_links_of_a_folder_named_from_the_current_one(
         (r"\\?\UNC\host\share\x", r"\\host\share\x"),
         (r"\\?\Volume{ab-12}\x", r"\\?\Volume{ab-12}\x"),
         (r"..\csrc", r"..\csrc"),
-        ("/work/csrc", "/work/csrc"),
+        ("/src/csrc", "/src/csrc"),
     ],
 )
 def test_where_a_link_of_windows_leads(given: str, plain: str) -> None:
