@@ -202,7 +202,7 @@ def test_each_build_has_a_server_of_sccache_for_itself(tmp_path: Path) -> None:
     host = fake_host(tmp_path, {"PATH": str(tmp_path / "bin")}, windows=os.name == "nt")
     ports = [
         int(compiler_cache.choose(toolkit, host, root).environment["SCCACHE_SERVER_PORT"])
-        for root in ("one", "one", "another")
+        for root in ("one", "one", "another", "no \udce9 text")
     ]
     assert ports[0] == ports[1] != ports[2]
     assert all(1024 < port < 32768 for port in ports)

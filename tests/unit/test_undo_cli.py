@@ -87,6 +87,11 @@ def test_a_proof_goes_with_what_it_rested_on(setting: Setting) -> None:
         write_proven(facts, home)
         assert setting.run("undo", *yes).returncode == 0
         assert (read_proven(target, home) is not None) is kept
+    # what was given back long ago is no reason to drop a proof of today
+    write_proven(facts, home)
+    earlier = setting.run("undo", "--list").stdout.split()[0]
+    setting.run("undo", earlier, "--yes")
+    assert read_proven(target, home) is not None
 
 
 def test_undo_as_json(setting: Setting) -> None:

@@ -47,7 +47,9 @@ def choose(toolkit: ToolkitChoice | None, host: Host, root: str) -> CompilerCach
     command = f"{cache} {nvcc}"
     environment = {_VARIABLE: command}
     if cache.stem == "sccache":
-        environment["SCCACHE_SERVER_PORT"] = str(_FIRST_PORT + zlib.crc32(root.encode()) % _PORTS)
+        environment["SCCACHE_SERVER_PORT"] = str(
+            _FIRST_PORT + zlib.crc32(os.fsencode(root)) % _PORTS
+        )
     return _decided(cache, "it is on PATH", environment)
 
 

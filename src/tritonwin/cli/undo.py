@@ -127,8 +127,8 @@ def _undo(
         for header in rounds[1:]:
             if reports[-1].state == "undone":
                 reports.append(undo(store, header.id, force=force))
-        if reports[-1].state == "undone":
-            _forget_proof(rounds)
+        if reports[-1].state == "undone" and rounds[-1].state != "undone":
+            _forget_proof(rounds[-1])
     if as_json:
         machine.print_document(UndoDocument(tool=Tool(), undo=reports[0], also=tuple(reports[1:])))
     else:
@@ -138,12 +138,11 @@ def _undo(
     return Exit.PROBLEMS if stuck else Exit.DONE
 
 
-def _forget_proof(rounds: tuple[Header, ...]) -> None:
+def _forget_proof(first: Header) -> None:
     """What was proven rested on what is gone, so doctor is not to compare with it."""
     from tritonwin.facts.host import Environment
     from tritonwin.facts.proven import forget_proven
 
-    first = rounds[-1]
     forget_proven(first.target, Environment(dict(os.environ)), since=first.started)
 
 
