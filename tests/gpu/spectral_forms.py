@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from tritonwin.spectral import launch, reference
+from tritonwin.spectral import launch, launch_gradient, reference
 from tritonwin.spectral.definition import finish, frames
 from tritonwin.spectral.spec import make_spec
 from tritonwin.spectral.taps import dft_taps
@@ -163,7 +163,7 @@ class Gradient(Case):
         self.bound = 2e-3 if self.o["limbs"] == 1 else 5e-5
         count = self.o["limbs"]
         plan = {"bk": 64, **{k: v for k, v in self.o.items() if k != "limbs"}}
-        self.form = launch.Gradient(self.spec, DEVICE, plan, count)
+        self.form = launch_gradient.Gradient(self.spec, DEVICE, plan, count)
         self.matrix = dft_taps(self.spec).to(DEVICE)
         self.float = self.matrix.float()
         self.streams = {}

@@ -94,17 +94,26 @@ def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, offset
 
 @triton.jit
 def total(partial, found, K, scale, SPLITS: tl.constexpr, W: tl.constexpr, WP: tl.constexpr,
-          KP: tl.constexpr, BLOCK: tl.constexpr, AT_ONCE: tl.constexpr):  # fmt: skip
-    """The splits' sum, times scale, as (W, 2K): newest byte first."""
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    lag = i // (2 * K)
-    column = i % (2 * K)
-    here = lag < W
-    at = (column // K * WP + WP - 1 - lag) * KP + column % K
+          KP: tl.constexpr, BLOCK: tl.constexpr, AT_ONCE: tl.constexpr,
+          PDL: tl.constexpr):  # fmt: skip
+    """The splits' sum, always in the same order, times scale, as (W, 2K): newest byte first.
+
+    Grid (2 KP WP / BLOCK): numbers are read as they lie, by wide loads that are all under way.
+    """
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
+        tl.extra.cuda.gdc_wait()
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     split = tl.arange(0, AT_ONCE)
-    value = tl.zeros((BLOCK,), tl.float32)
-    for first in range(0, SPLITS, AT_ONCE):
-        some = (first + split < SPLITS)[:, None] & here[None, :]
-        where = (first + split)[:, None] * (2 * WP * KP) + at[None, :]
-        value += tl.sum(tl.load(partial + where, mask=some, other=0), axis=0)
-    tl.store(found + i, value * scale, mask=here)
+    value = tl.zeros((AT_ONCE, BLOCK), tl.float32)
+    for first in tl.static_range(0, SPLITS, AT_ONCE):
+        where = (first + split)[:, None] * (2 * KP * WP) + at[None, :]
+        if first + AT_ONCE <= SPLITS:
+            value += tl.load(partial + where)
+        else:
+            value += tl.load(partial + where, mask=(first + split < SPLITS)[:, None], other=0)
+    k = at % KP
+    lag = WP - 1 - at // KP % WP
+    half = at // (KP * WP)  # re or im
+    to = found + lag * (2 * K) + half * K + k
+    tl.store(to, tl.sum(value, axis=0) * scale, mask=(lag < W) & (k < K))

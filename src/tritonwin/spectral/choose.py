@@ -28,12 +28,19 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # Triton reads it once,
 
 
 @functools.cache
-def has_gluon() -> bool:
+def of_hopper(module: str = "launch_hopper") -> Any:
+    """The module of forms of sm_90, or None with a Triton that has no Gluon, or an older one."""
     try:
-        importlib.import_module("tritonwin.spectral.launch_hopper")
-    except (ImportError, AttributeError):  # a Triton without Gluon, or with an older one
-        return False
-    return True
+        return importlib.import_module(f"tritonwin.spectral.{module}")
+    except (ImportError, AttributeError):
+        return None
+
+
+def for_hopper(kind: str, module: str, device: torch.device, what: plans.Purpose = ()) -> Any:
+    """A module of forms of sm_90 and its plan, or None, None where there is one of them only."""
+    plan = plans.plan(kind, capability(device), what) if device.type == "cuda" else None
+    found = of_hopper(module) if plan is not None else None
+    return (found, plan) if found is not None else (None, None)
 
 
 def use_triton(device: torch.device, backend: str, dtype: torch.dtype) -> bool:
@@ -84,16 +91,18 @@ def form(spec: Spec, dtype: torch.dtype, device: torch.device, window: str | Non
     found = capability(device)
     what = purpose(spec, dtype)
     if window is not None and plans.slide_from(found, what) <= spec.W:
-        return launch.Sliding(spec, dtype, device, plans.sure("sliding", found, what), window)
+        sliding = launch.Sliding(spec, dtype, device, plans.sure("sliding", found, what), window)
+        forms, plan = for_hopper("hopper_sliding", "launch_hopper_sliding", device, what)
+        if forms is None or has_lengths or not forms.HopperSliding.fits(spec, plan, window):
+            return sliding
+        return forms.HopperSliding(spec, dtype, device, plan, sliding)
     # zero positions are made by empty frames, whose logarithm is not 0
-    if device.type == "cuda" and not (has_lengths and spec.parts == "logmag") and has_gluon():
-        from tritonwin.spectral.launch_hopper import Hopper
-
-        resident = plans.plan("hopper", found, what)
-        if resident is not None and Hopper.fits(spec, resident):
+    if not (has_lengths and spec.parts == "logmag"):
+        forms, resident = for_hopper("hopper", "launch_hopper", device, what)
+        if forms is not None and forms.Hopper.fits(spec, resident):
             if window is None:  # taps packed by the launch before: they must be waited for
                 resident = resident | {"pdl": False}
-            return Hopper(spec, dtype, device, resident, window)
+            return forms.Hopper(spec, dtype, device, resident, window)
     return launch.Dot(spec, dtype, device, plans.sure("dot", found, what), window)
 
 
@@ -121,14 +130,18 @@ def constant_taps(spec: Spec, window: str, device: torch.device) -> torch.Tensor
 
 
 @functools.lru_cache(maxsize=128)
-def gradient(spec: Spec, device: torch.device) -> Any:
+def gradient(spec: Spec, device: torch.device, has_lengths: bool) -> Any:
     """The form of the gradient of taps."""
-    from tritonwin.spectral import launch
+    from tritonwin.spectral.launch_gradient import Gradient
 
+    limbs = 1 if spec.precision == "fast" else 2
+    forms, turned = for_hopper("hopper_gradient", "launch_hopper_gradient", device)
+    if forms is not None and not has_lengths and forms.HopperGradient.fits(spec, turned):
+        return forms.HopperGradient(spec, device, turned, limbs)
     plan = plans.sure("gradient", capability(device))
     if INTERPRETED:  # which has no bf16 product
         plan = plan | {"limbs": 0}
-    return launch.Gradient(spec, device, plan, 1 if spec.precision == "fast" else 2)
+    return Gradient(spec, device, plan, limbs)
 
 
 def forget() -> None:
@@ -146,12 +159,10 @@ def projected(spec: Spec, dtype: torch.dtype, device: torch.device, window: str,
 
     found = capability(device)
     taps = constant_taps(spec, window, device)
-    if device.type == "cuda" and not (has_lengths and spec.parts == "logmag") and has_gluon():
-        from tritonwin.spectral.launch_hopper import HopperLinear
-
-        resident = plans.plan("hopper_linear", found)
-        if resident is not None and spec.K % 8 == 0 and HopperLinear.columns(spec, resident, width):
-            form: Any = HopperLinear(spec, dtype, device, resident, width)
+    if not (has_lengths and spec.parts == "logmag") and spec.K % 8 == 0:
+        forms, resident = for_hopper("hopper_linear", "launch_hopper", device)
+        if forms is not None and forms.HopperLinear.columns(spec, resident, width):
+            form: Any = forms.HopperLinear(spec, dtype, device, resident, width)
             packed = form.pack(taps)
             settle(device)
             return form, packed

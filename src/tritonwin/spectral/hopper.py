@@ -4,6 +4,10 @@ One program an SM keeps its taps on chip and walks over row tiles. The frame of 
 registers as the left operand of wgmma, straight from global memory. Columns of the taps are
 permuted so that a thread's accumulators are 16 contiguous bytes of output: no exchange through
 shared memory and, after the first tile, no barrier stands between bytes and stores.
+
+Triton puts a barrier wherever it sees a hazard in shared memory; it takes the copies of the taps to
+be under way for ever, and each mbarrier of an allocation for any other. Hence one barrier by hand
+after the first tile, and an allocation for each mbarrier.
 """
 
 from __future__ import annotations
@@ -19,67 +23,11 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
+from tritonwin.spectral.hopper_frame import frame_of
 
-@gluon.jit
-def _bytes(x, lengths, tile, M, T, stride_x, history, shift, W: gl.constexpr, WP: gl.constexpr,
-           BM: gl.constexpr, HAS_LENGTHS: gl.constexpr, operand: gl.constexpr):  # fmt: skip
-    """Frames of a row tile (BM, WP), oldest byte first, and which of them are in the row."""
-    m = tile * BM + gl.arange(0, BM, layout=gl.SliceLayout(1, operand))
-    lag = WP - 1 - gl.arange(0, WP, layout=gl.SliceLayout(0, operand))
-    b = m // T
-    t = m - b * T
-    end = m - m + (T + history)
-    if HAS_LENGTHS:
-        end = gl.load(lengths + b, mask=m < M, other=0)
-        end = gl.where(t < end, end + history, 0)  # past the end: an empty frame, so 0
-    at = gl.expand_dims(t + (history + shift), 1) - gl.expand_dims(lag, 0)
-    # a row tile may reach past the last row: what stands there is never stored
-    here = (at >= 0) & (at < gl.expand_dims(end, 1)) & gl.expand_dims(m < M, 1)
-    if WP != W:
-        here = here & gl.expand_dims(lag < W, 0)
-    row = b.to(gl.int64) * stride_x
-    return gl.load(x + (gl.expand_dims(row, 1) + at), mask=here, other=0), here
-
-
-@gluon.jit
-def _half(byte, SHIFT: gl.constexpr):
-    """(2x - 255) / 2^SHIFT, exact in fp16: 0x6400 | x is 1024 + x."""
-    whole = (byte.to(gl.uint16) | 0x6400).to(gl.float16, bitcast=True) - 1024.0
-    return (whole * (2.0 ** (1 - SHIFT)) - 255.0 * 2.0**-SHIFT).to(gl.float16)
-
-
-@gluon.jit
-def frame_of(x, lengths, tile, M, T, stride_x, history, shift, W: gl.constexpr, WP: gl.constexpr,
-           SHIFT: gl.constexpr, BM: gl.constexpr, HAS_LENGTHS: gl.constexpr,
-           REGULAR: gl.constexpr, operand: gl.constexpr):  # fmt: skip
-    """The left operand (BM, WP) fp16; 0 outside the row.
-
-    REGULAR: every tile lies in one row, causal, without history and lengths, and W == WP, so that
-    only tiles at a row's start need a mask, and only for what is before the row.
-    """
-    b = tile * BM // T
-    newest = tile * BM - b * T + history + shift  # of the tile's first row
-    row = gl.arange(0, BM, layout=gl.SliceLayout(1, operand))
-    j = gl.arange(0, WP, layout=gl.SliceLayout(0, operand))
-    # row + j, with what differs between threads of the operand's layout apart from what differs
-    # between registers: addresses are then one base and constants, and equal ones are seen
-    of_thread = gl.expand_dims(row & ~8, 1) + gl.expand_dims(j & 6, 0)
-    of_register = gl.expand_dims(row & 8, 1) + gl.expand_dims(j & ~6, 0)
-    base = x + (b.to(gl.int64) * stride_x + (newest - (WP - 1))) + of_thread
-    inside = newest >= WP - 1
-    if not REGULAR:
-        inside &= (newest + BM <= T + history) & (b * T + T >= tile * BM + BM)
-    if WP == W and not HAS_LENGTHS and inside:
-        frame = _half(gl.load(base + of_register), SHIFT)  # most tiles: no row starts or ends here
-    elif not REGULAR:
-        byte, here = _bytes(x, lengths, tile, M, T, stride_x, history, shift, W, WP, BM,
-                            HAS_LENGTHS, operand)  # fmt: skip
-        frame = gl.where(here, _half(byte, SHIFT), 0.0).to(gl.float16)
-    else:
-        here = of_register >= WP - 1 - newest - of_thread
-        byte = gl.load(base + of_register, mask=here, other=0)
-        frame = gl.where(here, _half(byte, SHIFT), 0.0).to(gl.float16)
-    return frame
+# renamed in Triton 3.7
+thread_barrier = gl.barrier if hasattr(gl, "barrier") else gl.thread_barrier
+UNROLLED = gl.constexpr(8)  # more chunks than these are all awaited before the first is used
 
 
 @gluon.jit
@@ -161,29 +109,63 @@ def _emit(both, out, tile, chunk, M, K, E, scale, PARTS: gl.constexpr, BM: gl.co
 
 
 @gluon.jit
+def _chunk(frame, buffers, out, tile, first, chunk, M, K, E, scale, LIMBS: gl.constexpr,
+           WP: gl.constexpr, PARTS: gl.constexpr, EVEN_M: gl.constexpr, EVEN_K: gl.constexpr,
+           BM: gl.constexpr, BE: gl.constexpr, CACHE: gl.constexpr, mma: gl.constexpr,
+           place: gl.constexpr):  # fmt: skip
+    """One chunk of bins of a row tile."""
+    both = spectrum(frame, buffers.index(chunk), LIMBS, WP, BM, BE, mma)
+    this = warpgroup_mma_wait(0, deps=[both])
+    _emit(this, out, tile, first + chunk, M, K, E, scale, PARTS, BM, BE, EVEN_M, EVEN_K, place,
+          CACHE)  # fmt: skip
+
+
+@gluon.jit
 def _rows(frame, buffers, ready, out, tile, first, M, K, E, scale, WAIT: gl.constexpr,
           LIMBS: gl.constexpr, WP: gl.constexpr, PARTS: gl.constexpr, EVEN_M: gl.constexpr,
           EVEN_K: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr, CHUNKS: gl.constexpr,
           CACHE: gl.constexpr, mma: gl.constexpr, place: gl.constexpr):  # fmt: skip
-    """One row tile."""
-    for chunk in range(CHUNKS):
+    """One row tile; WAIT: the first, whose taps are still coming."""
+    if WAIT and CHUNKS <= UNROLLED:
+        for chunk in gl.static_range(CHUNKS):
+            mbarrier.wait(ready[chunk], 0)
+            _chunk(frame, buffers, out, tile, first, chunk, M, K, E, scale, LIMBS, WP, PARTS,
+                   EVEN_M, EVEN_K, BM, BE, CACHE, mma, place)  # fmt: skip
+    else:
         if WAIT:
-            mbarrier.wait(ready.index(chunk), 0)
-        both = spectrum(frame, buffers.index(chunk), LIMBS, WP, BM, BE, mma)
-        this = warpgroup_mma_wait(0, deps=[both])
-        _emit(this, out, tile, first + chunk, M, K, E, scale, PARTS, BM, BE, EVEN_M, EVEN_K,
-              place, CACHE)  # fmt: skip
+            all_come(ready, CHUNKS)
+        for chunk in range(CHUNKS):
+            _chunk(frame, buffers, out, tile, first, chunk, M, K, E, scale, LIMBS, WP, PARTS,
+                   EVEN_M, EVEN_K, BM, BE, CACHE, mma, place)  # fmt: skip
+
+
+@gluon.jit
+def mbarriers(COUNT: gl.constexpr):
+    """COUNT of them, each awaiting one arrival."""
+    made = ()
+    for _ in gl.static_range(COUNT):
+        made += (gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout()),)
+    for i in gl.static_range(COUNT):
+        mbarrier.init(made[i], count=1)
+    return made
+
+
+@gluon.jit
+def all_come(ready, COUNT: gl.constexpr):
+    for i in gl.static_range(COUNT):
+        mbarrier.wait(ready[i], 0)
 
 
 @gluon.jit
 def _copy_taps(taps, buffers, ready, first, ROWS: gl.constexpr, BOX: gl.constexpr,
                BE: gl.constexpr, CHUNKS: gl.constexpr):  # fmt: skip
-    """Begin to copy this program's taps, one barrier a chunk."""
+    """Begin to copy this program's taps, one mbarrier a chunk."""
     for chunk in gl.static_range(CHUNKS):
-        mbarrier.expect(ready.index(chunk), ROWS * BE * 4)
+        mbarrier.expect(ready[chunk], ROWS * BE * 4)
+    for chunk in gl.static_range(CHUNKS):
         for part in gl.static_range(ROWS // BOX):
             tma.async_copy_global_to_shared(
-                taps, [(first + chunk) * ROWS + part * BOX, 0], ready.index(chunk),
+                taps, [(first + chunk) * ROWS + part * BOX, 0], ready[chunk],
                 buffers.index(chunk).slice(part * BOX, BOX),
             )  # fmt: skip
 
@@ -209,9 +191,7 @@ def encode(x, taps, out, lengths, M, T, stride_x, history, shift, K, E, scale,
     rows: gl.constexpr = LIMBS * WP
     box: gl.constexpr = taps.block_type.shape[0]
     buffers = gl.allocate_shared_memory(gl.float16, [CHUNKS, rows, 2 * BE], taps.layout)
-    ready = gl.allocate_shared_memory(gl.int64, [CHUNKS, 1], mbarrier.MBarrierLayout())
-    for chunk in gl.static_range(CHUNKS):
-        mbarrier.init(ready.index(chunk), count=1)
+    ready = mbarriers(CHUNKS)
     first = gl.program_id(0) % SPLIT * CHUNKS
     tile = gl.program_id(0) // SPLIT
     step = gl.num_programs(0) // SPLIT
@@ -225,6 +205,7 @@ def encode(x, taps, out, lengths, M, T, stride_x, history, shift, K, E, scale,
                    HAS_LENGTHS, REGULAR, operand)  # fmt: skip
     _rows(frame, buffers, ready, out, tile, first, M, K, E, scale, True, LIMBS, WP, PARTS, EVEN_M,
           EVEN_K, BM, BE, CHUNKS, CACHE, mma, place)  # fmt: skip
+    thread_barrier()  # or one before each chunk of every later tile
     tile += step
     while tile < tiles:
         frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,

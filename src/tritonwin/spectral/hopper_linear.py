@@ -13,7 +13,17 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from tritonwin.spectral.hopper import frame_of, put, re_and_im, select_parts, spectrum, store_layout
+from tritonwin.spectral.hopper import (
+    UNROLLED,
+    all_come,
+    mbarriers,
+    put,
+    re_and_im,
+    select_parts,
+    spectrum,
+    store_layout,
+)
+from tritonwin.spectral.hopper_frame import frame_of
 
 
 @gluon.jit
@@ -44,7 +54,7 @@ def _two(this, frame, buffers, weights, ready, acc, chunk, WAIT: gl.constexpr,
          BE: gl.constexpr, mma: gl.constexpr, second: gl.constexpr):  # fmt: skip
     """Start the spectrum of chunk + 1 and the product of chunk; wait for the former."""
     if WAIT:
-        mbarrier.wait(ready.index(chunk + 1), 0)
+        mbarrier.wait(ready[chunk + 1], 0)
     both = spectrum(frame, buffers.index(chunk + 1), LIMBS, WP, BM, BE, mma)
     acc = _multiply(this, weights.index(chunk), acc, PARTS, BM, BE, second)
     return warpgroup_mma_wait(1, deps=[both]), acc
@@ -64,14 +74,21 @@ def _rows(both, frame, buffers, weights, ready, bias, x, lengths, out, tile, fol
     second: gl.constexpr = gl.DotOperandLayout(0, wide, 2)
     acc = warpgroup_mma_init(gl.zeros((BM, BD), gl.float32, wide))
     this = warpgroup_mma_wait(0, deps=[both])
-    for pair in range((CHUNKS - 1) // 2):
-        other, acc = _two(this, frame, buffers, weights, ready, acc, pair * 2, WAIT, LIMBS, WP,
-                          PARTS, BM, BE, mma, second)  # fmt: skip
-        this, acc = _two(other, frame, buffers, weights, ready, acc, pair * 2 + 1, WAIT, LIMBS, WP,
-                         PARTS, BM, BE, mma, second)  # fmt: skip
-    if CHUNKS % 2 == 0:
-        this, acc = _two(this, frame, buffers, weights, ready, acc, CHUNKS - 2, WAIT, LIMBS, WP,
-                         PARTS, BM, BE, mma, second)  # fmt: skip
+    if WAIT and CHUNKS <= UNROLLED:
+        for chunk in gl.static_range(CHUNKS - 1):
+            this, acc = _two(this, frame, buffers, weights, ready, acc, chunk, WAIT, LIMBS, WP,
+                             PARTS, BM, BE, mma, second)  # fmt: skip
+    else:
+        if WAIT:
+            all_come(ready, CHUNKS)
+        for pair in range((CHUNKS - 1) // 2):
+            other, acc = _two(this, frame, buffers, weights, ready, acc, pair * 2, False, LIMBS,
+                              WP, PARTS, BM, BE, mma, second)  # fmt: skip
+            this, acc = _two(other, frame, buffers, weights, ready, acc, pair * 2 + 1, False,
+                             LIMBS, WP, PARTS, BM, BE, mma, second)  # fmt: skip
+        if CHUNKS % 2 == 0:
+            this, acc = _two(this, frame, buffers, weights, ready, acc, CHUNKS - 2, False, LIMBS,
+                             WP, PARTS, BM, BE, mma, second)  # fmt: skip
     acc = _multiply(this, weights.index(CHUNKS - 1), acc, PARTS, BM, BE, second)
     if following < (M + BM - 1) // BM:  # after the last tile nobody reads the spectrum
         frame = frame_of(x, lengths, following, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
@@ -107,9 +124,7 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
     box: gl.constexpr = taps.block_type.shape[0]
     buffers = gl.allocate_shared_memory(gl.float16, [CHUNKS, rows, 2 * BE], taps.layout)
     weights = gl.allocate_shared_memory(weight.dtype, [CHUNKS, BD, BE], flat)
-    ready = gl.allocate_shared_memory(gl.int64, [CHUNKS, 1], mbarrier.MBarrierLayout())
-    for chunk in gl.static_range(CHUNKS):
-        mbarrier.init(ready.index(chunk), count=1)
+    ready = mbarriers(CHUNKS)
     column = gl.program_id(0) % SPLIT * BD
     tile = gl.program_id(0) // SPLIT
     step = gl.num_programs(0) // SPLIT
@@ -117,10 +132,11 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
     if PDL:
         gdc_launch_dependents()
     for chunk in gl.static_range(CHUNKS):
-        mbarrier.expect(ready.index(chunk), (2 * rows + BD) * BE * 2)
+        mbarrier.expect(ready[chunk], (2 * rows + BD) * BE * 2)
+    for chunk in gl.static_range(CHUNKS):
         for part in gl.static_range(rows // box):
             tma.async_copy_global_to_shared(
-                taps, [chunk * rows + part * box, 0], ready.index(chunk),
+                taps, [chunk * rows + part * box, 0], ready[chunk],
                 buffers.index(chunk).slice(part * box, box),
             )  # fmt: skip
     if PDL:
@@ -130,13 +146,13 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift,
             to = weights.index(chunk)._reinterpret(weight.dtype, weight.block_type.shape,
                                                    weight.layout)  # fmt: skip
             tma.async_copy_global_to_shared(weight, [column // 32, 0, 0, 0, chunk * BE],
-                                            ready.index(chunk), to)  # fmt: skip
+                                            ready[chunk], to)  # fmt: skip
         else:
-            tma.async_copy_global_to_shared(weight, [column, chunk * BE], ready.index(chunk),
+            tma.async_copy_global_to_shared(weight, [column, chunk * BE], ready[chunk],
                                             weights.index(chunk))  # fmt: skip
     frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
                    HAS_LENGTHS, REGULAR, operand)  # fmt: skip
-    mbarrier.wait(ready.index(0), 0)
+    mbarrier.wait(ready[0], 0)
     both = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
     both, frame = _rows(
         both, frame, buffers, weights, ready, bias, x, lengths, out, tile, tile + step, column, M,

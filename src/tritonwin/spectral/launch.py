@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from tritonwin.spectral import backward, kernels, pack, sliding, windows
+from tritonwin.spectral import kernels, pack, sliding, windows
 from tritonwin.spectral.caller import Caller, aligned
 from tritonwin.spectral.plans import Plan
 from tritonwin.spectral.spec import Spec
@@ -210,50 +210,6 @@ class Sliding(Form):
         tensors = (state, moves, self.table, self.ramp, out, ends)
         self.caller(key, steps, tensors, more, self.index)
         return out
-
-
-class Gradient(Form):
-    """d loss / d taps from d loss / d features."""
-
-    def __init__(self, spec: Spec, device: torch.device, plan: Plan, count: int) -> None:
-        super().__init__(spec, torch.float32, device, plan)
-        self.limbs = plan.get("limbs", count)
-        self.rows = pack.power_of_two(spec.W, least=max(16, plan["bk"]))
-        self.bins = cdiv(spec.K, plan["be"]) * plan["be"]
-        self.caller = Caller(backward.gradient, num_warps=plan["warps"])
-        self.summing = Caller(backward.total, num_warps=4)
-
-    @property
-    def recomputes(self) -> bool:
-        """Whether magnitudes can be differentiated without reading re and im."""
-        return self.rows == self.plan["bk"] or self.spec.parts == "reim"
-
-    def __call__(
-        self,
-        x: torch.Tensor,
-        taps: torch.Tensor,
-        upstream: torch.Tensor,
-        lengths: torch.Tensor | None,
-        skip: int,
-    ) -> torch.Tensor:
-        plan, spec = self.plan, self.spec
-        M, R, T = rows_and_bytes(x, skip)
-        packed = self.pack_with(taps, self.limbs, self.rows, self.bins, 1, 1)
-        splits = max(1, min(plan["splits"], cdiv(M, plan["bm"])))
-        partial = torch.empty((splits, 2, self.rows, self.bins), device=x.device)
-        rest = (M, R, T, x.stride(0), skip + spec.shift, spec.shift, spec.K, spec.features,
-                spec.W, self.rows, self.bins, self.shift, self.limbs, spec.parts,
-                lengths is not None, plan["bm"], plan["be"], plan["bk"], splits,
-                self.limbs > 0, plan["stages"])  # fmt: skip
-        grid = (splits, self.bins // plan["be"], self.rows // plan["bk"])
-        tensors = (x, packed, upstream, partial, x if lengths is None else lengths)
-        key = (self.key_of(x, lengths, skip), upstream.dtype, aligned(upstream))
-        self.caller(key, grid, tensors, rest, self.index)
-        found = torch.empty((spec.W, 2 * spec.K), device=x.device)
-        size = (spec.K, 2.0**self.shift / 255, splits, spec.W, self.rows, self.bins, 64, 32)
-        grid = (cdiv(found.numel(), 64), 1, 1)
-        self.summing(splits, grid, (partial, found), size, self.index)
-        return found
 
 
 class Linear(Form):

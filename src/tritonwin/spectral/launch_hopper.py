@@ -39,8 +39,12 @@ def shares(chunks: int, chunk_bytes: int, shared: int) -> int:
 
 def options(plan: Plan) -> dict[str, Any]:
     """What a launch is given besides arguments."""
-    early = {"launch_pdl": True} if plan.get("pdl") else {}
-    return {"num_warps": plan["warps"], **early}
+    given: dict[str, Any] = {"num_warps": plan["warps"]}
+    if plan.get("pdl"):
+        given["launch_pdl"] = True
+    if "registers" in plan:
+        given["maxnreg"] = plan["registers"]
+    return given
 
 
 def regular(spec: Spec, bm: int, rows: int, length: int, bare: bool) -> bool:

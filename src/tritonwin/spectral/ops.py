@@ -76,14 +76,14 @@ def taps_backward(
 ) -> torch.Tensor:
     """d loss / d taps; the same bits at every call."""
     spec = _spec(taps.shape[0], taps.shape[1] // 2, None, parts, causal, precision)
-    form = choose.gradient(spec, x.device)
+    form = choose.gradient(spec, x.device, lengths is not None)
     if not x.numel():
         return torch.zeros_like(taps)
     if not form.recomputes:  # long windows: the spectrum once more, then the linear gradient
         linear = _spec(spec.W, spec.K, None, "reim", causal, precision)
         spectrum = encode_taps(x, taps, lengths, "reim", causal, precision, torch.float32)
         upstream = before_select(spectrum, upstream.float(), parts)
-        form = choose.gradient(linear, x.device)
+        form = choose.gradient(linear, x.device, lengths is not None)
     return form(x, taps, upstream.contiguous(), lengths, 0)
 
 

@@ -125,3 +125,50 @@ def sliding(spec: Spec, window: str, steps: int, turns: int, bins: int) -> Slidi
         ramp=torch.stack([n.cos(), n.sin()], dim=1).float(),
         scale=scale,
     )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Walking:
+    """What `hopper_sliding.walk` reads; d = pi/W, w = 2 pi k/N, z_v = e^{-iv steps}.
+
+    Attributes:
+        taps: fp16 (tiles * limbs * steps, 2 width), g/2 e^{iw(j - steps)} scaled like taps, re and
+            im of a bin side by side, limbs of a tile one after the other.
+        table: (2 turns + 2, K): re, im of e^{iwr}, r < turns; then of e^{-iw turns}.
+        turn: (4, 4K): re, im of z_v, then of z_v^(chunks-1); column 4k + i, v = w, w-d, w+d, w-d.
+        ramp: (2, steps): cos and sin of d(j - steps).
+        scale: g/2.
+    """
+
+    taps: torch.Tensor
+    table: torch.Tensor
+    turn: torch.Tensor
+    ramp: torch.Tensor
+    scale: float
+
+
+def walking(spec: Spec, steps: int, turns: int, width: int, count: int) -> Walking:
+    """Tables of the walk over a "tail" window; `width` bins a program divide K."""
+    W, K, N = spec.W, spec.K, spec.N
+    scale = 0.5 * gain(window_tensor("tail", W)).item()
+
+    def turned(r: torch.Tensor, j: int = 0) -> torch.Tensor:
+        """e^{i(w + jd) r} as re, im: (R, 2, K); phases are reduced as integers."""
+        circle = (r[:, None] * torch.arange(K) % N).double() / N
+        circle += (r[:, None] * j % (2 * W)).double() / (2 * W)
+        angle = circle * (2 * math.pi)
+        return torch.stack([angle.cos(), angle.sin()], dim=1)
+
+    j = torch.arange(steps) - steps
+    exponentials = turned(j).permute(0, 2, 1) * (scale * 2.0 ** shift_of(W) / 255)
+    parts = torch.stack(limbs(exponentials.reshape(steps, -1, 2 * width), count))
+    ends = torch.tensor([-steps, steps - W])
+    turn = torch.stack([turned(ends, v) for v in (0, -1, 1, -1)], dim=-1)
+    ramp = j.double() * (math.pi / W)
+    return Walking(
+        taps=parts.permute(2, 0, 1, 3).reshape(-1, 2 * width).contiguous(),
+        table=turned(torch.tensor([*range(turns), -turns])).reshape(-1, K).float(),
+        turn=turn.reshape(4, 4 * K).float(),
+        ramp=torch.stack([ramp.cos(), ramp.sin()]).float(),
+        scale=scale,
+    )

@@ -60,17 +60,21 @@ def use(kind: str, plan: plans.Plan, spec: Spec, dtype: torch.dtype, capability:
     """Let calls of this kind take the plan, and no other form before it."""
     purpose = choose.purpose(spec, dtype)
     plans.remember(kind, capability, purpose, plan)
-    plans.remember(
-        "slide", capability, purpose, {"window": spec.W if kind == "sliding" else spec.W + 1}
-    )
-    resident = plans.plan("hopper", capability, purpose)
-    if kind == "dot" and resident is not None:
-        plans.remember("hopper", capability, purpose, resident | {"widest": 0})
+    slides = kind in ("sliding", "hopper_sliding")
+    plans.remember("slide", capability, purpose, {"window": spec.W if slides else spec.W + 1})
+    for before, after in (("hopper", "dot"), ("hopper_sliding", "sliding")):
+        resident = plans.plan(before, capability, purpose)
+        if kind == after and resident is not None:
+            plans.remember(before, capability, purpose, resident | {"widest": 0})
     choose.forget()
 
 
 def plans_for(spec: Spec, dtype: torch.dtype, capability: int) -> Iterator[tuple[str, plans.Plan]]:
     """The plans worth a try, the shipped ones among them."""
+    walk = plans.plan("hopper_sliding", capability, choose.purpose(spec, dtype))
+    if walk is not None:
+        for turns, be, warps in itertools.product((16, 8), (64, 32), (16, 8)):
+            yield "hopper_sliding", walk | {"turns": turns, "be": be, "warps": warps}
     base = plans.sure("sliding", capability)
     for be, warps, steps in itertools.product((64, 128, 256), (1, 2), (32, 64)):
         if steps <= spec.W:
@@ -94,11 +98,18 @@ def _form(spec: Spec, dtype: torch.dtype, device: torch.device, window: str, kin
         return launch.Sliding(spec, dtype, device, plan, window)
     if kind == "dot":
         return launch.Dot(spec, dtype, device, plan, window)
-    if device.type != "cuda" or not choose.has_gluon():
+    sliding = kind == "hopper_sliding"
+    forms = choose.of_hopper("launch_hopper_sliding" if sliding else "launch_hopper")
+    if device.type != "cuda" or forms is None:
         return None
-    from tritonwin.spectral.launch_hopper import Hopper
-
-    return Hopper(spec, dtype, device, plan, window) if Hopper.fits(spec, plan) else None
+    if not sliding:
+        fits = forms.Hopper.fits(spec, plan)
+        return forms.Hopper(spec, dtype, device, plan, window) if fits else None
+    if not forms.HopperSliding.fits(spec, plan, window):
+        return None
+    other = plans.sure("sliding", choose.capability(device), choose.purpose(spec, dtype))
+    return forms.HopperSliding(spec, dtype, device, plan,
+                               launch.Sliding(spec, dtype, device, other, window))  # fmt: skip
 
 
 def _time(spec: Spec, dtype: torch.dtype, x: torch.Tensor, window: str, kind: str,
