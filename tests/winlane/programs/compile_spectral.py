@@ -5,6 +5,7 @@ Linux.
 """
 
 import json
+import re
 import sys
 import time
 
@@ -59,6 +60,29 @@ def dot(arch):
     constants = common(KP=BINS, LIMBS=limbs, EVEN=True, BM=p["bm"], BE=p["be"],
                        BK=min(WINDOW, p["bk"]), STAGES=p["stages"])  # fmt: skip
     return compiled(kernels.encode, arch, p["warps"], constants, taps=taps(limbs))
+
+
+def turned(arch):
+    from tritonwin.spectral import hopper_gradient
+
+    p = plans.sure("hopper_gradient", arch)
+    constants = {"WP": p["bk"], "KP": BINS, "SHIFT": SHIFT, "LIMBS": 2, "OUT_LIMBS": p["out_limbs"],
+                 "PARTS": "mag", "REGULAR": True, "BN": p["bm"], "DEFER": p["defer"],
+                 "AHEAD": p["ahead"], "PDL": p["pdl"]}  # fmt: skip
+    box = describe(2 * p["be"], p["bk"])
+    return compiled(hopper_gradient.gradient, arch, p["warps"], constants, taps=box)
+
+
+def walk(arch):
+    from tritonwin.spectral import hopper_sliding
+
+    p = plans.sure("hopper_sliding", arch)
+    steps = 1024 // p["chunks"]
+    constants = {"K": BINS, "CHUNKS": p["chunks"], "STEPS": steps, "TURNS": p["turns"],
+                 "BE": p["be"], "SHIFT": 13, "LIMBS": p["limbs"], "BYTE_LIMBS": p["byte_limbs"],
+                 "PARTS": "mag", "EVEN": False, "PDL": p["pdl"]}  # fmt: skip
+    box = describe(steps, 2 * p["be"])
+    return compiled(hopper_sliding.walk, arch, p["warps"], constants, taps=box, turn="*fp32")
 
 
 def linear(arch):
@@ -119,9 +143,23 @@ def hopper_linear(arch):
                     taps=describe(WINDOW, 2 * be), weight=describe(8, 4, 4, 2, be))  # fmt: skip
 
 
+def barriers(ptx):
+    """The most barriers of a loop of products, which hold up all warps of a program."""
+    lines, labels, most = ptx.splitlines(), {}, 0
+    for i, line in enumerate(lines):
+        if label := re.match(r"(\$L__BB\w+):", line):
+            labels[label[1]] = i
+        elif (jump := re.search(r"\bbra\S*\s+(\$L__BB\w+);", line)) and jump[1] in labels:
+            loop = "\n".join(lines[labels[jump[1]] : i])
+            if "wgmma.mma_async" in loop:
+                most = max(most, loop.count("bar.sync"))
+    return most
+
+
 PRODUCTS = ("mma.sync", "wgmma.mma_async", "tcgen05.mma")  # of tensor cores
 PORTABLE = {"dot": dot, "linear": linear, "gradient": gradient, "windows": sums, "slide": slide}
-SM_90 = {"hopper": hopper, "hopper_linear": hopper_linear}
+SM_90 = {"hopper": hopper, "hopper_linear": hopper_linear, "hopper_gradient": turned,
+         "hopper_sliding": walk}  # fmt: skip
 
 
 def main():
@@ -137,6 +175,7 @@ def main():
             products = sum(map(made.asm["ptx"].count, PRODUCTS))
             said = {"arch": arch, "kind": kind, "shared": made.metadata.shared,
                     "elf": made.asm["cubin"][:4] == b"\x7fELF", "products": products,
+                    "barriers": barriers(made.asm["ptx"]),
                     "seconds": round(time.monotonic() - start, 1)}  # fmt: skip
             print(json.dumps(said), flush=True)
 
