@@ -96,6 +96,18 @@ class Sliding(Case):
         return self.form(x)
 
 
+class Walk(Sliding):
+    """The sliding form of sm_90, in one launch."""
+
+    def make(self):
+        from tritonwin.spectral.launch_hopper_sliding import HopperSliding as Form
+
+        plan = {"chunks": 16, "limbs": 2, "byte_limbs": 2, **self.o}
+        if self.dtype == torch.float32 and plan["byte_limbs"] == 1:
+            self.bound = 2e-4
+        self.form = Form(self.spec, self.dtype, DEVICE, plan, None)
+
+
 class State(Sliding):
     """The first of the two launches of the sliding form alone."""
 
@@ -162,7 +174,7 @@ class Gradient(Case):
     def make(self):
         self.bound = 2e-3 if self.o["limbs"] == 1 else 5e-5
         count = self.o["limbs"]
-        plan = {"bk": 64, **{k: v for k, v in self.o.items() if k != "limbs"}}
+        plan = {"bk": 64, "be": 64, **{k: v for k, v in self.o.items() if k != "limbs"}}
         self.form = launch_gradient.Gradient(self.spec, DEVICE, plan, count)
         self.matrix = dft_taps(self.spec).to(DEVICE)
         self.float = self.matrix.float()
@@ -185,6 +197,17 @@ class Gradient(Case):
         return taps.grad
 
 
+class Turned(Gradient):
+    """That of sm_90; `limbs` of the taps."""
+
+    def make(self):
+        from tritonwin.spectral.launch_hopper_gradient import HopperGradient as Form
+
+        super().make()
+        plan = {"bk": 64, "be": 16 * self.o["warps"], "out_limbs": 2, "pdl": True, **self.o}
+        self.form = Form(self.spec, DEVICE, plan, self.o["limbs"])
+
+
 class Stft(Case):
     def make(self):
         w = torch.tensor([math.cos(math.pi * m / (2 * self.W)) ** 2 for m in range(self.W)])
@@ -203,7 +226,7 @@ class Stft(Case):
 FORMS = {
     "store": Store, "dot": Dot, "hopper": Hopper, "sliding": Sliding, "state": State,
     "linear": Linear, "unfused": Unfused, "lookup": Lookup, "embedding": Embedding,
-    "gradient": Gradient, "stft": Stft,
+    "gradient": Gradient, "turned": Turned, "walk": Walk, "stft": Stft,
 }  # fmt: skip
 
 
@@ -249,7 +272,7 @@ def measure(name, shape, options):
     torch.manual_seed(3)
     xs = [random_bytes(*shape[:2]) for _ in range(24)]
     result = {}
-    if name not in ("sliding", "gradient") or shape[3] <= 1024:
+    if name not in ("sliding", "walk", "gradient", "turned") or shape[3] <= 1024:
         error, why = wrong(case, xs[0])
         if why:
             return {"error": why}

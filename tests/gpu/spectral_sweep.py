@@ -56,6 +56,12 @@ GRADIENTS = [  # rows, bins, warps, splits, stages
     (64, 64, 8, 64, 2), (32, 64, 4, 64, 2),
     (32, 32, 4, 64, 1), (128, 32, 8, 32, 1), (64, 64, 8, 64, 1), (128, 32, 4, 64, 1),
 ]  # fmt: skip
+TURNED = [  # rows, warps, splits, defer, ahead
+    (64, 8, 66, False, True), (64, 8, 66, False, False), (64, 4, 66, False, True),
+    (32, 4, 66, False, True), (32, 8, 66, True, True), (32, 8, 66, False, True),
+    (64, 4, 66, False, False), (32, 4, 66, True, True),
+]  # fmt: skip
+WALKS = [(64, 16, 16), (64, 16, 8), (32, 8, 8), (64, 8, 8), (32, 16, 8)]  # bins, warps, turns
 SLIDES = [  # bins, warps, steps, turns, bins and warps of the states
     (64, 2, 64, 16, 64, 8), (64, 1, 64, 16, 64, 8), (64, 2, 64, 16, 64, 4), (128, 2, 64, 16, 64, 8),
     (64, 1, 32, 8, 16, 4), (128, 1, 64, 16, 32, 4),
@@ -81,6 +87,14 @@ def gradients_and_slides():
         named("gradient", "A", limbs=2, bm=bm, be=be, warps=warps, splits=splits, stages=stages)
         for bm, be, warps, splits, stages in GRADIENTS
     )
+    yield from (
+        named("turned", "A", limbs=2, bm=bm, warps=warps, splits=splits, defer=defer, ahead=ahead)
+        for bm, warps, splits, defer, ahead in TURNED
+    )
+    for be, warps, turns in WALKS:
+        walk = {"be": be, "warps": warps, "turns": turns, "pdl": True}
+        yield named("walk", "L1024", **walk, limbs=2, byte_limbs=2)
+        yield named("walk", "L1024", **walk, limbs=2, byte_limbs=1, out="bf16")
     yield from (named("sliding", "L1024", **slide) for slide in slides)
     yield from (named("state", "L1024", **slide) for slide in slides)
     yield named("sliding", "L1024", **slides[0], out="bf16")
