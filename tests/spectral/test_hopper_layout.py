@@ -10,9 +10,12 @@ import torch
 
 pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon here")
 
-from tritonwin.spectral import pack
+from tritonwin.spectral import pack, plans
 from tritonwin.spectral.hopper import store_layout
+from tritonwin.spectral.hopper_gradient import neighbours
 from tritonwin.spectral.launch_hopper import in_order, regular
+from tritonwin.spectral.launch_hopper_gradient import HopperGradient
+from tritonwin.spectral.launch_hopper_sliding import HopperSliding
 from tritonwin.spectral.spec import make_spec
 
 Place = tuple[int, int]
@@ -57,6 +60,54 @@ def test_a_thread_stores_what_it_has(warps: int, width: int, pairs: int) -> None
                 assert column % (2 * pairs) == 0
                 run = [(row, column + i) for i in range(2 * pairs)]
                 assert stored[first : first + 2 * pairs] == run
+
+
+@pytest.mark.parametrize(("warps", "columns"), [(8, 64), (4, 32)])
+def test_a_thread_has_the_gradient_of_its_own_bins(warps: int, columns: int) -> None:
+    """Bin 2l + i of 16 is row 8i + l of the product, as `hopper_gradient.pack` writes it."""
+    layout = neighbours(16 * warps, columns, warps)
+    for warp in range(warps):
+        for lane in range(32):
+            (k, c) = (0, 0)
+            for bit, base in enumerate([*layout.lane_bases, *layout.warp_bases]):
+                if (lane | warp << 5) >> bit & 1:
+                    k, c = k ^ base[0], c ^ base[1]
+            held = [(k ^ bin_, c ^ column) for bin_, column in spanned(layout.reg_bases)]
+            rows = {(b // 16 * 16 + b % 2 * 8 + b % 16 // 2, column) for b, column in held}
+            assert rows == accumulators(warp, lane, columns)
+            first, second = held[:2]  # 8 bytes at once
+            assert first[0] % 2 == 0
+            assert second == (first[0] + 1, first[1])
+
+
+@pytest.mark.parametrize(
+    ("given", "gradient", "sliding"),
+    [
+        ({"W": 64}, True, False),
+        ({"W": 1024}, False, True),
+        ({"W": 64, "parts": "reim"}, False, False),
+        ({"W": 64, "causal": False}, False, False),
+        ({"W": 2048, "parts": "logmag"}, False, True),
+        ({"W": 4096}, False, False),
+        ({"W": 1024, "parts": "reim"}, False, False),
+        ({"W": 1024, "causal": False}, False, False),
+        ({"W": 1024, "K": 96, "N": 256}, False, False),  # no whole number of tiles
+        ({"W": 1024, "N": 768}, False, False),  # bytes leave out of phase
+        ({"W": 1536, "N": 512}, False, False),  # chunks of 96
+        ({"W": 512}, False, True),
+        ({"W": 256, "K": 64}, False, False),  # chunks of 16
+    ],
+)
+def test_which_transforms_the_other_forms_take(
+    given: dict[str, Any], gradient: bool, sliding: bool
+) -> None:
+    o = {"K": 256, "N": None, "parts": "mag", "causal": True} | given
+    spec = make_spec(o["W"], o["K"], o["N"], o["parts"], o["causal"])
+    assert HopperGradient.fits(spec, plans.sure("hopper_gradient", 90)) is gradient
+    plan = plans.sure("hopper_sliding", 90)
+    assert HopperSliding.fits(spec, plan, "tail") is sliding
+    assert not HopperSliding.fits(spec, plan, "rect")
+    assert not HopperSliding.fits(spec, plan | {"widest": 0}, "tail")
 
 
 def test_the_rows_of_a_matrix_are_read_in_the_order_of_the_taps() -> None:

@@ -25,7 +25,13 @@ def test_every_architecture_has_plans(capability: int) -> None:
         assert all(size & (size - 1) == 0 for size in sizes), found
         if capability < 80:
             assert found.get("limbs", 0) == 0  # no tensor cores that Triton uses
-    assert (plans.plan("hopper", capability) is None) == (capability != 90)
+    for kind in ("hopper", "hopper_linear", "hopper_gradient", "hopper_sliding"):
+        assert (plans.plan(kind, capability) is None) == (capability != 90)
+
+
+def test_bins_of_the_turned_gradient_are_rows_of_wgmma() -> None:
+    found = plans.sure("hopper_gradient", 90)
+    assert found["be"] == 16 * found["warps"]
 
 
 def test_special_cases_and_tuned_plans() -> None:
@@ -61,9 +67,11 @@ def test_a_tuned_choice_is_taken_and_given_up() -> None:
     x = torch.zeros((1, 4), dtype=torch.uint8)
     tried = list(tuning.plans_for(spec, torch.float32, 80))
     assert {kind for kind, _ in tried} == {"sliding", "dot"}
-    resident = [
-        plan for kind, plan in tuning.plans_for(spec, torch.float32, 90) if kind == "hopper"
-    ]
+    of_kind = {"hopper": [], "hopper_sliding": []}
+    for kind, plan in tuning.plans_for(spec, torch.float32, 90):
+        of_kind.get(kind, []).append(plan)
+    resident = of_kind["hopper"]
+    assert of_kind["hopper_sliding"][0] == plans.sure("hopper_sliding", 90)
     assert resident[0] == plans.sure("hopper", 90, choose.purpose(spec, torch.float32))
     assert {plan["be"] for plan in resident} == {32, 64}
     try:
@@ -71,6 +79,23 @@ def test_a_tuned_choice_is_taken_and_given_up() -> None:
             plan = next(plan for name, plan in tried if name == kind)
             tuning.use(kind, plan, spec, torch.float32, choose.capability(x.device))
             assert type(choose.form(spec, torch.float32, x.device, "tail", False)) is made
+    finally:
+        plans.forget()
+        choose.forget()
+
+
+def test_a_tuned_choice_switches_off_what_comes_before_it() -> None:
+    spec = make_spec(1024, 256, None, "mag", True)
+    purpose = choose.purpose(spec, torch.float32)
+    before = {"dot": "hopper", "sliding": "hopper_sliding"}
+    try:
+        for kind, first in before.items():
+            assert plans.sure(first, 90, purpose).get("widest", 1) > 0
+            tuning.use(kind, plans.sure(kind, 90), spec, torch.float32, 90)
+            assert plans.sure(first, 90, purpose)["widest"] == 0
+        tuning.use("hopper_sliding", plans.sure("hopper_sliding", 90), spec, torch.float32, 90)
+        assert plans.slide_from(90, purpose) == 1024
+        assert plans.sure("hopper_sliding", 90, purpose)["widest"] >= 1024
     finally:
         plans.forget()
         choose.forget()
