@@ -186,7 +186,7 @@ def test_sliding(case: tuple[int, ...], parts: str, precision: str) -> None:
 
 @pytest.mark.parametrize("options", [
     {"be": 32, "warps": 8, "turns": 8}, {"be": 64, "warps": 8, "turns": 8}, {"be": 64, "turns": 8},
-    {"be": 32, "turns": 8}, {"limbs": 1, "byte_limbs": 1},
+    {"be": 32, "turns": 8}, {"limbs": 2, "byte_limbs": 2},
 ], ids=str)  # fmt: skip
 def test_sliding_with_other_plans(options: plans.Plan, without: Any) -> None:
     spec = make_spec(1024, 256, None, "mag", True, "fast")

@@ -64,7 +64,8 @@ def _put(to, power, inside, EVEN: gl.constexpr, PARTS: gl.constexpr):
         gl.store(to, value, mask=inside, cache_modifier=".cs")
 
 
-@gluon.jit
+# a length of 1 is a number like others: as a constant Triton 3.6 cannot compile it
+@gluon.jit(do_not_specialize=["length", "stride_x"])
 def walk(x, taps, out, table, turn, ramp, length, stride_x, scale,
          K: gl.constexpr, CHUNKS: gl.constexpr, STEPS: gl.constexpr, TURNS: gl.constexpr,
          BE: gl.constexpr, SHIFT: gl.constexpr, LIMBS: gl.constexpr, BYTE_LIMBS: gl.constexpr,
