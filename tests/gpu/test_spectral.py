@@ -92,7 +92,7 @@ def test_output_types(dtype: torch.dtype, W: int) -> None:
         wanted = reference(x, W=W, parts=parts)
         found = byte_spectral(x, W=W, parts=parts, dtype=dtype)
         assert found.dtype == dtype
-        assert error(found, wanted) <= 2e-6 + TYPES[dtype]
+        assert error(found, wanted) <= 3e-6 + TYPES[dtype]  # of logmag; near X = 0 errors grow
 
 
 @pytest.mark.parametrize("W", [64, 200, 1024])
