@@ -73,6 +73,7 @@ def plans_for(spec: Spec, dtype: torch.dtype, capability: int) -> Iterator[tuple
     """The plans worth a try, the shipped ones among them."""
     walk = plans.plan("hopper_sliding", capability, choose.purpose(spec, dtype))
     if walk is not None:
+        yield "hopper_sliding", walk
         for turns, be, warps in itertools.product((16, 8), (64, 32), (16, 8)):
             yield "hopper_sliding", walk | {"turns": turns, "be": be, "warps": warps}
     base = plans.sure("sliding", capability)
