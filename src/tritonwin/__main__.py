@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from tritonwin import __version__
@@ -25,5 +26,16 @@ def main() -> int:
         return 130
 
 
+def _leave_out_the_current_folder() -> None:
+    """Nothing more is imported from where `python -m` was started: a `logging.py` may lie there."""
+    try:
+        here = os.getcwd()  # noqa: PTH109 - pathlib would be imported from there
+    except OSError:  # it was deleted, and is not on the path
+        return
+    if sys.path[:1] == [here]:
+        del sys.path[0]
+
+
 if __name__ == "__main__":
+    _leave_out_the_current_folder()
     sys.exit(main())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -535,6 +537,22 @@ def test_every_recipe_is_whole(name: str) -> None:
     assert all(row.why for row in (*recipe.variables, *recipe.flags, *recipe.edits))
     assert all((r.file and r.sha256 and len(r.sha256) == 64) or r.ref for r in recipe.releases)
     assert any(row.value == "{jobs}" for row in recipe.variables)
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_program_of_python_imports_nothing_of_the_project(name: str, tmp_path: Path) -> None:
+    """Unlike its setup.py, whose folder is that of the project."""
+    words = load(name).command
+    if "-m" not in words:
+        assert words[0] == "setup.py"
+        return
+    for module in ("pip", "logging", "runpy"):
+        (tmp_path / f"{module}.py").write_text("raise SystemExit('planted')\n")
+    done = subprocess.run(
+        [sys.executable, *words], cwd=tmp_path, capture_output=True, check=False, timeout=60
+    )
+    assert b"setup.py" in done.stderr, done.stderr  # pip itself asks for it
+    assert not list(tmp_path.glob("*.whl"))
 
 
 def test_a_recipe_with_an_unknown_word_is_refused() -> None:

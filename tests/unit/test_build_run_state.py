@@ -169,6 +169,15 @@ def test_an_environment_that_was_half_made(tmp_path: Path) -> None:
     assert "nowhere" not in (tmp_path / "v/pyvenv.cfg").read_text()
 
 
+def test_what_lies_beside_a_python_is_not_imported(tmp_path: Path) -> None:
+    """Its folder is the current one, and old programs put scripts there."""
+    target = make_venv(tmp_path / "target")
+    for name in ("json", "sysconfig", "importlib"):
+        (target.python.parent / f"{name}.py").write_text("raise SystemExit('planted')\n")
+    made = venv.make(str(target.python), tmp_path / "v")
+    assert str(target.site_packages) in made.target_paths
+
+
 def test_a_target_that_can_make_none(tmp_path: Path) -> None:
     with pytest.raises(BuildEnvironmentError, match="cannot be started"):
         venv.make(str(tmp_path / "python"), tmp_path / "v")

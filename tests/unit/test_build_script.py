@@ -213,6 +213,37 @@ def test_the_script_for_sh_builds(tmp_path: Path) -> None:
     assert not (made.layout.source / "big").exists()
 
 
+def test_the_script_imports_nothing_from_where_it_is_started(tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    for name in ("pip", "venv", "runpy", "logging", "base64", "hashlib", "shutil", "tarfile"):
+        (here / f"{name}.py").write_text("raise SystemExit('planted')\n")
+    archive = tmp_path / "x-1.0.tar.gz"
+    with tarfile.open(archive, "w:gz") as packed:
+        packed.add(project(tmp_path / "x-1.0"), "x-1.0")
+    made = plan(Order(recipe="flash-attn", root=tmp_path / "root"), linux(tmp_path))
+    made = replace(
+        made,
+        target=sys.executable,
+        python=".".join(map(str, sys.version_info[:3])),
+        source=Source(
+            kind="sdist",
+            location=str(archive),
+            sha256=hashlib.sha256(archive.read_bytes()).hexdigest(),
+        ),
+        edits=(),
+        requirements=("pip",),  # it is there already, so that nothing is fetched
+    )
+    file = tmp_path / "build.sh"
+    file.write_text(script(made, "sh"))
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    done = subprocess.run(
+        ["/bin/sh", str(file)], env=env, cwd=here, capture_output=True, timeout=180, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert (made.layout.dist / "seen.json").is_file()
+
+
 words = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=20)
 
 

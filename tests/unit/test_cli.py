@@ -47,6 +47,17 @@ def test_version_needs_no_library() -> None:
     assert done.stdout.split() == [b"tritonwin", __version__.encode()]
 
 
+def test_as_a_module_it_imports_nothing_from_the_current_folder(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for what `python -m` itself has imported by then."""
+    for name in ("click", "json", "logging", "packaging", "platform", "rich"):
+        (saved.parent / f"{name}.py").write_text("raise SystemExit('planted')\n")
+    monkeypatch.chdir(saved.parent)
+    done = run("doctor", "--snapshot", saved.name)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
 def test_doctor_on_a_snapshot(saved: Path) -> None:
     done = run("doctor", "--snapshot", str(saved))
     assert done.returncode == 1

@@ -63,6 +63,8 @@ class Run:
 
 
 Step = Note | Folder | Set | Head | Run
+# where the script is started there may lie a tarfile.py, or a folder called pip
+_ISOLATED = ("-I", "-B")
 _Addresses: TypeAlias = Mapping[str, tuple[str, str]]  # file -> address, variable of its login
 
 
@@ -122,7 +124,7 @@ def _edits(plan: BuildPlan, folder: str) -> Iterator[Step]:
         yield Set(name="TW_REPLACE", value=edit.replace)
         file = path.join(folder, *edit.file.split("/"))
         need = "required" if edit.required else "optional"
-        yield Run(words=(plan.target, "-c", programs.EDIT, folder, file, need))
+        yield _program(plan, programs.EDIT, folder, file, need)
 
 
 def _without_secrets(addresses: Mapping[str, str]) -> _Addresses:
@@ -140,9 +142,7 @@ def _source(
 ) -> Iterator[Step]:
     path = ntpath if plan.windows else posixpath
     if source.kind == "folder":
-        yield Run(
-            words=(plan.target, "-c", programs.COPY, source.location, folder["s"], *source.skip)
-        )
+        yield _program(plan, programs.COPY, source.location, folder["s"], *source.skip)
         return
     if source.kind == "sdist":
         file, lies_here = source.location, path.basename(source.location) != source.location
@@ -151,22 +151,20 @@ def _source(
         if not lies_here or source.sha256:
             yield from _fetch(plan, file, source.sha256, {} if lies_here else known)
         program = programs.UNPACK_ZIP if file.endswith(".zip") else programs.UNPACK_TAR
-        yield Run(
-            words=(plan.target, "-c", program, file, folder["s"], *source.skip),
-            unless=path.join(folder["s"], "setup.py"),
-        )
+        unless = path.join(folder["s"], "setup.py")
+        yield _program(plan, program, file, folder["s"], *source.skip, unless=unless)
         return
     for name in repository.VARIABLES:
         yield Set(name=name, value=None)
     done = path.join(folder["s"], programs.CHECKED_OUT)
     if source.login:
         yield Note(text=f"{source.login} must hold USER:TOKEN for {source.location}")
-        yield Run(words=(plan.target, "-c", programs.NEED, source.login), unless=done)
+        yield _program(plan, programs.NEED, source.login, unless=done)
     for words in repository.checkout(source):
         call = ("git", "-C", folder["s"], *repository.options(source, words[0]), *words)
         yield Run(words=call, unless=done)
     gone = (".git", *source.skip)
-    yield Run(words=(plan.target, "-c", programs.LEAVE_OUT, folder["s"], *gone))
+    yield _program(plan, programs.LEAVE_OUT, folder["s"], *gone)
 
 
 def _environment(plan: BuildPlan, venv: str) -> Iterator[Step]:
@@ -175,10 +173,11 @@ def _environment(plan: BuildPlan, venv: str) -> Iterator[Step]:
     minor = ".".join(plan.python.split(".")[:2])
     site = ("Lib",) if plan.windows else ("lib", f"python{minor}")
     pip = () if plan.requirements else ("--without-pip",)
-    yield Run(words=(plan.target, "-m", "venv", *pip, venv), unless=python)
+    yield Run(words=(plan.target, *_ISOLATED, "-m", "venv", *pip, venv), unless=python)
+    # not isolated: it asks what an ordinary start sees, and imports nothing
     yield Run(words=(plan.target, "-c", programs.LINK, path.join(venv, *site, "site-packages")))
     if plan.requirements:
-        yield Run(words=(python, "-m", "pip", "install", "--quiet", *plan.requirements))
+        yield Run(words=(python, *_ISOLATED, "-m", "pip", "install", "--quiet", *plan.requirements))
 
 
 def _toolkit(
@@ -191,9 +190,9 @@ def _toolkit(
     for part in parts:
         file = path.join(folder["files"], part.file)
         yield from _fetch(plan, file, part.sha256, known)
-        yield Run(words=(plan.target, "-c", programs.UNPACK_WHEEL, file, folder["c"]))
+        yield _program(plan, programs.UNPACK_WHEEL, file, folder["c"])
     if not plan.windows:
-        yield Run(words=(plan.target, "-c", programs.NAME_LIBRARIES, path.join(folder["c"], "lib")))
+        yield _program(plan, programs.NAME_LIBRARIES, path.join(folder["c"], "lib"))
 
 
 def _fetch(plan: BuildPlan, file: str, sha256: str | None, known: _Addresses) -> Iterator[Step]:
@@ -202,7 +201,12 @@ def _fetch(plan: BuildPlan, file: str, sha256: str | None, known: _Addresses) ->
     if login:
         yield Note(text=f"{login} must hold USER:TOKEN for {address}")
     words = filter(None, (address, login))
-    yield Run(words=(plan.target, "-c", programs.FETCH, file, sha256 or "", *words))
+    yield _program(plan, programs.FETCH, file, sha256 or "", *words)
+
+
+def _program(plan: BuildPlan, program: str, *words: str, unless: str | None = None) -> Run:
+    """One of `programs`, which need nothing but the standard library."""
+    return Run(words=(plan.target, *_ISOLATED, "-c", program, *words), unless=unless)
 
 
 def _python(plan: BuildPlan, venv: str) -> str:

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
 from tritonwin.facts.files import is_file, is_folder
-from tritonwin.facts.process import run
+from tritonwin.facts.process import NOTHING_FROM_HERE, run
 from tritonwin.support.pip import Pip, PipError, last_words
 
 _TIMEOUT = 120.0  # seconds; an antivirus program reads every file of a new environment
@@ -116,7 +116,8 @@ def _ask(python: str) -> dict[str, Any]:
     # PYTHONPATH is the user's and of the moment; what is built must not depend on it
     env = {k: v for k, v in os.environ.items() if k not in {"PYTHONPATH", "PYTHONHOME"}}
     folder = Path(python).parent
-    done = run(python, ("-B", "-X", "utf8", "-c", _ASK), timeout=_TIMEOUT, env=env, cwd=folder)
+    program = f"{NOTHING_FROM_HERE}\n{_ASK}"
+    done = run(python, ("-B", "-X", "utf8", "-c", program), timeout=_TIMEOUT, env=env, cwd=folder)
     try:
         answer: dict[str, Any] = json.loads(done.out.splitlines()[-1])
     except (ValueError, IndexError):

@@ -23,6 +23,11 @@ if sys.platform == "win32":
 # Nothing that we start has that much to say; a program that floods us must not fill the memory.
 OUTPUT_LIMIT = 16 * 2**20
 
+# Begins a program for `python -c`, which puts the current folder first on the path: what lies there
+# may be called like a module of Python's own. `-I` would leave out the user's packages as well, and
+# `-P` is of Python 3.11.
+NOTHING_FROM_HERE = "import sys; sys.path[:] = [p for p in sys.path if p]"
+
 _AFTERMATH = 2.0  # seconds for the pipes to close when their program has ended
 
 _running: set[subprocess.Popen[bytes]] = set()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tritonwin.facts.files import names_in
 from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.facts.process import NOTHING_FROM_HERE
 from tritonwin.remedies import installed_files
 from tritonwin.remedies.plan import CannotRemedyError, target_to_change
 from tritonwin.support.download import local_path
@@ -16,15 +17,12 @@ from tritonwin.support.pip import Pip
 from tritonwin.support.versions import older
 
 OLDEST = "22.2"  # the first that reports what it would install
-# `-m` and `-c` put the current folder first on the path: what lies there may be called like a
-# module of Python's own, and would be run.
-_SAFELY = "import sys; sys.path[:] = [p for p in sys.path if p]; "
-_OWN = f"{_SAFELY}import pip._internal.cli.main as cli; sys.exit(cli.main())"
+_OWN = f"{NOTHING_FROM_HERE}; import pip._internal.cli.main as cli; sys.exit(cli.main())"
 # Its folder is off the path again before pip looks around: the distributions that lie beside it
 # are not the target's. pip finds its own modules without.
 _BORROW = (
-    f"{_SAFELY}place = sys.argv.pop(1); sys.path.insert(0, place); import pip._internal.cli.main "
-    "as cli; sys.path.remove(place); sys.exit(cli.main())"
+    f"{NOTHING_FROM_HERE}; place = sys.argv.pop(1); sys.path.insert(0, place); "
+    "import pip._internal.cli.main as cli; sys.path.remove(place); sys.exit(cli.main())"
 )
 
 
