@@ -328,7 +328,16 @@ def test_everything_that_a_check_says(check: str, facts: Facts, said: list[str])
         (("cp312-cp312-win_arm64",), False),
         (("cp312-cp312-win32",), False),
         (("cp312-cp312-manylinux_2_28_x86_64",), False),
+        (("cp312-cp312-win32.win_amd64",), True),
+        (("cp312-cp312-win32.linux_x86_64",), False),
         (("pp310-pypy310_pp73-win_amd64",), True),  # an unusual one proves nothing
+        ((f"cp3{'1' * 5000}-cp312-win_amd64",), True),
+        (("cp312",), True),  # and neither does a malformed one
+        (("cp311-win_amd64",), True),
+        (("cp311-cp311-win-amd64",), True),
+        (("cp311-cp311-",), True),
+        (("",), True),
+        (("unknown", "cp311-cp311-win_amd64"), True),
         ((), True),
     ],
 )

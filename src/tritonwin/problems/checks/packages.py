@@ -42,14 +42,22 @@ def wheel_tags(facts: Facts) -> Iterator[Finding]:
 
 
 def _tag_fits(tag: str, facts: Facts) -> bool:
+    """Whether what a tag says allows this Python; one that is malformed or unusual says nothing.
+
+    pip goes by the tags in the name of a file, before it installs it. Those in WHEEL nothing reads
+    when the package is imported: a `cp312-cp312-win-amd64` there does no harm.
+    """
     target = need_target(facts)
-    python, abi, platform = tag.split("-", 2) if tag.count("-") >= 2 else ("", "", "")
     major, minor = (int(n) for n in python_series(target).split("."))
-    found = re.fullmatch(r"(?:cp|py)(\d)(\d*)", python)
-    if platform != "any" and not _platform_fits(platform, target.platform_tag or ""):
+    parts = tag.split("-")
+    if len(parts) != 3 or not all(parts):
+        return True
+    python, abi, platforms = parts
+    if not any(_platform_fits(p, target.platform_tag or "") for p in platforms.split(".")):
         return False
+    found = re.fullmatch(r"(?:cp|py)(\d)(\d{0,3})", python)
     if found is None:
-        return True  # an unusual tag proves nothing
+        return True
     tag_minor = int(found[2]) if found[2] else 0
     if abi in {"none", "abi3"}:
         return int(found[1]) == major and tag_minor <= minor
@@ -58,6 +66,8 @@ def _tag_fits(tag: str, facts: Facts) -> bool:
 
 
 def _platform_fits(platform: str, target: str) -> bool:
+    if platform == "any":
+        return True
     if target.startswith("win"):
         return platform == target
     return not platform.startswith(("win", "macosx"))
