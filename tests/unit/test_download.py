@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import ssl
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -77,6 +80,47 @@ def test_another_hash_leaves_nothing_behind(server: str, tmp_path: Path) -> None
         download.fetch(f"{server}/ok", tmp_path / "f", sha256="0" * 64)
     assert (tmp_path / "f").read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+def test_two_that_fetch_the_same_file_do_not_meet(server: str, tmp_path: Path) -> None:
+    """The second begins and ends while the first is under way; then somebody reads the file."""
+    to = tmp_path / "f"
+    with contextlib.ExitStack() as readers:
+
+        def another(done: int) -> None:
+            del done
+            download.fetch(f"{server}/ok", to, sha256=SHA)
+            readers.enter_context(to.open("rb"))
+
+        download.fetch(f"{server}/ok", to, sha256=SHA, progress=another)
+    assert to.read_bytes() == CONTENT
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+FETCHES = """
+import sys, time
+from pathlib import Path
+from tritonwin.support import download
+
+def came(done):
+    print(done, flush=True)
+    time.sleep(600)
+
+url, to, sha256 = sys.argv[1:]
+download.fetch(url, Path(to), sha256=sha256, progress=came)
+"""
+
+
+def test_what_a_killed_one_left_is_taken_away_by_the_next(server: str, tmp_path: Path) -> None:
+    to = tmp_path / "f"
+    words = [sys.executable, "-c", FETCHES, f"{server}/ok", str(to), SHA]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline()
+        process.kill()
+    assert list(tmp_path.iterdir())
+    download.fetch(f"{server}/ok", tmp_path / "g", sha256=SHA)
+    assert [p.name for p in tmp_path.iterdir()] == ["g"]
 
 
 @pytest.mark.parametrize(

@@ -25,17 +25,21 @@ MARK = "tritonwin.held"
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
+def scratch_folder(place: Path | None = None) -> Iterator[Path]:
     """An empty folder of our own, for the block.
 
     The first one in a process takes those away that dead processes left in the same place. What
     cannot be deleted yet, since a program that was started there has it open, is left for that too.
 
+    Args:
+        place: the folder to make it in; None: where the system has its temporary files.
+
     Raises:
         OSError: there is no place for temporary files.
     """
-    sweep(Path(tempfile.gettempdir()))
-    folder, held = _new()
+    place = place or Path(tempfile.gettempdir())
+    sweep(place)
+    folder, held = _new(place)
     try:
         yield folder
     finally:
@@ -43,10 +47,10 @@ def scratch_folder() -> Iterator[Path]:
         _let_go(folder, held)
 
 
-def _new() -> tuple[Path, int]:
+def _new(place: Path) -> tuple[Path, int]:
     """A folder and its held mark. One whose mark another process swept up first is left to it."""
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
         with contextlib.suppress(FileNotFoundError):
             held = hold(folder / MARK)
             if held is not None:

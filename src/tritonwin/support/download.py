@@ -19,7 +19,10 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from tritonwin import __version__
 from tritonwin.errors import UserError
+from tritonwin.facts.files import is_file
 from tritonwin.facts.redact import hide_secrets
+from tritonwin.facts.scratch import scratch_folder
+from tritonwin.journal.tree import file_hash
 
 _BLOCK = 1024 * 1024
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -92,6 +95,9 @@ def fetch(
 ) -> None:
     """Write the content of an address to the file `to`, which appears only when the hash is right.
 
+    Processes that fetch the same file do not meet before it is whole: each has a folder of its own
+    beside it, and what one that was killed left there, the next takes away.
+
     Args:
         progress: told the bytes that have come so far.
 
@@ -99,8 +105,8 @@ def fetch(
         DownloadError: as for `read`, or the content has another hash.
     """
     digest, done = hashlib.sha256(), 0
-    part = to.with_name(to.name + ".part")
-    try:
+    with scratch_folder(to.parent) as folder:
+        part = folder / "part"
         with part.open("wb") as stream:
             for block in _blocks(url, limit, timeout, {}):
                 stream.write(block)
@@ -111,9 +117,11 @@ def fetch(
         if digest.hexdigest() != sha256.lower():
             msg = f"{without_secrets(url)} has the hash {digest.hexdigest()}, not {sha256}"
             raise DownloadError(msg, "It was damaged on its way, or replaced. Do not install it.")
-        part.replace(to)
-    finally:
-        part.unlink(missing_ok=True)
+        try:
+            part.replace(to)
+        except PermissionError:  # on Windows: another process was quicker, and has it open
+            if not is_file(to) or file_hash(to) != sha256.lower():
+                raise
 
 
 def _blocks(url: str, limit: int, timeout: float, headers: Mapping[str, str]) -> Iterator[bytes]:
