@@ -46,16 +46,26 @@ def rounded(values: Array) -> Array:
     return array((bits & 0xFFFF0000).astype(np.uint32).view(np.float32))
 
 
+class Single(np.float32):
+    """The type of an element, as kernels ask for it."""
+
+    primitive_bitwidth = 32
+
+
 class Pointer:
     """Into a flat array; whatever is read or written must lie in it."""
 
-    def __init__(self, base: np.ndarray, at: Any = 0) -> None:
+    def __init__(self, base: np.ndarray, at: Any = 0, written: np.ndarray | None = None) -> None:
+        """written: counts how often each number is."""
         self.base = base.reshape(-1)
         self.at = at
-        self.dtype = SimpleNamespace(element_ty=base.dtype.type)
+        self.written = written
+        self.dtype = SimpleNamespace(
+            element_ty=Single if base.dtype == np.float32 else base.dtype.type
+        )
 
     def __add__(self, steps: Any) -> Pointer:
-        return Pointer(self.base, np.asarray(self.at) + np.asarray(steps))
+        return Pointer(self.base, np.asarray(self.at) + np.asarray(steps), self.written)
 
     def places(self, mask: Any) -> tuple[np.ndarray, np.ndarray]:
         at, wanted = np.broadcast_arrays(self.at, True if mask is None else mask)
@@ -72,6 +82,9 @@ class Shared:
     def index(self, i: Any) -> Shared:
         return Shared(self.values[int(i)])
 
+    def slice(self, start: int, size: int) -> Shared:
+        return Shared(self.values[int(start) : int(start) + int(size)])
+
     def permute(self, order: Sequence[int]) -> Shared:
         return Shared(np.transpose(self.values, order))
 
@@ -86,8 +99,8 @@ class Shared:
         return array(self.values.copy())
 
 
-def descriptor(matrix: np.ndarray) -> SimpleNamespace:
-    return SimpleNamespace(matrix=matrix, layout=None)
+def descriptor(matrix: np.ndarray, box: Sequence[int] = ()) -> SimpleNamespace:
+    return SimpleNamespace(matrix=matrix, layout=None, block_type=SimpleNamespace(shape=box))
 
 
 def _copy(source: Any, at: Sequence[Any], ready: object, to: Shared) -> None:
@@ -119,6 +132,8 @@ def _store(to: Pointer, value: Any, mask: Any = None, **_: object) -> None:
     places, wanted = to.places(mask)
     values = np.broadcast_to(value, places.shape)
     to.base[places[wanted]] = values[wanted].astype(to.base.dtype)
+    if to.written is not None:
+        np.add.at(to.written, places[wanted], 1)
 
 
 def _assembly(text: str, _: str, values: Sequence[Array], **__: object) -> Array:
@@ -141,7 +156,8 @@ class _Language:
     inline_asm_elementwise = staticmethod(_assembly)
     allocate_shared_memory = staticmethod(_allocate)
 
-    def __init__(self, program: Sequence[int], warps: int) -> None:
+    def __init__(self, program: Sequence[int], grid: Sequence[int], warps: int) -> None:
+        self.num_programs = lambda axis: grid[axis]
         self.program_id = lambda axis: array(np.int32(program[axis]))
         self.num_warps = lambda: warps
         self.arange = lambda a, b, layout=None: array(np.arange(a, b, dtype=np.int32))
@@ -159,12 +175,12 @@ class _Language:
         return getattr(language, name)
 
 
-def _stand_ins(program: Sequence[int], warps: int) -> dict[str, Any]:
+def _stand_ins(program: Sequence[int], grid: Sequence[int], warps: int) -> dict[str, Any]:
     nothing = lambda *_, **__: None  # noqa: E731
     quiet = SimpleNamespace(init=nothing, expect=nothing, wait=nothing,
                             MBarrierLayout=nothing)  # fmt: skip
     return {
-        "gl": _Language(program, warps), "mbarrier": quiet, "thread_barrier": nothing,
+        "gl": _Language(program, grid, warps), "mbarrier": quiet, "thread_barrier": nothing,
         "tma": SimpleNamespace(async_copy_global_to_shared=_copy), "fence_async_shared": nothing,
         "warpgroup_mma": _product, "mma_v2": _product, "warpgroup_mma_init": lambda v: v,
         "warpgroup_mma_wait": lambda _, deps: deps[0] if len(deps) == 1 else tuple(deps),
@@ -182,8 +198,10 @@ def run(kernel: str, modules: Sequence[ModuleType], grid: tuple[int, int], warps
                 if isinstance(function, types.FunctionType) and hasattr(what, "fn"):
                     names[name] = types.FunctionType(function.__code__, names, name,
                                                      function.__defaults__)  # fmt: skip
+                elif isinstance(what, language.constexpr):
+                    names[name] = what.value
                 elif callable(what) and getattr(what, "__module__", "") == module.__name__:
                     names.setdefault(name, what)
-        names |= _stand_ins(program, warps)
+        names |= _stand_ins(program, grid, warps)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             names[kernel](**given)

@@ -148,7 +148,7 @@ def write_best(everything, results, plans: Path) -> dict:
     if narrow:
         keys = ("bm", "be", "warps", "split", "per_sm", "cache")
         words = ", ".join(f"{k} = {json.dumps(narrow[k])}" for k in keys)
-        case = '{ bytes = 2, precision = "fast", window = 64, '
+        case = '{ bytes = 2, precision = "fast", rows = 64, '
         text = re.sub(rf"(?m)^    {re.escape(case)}.*$", f"    {case}{words} }},", text)
     plans.write_text(text)
     return {"linear": fused, "narrow": narrow}

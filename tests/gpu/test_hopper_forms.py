@@ -260,7 +260,7 @@ def test_sliding_of_a_stream_is_left_to_the_other_form() -> None:
 def test_encode_in_many_chunks(precision: str) -> None:
     for B, T in ((40, 1024), (3, 1001)):
         x = random_bytes(B, T)
-        for K, W in ((1024, 16), (600, 16), (512, 64), (256, 64), (64, 64)):
+        for K, W in ((1024, 16), (600, 16), (512, 64), (256, 64), (64, 64), (320, 128), (160, 200)):
             o = {"K": K, "W": W, "precision": precision}
             assert error(byte_spectral(x, **o), reference(x, **o)) <= BOUNDS[precision] * 1.3, o
 

@@ -18,6 +18,7 @@ from tritonwin.spectral import (
     hopper_gradient,
     hopper_sliding,
     hopper_sums,
+    launch_hopper,
     pack,
     reference,
 )
@@ -36,6 +37,41 @@ def apart(found: Any, wanted: torch.Tensor) -> float:
     found = torch.as_tensor(found).double().reshape(wanted.shape)
     assert bool(torch.isfinite(found).all())
     return float((found - wanted).norm() / wanted.norm())
+
+
+@pytest.mark.parametrize(
+    ("K", "W", "T", "plan"),
+    [
+        (128, 64, 128, {}),  # each program has as many chunks as the others, and whole ones
+        (96, 64, 128, {"split": 2}),  # four chunks, of which the matrix has three
+        (160, 64, 101, {"split": 2}),
+        (80, 64, 128, {}),  # half a chunk
+        (96, 40, 128, {"split": 3}),
+        (96, 64, 128, {"shared": 4 * 2 * 64 * 32}),  # one chunk fits a program
+        (160, 128, 70, {"shared": 2 * 4 * 2 * 128 * 32}),  # two fit, so three programs for five
+    ],
+    ids=str,
+)
+def test_encode(K: int, W: int, T: int, plan: dict[str, int]) -> None:
+    """Written is the output and nothing else, however the bins are shared between programs."""
+    spec = make_spec(W, K, None, "mag", True)
+    given = {"bm": 64, "be": 32, "warps": 4, "split": 1, "per_sm": 1, "shared": 227000} | plan
+    form = launch_hopper.Hopper(spec, torch.float32, CPU, given, "tail")
+    x, taps, be, chunks = random_bytes(3, T), dft_taps(spec), given["be"], form.split * form.chunks
+    packed = torch.zeros(chunks * 2 * form.rows, 2 * be, dtype=torch.float16)
+    some = pack.arrange(taps.float(), 2, form.rows, be, form.shift, form.pairs).flatten(0, 2)
+    packed[: len(some)] = some
+    grid, rest = form.arguments(x, None, 0)
+    named = dict(zip(hopper.encode.arg_names[4:], rest, strict=True))
+    space = np.full((3 * T + 1, K), np.nan, np.float32)  # a row more than is wanted
+    written = np.zeros(space.size, int)
+    model.run(
+        "encode", (hopper, hopper_frame), grid[:2], given["warps"], x=model.Pointer(x.numpy()),
+        taps=model.descriptor(packed.numpy(), form.box), out=model.Pointer(space, written=written),
+        lengths=None, **named,
+    )  # fmt: skip
+    assert written.reshape(space.shape).tolist() == [[1] * K] * (3 * T) + [[0] * K]
+    assert apart(space[:-1], reference(x, W=W, K=K)) < 1e-6
 
 
 @pytest.mark.parametrize(

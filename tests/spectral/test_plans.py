@@ -35,15 +35,15 @@ def test_bins_of_the_turned_gradient_are_rows_of_wgmma() -> None:
 
 
 def test_special_cases_and_tuned_plans() -> None:
-    entry = {"from": 0, "bm": 1, "for": [{"bytes": 2, "bm": 2}, {"bytes": 2, "window": 9, "bm": 3}]}
+    entry = {"from": 0, "bm": 1, "for": [{"bytes": 2, "bm": 2}, {"bytes": 2, "rows": 16, "bm": 3}]}
     assert plans.best([entry, {"from": 80}], 75) is entry
     chosen = [
         plans.special(entry, purpose)["bm"]
         for purpose in (
             (),
             (("bytes", 4),),
-            (("bytes", 2), ("window", 8)),
-            (("bytes", 2), ("window", 9)),
+            (("bytes", 2), ("rows", 32)),
+            (("bytes", 2), ("rows", 16)),
         )
     ]
     assert chosen == [1, 1, 2, 3]
@@ -55,6 +55,16 @@ def test_special_cases_and_tuned_plans() -> None:
     finally:
         plans.forget()
     assert plans.sure("dot", 80, purpose)["bm"] != 7
+
+
+@pytest.mark.parametrize(
+    ("W", "precision", "slides"),
+    [(200, "exact", False), (256, "exact", True), (256, "fast", False), (257, "fast", True)],
+)
+def test_from_which_window_on_sums_slide(W: int, precision: str, slides: bool) -> None:
+    purpose = choose.purpose(make_spec(W, 256, None, "mag", True, precision), torch.float32)
+    assert (plans.slide_from(90, purpose) <= W) is slides
+    assert (plans.slide_from(80, purpose) <= W) is (W > 256)
 
 
 def test_an_architecture_that_is_too_old_is_named() -> None:

@@ -94,15 +94,11 @@ def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, offset
 
 @triton.jit
 def total(partial, found, K, scale, SPLITS: tl.constexpr, W: tl.constexpr, WP: tl.constexpr,
-          KP: tl.constexpr, BLOCK: tl.constexpr, AT_ONCE: tl.constexpr,
-          PDL: tl.constexpr):  # fmt: skip
+          KP: tl.constexpr, BLOCK: tl.constexpr, AT_ONCE: tl.constexpr):  # fmt: skip
     """The splits' sum, always in the same order, times scale, as (W, 2K): newest byte first.
 
     Grid (2 KP WP / BLOCK): numbers are read as they lie, by wide loads that are all under way.
     """
-    if PDL:
-        tl.extra.cuda.gdc_launch_dependents()
-        tl.extra.cuda.gdc_wait()
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     split = tl.arange(0, AT_ONCE)
     value = tl.zeros((AT_ONCE, BLOCK), tl.float32)

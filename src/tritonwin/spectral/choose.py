@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from tritonwin.spectral import plans
+from tritonwin.spectral import pack, plans
 from tritonwin.spectral.spec import Spec
 from tritonwin.spectral.taps import dft_taps
 
@@ -79,6 +79,7 @@ def purpose(spec: Spec, dtype: torch.dtype) -> plans.Purpose:
         ("precision", spec.precision),
         ("bytes", dtype.itemsize),
         ("window", spec.W),
+        ("rows", pack.power_of_two(spec.W)),
     )
 
 

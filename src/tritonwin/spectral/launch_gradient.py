@@ -10,7 +10,7 @@ from tritonwin.spectral.launch import Form, cdiv, rows_and_bytes
 from tritonwin.spectral.plans import Plan
 from tritonwin.spectral.spec import Spec
 
-SUMS, AT_ONCE, SUM_WARPS = 256, 16, 8  # of `backward.total`: numbers a program, splits at once
+SUMS, AT_ONCE, SUM_WARPS = 256, 32, 4  # of `backward.total`: numbers a program, splits at once
 
 
 class Gradient(Form):
@@ -53,12 +53,11 @@ class Gradient(Form):
         self.caller(key, grid, tensors, rest, self.index)
         return self.sum_up(partial)
 
-    def sum_up(self, partial: torch.Tensor, *, early: bool = False) -> torch.Tensor:
+    def sum_up(self, partial: torch.Tensor) -> torch.Tensor:
         """The gradient (W, 2K) from partial (splits, 2, rows, bins)."""
         spec, splits = self.spec, partial.shape[0]
         found = torch.empty((spec.W, 2 * spec.K), device=partial.device)
-        size = (spec.K, 2.0**self.shift / 255, splits, spec.W, self.rows, self.bins, SUMS, AT_ONCE,
-                early)  # fmt: skip
+        size = (spec.K, 2.0**self.shift / 255, splits, spec.W, self.rows, self.bins, SUMS, AT_ONCE)
         grid = (partial[0].numel() // SUMS, 1, 1)
         self.summing(splits, grid, (partial, found), size, self.index)
         return found

@@ -90,8 +90,8 @@ class Hopper(Form):
         room = max(1, self.processors * plan["per_sm"] // self.split)
         rest = (M, R, x.stride(0), skip, spec.shift, spec.K, spec.features, 1 / self.factor,
                 spec.W, self.rows, self.shift, self.limbs, spec.parts, lengths is not None,
-                M % plan["bm"] == 0, spec.K % plan["be"] == 0, plan["bm"], plan["be"],
-                self.chunks, self.split,
+                M % plan["bm"] == 0, self.split * self.chunks * plan["be"] == spec.K, plan["bm"],
+                plan["be"], self.chunks, self.split,
                 regular(spec, plan["bm"], self.rows, R, lengths is None and skip == 0),
                 plan.get("cache", ""), plan.get("pdl", False))  # fmt: skip
         return (self.split * min(tiles, room), 1, 1), rest

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from triton.experimental.gluon import language as gl
 
-from tritonwin.spectral import backward, hopper_gradient
+from tritonwin.spectral import hopper_gradient
 from tritonwin.spectral.caller import Caller, aligned
 from tritonwin.spectral.launch import cdiv, rows_and_bytes
-from tritonwin.spectral.launch_gradient import SUM_WARPS, Gradient
+from tritonwin.spectral.launch_gradient import Gradient
 from tritonwin.spectral.launch_hopper import described, options
 from tritonwin.spectral.plans import Plan
 from tritonwin.spectral.spec import Spec
@@ -24,7 +24,6 @@ class HopperGradient(Gradient):
         early = {"launch_pdl": True} if plan["pdl"] else {}
         self.packing = Caller(hopper_gradient.pack, num_warps=4, **early)
         self.caller = Caller(hopper_gradient.gradient, **options(plan))
-        self.summing = Caller(backward.total, num_warps=SUM_WARPS, **early)
 
     @staticmethod
     def fits(spec: Spec, plan: Plan) -> bool:
@@ -59,4 +58,4 @@ class HopperGradient(Gradient):
         matrix = described(packed, [2 * be, self.rows], gl.float16)
         self.caller(key, (splits, self.bins // be, 1), (x, upstream, partial), more, self.index,
                     (matrix,))  # fmt: skip
-        return self.sum_up(partial, early=pdl)
+        return self.sum_up(partial)

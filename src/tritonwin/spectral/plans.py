@@ -14,7 +14,7 @@ else:
 
 Plan = dict[str, Any]
 Purpose = tuple[tuple[str, object], ...]
-CONDITIONS = ("precision", "bytes", "window")  # of a special case, by `choose.purpose`
+CONDITIONS = ("precision", "bytes", "rows")  # of a special case, by `choose.purpose`
 
 # What `autotune` found in this process: (kind, capability, what for) -> plan.
 _tuned: dict[tuple[object, ...], Plan] = {}
