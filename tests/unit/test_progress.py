@@ -88,6 +88,19 @@ def test_a_bar_on_a_terminal_goes_again() -> None:
     assert "4.0/4.0 MB" in out.file.getvalue()  # type: ignore[attr-defined]
 
 
+def test_a_size_that_is_not_known_is_not_made_up() -> None:
+    out = Console(file=io.StringIO(), force_terminal=True, width=80)
+    bar = Download(out)
+    bar.update(1_000_000, None)
+    bar.update(2_000_000, 4_000_000)
+    bar.update(3_000_000, None)
+    bar.end()
+    shown = out.file.getvalue()  # type: ignore[attr-defined]
+    assert "3.0/? MB" in shown
+    assert "/100 bytes" not in shown
+    assert "3.0/4.0 MB" not in shown
+
+
 def test_a_quiet_line_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([0.0, 1.0, 16.0, 16.0, 17.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))

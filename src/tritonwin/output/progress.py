@@ -47,9 +47,10 @@ class Download:
 
             columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
             self._bar = Progress(*columns, console=self._out, transient=True)
-            self._bar.add_task("")
+            self._bar.add_task("", total=total)
             self._bar.start()
-        self._bar.update(self._bar.task_ids[0], completed=done, total=total)
+        self._bar.tasks[0].total = total  # to `update`, None means that the total stays
+        self._bar.update(self._bar.task_ids[0], completed=done)
 
 
 class Teller:
