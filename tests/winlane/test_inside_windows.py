@@ -25,7 +25,7 @@ SYSTEM = (
 # Those that should not mind where they run.
 PURE = (
     "build_archives", "build_run_fatbin", "build_run_ninja", "build_run_output", "build_run_state", "build_run_wheel",
-    "catalogue", "checks", "consoles", "doctor", "download", "extensions", "links", "patch_hook",
+    "catalogue", "checks", "consoles", "doctor", "download", "extensions", "links", "logs", "patch_hook",
     "patch_hook_install", "proven", "redact",
     "remedies", "snapshot", "sources", "wheel_names",
 )  # fmt: skip

@@ -144,6 +144,7 @@ def _write_page(facts: Facts, diagnosis: Diagnosis, file: Path) -> None:
 
 def _print_issue(facts: Facts, checks: Sequence[Check], log: Path | None) -> None:
     """The issue is made of redacted facts: what they do not hold cannot get out."""
+    from tritonwin.cli.logs import opened
     from tritonwin.facts import snapshot as snapshots
     from tritonwin.facts.host import Host
     from tritonwin.facts.identity import Identity
@@ -155,7 +156,7 @@ def _print_issue(facts: Facts, checks: Sequence[Check], log: Path | None) -> Non
     redactor = Redactor(Identity.this_machine(Host.this_machine()))
     text = None
     if log:
-        with log.open("rb") as stream:
+        with opened(log) as stream:
             # an issue takes the end alone, which is far less than a block; no size fills the memory
             text = redactor.text("".join(deque(text_blocks(stream), maxlen=2)))
     safe = snapshots.redacted(facts, redactor)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import io
 import os
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import click
 from click.core import ParameterSource
 
 from tritonwin.cli.common import json_option
-from tritonwin.errors import Exit, UserError
-
-if TYPE_CHECKING:
-    from tritonwin.facts.model import Facts
-    from tritonwin.problems.explain import Explanation
+from tritonwin.cli.logs import opened, piped_in
+from tritonwin.errors import Exit
 
 STANDARD_INPUT = "-"
 
@@ -35,8 +33,8 @@ def command(ctx: click.Context, *, log: str, snapshot: Path | None, as_json: boo
     """Name the cause behind a failure, from what the program printed.
 
     LOG is a file with the output, whole if possible, in any encoding; - or nothing reads standard
-    input. With - you may also type what a screenshot shows. Exit status 1 when a problem is
-    recognised, 0 when none is.
+    input. With - you may also type what a screenshot shows. What another program still writes is
+    read until it ends, or until Ctrl-C. Exit status 1 when a problem is recognised, 0 when none is.
 
     \b
     Examples:
@@ -53,11 +51,9 @@ def command(ctx: click.Context, *, log: str, snapshot: Path | None, as_json: boo
         from tritonwin.facts import snapshot as snapshots
 
         facts = snapshots.read(snapshot)
-    if log == STANDARD_INPUT:
-        path, explanation = None, explain_stream(_standard_input(ctx), facts)
-    else:
-        path = Path(log)
-        explanation = _from_file(path, facts)
+    path = None if log == STANDARD_INPUT else Path(log)
+    with opened(path) if path else _standard_input(ctx) as stream:
+        explanation = explain_stream(stream, facts)
     if os.name == "nt" and facts is None:
         from tritonwin.facts.host import Host
         from tritonwin.problems.explain.on_disk import with_dlls
@@ -70,10 +66,10 @@ def command(ctx: click.Context, *, log: str, snapshot: Path | None, as_json: boo
     return Exit.DONE if explanation.healthy else Exit.PROBLEMS
 
 
-def _standard_input(ctx: click.Context) -> BinaryIO:
+def _standard_input(ctx: click.Context) -> AbstractContextManager[BinaryIO]:
     """What is piped in; what is typed only where that was asked for, else raises UsageError."""
     if sys.stdin is not None and not sys.stdin.isatty():
-        return sys.stdin.buffer
+        return piped_in()
     asked = ctx.get_parameter_source("log") is not ParameterSource.DEFAULT
     if sys.stdin is None or not asked:
         msg = "no log was given"
@@ -82,13 +78,3 @@ def _standard_input(ctx: click.Context) -> BinaryIO:
     click.echo(f"Type the lines with the error, then {end} in a line of its own.", err=True)
     # whole: a terminal that has ended would be read once more, and wait
     return io.BytesIO(sys.stdin.buffer.read())
-
-
-def _from_file(path: Path, facts: Facts | None) -> Explanation:
-    from tritonwin.problems.explain import explain_file
-
-    try:
-        return explain_file(path, facts)
-    except OSError as error:
-        msg = f"cannot read {path}: {error.strerror or error}"
-        raise UserError(msg, "Give the name of a text file, or - for standard input.") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -62,5 +62,29 @@ def ctrl_c_is_not_ours() -> Iterator[None]:
     signal.signal(signal.SIGINT, lambda *_: None)  # the program would inherit SIG_IGN
     try:
         yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def ctrl_c_noted() -> Iterator[Callable[[], bool]]:
+    """For the block, the first Ctrl-C is only noted: what is given tells whether it came.
+
+    A second one is as ever.
+    """
+    noted = threading.Event()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        del frame
+        signal.signal(number, signal.default_int_handler)
+        noted.set()
+
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield noted.is_set
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield noted.is_set
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -47,11 +48,16 @@ _LONGEST_TEXT = 1500
 _NARROWEST = 30  # a terminal may call itself one of 0 columns
 
 
-def console() -> Console:
-    """A console that honours NO_COLOR and FORCE_COLOR and keeps commands whole in a pipe."""
-    interactive = sys.stdout.isatty()
+def console(stream: TextIO | None = None) -> Console:
+    """A console that honours NO_COLOR and FORCE_COLOR and keeps commands whole in a pipe.
+
+    Args:
+        stream: where it writes; None: standard output.
+    """
+    stream = stream or sys.stdout
+    interactive = stream.isatty()
     made = Console(
-        file=speaking(sys.stdout),
+        file=speaking(stream),
         highlight=False,
         emoji=False,
         markup=False,
