@@ -37,8 +37,8 @@ def pack(taps, packed, K, scale, W: tl.constexpr, WP: tl.constexpr, BE: tl.const
         tl.extra.cuda.gdc_launch_dependents()
         tl.extra.cuda.gdc_wait()
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    column = at % BE
-    row = at // BE % WP
+    row = at % WP  # the fastest: what is written lies together
+    column = at // WP % BE
     part = at // (BE * WP) % 2  # re or im
     tile = at // (2 * BE * WP)
     k = tile * BE + column
