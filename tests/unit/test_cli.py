@@ -58,6 +58,33 @@ def test_as_a_module_it_imports_nothing_from_the_current_folder(
     assert (done.returncode, done.stderr) == (1, b"")
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("build flash-attn --json", "--json cannot ask: it needs --yes or --plan"),
+        ("cache clear --json", "--json cannot ask: it needs --yes or --dry-run"),
+        ("fix --json", "--json cannot ask: it needs --yes or --dry-run"),
+        ("fix --json-lines", "--json-lines cannot ask: it needs --yes or --dry-run"),
+        (
+            "install x --json --json-lines",
+            "--json and --json-lines cannot ask: they need --yes or --dry-run",
+        ),
+        ("undo --json", "--json cannot ask: it needs --yes or --dry-run"),
+    ],
+)
+def test_output_for_programs_asks_nothing(
+    words: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path))
+    assert app.run(words.split()) == 2
+    assert said in "".join(capsys.readouterr())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_doctor_on_a_snapshot(saved: Path) -> None:
     done = run("doctor", "--snapshot", str(saved))
     assert done.returncode == 1

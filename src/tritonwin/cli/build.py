@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from tritonwin.cli.common import json_option, target_options
+from tritonwin.cli.common import json_option, need_no_question, target_options
 from tritonwin.cli.numbers import Number
 from tritonwin.errors import Exit, UserError
 
@@ -156,9 +156,9 @@ def command(
     if base_url is not None:
         msg = "--base-url goes with --index-of"
         raise UserError(msg, "Name the folder of the wheels: --index-of DIR")
-    if as_json and not (yes or only_plan):
-        msg = "--json cannot ask: it needs --yes or --plan"
-        raise UserError(msg, "Look at the plan first: tritonwin build RECIPE --plan")
+    need_no_question(
+        {"--json": as_json}, {"--yes": yes, "--plan": only_plan}, "tritonwin build RECIPE --plan"
+    )
     from tritonwin.build import archs
     from tritonwin.build.order import Order
     from tritonwin.facts.collect import collect

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli.common import Group, json_option, target_options
-from tritonwin.errors import Exit, UserError
+from tritonwin.cli.common import Group, json_option, need_no_question, target_options
+from tritonwin.errors import Exit
 
 if TYPE_CHECKING:
     from tritonwin.facts.model import Facts
@@ -83,9 +83,11 @@ def clear(
     from tritonwin.output import caches, machine
     from tritonwin.output.consent import agreed
 
-    if as_json and not (yes or dry_run):
-        msg = "--json cannot ask: it needs --yes or --dry-run"
-        raise UserError(msg, "Look first: tritonwin cache clear --dry-run")
+    need_no_question(
+        {"--json": as_json},
+        {"--yes": yes, "--dry-run": dry_run},
+        "tritonwin cache clear --dry-run",
+    )
     facts, entries = _examine(python, app, timeout)
     doomed = [e.entry.path for e in entries if e.state == "stale"]
     if everything:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from tritonwin.cli.numbers import Number
+from tritonwin.errors import UserError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -20,6 +21,26 @@ def wants_json(args: Sequence[str]) -> bool:
     """
     own = args[: args.index("--")] if "--" in args else args
     return "--json" in own and own[0] != "run"
+
+
+def need_no_question(
+    for_programs: Mapping[str, bool], settled: Mapping[str, bool], look: str
+) -> None:
+    """Output that a program reads leaves no room for a question: it has to be settled before.
+
+    Args:
+        for_programs: options by which such output is asked for, and whether they were given.
+        settled: the same for those that make the question needless, as `--yes`.
+        look: a command that shows what would be done.
+
+    Raises:
+        UserError: something would have to be asked.
+    """
+    given = [option for option, on in for_programs.items() if on]
+    if given and not any(settled.values()):
+        needs = "it needs" if len(given) == 1 else "they need"
+        msg = f"{' and '.join(given)} cannot ask: {needs} {' or '.join(settled)}"
+        raise UserError(msg, f"Look first: {look}")
 
 
 class Group(click.Group):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tritonwin.cli.common import json_option, target_options
+from tritonwin.cli.common import json_option, need_no_question, target_options
 from tritonwin.errors import Exit, UserError
 
 
@@ -76,9 +76,11 @@ def command(
         msg = f"there is no problem {unknown[0]!r}"
         raise UserError(msg, "List them: tritonwin doctor --list-checks")
     quiet = as_json or json_lines
-    if quiet and not (yes or dry_run):
-        msg = "--json and --json-lines cannot ask: they need --yes or --dry-run"
-        raise UserError(msg, "Look at the plan first: tritonwin fix --dry-run")
+    need_no_question(
+        {"--json": as_json, "--json-lines": json_lines},
+        {"--yes": yes, "--dry-run": dry_run},
+        "tritonwin fix --dry-run",
+    )
     options = FixOptions(
         python=python,
         app=app,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from tritonwin.cli.common import json_option, target_options
-from tritonwin.errors import Exit, UserError
+from tritonwin.cli.common import json_option, need_no_question, target_options
+from tritonwin.errors import Exit
 
 
 @click.command("install")
@@ -72,9 +72,11 @@ def command(
     from tritonwin.support.install_plan import parse_request
 
     quiet = as_json or json_lines
-    if quiet and not (yes or dry_run):
-        msg = "--json and --json-lines cannot ask: they need --yes or --dry-run"
-        raise UserError(msg, "Look at the plan first: tritonwin install PACKAGE --dry-run")
+    need_no_question(
+        {"--json": as_json, "--json-lines": json_lines},
+        {"--yes": yes, "--dry-run": dry_run},
+        "tritonwin install PACKAGE --dry-run",
+    )
     options = InstallOptions(
         requests=tuple(parse_request(text) for text in packages),
         lists=(*lists, *find_links),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli.common import json_option
+from tritonwin.cli.common import json_option, need_no_question
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
@@ -67,13 +67,13 @@ def command(
     if list_them:
         _print_list(store, target, as_json=as_json)
         return Exit.DONE
+    need_no_question(
+        {"--json": as_json}, {"--yes": yes, "--dry-run": dry_run}, "tritonwin undo --dry-run"
+    )
     header = store.header(identifier) if identifier else store.latest(target)
     if header is None:
         msg = f"tritonwin changed nothing that could be undone{f' in {target}' if target else ''}"
         raise UserError(msg, "See what it did: tritonwin undo --list")
-    if as_json and not (yes or dry_run):
-        msg = "--json cannot ask: it needs --yes or --dry-run"
-        raise UserError(msg, "Look first: tritonwin undo --dry-run")
     with store.lock(header.target, _WAIT):
         if forget:
             return _forget(store, header, yes=yes)
