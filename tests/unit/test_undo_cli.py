@@ -128,6 +128,14 @@ def test_forget(setting: Setting) -> None:
     assert (missing.returncode, "there is no journal" in missing.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("option", ["--dry-run", "--json"])
+def test_forgetting_is_neither_shown_nor_described(setting: Setting, option: str) -> None:
+    identifier = setting.change()
+    done = setting.run("undo", identifier, "--forget", "--yes", option)
+    assert (done.returncode, "--forget goes with neither" in done.stdout + done.stderr) == (2, True)
+    assert [header.id for header in setting.store.journals()] == [identifier]
+
+
 def test_what_was_cut_off_cannot_be_forgotten(setting: Setting) -> None:
     target = str(setting.target / "python")
     journal = Journal.begin(setting.store, target=target, title="cut off")

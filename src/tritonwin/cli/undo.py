@@ -67,6 +67,9 @@ def command(
     if list_them:
         _print_list(store, target, as_json=as_json)
         return Exit.DONE
+    if forget and (dry_run or as_json):
+        msg = "--forget goes with neither --dry-run nor --json"
+        raise UserError(msg, "See what is kept: tritonwin undo --list")
     need_no_question(
         {"--json": as_json}, {"--yes": yes, "--dry-run": dry_run}, "tritonwin undo --dry-run"
     )
