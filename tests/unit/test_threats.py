@@ -81,7 +81,11 @@ def test_runs_add_up(tmp_path: Path) -> None:
     assert fuzz_record.executions(runs, "pe", "atheris") == 7
     assert fuzz_record.executions(runs, "log") == 0
     page = "a\n<!-- generated: fuzzing -->\n\n\n<!-- end -->\nb"
-    assert "| `pe` | DLLs | 5 | 7 | 12 |" in fuzz_record.filled(page, {"pe": _pe}, runs)
+    few = fuzz_record.filled(page, {"pe": _pe}, runs)
+    assert "| `pe` | DLLs | 5 | 7 | 12 |" in few
+    assert "less than 1,000,000" in few
+    enough = fuzz_record.filled(page, {"pe": _pe}, [*runs, replace(run, executions=999_988)])
+    assert "less than" not in enough
 
 
 def _pe() -> None:
