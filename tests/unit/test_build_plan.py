@@ -527,6 +527,19 @@ def test_what_cannot_be_meant(tmp_path: Path, order: Order) -> None:
     assert caught.value.help
 
 
+@pytest.mark.parametrize("name", ["\udcff\udcfe", "a\nb"])
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_folder_whose_name_is_no_text(tmp_path: Path, name: str, asked: bool) -> None:
+    """The message names the option, and not a variable that the build would have been given."""
+    machine = linux(tmp_path)
+    data = {**machine.host.env.data, "TRITONWIN_HOME": str(tmp_path / name)}
+    home = replace(machine, host=replace(machine.host, env=replace(machine.host.env, data=data)))
+    order = Order(recipe="flash-attn", root=tmp_path / name if asked else None)
+    with pytest.raises(UserError, match="folder for builds is no text") as caught:
+        plan(order, machine if asked else home)
+    assert "--root DIR" in caught.value.help
+
+
 # --- recipes
 
 

@@ -9,18 +9,28 @@ from pathlib import Path
 
 from tritonwin.build.model import GIB, Decision, Refusal
 from tritonwin.build.order import Machine
+from tritonwin.errors import UserError
 from tritonwin.facts.data_folder import data_folder
 
 _LIMIT = 259  # characters of a path on Windows, the end of the string not counted
 
 
 def parent(root: Path | None, machine: Machine) -> str:
-    """The folder in which build folders are made: `C:\\tw\\b` where the paths must be short."""
+    """The folder in which build folders are made: `C:\\tw\\b` where the paths must be short.
+
+    Raises:
+        UserError: its name is no text, which variables and files of the build could hold.
+    """
     if root is not None:
-        return str(root.absolute())
-    if machine.host.windows:
-        return f"{machine.host.env.get('SystemDrive') or 'C:'}\\tw\\b"
-    return str(data_folder(machine.host.env) / "builds")
+        found = str(root.absolute())
+    elif machine.host.windows:
+        found = f"{machine.host.env.get('SystemDrive') or 'C:'}\\tw\\b"
+    else:
+        found = str(data_folder(machine.host.env) / "builds")
+    if not found.isprintable():  # nor are bytes that cannot be decoded
+        msg = f"the name of the folder for builds is no text that programs can be given: {found!r}"
+        raise UserError(msg, "Name another one: --root DIR")
+    return found
 
 
 def folder(recipe: str, above: str, *parts: str | None, windows: bool) -> str:
