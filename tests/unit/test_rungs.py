@@ -214,8 +214,8 @@ def test_what_is_no_number_passes_nothing(
 
 
 @pytest.fixture
-def xformers_without_kernels(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Stand-ins for torch and xformers: of each, what is asked when no kernel was found."""
+def mocked_xformers(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Stand-ins for torch and xformers: of each, what the rung asks. No GPU is here."""
     modules = {
         name: ModuleType(name)
         for name in (
@@ -231,7 +231,7 @@ def xformers_without_kernels(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     vars(modules["torch"]).update(__version__="2.11.0+cu130", cuda=cuda)
     library = modules["xformers._cpp_lib"]
     vars(modules["xformers"]).update(__version__="0.0.35", _cpp_lib=library)
-    vars(modules["xformers.ops"]).update(LowerTriangularMask=object)
+    vars(modules["xformers.ops"]).update(LowerTriangularMask=object, fmha=ModuleType("fmha"))
     vars(modules["attention"]).update(attention=None, random=None)
     vars(modules["compare"]).update(Judge=None, seed=None)
     for name, module in modules.items():
@@ -263,19 +263,92 @@ NEWER_GPU = "`fa2F` is not supported because: requires device with capability <=
     ],
 )
 def test_why_xformers_has_no_kernel(
-    xformers_without_kernels: ModuleType,
+    mocked_xformers: ModuleType,
     says: str,
     unloaded: str | None,
     problem: str | None,
     detail: str,
 ) -> None:
-    vars(xformers_without_kernels).update(says=says)
+    vars(mocked_xformers).update(says=says)
     rung = program("xformers_attention")
     rung._cpp_lib._cpp_library_load_exception = RuntimeError(unloaded) if unloaded else None
     with pytest.raises(Exception, match=r"kernel|dtype") as caught:
         rung.attend(None, None, None, causal=False)
     assert detail in str(caught.value)
     assert getattr(caught.value, "problem", None) == problem
+
+
+NEWER = "is right; which kernel it takes, this xformers does not tell"
+
+
+@pytest.mark.parametrize(
+    ("operators", "seen", "detail"),
+    [
+        (["fa2F@2.8.3"] * 4, {"fa2F@2.8.3"}, "is right, by fa2F@2.8.3"),
+        (
+            ["cutlassF-pt", "fa2F@2.8.3", "cutlassF-pt", "fa2F@2.8.3"],
+            {"cutlassF-pt", "fa2F@2.8.3"},
+            "is right, by cutlassF-pt, fa2F@2.8.3",
+        ),
+        # the dispatch is not asked, names nothing, or is not there
+        ([""] * 4, {"not known"}, NEWER),
+        ([None] * 4, {"not known"}, NEWER),
+        (None, {"not known"}, NEWER),
+    ],
+    ids=["one", "two", "nameless", "not asked", "none"],
+)
+def test_the_operator_that_xformers_took_is_named(
+    mocked_xformers: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    operators: list[str | None] | None,
+    seen: set[str],
+    detail: str,
+) -> None:
+    fmha = vars(mocked_xformers)["fmha"]
+    left = iter(operators or [None] * 4)
+
+    def dispatch(inputs: object, needs_gradient: bool) -> object:
+        del inputs, needs_gradient
+        return SimpleNamespace(NAME=said) if (said := wanted[-1]) else SimpleNamespace()
+
+    wanted: list[str | None] = []
+    if operators is not None:
+        fmha._dispatch_fw = dispatch
+
+    def attention(*tensors: object, attn_bias: object) -> object:
+        wanted.append(next(left))
+        if wanted[-1] is not None:
+            fmha._dispatch_fw(tensors, False)
+        return tensors
+
+    vars(mocked_xformers).update(memory_efficient_attention=attention)
+    tensor = SimpleNamespace(double=lambda: None)
+    vars(sys.modules["attention"]).update(
+        attention=lambda *tensors, causal: None, random=lambda *shape: (tensor,) * 3
+    )
+    judge = SimpleNamespace(
+        as_right_as=lambda *case: None, verdict=lambda said: (said, {"error": 0.0})
+    )
+    vars(sys.modules["compare"]).update(Judge=lambda: judge, seed=lambda: None)
+    vars(sys.modules["torch"]).update(float16=None)
+    said, figures = program("xformers_attention").prove({})
+    assert said == f"xformers 0.0.35: memory_efficient_attention {detail}"
+    assert figures.pop("error") == 0.0
+    assert len(figures) == 4
+    assert all(name.startswith("operator, size ") for name in figures)
+    assert set(figures.values()) == seen
+
+
+def test_every_type_is_spelled_in_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-in has the types that rungs use; `str` of torch's would be "torch.float32"."""
+    torch = ModuleType("torch")
+    text = "".join(path.read_text("utf-8") for path in PROGRAMS if "short(" in path.read_text())
+    used = set(re.findall(r"torch\.(b?float\d+)\b", text))
+    vars(torch).update({name: f"torch.{name}" for name in used})
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    short = program("attention").short
+    names = {short(f"torch.{name}") for name in used}
+    assert names == {"fp16", "bf16", "fp32"}
 
 
 @pytest.mark.parametrize(

@@ -34,4 +34,5 @@ def random(
 
 
 def short(dtype: torch.dtype) -> str:
-    return {torch.float16: "fp16", torch.bfloat16: "bf16"}.get(dtype, str(dtype))
+    """The name of a type in figures and details, the same in every rung: fp16, bf16, fp32."""
+    return {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32"}[dtype]

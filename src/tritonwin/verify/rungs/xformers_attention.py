@@ -8,13 +8,49 @@ from attention import attention, random
 from compare import Judge, seed
 from frame import KnownError
 from xformers import _cpp_lib
-from xformers.ops import LowerTriangularMask, memory_efficient_attention
+from xformers.ops import LowerTriangularMask, fmha, memory_efficient_attention
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from torch import Tensor
+
+UNKNOWN = "not known"
+
+
+class Dispatch:
+    """Notes which operator xformers' own dispatch hands to a call: `fa2F@2.8.3`, `cutlassF-pt`.
+
+    The dispatch is private (`fmha._dispatch_fw`, as in 0.0.33): where a version lacks it, or takes
+    an operator without it, nothing is claimed. A name that ends in "-pt" is torch's own kernel;
+    `fa2F` without it is flash_attn's, of its package or of xformers.
+    """
+
+    def __init__(self) -> None:
+        self.taken: list[str] = []
+        ask = getattr(fmha, "_dispatch_fw", None)
+        if ask is not None:
+
+            def asked(*inputs: Any, **named: Any) -> Any:
+                operator = ask(*inputs, **named)
+                self.taken.append(str(getattr(operator, "NAME", UNKNOWN)))
+                return operator
+
+            fmha._dispatch_fw = asked
+
+    def last(self) -> str:
+        """The operator of the call since this was last asked, or that it is not known."""
+        name = self.taken[-1] if self.taken else UNKNOWN
+        self.taken.clear()
+        return name
+
+
+def verdict(operators: list[str]) -> str:
+    known = [name for name in dict.fromkeys(operators) if name != UNKNOWN]
+    if not known:
+        return "is right; which kernel it takes, this xformers does not tell"
+    return f"is right, by {', '.join(known)}"
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Tensor:
@@ -47,13 +83,19 @@ def attend(q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Tensor:
 def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     del arguments
     seed()
-    judge = Judge()
+    judge, dispatch = Judge(), Dispatch()
+    operators: dict[str, Any] = {}
     for size in (64, 128):
         for causal in (False, True):
             q, k, v = random(2, 128, 4, size, torch.float16, 3)
+            name = f"size {size}{', causal' if causal else ''}"
             found = attend(q, k, v, causal=causal)
+            operators[f"operator, {name}"] = dispatch.last()
             exact = attention(q.double(), k.double(), v.double(), causal=causal)
             usual = attention(q, k, v, causal=causal)
-            name = f"size {size}{', causal' if causal else ''}"
             judge.as_right_as(name, found, usual, exact)
-    return judge.verdict(f"xformers {xformers.__version__}: memory_efficient_attention is right")
+    said = verdict(list(operators.values()))
+    detail, errors = judge.verdict(
+        f"xformers {xformers.__version__}: memory_efficient_attention {said}"
+    )
+    return detail, {**errors, **operators}
