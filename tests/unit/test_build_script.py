@@ -12,12 +12,15 @@ import tempfile
 import zipfile
 from dataclasses import replace
 from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Barrier, Thread
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from machines import linux, torch, windows
+from pace import PATIENCE
 
 from tritonwin.build import programs, steps
 from tritonwin.build.model import BuildPlan, Edit, PinnedFile, Source
@@ -242,6 +245,103 @@ def test_the_script_imports_nothing_from_where_it_is_started(tmp_path: Path) -> 
     )
     assert done.returncode == 0, done.stderr.decode()
     assert (made.layout.dist / "seen.json").is_file()
+
+
+@pytest.mark.parametrize("path", [":/usr/bin:/bin", ".:/usr/bin:/bin"])
+def test_the_script_starts_nothing_from_where_it_is_started(tmp_path: Path, path: str) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    for name in ("git", "mkdir", "sh"):
+        (here / name).write_text(f"#!/bin/sh\necho {name} >> {tmp_path}/planted\n")
+        (here / name).chmod(0o755)
+    source = Source(kind="git", location=str(tmp_path / "nothing"), ref="v1")
+    made = plan(Order(recipe="flash-attn", root=tmp_path / "root"), linux(tmp_path))
+    file = tmp_path / "build.sh"
+    file.write_text(script(replace(made, source=source), "sh"))
+    done = subprocess.run(
+        ["/bin/sh", str(file)],
+        env={"PATH": path, "HOME": str(tmp_path)},
+        cwd=here, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert not (tmp_path / "planted").exists()
+    assert (made.layout.source).is_dir()
+    assert done.returncode != 0  # there is no such repository, or no git
+
+
+HEADS: dict[Shell, list[str]] = {
+    "cmd": [
+        "@echo off",
+        "setlocal DisableDelayedExpansion",
+        'cd /d "%SystemRoot%\\System32"',
+        "chcp 65001 >nul",
+    ],
+    "powershell": [
+        "$ErrorActionPreference = 'Stop'",
+        'Set-Location -LiteralPath "$env:SystemRoot\\System32"',
+    ],
+}
+
+
+@pytest.mark.parametrize("shell", HEADS)
+def test_a_script_for_windows_begins_by_leaving_the_folder(tmp_path: Path, shell: Shell) -> None:
+    """That no planted program is started then: tests/winlane/test_build.py, in cmd."""
+    head = HEADS[shell]
+    assert script(on_windows(tmp_path), shell).split("\r\n")[: len(head)] == head
+
+
+class Together(BaseHTTPRequestHandler):
+    """Answers when two have asked, so that both fetch at the same time."""
+
+    barrier = Barrier(2)
+
+    def do_GET(self) -> None:
+        self.barrier.wait(PATIENCE)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"content" * 100_000)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def fetch(file: Path, sha256: str, address: str) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-I", "-B", "-c", programs.FETCH, str(file), sha256, address]
+    return subprocess.Popen(words, stderr=subprocess.PIPE)
+
+
+def test_two_scripts_fetch_a_file_side_by_side(tmp_path: Path) -> None:
+    file = tmp_path / "x.whl"
+    content = b"content" * 100_000
+    with ThreadingHTTPServer(("127.0.0.1", 0), Together) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/x.whl"
+        both = [fetch(file, hashlib.sha256(content).hexdigest(), address) for _ in range(2)]
+        ends = [(each.communicate(timeout=PATIENCE)[1], each.returncode) for each in both]
+        server.shutdown()
+    assert ends == [(b"", 0)] * 2
+    assert file.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_has_the_wrong_hash_or_does_not_come_is_not_found_by_the_next_run(
+    tmp_path: Path,
+) -> None:
+    there = tmp_path / "there.whl"
+    there.write_bytes(b"right")
+    file = tmp_path / "files" / "x.whl"
+    file.parent.mkdir()
+    right = hashlib.sha256(b"right").hexdigest()
+    for sha256, address, words in (
+        ("0" * 64, there.as_uri(), b"wrong hash: "),
+        (right, (tmp_path / "gone").as_uri(), b"URLError"),
+    ):
+        failed = fetch(file, sha256, address)
+        assert words in failed.communicate(timeout=PATIENCE)[1]
+        assert failed.returncode == 1
+        assert list(file.parent.iterdir()) == []
+    fetched = fetch(file, right, there.as_uri())
+    assert fetched.communicate(timeout=PATIENCE)[1] == b""
+    assert (fetched.returncode, file.read_bytes()) == (0, b"right")
 
 
 words = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=20)

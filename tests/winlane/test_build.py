@@ -8,11 +8,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import build_plans
 import pytest
 from winlane import Environment, Machine, standins
 
+from tritonwin.build import script as scripts
+from tritonwin.build.model import Source
 from tritonwin.build.tables import msvc_for, parts_of
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
@@ -239,6 +243,41 @@ def test_the_script_for_cmd_builds_with_exact_values(machine: Machine) -> None:
     assert seen["cwd"] == root + r"\s"
     assert "ninja>=1.13" in machine.drives.linux(r"C:\asked.txt").read_text()
     assert before.startswith("@echo off\n")
+
+
+PLANTED = ("chcp", "git", "where", "reg", "powershell", "python", "cmd", "findstr")
+
+
+def plant(machine: Machine, folder: str) -> None:
+    for name in PLANTED:
+        machine.place(rf"{folder}\{name}.exe", machine.fakes.tool())
+
+
+def started(machine: Machine, folder: str) -> list[str]:
+    return [path.name for path in machine.drives.linux(folder).glob("*.log")]
+
+
+def test_the_script_for_cmd_starts_nothing_from_where_it_is_started(machine: Machine) -> None:
+    """Wine's cmd looks in the current folder first, as Windows' does."""
+    plant(machine, r"C:\planted")
+    machine.place(r"C:\good\git.exe", machine.fakes.tool())
+    machine.path_entries.append(r"C:\good")
+    machine.place(r"C:\a.cmd", b'@"git" bare\r\n')
+    machine.wine("cmd", "/d", "/c", r"C:\a.cmd", cwd=r"C:\planted")
+    assert started(machine, r"C:\planted") == ["git.exe.log"]
+    machine.drives.linux(r"C:\planted\git.exe.log").unlink()
+    made = machine.environment("3.12", "bare")
+    source = Source(kind="git", location="https://example.org/x", ref="v1")
+    plan = build_plans.plan(Path("b"), target=made.python, source=source, windows=True)
+    text = scripts.script(replace(plan, root=r"C:\b"), "cmd").partition(
+        "rem --- the build environment"
+    )[0]
+    machine.place(r"C:\build.cmd", text.encode("utf-8"))
+    done = machine.wine("cmd", "/d", "/c", r"C:\build.cmd", cwd=r"C:\planted", timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    asked = machine.drives.linux(r"C:\good\git.exe.log").read_text()
+    assert '"fetch" "--quiet"' in asked
+    assert started(machine, r"C:\planted") == []
 
 
 # --- nvcc.exe

@@ -209,10 +209,13 @@ def test_run_captures_visual_studio_and_changes_nothing(machine: Machine) -> Non
     machine.variables.update(CC="C:\\windows", VSCMD_ARG_TGT_ARCH="x86")
     before = describe_tree(env.root)
     code = (
-        "import json, os; print(json.dumps({n: os.environ.get(n) for n in "
-        "('INCLUDE', 'CC', 'VSCMD_ARG_TGT_ARCH', 'TRITON_CACHE_DIR')})); raise SystemExit(7)"
+        "import json, os; print(json.dumps({'cwd': os.getcwd(), **{n: os.environ.get(n) for n in "
+        "('INCLUDE', 'CC', 'VSCMD_ARG_TGT_ARCH', 'TRITON_CACHE_DIR')}})); raise SystemExit(7)"
     )
-    done = machine.tool("run", "--python", env.python, "--", "-B", "-c", code, cwd="C:\\")
+    planted = r"C:\planted"
+    for name in (*PLANTED, "chcp", "where", "reg", "powershell"):
+        machine.place(rf"{planted}\{name}.exe", machine.fakes.tool())
+    done = machine.tool("run", "--python", env.python, "--", "-B", "-c", code, cwd=planted)
     assert done.returncode == 7, done.stderr
     seen = json.loads(done.stdout)
     assert "ucrt" in seen["INCLUDE"]
@@ -223,6 +226,8 @@ def test_run_captures_visual_studio_and_changes_nothing(machine: Machine) -> Non
         "run", "--python", env.python, "--write-bat", r"C:\app\start.bat", "--", r"C:\app\main.py",
         cwd="C:\\",
     ).check()  # fmt: skip
-    started = machine.wine("cmd", "/d", "/c", r"C:\app\start.bat")
+    started = machine.wine("cmd", "/d", "/c", r"C:\app\start.bat", cwd=planted)
     assert started.returncode == 7, started.stdout + started.stderr
     assert json.loads(started.stdout) == seen
+    assert seen["cwd"] == planted
+    assert list(machine.drives.linux(planted).glob("*.log")) == []

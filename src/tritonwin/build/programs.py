@@ -10,16 +10,21 @@ from tritonwin.support import archive_bounds
 
 _ASK = "sys.exit('set the variable ' + v + ' to USER:TOKEN')"
 NEED = f"import os, sys; v = sys.argv[1]; os.environ.get(v) or {_ASK}"
+# Two runs fetch side by side, each into a part of its own, which goes when it ends. What has
+# another hash never gets the name by which the next run would find it.
 FETCH = (
-    "import base64, hashlib, os, shutil, sys, urllib.request as u; "
+    "import atexit, base64, hashlib, os, shutil, sys, urllib.request as u; "
     "f, h, a, v = (sys.argv[1:] + ['', ''])[:4]; w = os.environ.get(v, ''); "
     f"os.path.exists(f) or not v or w or {_ASK}; r = a and u.Request(a); "
     "w and r.add_unredirected_header('Authorization', "
     "'Basic ' + base64.b64encode((w if ':' in w else w + ':').encode()).decode()); "
-    "os.path.exists(f) or not a or shutil.copyfileobj(u.urlopen(r), open(f + '.part', 'wb')) "
-    "or os.replace(f + '.part', f); "
-    "os.path.exists(f) or sys.exit('missing: ' + f); "
-    "h and hashlib.sha256(open(f, 'rb').read()).hexdigest() != h and sys.exit('wrong hash: ' + f)"
+    "p = f + '.' + str(os.getpid()) + '.part'; g = f if os.path.exists(f) or not a else p; "
+    "o = g == p and open(p, 'wb'); "
+    "o and atexit.register(lambda: (o.close(), os.path.exists(p) and os.remove(p))); "
+    "o and (shutil.copyfileobj(u.urlopen(r), o), o.close()); "
+    "os.path.exists(g) or sys.exit('missing: ' + f); "
+    "h and hashlib.sha256(open(g, 'rb').read()).hexdigest() != h and sys.exit('wrong hash: ' + f); "
+    "o and (os.path.exists(f) or os.replace(p, f))"
 )
 # below the topmost folder, nowhere else, and not what is skipped
 _INNER = (

@@ -1,5 +1,9 @@
 """A plan as a script for cmd, PowerShell or sh that runs without tritonwin.
 
+A script first leaves the folder that it is started in, often one of downloads: cmd looks there for
+every program that it is given without a folder (git, chcp, and what vcvarsall.bat calls) before it
+looks in PATH, and every shell does where PATH has "." or an empty entry. All paths are absolute.
+
 In cmd a variable is set by `set "NAME=value"`: the quotes keep the blank out that
 `set NAME=value && ...` puts at the end of the value.
 """
@@ -42,7 +46,9 @@ _CMD_CHECK = 'if not "%ERRORLEVEL%"=="0" exit /b 1'
 
 
 def _cmd(found: Iterator[Step]) -> Iterator[str]:
-    yield from ("@echo off", "chcp 65001 >nul", "setlocal DisableDelayedExpansion")
+    # setlocal comes first: its end gives the console its folder back
+    yield from ("@echo off", "setlocal DisableDelayedExpansion")
+    yield from ('cd /d "%SystemRoot%\\System32"', "chcp 65001 >nul")
     for step in found:
         match step:
             case Note(text=text):
@@ -103,6 +109,7 @@ def _one_line(text: str) -> str:
 
 def _powershell(found: Iterator[Step]) -> Iterator[str]:
     yield "$ErrorActionPreference = 'Stop'"
+    yield 'Set-Location -LiteralPath "$env:SystemRoot\\System32"'
     for step in found:
         match step:
             case Note(text=text):
@@ -147,7 +154,7 @@ def _in_ps(word: str) -> str:
 
 
 def _sh(found: Iterator[Step]) -> Iterator[str]:
-    yield from ("#!/bin/sh", "set -eu")
+    yield from ("#!/bin/sh", "set -eu", "cd /")
     for step in found:
         match step:
             case Note(text=text):

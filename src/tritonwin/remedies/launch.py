@@ -86,14 +86,20 @@ def environment(chosen: Settings, host: Host) -> dict[str, str]:
 
 
 def batch_file(chosen: Settings, python: str, args: Sequence[str]) -> str:
-    """A batch file that does the same by a double click, with what it is given at its end."""
+    """A batch file that does the same by a double click, with what it is given at its end.
+
+    cmd would look for chcp, and for the programs that vcvarsall.bat calls, in the current folder
+    first: they are called from another, and Python is started where the batch file was.
+    """
     lines = [
         "@echo off",
         f"rem {MARK}: starts Python in the environment that Triton needs.",
-        "chcp 65001 >nul",
         "setlocal",
+        'pushd "%SystemRoot%\\System32"',
+        "chcp 65001 >nul",
         *(f'set "{name}="' for name in chosen.unset),
         *([f'call "{_escaped(chosen.vcvarsall)}" x64 >nul'] if chosen.vcvarsall else []),
+        "popd",
         *(f'set "{name}={_escaped(value)}"' for name, value in chosen.set.items()),
         " ".join([f'"{_escaped(python)}"', *(f'"{_escaped(a)}"' for a in args), "%*"]),
     ]
