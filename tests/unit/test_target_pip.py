@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from zipfile import ZipFile
 
 import healthy
 import pytest
@@ -99,6 +101,30 @@ def test_nothing_of_the_current_folder_is_run(
     done = found.run(["--version"], timeout=120)
     assert done.code == 0, done.err
     assert done.out.startswith(b"pip ")
+
+
+_COUNTS = """\
+import sys
+compiled = []
+sys.addaudithook(lambda event, args: event == "compile" and compiled.append(str(args[1])))
+def main():
+    import pip.counted
+    print(sum(name.endswith("counted.py") for name in compiled))
+"""
+
+
+@pytest.mark.usefixtures("without_pip_of_ours")
+def test_a_module_of_a_lent_wheel_is_compiled_once(tmp_path: Path) -> None:
+    """Python's own import from a zip does it twice."""
+    with ZipFile(tmp_path / "pip-25.3-py3-none-any.whl", "w") as wheel:
+        for package in ("pip", "pip/_internal", "pip/_internal/cli"):
+            wheel.writestr(f"{package}/__init__.py", "")
+        wheel.writestr("pip/_internal/cli/main.py", _COUNTS)
+        wheel.writestr("pip/counted.py", "")
+    target = replace(healthy.TARGET, executable=sys.executable, has_pip=False, base_prefix=None)
+    found = find_pip(healthy.changed(target=target), [str(tmp_path)])
+    done = found.run([], timeout=60)
+    assert done.out.split() == [b"1"], done.err
 
 
 def files(folder: Path, *names: str) -> None:
