@@ -70,6 +70,15 @@ def test_a_wheel_and_what_it_lacks(target: TargetEnvironment, tmp_path: Path) ->
     assert target.files() == before
 
 
+def test_a_place_whose_name_is_longer_than_a_disk_allows(
+    target: TargetEnvironment, tmp_path: Path
+) -> None:
+    facts, wheels = facts_of(target), tmp_path / "wheels"
+    make_wheel(wheels, "einops-0.8.0-py3-none-any.whl")
+    sources = Sources(lists=(str(wheels), "x" * 5000), offline=True)
+    assert wanted(ask(facts, target, sources, "einops")) == [("einops", "0.8.0")]
+
+
 def test_torch_takes_its_triton_and_its_companions_along(
     target: TargetEnvironment, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from tritonwin.facts.files import is_folder
 from tritonwin.facts.model import Facts
 from tritonwin.facts.scratch import scratch_folder
 from tritonwin.journal.tree import file_hash
@@ -83,7 +84,7 @@ def _requirement(link: WheelLink, *, pinned: bool) -> str:
 
 def _options(links: Iterable[WheelLink], sources: Sources) -> list[str]:
     """The places that pip may look at: those that were looked at here, and no other."""
-    folders = [p for place in sources.lists if (p := download.local_path(place)) and p.is_dir()]
+    folders = [p for place in sources.lists if (p := download.local_path(place)) and is_folder(p)]
     options = [f"--find-links={folder.absolute()}" for folder in folders]
     of_links = [link.index for link in links if link.index]
     indexes_used = dict.fromkeys((*sources.indexes, *of_links))
