@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -229,6 +230,47 @@ def test_what_others_changed_is_not_touched_unasked(store: Store, target: Path, 
     assert after == before
     kept = [p.name for p in target.iterdir() if ".kept-" in p.name]
     assert len(kept) == (0 if found == "gone" else 1)
+
+
+def test_what_has_no_folder_to_go_back_to_is_told_and_forced(store: Store, target: Path) -> None:
+    (target / "pkg/empty").mkdir()
+    with begin(store, target) as journal:
+        journal.delete(target / "pkg/_C/lib.pyd")
+        journal.remove_folder(target / "pkg/empty")
+        journal.delete(target / "a.txt")
+    shutil.rmtree(target / "pkg")
+    report = undo_last(store)
+    assert report.state == "applied"
+    assert {(Path(c.place).name, c.found) for c in report.conflicts} == {
+        ("lib.pyd", f"the folder {target / 'pkg/_C'} is gone"),
+        ("empty", f"the folder {target / 'pkg'} is gone"),
+    }
+    assert undo_last(store, force=True).state == "undone"
+    assert not (target / "pkg").exists()
+    assert (target / "a.txt").read_text() == "old"
+
+
+def test_an_undo_ends_also_where_the_target_was_moved(store: Store, target: Path) -> None:
+    before = describe_tree(target)
+    with begin(store, target) as journal:
+        journal.write(target / "a.txt", b"new")
+        journal.delete(target / "pkg")
+        journal.set_value(r"HKCU\Environment", "CC", RegistryValue(data="tcc"))
+    moved = target.rename(target.with_name("moved"))
+    assert undo_last(store).state == "applied"
+    moved.rename(target)
+    assert undo_last(store).state == "undone"
+    assert describe_tree(target) == before
+
+    apply(
+        store, target,
+        lambda j, t: j.delete(t / "a.txt"),
+        lambda j, t: j.set_value(r"HKCU\Environment", "CC", RegistryValue(data="tcc")),
+    )  # fmt: skip
+    shutil.rmtree(target)
+    assert undo_last(store, force=True).state == "undone"
+    assert not target.exists()
+    assert not FileRegistry(store.root.parent / "registry.json").exists(r"HKCU\Environment")
 
 
 def test_a_value_that_others_changed(store: Store, target: Path) -> None:

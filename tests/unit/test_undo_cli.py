@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -23,7 +24,7 @@ from tritonwin.output import schema
 class Setting:
     def __init__(self, folder: Path) -> None:
         self.home = folder / "home"
-        self.target = write(folder / "target", {"a.txt": "old"})
+        self.target = write(folder / "target", {"a.txt": "old", "python": ""})
         self.store = Store(self.home / "journal")
         self.cache = folder / "cache"
 
@@ -134,6 +135,27 @@ def test_forgetting_is_neither_shown_nor_described(setting: Setting, option: str
     done = setting.run("undo", identifier, "--forget", "--yes", option)
     assert (done.returncode, "--forget goes with neither" in done.stdout + done.stderr) == (2, True)
     assert [header.id for header in setting.store.journals()] == [identifier]
+
+
+def test_a_target_that_is_gone(setting: Setting) -> None:
+    identifier = setting.change()
+    shutil.rmtree(setting.target)
+    done = setting.run("undo", "--yes")
+    assert done.returncode == 1
+    assert f"{setting.target / 'python'} is not there any more." in done.stdout
+    assert f"tritonwin undo {identifier} --forget" in done.stdout
+    forced = setting.run("undo", "--yes", "--force")
+    assert (forced.returncode, "Everything else is as it was" in forced.stdout) == (0, True)
+    assert setting.run("undo", identifier, "--forget", "--yes").returncode == 0
+
+
+def test_what_was_cut_off_in_a_target_that_is_gone_can_be_forgotten(setting: Setting) -> None:
+    target = str(setting.target / "python")
+    Journal.begin(setting.store, target=target, title="cut off").delete(setting.target / "a.txt")
+    assert setting.run("undo", "--forget", "--yes").returncode == 2
+    shutil.rmtree(setting.target)
+    assert setting.run("undo", "--forget", "--yes").returncode == 0
+    assert setting.store.journals() == ()
 
 
 def test_what_was_cut_off_cannot_be_forgotten(setting: Setting) -> None:

@@ -154,7 +154,7 @@ def _forget(store: Store, header: Header, *, yes: bool) -> int:
     from tritonwin.output.consent import agreed
     from tritonwin.output.terminal import print_note
 
-    if header.state in {"open", "half"}:
+    if header.state in {"open", "half"} and os.path.lexists(header.target):
         msg = f"{header.id} was cut off in the middle; its target is neither old nor new"
         raise JournalError(msg, f"Give it back first: tritonwin undo {header.id}")
     if not yes and not agreed(f"Never undo {header.id} ({header.title})?"):

@@ -60,6 +60,14 @@ def device(path: Path) -> int:
     return (nearest_existing(path) or path).stat().st_dev
 
 
+def same_volume(one: Path, other: Path) -> bool:
+    """Whether a rename leads from one to the other; not where a drive is not there any more."""
+    try:
+        return device(one) == device(other)
+    except OSError:
+        return False
+
+
 def _provided(folder: Path) -> Path:
     folder.mkdir(exist_ok=True)
     return folder

@@ -131,6 +131,8 @@ class Backwards:
         back = Rename(new, old)
         if self.view.kind(new) == "absent":
             return self._lost(old, new, certain=certain)
+        if self._homeless(old):
+            return _no_place(old, left="moved away", before=f"what is now in {new}")
         if self.view.kind(old) != "absent":
             conflict = Conflict(
                 place=str(old),
@@ -171,6 +173,10 @@ class Backwards:
         )
         return Decision(conflict=conflict)
 
+    def _homeless(self, path: Path) -> bool:
+        """Whether the folder of something is gone: uninstalled since, or the whole target is."""
+        return not self._own(path) and self.view.kind(path.parent) == "absent"
+
     def _content(self, path: Path) -> str | None:
         return self.view.sha256(path) if self.view.kind(path) == "file" else None
 
@@ -191,6 +197,8 @@ class Backwards:
         match self.view.kind(path):
             case "folder":
                 return Decision()
+            case "absent" if self._homeless(path):
+                return _no_place(path, left="removed", before="a folder")
             case "absent":
                 return Decision(actions=(put,))
         conflict = Conflict(
@@ -220,6 +228,12 @@ class Backwards:
             before=_said(step.old),
         )
         return Decision(actions=(put,), conflict=conflict)
+
+
+def _no_place(path: Path, *, left: str, before: str) -> Decision:
+    """Stays gone also with force: a folder made anew would hold a part of what belongs there."""
+    found = f"the folder {path.parent} is gone"
+    return Decision(conflict=Conflict(place=str(path), left=left, found=found, before=before))
 
 
 def _compiled(name: str) -> bool:

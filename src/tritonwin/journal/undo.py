@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tritonwin.journal import disk
-from tritonwin.journal.areas import device
+from tritonwin.journal.areas import same_volume
 from tritonwin.journal.backwards import (
     Action,
     Backwards,
@@ -72,7 +72,7 @@ def undo(
     """Take back every change of a journal; the caller holds the lock of its target.
 
     With conflicts nothing is done, unless `force`: then what is in the way gets another name
-    beside it, and what is gone stays gone.
+    beside it, and what is gone stays gone, as does what has no folder to go back to.
 
     Raises:
         JournalError: a file cannot be moved now; what is left to do is done by the next undo.
@@ -99,7 +99,7 @@ class _Run:
         self.registry = registry or this_writer()
         own, *others = self.areas
         # so that a DLL that is still loaded is left in our own folder, not in the target's
-        self.elsewhere = {area: own for area in others if device(area) == device(own)}
+        self.elsewhere = {area: own for area in others if same_volume(area, own)}
 
     def _pending(self) -> Iterator[tuple[Step, bool]]:
         """Steps to be taken back, newest first, and whether it is certain that each was done."""

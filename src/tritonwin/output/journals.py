@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 
 from rich.text import Text
@@ -18,7 +19,7 @@ _STATES: dict[State, str] = {
     "half": "half undone",
     "undone": "undone",
 }
-_SHOWN = 20  # actions; the rest is counted
+_SHOWN = 20  # actions, and places that were changed since; the rest is counted
 
 
 def print_journals(headers: Sequence[Header]) -> None:
@@ -41,9 +42,11 @@ def print_undo(report: UndoReport, earlier: Sequence[Header] = ()) -> None:
             out.print(Text(f"  {printable(action)}"), soft_wrap=True)
         if len(report.actions) > _SHOWN:
             out.print(Text(f"  and {len(report.actions) - _SHOWN} more"), soft_wrap=True)
-    for conflict in report.conflicts:
+    for conflict in report.conflicts[:_SHOWN]:
         for told in conflict_lines(conflict):
             out.print(told, soft_wrap=True)
+    if len(report.conflicts) > _SHOWN:
+        out.print(Text(f"and {len(report.conflicts) - _SHOWN} more places"), soft_wrap=True)
     for note in report.notes:
         out.print(Text(printable(f"note: {note}")), soft_wrap=True)
     for folder in report.left:
@@ -52,7 +55,7 @@ def print_undo(report: UndoReport, earlier: Sequence[Header] = ()) -> None:
     for header in earlier:
         line = f"then {header.id}  {header.title}"
         out.print(Text(printable(line)), soft_wrap=True)
-    out.print(Text(_verdict(report)), soft_wrap=True)
+    out.print(Text(printable(_verdict(report))), soft_wrap=True)
 
 
 def conflict_lines(conflict: Conflict) -> Iterator[Text]:
@@ -65,7 +68,13 @@ def conflict_lines(conflict: Conflict) -> Iterator[Text]:
 
 def _verdict(report: UndoReport) -> str:
     if report.state == "undone":
-        return "Everything is as it was before."
+        return f"Everything{' else' if report.conflicts else ''} is as it was before."
+    if report.conflicts and not os.path.lexists(report.target):
+        return (
+            f"Nothing was changed: {report.target} is not there any more. If it was moved, move it "
+            "back, and undo then. If it was deleted, --force gives back what lies elsewhere. "
+            f"To give nothing back: tritonwin undo {report.id} --forget"
+        )
     if report.conflicts:
         return (
             "Nothing was changed. With --force what is in the way is kept beside its place under "
