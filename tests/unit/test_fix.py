@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,9 @@ from tritonwin.remedies.fix import FixOptions, Outcome, fix
 from tritonwin.remedies.plan import CannotRemedyError, Plan
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
-from tritonwin.verify.model import Proof, RungResult, RungState
+from tritonwin.verify import ladder
+from tritonwin.verify.ladder import Setting
+from tritonwin.verify.model import Proof, Rung, RungResult, RungState
 
 
 @dataclass
@@ -54,7 +56,8 @@ def proof(state: RungState) -> Proof:
 class World:
     """A machine whose state is one file: whether `triton.py` lies in the current folder.
 
-    `changes` are other facts that are not healthy; `hidden` shadows show when those before are gone.
+    `changes` are other facts that are not healthy; `hidden` shadows show when those before are gone;
+    `ahead` is how Triton's import ends while the facts are read, `known` what the proofs were told.
     """
 
     def __init__(self, tmp_path: Path, proofs: Iterator[Proof]) -> None:
@@ -72,6 +75,14 @@ class World:
         self.tmp_path = tmp_path
         self.changes: dict[str, Any] = {}
         self.hidden: list[Path] = []
+        self.ahead: RungState = "passed"
+        self.known: list[tuple[RungState, ...]] = []
+
+    def prove(self, setting: Setting, rungs: Sequence[Rung] = ladder.BASIC) -> Proof:
+        if rungs == ladder.AHEAD:
+            return proof(self.ahead)
+        self.known.append(tuple(result.state for result in setting.known))
+        return next(self.proofs)
 
     def collect(self, **options: Any) -> Facts:
         seen = next((p for p in (self.shadow, *self.hidden) if p.exists()), None)
@@ -98,7 +109,7 @@ class World:
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     made = World(tmp_path, iter(()))
     monkeypatch.setattr(fixing, "collect", made.collect)
-    monkeypatch.setattr(fixing.ladder, "prove", lambda setting: next(made.proofs))
+    monkeypatch.setattr(fixing.ladder, "prove", made.prove)
     return made
 
 
@@ -115,6 +126,17 @@ def test_proven(world: World) -> None:
     assert len(outcome.journals) == 1
     fixing.undo(world.store, outcome.journals[0])
     assert tree_hash(world.root) == before
+
+
+@pytest.mark.parametrize(("ahead", "known"), [("passed", ("passed",)), ("failed", ())])
+def test_an_import_that_passed_meanwhile_is_part_of_the_proof(
+    world: World, ahead: RungState, known: tuple[RungState, ...]
+) -> None:
+    """One that failed is tried again: what names its cause are the facts after the change."""
+    world.ahead = ahead
+    world.proofs = iter([proof("failed"), proof("passed")])
+    assert world.fix(Watcher()).status == "proven"
+    assert world.known == [(), known]
 
 
 def test_a_second_fix_does_nothing(world: World) -> None:

@@ -75,6 +75,17 @@ def test_every_basic_rung_passes_where_everything_works(tmp_path: Path) -> None:
     assert cubin.figures == {"cubin, bytes": 6, "ptx, bytes": 4}
 
 
+@pytest.mark.parametrize("state", ["passed", "failed"])
+def test_what_is_known_is_not_tried_again_and_counts_for_what_needs_it(
+    tmp_path: Path, state: RungState
+) -> None:
+    broken = setting(tmp_path, {"__init__.py": "raise ImportError"})
+    known = RungResult(id="import-triton", title="", state=state, detail="known", seconds=1.0)
+    proof = ladder.prove(replace(broken, known=(known,)))
+    assert known in proof.results
+    assert states(proof)["compile-cubin"] == ("failed" if state == "passed" else "skipped")
+
+
 @pytest.mark.parametrize(
     ("file", "text", "state", "says"),
     [

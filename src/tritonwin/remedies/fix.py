@@ -29,7 +29,7 @@ from tritonwin.support.install_plan import sources_for
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 from tritonwin.verify import ladder
-from tritonwin.verify.model import Proof
+from tritonwin.verify.model import Proof, RungResult
 
 _DRIFTED = "environment-drifted"
 MAX_ROUNDS = 4  # one problem may hide another; four layers have not been seen
@@ -183,8 +183,7 @@ class _Session:
         self.journals.append(journal)
         self.host = replace(self.host, env=environment_after(plan, self.host.env))
         self._pip = None
-        self._examine()
-        self.proof = self._prove()
+        self.proof = self._examine_and_prove()
         self.watcher.show_proof(self.proof)
 
     def pip(self) -> Pip:
@@ -210,8 +209,21 @@ class _Session:
         executable = target_to_change(self.facts).executable
         self.facts = collect(python=executable, timeout=self.options.timeout, host=self.host)
 
-    def _prove(self) -> Proof:
-        return ladder.prove(ladder.setting(self.facts, self.host.env.data))
+    def _prove(self, known: tuple[RungResult, ...] = ()) -> Proof:
+        setting = ladder.setting(self.facts, self.host.env.data)
+        return ladder.prove(replace(setting, known=known))
+
+    def _examine_and_prove(self) -> Proof:
+        """Triton is imported while the facts are read, which takes as long.
+
+        Where that fails it is tried again, for the new facts name the cause.
+        """
+        setting = ladder.setting(self.facts, self.host.env.data)
+        with waiting_threads(most=1) as threads:
+            ahead = threads.submit(ladder.prove, setting, ladder.AHEAD)
+            self._examine()
+            results = threads.result(ahead).results
+        return self._prove(tuple(r for r in results if r.state == "passed"))
 
     def _problems(self) -> tuple[Problem, ...]:
         """What is to be solved. That something changed is answered by the proof itself."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tritonwin.facts.model import Facts
 from tritonwin.verify.demands import Machine, gpu_of, has_driver
+from tritonwin.verify.model import RungResult
 
 DEFAULT_ARCH = 80  # where there is no GPU: every CUDA and every Triton of today knows Ampere
 # bytes of a GPU that several rungs can share; a card of "24 GB" says that it has 23.99 GiB
@@ -25,6 +26,7 @@ class Setting:
         timeout: seconds after which any rung is given up; None: each has a limit of its own.
         workers: how many rungs run side by side.
         forced: what the matrix says this machine cannot do is tried all the same.
+        known: results of rungs that are not tried again.
     """
 
     facts: Facts
@@ -36,6 +38,7 @@ class Setting:
     timeout: float | None = None
     workers: int = 2
     forced: bool = False
+    known: tuple[RungResult, ...] = ()
 
     def machine(self, *, on_gpu: bool) -> Machine:
         """What demands are held against: the GPU, or the architecture that was asked for."""
