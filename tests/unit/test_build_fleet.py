@@ -21,6 +21,8 @@ from tritonwin.build.outcome import BuildInfo
 from tritonwin.build.planner import plan
 from tritonwin.cli import app
 from tritonwin.errors import UserError
+from tritonwin.facts.identity import Identity
+from tritonwin.facts.redact import Redactor
 from tritonwin.journal.tree import file_hash
 from tritonwin.support.chooser import choose
 from tritonwin.support.needs import needs_of
@@ -118,7 +120,7 @@ def made(tmp_path: Path, folder: Path) -> Path:
         plan=plan(Order(recipe="flash-attn"), windows(tmp_path)),
         archs=("8.0",),
     )
-    info.write(record, folder)
+    info.write(record, folder, Redactor(Identity()))
     return wheel
 
 

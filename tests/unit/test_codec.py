@@ -153,5 +153,7 @@ def test_text_is_mapped_but_fixed_words_are_not() -> None:
     mapped = map_text(facts, lambda text: text.replace("windows", "<host>"))
     assert mapped.tool_version == mapped.system.version == mapped.gpus[0].name == "<host>"
     assert mapped.system.sources == {"os": "<host>"}
+    keys = map_text(facts, lambda text: text.replace("os", "<x>"), keys=True).system.sources
+    assert keys == {"<x>": "windows"}
     assert mapped.system.os == "windows"
     assert from_json(Facts, to_json(mapped)) == mapped

@@ -20,6 +20,7 @@ from tritonwin.cli.app import run
 from tritonwin.errors import Exit, UserError
 from tritonwin.facts.codec import from_json
 from tritonwin.facts.identity import Identity
+from tritonwin.facts.redact import Redactor
 from tritonwin.output import proof
 from tritonwin.output.documents import VerifyReport
 from tritonwin.output.proof_html import html_page
@@ -29,7 +30,7 @@ from tritonwin.verify import table
 from tritonwin.verify.model import Proof, RungResult, RungState
 from tritonwin.verify.watch import Watch
 
-IDENTITY = Identity(users=("ada",), homes=(r"C:\Users\ada",), hosts=("ENGINE",))
+REDACTOR = Redactor(Identity(users=("ada",), homes=(r"C:\Users\ada",), hosts=("ENGINE",)))
 
 
 def result(state: RungState, **more: object) -> RungResult:
@@ -113,7 +114,7 @@ def test_reports_are_written_whole_without_names(tmp_path: Path, ending: str) ->
     file = tmp_path / f"proof.{ending}"
     for _ in range(2):  # a report of ours is replaced
         refuse_place(file)
-        write_report(REPORT, file, IDENTITY)
+        write_report(REDACTOR.record(REPORT), file)
     text = file.read_text("utf-8")
     assert "ada" not in text
     assert "x.py" in text
@@ -121,7 +122,7 @@ def test_reports_are_written_whole_without_names(tmp_path: Path, ending: str) ->
 
 
 def test_the_json_report_can_be_read_back(tmp_path: Path) -> None:
-    write_report(REPORT, tmp_path / "proof.json", IDENTITY)
+    write_report(REDACTOR.record(REPORT), tmp_path / "proof.json")
     read = from_json(VerifyReport, json.loads((tmp_path / "proof.json").read_text("utf-8")))
     assert [r.state for r in read.rungs] == [r.state for r in RESULTS]
     assert read.machine["GPU"] == REPORT.machine["GPU"]

@@ -13,6 +13,7 @@ from tritonwin.build.outcome import BuildInfo
 from tritonwin.build.proof import WheelProof
 from tritonwin.build.state import State
 from tritonwin.facts.codec import from_json, parse, to_json
+from tritonwin.facts.redact import Redactor
 from tritonwin.facts.whole_file import write_whole
 from tritonwin.journal.tree import file_hash
 
@@ -70,10 +71,11 @@ def _versions(plan: BuildPlan, installed: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def write(info: BuildInfo, folder: Path) -> Path:
-    """Store the record beside the wheel; its path."""
+def write(info: BuildInfo, folder: Path, redactor: Redactor) -> Path:
+    """Store the record beside the wheel, with which it is published: redacted. Its path."""
     path = folder / (info.wheel + SUFFIX)
-    write_whole(path, (json.dumps(to_json(info), indent=2) + "\n").encode())
+    public = to_json(redactor.record(info))
+    write_whole(path, (json.dumps(public, indent=2) + "\n").encode())
     return path
 
 

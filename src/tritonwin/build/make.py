@@ -11,6 +11,7 @@ from tritonwin.build.outcome import BuildInfo
 from tritonwin.build.proof import WheelProof
 from tritonwin.build.runner import Setting
 from tritonwin.build.state import State
+from tritonwin.facts.redact import Redactor
 from tritonwin.problems.explain import Explanation
 from tritonwin.problems.model import Evidence
 
@@ -65,5 +66,5 @@ def make(plan: BuildPlan, setting: Setting, *, resume: bool = False) -> Outcome:
         wheel=wheel,
         proof=shown,
         info=record,
-        info_path=info.write(record, wheel.parent),
+        info_path=info.write(record, wheel.parent, Redactor.this_machine(setting.host)),
     )

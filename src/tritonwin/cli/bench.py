@@ -56,6 +56,7 @@ def command(
     if compare:
         return _compare(*compare, as_json=as_json)
     from tritonwin.facts.collect import collect
+    from tritonwin.facts.redact import Redactor
     from tritonwin.output import bench as shown
     from tritonwin.output import machine
     from tritonwin.verify import bench, ladder
@@ -70,7 +71,8 @@ def command(
     setting = ladder.setting(facts, dict(os.environ), arch=arch, timeout=max(timeout, 300))
     if as_json:
         parts = list(bench.measure(setting, only))
-        machine.print_document(shown.report(bench.benchmark(facts, parts)))
+        document = shown.report(bench.benchmark(facts, parts), Redactor.this_machine())
+        machine.print_document(document)
     else:
         parts = shown.print_parts(bench.machine(facts), bench.measure(setting, only))
     broken = any(part.state in BROKEN for part in parts)

@@ -146,14 +146,12 @@ def _print_issue(facts: Facts, checks: Sequence[Check], log: Path | None) -> Non
     """The issue is made of redacted facts: what they do not hold cannot get out."""
     from tritonwin.cli.logs import opened
     from tritonwin.facts import snapshot as snapshots
-    from tritonwin.facts.host import Host
-    from tritonwin.facts.identity import Identity
     from tritonwin.facts.redact import Redactor
     from tritonwin.output.doctor_markdown import markdown
     from tritonwin.problems.doctor import diagnose
     from tritonwin.problems.explain.decode import text_blocks
 
-    redactor = Redactor(Identity.this_machine(Host.this_machine()))
+    redactor = Redactor.this_machine()
     text = None
     if log:
         with opened(log) as stream:

@@ -80,9 +80,9 @@ def command(
       tritonwin verify --only compile-cubin --arch 120
     """
     from tritonwin.facts.collect import collect
-    from tritonwin.facts.host import Environment, Host
-    from tritonwin.facts.identity import Identity
+    from tritonwin.facts.host import Environment
     from tritonwin.facts.proven import write_proven
+    from tritonwin.facts.redact import Redactor
     from tritonwin.output import machine, proof, proof_report
     from tritonwin.verify import ladder
     from tritonwin.verify.model import Proof
@@ -102,7 +102,7 @@ def command(
         facts=facts,
         arch=setting.arch,
         files=reports,
-        identity=Identity.this_machine(Host.this_machine()),
+        redactor=Redactor.this_machine(),
     )
     watch = Watch()
     results = scribe.follow(ladder.climb(setting, rungs, watch))

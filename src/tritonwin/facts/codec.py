@@ -263,27 +263,37 @@ def _quoted(tree: Json) -> str:
     return text if len(text) <= 40 else f"{text[:36]}..."
 
 
-def map_text(record: T, change: Callable[[str], str]) -> T:
-    """The record with every free text changed; words fixed by a `Literal` and names stay."""
-    changed: T = _mapped(type(record), record, change)
+def map_text(record: T, change: Callable[[str], str], *, keys: bool = False) -> T:
+    """The record with every free text changed; words fixed by a `Literal` and names stay.
+
+    Args:
+        keys: change those of dicts too, which then must not be names that something looks for.
+    """
+    change_key = change if keys else str
+    changed: T = _mapped(type(record), record, change, change_key)
     return changed
 
 
-def _mapped(hint: Any, value: Any, change: Callable[[str], str]) -> Any:
+def _mapped(
+    hint: Any, value: Any, change: Callable[[str], str], change_key: Callable[[str], str]
+) -> Any:
     if hint is str:
         return change(value)
     if dataclasses.is_dataclass(hint):
         kind: Any = type(value)
         fields = fields_of(kind)
-        changed = {n: _mapped(h, getattr(value, n), change) for n, h, _ in fields}
+        changed = {n: _mapped(h, getattr(value, n), change, change_key) for n, h, _ in fields}
         return dataclasses.replace(value, **changed)
     origin, args = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         options = [h for h in args if h is not type(None)]
         fitting = next((h for h in options if h is type(value)), options[0])
-        return None if value is None else _mapped(fitting, value, change)
+        return None if value is None else _mapped(fitting, value, change, change_key)
     if origin is tuple:
-        return tuple(_mapped(args[0], item, change) for item in value)
+        return tuple(_mapped(args[0], item, change, change_key) for item in value)
     if origin is dict:
-        return {key: _mapped(args[1], item, change) for key, item in value.items()}
+        return {
+            change_key(key): _mapped(args[1], item, change, change_key)
+            for key, item in value.items()
+        }
     return value

@@ -10,7 +10,9 @@ from pathlib import PureWindowsPath
 
 from tritonwin.facts.host import Host
 
-# Accounts of the system and of everybody: their names say nothing about a person.
+# Accounts of the system and of everybody: their names say nothing about a person, and are the same
+# on every machine. They stay in what is shown to others, `/root/.triton/cache` too: that a program
+# ran with all rights, or as a service, can be the cause of a fault.
 NOT_PERSONS = frozenset(
     {
         "administrator",
@@ -55,9 +57,11 @@ class Identity:
 
     @classmethod
     def this_machine(cls, host: Host) -> Identity:
-        """What environment, registry and kernel tell; no name server is asked.
+        """What environment, registry, kernel and, on Linux, the list of accounts tell.
 
-        The profile list of the registry holds the homes of everyone who ever signed in.
+        The profile list of the registry holds the homes of everyone who ever signed in. Of the
+        accounts on Linux it is the own one alone: services and containers may name neither user
+        nor home in the environment.
         """
         env = host.env
         drive, path = env.get("HOMEDRIVE"), env.get("HOMEPATH")
@@ -66,6 +70,8 @@ class Identity:
         for key in host.registry.subkeys(_PROFILES):
             value = host.registry.value(f"{_PROFILES}\\{key}", "ProfileImagePath")
             homes.append(value if isinstance(value, str) else None)
+        account, folder = (None, None) if host.windows else _account()
+        homes.append(folder)
         hosts = [
             *(env.get(n) for n in ("COMPUTERNAME", "HOSTNAME", "_CLUSTER_NETWORK_NAME_")),
             (env.get("LOGONSERVER") or "").strip("\\"),
@@ -79,7 +85,7 @@ class Identity:
         ]
         short = [name.split(".")[0] for name in _names(hosts)]
         return cls(
-            users=_names(env.get(n) for n in ("USERNAME", "USER", "LOGNAME", "SUDO_USER")),
+            users=_names([*map(env.get, ("USERNAME", "USER", "LOGNAME", "SUDO_USER")), account]),
             homes=tuple(h for h in _names(homes) if _is_personal(h)),
             hosts=_names([*hosts, *short]),
             # without a domain, Windows gives the computer's name as one
@@ -110,6 +116,19 @@ def _names(values: Iterable[str | None], leave_out: Iterable[str] = ()) -> tuple
         if name and name.casefold() not in ignored | _NOT_DOMAINS:
             found.setdefault(name.casefold(), name)
     return tuple(found.values())
+
+
+def _account() -> tuple[str | None, str | None]:
+    """The name and home of the account that runs this; None where it is not listed."""
+    if sys.platform == "win32":
+        return None, None
+    import pwd
+
+    try:
+        entry = pwd.getpwuid(os.getuid())
+    except KeyError:  # a container may run as any number
+        return None, None
+    return entry.pw_name, entry.pw_dir
 
 
 def _node_name() -> str | None:

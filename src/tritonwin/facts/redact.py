@@ -12,7 +12,15 @@ reads a fact of its own. `<` and `>` cannot occur in a Windows file name, so no 
 for a name, and redacting twice changes nothing.
 
 A user name is replaced only where a name must stand (below `Users`, `home` and the like, in
-`torchinductor_NAME`, `USERNAME=NAME`, `DOMAIN\NAME`), because "torch" may be a user too.
+`torchinductor_NAME`, `USERNAME=NAME`, `DOMAIN\NAME`), because "torch" may be a user too. One that
+is no ordinary word, and has three letters or more, is replaced wherever a path has a folder of that
+name (`/data/alex/ComfyUI`). What the accounts of the system are called stays: `/root`,
+`C:\Users\Administrator` (see `identity.NOT_PERSONS`).
+
+Everything that is made to be shown to others goes through here: `snapshot`, the report that `fix`
+keeps, `doctor --markdown`, `verify --report` and `--json`, `bench --json`, the build-info beside a
+wheel. What is made to be worked with on this machine keeps its paths, which must lead somewhere:
+every other `--json`, the page of `doctor --html` with its commands, plans, scripts, logs, journals.
 """
 
 from __future__ import annotations
@@ -20,11 +28,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, TypeVar
 from urllib.parse import unquote
 
 from tritonwin.facts import redact_paths, redact_rules
-from tritonwin.facts.codec import Json
+from tritonwin.facts.codec import Json, map_text
+from tritonwin.facts.host import Host
 from tritonwin.facts.identity import NOT_PERSONS, Identity, last_component
 
 _SHORT_NAME = re.compile(r"(?P<start>[^~]{1,6})~\d{1,4}(?:\.[^.]{0,3})?")
@@ -35,6 +44,10 @@ _ESCAPED = re.compile(
 _VARIABLE = re.compile(r"[.\u2026]+|%(?![0-9a-f]{2})\w+%?|[$~{@*].*", re.IGNORECASE | re.DOTALL)
 _FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
 _NOT_SERVERS = frozenset({"localhost", "wsl", "wsl.localhost", "tsclient"})
+
+_SHORTEST = 3  # letters of a name that is sought in every path
+_PROGRAMS = (".dll", ".exe", ".lib", ".py", ".pyd", ".so")
+T = TypeVar("T")
 
 
 class Redactor:
@@ -54,6 +67,7 @@ class Redactor:
                 self._number(kind, name.casefold())
         self._domains = frozenset(d.casefold() for d in identity.domains)
         users = _any_of(names)
+        self._telling = [n for n in names if _tells(_plain(n))]
         hosts, domains = _any_of(identity.hosts), _any_of(identity.domains)
         end = redact_paths.NAME_END
         self._people = (
@@ -61,6 +75,7 @@ class Redactor:
             redact_paths.below_home_like(users),
             *(redact_paths.home(home) for home in homes),
             redact_paths.cache_folder(users),
+            redact_paths.folder_of(_any_of(self._telling)),
             re.compile(
                 rf"(?<![\w-])(?:{hosts}|{domains})\\{{1,8}}(?P<name>{users}){end}", re.IGNORECASE
             ),
@@ -70,6 +85,15 @@ class Redactor:
             rf"(?<![\w+-])(?P<name>{hosts}|{domains})(?P<dotted>\.(?:{domains}))?(?![\w-])",
             re.IGNORECASE,
         )
+
+    @classmethod
+    def this_machine(cls, host: Host | None = None) -> Redactor:
+        """For the names of this machine; `host`: as finders are to see it."""
+        return cls(Identity.this_machine(host or Host.this_machine()))
+
+    def record(self, record: T) -> T:
+        """Every free text of a record redacted, keys of dicts included."""
+        return map_text(record, self.text, keys=True)
 
     def text(self, text: str) -> str:
         """The text without secrets, names and identifiers. JSON stays valid JSON."""
@@ -89,6 +113,8 @@ class Redactor:
             return redact_rules.TOKEN if value.strip() else value
         kind = redact_rules.ACCOUNT_VARIABLES.get(name.upper())
         bare = value.strip("\\ ")
+        if kind is None and _plain(bare) in map(_plain, self._telling):
+            kind = "user"
         if kind is None or not bare or bare.startswith("<"):
             return self.text(value)
         return self._user(bare) if kind == "user" else self._mark(kind, bare)
@@ -169,6 +195,12 @@ def hide_secrets(text: str) -> str:
     for rule in redact_rules.SECRETS:
         text = rule.pattern.sub(rule.replacement, text)
     return redact_rules.ASSIGNMENT.sub(_without_value, text)
+
+
+def _tells(name: str) -> bool:
+    """Whether a name tells a person wherever it is the name of a folder."""
+    ordinary = name in NOT_PERSONS | redact_rules.ORDINARY_WORDS
+    return len(name) >= _SHORTEST and not ordinary and not name.endswith(_PROGRAMS)
 
 
 def _replaced(match: re.Match[str], mark: str) -> str:

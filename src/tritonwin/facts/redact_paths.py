@@ -104,6 +104,19 @@ def cache_folder(known: str) -> re.Pattern[str]:
     )
 
 
+def folder_of(known: str) -> re.Pattern[str]:
+    """A whole name in a path, wherever the path lies ("/data/alex/ComfyUI"): group `name`.
+
+    `known` must hold no ordinary word, or `site-packages/torch` would be torch's.
+    """
+    begins = rf"\A(?=(?:{known})[\\/])"
+    return re.compile(
+        rf"(?:(?<=[\\/])|(?<=%5C)|(?<=%2F)|(?<=%255C)|(?<=%252F)|{begins})"
+        rf"(?P<name>{known}){NAME_END}",
+        re.IGNORECASE,
+    )
+
+
 # A single backslash after the server and two before it, or each of them doubled: in JSON,
 # "\\Lib\\site-packages" is no server but a path without a drive.
 SERVER = re.compile(

@@ -169,8 +169,9 @@ ACCOUNT = re.compile(
     rf"(?P<name>{_WORD}(?:(?: {_WORD}){{1,3}}(?=[\r\n\"']|\\{{1,8}}[\"']|\Z))?)"
 )
 
-# What a computer may be called but means something else almost everywhere, the words of our own
-# marks among them: replaced only where a host must stand (\\\\HOST\\, user@host, host.domain).
+# What a computer or a person may be called but means something else almost everywhere, the words
+# of our own marks among them: replaced only where a host must stand (\\\\HOST\\, user@host,
+# host.domain) or a person (below a folder of people's).
 _WORDS = """
     admin alpha app apps beta bin build cache client code comfyui computer conda cuda data
     default desktop dev development dll driver embedded environment error file files fork game
@@ -181,5 +182,12 @@ _WORDS = """
     win windows work workstation xformers accelerate bitsandbytes diffusers numpy sageattention
     setuptools transformers triton-windows unsloth wheel amd intel clang gcc zig nvcc ptxas not
     found user users host domain token uuid email sid mac serial organisation
+    tmp var usr etc opt mnt media srv run workspace workspaces work content github runner docker
+    jenkins appdata locallow roaming microsoft documents downloads profiles windows.old desktop.old
+    share scripts dlls libs site-packages dist-packages backends utils auxiliary msvc hostx64
+    bin64 lib64 profile homes comfy custom_nodes models checkpoints ops compiler common flash_attn
+    flash-attn sglang vllm nodes tritonwin patch triton_kernels
+    runtime language testing config experimental command core functions nvidia lora loras input
+    output
 """
 ORDINARY_WORDS = frozenset(_WORDS.split())

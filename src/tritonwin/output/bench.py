@@ -11,6 +11,7 @@ from rich.text import Text
 from tritonwin.errors import UserError
 from tritonwin.facts.codec import DecodeError, from_json, parse
 from tritonwin.facts.files import encoding_of, read_bytes
+from tritonwin.facts.redact import Redactor
 from tritonwin.output.documents import BenchComparison, BenchReport, Tool
 from tritonwin.output.proof import STATE_WORDS, print_rung
 from tritonwin.output.terminal import console
@@ -21,8 +22,9 @@ from tritonwin.verify.model import RungResult
 _WIDTH = 24
 
 
-def report(benchmark: Benchmark) -> BenchReport:
-    return BenchReport(tool=Tool(), benchmark=benchmark)
+def report(benchmark: Benchmark, redactor: Redactor) -> BenchReport:
+    """The file that is compared with one of another machine, without what is private."""
+    return redactor.record(BenchReport(tool=Tool(), benchmark=benchmark))
 
 
 def comparison(first: Benchmark, second: Benchmark, rows: Sequence[Comparison]) -> BenchComparison:

@@ -9,9 +9,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.codec import map_text, to_json
+from tritonwin.facts.codec import to_json
 from tritonwin.facts.files import read_text
-from tritonwin.facts.identity import Identity
 from tritonwin.facts.model import Facts
 from tritonwin.facts.redact import Redactor
 from tritonwin.facts.whole_file import write_whole
@@ -71,13 +70,13 @@ class Scribe:
 
     Attributes:
         arch: what kernels are compiled for: 89.
-        identity: whose names are left out of the reports.
+        redactor: takes out of the reports what is private.
     """
 
     facts: Facts
     arch: int
     files: tuple[Path, ...]
-    identity: Identity
+    redactor: Redactor
 
     def follow(self, results: Iterable[RungResult]) -> Iterator[RungResult]:
         """Hand on each result, after what is reached so far was written."""
@@ -88,13 +87,15 @@ class Scribe:
             yield result
 
     def finish(self, proof: Proof) -> VerifyReport:
+        """The report as it was written, without what is private."""
         return self._write(proof, complete=True)
 
     def _write(self, proof: Proof, *, complete: bool) -> VerifyReport:
         report = verify_report(self.facts, proof, self.arch, complete=complete)
+        public = self.redactor.record(report)
         for file in self.files:
-            write_report(report, file, self.identity)
-        return report
+            write_report(public, file)
+        return public
 
 
 def refuse_place(path: Path) -> None:
@@ -117,13 +118,15 @@ def refuse_place(path: Path) -> None:
         raise _refused(path, error) from None
 
 
-def write_report(report: VerifyReport, path: Path, identity: Identity) -> None:
-    """Write it, redacted, in the form that the name's ending asks for: whole or not at all.
+def write_report(public: VerifyReport, path: Path) -> None:
+    """Write it in the form that the name's ending asks for: whole or not at all.
+
+    Args:
+        public: redacted already.
 
     Raises:
         UserError: the file cannot be written.
     """
-    public = map_text(report, Redactor(identity).text)
     text = WRITERS[path.suffix.lower()](public)
     try:
         write_whole(path, text.encode("utf-8", "replace"))
