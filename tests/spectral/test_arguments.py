@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
+from array import array
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +18,7 @@ from tritonwin.spectral import (
     byte_spectral,
     byte_spectral_linear,
     byte_spectral_taps,
+    global_spectral,
     launch,
 )
 
@@ -41,6 +45,10 @@ X = torch.arange(24, dtype=torch.uint8).reshape(2, 12)
         (ValueError, "backend must be auto, triton or torch", {"backend": "cuda"}),
         (TypeError, "lengths must be an integer tensor", {"lengths": [3, 4]}),
         (ValueError, r"lengths must be \(2,\)", {"lengths": torch.tensor([3])}),
+        (TypeError, "K must be an int, not NoneType", {"K": None}),
+        (TypeError, "causal must be True or False, not 'no'", {"causal": "no"}),
+        (TypeError, "dtype must be a type of real numbers", {"dtype": torch.int32}),
+        (TypeError, "dtype must be a type of real numbers", {"dtype": "float32"}),
     ],
 )
 def test_wrong_arguments(error: type[Exception], words: str, arguments: dict[str, object]) -> None:
@@ -63,10 +71,67 @@ def test_wrong_taps_weights_states_and_modules() -> None:
         byte_spectral_linear(X, torch.ones(4, 8), K=9)
     with pytest.raises(ValueError, match="learnable must be"):
         ByteSpectral(learnable="all")
+    with pytest.raises(ValueError, match="backend must be auto"):
+        ByteSpectral(backend="x")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"project .* must be at least 1, not 0"):
+        ByteSpectral(project=0)
+    with pytest.raises(TypeError, match="K must be an int, not str"):
+        global_spectral(X, K="5")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="x holds list"):
+        global_spectral([[1]])
     with pytest.raises(ValueError, match="use causal=True"):
         ByteSpectral(causal=False).stream(X)
     with pytest.raises(ValueError, match="the state is of 3 rows"):
         ByteSpectral().stream(X, StreamState(bytes=X[:1].repeat(3, 1)))
+    with pytest.raises(TypeError, match="x must be uint8, not"):
+        ByteSpectral().stream(X, StreamState(bytes=X.float()))
+    with pytest.raises(TypeError, match="state must be what stream"):
+        ByteSpectral().stream(X, X)
+
+
+LAYERS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "window": {"learnable": "window", "project": 4},
+    "taps": {"learnable": "taps", "project": 4},
+    "taps alone": {"learnable": "taps"},
+    "many bins": {"W": 64, "K": 20, "N": 32},
+    "linear": {"project": 4},
+    "half": {"dtype": torch.float16, "learnable": "window", "project": 4},
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_modules_of_any_type_and_under_autocast(name: str) -> None:
+    module = ByteSpectral(**LAYERS[name])
+    wanted = module(X).detach().float()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = module(X)
+        found.float().sum().backward() if found.requires_grad else None
+    assert all(p.grad is not None for p in module.parameters())
+    # features are not made of rounded products; a linear layer is half precision
+    within = 2e-2 if module.projection is not None else 1e-5
+    torch.testing.assert_close(found.float(), wanted, atol=within, rtol=within)
+    for kind in (torch.float16, torch.bfloat16, torch.float64):
+        layer = copy.deepcopy(module).to(kind)
+        found = layer(X)
+        assert module.projection is None or found.dtype == kind
+        torch.testing.assert_close(found.float(), wanted, atol=0.05, rtol=0.05)
+    assert copy.deepcopy(module).to("meta")(X.to("meta")).shape == wanted.shape
+
+
+def test_the_stream_of_a_layer_of_another_type() -> None:
+    module = ByteSpectral(dtype=torch.float16, project=4)
+    found, _ = module.stream(X)
+    torch.testing.assert_close(found, module(X), atol=1e-2, rtol=1e-2)
+
+
+def test_export_with_rows_of_any_number_and_length() -> None:
+    """In PyTorch alone; rows shorter than the window are another program to torch."""
+    module, x = ByteSpectral(K=16), X.repeat(1, 9)
+    shapes = {"x": {0: torch.export.Dim("B", max=8), 1: torch.export.Dim("T", min=64, max=500)}}
+    program = torch.export.export(module, (x,), dynamic_shapes=shapes).module()
+    longer = x.repeat(2, 4)
+    torch.testing.assert_close(program(longer), module(longer))
 
 
 def test_integers_and_strides() -> None:
@@ -88,6 +153,7 @@ def test_bytes_of_python() -> None:
     assert (x.shape, lengths.tolist()) == ((3, 5), [3, 0, 5])
     assert bytes(x[2].tolist()) == b"hello"
     assert as_bytes(b"xy")[0].tolist() == [[120, 121]]
+    assert as_bytes(memoryview(array("H", [258])))[0].tolist() in ([[1, 2]], [[2, 1]])
     with pytest.raises(TypeError, match=r"text\.encode"):
         as_bytes("text")  # type: ignore[arg-type]
 

@@ -69,10 +69,11 @@ def as_bytes(
     device: torch.device | str = "cpu",
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """One string of bytes, or several, as x (B, T) uint8 and lengths (B,), short ones padded."""
-    rows = [data] if isinstance(data, (bytes, bytearray, memoryview)) else list(data)
-    if not all(isinstance(row, (bytes, bytearray, memoryview)) for row in rows):
+    given = [data] if isinstance(data, (bytes, bytearray, memoryview)) else list(data)
+    if not all(isinstance(row, (bytes, bytearray, memoryview)) for row in given):
         msg = "as_bytes takes bytes, or a sequence of bytes; encode text first: text.encode()"
         raise TypeError(msg)
+    rows = [bytes(row) for row in given]  # a memoryview may count in other units
     lengths = torch.tensor([len(row) for row in rows], dtype=torch.int32)
     x = torch.zeros((len(rows), max(map(len, rows), default=0)), dtype=torch.uint8)
     for row, values in zip(x, rows, strict=True):

@@ -43,11 +43,27 @@ def for_hopper(kind: str, module: str, device: torch.device, what: plans.Purpose
     return (found, plan) if found is not None else (None, None)
 
 
-def use_triton(device: torch.device, backend: str, dtype: torch.dtype) -> bool:
-    """Whether the kernels run; raises where they were asked for and cannot."""
+def check_choice(backend: str, dtype: torch.dtype) -> None:
+    """Raises ValueError or TypeError for a backend or a type of output that there is not."""
     if backend not in ("auto", "triton", "torch"):
         msg = f"backend must be auto, triton or torch, not {backend!r}"
         raise ValueError(msg)
+    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+        msg = f"dtype must be a type of real numbers, such as torch.float32, not {dtype!r}"
+        raise TypeError(msg)
+
+
+def autocast_type(device: torch.device) -> torch.dtype | None:
+    """What autocast makes of a linear layer's operands there; None where it is off or unknown."""
+    kind = device.type
+    if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind):
+        return None
+    return torch.get_autocast_dtype(kind)
+
+
+def use_triton(device: torch.device, backend: str, dtype: torch.dtype) -> bool:
+    """Whether the kernels run; raises where they were asked for and cannot."""
+    check_choice(backend, dtype)
     if backend == "torch":
         return False
     runs = device.type == "cuda" or (INTERPRETED and device.type == "cpu")

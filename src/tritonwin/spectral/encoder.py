@@ -7,6 +7,7 @@ import dataclasses
 import torch
 from torch import nn
 
+from tritonwin.spectral import choose
 from tritonwin.spectral.functional import (
     Backend,
     byte_spectral,
@@ -59,6 +60,10 @@ class ByteSpectral(nn.Module):
         if mode == "global" and learnable:
             msg = 'mode="global" has nothing to learn: learnable must be False'
             raise ValueError(msg)
+        if project is not None and project < 1:
+            msg = f"project (what the features become) must be at least 1, not {project}"
+            raise ValueError(msg)
+        choose.check_choice(backend, dtype)
         self.mode = mode
         self.learnable = learnable
         self.dtype = dtype
@@ -100,7 +105,16 @@ class ByteSpectral(nn.Module):
                 causal=spec.causal, precision=spec.precision, dtype=self.dtype, lengths=lengths,
                 backend=self.backend,
             )  # fmt: skip
-        return found if self.projection is None else self.projection(found)
+        return self._projected(found)
+
+    def _projected(self, found: torch.Tensor) -> torch.Tensor:
+        """Behind the linear layer, where there is one; it gets features of its weight's type."""
+        if self.projection is None:
+            return found
+        if choose.autocast_type(found.device) is None:
+            found = found.to(self.projection.weight.dtype)
+        projected: torch.Tensor = self.projection(found)
+        return projected
 
     def stream(
         self, x: torch.Tensor, state: StreamState | None = None
@@ -113,7 +127,7 @@ class ByteSpectral(nn.Module):
             msg = "stream() is for named windows that do not learn"
             raise ValueError(msg)
         found, following = encode_piece(x, state, self.spec, self.window, self.dtype, self.backend)
-        return found if self.projection is None else self.projection(found), following
+        return self._projected(found), following
 
     def extra_repr(self) -> str:
         given = dataclasses.asdict(self.spec) | {"learnable": self.learnable}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
@@ -57,6 +58,13 @@ def _work_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
+def _whole_products(device: torch.device) -> AbstractContextManager[object]:
+    """No autocast: the features would have the error of half precision, as no kernel's have."""
+    if torch.amp.is_autocast_available(device.type):
+        return torch.autocast(device.type, enabled=False)
+    return nullcontext()
+
+
 def _blocks(
     x: torch.Tensor,
     spec: Spec,
@@ -69,12 +77,12 @@ def _blocks(
     """Positions in blocks of bounded memory, unless a gradient keeps everything anyway."""
     framed = frames(x, spec, lengths)
     step = max(1, BLOCK // max(1, x.shape[0] * max(spec.W, spec.N)))
-    if track or step >= x.shape[1]:
-        step = max(1, x.shape[1])
+    whole = track or step >= x.shape[1]  # not split at all: torch.export would ask how many parts
     work = _work_dtype(dtype)
-    found = [
-        select(spectrum(block.to(work)), spec.parts).to(dtype)
-        for block in framed.split(step, dim=1)
-    ]
+    with _whole_products(x.device):
+        found = [
+            select(spectrum(block.to(work)), spec.parts).to(dtype)
+            for block in ([framed] if whole else framed.split(step, dim=1))
+        ]
     out = found[0] if len(found) == 1 else torch.cat(found, dim=1)
     return out if lengths is None else out * inside(x, lengths).unsqueeze(2)

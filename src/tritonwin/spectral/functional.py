@@ -153,8 +153,7 @@ def byte_spectral_linear(
         raise ValueError(msg)
     K = bins
     spec = make_spec(W, K, N, parts, causal, precision)
-    if torch.is_autocast_enabled(x.device.type):
-        weight = weight.to(torch.get_autocast_dtype(x.device.type))
+    weight = weight.to(choose.autocast_type(x.device) or weight.dtype)
     if bias is not None:
         bias = bias.to(weight.dtype)
     fused = (

@@ -18,6 +18,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from tritonwin.spectral import choose
 from tritonwin.spectral.definition import select
 from tritonwin.spectral.spec import PARTS
 
@@ -44,9 +45,10 @@ def global_spectral(
         (B, T, E).
 
     Raises:
-        TypeError: `x` is not uint8.
+        TypeError: `x` is not uint8, or `dtype` not one of real numbers.
         ValueError: `x` is not (B, T), K is not in 1..T, or `parts` is not one of the above.
     """
+    choose.check_choice("torch", dtype)
     _check(x, K, parts)
     length = x.shape[1]
     bins = length // 2 + 1 if K is None else K
@@ -76,12 +78,16 @@ def _ramp(length: int, bins: int, like: Tensor) -> Tensor:
 
 
 def _check(x: Tensor, bins: int | None, parts: str) -> None:
-    if x.dtype != torch.uint8:
-        msg = f"x holds {x.dtype}, not torch.uint8: give the bytes themselves"
+    if not isinstance(x, Tensor) or x.dtype != torch.uint8:
+        held = x.dtype if isinstance(x, Tensor) else type(x).__name__
+        msg = f"x holds {held}, not torch.uint8: give the bytes themselves"
         raise TypeError(msg)
     if x.dim() != 2:
         msg = f"x has shape {tuple(x.shape)}, not (rows, bytes)"
         raise ValueError(msg)
+    if bins is not None and not isinstance(bins, int):
+        msg = f"K must be an int, not {type(bins).__name__}"
+        raise TypeError(msg)
     if bins is not None and not 1 <= bins <= max(1, x.shape[1]):
         msg = f"K is {bins}: a row of {x.shape[1]} bytes has the bins 1 to {x.shape[1]}"
         raise ValueError(msg)

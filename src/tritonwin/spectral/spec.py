@@ -60,7 +60,7 @@ def make_spec(
     precision: str = "exact",
 ) -> Spec:
     """Check and complete the parameters; raises TypeError or ValueError that names the one."""
-    for name, value in (("W", W), ("K", K), ("N", 2 * K if N is None else N)):
+    for name, value in (("W", W), ("K", K), ("N", 1 if N is None else N)):
         if not isinstance(value, int) or isinstance(value, bool):
             msg = f"{name} must be an int, not {type(value).__name__}"
             raise TypeError(msg)
@@ -80,6 +80,9 @@ def make_spec(
     if precision not in PRECISIONS:
         msg = f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}"
         raise ValueError(msg)
+    if causal not in (True, False):
+        msg = f"causal must be True or False, not {causal!r}"
+        raise TypeError(msg)
     return Spec(W=W, K=K, N=period, parts=parts, causal=bool(causal), precision=precision)  # type: ignore[arg-type]
 
 

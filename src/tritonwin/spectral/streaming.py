@@ -22,6 +22,13 @@ class StreamState:
     bytes: torch.Tensor
 
 
+def _bytes_before(state: StreamState) -> torch.Tensor:
+    if not isinstance(state, StreamState):
+        msg = f"state must be what stream() gave for the piece before, not {type(state).__name__}"
+        raise TypeError(msg)
+    return bytes_of(state.bytes)
+
+
 def encode_piece(
     x: torch.Tensor,
     state: StreamState | None,
@@ -37,11 +44,12 @@ def encode_piece(
     x = bytes_of(x)
     skip = 0
     if state is not None:
-        if state.bytes.shape[0] != x.shape[0]:
-            msg = f"the state is of {state.bytes.shape[0]} rows, x has {x.shape[0]}"
+        before = _bytes_before(state)
+        if before.shape[0] != x.shape[0]:
+            msg = f"the state is of {before.shape[0]} rows, x has {x.shape[0]}"
             raise ValueError(msg)
-        skip = state.bytes.shape[1]
-        x = torch.cat([state.bytes, x], dim=1)
+        skip = before.shape[1]
+        x = torch.cat([before, x], dim=1)
     following = StreamState(bytes=x[:, max(0, x.shape[1] - (spec.W - 1)) :].contiguous())
     if not choose.use_triton(x.device, backend, dtype):
         return fallback.encode(x, spec, window, dtype)[:, skip:], following
