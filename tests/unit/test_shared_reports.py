@@ -221,7 +221,7 @@ def test_what_the_commands_write(
     """A user whose home, current folder, Python and variables are all called after them."""
     import venv  # which embedded Pythons lack, and the lane runs unit tests in one
 
-    name = "mustermann"
+    name = "wanderfalke7"  # whom no folder for temporary files is called after
     own, here = tmp_path / home / name, tmp_path / "big" / name / "project"
     for folder in (own, here):
         folder.mkdir(parents=True)
