@@ -10,14 +10,28 @@ from __future__ import annotations
 import itertools
 import math
 import types
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+import torch
 from triton.experimental.gluon import language
 
-BFLOAT16 = "bf16"
+
+class Single(np.float32):
+    """The type of an element, as kernels ask for it."""
+
+    primitive_bitwidth = 32
+
+
+class Half(np.float16):
+    primitive_bitwidth = 16
+
+
+# numpy has no such numbers: they are float32 with a short mantissa, and 16 bits in memory
+BFLOAT16 = SimpleNamespace(primitive_bitwidth=16)
+ELEMENTS = {torch.float32: Single, torch.float16: Half, torch.bfloat16: BFLOAT16}
 
 
 class Array(np.ndarray):
@@ -26,7 +40,7 @@ class Array(np.ndarray):
     def to(self, kind: Any, bitcast: bool = False) -> Array:
         if bitcast:
             return array(np.ascontiguousarray(self).view(kind))
-        return rounded(self) if kind == BFLOAT16 else array(np.asarray(self).astype(kind))
+        return rounded(self) if kind is BFLOAT16 else array(np.asarray(self).astype(kind))
 
     def reshape(self, shape: Sequence[int]) -> Array:  # type: ignore[override]
         return array(np.asarray(self).reshape(shape))
@@ -46,50 +60,105 @@ def rounded(values: Array) -> Array:
     return array((bits & 0xFFFF0000).astype(np.uint32).view(np.float32))
 
 
-class Single(np.float32):
-    """The type of an element, as kernels ask for it."""
+class Numbers:
+    """Where the numbers of a tensor lie, and which were written."""
 
-    primitive_bitwidth = 32
+    def __init__(self, tensor: torch.Tensor, start: int | None = None) -> None:
+        """start: the address of the first; that of the tensor, unless it has no memory."""
+        self.start = tensor.data_ptr() if start is None else start
+        self.item = tensor.element_size()
+        pairs = zip(tensor.stride(), tensor.shape, strict=True)
+        self.steps = sorted(((s, n) for s, n in pairs if n > 1 and s), reverse=True)
+        self.size = math.prod(n for _, n in self.steps)
+        self.written: list[np.ndarray] = []
+
+    def which(self, offsets: np.ndarray) -> np.ndarray:
+        """The index of each number by its distance from the first; -1 where there is none."""
+        index, rest = np.zeros(offsets.shape, np.int64), offsets
+        inside = offsets >= 0
+        for stride, count in self.steps:
+            at = rest // stride
+            inside = inside & (at < count)
+            index, rest = index * count + at, rest - at * stride
+        return np.where(inside & (rest == 0), index, -1)
+
+    def read(self, offsets: np.ndarray) -> None:
+        assert (self.which(offsets) >= 0).all(), "a kernel reads what belongs to no row"
+
+    def write(self, offsets: np.ndarray) -> None:
+        index = self.which(offsets)
+        assert (index >= 0).all(), "a kernel writes where no output is"
+        self.written.append(index.reshape(-1))
+
+    def done(self) -> bool:
+        """Whether any was written; each once then, or none."""
+        if self.written:
+            counts = np.bincount(np.concatenate(self.written), minlength=self.size)
+            assert (counts == 1).all(), f"written {counts.min()} to {counts.max()} times"
+        return bool(self.written)
+
+
+class Nowhere:
+    """Memory that is only pointed into."""
+
+    def __init__(self, kind: torch.dtype) -> None:
+        kind = torch.int16 if kind == torch.bfloat16 else kind
+        self.dtype = torch.empty(0, dtype=kind).numpy().dtype
+
+    def __getitem__(self, at: np.ndarray) -> np.ndarray:
+        return np.zeros(at.shape, self.dtype)
+
+    def __setitem__(self, at: np.ndarray, values: np.ndarray) -> None:
+        pass
 
 
 class Pointer:
-    """Into a flat array; whatever is read or written must lie in it."""
+    """Into the memory of a tensor; whatever is read or written must be a number of it."""
 
-    def __init__(self, base: np.ndarray, at: Any = 0, written: np.ndarray | None = None) -> None:
-        """written: counts how often each number is."""
-        self.base = base.reshape(-1)
+    def __init__(self, base: np.ndarray, kind: Any, numbers: Numbers, at: Any = 0) -> None:
+        self.base = base
+        self.kind = kind
+        self.numbers = numbers
         self.at = at
-        self.written = written
-        self.dtype = SimpleNamespace(
-            element_ty=Single if base.dtype == np.float32 else base.dtype.type
-        )
+        self.dtype = SimpleNamespace(element_ty=kind)
+
+    @staticmethod
+    def to(tensor: torch.Tensor, numbers: Numbers) -> Pointer:
+        span = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+        flat = tensor.as_strided((span,), (1,))
+        kind = ELEMENTS.get(tensor.dtype)
+        if kind is BFLOAT16:
+            flat = flat.view(torch.int16)
+        base = flat.numpy()
+        return Pointer(base.view(np.uint16) if kind is BFLOAT16 else base, kind, numbers)
 
     def __add__(self, steps: Any) -> Pointer:
-        return Pointer(self.base, np.asarray(self.at) + np.asarray(steps), self.written)
+        return Pointer(self.base, self.kind, self.numbers, np.asarray(self.at) + np.asarray(steps))
 
     def places(self, mask: Any) -> tuple[np.ndarray, np.ndarray]:
         at, wanted = np.broadcast_arrays(self.at, True if mask is None else mask)
-        assert not wanted.any() or 0 <= at[wanted].min() <= at[wanted].max() < self.base.size
-        return at, wanted
+        return at.astype(np.int64), wanted
 
 
 class Shared:
     """A part of shared memory."""
 
-    def __init__(self, values: np.ndarray) -> None:
+    def __init__(self, values: np.ndarray, dtype: Any) -> None:
         self.values = values
+        self.dtype = dtype
 
     def index(self, i: Any) -> Shared:
-        return Shared(self.values[int(i)])
+        assert 0 <= i < len(self.values)
+        return Shared(self.values[int(i)], self.dtype)
 
     def slice(self, start: int, size: int) -> Shared:
-        return Shared(self.values[int(start) : int(start) + int(size)])
+        return Shared(self.values[int(start) : int(start) + int(size)], self.dtype)
 
     def permute(self, order: Sequence[int]) -> Shared:
-        return Shared(np.transpose(self.values, order))
+        return Shared(np.transpose(self.values, order), self.dtype)
 
     def _reinterpret(self, kind: object, shape: Sequence[int], layout: object) -> Shared:
-        return Shared(self.values.reshape(shape))
+        return Shared(self.values.reshape(shape), self.dtype)
 
     def store(self, values: Array) -> None:
         assert self.values.shape == values.shape
@@ -99,14 +168,23 @@ class Shared:
         return array(self.values.copy())
 
 
-def descriptor(matrix: np.ndarray, box: Sequence[int] = ()) -> SimpleNamespace:
-    return SimpleNamespace(matrix=matrix, layout=None, block_type=SimpleNamespace(shape=box))
+def descriptor(matrix: torch.Tensor, box: Sequence[int]) -> SimpleNamespace:
+    kind = ELEMENTS[matrix.dtype]
+    if matrix.is_meta:
+        matrix = torch.zeros(1, dtype=matrix.dtype).expand(matrix.shape)
+    values = matrix.float().numpy() if kind is BFLOAT16 else matrix.numpy()
+    return SimpleNamespace(values=values, layout=None, dtype=kind,
+                           block_type=SimpleNamespace(shape=box))  # fmt: skip
 
 
 def _copy(source: Any, at: Sequence[Any], ready: object, to: Shared) -> None:
-    row, column = map(int, at)
-    rows, columns = to.values.shape
-    to.values[...] = source.matrix[row : row + rows, column : column + columns]
+    """A box that begins inside; 0 past the end."""
+    box = tuple(source.block_type.shape)
+    assert to.values.shape == box
+    assert all(0 <= i < n for i, n in zip(at, source.values.shape, strict=True))
+    found = source.values[tuple(slice(int(i), int(i) + n) for i, n in zip(at, box, strict=True))]
+    to.values[...] = 0
+    to.values[tuple(slice(n) for n in found.shape)] = found
 
 
 def _product(left: Any, right: Any, total: Array, use_acc: bool = True, **_: object) -> Array:
@@ -123,17 +201,21 @@ def _where(condition: Any, a: Any, b: Any) -> Array:
 
 def _load(at: Pointer, mask: Any = None, other: Any = 0, **_: object) -> Array:
     places, wanted = at.places(mask)
+    at.numbers.read(places[wanted])
     found = np.full(places.shape, other, at.base.dtype)
     found[wanted] = at.base[places[wanted]]
+    if at.kind is BFLOAT16:
+        found = (found.astype(np.uint32) << 16).view(np.float32)
     return array(found)
 
 
 def _store(to: Pointer, value: Any, mask: Any = None, **_: object) -> None:
     places, wanted = to.places(mask)
-    values = np.broadcast_to(value, places.shape)
-    to.base[places[wanted]] = values[wanted].astype(to.base.dtype)
-    if to.written is not None:
-        np.add.at(to.written, places[wanted], 1)
+    to.numbers.write(places[wanted])
+    values = np.broadcast_to(value, places.shape)[wanted]
+    if to.kind is BFLOAT16:
+        values = values.astype(np.float32).view(np.uint32) >> 16
+    to.base[places[wanted]] = values.astype(to.base.dtype)
 
 
 def _assembly(text: str, _: str, values: Sequence[Array], **__: object) -> Array:
@@ -143,7 +225,8 @@ def _assembly(text: str, _: str, values: Sequence[Array], **__: object) -> Array
 
 
 def _allocate(kind: Any, shape: Sequence[int], layout: object = None) -> Shared:
-    return Shared(np.full(shape, 0, np.float32 if kind == BFLOAT16 else kind))
+    held = np.dtype(np.float32 if kind is BFLOAT16 else kind)
+    return Shared(np.full(shape, 0 if held.kind == "i" else np.nan, held), kind)
 
 
 class _Language:
@@ -180,17 +263,17 @@ def _stand_ins(program: Sequence[int], grid: Sequence[int], warps: int) -> dict[
     quiet = SimpleNamespace(init=nothing, expect=nothing, wait=nothing,
                             MBarrierLayout=nothing)  # fmt: skip
     return {
-        "gl": _Language(program, grid, warps), "mbarrier": quiet, "thread_barrier": nothing,
+        "gdc_wait": nothing, "gdc_launch_dependents": nothing, "gl": _Language(program, grid, warps), "mbarrier": quiet, "thread_barrier": nothing,
         "tma": SimpleNamespace(async_copy_global_to_shared=_copy), "fence_async_shared": nothing,
         "warpgroup_mma": _product, "mma_v2": _product, "warpgroup_mma_init": lambda v: v,
         "warpgroup_mma_wait": lambda _, deps: deps[0] if len(deps) == 1 else tuple(deps),
     }  # fmt: skip
 
 
-def run(kernel: str, modules: Sequence[ModuleType], grid: tuple[int, int], warps: int,
-        **given: Any) -> None:  # fmt: skip
-    """Run every program; the kernel and all that it calls are in `modules`, the latest first."""
-    for program in itertools.product(*map(range, grid)):
+def run(kernel: str, modules: Sequence[ModuleType], grid: Sequence[int], warps: int,
+        programs: Iterable[Sequence[int]] = (), **given: Any) -> None:  # fmt: skip
+    """Run these programs, or all; the kernel and what it calls are in `modules`, the latest first."""
+    for program in programs or itertools.product(*map(range, grid)):
         names: dict[str, Any] = {"math": math}
         for module in reversed(modules):
             for name, what in vars(module).items():

@@ -18,6 +18,7 @@ from tritonwin.spectral import (
     byte_spectral,
     byte_spectral_linear,
     byte_spectral_taps,
+    choose,
     global_spectral,
     launch,
 )
@@ -69,6 +70,10 @@ def test_wrong_taps_weights_states_and_modules() -> None:
         byte_spectral_taps(X, torch.ones(4, 3))
     with pytest.raises(ValueError, match=r"weight \(D, E\) has E = 8"):
         byte_spectral_linear(X, torch.ones(4, 8), K=9)
+    with pytest.raises(ValueError, match=r"bias must be \(4,\), as weight has rows; it is \(1,\)"):
+        byte_spectral_linear(X, torch.ones(4, 8), torch.ones(1))
+    with pytest.raises(ValueError, match="weight must be on cpu, where x is, not on meta"):
+        byte_spectral_linear(X, torch.ones(4, 8, device="meta"))
     with pytest.raises(ValueError, match="learnable must be"):
         ByteSpectral(learnable="all")
     with pytest.raises(ValueError, match="backend must be auto"):
@@ -132,6 +137,20 @@ def test_export_with_rows_of_any_number_and_length() -> None:
     program = torch.export.export(module, (x,), dynamic_shapes=shapes).module()
     longer = x.repeat(2, 4)
     torch.testing.assert_close(program(longer), module(longer))
+
+
+@pytest.mark.parametrize("backend", ["torch", "triton"])
+def test_lengths_of_any_size_and_stride(backend: str) -> None:
+    if backend == "triton" and not choose.INTERPRETED:
+        pytest.skip("TRITON_INTERPRET=1 was not set before the first import")
+    o = {"W": 9, "K": 5, "causal": False, "backend": backend}
+    wanted = byte_spectral(X, **o, lengths=torch.tensor([12, 3]))
+    pairs = torch.tensor([[2**63 - 1, 1], [3, 1]])
+    assert torch.equal(byte_spectral(X, **o, lengths=pairs[:, 0]), wanted)
+    whole = torch.tensor([2**40]).expand(2)
+    assert torch.equal(byte_spectral(X, **o, lengths=whole), byte_spectral(X, **o))
+    none = torch.tensor([-1, -(2**32) + 5])
+    assert not byte_spectral(X, **o, lengths=none).any()
 
 
 def test_integers_and_strides() -> None:

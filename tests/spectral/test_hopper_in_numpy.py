@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon here")
 
-import gluon_in_numpy as model
+from watched_kernels import gpu
 
-from tritonwin.spectral import (
-    hopper,
-    hopper_frame,
-    hopper_gradient,
-    hopper_sliding,
-    hopper_sums,
-    launch_hopper,
-    pack,
-    reference,
-)
-from tritonwin.spectral.launch_gradient import Gradient
+from tritonwin.spectral import byte_spectral, byte_spectral_linear, launch_hopper, plans, reference
+from tritonwin.spectral.launch_hopper_gradient import HopperGradient
+from tritonwin.spectral.launch_hopper_sliding import HopperSliding
 from tritonwin.spectral.spec import Spec, make_spec
 from tritonwin.spectral.taps import dft_taps
 
@@ -56,22 +47,47 @@ def test_encode(K: int, W: int, T: int, plan: dict[str, int]) -> None:
     """Written is the output and nothing else, however the bins are shared between programs."""
     spec = make_spec(W, K, None, "mag", True)
     given = {"bm": 64, "be": 32, "warps": 4, "split": 1, "per_sm": 1, "shared": 227000} | plan
-    form = launch_hopper.Hopper(spec, torch.float32, CPU, given, "tail")
-    x, taps, be, chunks = random_bytes(3, T), dft_taps(spec), given["be"], form.split * form.chunks
-    packed = torch.zeros(chunks * 2 * form.rows, 2 * be, dtype=torch.float16)
-    some = pack.arrange(taps.float(), 2, form.rows, be, form.shift, form.pairs).flatten(0, 2)
-    packed[: len(some)] = some
-    grid, rest = form.arguments(x, None, 0)
-    named = dict(zip(hopper.encode.arg_names[4:], rest, strict=True))
-    space = np.full((3 * T + 1, K), np.nan, np.float32)  # a row more than is wanted
-    written = np.zeros(space.size, int)
-    model.run(
-        "encode", (hopper, hopper_frame), grid[:2], given["warps"], x=model.Pointer(x.numpy()),
-        taps=model.descriptor(packed.numpy(), form.box), out=model.Pointer(space, written=written),
-        lengths=None, **named,
-    )  # fmt: skip
-    assert written.reshape(space.shape).tolist() == [[1] * K] * (3 * T) + [[0] * K]
-    assert apart(space[:-1], reference(x, W=W, K=K)) < 1e-6
+    x, taps = random_bytes(3, T), dft_taps(spec).float()
+    with gpu(90):
+        form = launch_hopper.Hopper(spec, torch.float32, CPU, given, "tail")
+        found = form(x, form.pack(taps))
+    assert apart(found, reference(x, W=W, K=K)) < 1e-6
+
+
+@pytest.mark.parametrize("K", [32, 96, 160, 288, 1024])
+def test_no_program_is_without_bins_or_with_more_than_fit(K: int) -> None:
+    """Not for a plan either that was found for other bins, of more programs than have room."""
+    spec = make_spec(256, K, None, "mag", True)
+    plan = plans.sure("hopper", 90) | {"be": 64, "split": 4, "per_sm": 4}
+    assert launch_hopper.Hopper.fits(spec, plan)
+    form = launch_hopper.Hopper(spec, torch.float32, CPU, plan, "tail")
+    assert (form.split - 1) * form.chunks * 64 < K <= form.split * form.chunks * 64
+    assert form.chunks * 4 * 2 * 256 * 64 <= plan["shared"]
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("W", [40, 64])
+def test_lengths_past_the_end_of_a_row_are_that_of_the_row(W: int, causal: bool) -> None:
+    x, o = random_bytes(3, 70), {"W": W, "K": 40, "causal": causal}
+    lengths = torch.tensor([200, 3, 70])
+    with gpu(90):
+        found = byte_spectral(x, lengths=lengths, **o)
+    assert apart(found, reference(x, lengths=lengths, **o)) < 1e-6
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("D", "K", "first"), [(64, 96, 1), (24, 40, 3), (96, 8, 8), (1, 8, 0), (1, 40, 5)]
+)
+def test_a_matrix_may_be_part_of_another(D: int, K: int, first: int, kind: torch.dtype) -> None:
+    """Bulk copies begin at multiples of 16 bytes; a matrix may begin anywhere."""
+    x = random_bytes(2, 70)
+    flat = (torch.randn(D * K + first) / K**0.5).to(kind)[first:]
+    weight, bias = flat.as_strided((D, K), (K if D > 1 else 1, 1)), torch.randn(2 * D)[::2]
+    with gpu(90):
+        found = byte_spectral_linear(x, weight, bias)
+    wanted = reference(x, K=K) @ weight.double().T + bias.double()
+    assert apart(found, wanted) < 6e-3
 
 
 @pytest.mark.parametrize(
@@ -86,32 +102,14 @@ def test_gradient_of_taps(B: int, T: int, K: int, W: int, warps: int, bm: int, p
     spec = make_spec(W, K, None, parts, True)
     x, taps = random_bytes(B, T), dft_taps(spec)
     upstream = torch.randn(B, T, K, generator=torch.Generator().manual_seed(1))
-    plan = {"bm": bm, "be": 16 * warps, "bk": 64, "splits": 3, "warps": warps}
-    form = Gradient(spec, CPU, plan, 2)
-    packed = packed_taps(form, taps.float(), plan["be"])
-    partial = torch.full((3, 2, 64, form.bins), float("nan"))
-    regular = T % bm == 0 and K % plan["be"] == 0
-    model.run(
-        "gradient", (hopper_gradient, hopper_frame), (3, form.bins // plan["be"]), warps,
-        x=model.Pointer(x.numpy()), taps=model.descriptor(packed.numpy()),
-        upstream=model.Pointer(upstream.numpy()), partial=model.Pointer(partial.numpy()), M=B * T,
-        T=T, stride_x=T, K=K, splits=3, WP=64, KP=form.bins, SHIFT=form.shift, LIMBS=2,
-        OUT_LIMBS=2, PARTS=parts, REGULAR=regular, BN=bm, DEFER=bm == 64, AHEAD=True, PDL=False,
-    )  # fmt: skip
+    plan = plans.sure("hopper_gradient", 90) | {
+        "bm": bm, "be": 16 * warps, "splits": 3, "warps": warps, "defer": bm == 64, "ahead": True,
+    }  # fmt: skip
+    with gpu(90):
+        found = HopperGradient(spec, CPU, plan, 2)(x, taps.float(), upstream, None, 0)
     learnt = taps.clone().requires_grad_()
     wanted = expected(x, learnt, upstream, spec)
-    assert apart(form.sum_up(partial), wanted) < (1e-3 if parts == "logmag" else 3e-5)
-
-
-def packed_taps(form: Gradient, taps: torch.Tensor, be: int) -> torch.Tensor:
-    """By the kernel, in Triton's interpreter."""
-    size = 2 * form.rows * form.bins
-    packed = torch.empty((2 * size // form.rows, form.rows), dtype=torch.float16)
-    hopper_gradient.pack[(2, 1, 1)](
-        taps, packed, form.spec.K, 2.0**form.shift / 255, form.spec.W, form.rows, be, 2, size // 2,
-        False,
-    )  # fmt: skip
-    return packed
+    assert apart(found, wanted) < (1e-3 if parts == "logmag" else 3e-5)
 
 
 def expected(
@@ -138,18 +136,11 @@ def test_walk(
     bound: float,
 ) -> None:  # fmt: skip
     spec = make_spec(W, 64, None, parts, True)
-    x, steps = random_bytes(1, T), W // 16
-    made = pack.walking(spec, steps, turns, be, limbs[0])
-    out = np.full((1, T, 64), np.nan, np.float32)
-    table, turn, ramp = (
-        model.Pointer(t.contiguous().numpy()) for t in (made.table, made.turn, made.ramp)
-    )
-    model.run(
-        "walk", (hopper_sliding, hopper_sums, hopper), (-(-T // W), 64 // be), warps,
-        x=model.Pointer(x.numpy()), taps=model.descriptor(made.taps.numpy()),
-        out=model.Pointer(out), table=table, turn=turn, ramp=ramp, length=T, stride_x=T,
-        scale=np.float32(made.scale), K=64, CHUNKS=16, STEPS=steps, TURNS=turns, BE=be,
-        SHIFT=pack.shift_of(W), LIMBS=limbs[0], BYTE_LIMBS=limbs[1], PARTS=parts, EVEN=T % W == 0,
-        PDL=False,
-    )  # fmt: skip
-    assert apart(out, reference(x, W=W, K=64, parts=parts)) < bound
+    x = random_bytes(1, T)
+    plan = plans.sure("hopper_sliding", 90) | {
+        "turns": turns, "be": be, "warps": warps, "limbs": limbs[0], "byte_limbs": limbs[1],
+    }  # fmt: skip
+    assert HopperSliding.fits(spec, plan, "tail")
+    with gpu(90):
+        found = HopperSliding(spec, torch.float32, CPU, plan, None)(x)
+    assert apart(found, reference(x, W=W, K=64, parts=parts)) < bound

@@ -103,7 +103,7 @@ def total(partial, found, K, scale, SPLITS: tl.constexpr, W: tl.constexpr, WP: t
     split = tl.arange(0, AT_ONCE)
     value = tl.zeros((AT_ONCE, BLOCK), tl.float32)
     for first in tl.static_range(0, SPLITS, AT_ONCE):
-        where = (first + split)[:, None] * (2 * KP * WP) + at[None, :]
+        where = (first + split).to(tl.int64)[:, None] * (2 * KP * WP) + at[None, :]
         if first + AT_ONCE <= SPLITS:
             value += tl.load(partial + where)
         else:

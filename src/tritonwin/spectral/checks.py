@@ -50,7 +50,9 @@ def lengths_of(lengths: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor | 
     if lengths.shape != x.shape[:1]:
         msg = f"lengths must be ({x.shape[0]},), one for each row; it is {tuple(lengths.shape)}"
         raise ValueError(msg)
-    return lengths.to(device=x.device, dtype=torch.int32)
+    if lengths.dtype == torch.int64:  # 32 bits do not hold every number that means a whole row
+        lengths = lengths.clamp(0, x.shape[1])
+    return lengths.to(device=x.device, dtype=torch.int32).contiguous()
 
 
 def taps_shape(taps: torch.Tensor) -> tuple[int, int]:
@@ -62,6 +64,21 @@ def taps_shape(taps: torch.Tensor) -> tuple[int, int]:
         msg = f"taps must be (W, 2K), [Re | Im] columns; this is {tuple(taps.shape)}"
         raise ValueError(msg)
     return taps.shape[0], taps.shape[1] // 2
+
+
+def bins_of(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, parts: str) -> int:
+    """K of a linear layer's weight (D, E); it and its bias (D,) are where x is."""
+    if weight.dim() != 2 or (parts == "reim" and weight.shape[1] % 2):
+        msg = f"weight must be (D, E), E even for reim; this is {tuple(weight.shape)}"
+        raise ValueError(msg)
+    if bias is not None and bias.shape != weight.shape[:1]:
+        msg = f"bias must be ({weight.shape[0]},), as weight has rows; it is {tuple(bias.shape)}"
+        raise ValueError(msg)
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor.device != x.device:
+            msg = f"{name} must be on {x.device}, where x is, not on {tensor.device}"
+            raise ValueError(msg)
+    return weight.shape[1] // (2 if parts == "reim" else 1)
 
 
 def as_bytes(

@@ -8,7 +8,7 @@ import torch
 
 from tritonwin.spectral import choose, fallback, ops
 from tritonwin.spectral.checks import as_bytes as as_bytes
-from tritonwin.spectral.checks import bytes_of, lengths_of, taps_shape
+from tritonwin.spectral.checks import bins_of, bytes_of, lengths_of, taps_shape
 from tritonwin.spectral.spec import WINDOWS, Spec, make_spec
 from tritonwin.spectral.taps import dft_taps, window_tensor
 
@@ -138,16 +138,14 @@ def byte_spectral_linear(
     Args:
         weight: (D, E), on x's device; E is K, or 2K for "reim". Under autocast it is cast like
             that of a linear layer. The features have its type when they are multiplied.
+        bias: (D,), there too.
         K: implied by weight; checked if given.
 
     Differentiable in weight, bias and a window that learns.
     """
     x = bytes_of(x)
     lengths = lengths_of(lengths, x)
-    if weight.dim() != 2 or (parts == "reim" and weight.shape[1] % 2):
-        msg = f"weight must be (D, E), E even for reim; this is {tuple(weight.shape)}"
-        raise ValueError(msg)
-    bins = weight.shape[1] // (2 if parts == "reim" else 1)
+    bins = bins_of(x, weight, bias, parts)
     if K is not None and bins != K:
         msg = f"weight (D, E) has E = {weight.shape[1]}, which is not that of K = {K}, {parts}"
         raise ValueError(msg)

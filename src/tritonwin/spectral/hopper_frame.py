@@ -16,8 +16,8 @@ def _bytes(x, lengths, tile, M, T, stride_x, history, shift, W: gl.constexpr, WP
     t = m - b * T
     end = m - m + (T + history)
     if HAS_LENGTHS:
-        end = gl.load(lengths + b, mask=m < M, other=0)
-        end = gl.where(t < end, end + history, 0)  # past the end: an empty frame, so 0
+        end = gl.minimum(end, gl.load(lengths + b, mask=m < M, other=0))
+        end = gl.where(t + history < end, end, 0)  # past the end: an empty frame, so 0
     at = gl.expand_dims(t + (history + shift), 1) - gl.expand_dims(lag, 0)
     # a row tile may reach past the last row: what stands there is never stored
     here = (at >= 0) & (at < gl.expand_dims(end, 1)) & gl.expand_dims(m < M, 1)

@@ -50,7 +50,8 @@ class Form:
         self.packing = Caller(kernels.pack, num_warps=4)
 
     def key_of(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Any:
-        return x.shape, x.stride(0), skip, lengths is None, aligned(x)
+        ends = None if lengths is None else aligned(lengths)
+        return x.shape, x.stride(0), skip, ends, aligned(x)
 
     def pack_with(
         self,

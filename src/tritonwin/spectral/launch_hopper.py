@@ -30,11 +30,8 @@ def in_order(weight: torch.Tensor) -> torch.Tensor:
 
 
 def shares(chunks: int, chunk_bytes: int, shared: int) -> int:
-    """Into how many parts the bins are split, so that a program's taps fit; 0: they never do."""
-    for split in range(1, chunks + 1):
-        if cdiv(chunks, split) * chunk_bytes <= shared:
-            return split
-    return 0
+    """Into how many parts the bins are split, so that a program's taps fit; at most one a chunk."""
+    return cdiv(chunks, max(1, min(chunks, shared // chunk_bytes)))
 
 
 def options(plan: Plan) -> dict[str, Any]:
@@ -65,8 +62,8 @@ class Hopper(Form):
         be = plan["be"]
         chunks = cdiv(spec.K, be)
         least = shares(chunks, 4 * self.limbs * self.rows * be, plan["shared"] // plan["per_sm"])
-        self.split = max(least, min(plan["split"], chunks))
-        self.chunks = cdiv(chunks, self.split)
+        self.chunks = cdiv(chunks, max(least, min(plan["split"], chunks)))
+        self.split = cdiv(chunks, self.chunks)  # no program without a bin
         self.box = [min(LARGEST_BOX, self.limbs * self.rows), 2 * be]
         self.caller = Caller(hopper.encode, **options(plan))
 
@@ -153,6 +150,9 @@ class HopperLinear(Form):
 
     def matrix(self, weight: torch.Tensor) -> TensorDescriptor:
         """The matrix in boxes; where ordered, its rows as accumulators lie in the output."""
+        if not aligned(weight):  # as a part of another tensor may be: bulk copies start at 16 bytes
+            weight = weight.clone()
+        weight = weight.view(-1).view(weight.shape)  # the stride of a single row may be any number
         box = [self.bd, self.plan["be"]]
         if not self.ordered:
             return described(weight, box, self.kind)

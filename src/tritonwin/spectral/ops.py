@@ -124,6 +124,7 @@ def linear(
     form, packed = choose.projected(
         spec, weight.dtype, x.device, window, weight.shape[0], lengths is not None
     )
+    bias = None if bias is None else bias.contiguous()
     return form(x, packed, weight.contiguous(), bias, lengths)
 
 

@@ -123,7 +123,8 @@ def windows(x, taps, turns, state, moves, lengths, length, stride_x, offset, chu
     group = tl.program_id(2)
     good = (o < rows)[:, None] & (k < K)[None, :]
     tiles = tap_tiles(taps, group * (KP // GROUPS) + k, STEPS, KP, LIMBS)
-    back_cos, back_sin = _turns(turns, Q - o, k, K, GROUPS, group, good)
+    if not FEW:
+        back_cos, back_sin = _turns(turns, Q - o, k, K, GROUPS, group, good)
     if PDL:
         tl.extra.cuda.gdc_wait()
     end = length
