@@ -18,8 +18,9 @@ from tritonwin.errors import UserError
 from tritonwin.facts.patch_record import read_manifest
 from tritonwin.journal import Store
 from tritonwin.patch import session as sessions
-from tritonwin.patch.disk import PatchPlan, Refusal
+from tritonwin.patch.disk import PatchPlan
 from tritonwin.patch.operations import Place
+from tritonwin.patch.refusal import Refusal
 from tritonwin.patch.session import Outcome, Session
 
 RULES = ("dlfcn", "tool-variables", "temp-files")  # each in a file of its own

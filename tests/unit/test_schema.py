@@ -43,8 +43,8 @@ from tritonwin.output.documents import (
     UndoDocument,
     VerifyReport,
 )
-from tritonwin.patch.disk import Misfit, Refusal
 from tritonwin.patch.model import FileReport, RuleReport
+from tritonwin.patch.refusal import Misfit, Refusal
 from tritonwin.problems.cache_state import JudgedEntry
 from tritonwin.problems.model import CheckResult, Evidence, Problem, Remedy
 from tritonwin.remedies.plan import Change, Plan, Source, Unsolved

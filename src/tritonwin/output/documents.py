@@ -16,8 +16,8 @@ from tritonwin.facts.model import Cache, ImportResult, PythonKind
 from tritonwin.journal import Conflict
 from tritonwin.journal.model import Header
 from tritonwin.journal.undo import UndoReport
-from tritonwin.patch.disk import Misfit, Refusal
 from tritonwin.patch.model import FileReport, Flavour, PatchStatus, RuleReport
+from tritonwin.patch.refusal import Misfit, Refusal
 from tritonwin.problems.cache_state import JudgedEntry
 from tritonwin.problems.model import CheckResult, Evidence, Problem
 from tritonwin.remedies.plan import Plan, Status

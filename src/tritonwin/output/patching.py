@@ -9,8 +9,8 @@ from rich.text import Text
 from tritonwin.output.journals import conflict_lines
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
-from tritonwin.patch.disk import Refusal
 from tritonwin.patch.model import RuleReport, RuleState
+from tritonwin.patch.refusal import Refusal
 from tritonwin.patch.session import Outcome
 
 _STYLES: dict[RuleState, str] = {

@@ -13,36 +13,9 @@ from tritonwin import __version__
 from tritonwin.facts.patch_record import Manifest, PatchedFile, manifest_path
 from tritonwin.journal import Journal, JournalError
 from tritonwin.patch import engine
+from tritonwin.patch.refusal import Misfit, Refusal
 from tritonwin.patch.rules import RULES
 from tritonwin.patch.sources import SourceFile, Tree
-
-
-@dataclass(frozen=True, kw_only=True)
-class Misfit:
-    """A rule that does not know the form of the place that it is about."""
-
-    rule: str
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Refusal:
-    """A file that is not touched, from three sides.
-
-    Attributes:
-        released: what is known of its content as released.
-        left: as tritonwin left it, where it did; a SHA-256.
-        found: as it is; a SHA-256.
-        fits: the rules that could be applied all the same, with --allow-unknown.
-    """
-
-    file: str
-    reason: str
-    released: str
-    left: str | None
-    found: str
-    fits: tuple[str, ...]
-    misfits: tuple[Misfit, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tritonwin.facts.data_folder import data_folder
 from tritonwin.facts.patch_record import compare, read_manifest
-from tritonwin.patch.disk import PatchPlan, drop_bytecode, make_plan, write_edits
-from tritonwin.patch.sources import Tree, read_tree
 from tritonwin.remedies.plan import CannotRemedyError, Change
 from tritonwin.remedies.remedy import Means, Remedy, Work
+
+if TYPE_CHECKING:
+    from tritonwin.patch.disk import PatchPlan
+    from tritonwin.patch.sources import Tree
 
 
 def _plan(arguments: Mapping[str, str], means: Means) -> Change:
@@ -43,6 +46,10 @@ def _plan(arguments: Mapping[str, str], means: Means) -> Change:
 
 
 def _patch_plan(package: Path, data: Path) -> PatchPlan:
+    # the rules take a while to import, and few plans need them
+    from tritonwin.patch.disk import make_plan
+    from tritonwin.patch.sources import read_tree
+
     return make_plan(read_tree(package), manifest=read_manifest(data, package))
 
 
@@ -52,6 +59,8 @@ def _digest(tree: Tree) -> str:
 
 
 def _apply(change: Change, work: Work) -> None:
+    from tritonwin.patch.disk import drop_bytecode, write_edits
+
     package = Path(change.arguments["package"])
     data = work.journal.store.root.parent
     plan = _patch_plan(package, data)
