@@ -139,13 +139,19 @@ class Kept:
 
     @staticmethod
     def read(out: Path, settings: Settings, texts: Corpus) -> Kept:
-        """What the file holds of runs with these settings, whatever their cards."""
+        """What the file holds of runs with these settings, whatever their cards.
+
+        Raises:
+            ValueError: it holds something else, which would be lost.
+        """
         common = {k: v for k, v in asdict(settings).items() if k not in {"arm", "seed"}}
         kept = Kept(out=out, settings=common, texts=texts)
         if out.is_file():
-            before = json.loads(out.read_text(encoding="utf-8"))
-            if (before["schema"], before["settings"]) == (SCHEMA, common):
-                kept.results, kept.front = before["results"], before["front"]
+            before = _document(out)
+            if (before.get("schema"), before.get("settings")) != (SCHEMA, common):
+                msg = f"{out} was not written by runs with these settings: name another file"
+                raise ValueError(msg)
+            kept.results, kept.front = before["results"], before["front"]
         return kept
 
     def has(self, settings: Settings) -> bool:
@@ -164,9 +170,17 @@ class Kept:
             "front": self.front,
             "results": sorted(self.results, key=lambda r: (list(ARMS).index(r["arm"]), r["seed"])),
         }
-        new = self.out.with_suffix(".new")
+        new = self.out.with_name(f"{self.out.name}.new")
         new.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         new.replace(self.out)
+
+
+def _document(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {}
 
 
 def front_times(

@@ -32,9 +32,11 @@ class Corpus:
 
 
 def default_folder() -> Path:
-    """Where the archive is kept between runs."""
-    import platformdirs  # not needed where the folder is named
-
+    """Where the archive is kept between runs. Raises SystemExit where nobody can say."""
+    try:
+        import platformdirs  # not needed where the folder is named
+    except ModuleNotFoundError:
+        sys.exit("name a folder to keep the corpus in, --corpus DIR; or: pip install platformdirs")
     return Path(platformdirs.user_cache_dir("tritonwin")) / "corpus"
 
 

@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -159,16 +161,49 @@ def as_tensor(text: bytes) -> torch.Tensor:
     return torch.frombuffer(bytearray(text), dtype=torch.uint8)
 
 
+def at_least(least: int) -> Callable[[str], int]:
+    def whole_number(text: str) -> int:
+        if not least <= int(text) < 2**63:
+            msg = f"must be a whole number of at least {least}, not {text}"
+            raise argparse.ArgumentTypeError(msg)
+        return int(text)
+
+    return whole_number
+
+
+def from_zero(text: str) -> float:
+    if not 0 <= float(text) < math.inf:
+        msg = f"must be a number from 0 on, not {text}"
+        raise argparse.ArgumentTypeError(msg)
+    return float(text)
+
+
+def device(text: str) -> str:
+    cards = torch.cuda.device_count()
+    if text not in {"cpu", *(["cuda"] if cards else []), *(f"cuda:{i}" for i in range(cards))}:
+        msg = f"must be cpu, or cuda where torch sees a GPU ({cards} here), not {text}"
+        raise argparse.ArgumentTypeError(msg)
+    return text
+
+
+def to_write(text: str) -> Path:
+    if not Path(text).parent.is_dir():
+        msg = f"there is no folder {Path(text).parent}"
+        raise argparse.ArgumentTypeError(msg)
+    return Path(text)
+
+
 def parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    common.add_argument("--seed", type=int, default=0)
+    on = "cuda" if torch.cuda.is_available() else "cpu"
+    common.add_argument("--device", type=device, default=on)
+    common.add_argument("--seed", type=at_least(0), default=0)
     common.add_argument("--corpus", type=Path, metavar="DIR", help="where the archive is kept")
     shape = argparse.ArgumentParser(add_help=False)
     for name, value in (("layers", 4), ("width", 256), ("heads", 4), ("context", 256),
                         ("steps", 1200), ("batch", 64)):  # fmt: skip
-        shape.add_argument(f"--{name}", type=int, default=value)
-    shape.add_argument("--rate", type=float, default=1e-3)
+        shape.add_argument(f"--{name}", type=at_least(1), default=value)
+    shape.add_argument("--rate", type=from_zero, default=1e-3)
     shape.add_argument("--backend", choices=("auto", "triton", "torch"), default="auto")
     shape.add_argument("--eager", action="store_true", help="no CUDA graph of a step")
     whole = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -177,27 +212,27 @@ def parser() -> argparse.ArgumentParser:
     one = commands.add_parser("train", parents=[common, shape])
     one.add_argument("--arm", choices=ARMS, default="embedding")
     one.add_argument("--checkpoint", type=Path)
-    one.add_argument("--report", type=Path, metavar="FILE", help="the figures as JSON")
+    one.add_argument("--report", type=to_write, metavar="FILE", help="the figures as JSON")
     one.set_defaults(run=train)
     many = commands.add_parser("arms", parents=[common, shape])
     many.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
-    many.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
-    many.add_argument("--processes", type=int, default=1, help="at a time, on each GPU")
+    many.add_argument("--seeds", nargs="+", type=at_least(0), default=[0, 1])
+    many.add_argument("--processes", type=at_least(1), default=1, help="at a time, on each GPU")
     many.add_argument("--seconds", type=float, default=float("inf"), help="stop after this time")
-    many.add_argument("--out", type=Path, default=Path("arms.json"))
+    many.add_argument("--out", type=to_write, default=Path("arms.json"))
     many.set_defaults(run=arms, arm="embedding")
     text = commands.add_parser("sample", parents=[common])
     text.add_argument("--checkpoint", type=Path, required=True)
     text.add_argument("--prompt", default="HAMLET.")
-    text.add_argument("--bytes", type=int, default=400)
-    text.add_argument("--temperature", type=float, default=0.8)
+    text.add_argument("--bytes", type=at_least(0), default=400)
+    text.add_argument("--temperature", type=from_zero, default=0.8)
     text.set_defaults(run=show_sample)
     future = commands.add_parser("leaks", parents=[common])
-    future.add_argument("--context", type=int, default=128)
+    future.add_argument("--context", type=at_least(2), default=128)
     future.set_defaults(run=leaks)
     small = commands.add_parser("toy", parents=[common])
-    small.add_argument("--threads", type=int, default=1)
-    small.add_argument("--out", type=Path)
+    small.add_argument("--threads", type=at_least(1), default=1)
+    small.add_argument("--out", type=to_write)
     small.set_defaults(run=toy)
     return whole
 
@@ -208,9 +243,12 @@ def main() -> int:
         warnings.simplefilter("ignore", LeakWarning)  # it is what they show
     try:
         return int(options.run(options))
-    except (ValueError, FileNotFoundError) as error:
+    except (ValueError, OSError, ModuleNotFoundError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("ended by Ctrl-C; a checkpoint is gone on from", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import math
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 import spectral_arms
 import spectral_corpus
+import spectral_lm
 import torch
 from torch import Tensor, nn
 
@@ -49,6 +51,80 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
     Run(SMALL, TEXT, checkpoint=file).save()
     with pytest.raises(ValueError, match=r"run\.pt was written with other settings"):
         Run(Settings(shape=SMALL.shape, seed=1), TEXT, checkpoint=file)
+
+
+def foreign_files(folder: Path) -> dict[str, Path]:
+    whole = folder / "run.pt"
+    Run(SMALL, TEXT, checkpoint=whole).save()
+    files = {name: folder / f"{name}.pt" for name in ("cut", "empty", "text", "list", "dict")}
+    files["cut"].write_bytes(whole.read_bytes()[:-2000])
+    files["empty"].write_bytes(b"")
+    files["text"].write_text("hello\n")
+    torch.save([1, 2], files["list"])
+    torch.save({"settings": {"arm": 1}, "step": 1, "model": {}, "optimiser": {}}, files["dict"])
+    return files
+
+
+@pytest.mark.parametrize("name", ["cut", "empty", "text", "list", "dict"])
+def test_a_damaged_checkpoint_is_told_and_left(tmp_path: Path, name: str) -> None:
+    file = foreign_files(tmp_path)[name]
+    content = file.read_bytes()
+    with pytest.raises(ValueError, match="is no checkpoint, or a damaged one"):
+        trained_model(file, torch.device("cpu"))
+    with pytest.raises(ValueError, match="name another file or delete it"):
+        Run(SMALL, TEXT, checkpoint=file)
+    assert file.read_bytes() == content
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        Run(SMALL, TEXT, checkpoint=tmp_path / "none" / "run.pt")
+    file = tmp_path / "run.pt"
+    run = Run(SMALL, TEXT, checkpoint=file)
+    run.save()
+    content = file.read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)  # a stand-in: a disk cannot be filled everywhere
+    with pytest.raises(OSError, match=r"what was there before stands.*run\.pt"):
+        run.save()
+    assert [each.name for each in tmp_path.iterdir()] == ["run.pt"]
+    assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [({"layers": 0}, "layers must be at least 1"), ({"width": 33}, "cannot be shared among 4"),
+     ({"context": 1}, "context must be at least 2")],
+)  # fmt: skip
+def test_sizes_that_there_cannot_be(size: dict[str, int], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Shape(**size)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("train --steps 0", "at least 1, not 0"),
+        ("train --device cuda:99", "must be cpu, or cuda"),
+        ("train --rate nan", "a number from 0 on, not nan"),
+        ("train --report none/a.json", "there is no folder none"),
+        ("train --width 33", "a width of 33 cannot be shared"),
+        ("sample --checkpoint none.pt", "none.pt"),
+        ("leaks --context 1", "at least 2, not 1"),
+    ],
+)
+def test_what_the_program_cannot_use_is_told(
+    words: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["spectral_lm.py", *words.split()])
+    with pytest.raises(SystemExit, match="2"):  # argparse ends so
+        sys.exit(spectral_lm.main())
+    assert said in capsys.readouterr().err
 
 
 def test_progress_is_told() -> None:
@@ -211,8 +287,8 @@ def test_runs_of_another_card_are_gone_on_from(tmp_path: Path) -> None:
     found = json.loads(out.read_text())
     assert [(r["seed"], r["device"]) for r in found["results"]] == [(0, "A card"), (1, "CPU")]
     assert found["front"] == kept.front
-    other = spectral_arms.Kept.read(out, replace(SMALL, steps=7), texts)
-    assert (other.results, other.front) == ([], {})
+    with pytest.raises(ValueError, match="name another file"):  # it would be lost
+        spectral_arms.Kept.read(out, replace(SMALL, steps=7), texts)
 
 
 @pytest.mark.full

@@ -29,6 +29,17 @@ class Shape:
     heads: int = 4
     context: int = 256
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for a size that there cannot be."""
+        for name, least in (("layers", 1), ("width", 1), ("heads", 1), ("context", 2)):
+            size = getattr(self, name)
+            if size < least:
+                msg = f"{name} must be at least {least}, not {size}"
+                raise ValueError(msg)
+        if self.width % self.heads:
+            msg = f"a width of {self.width} cannot be shared among {self.heads} heads"
+            raise ValueError(msg)
+
 
 class Block(nn.Module):
     """Causal attention and an MLP, each after a LayerNorm, each added to its input."""

@@ -6,6 +6,9 @@ stopped goes on exactly where it was, and the same text is seen whatever the num
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import io
 import math
 import os
 import time
@@ -24,6 +27,8 @@ from tritonwin.spectral.functional import Backend
 from tritonwin.spectral.model import ByteModel, Shape
 from tritonwin.spectral.replay import Replayed
 from tritonwin.spectral.score import autocast
+
+_KEPT = {"settings", "step", "model", "optimiser"}  # in a checkpoint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +111,8 @@ class Run:
         checkpoint: where to keep the state; what is there is gone on with.
 
     Raises:
-        ValueError: the checkpoint is of other settings, or text or batch do not fit.
+        ValueError: the checkpoint is of other settings or none at all, or text or batch do not fit.
+        OSError: there is no folder to keep the checkpoint in, or it cannot be read.
     """
 
     def __init__(
@@ -133,6 +139,9 @@ class Run:
         self.optimiser = _optimiser(self.model, settings)
         if checkpoint is not None and checkpoint.exists():
             self._resume(checkpoint)
+        elif checkpoint is not None and not checkpoint.parent.is_dir():
+            reason = "no such folder for a checkpoint"  # better now than after the first steps
+            raise FileNotFoundError(errno.ENOENT, reason, str(checkpoint.parent))
         # the device counts too: a replayed graph cannot be told the step
         self.at = torch.tensor([self.step], device=device)
         self.parallel: nn.Module = self.model
@@ -191,7 +200,11 @@ class Run:
         return loss.detach()
 
     def save(self) -> None:
-        """Write the checkpoint, whole or not at all; only the first process does."""
+        """Write the checkpoint, whole or not at all; only the first process does.
+
+        Raises:
+            OSError: it cannot be written; the one before it stands.
+        """
         if self.checkpoint is None or self.workers.rank:
             return
         state = {
@@ -200,9 +213,20 @@ class Run:
             "model": self.model.state_dict(),
             "optimiser": self.optimiser.state_dict(),
         }
-        new = self.checkpoint.with_suffix(".new")
-        torch.save(state, new)
-        new.replace(self.checkpoint)
+        content = io.BytesIO()  # torch does not say that a disk is full
+        torch.save(state, content)
+        new = self.checkpoint.with_name(f"{self.checkpoint.name}.new")
+        try:
+            with new.open("wb") as file:
+                file.write(content.getbuffer())
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(self.checkpoint)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                new.unlink()
+            reason = f"{error.strerror}; what was there before stands"
+            raise OSError(error.errno, reason, str(self.checkpoint)) from error
 
     def _resume(self, checkpoint: Path) -> None:
         state = read_checkpoint(checkpoint, self.workers.device)
@@ -215,16 +239,35 @@ class Run:
 
 
 def read_checkpoint(file: Path, device: torch.device) -> dict[str, Any]:
-    """What `Run.save` wrote; nothing in the file is executed."""
-    return dict(torch.load(file, map_location=device, weights_only=True))
+    """What `Run.save` wrote; nothing in the file is executed.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is something else, or damaged.
+    """
+    content = io.BytesIO(file.read_bytes())
+    try:
+        state = torch.load(content, map_location=device, weights_only=True)
+    except Exception as error:  # whatever torch stumbles over in a foreign file
+        raise _no_checkpoint(file) from error
+    if not isinstance(state, dict) or not state.keys() >= _KEPT:
+        raise _no_checkpoint(file)
+    return state
+
+
+def _no_checkpoint(file: Path) -> ValueError:
+    return ValueError(f"{file} is no checkpoint, or a damaged one; name another file or delete it")
 
 
 def trained_model(file: Path, device: torch.device) -> ByteModel:
-    """The model of a checkpoint."""
+    """The model of a checkpoint; raises as `read_checkpoint`."""
     state = read_checkpoint(file, device)
     settings = state["settings"]
-    model = ByteModel(settings["arm"], Shape(**settings["shape"]))
-    model.load_state_dict(state["model"])
+    try:
+        model = ByteModel(settings["arm"], Shape(**settings["shape"]))
+        model.load_state_dict(state["model"])
+    except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+        raise _no_checkpoint(file) from error
     return model.to(device).eval()
 
 
