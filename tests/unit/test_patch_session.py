@@ -101,9 +101,9 @@ def test_files_or_a_hook_but_never_both(session: Session) -> None:
     assert describe_tree(session.place.package.parent) == before
 
 
-def test_a_hook_that_somebody_else_wrote_is_left_to_him(session: Session) -> None:
+def test_a_hook_that_somebody_else_wrote_is_left_to_him(session: Session, tmp_path: Path) -> None:
     session.apply(import_time=True)
-    elsewhere = replace(session, place=replace(session.place, store=Store(Path("/nowhere"))))
+    elsewhere = replace(session, place=replace(session.place, store=Store(tmp_path / "other")))
     with pytest.raises(UserError, match="was not written from here"):
         elsewhere.revert()
 
