@@ -80,6 +80,7 @@ class World:
 
     def prove(self, setting: Setting, rungs: Sequence[Rung] = ladder.BASIC) -> Proof:
         if rungs == ladder.AHEAD:
+            assert setting.timeout == fixing.AHEAD_LIMIT
             return proof(self.ahead)
         self.known.append(tuple(result.state for result in setting.known))
         return next(self.proofs)

@@ -32,6 +32,7 @@ from tritonwin.verify import ladder
 from tritonwin.verify.model import Proof, RungResult
 
 _DRIFTED = "environment-drifted"
+AHEAD_LIMIT = 60.0  # seconds; what hangs is not waited for twice as long as a rung may take
 MAX_ROUNDS = 4  # one problem may hide another; four layers have not been seen
 
 
@@ -218,7 +219,7 @@ class _Session:
 
         Where that fails it is tried again, for the new facts name the cause.
         """
-        setting = ladder.setting(self.facts, self.host.env.data)
+        setting = ladder.setting(self.facts, self.host.env.data, timeout=AHEAD_LIMIT)
         with waiting_threads(most=1) as threads:
             ahead = threads.submit(ladder.prove, setting, ladder.AHEAD)
             self._examine()
