@@ -261,6 +261,29 @@ def test_our_own_failure_is_3_and_short(
     assert "Traceback" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("error", "lacking"),
+    [
+        (MemoryError(), "no more memory"),
+        (RuntimeError("can't start new thread"), "no more threads or memory"),
+    ],
+)
+def test_what_the_system_refuses_is_no_failure_of_ours(
+    error: Exception,
+    lacking: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refused(*args: object, **kwargs: object) -> int:
+        raise error
+
+    monkeypatch.setattr(app.main, "main", refused)
+    assert app.run(["doctor"]) == 3
+    said = capsys.readouterr().err
+    assert f"error: the system gives {lacking}" in said
+    assert "help:  End other programs, or raise the limit" in said
+
+
 def test_ctrl_c_is_quiet(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -110,12 +110,13 @@ def test_undo_as_json(setting: Setting) -> None:
 
 
 def test_what_others_changed_is_told(setting: Setting) -> None:
-    setting.change()
+    identifier = setting.change()
     (setting.target / "a.txt").write_text("mine")
     done = setting.run("undo", "--yes")
     assert done.returncode == 1
     assert f"changed since: {setting.target / 'a.txt'}" in done.stdout
     assert "--force" in done.stdout
+    assert f"tritonwin undo {identifier} --forget" in done.stdout
     assert setting.run("undo", "--yes", "--force").returncode == 0
     assert (setting.target / "a.txt").read_text() == "old"
 
@@ -134,6 +135,14 @@ def test_forgetting_is_neither_shown_nor_described(setting: Setting, option: str
     identifier = setting.change()
     done = setting.run("undo", identifier, "--forget", "--yes", option)
     assert (done.returncode, "--forget goes with neither" in done.stdout + done.stderr) == (2, True)
+    assert [header.id for header in setting.store.journals()] == [identifier]
+
+
+@pytest.mark.parametrize("option", ["--forget", "--force", "--dry-run", "ID"])
+def test_a_list_does_nothing_else(setting: Setting, option: str) -> None:
+    identifier = setting.change()
+    done = setting.run("undo", "--list", identifier if option == "ID" else option, "--yes")
+    assert (done.returncode, "--list goes with none of" in done.stderr) == (2, True)
     assert [header.id for header in setting.store.journals()] == [identifier]
 
 

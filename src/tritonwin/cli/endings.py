@@ -17,6 +17,8 @@ from tritonwin.errors import Exit
 # a disk, or the user's share of it
 _FULL = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
 _CHANGING = frozenset({"fix", "install", "undo", "patch", "cache"})
+_NO_THREAD = "can't start new thread"  # a RuntimeError of Python
+_MORE_ROOM = "End other programs, or raise the limit (ulimit -v, -u; a container's), and try again."
 # which of these only look
 _LOOKING = frozenset({"--dry-run", "--list", "list", "status", "diff"})
 
@@ -91,6 +93,9 @@ def failed(args: Sequence[str], error: Exception) -> int:
         _print(message, _where_else(args))
     elif isinstance(error, OSError) and error.errno in _FULL:
         _say(args, f"the disk is full: {error}", "Make room, and run it again.")
+    elif isinstance(error, MemoryError) or str(error) == _NO_THREAD:
+        lacking = "memory" if isinstance(error, MemoryError) else "threads or memory"
+        _say(args, f"the system gives no more {lacking}", _MORE_ROOM)
     else:
         _say(
             args,

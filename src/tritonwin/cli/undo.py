@@ -64,6 +64,9 @@ def command(
 
     store = Store.default()
     target = _target(python, app)
+    if list_them and (identifier or dry_run or force or forget):
+        msg = "--list goes with none of ID, --dry-run, --force and --forget"
+        raise UserError(msg, "See what one would give back: tritonwin undo ID --dry-run")
     if list_them:
         _print_list(store, target, as_json=as_json)
         return Exit.DONE

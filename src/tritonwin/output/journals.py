@@ -78,6 +78,7 @@ def _verdict(report: UndoReport) -> str:
     if report.conflicts:
         return (
             "Nothing was changed. With --force what is in the way is kept beside its place under "
-            "another name, and the rest is given back."
+            "another name, and the rest is given back. "
+            f"To leave all as it is now, for good: tritonwin undo {report.id} --forget"
         )
     return "Nothing was changed yet."
