@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from pathlib import Path
+from urllib.request import url2pathname
 
 import pytest
 
@@ -17,8 +18,11 @@ EMBEDDED = r".\python_embeded\python.exe"
 PYZ = f"{EMBEDDED} tritonwin.pyz"
 
 
-def started(words: list[str], script: str, path: str = "", prefix: str = "/usr") -> str:
-    return invocation.invocation(words, script, Environment({"PATH": path}), prefix)
+def started(
+    words: list[str], script: str, path: str = "", prefix: str = "/usr", source: str | None = None
+) -> str:
+    environment = Environment({"PATH": path})
+    return invocation.invocation(words, script, environment, prefix, lambda: source)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +60,32 @@ def test_the_environment_of_uvx_is_not_named() -> None:
     assert (
         started([rf"{cache}\Scripts\python.exe", script], script, prefix=cache) == "uvx tritonwin"
     )
+    # there may be no such package in the index, or somebody else's
+    words = [rf"{cache}\Scripts\python.exe", script]
+    assert (
+        started(words, script, prefix=cache, source="D:\\my checkout")
+        == 'uvx --from "D:\\my checkout" tritonwin'
+    )
+
+
+@pytest.mark.parametrize(
+    ("direct_url", "named"),
+    [
+        (None, None),
+        ("{}", None),
+        (
+            '{"url": "file:///home/a%20b/%C3%BC", "dir_info": {}}',
+            url2pathname("/home/a%20b/%C3%BC"),
+        ),
+        ('{"url": "https://x.org/t.whl", "archive_info": {}}', "https://x.org/t.whl"),
+        (
+            '{"url": "https://x.org/t.git", "vcs_info": {"vcs": "git", "commit_id": "0a"}}',
+            "git+https://x.org/t.git@0a",
+        ),
+    ],
+)
+def test_where_an_installation_came_from(direct_url: str | None, named: str | None) -> None:
+    assert invocation.origin(direct_url) == named
 
 
 @pytest.fixture

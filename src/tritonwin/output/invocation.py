@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, cast
@@ -29,16 +29,48 @@ _COMMAND = re.compile(
 )
 
 
-def invocation(words: Sequence[str], script: str, environment: Environment, prefix: str) -> str:
+def origin(direct_url: str | None) -> str | None:
+    """What `uvx --from` was given, by the direct_url.json that it left (PEP 610); else None."""
+    import json
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    found = json.loads(direct_url or "{}")
+    url = found.get("url")
+    if not url:
+        return None
+    if "vcs_info" in found:
+        return f"{found['vcs_info']['vcs']}+{url}@{found['vcs_info']['commit_id']}"
+    return url2pathname(urlsplit(url).path) if url.startswith("file:") else url
+
+
+def _origin() -> str | None:
+    from importlib import metadata
+
+    try:
+        return origin(metadata.distribution(NAME).read_text("direct_url.json"))
+    except (metadata.PackageNotFoundError, ValueError, KeyError, AttributeError):
+        return None
+
+
+def invocation(
+    words: Sequence[str],
+    script: str,
+    environment: Environment,
+    prefix: str,
+    source: Callable[[], str | None] = _origin,
+) -> str:
     """What to type instead of `tritonwin`.
 
     Args:
         words: the whole command line, the interpreter first (`sys.orig_argv`).
         script: what of it Python was given to run (`sys.argv[0]`).
         prefix: the environment that runs tritonwin; that of uvx may be gone tomorrow.
+        source: where uvx took tritonwin from, if not from the index: there may be none in that.
     """
     if any(part in f"{backslashes(prefix)}\\" for part in _OF_UVX):
-        return f"uvx {NAME}"
+        place = source()
+        return _typed(["uvx", "--from", place, NAME]) if place else f"uvx {NAME}"
     before = _up_to(words, script)
     if before is None:
         return NAME
