@@ -283,3 +283,64 @@ def test_encode_again_and_again() -> None:
         torch.cuda.synchronize()
         found = [byte_spectral(x, **o) for _ in range(40)]
         assert all(torch.equal(each, wanted) for each in found)
+
+
+# --- what rows, lengths and matrices may be
+
+
+@pytest.mark.parametrize("W", [40, 64])
+@pytest.mark.parametrize("causal", [True, False])
+def test_lengths_past_the_end_of_a_row(W: int, causal: bool) -> None:
+    x, o = random_bytes(3, 700), {"W": W, "K": 96, "causal": causal}
+    for found in ([900, 3, 700], [2**40, -1, 701]):
+        lengths = torch.tensor(found, device="cuda")
+        right = reference(x, lengths=lengths, **o)
+        assert error(byte_spectral(x, lengths=lengths, **o), right) <= 1e-6
+        apart = torch.stack([lengths, lengths * 0], 1)[:, 0]
+        assert error(byte_spectral(x, lengths=apart, **o), right) <= 1e-6
+
+
+def test_lengths_at_any_address() -> None:
+    """Rows of one byte, whose lengths are read side by side."""
+    x = random_bytes(4096, 1)
+    wide = torch.ones(4100, dtype=torch.int32, device="cuda")
+    for first in (0, 1, 3, 4):  # the first call compiles for lengths at a multiple of 16 bytes
+        lengths = wide[first : first + 4096]
+        for o in ({}, {"parts": "logmag"}, {"W": 1024}):
+            found = byte_spectral(x, lengths=lengths, **o)
+            assert error(found, reference(x, lengths=lengths, **o)) <= 1e-5
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("D", "K", "first"), [(64, 96, 1), (24, 40, 3), (128, 256, 5), (1, 8, 0), (1, 40, 5)]
+)
+def test_a_matrix_that_is_part_of_another(D: int, K: int, first: int, kind: torch.dtype) -> None:
+    x = random_bytes(3, 777)
+    flat = (torch.randn(D * K + first, device="cuda") / K**0.5).to(kind)[first:]
+    weight = flat.as_strided((D, K), (K if D > 1 else 1, 1))
+    bias = torch.randn(2 * D, device="cuda").to(kind)[::2]
+    for _ in range(2):  # compiled, and as it was compiled
+        found = byte_spectral_linear(x, weight, bias)
+        assert error(found, reference(x, K=K) @ weight.double().T + bias.double()) <= 6e-3
+
+
+def test_a_plan_that_was_found_for_fewer_bins(without: Any) -> None:
+    """Four programs of 128 KiB of taps do not fit a multiprocessor; one does."""
+    what = choose.purpose(make_spec(256, 1024, None, "mag", True), torch.float32)
+    plans.remember("hopper", 90, what, plans.sure("hopper", 90, what) | {"split": 4, "per_sm": 4})
+    plans.remember("slide", 90, what, {"window": 257})
+    choose.forget()
+    x = random_bytes(4, 1000)
+    assert error(byte_spectral(x, W=256, K=1024), reference(x, W=256, K=1024)) <= 1e-6
+
+
+def test_the_sum_of_more_than_2_to_31_numbers() -> None:
+    if torch.cuda.mem_get_info()[0] < 24 << 30:
+        pytest.skip("needs 24 GiB of GPU memory")
+    spec = make_spec(4096, 4097, None, "reim", True)
+    form = choose.gradient(spec, GPU, False)
+    partial = torch.zeros(64, 2, form.rows, form.bins, device="cuda")
+    partial[-1] = 1.0  # behind 2^31 numbers
+    found = form.sum_up(partial)
+    assert torch.equal(found, torch.full_like(found, 2.0**form.shift / 255))
