@@ -73,6 +73,21 @@ def test_what_came_before_it_was_enough_is_not_lost(size: int) -> None:
         assert b"".join(iter(lambda: coming.read(size), b"")) == LINE
 
 
+@posix
+def test_a_pipe_that_was_made_not_to_wait_is_waited_for() -> None:
+    told: list[int] = []
+    with pipe() as (ours, theirs):
+        os.set_blocking(ours, False)
+
+        def write_late(total: int) -> None:
+            told.append(total)
+            if len(told) == 2:
+                os.write(theirs, LINE)
+
+        coming = io.BufferedReader(Incoming(ours, lambda: len(LINE) in told, write_late))
+        assert coming.read() == LINE
+
+
 def test_it_is_told_of_while_nothing_comes() -> None:
     told: list[int] = []
     with pipe() as (ours, _):

@@ -146,6 +146,9 @@ class Incoming(io.RawIOBase):
         while data and not self._enough():
             try:
                 data = os.read(descriptor, _CHUNK)
+            except BlockingIOError:  # whoever made the pipe waits for nothing
+                time.sleep(_PAUSE)
+                continue
             except OSError as error:
                 data = error
             self._came.put(data)
