@@ -22,6 +22,7 @@ from tritonwin.spectral import (
     global_spectral,
     launch,
 )
+from tritonwin.spectral.spec import make_spec
 
 X = torch.arange(24, dtype=torch.uint8).reshape(2, 12)
 
@@ -63,6 +64,12 @@ def test_rows_that_a_kernel_cannot_count(lacking: int) -> None:
     x = torch.zeros(1, 1, dtype=torch.uint8).expand(1, 2**31 - lacking)
     with pytest.raises(ValueError, match="bytes in one call; encode at most 21464"):
         launch.rows_and_bytes(x, 0)
+
+
+def test_taps_that_a_kernel_cannot_count() -> None:
+    spec = make_spec(4096, 1 << 18, None, "mag", True)
+    with pytest.raises(ValueError, match="W = 4096 and K = 262144 are more taps than a kernel"):
+        choose.form(spec, torch.float32, X.device, None, False)
 
 
 def test_wrong_taps_weights_states_and_modules() -> None:

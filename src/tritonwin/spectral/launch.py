@@ -32,10 +32,18 @@ def rows_and_bytes(x: torch.Tensor, skip: int) -> tuple[int, int, int]:
     return B * (T - skip), T - skip, T
 
 
+def sure_of_taps(spec: Spec) -> None:
+    """Kernels count taps in 32 bits, those that fill up a window or a tile of bins too."""
+    if 2 * pack.power_of_two(spec.W) * spec.K >= MOST_ROWS:
+        msg = f"W = {spec.W} and K = {spec.K} are more taps than a kernel counts; take fewer bins"
+        raise ValueError(msg)
+
+
 class Form:
     """One transform on one device in one output type."""
 
     def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan) -> None:
+        sure_of_taps(spec)
         self.spec = spec
         self.dtype = dtype
         self.device = device
