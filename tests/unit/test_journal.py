@@ -448,8 +448,9 @@ def test_the_programs_that_hold_a_file_are_named(monkeypatch: pytest.MonkeyPatch
 def test_a_store_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     busy = Store(tmp_path / "file" / "journal").lock("python.exe")
-    with pytest.raises(JournalError, match=r"cannot change .*\.lock"), busy:
+    with pytest.raises(JournalError, match=r"cannot change .*\.lock") as refused, busy:
         pass
+    assert "in the variable TRITONWIN_HOME" in refused.value.help
 
 
 def test_a_lock_file_that_cannot_be_made(store: Store, target: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from tritonwin.errors import UserError
+from tritonwin.facts.data_folder import VARIABLE
 from tritonwin.facts.held_file import hold
 from tritonwin.journal.refusal import refusal
 
@@ -49,7 +51,13 @@ def _tried(path: Path) -> int | None:
         path.parent.mkdir(parents=True, exist_ok=True)
         return hold(path)
     except OSError as error:
-        raise refusal(path, error) from error
+        refused = refusal(path, error)
+        if error.errno != errno.ENOSPC:
+            refused.help = (
+                "tritonwin keeps there what it needs for an undo: name a folder that can be "
+                f"written in the variable {VARIABLE}, and try again."
+            )
+        raise refused from error
 
 
 def _holder(path: Path) -> str:
