@@ -17,7 +17,13 @@ from tritonwin.errors import UserError
 from tritonwin.facts.model import Facts, Torch
 from tritonwin.support import install_plan as install_plan_module
 from tritonwin.support import pip as pip_module
-from tritonwin.support.install_plan import InstallPlan, parse_request, plan, sources_for
+from tritonwin.support.install_plan import (
+    InstallPlan,
+    parse_request,
+    parse_requests,
+    plan,
+    sources_for,
+)
 from tritonwin.support.model import Download, Kept
 from tritonwin.support.pip import Pip, PipError, Places, configured_places, dry_run
 from tritonwin.support.sources import Sources
@@ -77,6 +83,13 @@ def test_a_place_whose_name_is_longer_than_a_disk_allows(
     make_wheel(wheels, "einops-0.8.0-py3-none-any.whl")
     sources = Sources(lists=(str(wheels), "x" * 5000), offline=True)
     assert wanted(ask(facts, target, sources, "einops")) == [("einops", "0.8.0")]
+
+
+@pytest.mark.parametrize("again", ["torch", "Torch<3", "t/torch-2.9.1+cu128-py3-none-any.whl"])
+def test_a_package_is_named_once(again: str) -> None:
+    with pytest.raises(UserError, match="torch is named twice"):
+        parse_requests(["torch==2.8", "numpy", again])
+    assert [r.name for r in parse_requests(["torch==2.8", "numpy"])] == ["torch", "numpy"]
 
 
 def test_torch_takes_its_triton_and_its_companions_along(

@@ -69,7 +69,7 @@ def command(
     from tritonwin.output import installation, machine
     from tritonwin.output.events import Events
     from tritonwin.remedies.install import InstallOptions, install
-    from tritonwin.support.install_plan import parse_request
+    from tritonwin.support.install_plan import parse_requests
 
     quiet = as_json or json_lines
     need_no_question(
@@ -78,7 +78,7 @@ def command(
         "tritonwin install PACKAGE --dry-run",
     )
     options = InstallOptions(
-        requests=tuple(parse_request(text) for text in packages),
+        requests=parse_requests(packages),
         lists=(*lists, *find_links),
         offline=offline,
         allow_unhashed=allow_unhashed,

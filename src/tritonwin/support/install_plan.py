@@ -145,6 +145,19 @@ def parse_request(text: str) -> Requirement:
         raise UserError(msg, "Write flash-attn, 'torch<2.9', or a wheel's path.") from None
 
 
+def parse_requests(texts: Iterable[str]) -> tuple[Requirement, ...]:
+    """What was asked for together; raises UserError for no package, or one that is named twice."""
+    found: dict[str, Requirement] = {}
+    for text in texts:
+        request = parse_request(text)
+        name = canonicalize_name(request.name)
+        if name in found:
+            msg = f"{name} is named twice"
+            raise UserError(msg, "Name it once, with all that is asked of it: 'torch>=2.8,<2.10'.")
+        found[name] = request
+    return tuple(found.values())
+
+
 def _names_torch(requests: Iterable[Requirement]) -> bool:
     return any(canonicalize_name(request.name) == "torch" for request in requests)
 
