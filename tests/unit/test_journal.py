@@ -445,6 +445,19 @@ def test_the_programs_that_hold_a_file_are_named(monkeypatch: pytest.MonkeyPatch
 # -- the log, a full disk
 
 
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "Make room"),
+        (errno.EFBIG, "Raise that limit"),
+        (errno.EROFS, "tritonwin undo --list"),
+    ],
+)
+def test_every_refusal_says_what_to_do(number: int, advice: str) -> None:
+    refused = refusal.refusal(Path("x"), OSError(number, os.strerror(number)))
+    assert advice in refused.help
+
+
 def test_a_store_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     busy = Store(tmp_path / "file" / "journal").lock("python.exe")

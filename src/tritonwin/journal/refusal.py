@@ -10,6 +10,9 @@ from pathlib import Path
 from tritonwin.errors import UserError
 from tritonwin.journal.holders import holders
 
+# of the user: a quota, and the size of a file
+_LIMITS = {errno.EFBIG, getattr(errno, "EDQUOT", errno.EFBIG)}
+
 
 class JournalError(UserError):
     """A change that cannot be made or taken back; the message names the file."""
@@ -20,8 +23,10 @@ def refusal(path: Path, error: OSError) -> JournalError:
     reason = f"cannot change {path}: {error.strerror or error}"
     if error.errno == errno.ENOSPC:
         return JournalError(reason, "Make room on that drive and try again.")
+    if error.errno in _LIMITS:
+        return JournalError(reason, "Raise that limit (quota, ulimit -f) and try again.")
     if not isinstance(error, PermissionError):
-        return JournalError(reason)
+        return JournalError(reason, "See what was begun and did not end: tritonwin undo --list")
     using = holders(path)
     if using:
         return JournalError(reason, f"Close {', '.join(using)} and try again.")
