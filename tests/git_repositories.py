@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from trees import write
 
-from tritonwin.facts.host import Host
+from tritonwin.system.host import Host
 
 # git's own default refuses submodules from files; GitHub's come by https
 ALLOW_FILES = {"GIT_ALLOW_PROTOCOL": "file", "GIT_CONFIG_GLOBAL": os.devnull}

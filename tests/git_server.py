@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from tritonwin.facts.host import Host
+from tritonwin.system.host import Host
 
 _GIT = next(iter(Host.this_machine().executables("git")), None)
 _FOLDER = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tritonwin.facts.host import Environment, Host
-from tritonwin.facts.registry import MemoryRegistry, Registry
+from tritonwin.system.host import Environment, Host
+from tritonwin.system.registry import MemoryRegistry, Registry
 
 
 def fake_host(

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonwin.facts.codec import from_json, to_json
 from tritonwin.journal import RegistryValue, faults
+from tritonwin.system.codec import from_json, to_json
 
 CAN_FORK = hasattr(os, "fork")
 

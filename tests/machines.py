@@ -12,8 +12,8 @@ from hosts import fake_host
 from tritonwin.build.memory import Resources
 from tritonwin.build.model import GIB
 from tritonwin.build.order import Machine
-from tritonwin.facts.host import Environment, Host
 from tritonwin.facts.model import CudaToolkit, MsvcToolset, Torch
+from tritonwin.system.host import Environment, Host
 
 HOME = "/home/ada/.local/share/tritonwin"
 VS = r"C:\Program Files\Microsoft Visual Studio"

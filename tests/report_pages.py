@@ -11,11 +11,11 @@ from pathlib import Path
 import healthy
 
 from tritonwin.facts import snapshot
-from tritonwin.facts.codec import map_text
 from tritonwin.output import doctor_html, proof_html
 from tritonwin.output.proof_report import verify_report
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
+from tritonwin.system.codec import map_text
 from tritonwin.verify import table
 from tritonwin.verify.model import Proof, RungResult
 

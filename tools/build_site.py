@@ -22,7 +22,7 @@ from typing import Any
 
 import site_pages
 
-from tritonwin.facts import toml
+from tritonwin.system import toml
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

@@ -12,10 +12,10 @@ import click
 
 from tritonwin.cli.app import COMMANDS
 from tritonwin.cli.app import main as program
-from tritonwin.facts import toml
 from tritonwin.problems import catalogue
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.model import LAYERS, Entry, LinePattern, Signature
+from tritonwin.system import toml
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "tests" / "corpus" / "signatures"

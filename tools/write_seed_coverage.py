@@ -17,12 +17,12 @@ from typing import Any
 
 from tritonwin.build import recipe
 from tritonwin.cli.app import COMMANDS
-from tritonwin.facts import toml
 from tritonwin.facts.variables import known
 from tritonwin.patch.rules import RULES
 from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue.reader import ACTIONS
 from tritonwin.problems.checks import CHECKS
+from tritonwin.system import toml
 from tritonwin.verify import table
 
 ROOT = Path(__file__).resolve().parent.parent

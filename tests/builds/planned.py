@@ -13,7 +13,7 @@ from tritonwin.build.model import BuildPlan
 from tritonwin.build.order import Order
 from tritonwin.build.survey import survey
 from tritonwin.facts.collect import collect
-from tritonwin.facts.host import Host
+from tritonwin.system.host import Host
 
 
 def plan(target: Path, folder: Path, variables: dict[str, str], **order: Any) -> BuildPlan:

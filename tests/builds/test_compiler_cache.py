@@ -14,7 +14,7 @@ from tritonwin.build import runner
 from tritonwin.build.depot import Depot
 from tritonwin.build.environment import variables
 from tritonwin.build.runner import Setting
-from tritonwin.facts.host import Host
+from tritonwin.system.host import Host
 
 pytestmark = pytest.mark.full
 

@@ -19,7 +19,7 @@ from tritonwin.build import proof, runner, tag
 from tritonwin.build.depot import Depot
 from tritonwin.build.model import BuildPlan
 from tritonwin.build.recipe import load
-from tritonwin.facts.files import paths_in
+from tritonwin.system.files import paths_in
 
 VERSION = "2.8.3.post2"
 STEPS = 73

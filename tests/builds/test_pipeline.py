@@ -19,9 +19,9 @@ from tritonwin.build.model import BuildPlan, Source
 from tritonwin.build.outcome import Progress
 from tritonwin.build.runner import Built
 from tritonwin.errors import UserError
-from tritonwin.facts.files import paths_in
-from tritonwin.facts.redact import Redactor
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.journal.lock import TargetBusyError, locked
+from tritonwin.system.files import paths_in
 
 SOURCES = {"api.cpp", *(f"kernel_{n:02}.cu" for n in range(6))}
 

@@ -24,8 +24,8 @@ from tritonwin.build.model import (
     ToolkitChoice,
 )
 from tritonwin.build.runner import Setting
-from tritonwin.facts.host import Host
 from tritonwin.support.pip import Pip
+from tritonwin.system.host import Host
 
 HERE = Path(__file__).resolve().parent
 PIP = Pip((sys.executable, "-m", "pip"))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tritonwin.facts import toml
 from tritonwin.problems.explain import explain_lines
+from tritonwin.system import toml
 
 ITEMS = toml.loads(Path(__file__).with_name("seeds.toml").read_text("utf-8"))["item"]
 

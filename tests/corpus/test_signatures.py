@@ -13,13 +13,13 @@ import approved
 import pytest
 from regex_lint import flaws
 
-from tritonwin.facts import toml
 from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import load
 from tritonwin.problems.explain import explain_lines
 from tritonwin.problems.explain.normalise import normalise
 from tritonwin.problems.explain.scan import match
 from tritonwin.problems.model import CERTAINTIES, LinePattern, Signature
+from tritonwin.system import toml
 
 ENTRIES = load().entries
 FILES = sorted((Path(__file__).parent / "signatures").glob("*.toml"))

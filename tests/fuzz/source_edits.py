@@ -14,10 +14,10 @@ from typing import Any
 import healthy
 from triton_trees import sources
 
-from tritonwin.facts.codec import Json, to_json
 from tritonwin.patch import engine
 from tritonwin.patch.edits import Source
 from tritonwin.patch.rules import FILES, RULES
+from tritonwin.system.codec import Json, to_json
 
 VERSIONS = ("3.0.0", "3.3.1", "3.6.0", "3.8.0", "windows:3.5.1.post24")
 # what stands where something else is expected

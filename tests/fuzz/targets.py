@@ -24,12 +24,11 @@ from source_edits import edited_facts, edited_source
 from tritonwin.build import ninja, recipe, unpack
 from tritonwin.build.source_files import SourceError
 from tritonwin.facts import requirement_lines, snapshot
-from tritonwin.facts.codec import DecodeError, from_json, to_json
-from tritonwin.facts.dll_places import Place
-from tritonwin.facts.dll_tree import Walk
+from tritonwin.facts.dlls.pe import read_pe
+from tritonwin.facts.dlls.pe_tables import read_tables
+from tritonwin.facts.dlls.places import Place
+from tritonwin.facts.dlls.tree import Walk
 from tritonwin.facts.model import Facts
-from tritonwin.facts.pe import read_pe
-from tritonwin.facts.pe_tables import read_tables
 from tritonwin.output import machine
 from tritonwin.output.text import printable
 from tritonwin.patch import engine
@@ -40,6 +39,7 @@ from tritonwin.problems.explain import explain_stream
 from tritonwin.problems.explain.explain import MAX_QUOTE
 from tritonwin.remedies import archive
 from tritonwin.support import download, links, wheel_metadata, wheel_names
+from tritonwin.system.codec import DecodeError, from_json, to_json
 
 SEEDS = Path(__file__).with_name("seeds")
 Target = Callable[[bytes], None]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tritonwin.facts.access import can_write, nearest_existing, write_obstacle
+from tritonwin.system.access import can_write, nearest_existing, write_obstacle
 
 
 def test_a_folder_that_can_be_written(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tritonwin.cli import app
-from tritonwin.facts.codec import to_json
-from tritonwin.facts.identity import Identity
 from tritonwin.facts.model import Distribution, Driver, Facts, Gpu, System, Torch, Triton
-from tritonwin.facts.redact import Redactor
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output.bench import report
+from tritonwin.system.codec import to_json
 from tritonwin.verify import bench
 from tritonwin.verify.bench import Benchmark, Comparison, benchmark, compare
 from tritonwin.verify.model import RungResult

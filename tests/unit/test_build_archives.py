@@ -23,10 +23,10 @@ from tritonwin.build.model import Source
 from tritonwin.build.order import Order
 from tritonwin.build.planner import plan as planned
 from tritonwin.build.source_files import SourceError
-from tritonwin.facts.host import Host
 from tritonwin.support import archive_bounds
 from tritonwin.support.archive_bounds import Allowance, TooMuchError
 from tritonwin.support.pip import Pip
+from tritonwin.system.host import Host
 
 NOBODY = Depot(pip=Pip(("/nowhere",)), offline=True)
 FILES = {"x-1.0/setup.py": b"setup()", "x-1.0/csrc/a.cu": b"kernel", "x-1.0/big/b": b"skipped"}

@@ -24,9 +24,9 @@ from tritonwin.build.script import script
 from tritonwin.build.source_files import SourceError
 from tritonwin.build.state import State
 from tritonwin.errors import UserError
-from tritonwin.facts.host import Host
-from tritonwin.facts.process import run
 from tritonwin.support.pip import Pip
+from tritonwin.system.host import Host
+from tritonwin.system.process import run
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs git, which the lane has not")
 

@@ -26,12 +26,12 @@ from tritonwin.build.recipe import load
 from tritonwin.build.state import State
 from tritonwin.build.toolkit import assemble
 from tritonwin.errors import UserError
-from tritonwin.facts.codec import to_json
-from tritonwin.facts.host import Environment
-from tritonwin.facts.process import Completed
 from tritonwin.journal.tree import file_hash
 from tritonwin.output.build_plan import print_build_plan, report
 from tritonwin.support.pip import Pip, PipError
+from tritonwin.system.codec import to_json
+from tritonwin.system.host import Environment
+from tritonwin.system.process import Completed
 
 FLASH = "flash-attn"
 needs_sh = pytest.mark.skipif(os.name == "nt", reason="its stand-ins are scripts of sh")

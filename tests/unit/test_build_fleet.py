@@ -21,8 +21,8 @@ from tritonwin.build.outcome import BuildInfo
 from tritonwin.build.planner import plan
 from tritonwin.cli import app
 from tritonwin.errors import UserError
-from tritonwin.facts.identity import Identity
-from tritonwin.facts.redact import Redactor
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.journal.tree import file_hash
 from tritonwin.support.chooser import choose
 from tritonwin.support.needs import needs_of

@@ -20,8 +20,8 @@ from tritonwin.build.order import Order
 from tritonwin.build.planner import plan as planned
 from tritonwin.build.source_files import SourceError
 from tritonwin.build.survey import survey
-from tritonwin.facts.host import Host
 from tritonwin.support.pip import Pip
+from tritonwin.system.host import Host
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Wine makes no links")
 

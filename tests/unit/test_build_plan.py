@@ -19,9 +19,9 @@ from tritonwin.build.planner import plan
 from tritonwin.build.recipe import RecipeError, load, names, read
 from tritonwin.build.toolkit import name_libraries
 from tritonwin.errors import UserError
-from tritonwin.facts import codec
 from tritonwin.facts.model import PythonDev, Variable
 from tritonwin.support.model import Choice
+from tritonwin.system import codec
 
 
 def said(made: BuildPlan, name: str) -> str:

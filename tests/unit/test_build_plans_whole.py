@@ -21,9 +21,9 @@ from tritonwin.build.model import GIB, BuildPlan
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
-from tritonwin.facts import codec
 from tritonwin.facts.model import PythonDev, Variable
 from tritonwin.support.model import Choice
+from tritonwin.system import codec
 
 NO_HEADERS = PythonDev(
     headers=None, headers_version=None, headers_free_threaded=None, headers_missing=(),

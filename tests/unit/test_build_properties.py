@@ -28,7 +28,7 @@ from tritonwin.build.model import GIB
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
-from tritonwin.facts.host import Environment
+from tritonwin.system.host import Environment
 
 T = TypeVar("T")
 CUDAS = ("11.8", "12.1", "12.3", "12.4", "12.6", "12.8", "12.9", "13.0", "13.1", "13.2", "13.4")

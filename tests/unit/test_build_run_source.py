@@ -20,9 +20,9 @@ from tritonwin.build.model import Edit, Source
 from tritonwin.build.runner import Setting
 from tritonwin.build.source_files import SourceError
 from tritonwin.errors import UserError
-from tritonwin.facts.host import Host
 from tritonwin.support.download import DownloadError, NotFoundError
 from tritonwin.support.pip import Pip
+from tritonwin.system.host import Host
 
 NOBODY = Pip(("/nowhere",))
 

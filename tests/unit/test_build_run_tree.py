@@ -14,7 +14,7 @@ import pytest
 from pace import PATIENCE, gone, wait_for
 
 from tritonwin.build import tree, watch
-from tritonwin.facts.winapi import wine_version
+from tritonwin.system.winapi import wine_version
 
 # starts two children that give signs of life for ten minutes, each in a process group of its own as
 # ninja does it, and holds 64 MiB

@@ -26,14 +26,14 @@ from tritonwin.build.script import SHELLS, script
 from tritonwin.build.source_files import SourceError
 from tritonwin.build.state import State, write_plan
 from tritonwin.errors import UserError
-from tritonwin.facts.codec import to_json
-from tritonwin.facts.host import Host
-from tritonwin.facts.process import Completed, run
 from tritonwin.output.build_plan import print_build_plan, report
 from tritonwin.remedies import wheel_build
 from tritonwin.remedies.wheel_build import Prepared
 from tritonwin.support import pip
 from tritonwin.support.pip import Pip
+from tritonwin.system.codec import to_json
+from tritonwin.system.host import Host
+from tritonwin.system.process import Completed, run
 
 PASSWORD = "hid$den *:%x"
 LOGIN = f"me:{PASSWORD}"

@@ -16,7 +16,7 @@ from trees import plant, write
 
 from tritonwin.facts.cache_entries import CacheEntry, read_entries
 from tritonwin.facts.caches import read_caches
-from tritonwin.facts.dll_search import DllSearch
+from tritonwin.facts.dlls.search import DllSearch
 from tritonwin.facts.model import Gpu
 from tritonwin.problems.cache_state import JudgedEntry, judge
 

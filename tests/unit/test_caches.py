@@ -10,9 +10,9 @@ from trees import plant, write
 
 from tritonwin.facts import caches
 from tritonwin.facts.caches import inductor_cache, read_caches, triton_cache
-from tritonwin.facts.dll_search import DllSearch, dll_search
-from tritonwin.facts.host import Host
+from tritonwin.facts.dlls.search import DllSearch, dll_search
 from tritonwin.facts.model import Cache
+from tritonwin.system.host import Host
 
 NOWHERE = DllSearch(None)
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tritonwin.facts.process import run
 from tritonwin.problems import placeholders
 from tritonwin.problems.catalogue import CatalogueError, UnknownProblemError, load
 from tritonwin.problems.catalogue.reader import ACTIONS, read
 from tritonwin.problems.model import LAYERS, SEVERITIES, Entry, Evidence, Finding
 from tritonwin.problems.render import render
+from tritonwin.system.process import run
 
 # The ids are a promise to scripts and to people who search for them: none may vanish unnoticed.
 PROMISED = """

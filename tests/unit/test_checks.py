@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from triton_trees import sources
 
-from tritonwin.facts.codec import DecodeError, Json, from_json, to_json
 from tritonwin.facts.model import (
     Compiler,
     Driver,
@@ -37,6 +36,7 @@ from tritonwin.problems import catalogue
 from tritonwin.problems.checks import CHECKS, caches
 from tritonwin.problems.doctor import diagnose, findings_of
 from tritonwin.problems.model import Finding
+from tritonwin.system.codec import DecodeError, Json, from_json, to_json
 
 H = healthy.HEALTHY
 

@@ -7,8 +7,8 @@ from hosts import fake_host
 from trees import plant, write
 
 from tritonwin.facts.choose_target import Choice, find_target, is_tool_environment
-from tritonwin.facts.host import Host
 from tritonwin.facts.target import TargetError
+from tritonwin.system.host import Host
 
 TORCH = "Lib/site-packages/torch-2.9.1.dist-info/RECORD"
 

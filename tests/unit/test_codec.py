@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tritonwin.facts.codec import DecodeError, from_json, map_text, parse, to_json
 from tritonwin.facts.model import Facts, Gpu, System
+from tritonwin.system.codec import DecodeError, from_json, map_text, parse, to_json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,10 +12,10 @@ from pe_version import versioned
 from trees import write
 
 from tritonwin.cli import app
-from tritonwin.facts.dll_faults import faults
-from tritonwin.facts.dll_loading import Loading, dll_tree
-from tritonwin.facts.dll_origins import origin
-from tritonwin.facts.host import Host
+from tritonwin.facts.dlls.faults import faults
+from tritonwin.facts.dlls.loading import Loading, dll_tree
+from tritonwin.facts.dlls.origins import origin
+from tritonwin.system.host import Host
 
 MODULE = "py/Lib/site-packages/pkg/mod.pyd"
 SYSTEM = "windows/System32/KERNEL32.dll"

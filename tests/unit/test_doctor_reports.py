@@ -11,7 +11,7 @@ import pytest
 
 from tritonwin.cli.app import run
 from tritonwin.facts.model import CudaToolkit, Facts, Gpu, System
-from tritonwin.facts.redact import Redactor
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output.doctor_html import html_page
 from tritonwin.output.doctor_markdown import markdown
 from tritonwin.output.environment import described

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from regex_lint import samples
 
-from tritonwin.facts.codec import to_json
 from tritonwin.output import machine
 from tritonwin.output.explanation import print_explanation
 from tritonwin.output.text import printable
@@ -24,6 +23,7 @@ from tritonwin.problems.explain import Explanation, explain_stream
 from tritonwin.problems.explain.hits import Sought
 from tritonwin.problems.explain.scan import PIECE, compiled
 from tritonwin.problems.model import LinePattern
+from tritonwin.system.codec import to_json
 
 PATTERNS = Sought(catalogue.load().entries.values()).patterns
 MEGABYTES = 1 << 20

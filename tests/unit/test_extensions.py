@@ -8,10 +8,10 @@ from installed import target
 from pe_files import pe_file
 from trees import plant, write
 
-from tritonwin.facts.dll_search import DllSearch, dll_search
+from tritonwin.facts.dlls.search import DllSearch, dll_search
 from tritonwin.facts.extensions import read_extensions
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import ExtensionFile, Torch
+from tritonwin.system.host import Host
 
 NEEDS = (
     "python312.dll",

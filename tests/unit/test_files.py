@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from trees import plant, write
 
-from tritonwin.facts import files
+from tritonwin.system import files
 
 
 def test_reading_has_a_limit(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from tritonwin.errors import Exit
 from tritonwin.facts import snapshot
-from tritonwin.facts.identity import Identity
-from tritonwin.facts.whole_file import write_whole
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.system.whole_file import write_whole
 
 posix = pytest.mark.skipif(os.name == "nt", reason="/dev/full and limits on files are POSIX's")
 full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")

@@ -18,10 +18,10 @@ from trees import plant, write
 from tritonwin.facts import gpu as gpu_module
 from tritonwin.facts.display_adapters import display_adapters, nvidia_version
 from tritonwin.facts.gpu import nvidia_libraries, parse_smi, read_gpus
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import Driver, Gpu
-from tritonwin.facts.process import Completed
-from tritonwin.facts.registry import MemoryRegistry, Value
+from tritonwin.system.host import Host
+from tritonwin.system.process import Completed
+from tritonwin.system.registry import MemoryRegistry, Value
 
 DISPLAY = r"HKLM\SYSTEM\CurrentControlSet\Control\Class\{4d36e968-e325-11ce-bfc1-08002be10318}"
 NVIDIA: dict[str, Value] = {

@@ -8,7 +8,7 @@ import pytest
 from hosts import fake_host
 from trees import plant
 
-from tritonwin.facts import host as module
+from tritonwin.system import host as module
 
 
 def test_programs_are_found_in_absolute_folders_of_path_only(tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ from pe_files import pe_file
 from pe_version import versioned
 from trees import plant, write
 
-from tritonwin.facts.host import Host
 from tritonwin.facts.interpreter_kind import is_store_alias, read_pyvenv
 from tritonwin.facts.interpreters import find_interpreters
 from tritonwin.facts.model import Interpreter
 from tritonwin.facts.pep514 import registrations
 from tritonwin.facts.python_layout import describe, read_pth
-from tritonwin.facts.registry import MemoryRegistry
+from tritonwin.system.host import Host
+from tritonwin.system.registry import MemoryRegistry
 
 PYTHON = r"HKLM\SOFTWARE\Python"
 

@@ -10,9 +10,9 @@ from urllib.request import url2pathname
 import pytest
 
 from tritonwin.cli.app import COMMANDS, run
-from tritonwin.facts.host import Environment
 from tritonwin.output import invocation
 from tritonwin.output.terminal import print_note
+from tritonwin.system.host import Environment
 
 EMBEDDED = r".\python_embeded\python.exe"
 PYZ = f"{EMBEDDED} tritonwin.pyz"

@@ -16,9 +16,9 @@ import healthy
 import pytest
 from pace import PATIENCE
 
-from tritonwin.facts import process, waiting
 from tritonwin.facts.model import Driver, Gpu
-from tritonwin.facts.process import Completed
+from tritonwin.system import process, waiting
+from tritonwin.system.process import Completed
 from tritonwin.verify import ladder, table
 from tritonwin.verify.ladder import Setting
 from tritonwin.verify.model import Proof, Rung, RungResult, RungState
@@ -217,7 +217,7 @@ def test_no_variable_of_triton_names_a_folder_that_is_not_in_ascii(
     short.symlink_to(long)
     monkeypatch.setattr(tempfile, "tempdir", str(long))
     monkeypatch.setattr(
-        "tritonwin.facts.winapi.short_path", lambda path: short / path.relative_to(long)
+        "tritonwin.system.winapi.short_path", lambda path: short / path.relative_to(long)
     )
     seen: list[str] = []
 

@@ -9,9 +9,9 @@ import healthy
 import pytest
 from pe_files import pe_file
 
-from tritonwin.facts.host import Environment, Host
 from tritonwin.facts.model import ExtensionFile, Facts
-from tritonwin.facts.registry import MemoryRegistry
+from tritonwin.system.host import Environment, Host
+from tritonwin.system.registry import MemoryRegistry
 from tritonwin.verify import table
 from tritonwin.verify.dll_hints import dll_hints
 

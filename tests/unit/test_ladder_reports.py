@@ -18,14 +18,14 @@ from pace import PATIENCE, wait_for
 import tritonwin
 from tritonwin.cli.app import run
 from tritonwin.errors import Exit, UserError
-from tritonwin.facts.codec import from_json
-from tritonwin.facts.identity import Identity
-from tritonwin.facts.redact import Redactor
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output import proof
 from tritonwin.output.documents import VerifyReport
 from tritonwin.output.proof_html import html_page
 from tritonwin.output.proof_markdown import markdown
 from tritonwin.output.proof_report import refuse_place, verify_report, write_report
+from tritonwin.system.codec import from_json
 from tritonwin.verify import table
 from tritonwin.verify.model import Proof, RungResult, RungState
 from tritonwin.verify.watch import Watch

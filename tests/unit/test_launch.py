@@ -9,10 +9,10 @@ import healthy
 import pytest
 from hosts import fake_host
 
-from tritonwin.facts.host import Environment, Host
 from tritonwin.problems.model import Action, Problem, Remedy
 from tritonwin.remedies import launch
 from tritonwin.remedies.launch import LaunchError, Settings
+from tritonwin.system.host import Environment, Host
 
 VCVARSALL = Path(r"C:\BT\VC\Auxiliary\Build\vcvarsall.bat")
 
@@ -59,7 +59,7 @@ def test_what_triton_reads_from_a_variable_is_in_ascii(
     monkeypatch: pytest.MonkeyPatch, short: str | None
 ) -> None:
     found = short and PureWindowsPath(short)
-    monkeypatch.setattr("tritonwin.facts.winapi.short_path", lambda path: found)
+    monkeypatch.setattr("tritonwin.system.winapi.short_path", lambda path: found)
     caches = dict(launch.settings(healthy.changed(system=GERMAN), []).set)
     assert caches.get("TRITON_CACHE_DIR") == (rf"{short}\tw\t" if short else None)
 

@@ -11,9 +11,9 @@ from jsonschema import Draft202012Validator
 from triton_trees import make_tree
 
 from tritonwin.cli.app import run
-from tritonwin.facts.data_folder import VARIABLE
 from tritonwin.journal.tree import describe_tree
 from tritonwin.output import schema
+from tritonwin.system.data_folder import VARIABLE
 
 SCHEMA = Draft202012Validator(schema.generate("tritonwin.patch/1"))
 

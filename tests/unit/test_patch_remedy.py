@@ -10,7 +10,6 @@ import pytest
 from hosts import fake_host
 from triton_trees import make_tree
 
-from tritonwin.facts.data_folder import VARIABLE
 from tritonwin.facts.model import Facts
 from tritonwin.facts.patch_record import read_patch_record
 from tritonwin.facts.triton_sources import find_traits, read_sources
@@ -24,6 +23,7 @@ from tritonwin.remedies.actions import REMEDIES
 from tritonwin.remedies.plan import CannotRemedyError, Change
 from tritonwin.remedies.remedy import Means, Work
 from tritonwin.support.sources import Sources
+from tritonwin.system.data_folder import VARIABLE
 
 REMEDY = REMEDIES["patch"]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pe_files import pe_file
 from pe_version import versioned
 
-from tritonwin.facts.pe import is_api_set, read_pe
+from tritonwin.facts.dlls.pe import is_api_set, read_pe
 
 
 def test_headers_and_imports(tmp_path: Path) -> None:

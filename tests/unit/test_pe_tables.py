@@ -12,9 +12,9 @@ from pe_files import pe_file
 from pe_version import versioned
 from trees import write
 
-from tritonwin.facts import pe_tables
-from tritonwin.facts.dll_tree import Walk
-from tritonwin.facts.pe_tables import Import, read_tables
+from tritonwin.facts.dlls import pe_tables
+from tritonwin.facts.dlls.pe_tables import Import, read_tables
+from tritonwin.facts.dlls.tree import Walk
 
 
 def tables(tmp_path: Path, data: bytes):

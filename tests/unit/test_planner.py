@@ -19,9 +19,7 @@ from hypothesis import strategies as st
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
-from tritonwin.facts.codec import from_json, to_json
 from tritonwin.facts.model import Facts, PthFile, Torch, Triton, Variable
-from tritonwin.facts.process import Completed
 from tritonwin.problems import catalogue
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
@@ -35,6 +33,8 @@ from tritonwin.support.pairing import served_series, wanted_series
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 from tritonwin.support.wheel_tags import supported
+from tritonwin.system.codec import from_json, to_json
+from tritonwin.system.process import Completed
 
 M = matrix.load()
 TORCHES = [f"{p.torch}.1" for p in M.pairs]

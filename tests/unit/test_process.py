@@ -9,8 +9,8 @@ import threading
 import pytest
 from pace import given_time, gone, wait_for
 
-from tritonwin.facts import process
-from tritonwin.facts.process import Completed, end_running, run
+from tritonwin.system import process
+from tritonwin.system.process import Completed, end_running, run
 
 FOREVER = "import time; time.sleep(600); print('ended by itself')"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import healthy
 import pytest
 
-from tritonwin.facts.data_folder import data_folder
-from tritonwin.facts.host import Environment
 from tritonwin.facts.model import Facts
 from tritonwin.facts.proven import forget_proven, proven_state, read_proven, write_proven
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
+from tritonwin.system.data_folder import data_folder
+from tritonwin.system.host import Environment
 
 
 def home(tmp_path: Path) -> Environment:

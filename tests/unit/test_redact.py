@@ -12,9 +12,9 @@ from hosts import fake_host
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from tritonwin.facts.identity import NOT_PERSONS, Identity
-from tritonwin.facts.redact import Redactor
-from tritonwin.facts.registry import MemoryRegistry
+from tritonwin.facts.redaction.identity import NOT_PERSONS, Identity
+from tritonwin.facts.redaction.redactor import Redactor
+from tritonwin.system.registry import MemoryRegistry
 
 ALEX = Identity(
     users=("alex", "torch"),

@@ -21,7 +21,6 @@ from packaging.requirements import Requirement
 from pe_files import pe_file
 from pe_version import versioned
 
-from tritonwin.facts.host import Environment
 from tritonwin.facts.model import Cache, Facts, PthFile, RuntimeDll, System, Variable
 from tritonwin.journal import Journal, RegistryValue, Store, tree_hash, undo
 from tritonwin.remedies import (
@@ -42,6 +41,7 @@ from tritonwin.support.download import DownloadError
 from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
+from tritonwin.system.host import Environment
 
 USER = r"HKCU\Environment"
 

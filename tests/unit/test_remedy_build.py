@@ -17,7 +17,6 @@ from tritonwin.build.proof import WheelProof
 from tritonwin.build.state import State, write_plan
 from tritonwin.errors import UserError
 from tritonwin.facts.model import Interpreter
-from tritonwin.facts.process import Completed
 from tritonwin.journal import Journal, Store, tree_hash, undo
 from tritonwin.problems.model import Action
 from tritonwin.remedies import build_wheel, distributions, planner, wheel_build
@@ -27,6 +26,7 @@ from tritonwin.remedies.remedy import Means, Work
 from tritonwin.remedies.wheel_build import Prepared
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
+from tritonwin.system.process import Completed
 
 WHEEL = "flash_attn-2.8.3.post2+cu128torch2.9-cp312-cp312-linux_x86_64.whl"
 

@@ -12,10 +12,9 @@ from tritonwin.build import fleet
 from tritonwin.build.order import Order
 from tritonwin.build.planner import plan
 from tritonwin.facts.cache_entries import CacheEntry
-from tritonwin.facts.codec import DecodeError, from_json, to_json
-from tritonwin.facts.dll_faults import Fault
-from tritonwin.facts.dll_loading import Loading
-from tritonwin.facts.dll_tree import DllTree, Module, Need
+from tritonwin.facts.dlls.faults import Fault
+from tritonwin.facts.dlls.loading import Loading
+from tritonwin.facts.dlls.tree import DllTree, Module, Need
 from tritonwin.facts.model import Facts, Gpu, ImportResult, System
 from tritonwin.facts.snapshot import Snapshot
 from tritonwin.journal import Conflict, Header, UndoReport
@@ -50,6 +49,7 @@ from tritonwin.problems.model import CheckResult, Evidence, Problem, Remedy
 from tritonwin.remedies.plan import Change, Plan, Source, Unsolved
 from tritonwin.support import matrix
 from tritonwin.support.model import Choice, Kept, Rejection
+from tritonwin.system.codec import DecodeError, from_json, to_json
 from tritonwin.verify.bench import BenchMachine, Benchmark, Comparison
 from tritonwin.verify.model import Rung, RungResult
 

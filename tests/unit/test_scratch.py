@@ -15,13 +15,13 @@ import pytest
 from pace import PATIENCE, wait_for
 
 import tritonwin
-from tritonwin.facts import scratch
-from tritonwin.facts.held_file import hold
-from tritonwin.facts.scratch import MARK, scratch_folder
+from tritonwin.system import scratch
+from tritonwin.system.held_file import hold
+from tritonwin.system.scratch import MARK, scratch_folder
 
 WAITS = """
 import sys, time
-from tritonwin.facts.scratch import scratch_folder
+from tritonwin.system.scratch import scratch_folder
 with scratch_folder() as folder:
     (folder / "cache" / "deep").mkdir(parents=True)
     file = folder / "cache" / "deep" / "a.bin"

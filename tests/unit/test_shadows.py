@@ -7,10 +7,10 @@ from hosts import fake_host
 from installed import target
 from trees import plant
 
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import PthFile
-from tritonwin.facts.registry import MemoryRegistry
 from tritonwin.facts.shadows import read_shadows
+from tritonwin.system.host import Host
+from tritonwin.system.registry import MemoryRegistry
 
 
 def host(tmp: Path, env: dict[str, str] | None = None, app: Path | None = None) -> Host:

@@ -24,15 +24,15 @@ from tritonwin.build.model import Source
 from tritonwin.build.outcome import BuildInfo
 from tritonwin.cli.app import run
 from tritonwin.facts import snapshot
-from tritonwin.facts.codec import map_text, to_json
-from tritonwin.facts.identity import Identity
 from tritonwin.facts.model import Facts
-from tritonwin.facts.redact import Redactor
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output import bench as shown_bench
 from tritonwin.output import proof_report
 from tritonwin.output.doctor_markdown import markdown
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
+from tritonwin.system.codec import map_text, to_json
 from tritonwin.verify import bench
 from tritonwin.verify.model import Proof, RungResult
 

@@ -13,11 +13,11 @@ from healthy import HEALTHY
 
 from tritonwin.errors import UserError
 from tritonwin.facts import snapshot
-from tritonwin.facts.codec import to_json
-from tritonwin.facts.identity import Identity
 from tritonwin.facts.model import Facts, Gpu, Variable
-from tritonwin.facts.redact import Redactor
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.facts.snapshot import Snapshot, SnapshotError
+from tritonwin.system.codec import to_json
 
 # what redaction leaves as it is
 PLAIN = snapshot.redacted(HEALTHY, Redactor(Identity()))

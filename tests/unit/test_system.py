@@ -8,12 +8,12 @@ import pytest
 from hosts import fake_host
 from trees import plant, write
 
-from tritonwin.facts import winapi
 from tritonwin.facts.git_config import core_setting, git_long_paths
-from tritonwin.facts.host import Host
-from tritonwin.facts.registry import MemoryRegistry
 from tritonwin.facts.system import parse_meminfo, read_system
-from tritonwin.facts.winapi import Memory
+from tritonwin.system import winapi
+from tritonwin.system.host import Host
+from tritonwin.system.registry import MemoryRegistry
+from tritonwin.system.winapi import Memory
 
 NT = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion"
 CONTROL = r"HKLM\SYSTEM\CurrentControlSet\Control"

@@ -21,14 +21,14 @@ PAGE = (ROOT / "docs" / "threats.md").read_text("utf-8")
 PACKAGE = Path(tritonwin.__file__).parent
 NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
 
-# Modules that start programs, each by an absolute path; all others ask facts/process.py to.
+# Modules that start programs, each by an absolute path; all others ask system/process.py to.
 STARTERS = {
     "build/heavy_first.py": "stands for ninja in a build, and starts it",
     "build/job.py": "a build, whose output is followed",
     "build/keeper.py": "ends a build whose tritonwin was killed",
     "build/session.py": "starts the keeper",
     "cli/run.py": "the user's own program, in the user's console",
-    "facts/process.py": "with limits of time and output",
+    "system/process.py": "with limits of time and output",
 }
 # Carried into a target, where nothing of tritonwin can be imported.
 CARRIED = ("patch/payload/", "verify/rungs/")

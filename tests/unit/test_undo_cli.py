@@ -15,10 +15,10 @@ import jsonschema
 import pytest
 from trees import write
 
-from tritonwin.facts.host import Environment
 from tritonwin.facts.proven import read_proven, write_proven
 from tritonwin.journal import Journal, Store, tree_hash
 from tritonwin.output import schema
+from tritonwin.system.host import Environment
 
 
 class Setting:

@@ -6,8 +6,8 @@ from typing import get_args
 import pytest
 from hosts import fake_host
 
-from tritonwin.facts.registry import MemoryRegistry
 from tritonwin.facts.variables import Kind, flaws, known, known_variables, read_variables
+from tritonwin.system.registry import MemoryRegistry
 
 USER = r"HKCU\Environment"
 MACHINE = r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"

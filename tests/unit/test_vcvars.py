@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from hosts import fake_host
 
-from tritonwin.facts.host import Environment, Host
-from tritonwin.facts.process import Completed
 from tritonwin.facts.toolchain import vcvars
 from tritonwin.facts.toolchain.vcvars import VcvarsError
+from tritonwin.system.host import Environment, Host
+from tritonwin.system.process import Completed
 
 VCVARSALL = Path("C:\\BT\\VC\\Auxiliary\\Build\\vcvarsall.bat")
 

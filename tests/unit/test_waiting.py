@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from pace import PATIENCE, wait_for
 
-from tritonwin.facts.process import Completed, run
-from tritonwin.facts.waiting import waiting_threads
+from tritonwin.system.process import Completed, run
+from tritonwin.system.waiting import waiting_threads
 
 
 def hang(mark: Path) -> list[Completed]:

@@ -8,8 +8,8 @@ from hosts import fake_host
 from trees import plant
 
 from tritonwin.facts.model import WindowsSdk
-from tritonwin.facts.registry import MemoryRegistry
 from tritonwin.facts.toolchain.winsdk import SDK_PARTS, find_windows_sdks
+from tritonwin.system.registry import MemoryRegistry
 
 ROOTS_KEY = "HKLM\\SOFTWARE\\Microsoft\\Windows Kits\\Installed Roots"
 SDKS_KEY = "HKLM\\SOFTWARE\\Microsoft\\Microsoft SDKs\\Windows\\v10.0"

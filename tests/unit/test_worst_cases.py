@@ -19,8 +19,8 @@ import pytest
 from tritonwin.build import fleet, ninja, recipe
 from tritonwin.errors import UserError
 from tritonwin.facts import distributions, requirement_lines
-from tritonwin.facts.identity import Identity
-from tritonwin.facts.redact import Redactor
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.facts.requirement import holds, read_requirement
 from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.facts.snapshot import read as read_snapshot

@@ -45,7 +45,7 @@ from tritonwin.build.memory import resources
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.planner import plan
 from tritonwin.facts.collect import collect
-from tritonwin.facts.host import Host
+from tritonwin.system.host import Host
 
 host = Host.this_machine()
 facts = collect(python=sys.executable, host=host)
@@ -157,7 +157,7 @@ def test_vcvarsall_that_fails_and_exits_with_0_is_seen(machine: Machine) -> None
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
-        "from tritonwin.facts.host import Host\n"
+        "from tritonwin.system.host import Host\n"
         "from tritonwin.facts.toolchain.vcvars import VcvarsError, capture\n"
         "host = Host.this_machine()\n"
         "try:\n"
@@ -295,7 +295,7 @@ from tritonwin.build.order import Machine, Order
 from tritonwin.build.planner import plan
 from tritonwin.build.toolkit import assemble
 from tritonwin.facts.collect import collect
-from tritonwin.facts.host import Host
+from tritonwin.system.host import Host
 from tritonwin.facts.toolchain.cuda_versions import newest_host_msvc
 from tritonwin.support.pip import Pip
 

@@ -12,11 +12,11 @@ import pytest
 from pe_files import pe_file
 from winlane import Environment, Machine
 
-from tritonwin.facts.dll_faults import faults
-from tritonwin.facts.dll_loading import dll_tree
-from tritonwin.facts.host import Host
-from tritonwin.facts.pe import SYSTEM_DLLS
-from tritonwin.facts.pe_tables import read_tables
+from tritonwin.facts.dlls.faults import faults
+from tritonwin.facts.dlls.loading import dll_tree
+from tritonwin.facts.dlls.pe import SYSTEM_DLLS
+from tritonwin.facts.dlls.pe_tables import read_tables
+from tritonwin.system.host import Host
 
 PROGRAM = Path(__file__).parent / "programs" / "load_dlls.py"
 # what is imported in front, and a file of it below site-packages

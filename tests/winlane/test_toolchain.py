@@ -18,7 +18,7 @@ warnings.simplefilter("ignore")
 sys.path.insert(0, sys.argv[1])
 from triton import windows_utils
 from triton.runtime.build import _find_compiler
-from tritonwin.facts.host import Host
+from tritonwin.system.host import Host
 from tritonwin.facts.model import Interpreter
 from tritonwin.facts.toolchain import compilers, cuda, msvc, python_dev, winsdk
 
@@ -166,7 +166,7 @@ def test_a_prompt_without_the_toolsets_version_kills_triton_but_not_us(machine: 
     assert "TypeError" in theirs.stderr
     ours = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from tritonwin.facts.host import Host\n"
+        "from tritonwin.system.host import Host\n"
         "from tritonwin.facts.toolchain.msvc import find_msvc\n"
         "print(find_msvc(Host.this_machine())[0].version)"
     )

@@ -16,7 +16,7 @@ HELD = []  # what stays open until this process ends
 
 
 def data_folder():
-    """Where `tritonwin.facts.data_folder` would have it, before platformdirs can be asked."""
+    """Where `tritonwin.system.data_folder` would have it, before platformdirs can be asked."""
     named = os.environ.get("TRITONWIN_HOME")
     if named:
         return os.path.abspath(named)

@@ -10,7 +10,7 @@ from pathlib import Path
 from tritonwin.build.copying import NOT_COPIED, Link, links_out
 from tritonwin.build.model import PinnedFile
 from tritonwin.build.recipe import Recipe
-from tritonwin.facts.files import is_file, is_folder, read_text
+from tritonwin.system.files import is_file, is_folder, read_text
 
 _LLVM = "https://oaitriton.blob.core.windows.net/public/llvm-builds"
 _METADATA = re.compile(r"^Version: (\S{1,60})$", re.MULTILINE)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tritonwin.build.layout import Layout
 from tritonwin.build.model import Decision, ToolkitChoice
-from tritonwin.facts.host import Host
+from tritonwin.system.host import Host
 
 _CACHES = ("sccache", "ccache")
 _VARIABLE = "PYTORCH_NVCC"  # torch writes its value into the build file as nvcc's command

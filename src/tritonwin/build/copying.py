@@ -21,8 +21,8 @@ from pathlib import Path, PurePosixPath
 from tritonwin.build.edits import edited_content
 from tritonwin.build.model import Edit
 from tritonwin.build.source_files import SourceError, is_executable, skipped, write
-from tritonwin.facts.files import is_file, is_folder
 from tritonwin.journal.disk import discard
+from tritonwin.system.files import is_file, is_folder
 
 # history, and what earlier builds left, which belongs to other toolkits
 NOT_COPIED = (".git", "build", "dist", "python/build")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tritonwin.build import tables
 from tritonwin.build.model import PinnedFile, Refusal, ToolkitChoice, ToolkitOrigin
-from tritonwin.facts.files import same_place, version_key
 from tritonwin.facts.model import CudaToolkit
 from tritonwin.facts.toolchain.cuda_layout import BUILD_PARTS, Place, describe
+from tritonwin.system.files import same_place, version_key
 
 ASSEMBLED = "assembled"
 PROBLEM = "cuda-toolkit-for-build"

@@ -10,11 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import urljoin
 
-from tritonwin.facts.files import is_file
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import download
 from tritonwin.support.download import DownloadError, NotFoundError
 from tritonwin.support.pip import Pip, Places, configured_places
+from tritonwin.system.files import is_file
 
 _JSON_OR_HTML = {"Accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.5"}
 

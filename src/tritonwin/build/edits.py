@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tritonwin.build.model import Edit
 from tritonwin.build.source_files import SourceError
-from tritonwin.facts.files import is_file
+from tritonwin.system.files import is_file
 
 
 def edit(folder: Path, edits: Sequence[Edit]) -> None:

@@ -16,9 +16,9 @@ from tritonwin.build.layout import Layout
 from tritonwin.build.login import without_logins
 from tritonwin.build.model import BuildPlan, ToolkitChoice
 from tritonwin.errors import UserError
-from tritonwin.facts.files import is_file
-from tritonwin.facts.host import Host
 from tritonwin.facts.toolchain.vcvars import capture
+from tritonwin.system.files import is_file
+from tritonwin.system.host import Host
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 # variables that would change a build without being seen

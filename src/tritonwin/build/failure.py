@@ -12,7 +12,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from tritonwin.facts.model import Facts
-from tritonwin.facts.redact import hide_secrets
+from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.problems.explain import Explanation, explain_lines, explain_stream
 from tritonwin.problems.model import Evidence, Problem
 

@@ -17,12 +17,12 @@ from typing import Any
 from tritonwin.build import archs, info, tables, toolset
 from tritonwin.build.recipe import Recipe, load
 from tritonwin.errors import UserError
-from tritonwin.facts import toml
-from tritonwin.facts.files import paths_in
-from tritonwin.facts.redact import hide_secrets
+from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.journal.tree import file_hash
 from tritonwin.support.download import is_url, without_secrets
 from tritonwin.support.versions import series
+from tritonwin.system import toml
+from tritonwin.system.files import paths_in
 
 MOST = 256  # jobs of one matrix, GitHub's limit
 _MOST_CELLS = 100_000  # before what does not go together is left out

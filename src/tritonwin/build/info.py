@@ -12,10 +12,10 @@ from tritonwin.build.model import BuildPlan
 from tritonwin.build.outcome import BuildInfo
 from tritonwin.build.proof import WheelProof
 from tritonwin.build.state import State
-from tritonwin.facts.codec import from_json, parse, to_json
-from tritonwin.facts.redact import Redactor
-from tritonwin.facts.whole_file import write_whole
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.journal.tree import file_hash
+from tritonwin.system.codec import from_json, parse, to_json
+from tritonwin.system.whole_file import write_whole
 
 SUFFIX = ".build-info.json"
 

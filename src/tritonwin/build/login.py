@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from tritonwin.errors import UserError
-from tritonwin.facts.redact import hide_secrets
+from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.support.download import without_secrets
 
 PREFIX = "TRITONWIN_LOGIN_"

@@ -11,7 +11,7 @@ from tritonwin.build.outcome import BuildInfo
 from tritonwin.build.proof import WheelProof
 from tritonwin.build.runner import Setting
 from tritonwin.build.state import State
-from tritonwin.facts.redact import Redactor
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.problems.explain import Explanation
 from tritonwin.problems.model import Evidence
 

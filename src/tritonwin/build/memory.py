@@ -15,8 +15,8 @@ from pathlib import Path
 
 from tritonwin.build.model import GIB, Decision, Memory, Refusal
 from tritonwin.build.recipe import MemoryModel
-from tritonwin.facts import winapi
 from tritonwin.facts.system import parse_meminfo
+from tritonwin.system import winapi
 
 RESERVE = 3 * GIB // 2  # for the system and what else runs
 _CGROUP = Path("/sys/fs/cgroup")

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
-from tritonwin.facts.files import file_size, is_file
-from tritonwin.facts.host import Host
+from tritonwin.system.files import file_size, is_file
+from tritonwin.system.host import Host
 
 STATUS = "[%f/%t] "  # NINJA_STATUS, whatever the user's own says
 LOG = ".ninja_log"

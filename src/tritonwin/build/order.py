@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tritonwin.build.checkout import Checkout
 from tritonwin.build.memory import Resources
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import Facts
 from tritonwin.support.model import Choice
+from tritonwin.system.host import Host
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,9 +14,9 @@ from tritonwin.build.model import Decision, Refusal, Source
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.recipe import Recipe, Release
 from tritonwin.errors import UserError
-from tritonwin.facts.files import is_file
 from tritonwin.support.pairing import wanted_series
 from tritonwin.support.versions import series
+from tritonwin.system.files import is_file
 
 _ARCHIVES = (".tar.gz", ".zip")
 # "https://...", also with a slash forgotten, and what ssh takes: "git@host:path"

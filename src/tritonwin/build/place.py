@@ -10,7 +10,7 @@ from pathlib import Path
 from tritonwin.build.model import GIB, Decision, Refusal
 from tritonwin.build.order import Machine
 from tritonwin.errors import UserError
-from tritonwin.facts.data_folder import data_folder
+from tritonwin.system.data_folder import data_folder
 
 _LIMIT = 259  # characters of a path on Windows, the end of the string not counted
 

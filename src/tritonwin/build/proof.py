@@ -24,12 +24,12 @@ from tritonwin.build.model import BuildPlan
 from tritonwin.build.venv import Linked
 from tritonwin.facts.collect import collect
 from tritonwin.facts.model import Facts
-from tritonwin.facts.process import run
-from tritonwin.facts.scratch import scratch_folder
 from tritonwin.support.chooser import choose
 from tritonwin.support.links import WheelLink
 from tritonwin.support.needs import needs_of
 from tritonwin.support.pip import Pip, PipError, last_words
+from tritonwin.system.process import run
+from tritonwin.system.scratch import scratch_folder
 from tritonwin.verify import ladder
 from tritonwin.verify.model import BROKEN, RungResult
 

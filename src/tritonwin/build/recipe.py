@@ -12,8 +12,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from tritonwin.errors import UserError
-from tritonwin.facts import toml
 from tritonwin.support.versions import fits
+from tritonwin.system import toml
 
 GENERIC = "cuda-extension"
 

@@ -25,12 +25,12 @@ from tritonwin.build.outcome import Progress
 from tritonwin.build.state import Run, State, read_state, write_plan, write_state
 from tritonwin.build.venv import Linked
 from tritonwin.errors import UserError
-from tritonwin.facts.files import paths_in
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import Facts
 from tritonwin.journal.lock import locked
 from tritonwin.problems.explain import Explanation
 from tritonwin.problems.model import Evidence
+from tritonwin.system.files import paths_in
+from tritonwin.system.host import Host
 
 Tell: TypeAlias = Callable[["str | Progress"], None]
 

@@ -13,13 +13,13 @@ from tritonwin.build.edits import edit, refuse_link
 from tritonwin.build.model import BuildPlan, Source
 from tritonwin.build.source_files import SourceError
 from tritonwin.build.unpack import unpack
-from tritonwin.facts.files import is_file, is_folder, read_text
-from tritonwin.facts.host import Host
-from tritonwin.facts.process import run
-from tritonwin.facts.redact import hide_secrets
+from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.journal.disk import discard
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import download
+from tritonwin.system.files import is_file, is_folder, read_text
+from tritonwin.system.host import Host
+from tritonwin.system.process import run
 
 _GIT_TIMEOUT = 3600.0
 _COMMIT = "commit"  # beside the source folder

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from tritonwin.errors import UserError
-from tritonwin.facts.files import long_path
+from tritonwin.system.files import long_path
 
 _BLOCK = 64 * 1024
 

@@ -9,8 +9,8 @@ from typing import Literal
 
 from tritonwin.build.model import BuildPlan
 from tritonwin.errors import UserError
-from tritonwin.facts.codec import DecodeError, from_json, parse, to_json
-from tritonwin.facts.files import is_file
+from tritonwin.system.codec import DecodeError, from_json, parse, to_json
+from tritonwin.system.files import is_file
 
 Ending = Literal["running", "finished", "failed", "out-of-memory", "interrupted"]
 

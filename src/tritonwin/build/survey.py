@@ -13,13 +13,13 @@ from tritonwin.build import checkout, memory, place
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.recipe import load
 from tritonwin.errors import UserError
-from tritonwin.facts.files import is_file, is_folder
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import Facts
 from tritonwin.support.install_plan import sources_for
 from tritonwin.support.model import Choice
 from tritonwin.support.pip import Pip
 from tritonwin.support.wheel_set import SetChooser
+from tritonwin.system.files import is_file, is_folder
+from tritonwin.system.host import Host
 
 
 def survey(

@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any
 
 from tritonwin.build.model import PinnedFile
-from tritonwin.facts.toml import shipped
 from tritonwin.support import matrix
 from tritonwin.support.versions import fits
+from tritonwin.system.toml import shipped
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 from tritonwin.build.depot import Depot
 from tritonwin.build.model import PinnedFile
 from tritonwin.errors import UserError
-from tritonwin.facts.files import is_file, is_folder, paths_in
 from tritonwin.support.archive_bounds import leads_out
+from tritonwin.system.files import is_file, is_folder, paths_in
 
 _PREFIX = ("nvidia", "cu13")
 _EXECUTABLE = 0o111 << 16  # where a zip keeps the mode of a file

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from tritonwin.build import tables
 from tritonwin.build.model import Decision, Refusal, ToolsetChoice
-from tritonwin.facts import process
-from tritonwin.facts.files import version_key
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import MsvcToolset
 from tritonwin.support.versions import fits
+from tritonwin.system import process
+from tritonwin.system.files import version_key
+from tritonwin.system.host import Host
 
 _FLAG = "--msvc"
 _CXX = "CXX="  # the variable, on other systems than Windows

@@ -14,9 +14,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
-from tritonwin.facts.files import is_file, is_folder
-from tritonwin.facts.process import NOTHING_FROM_HERE, run
 from tritonwin.support.pip import Pip, PipError, last_words
+from tritonwin.system.files import is_file, is_folder
+from tritonwin.system.process import NOTHING_FROM_HERE, run
 
 _TIMEOUT = 120.0  # seconds; an antivirus program reads every file of a new environment
 _INSTALL_TIMEOUT = 1800.0

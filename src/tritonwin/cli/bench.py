@@ -56,7 +56,7 @@ def command(
     if compare:
         return _compare(*compare, as_json=as_json)
     from tritonwin.facts.collect import collect
-    from tritonwin.facts.redact import Redactor
+    from tritonwin.facts.redaction.redactor import Redactor
     from tritonwin.output import bench as shown
     from tritonwin.output import machine
     from tritonwin.verify import bench, ladder

@@ -162,8 +162,8 @@ def command(
     from tritonwin.build import archs
     from tritonwin.build.order import Order
     from tritonwin.facts.collect import collect
-    from tritonwin.facts.host import Host
     from tritonwin.remedies.wheel_build import prepare
+    from tritonwin.system.host import Host
 
     options["archs"] = tuple(archs.parse(arch) for arch in options["archs"])
     host = Host.this_machine(app)
@@ -226,8 +226,8 @@ def _fleet(recipe: str, file: Path, *, as_json: bool) -> int:
     import json
 
     from tritonwin.build import fleet
-    from tritonwin.facts.codec import to_json
     from tritonwin.output import build_plan, machine
+    from tritonwin.system.codec import to_json
 
     try:
         with file.open("rb") as stream:  # a device never ends
@@ -251,10 +251,10 @@ def _index(folder: Path, base_url: str | None, *, as_json: bool) -> int:
     import json
 
     from tritonwin.build import fleet
-    from tritonwin.facts.codec import to_json
-    from tritonwin.facts.files import is_folder
-    from tritonwin.facts.whole_file import write_whole
     from tritonwin.output import build_plan, machine, terminal
+    from tritonwin.system.codec import to_json
+    from tritonwin.system.files import is_folder
+    from tritonwin.system.whole_file import write_whole
 
     if not is_folder(folder):
         msg = f"there is no folder {folder}"

@@ -111,9 +111,9 @@ def _examine(
 ) -> tuple[Facts, Sequence[JudgedEntry]]:
     from tritonwin.facts.cache_entries import read_entries
     from tritonwin.facts.collect import collect
-    from tritonwin.facts.dll_search import dll_search
-    from tritonwin.facts.host import Host
+    from tritonwin.facts.dlls.search import dll_search
     from tritonwin.problems.cache_state import judge
+    from tritonwin.system.host import Host
 
     host = Host.this_machine(app)
     facts = collect(python=python, app=app, timeout=timeout, host=host)

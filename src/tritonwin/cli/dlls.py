@@ -38,9 +38,9 @@ def command(*, file: Path, python: Path | None, root: Path | None, as_json: bool
       tritonwin dlls flash_attn_2_cuda.cp312-win_amd64.pyd --python C:\\py\\python.exe
       tritonwin dlls wheel/triton/_C/libtriton.pyd --root wheel
     """
-    from tritonwin.facts.dll_loading import dll_tree
-    from tritonwin.facts.host import Host
+    from tritonwin.facts.dlls.loading import dll_tree
     from tritonwin.output import dlls, machine
+    from tritonwin.system.host import Host
 
     loading = dll_tree(file, Host.this_machine(), python, root)
     if as_json:

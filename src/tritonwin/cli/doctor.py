@@ -130,9 +130,9 @@ def command(
 
 
 def _write_page(facts: Facts, diagnosis: Diagnosis, file: Path) -> None:
-    from tritonwin.facts.whole_file import write_whole
     from tritonwin.output.doctor_html import html_page
     from tritonwin.output.terminal import print_note
+    from tritonwin.system.whole_file import write_whole
 
     try:
         write_whole(file, html_page(facts, diagnosis).encode())
@@ -146,7 +146,7 @@ def _print_issue(facts: Facts, checks: Sequence[Check], log: Path | None) -> Non
     """The issue is made of redacted facts: what they do not hold cannot get out."""
     from tritonwin.cli.logs import opened
     from tritonwin.facts import snapshot as snapshots
-    from tritonwin.facts.redact import Redactor
+    from tritonwin.facts.redaction.redactor import Redactor
     from tritonwin.output.doctor_markdown import markdown
     from tritonwin.problems.doctor import diagnose
     from tritonwin.problems.explain.decode import text_blocks

@@ -42,12 +42,12 @@ def command(
       tritonwin run --app C:\\ComfyUI_windows_portable --write-bat start.bat -- ComfyUI\\main.py
     """
     from tritonwin.facts.collect import collect
-    from tritonwin.facts.host import Host
-    from tritonwin.facts.whole_file import write_whole
     from tritonwin.output import terminal
     from tritonwin.problems.checks import CHECKS
     from tritonwin.problems.doctor import diagnose
     from tritonwin.remedies import launch
+    from tritonwin.system.host import Host
+    from tritonwin.system.whole_file import write_whole
 
     host = Host.this_machine(app)
     facts = collect(python=python, app=app, timeout=timeout, host=host)

@@ -43,9 +43,9 @@ def command(
     """
     from tritonwin.facts import snapshot as snapshots
     from tritonwin.facts.collect import collect
-    from tritonwin.facts.host import Host
-    from tritonwin.facts.identity import Identity
+    from tritonwin.facts.redaction.identity import Identity
     from tritonwin.output import machine, terminal
+    from tritonwin.system.host import Host
 
     facts = collect(python=python, app=app, timeout=timeout, deep=deep)
     snapshots.write(facts, output, Identity.this_machine(Host.this_machine()))

@@ -91,7 +91,7 @@ def _target(python: str | None, app: Path | None) -> str | None:
     if python is None and app is None:
         return None
     from tritonwin.facts.choose_target import find_target
-    from tritonwin.facts.host import Host
+    from tritonwin.system.host import Host
 
     return find_target(Host.this_machine(app), python, app).executable
 
@@ -146,8 +146,8 @@ def _undo(
 
 def _forget_proof(first: Header) -> None:
     """What was proven rested on what is gone, so doctor is not to compare with it."""
-    from tritonwin.facts.host import Environment
     from tritonwin.facts.proven import forget_proven
+    from tritonwin.system.host import Environment
 
     forget_proven(first.target, Environment(dict(os.environ)), since=first.started)
 

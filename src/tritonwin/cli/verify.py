@@ -80,10 +80,10 @@ def command(
       tritonwin verify --only compile-cubin --arch 120
     """
     from tritonwin.facts.collect import collect
-    from tritonwin.facts.host import Environment
     from tritonwin.facts.proven import write_proven
-    from tritonwin.facts.redact import Redactor
+    from tritonwin.facts.redaction.redactor import Redactor
     from tritonwin.output import machine, proof, proof_report
+    from tritonwin.system.host import Environment
     from tritonwin.verify import ladder
     from tritonwin.verify.model import Proof
     from tritonwin.verify.watch import Watch

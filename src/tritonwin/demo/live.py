@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tritonwin.demo.story import Story
 from tritonwin.facts.collect import collect
-from tritonwin.facts.host import Environment, Host
-from tritonwin.facts.scratch import scratch_folder
+from tritonwin.system.host import Environment, Host
+from tritonwin.system.scratch import scratch_folder
 
 
 @contextmanager

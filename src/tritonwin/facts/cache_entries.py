@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Literal
 
 from tritonwin.facts.caches import MODULE_SUFFIXES, helper_module
-from tritonwin.facts.codec import Json, parse
-from tritonwin.facts.dll_search import DllSearch
-from tritonwin.facts.files import file_size, is_folder, names_in, read_text
+from tritonwin.facts.dlls.search import DllSearch
 from tritonwin.facts.model import Cache, HelperModule, Interpreter
+from tritonwin.system.codec import Json, parse
+from tritonwin.system.files import file_size, is_folder, names_in, read_text
 
 _BINARIES = (".cubin", ".hsaco", ".ptx", ".spv", ".zebin")
 _UNFINISHED = "tmp.pid_"

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tritonwin.facts.access import can_write, write_obstacle
-from tritonwin.facts.dll_search import DllSearch
-from tritonwin.facts.files import is_folder
-from tritonwin.facts.host import Host
+from tritonwin.facts.dlls.pe import read_pe
+from tritonwin.facts.dlls.search import DllSearch
 from tritonwin.facts.model import Cache, HelperModule, Interpreter
-from tritonwin.facts.pe import read_pe
+from tritonwin.system.access import can_write, write_obstacle
+from tritonwin.system.files import is_folder
+from tritonwin.system.host import Host
 
 WALK_SECONDS = 1.0
 WALK_FILES = 50_000
@@ -28,7 +28,7 @@ MODULE_SUFFIXES = (".pyd", ".so")
 def read_caches(target: Interpreter, host: Host, search: DllSearch) -> tuple[Cache, ...]:
     """Triton's cache and inductor's, with the rules by which those programs choose the folder.
 
-    Whether a folder can be written to is told by `facts/access.py`, which writes nothing.
+    Whether a folder can be written to is told by `system/access.py`, which writes nothing.
     """
     triton, triton_source = triton_cache(host)
     inductor, inductor_source = inductor_cache(host)

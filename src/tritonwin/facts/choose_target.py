@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonwin.facts.files import is_file, is_folder
-from tritonwin.facts.host import Host
 from tritonwin.facts.interpreter_kind import backslashes, is_store_alias
 from tritonwin.facts.interpreter_places import Place, near, on_path
 from tritonwin.facts.python_layout import describe, python_in
 from tritonwin.facts.target import TargetError
+from tritonwin.system.files import is_file, is_folder
+from tritonwin.system.host import Host
 
 NAME_IT = "Name the interpreter: --python PATH\\TO\\python.exe, or the application: --app FOLDER"
 

@@ -15,12 +15,10 @@ from typing import TypeVar
 from tritonwin import __version__
 from tritonwin.facts.caches import read_caches
 from tritonwin.facts.choose_target import find_target
-from tritonwin.facts.data_folder import data_folder
 from tritonwin.facts.distributions import read_distributions
-from tritonwin.facts.dll_search import dll_search
+from tritonwin.facts.dlls.search import dll_search
 from tritonwin.facts.extensions import read_extensions
 from tritonwin.facts.gpu import read_gpus
-from tritonwin.facts.host import Host
 from tritonwin.facts.interpreters import find_interpreters
 from tritonwin.facts.model import (
     CollectionError,
@@ -50,7 +48,9 @@ from tritonwin.facts.toolchain.winsdk import find_windows_sdks
 from tritonwin.facts.torch_facts import read_torch
 from tritonwin.facts.triton_facts import read_triton
 from tritonwin.facts.variables import read_variables
-from tritonwin.facts.waiting import WaitingThreads, waiting_threads
+from tritonwin.system.data_folder import data_folder
+from tritonwin.system.host import Host
+from tritonwin.system.waiting import WaitingThreads, waiting_threads
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tritonwin.facts.files import paths_in
-from tritonwin.facts.host import Host
+from tritonwin.system.files import paths_in
+from tritonwin.system.host import Host
 
 Vendor = Literal["nvidia", "amd", "intel"]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from tritonwin.facts.files import file_size, is_file, is_folder, names_in, read_bytes, read_text
 from tritonwin.facts.model import Distribution, Interpreter
 from tritonwin.facts.packages import knowledge, search_path
+from tritonwin.system.files import file_size, is_file, is_folder, names_in, read_bytes, read_text
 
 _FOLDER = re.compile(
     r"(?P<name>[A-Za-z0-9][\w.]*)(?:-(?P<version>[^-]+))?(?:-py[\d.]+)?\.(?P<kind>dist|egg)-info"

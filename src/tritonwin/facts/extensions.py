@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from tritonwin.facts.dll_search import DllSearch
-from tritonwin.facts.files import is_file, names_in
+from tritonwin.facts.dlls.pe import read_pe
+from tritonwin.facts.dlls.search import DllSearch
 from tritonwin.facts.model import ExtensionFile, Interpreter, Torch
 from tritonwin.facts.packages import knowledge, search_path
-from tritonwin.facts.pe import read_pe
+from tritonwin.system.files import is_file, names_in
 
 _SUFFIXES = {".pyd", ".dll", ".so"}
 

@@ -6,8 +6,8 @@ import contextlib
 import re
 from pathlib import Path
 
-from tritonwin.facts.files import is_file
-from tritonwin.facts.host import Host
+from tritonwin.system.files import is_file
+from tritonwin.system.host import Host
 
 _LIMIT = 262144  # bytes of a settings file that are read
 _SECTION = re.compile(r"\s*\[\s*([^\]\s\"]+)\s*(\"[^\"]*\")?\s*\]\s*(.*)")

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from tritonwin.facts.display_adapters import Adapter, display_adapters, nvidia_version
-from tritonwin.facts.files import is_file
-from tritonwin.facts.host import Host
+from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.model import Driver, Gpu
-from tritonwin.facts.pe import read_pe
-from tritonwin.facts.process import run
 from tritonwin.facts.target import parse_answer
+from tritonwin.system.files import is_file
+from tritonwin.system.host import Host
+from tritonwin.system.process import run
 
 _MIB = 1024 * 1024
 _SMI_FIELDS = "name,compute_cap,driver_version,memory.total,uuid"

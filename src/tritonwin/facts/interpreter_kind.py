@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonwin.facts.files import is_folder
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import PythonKind
+from tritonwin.system.files import is_folder
+from tritonwin.system.host import Host
 
 STORE_ALIAS = "a Microsoft Store alias: starting it may open the Store, so it was not started"
 _STORE_PACKAGE = re.compile(r"\\windowsapps\\pythonsoftwarefoundation\.python", re.IGNORECASE)

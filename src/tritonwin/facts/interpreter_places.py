@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonwin.facts.files import is_file, is_folder, paths_in, read_text
-from tritonwin.facts.host import Host
 from tritonwin.facts.interpreter_kind import uv_folders
 from tritonwin.facts.model import PythonKind
 from tritonwin.facts.pep514 import registrations
 from tritonwin.facts.python_layout import python_in
+from tritonwin.system.files import is_file, is_folder, paths_in, read_text
+from tritonwin.system.host import Host
 
 # How ComfyUI portable, FramePack and their kin name the Python that they carry.
 EMBEDDED_FOLDERS = ("python_embeded", "python_embedded", "python_embed", "system/python", "python")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tritonwin.facts.host import Host
 from tritonwin.facts.interpreter_kind import is_store_alias, read_pyvenv
 from tritonwin.facts.interpreter_places import places
 from tritonwin.facts.model import Interpreter
 from tritonwin.facts.python_layout import describe
+from tritonwin.system.host import Host
 
 
 def find_interpreters(host: Host) -> tuple[Interpreter, ...]:

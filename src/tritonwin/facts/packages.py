@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tritonwin.facts.files import is_file, is_folder, paths_in, read_text, same_place
 from tritonwin.facts.model import Interpreter
-from tritonwin.facts.toml import shipped
+from tritonwin.system.files import is_file, is_folder, paths_in, read_text, same_place
+from tritonwin.system.toml import shipped
 
 _MAPPING = re.compile(r"^MAPPING\b[^=\n]*=\s*(\{[^{}\n]*\})", re.MULTILINE)
 

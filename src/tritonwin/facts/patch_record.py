@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tritonwin.facts.codec import DecodeError, from_json, parse, to_json
-from tritonwin.facts.files import read_bytes, read_text, same_place
 from tritonwin.facts.model import PatchRecord
+from tritonwin.system.codec import DecodeError, from_json, parse, to_json
+from tritonwin.system.files import read_bytes, read_text, same_place
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import PythonKind
+from tritonwin.system.host import Host
 
 _HIVES: tuple[tuple[str, PythonKind], ...] = (("HKCU", "user"), ("HKLM", "system"))
 _NO_PYTHON = "pylauncher"  # the launcher's own settings, which PEP 514 tells readers to skip

@@ -8,12 +8,12 @@ import json
 from datetime import datetime, timezone
 from pathlib import Path
 
-from tritonwin.facts.codec import DecodeError, from_json, parse, to_json
-from tritonwin.facts.data_folder import data_folder
-from tritonwin.facts.files import read_text, same_place
-from tritonwin.facts.host import Environment
 from tritonwin.facts.model import Facts, Interpreter, Proven
 from tritonwin.facts.packages import knowledge
+from tritonwin.system.codec import DecodeError, from_json, parse, to_json
+from tritonwin.system.data_folder import data_folder
+from tritonwin.system.files import read_text, same_place
+from tritonwin.system.host import Environment
 
 
 def read_proven(target: Interpreter, environment: Environment) -> Proven | None:

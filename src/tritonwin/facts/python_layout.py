@@ -10,9 +10,7 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from tritonwin.facts.access import can_write
-from tritonwin.facts.files import is_file, is_folder, paths_in, read_text
-from tritonwin.facts.host import Host
+from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.interpreter_kind import (
     STORE_ALIAS,
     Pyvenv,
@@ -22,7 +20,9 @@ from tritonwin.facts.interpreter_kind import (
     read_pyvenv,
 )
 from tritonwin.facts.model import Interpreter, PthFile, PythonKind
-from tritonwin.facts.pe import read_pe
+from tritonwin.system.access import can_write
+from tritonwin.system.files import is_file, is_folder, paths_in, read_text
+from tritonwin.system.host import Host
 
 # The distributions whose versions tell one Python of a machine from another at a glance.
 PACKAGES = frozenset({"torch", "triton", "triton-windows"})

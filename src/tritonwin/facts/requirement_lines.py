@@ -10,11 +10,11 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from tritonwin.facts import toml
-from tritonwin.facts.files import encoding_of, is_folder, names_in, read_bytes
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import RequirementLine
 from tritonwin.facts.requirement import holds, read_requirement
+from tritonwin.system import toml
+from tritonwin.system.files import encoding_of, is_folder, names_in, read_bytes
+from tritonwin.system.host import Host
 
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _MOST_DOTS = 200  # in a line of pyproject.toml: keys with more parts are nobody's

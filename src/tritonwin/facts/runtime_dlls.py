@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from tritonwin.facts.files import is_file, is_folder
-from tritonwin.facts.host import Host
+from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.model import Interpreter, RuntimeDll
-from tritonwin.facts.pe import read_pe
+from tritonwin.system.files import is_file, is_folder
+from tritonwin.system.host import Host
 
 # libtriton, torch and flash-attn import these; vcomp140 is OpenMP, used by what cl compiles.
 NAMES = (

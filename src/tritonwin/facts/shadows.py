@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tritonwin.facts.files import is_file, names_in, paths_in, same_place
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import Interpreter, Shadow
 from tritonwin.facts.packages import search_path
+from tritonwin.system.files import is_file, names_in, paths_in, same_place
+from tritonwin.system.host import Host
 
 # Module -> a pattern in its folder that only the real, built package has.
 _MODULES = {"triton": "_C/libtriton*", "torch": "_C*"}

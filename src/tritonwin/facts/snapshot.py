@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Literal
 
 from tritonwin.errors import UserError
-from tritonwin.facts.codec import DecodeError, Json, from_json, map_text, parse, to_json
-from tritonwin.facts.files import encoding_of
-from tritonwin.facts.identity import Identity
 from tritonwin.facts.model import SCHEMA as FACTS_SCHEMA
 from tritonwin.facts.model import Facts
-from tritonwin.facts.redact import Redactor
-from tritonwin.facts.whole_file import write_whole
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.redaction.redactor import Redactor
+from tritonwin.system.codec import DecodeError, Json, from_json, map_text, parse, to_json
+from tritonwin.system.files import encoding_of
+from tritonwin.system.whole_file import write_whole
 
 MAX_BYTES = 32 * 2**20
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from tritonwin.facts import winapi
 from tritonwin.facts.git_config import git_long_paths
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import System
 from tritonwin.facts.variables import STORED
+from tritonwin.system import winapi
+from tritonwin.system.host import Host
 
 _CURRENT_VERSION = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion"
 _CODE_PAGE = r"HKLM\SYSTEM\CurrentControlSet\Control\Nls\CodePage"

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tritonwin.errors import UserError
-from tritonwin.facts.files import file_size, is_file, is_folder
-from tritonwin.facts.host import Host
+from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.interpreter_kind import is_store_alias
 from tritonwin.facts.model import ImportResult, Interpreter
-from tritonwin.facts.pe import read_pe
-from tritonwin.facts.process import Completed, run
 from tritonwin.facts.python_layout import describe
-from tritonwin.facts.scratch import scratch_folder
+from tritonwin.system.files import file_size, is_file, is_folder
+from tritonwin.system.host import Host
+from tritonwin.system.process import Completed, run
+from tritonwin.system.scratch import scratch_folder
 
 OLDEST = (3, 8)  # what probe.py is written for
 _WRONG_USE = 2  # how Python 2 ends when it is given -I

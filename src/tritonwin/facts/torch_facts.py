@@ -9,10 +9,10 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from tritonwin.facts.files import names_in, read_text
 from tritonwin.facts.model import Distribution, Interpreter, Torch
 from tritonwin.facts.packages import find_package, knowledge
 from tritonwin.facts.requirement import read_requirement
+from tritonwin.system.files import names_in, read_text
 
 # The DLLs by which a CUDA build is known, and those that other packages borrow from torch.
 _CUDA_DLL = re.compile(

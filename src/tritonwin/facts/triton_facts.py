@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from tritonwin.facts.files import is_file, paths_in, read_text
+from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.model import Distribution, Interpreter, Triton
 from tritonwin.facts.packages import PackageFolder, find_package, knowledge
-from tritonwin.facts.pe import read_pe
 from tritonwin.facts.toolchain.cuda_versions import banner_version, header_version
 from tritonwin.facts.triton_sources import find_traits, read_sources
+from tritonwin.system.files import is_file, paths_in, read_text
 
 _VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]+)", re.MULTILINE)
 _NVIDIA = Path("backends", "nvidia")

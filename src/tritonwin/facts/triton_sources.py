@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tritonwin.facts.files import read_text
-from tritonwin.facts.toml import shipped
 from tritonwin.facts.windows_view import windows_view
+from tritonwin.system.files import read_text
+from tritonwin.system.toml import shipped
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Literal
 
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import Variable
-from tritonwin.facts.toml import shipped
+from tritonwin.system.host import Host
+from tritonwin.system.toml import shipped
 
 Kind = Literal["value", "path", "list", "options"]
 Scope = Literal["process", "user", "machine"]

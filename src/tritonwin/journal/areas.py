@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tritonwin.facts.access import can_write, nearest_existing
+from tritonwin.system.access import can_write, nearest_existing
 
 
 @dataclass

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tritonwin.facts.files import long_path
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.refusal import JournalError, refusal
+from tritonwin.system.files import long_path
 
 # On Windows a virus scanner or an indexer holds a new file for a moment.
 PATIENCE = 2.0 if sys.platform == "win32" else 0.0  # seconds

@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from tritonwin import __version__
-from tritonwin.facts.codec import Json
 from tritonwin.journal import disk
 from tritonwin.journal.areas import Areas, area_name
 from tritonwin.journal.faults import faultpoint
@@ -39,6 +38,7 @@ from tritonwin.journal.registry import (
 )
 from tritonwin.journal.store import PLAN, STEPS, Store
 from tritonwin.journal.undo import undo
+from tritonwin.system.codec import Json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

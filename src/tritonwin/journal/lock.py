@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.data_folder import VARIABLE
-from tritonwin.facts.held_file import hold
 from tritonwin.journal.refusal import refusal
+from tritonwin.system.data_folder import VARIABLE
+from tritonwin.system.held_file import hold
 
 _PAUSE = 0.2  # seconds between two tries
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from tritonwin.facts.codec import from_json, parse, to_json
 from tritonwin.journal.disk import sync_folder
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.model import Line, Mark, Step
 from tritonwin.journal.refusal import JournalError, refusal
+from tritonwin.system.codec import from_json, parse, to_json
 
 # Given up when the disk is full, so that an undo can always write down how far it came.
 RESERVE = "reserve"

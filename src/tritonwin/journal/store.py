@@ -10,16 +10,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tritonwin.facts.codec import DecodeError, Json, from_json, parse, to_json
-from tritonwin.facts.data_folder import data_folder
-from tritonwin.facts.files import names_in, same_place
-from tritonwin.facts.host import Environment
 from tritonwin.journal.areas import area_name
 from tritonwin.journal.disk import discard, replace_text
 from tritonwin.journal.lock import TargetBusyError, locked
 from tritonwin.journal.log import RESERVE, Log
 from tritonwin.journal.model import Area, Header, State
 from tritonwin.journal.refusal import JournalError
+from tritonwin.system.codec import DecodeError, Json, from_json, parse, to_json
+from tritonwin.system.data_folder import data_folder
+from tritonwin.system.files import names_in, same_place
+from tritonwin.system.host import Environment
 
 HEADER = "journal.json"
 STEPS = "steps.jsonl"

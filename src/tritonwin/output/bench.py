@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.text import Text
 
 from tritonwin.errors import UserError
-from tritonwin.facts.codec import DecodeError, from_json, parse
-from tritonwin.facts.files import encoding_of, read_bytes
-from tritonwin.facts.redact import Redactor
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output.documents import BenchComparison, BenchReport, Tool
 from tritonwin.output.proof import STATE_WORDS, print_rung
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
+from tritonwin.system.codec import DecodeError, from_json, parse
+from tritonwin.system.files import encoding_of, read_bytes
 from tritonwin.verify.bench import BenchMachine, Benchmark, Comparison
 from tritonwin.verify.model import RungResult
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tritonwin import __version__
-from tritonwin.facts.dll_faults import Fault
-from tritonwin.facts.dll_loading import Loading
+from tritonwin.facts.dlls.faults import Fault
+from tritonwin.facts.dlls.loading import Loading
 from tritonwin.facts.model import Cache, ImportResult, PythonKind
 from tritonwin.journal import Conflict
 from tritonwin.journal.model import Header

@@ -8,9 +8,9 @@ import sys
 import time
 from typing import Any
 
-from tritonwin.facts.codec import to_json
 from tritonwin.output.documents import Event, EventKind, FixReport, InstallReport
 from tritonwin.remedies.plan import Plan
+from tritonwin.system.codec import to_json
 from tritonwin.verify.model import Proof
 
 _EVERY = 1.0  # seconds between two events that tell how far a download is

@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, cast
 
-from tritonwin.facts.host import Environment
 from tritonwin.facts.interpreter_kind import backslashes
 from tritonwin.problems.doctor import shell_word
+from tritonwin.system.host import Environment
 
 NAME = "tritonwin"
 COMMANDS = (

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tritonwin.facts.codec import to_json
 from tritonwin.facts.model import Facts, Interpreter
 from tritonwin.output.documents import (
     CheckList,
@@ -23,6 +22,7 @@ from tritonwin.problems.check import Check
 from tritonwin.problems.doctor import Diagnosis
 from tritonwin.problems.explain import Explanation
 from tritonwin.support.matrix import Matrix
+from tritonwin.system.codec import to_json
 
 
 def print_document(document: Any) -> None:

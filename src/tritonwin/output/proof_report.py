@@ -9,15 +9,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.codec import to_json
-from tritonwin.facts.files import read_text
 from tritonwin.facts.model import Facts
-from tritonwin.facts.redact import Redactor
-from tritonwin.facts.whole_file import write_whole
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output.documents import Tool, VerifyReport
 from tritonwin.output.machine import target_of
 from tritonwin.output.proof_html import html_page
 from tritonwin.output.proof_markdown import markdown
+from tritonwin.system.codec import to_json
+from tritonwin.system.files import read_text
+from tritonwin.system.whole_file import write_whole
 from tritonwin.verify.model import Proof, RungResult
 
 MARK = "tritonwin.verify/"  # stands in every kind of report

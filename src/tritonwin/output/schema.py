@@ -13,7 +13,6 @@ from importlib import resources
 from types import MappingProxyType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from tritonwin.facts.codec import SCALARS, Json, fields_of
 from tritonwin.facts.model import Facts
 from tritonwin.facts.snapshot import Snapshot
 from tritonwin.output.build_documents import BuildReport, FleetReport, WheelIndex
@@ -35,6 +34,7 @@ from tritonwin.output.documents import (
     UndoDocument,
     VerifyReport,
 )
+from tritonwin.system.codec import SCALARS, Json, fields_of
 
 DOCUMENTS: Mapping[str, type] = MappingProxyType(
     {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tritonwin.errors import UserError
-from tritonwin.facts.codec import Json
 from tritonwin.facts.model import Interpreter
 from tritonwin.facts.triton_facts import HOOK, HOOK_START
 from tritonwin.journal import Journal, undo
@@ -13,6 +12,7 @@ from tritonwin.patch.hook import install
 from tritonwin.patch.hook.apply import Choice
 from tritonwin.patch.hook.install import Installed
 from tritonwin.patch.operations import HOOK_ACTION, Place, is_journal_of
+from tritonwin.system.codec import Json
 
 
 def find(target: Interpreter | None) -> Installed | None:

@@ -11,13 +11,13 @@ from tritonwin.facts.cache_entries import read_entries
 from tritonwin.facts.caches import read_caches
 from tritonwin.facts.choose_target import find_target
 from tritonwin.facts.distributions import read_distributions
-from tritonwin.facts.dll_search import dll_search
-from tritonwin.facts.host import Host
+from tritonwin.facts.dlls.search import dll_search
 from tritonwin.facts.model import Interpreter
 from tritonwin.facts.packages import find_package
 from tritonwin.facts.target import examine
 from tritonwin.facts.torch_facts import read_torch
 from tritonwin.patch.session import Session, place_of
+from tritonwin.system.host import Host
 
 
 def of_python(python: str | None, app: Path | None, timeout: float) -> Session:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.codec import Json
 from tritonwin.facts.patch_record import Manifest, compare, manifest_path, read_manifest
 from tritonwin.journal import Header, Journal, Store, UndoReport, preview, undo
 from tritonwin.patch.disk import PatchPlan, drop_bytecode, write_edits
+from tritonwin.system.codec import Json
 
 ACTION = "patch"  # of the plans of our journals
 HOOK_ACTION = "patch-hook"

@@ -7,9 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.data_folder import data_folder
-from tritonwin.facts.files import is_file
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import Interpreter
 from tritonwin.facts.triton_facts import is_fork
 from tritonwin.journal import Conflict, Store
@@ -19,6 +16,9 @@ from tritonwin.patch.hook.install import Installed
 from tritonwin.patch.model import PatchStatus, Report
 from tritonwin.patch.sources import Tree, read_tree
 from tritonwin.patch.status import examine
+from tritonwin.system.data_folder import data_folder
+from tritonwin.system.files import is_file
+from tritonwin.system.host import Host
 
 _HOOK_THERE = "an import hook patches this Triton already, in {folder}"
 _RESTART = "Programs that are running keep the Triton that they loaded; start them anew."

@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.files import is_file
 from tritonwin.facts.triton_facts import is_fork, version_of
 from tritonwin.patch.known import releases
 from tritonwin.patch.model import Flavour
 from tritonwin.patch.rules import FILES
+from tritonwin.system.files import is_file
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tritonwin.facts.codec import to_json
 from tritonwin.facts.model import Interpreter
 from tritonwin.journal import Journal, Store
 from tritonwin.remedies import staging
@@ -13,6 +12,7 @@ from tritonwin.remedies.actions import REMEDIES
 from tritonwin.remedies.plan import Plan
 from tritonwin.remedies.remedy import DEAF, Listener, Work
 from tritonwin.support.pip import Pip
+from tritonwin.system.codec import to_json
 
 
 def apply_plan(

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tritonwin.facts.collect import collect
-from tritonwin.facts.host import Host
 from tritonwin.journal.tree import file_hash
 from tritonwin.remedies import distributions, staging
 from tritonwin.remedies.owners import leave_to_conda
@@ -19,6 +18,7 @@ from tritonwin.remedies.plan import CannotRemedyError, Change, Source
 from tritonwin.remedies.remedy import Means, Remedy, Work
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.support.versions import parse
+from tritonwin.system.host import Host
 
 ACTION = "build-wheel"
 

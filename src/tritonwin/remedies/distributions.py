@@ -14,7 +14,6 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from tritonwin.facts.files import names_in
 from tritonwin.facts.model import Distribution, Facts
 from tritonwin.facts.packages import knowledge
 from tritonwin.journal import Journal
@@ -28,6 +27,7 @@ from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.model import Download
 from tritonwin.support.packages import FORK
 from tritonwin.support.versions import parse
+from tritonwin.system.files import names_in
 
 
 class NothingFitsError(CannotRemedyError):

@@ -8,13 +8,10 @@ from typing import Protocol
 
 from tritonwin.facts import snapshot
 from tritonwin.facts.collect import collect
-from tritonwin.facts.data_folder import data_folder
-from tritonwin.facts.host import Host
-from tritonwin.facts.identity import Identity
 from tritonwin.facts.model import Facts
 from tritonwin.facts.proven import write_proven
+from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.snapshot import SnapshotError
-from tritonwin.facts.waiting import waiting_threads
 from tritonwin.journal import Store, undo
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
@@ -28,6 +25,9 @@ from tritonwin.remedies.variables import environment_after
 from tritonwin.support.install_plan import sources_for
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
+from tritonwin.system.data_folder import data_folder
+from tritonwin.system.host import Host
+from tritonwin.system.waiting import waiting_threads
 from tritonwin.verify import ladder
 from tritonwin.verify.model import Proof, RungResult
 

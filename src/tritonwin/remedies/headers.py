@@ -9,15 +9,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tritonwin.facts.files import is_file, is_folder
 from tritonwin.facts.model import Interpreter
-from tritonwin.facts.toml import shipped
 from tritonwin.facts.toolchain.python_headers import read_headers
 from tritonwin.remedies import archive
 from tritonwin.remedies.plan import CannotRemedyError, Change, Source
 from tritonwin.remedies.remedy import Means, Remedy, Work
 from tritonwin.support import download
 from tritonwin.support.versions import series
+from tritonwin.system.files import is_file, is_folder
+from tritonwin.system.toml import shipped
 
 PARTS = ("Include", "libs")
 

@@ -8,7 +8,6 @@ from functools import cache
 
 from packaging.requirements import Requirement
 
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import Facts, ImportResult, Interpreter
 from tritonwin.facts.target import deep_import
 from tritonwin.journal import Store
@@ -23,6 +22,7 @@ from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.model import InstallStatus
 from tritonwin.support.packages import FORK, module_of
 from tritonwin.support.pip import Pip
+from tritonwin.system.host import Host
 
 
 @dataclass(frozen=True, kw_only=True)

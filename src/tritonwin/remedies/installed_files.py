@@ -9,7 +9,7 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from tritonwin.facts.files import is_folder, names_in, read_bytes
+from tritonwin.system.files import is_folder, names_in, read_bytes
 
 _RECORD_LIMIT = 1 << 26  # bytes; torch's has 1.5 million
 # what distributions without a RECORD left behind, where the folder is not named after them

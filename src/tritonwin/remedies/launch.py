@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.files import read_text
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import Facts, MsvcToolset
 from tritonwin.facts.toolchain.vcvars import ACTIVATION, capture
 from tritonwin.problems.model import Problem
 from tritonwin.remedies.long_paths import CACHES, short_folder
 from tritonwin.remedies.plan import CannotRemedyError
+from tritonwin.system.files import read_text
+from tritonwin.system.host import Host
 
 MARK = "Written by tritonwin run"
 

@@ -8,10 +8,10 @@ from pathlib import PureWindowsPath
 from tritonwin.facts.model import Facts
 from tritonwin.facts.system import FILE_SYSTEM
 from tritonwin.facts.variables import STORED
-from tritonwin.facts.winapi import in_ascii
 from tritonwin.journal import RegistryValue
 from tritonwin.remedies.plan import CannotRemedyError, Change
 from tritonwin.remedies.remedy import Means, Remedy, Work
+from tritonwin.system.winapi import in_ascii
 
 CACHES = {"TRITON_CACHE_DIR": "t", "TORCHINDUCTOR_CACHE_DIR": "i"}
 

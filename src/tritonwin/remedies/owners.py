@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from tritonwin.facts.files import is_file, names_in, read_bytes
 from tritonwin.facts.model import Distribution, Interpreter
 from tritonwin.remedies.plan import CannotRemedyError
+from tritonwin.system.files import is_file, names_in, read_bytes
 
 # files beside an environment from which a project's manager makes it again, and how to add to them
 _LOCKS = {"uv.lock": ("uv sync", "uv add"), "poetry.lock": ("poetry sync", "poetry add")}

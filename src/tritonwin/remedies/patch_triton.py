@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tritonwin.facts.data_folder import data_folder
 from tritonwin.facts.patch_record import compare, read_manifest
 from tritonwin.remedies.plan import CannotRemedyError, Change
 from tritonwin.remedies.remedy import Means, Remedy, Work
+from tritonwin.system.data_folder import data_folder
 
 if TYPE_CHECKING:
     from tritonwin.patch.disk import PatchPlan

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import Facts, Interpreter
 from tritonwin.journal import Journal
 from tritonwin.remedies.plan import Change, Source, target_to_change
 from tritonwin.support import download
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
+from tritonwin.system.host import Host
 
 
 @dataclass(frozen=True, kw_only=True)

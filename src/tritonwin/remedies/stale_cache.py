@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tritonwin.facts.cache_entries import read_entries
-from tritonwin.facts.dll_search import dll_search
+from tritonwin.facts.dlls.search import dll_search
 from tritonwin.problems.cache_state import judge
 from tritonwin.remedies.plan import CannotRemedyError, Change
 from tritonwin.remedies.remedy import Means, Remedy, Work

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 
-from tritonwin.facts.files import names_in
 from tritonwin.facts.model import Facts, Interpreter
-from tritonwin.facts.process import NOTHING_FROM_HERE
 from tritonwin.remedies import installed_files
 from tritonwin.remedies.plan import CannotRemedyError, target_to_change
 from tritonwin.support.download import local_path
 from tritonwin.support.pip import Pip
 from tritonwin.support.versions import older
+from tritonwin.system.files import names_in
+from tritonwin.system.process import NOTHING_FROM_HERE
 
 OLDEST = "22.2"  # the first that reports what it would install
 _OWN = f"{NOTHING_FROM_HERE}; import pip._internal.cli.main as cli; sys.exit(cli.main())"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tritonwin.facts.host import Environment
 from tritonwin.facts.model import Variable
 from tritonwin.facts.variables import STORED
 from tritonwin.journal import RegistryValue
 from tritonwin.remedies.plan import CannotRemedyError, Change, Plan
 from tritonwin.remedies.remedy import Means, Remedy, Work
+from tritonwin.system.host import Environment
 
 
 def _plan_set(arguments: Mapping[str, str], means: Means) -> Change:

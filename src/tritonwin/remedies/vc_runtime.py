@@ -6,8 +6,8 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
+from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.model import RuntimeDll
-from tritonwin.facts.pe import read_pe
 from tritonwin.facts.runtime_dlls import NAMES
 from tritonwin.problems.checks.vc_runtime import MUTEX_BREAK
 from tritonwin.remedies.archive import ArchiveError

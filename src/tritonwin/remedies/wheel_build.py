@@ -18,12 +18,12 @@ from tritonwin.build.runner import Setting, Tell
 from tritonwin.build.state import read_plan
 from tritonwin.build.survey import survey
 from tritonwin.errors import UserError
-from tritonwin.facts.files import is_folder
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import Facts
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.support.download import DownloadError
 from tritonwin.support.pip import Pip
+from tritonwin.system.files import is_folder
+from tritonwin.system.host import Host
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,10 +19,10 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from tritonwin import __version__
 from tritonwin.errors import UserError
-from tritonwin.facts.files import is_file
-from tritonwin.facts.redact import hide_secrets
-from tritonwin.facts.scratch import scratch_folder
+from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.journal.tree import file_hash
+from tritonwin.system.files import is_file
+from tritonwin.system.scratch import scratch_folder
 
 _BLOCK = 1024 * 1024
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from tritonwin.facts.toml import shipped
 from tritonwin.support.versions import fits, parse
+from tritonwin.system.toml import shipped
 
 
 @cache

@@ -12,8 +12,8 @@ from typing import Any
 
 from packaging.version import Version
 
-from tritonwin.facts import toml
 from tritonwin.support.versions import fits, parse, series
+from tritonwin.system import toml
 
 
 @dataclass(frozen=True, kw_only=True)

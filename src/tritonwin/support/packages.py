@@ -8,8 +8,8 @@ from functools import cache
 
 from packaging.version import Version
 
-from tritonwin.facts.toml import shipped
 from tritonwin.support.versions import fits
+from tritonwin.system.toml import shipped
 
 FORK = "triton-windows"
 

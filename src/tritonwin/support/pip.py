@@ -19,12 +19,12 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
-from tritonwin.facts.process import Completed, run
-from tritonwin.facts.redact import hide_secrets
+from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.support.download import local_path
 from tritonwin.support.model import Download
 from tritonwin.support.pip_environment import CONSTRAINT, PLACES, environment
 from tritonwin.support.versions import older
+from tritonwin.system.process import Completed, run
 
 QUERY_TIMEOUT = 120.0
 RESOLVE_TIMEOUT = 1800.0

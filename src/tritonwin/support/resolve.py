@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from tritonwin.facts.files import is_folder
 from tritonwin.facts.model import Facts
-from tritonwin.facts.scratch import scratch_folder
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import download, wheel_metadata
 from tritonwin.support.links import WheelLink
@@ -17,6 +15,8 @@ from tritonwin.support.pip import Pip, PipError, by_address, dry_run
 from tritonwin.support.pip_environment import CONSTRAINT
 from tritonwin.support.satisfied import satisfied
 from tritonwin.support.sources import Sources
+from tritonwin.system.files import is_folder
+from tritonwin.system.scratch import scratch_folder
 
 # built together with torch: another torch needs others of them
 _COMPANIONS = ("torchvision", "torchaudio")

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tritonwin.facts.files import is_file, is_folder, names_in
 from tritonwin.support import download
 from tritonwin.support.download import DownloadError, NotFoundError, is_url, without_secrets
 from tritonwin.support.links import WheelLink, read_list
 from tritonwin.support.wheel_names import WheelNameError
+from tritonwin.system.files import is_file, is_folder, names_in
 
 # PEP 691 where the index has it, the older HTML page where it has not
 _ACCEPT = {"Accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.5, */*;q=0.1"}

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tritonwin.facts.dll_faults import faults
-from tritonwin.facts.dll_loading import module_loading
-from tritonwin.facts.files import is_file
-from tritonwin.facts.host import Host
+from tritonwin.facts.dlls.faults import faults
+from tritonwin.facts.dlls.loading import module_loading
 from tritonwin.facts.model import Facts
+from tritonwin.system.files import is_file
+from tritonwin.system.host import Host
 from tritonwin.verify.model import Rung
 
 # Windows names the module that it could not load, never the DLL that is missing below it.

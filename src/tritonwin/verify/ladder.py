@@ -17,11 +17,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tritonwin.facts.process import Completed, run
-from tritonwin.facts.scratch import scratch_folder
 from tritonwin.facts.target import parse_answer
-from tritonwin.facts.waiting import waiting_threads
-from tritonwin.facts.winapi import in_ascii
+from tritonwin.system.process import Completed, run
+from tritonwin.system.scratch import scratch_folder
+from tritonwin.system.waiting import waiting_threads
+from tritonwin.system.winapi import in_ascii
 from tritonwin.verify import table
 from tritonwin.verify.demands import obstacle
 from tritonwin.verify.dll_hints import dll_hints

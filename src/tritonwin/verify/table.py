@@ -6,7 +6,7 @@ from collections.abc import Collection
 from functools import cache
 from typing import Any
 
-from tritonwin.facts.toml import shipped
+from tritonwin.system.toml import shipped
 from tritonwin.verify.model import Rung
 
 

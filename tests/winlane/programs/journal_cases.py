@@ -19,7 +19,6 @@ import winreg
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from tritonwin.facts.codec import to_json
 from tritonwin.journal import (
     Journal,
     JournalError,
@@ -31,6 +30,7 @@ from tritonwin.journal import (
 )
 from tritonwin.journal.registry import WindowsWriter
 from tritonwin.journal.tree import describe_tree
+from tritonwin.system.codec import to_json
 
 ENVIRONMENT = "HKCU\\Environment"
 NEW_KEY = "HKCU\\Software\\TritonwinLane\\Below"

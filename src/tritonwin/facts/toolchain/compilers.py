@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from tritonwin.facts.files import is_file, is_folder, names_in
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import Compiler, Interpreter
 from tritonwin.facts.packages import platlib
 from tritonwin.facts.toolchain.precedence import in_order
+from tritonwin.system.files import is_file, is_folder, names_in
+from tritonwin.system.host import Host
 
 Family = Literal["cl", "clang-cl", "clang", "gcc", "zig", "tinycc", "unknown"]
 Flaw = Literal["missing", "folder"]

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tritonwin.facts.files import is_file, is_folder, names_in, version_key
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import CudaToolkit, Interpreter
 from tritonwin.facts.packages import platlib
 from tritonwin.facts.toolchain.cuda_layout import KERNEL_PARTS, Place, describe
 from tritonwin.facts.toolchain.precedence import in_order
+from tritonwin.system.files import is_file, is_folder, names_in, version_key
+from tritonwin.system.host import Host
 
 
 def find_cuda_toolkits(target: Interpreter | None, host: Host) -> tuple[CudaToolkit, ...]:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tritonwin.facts.files import first_file, is_file, is_folder
 from tritonwin.facts.model import CudaToolkit
 from tritonwin.facts.toolchain import cuda_versions
+from tritonwin.system.files import first_file, is_file, is_folder
 
 LayoutName = Literal["system", "pip-cu12", "pip-cu13", "conda", "bundled", "unknown"]
 

@@ -7,7 +7,7 @@ import mmap
 import re
 from pathlib import Path
 
-from tritonwin.facts.files import is_file, read_text
+from tritonwin.system.files import is_file, read_text
 
 _BANNER = re.compile(rb"release (\d{1,3}\.\d{1,3}), V\d")
 _BANNER_LIMIT = 512 * 1024 * 1024  # ptxas of CUDA 13 has 27 MB

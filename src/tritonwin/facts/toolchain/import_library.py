@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from tritonwin.facts.files import is_file
+from tritonwin.system.files import is_file
 
 _MAGIC = b"!<arch>\n"
 _MEMBER_HEADER = 60

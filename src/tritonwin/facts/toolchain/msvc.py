@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
-from tritonwin.facts.files import (
+from tritonwin.facts.model import MsvcToolset
+from tritonwin.facts.toolchain.precedence import in_order
+from tritonwin.facts.toolchain.vswhere import Instance, find_instances, product_name
+from tritonwin.system.files import (
     is_file,
     is_folder,
     names_in,
     version_key,
 )
-from tritonwin.facts.host import Host
-from tritonwin.facts.model import MsvcToolset
-from tritonwin.facts.toolchain.precedence import in_order
-from tritonwin.facts.toolchain.vswhere import Instance, find_instances, product_name
+from tritonwin.system.host import Host
 
 _CL = "bin/Hostx64/x64/cl.exe"
 _TRITON_ASKS = (_CL, "include/vcruntime.h", "lib/x64/vcruntime.lib")

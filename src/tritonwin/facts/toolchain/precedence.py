@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from tritonwin.facts.files import same_place
+from tritonwin.system.files import same_place
 
 
 class Tool(Protocol):

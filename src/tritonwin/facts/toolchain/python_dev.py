@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tritonwin.facts.files import is_file, is_folder, names_in, same_place
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import Candidate, Interpreter, PythonDev
 from tritonwin.facts.toolchain.import_library import read_import_library
 from tritonwin.facts.toolchain.python_headers import Headers, read_headers
+from tritonwin.system.files import is_file, is_folder, names_in, same_place
+from tritonwin.system.host import Host
 
 _LIBRARY = re.compile(r"python3\d+t?\.lib", re.IGNORECASE)
 

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonwin.facts.files import read_bytes
+from tritonwin.system.files import read_bytes
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]{1,200})"', re.MULTILINE)
 _VERSION = re.compile(r'^[ \t]*#[ \t]*define[ \t]+PY_VERSION[ \t]+"([^"\n]{1,40})"', re.MULTILINE)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tritonwin.facts.files import (
+from tritonwin.facts.model import Interpreter, Rocm
+from tritonwin.system.files import (
     first_file,
     is_folder,
     names_in,
@@ -14,8 +15,7 @@ from tritonwin.facts.files import (
     same_place,
     version_key,
 )
-from tritonwin.facts.host import Host
-from tritonwin.facts.model import Interpreter, Rocm
+from tritonwin.system.host import Host
 
 _SDK_PARTS = {
     "hip_runtime.h": ("include/hip/hip_runtime.h",),

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.host import Host
-from tritonwin.facts.process import run
-from tritonwin.facts.scratch import scratch_folder
 from tritonwin.facts.target import parse_answer
+from tritonwin.system.host import Host
+from tritonwin.system.process import run
+from tritonwin.system.scratch import scratch_folder
 
 # What an earlier vcvarsall, perhaps half of one or one for x86, left: it would be taken for done.
 ACTIVATION = (

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonwin.facts import process
-from tritonwin.facts.files import is_file, names_in, version_key
-from tritonwin.facts.host import Host
+from tritonwin.system import process
+from tritonwin.system.files import is_file, names_in, version_key
+from tritonwin.system.host import Host
 
 _TIMEOUT = 20.0  # seconds; the first answer after a start of Windows may take five
 _ARGUMENTS = ("-all", "-prerelease", "-products", "*", "-format", "json", "-utf8")

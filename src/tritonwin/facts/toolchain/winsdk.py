@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
-from tritonwin.facts.files import is_file, names_in, version_key
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import WindowsSdk
 from tritonwin.facts.toolchain.precedence import in_order
+from tritonwin.system.files import is_file, names_in, version_key
+from tritonwin.system.host import Host
 
 _TRITON_ASKS = ("Include/{}/ucrt/stdlib.h", "Lib/{}/ucrt/x64/ucrt.lib")
 SDK_PARTS = (*_TRITON_ASKS, "Include/{}/um/Windows.h", "Lib/{}/um/x64/kernel32.lib")

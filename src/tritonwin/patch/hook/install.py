@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tritonwin.errors import UserError
-from tritonwin.facts.access import can_write
-from tritonwin.facts.files import is_file, is_folder, paths_in, read_text
 from tritonwin.facts.model import Interpreter
 from tritonwin.facts.triton_facts import HOOK, HOOK_START
 from tritonwin.journal import Journal
 from tritonwin.patch.hook.apply import Choice
 from tritonwin.patch.hook.generate import SETTINGS, generate
+from tritonwin.system.access import can_write
+from tritonwin.system.files import is_file, is_folder, paths_in, read_text
 
 _ON_DISK = "Patch its files instead: tritonwin patch apply --python {python}"
 

@@ -34,7 +34,6 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 
-from tritonwin.facts import toml
 from tritonwin.problems import placeholders
 from tritonwin.problems.catalogue import signatures
 from tritonwin.problems.catalogue.table import CatalogueError, Table
@@ -47,6 +46,7 @@ from tritonwin.problems.model import (
     Question,
     Remedy,
 )
+from tritonwin.system import toml
 
 # The remedies that an entry may name, each with the arguments that it takes.
 ACTIONS: Mapping[str, frozenset[str]] = {

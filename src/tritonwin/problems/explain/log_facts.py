@@ -20,8 +20,8 @@ from tritonwin.facts.model import (
     Torch,
     Triton,
 )
-from tritonwin.facts.toml import shipped
 from tritonwin.problems.model import LinePattern
+from tritonwin.system.toml import shipped
 
 MAX_VALUES = 32  # changes of one fact that are remembered
 PATIENCE = 300  # lines that a fact's pattern may see: versions stand in banners and first errors

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tritonwin.facts.dll_faults import faults
-from tritonwin.facts.dll_loading import dll_tree
-from tritonwin.facts.files import is_file
-from tritonwin.facts.host import Host
-from tritonwin.facts.pe import read_pe
+from tritonwin.facts.dlls.faults import faults
+from tritonwin.facts.dlls.loading import dll_tree
+from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.problems.explain.explain import Explanation
 from tritonwin.problems.model import Evidence, Problem
+from tritonwin.system.files import is_file
+from tritonwin.system.host import Host
 
 # torch and ctypes quote the file: Error loading "C:\...\shm.dll" or one of its dependencies.
 _NAMED = re.compile(r"""["']([A-Za-z]:\\[^"'<>|]{1,400}\.(?:dll|pyd))["']""", re.IGNORECASE)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pefile
 
-from tritonwin.facts.pe import DAMAGE, opened
+from tritonwin.facts.dlls.pe import DAMAGE, opened
 
 _EXPORT, _IMPORT, _DELAY_IMPORT = 0, 1, 13  # directories of the optional header
 _DESCRIPTOR, _DELAY_DESCRIPTOR = struct.Struct("<IIIII"), struct.Struct("<IIIIIIII")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from platformdirs import user_data_dir
 
-from tritonwin.facts.host import Environment
+from tritonwin.system.host import Environment
 
 VARIABLE = "TRITONWIN_HOME"
 

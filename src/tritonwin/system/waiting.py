@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from tritonwin.facts.process import end_running
+from tritonwin.system.process import end_running
 
 T = TypeVar("T")
 

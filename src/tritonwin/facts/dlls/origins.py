@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from functools import cache
 
-from tritonwin.facts.toml import shipped
+from tritonwin.system.toml import shipped
 
 
 def origin(name: str) -> str:
@@ -16,5 +16,5 @@ def origin(name: str) -> str:
 
 @cache
 def _table() -> tuple[tuple[str, str], ...]:
-    rows = shipped("tritonwin.facts", "dlls.toml")["origin"]
+    rows = shipped("tritonwin.facts.dlls", "dlls.toml")["origin"]
     return tuple((pattern, row["text"]) for row in rows for pattern in row["names"])

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tritonwin.facts.files import is_file
-from tritonwin.facts.ntstatus import describe_exit
+from tritonwin.system.files import is_file
+from tritonwin.system.ntstatus import describe_exit
 
 if sys.platform == "win32":
     import msvcrt

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonwin.facts.files import names_in
-from tritonwin.facts.host import Host
 from tritonwin.facts.model import Interpreter, Torch
 from tritonwin.facts.packages import search_path
+from tritonwin.system.files import names_in
+from tritonwin.system.host import Host
 
 
 @dataclass(frozen=True, kw_only=True)

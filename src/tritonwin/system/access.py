@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from tritonwin.facts import winapi
-from tritonwin.facts.files import is_file
+from tritonwin.system import winapi
+from tritonwin.system.files import is_file
 
 
 def nearest_existing(folder: Path) -> Path | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from tritonwin.facts.identity import last_component
+from tritonwin.facts.redaction.identity import last_component
 
 PERCENT = r"%(?:25){0,3}"
 _COLON = rf"(?::|{PERCENT}3A)"

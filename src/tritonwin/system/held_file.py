@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from tritonwin.facts import winapi
+from tritonwin.system import winapi
 
 if sys.platform == "win32":
     import msvcrt

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pefile
 
-from tritonwin.facts.files import is_file
+from tritonwin.system.files import is_file
 
 # IMAGE_FILE_MACHINE_* of Microsoft's "PE Format" reference.
 MACHINES = {0x014C: "x86", 0x8664: "AMD64", 0xAA64: "ARM64", 0x01C4: "ARM"}

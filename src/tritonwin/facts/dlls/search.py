@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonwin.facts.dll_places import module_places
-from tritonwin.facts.files import names_in
-from tritonwin.facts.host import Host
+from tritonwin.facts.dlls.pe import SYSTEM_DLLS, is_api_set
+from tritonwin.facts.dlls.places import module_places
 from tritonwin.facts.model import Interpreter, Torch
-from tritonwin.facts.pe import SYSTEM_DLLS, is_api_set
+from tritonwin.system.files import names_in
+from tritonwin.system.host import Host
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,15 @@ from typing import Literal
 
 from tritonwin.errors import UserError
 from tritonwin.facts.distributions import read_distributions
-from tritonwin.facts.dll_places import module_places, program_places
-from tritonwin.facts.dll_tree import DllTree, Walk
-from tritonwin.facts.files import is_file, is_folder, names_in
-from tritonwin.facts.host import Environment, Host
+from tritonwin.facts.dlls.pe import read_pe
+from tritonwin.facts.dlls.places import module_places, program_places
+from tritonwin.facts.dlls.tree import DllTree, Walk
 from tritonwin.facts.model import Interpreter, Torch
-from tritonwin.facts.pe import read_pe
 from tritonwin.facts.python_layout import describe, python_in
-from tritonwin.facts.registry import MemoryRegistry
 from tritonwin.facts.torch_facts import read_torch
+from tritonwin.system.files import is_file, is_folder, names_in
+from tritonwin.system.host import Environment, Host
+from tritonwin.system.registry import MemoryRegistry
 
 Loader = Literal["python", "program", "dll"]
 

@@ -31,10 +31,11 @@ from collections.abc import Iterable
 from typing import Literal, TypeVar
 from urllib.parse import unquote
 
-from tritonwin.facts import redact_paths, redact_rules
-from tritonwin.facts.codec import Json, map_text
-from tritonwin.facts.host import Host
-from tritonwin.facts.identity import NOT_PERSONS, Identity, last_component
+from tritonwin.facts.redaction import paths as redact_paths
+from tritonwin.facts.redaction import rules as redact_rules
+from tritonwin.facts.redaction.identity import NOT_PERSONS, Identity, last_component
+from tritonwin.system.codec import Json, map_text
+from tritonwin.system.host import Host
 
 _SHORT_NAME = re.compile(r"(?P<start>[^~]{1,6})~\d{1,4}(?:\.[^.]{0,3})?")
 _ESCAPED = re.compile(

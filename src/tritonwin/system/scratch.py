@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from tritonwin.facts.files import is_folder, names_in
-from tritonwin.facts.held_file import hold
+from tritonwin.system.files import is_folder, names_in
+from tritonwin.system.held_file import hold
 
 PREFIX = "tw"  # short: paths in it count against Windows' limit
 MARK = "tritonwin.held"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tritonwin.facts.redact_paths import PERCENT
+from tritonwin.facts.redaction.paths import PERCENT
 
 TOKEN = "<token>"  # noqa: S105 - what a secret is replaced with
 

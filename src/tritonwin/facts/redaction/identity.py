@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PureWindowsPath
 
-from tritonwin.facts.host import Host
+from tritonwin.system.host import Host
 
 # Accounts of the system and of everybody: their names say nothing about a person, and are the same
 # on every machine. They stay in what is shown to others, `/root/.triton/cache` too: that a program

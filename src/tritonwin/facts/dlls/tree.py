@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from tritonwin.facts.dll_places import Place
-from tritonwin.facts.files import names_in
-from tritonwin.facts.pe import SYSTEM_DLLS, PeImage, is_api_set, read_pe
-from tritonwin.facts.pe_tables import Function, Tables, read_tables
+from tritonwin.facts.dlls.pe import SYSTEM_DLLS, PeImage, is_api_set, read_pe
+from tritonwin.facts.dlls.pe_tables import Function, Tables, read_tables
+from tritonwin.facts.dlls.places import Place
+from tritonwin.system.files import names_in
 
 State = Literal[
     "found",

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.files import is_file, is_folder
-from tritonwin.facts.registry import Registry, this_registry
+from tritonwin.system.files import is_file, is_folder
+from tritonwin.system.registry import Registry, this_registry
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tritonwin.facts.dll_origins import origin
-from tritonwin.facts.dll_tree import DllTree, Module
+from tritonwin.facts.dlls.origins import origin
+from tritonwin.facts.dlls.tree import DllTree, Module
 
 
 @dataclass(frozen=True, kw_only=True)

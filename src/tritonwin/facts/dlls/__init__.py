@@ -1,0 +1,1 @@
+"""Where Windows finds DLLs, and what their files say."""

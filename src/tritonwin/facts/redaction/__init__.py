@@ -1,0 +1,1 @@
+"""What must not leave the machine, and how it is taken out of what does."""
