@@ -9,9 +9,11 @@ import tempfile
 
 from hypothesis import HealthCheck, settings
 
-# what a shell starts in the background ignores Ctrl-C, and so would all that is started here; tests
-# send it to programs of their own
+# what a shell starts in the background ignores Ctrl-C, under nohup the end of the terminal too, and so
+# would all that is started here; tests send both to programs of their own
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if os.name == "posix":
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # the window that they are started from is none of theirs
 for _name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
