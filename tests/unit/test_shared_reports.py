@@ -158,7 +158,7 @@ def test_a_short_name_is_one_too(place: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["/root/.triton/cache", r"C:\Users\Administrator\x", r"C:\Users\Public\x"]
+    "place", ["/root/models", r"C:\Users\Administrator\x", r"C:\Users\Public\x"]
 )
 def test_an_account_that_every_machine_has_stays(place: str) -> None:
     host = fake_host(Path("/"), {"HOME": "/root", "USER": "root"}, windows=False)
