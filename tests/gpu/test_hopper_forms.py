@@ -11,6 +11,8 @@ import torch
 if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
     pytest.skip("no GPU of compute capability 9.0", allow_module_level=True)
 
+from on_gpu import error, random_bytes
+
 from tritonwin.spectral import (
     ByteSpectral,
     byte_spectral,
@@ -31,17 +33,6 @@ from tritonwin.spectral.taps import dft_taps
 GPU = torch.device("cuda", 0)
 BOUNDS = {"exact": 1e-6, "fast": 2e-4}  # of "mag"
 WORSE = {"mag": 1, "power": 2, "logmag": 5}  # of which the error near X = 0 counts for more
-
-
-def random_bytes(*shape: int, seed: int = 0) -> torch.Tensor:
-    source = torch.Generator(device="cuda").manual_seed(seed)
-    return torch.randint(256, shape, dtype=torch.uint8, device="cuda", generator=source)
-
-
-def error(found: torch.Tensor, wanted: torch.Tensor) -> float:
-    assert found.shape == wanted.shape
-    assert bool(torch.isfinite(found).all())
-    return float((found.double() - wanted.double()).norm() / wanted.double().norm())
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,8 @@ import torch
 if not torch.cuda.is_available():
     pytest.skip("no CUDA device", allow_module_level=True)
 
+from on_gpu import error, random_bytes
+
 from tritonwin.spectral import (
     ByteSpectral,
     byte_spectral,
@@ -24,19 +26,6 @@ from tritonwin.spectral.taps import dft_taps
 
 BOUNDS = {"exact": 1e-6, "fast": 2.5e-4}  # on random bytes
 TYPES = {torch.float32: 0.0, torch.bfloat16: 2.5e-3, torch.float16: 4e-4}
-
-
-def random_bytes(*shape: int, seed: int = 0) -> torch.Tensor:
-    source = torch.Generator(device="cuda").manual_seed(seed)
-    return torch.randint(256, shape, dtype=torch.uint8, device="cuda", generator=source)
-
-
-def error(found: torch.Tensor, wanted: torch.Tensor) -> float:
-    assert found.shape == wanted.shape
-    assert bool(torch.isfinite(found).all())
-    return float(
-        (found.double() - wanted.double()).norm() / wanted.double().norm().clamp_min(1e-30)
-    )
 
 
 @pytest.fixture(autouse=True)

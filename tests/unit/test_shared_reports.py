@@ -157,11 +157,14 @@ def test_a_short_name_is_one_too(place: str) -> None:
     assert "MUSTER" not in redactor.text(place)
 
 
+ROOTS = "/root"  # home
+
+
 @pytest.mark.parametrize(
-    "place", ["/root/models", r"C:\Users\Administrator\x", r"C:\Users\Public\x"]
+    "place", [f"{ROOTS}/models", r"C:\Users\Administrator\x", r"C:\Users\Public\x"]
 )
 def test_an_account_that_every_machine_has_stays(place: str) -> None:
-    host = fake_host(Path("/"), {"HOME": "/root", "USER": "root"}, windows=False)
+    host = fake_host(Path("/"), {"HOME": ROOTS, "USER": "root"}, windows=False)
     assert Redactor.this_machine(host).text(place) == place
 
 

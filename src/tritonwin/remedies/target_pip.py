@@ -19,7 +19,8 @@ from tritonwin.system.process import NOTHING_FROM_HERE
 OLDEST = "22.2"  # the first that reports what it would install
 _OWN = f"{NOTHING_FROM_HERE}; import pip._internal.cli.main as cli; sys.exit(cli.main())"
 # Python's import from a zip reads and compiles every module twice, once only to tell its file name.
-# A third of the time of a pip that is lent as a wheel goes there; without that function, it stays.
+# A fifth of the processor time of a pip that is lent as a wheel goes there; without that function,
+# it stays.
 _COMPILE_ONCE = (
     "import functools, zipimport; slow = getattr(zipimport, '_get_module_code', None); "
     "zipimport._get_module_code = slow and functools.lru_cache(None)(slow)"

@@ -11,8 +11,8 @@ from pathlib import PureWindowsPath
 from tritonwin.system.host import Host
 
 # Accounts of the system and of everybody: their names say nothing about a person, and are the same
-# on every machine. They stay in what is shown to others, `/root` too: that a program
-# ran with all rights, or as a service, can be the cause of a fault.
+# on every machine. They stay in what is shown to others, `/root` too: that a program ran with all
+# rights, or as a service, can be the cause of a fault.
 NOT_PERSONS = frozenset(
     {
         "administrator",
