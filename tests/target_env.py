@@ -70,8 +70,7 @@ def pip_folder(folder: Path) -> Path:
         return folder / "pip"
     bundled = importlib.util.find_spec("ensurepip")
     if bundled is None or not bundled.submodule_search_locations:
-        msg = "no pip is here to test with: install pip"
-        raise RuntimeError(msg)
+        raise RuntimeError("no pip is here to test with: install pip")
     wheels = Path(bundled.submodule_search_locations[0], "_bundled").glob("pip-*.whl")
     with zipfile.ZipFile(next(wheels)) as archive:
         archive.extractall(folder)

@@ -55,8 +55,9 @@ def provide(cache: Cache | None = None) -> Path:
     listed = run("ldd", _program(tree), check=False, env=_variables(tree)).stdout.splitlines()
     missing = [line.split()[0] for line in listed if "not found" in line]
     if missing:
-        msg = f"this system lacks libraries of the headless browser: {', '.join(missing)}"
-        raise LaneUnavailable(msg)
+        raise LaneUnavailable(
+            f"this system lacks libraries of the headless browser: {', '.join(missing)}"
+        )
     return tree
 
 
@@ -86,8 +87,7 @@ class Page:
         asked = {"expression": expression, "returnByValue": True}
         answer = self.browser.call("Runtime.evaluate", asked, self)
         if "exceptionDetails" in answer:
-            msg = f"{expression}: {answer['exceptionDetails']}"
-            raise LaneError(msg)
+            raise LaneError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
     def screenshot(self, file: Path, *, height: int | None = None) -> None:
@@ -153,8 +153,7 @@ class Browser:
         while (answer := self._message(deadline)).get("id") != self._number:
             self._events.append(answer)
         if "error" in answer:
-            msg = f"{method}: {answer['error']['message']}"
-            raise LaneError(msg)
+            raise LaneError(f"{method}: {answer['error']['message']}")
         result: dict[str, Any] = answer["result"]
         return result
 
@@ -174,8 +173,9 @@ class Browser:
             ready, _, _ = select.select([self._read], [], [], max(0, deadline - time.monotonic()))
             data = os.read(self._read, 1 << 16) if ready else b""
             if not data:
-                msg = "the headless browser ended" if ready else "the headless browser is silent"
-                raise LaneError(msg)
+                raise LaneError(
+                    "the headless browser ended" if ready else "the headless browser is silent"
+                )
             self._buffer += data
         text, _, self._buffer = self._buffer.partition(b"\0")
         message: dict[str, Any] = json.loads(text)

@@ -95,8 +95,7 @@ def _limit() -> Iterator[None]:
 
 def _hangs(number: int, frame: FrameType | None) -> None:
     del number, frame
-    msg = f"no end after {HANG} s"
-    raise TimeoutError(msg)
+    raise TimeoutError(f"no end after {HANG} s")
 
 
 def _keep(found: Path, data: bytes) -> None:

@@ -191,8 +191,7 @@ def _bundled_cuda(link: WheelLink) -> str:
     ):
         version = banner_version(Path(wheel.extract(_PTXAS, folder)))
     if version is None:
-        msg = f"{link.file}: no version in its ptxas"
-        raise SystemExit(msg)
+        raise SystemExit(f"{link.file}: no version in its ptxas")
     return version
 
 

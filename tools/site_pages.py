@@ -212,8 +212,7 @@ def _statuses() -> str:
     readme = (ROOT / "README.md").read_text("utf-8")
     found = re.search(r"^\| status \|(?:.*\|\n)+", readme, re.MULTILINE)
     if found is None:
-        msg = "the README has no table of exit statuses"
-        raise LookupError(msg)
+        raise LookupError("the README has no table of exit statuses")
     return found[0]
 
 

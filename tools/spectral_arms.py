@@ -41,8 +41,9 @@ def one(settings: Settings, texts: Corpus, device: str, deadline: float = math.i
     model = run.train(deadline=deadline)
     score = evaluate(model, held_out)
     if not math.isfinite(score.all):
-        msg = f"{settings.arm} (seed {settings.seed}) ended at {score.all} bits a byte"
-        raise ArithmeticError(msg)
+        raise ArithmeticError(
+            f"{settings.arm} (seed {settings.seed}) ended at {score.all} bits a byte"
+        )
     return {
         "arm": settings.arm,
         "words": ARMS[settings.arm].words,
@@ -149,8 +150,9 @@ class Kept:
         if out.is_file():
             before = _document(out)
             if (before.get("schema"), before.get("settings")) != (SCHEMA, common):
-                msg = f"{out} was not written by runs with these settings: name another file"
-                raise ValueError(msg)
+                raise ValueError(
+                    f"{out} was not written by runs with these settings: name another file"
+                )
             kept.results, kept.front = before["results"], before["front"]
         return kept
 

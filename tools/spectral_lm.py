@@ -164,8 +164,9 @@ def as_tensor(text: bytes) -> torch.Tensor:
 def at_least(least: int) -> Callable[[str], int]:
     def whole_number(text: str) -> int:
         if not least <= int(text) < 2**63:
-            msg = f"must be a whole number of at least {least}, not {text}"
-            raise argparse.ArgumentTypeError(msg)
+            raise argparse.ArgumentTypeError(
+                f"must be a whole number of at least {least}, not {text}"
+            )
         return int(text)
 
     return whole_number
@@ -173,23 +174,22 @@ def at_least(least: int) -> Callable[[str], int]:
 
 def from_zero(text: str) -> float:
     if not 0 <= float(text) < math.inf:
-        msg = f"must be a number from 0 on, not {text}"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"must be a number from 0 on, not {text}")
     return float(text)
 
 
 def device(text: str) -> str:
     cards = torch.cuda.device_count()
     if text not in {"cpu", *(["cuda"] if cards else []), *(f"cuda:{i}" for i in range(cards))}:
-        msg = f"must be cpu, or cuda where torch sees a GPU ({cards} here), not {text}"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(
+            f"must be cpu, or cuda where torch sees a GPU ({cards} here), not {text}"
+        )
     return text
 
 
 def to_write(text: str) -> Path:
     if not Path(text).parent.is_dir():
-        msg = f"there is no folder {Path(text).parent}"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"there is no folder {Path(text).parent}")
     return Path(text)
 
 

@@ -168,8 +168,7 @@ def diff(rule: Rule) -> tuple[str, str]:
                 old.text.split("\n"), found.text.split("\n"), lineterm="", n=2
             )
             return _name(flavour, version), _shortened([*lines][2:])
-    message = f"no release needs {rule.id}"
-    raise LookupError(message)
+    raise LookupError(f"no release needs {rule.id}")
 
 
 def _name(flavour: Flavour, version: str) -> str:

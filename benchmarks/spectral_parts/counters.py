@@ -55,8 +55,9 @@ def rows(log: str) -> list[dict[str, str]]:
     lines = log.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
-        msg = f"no table of the profiler: {' '.join(log.split())[-300:] or 'it said nothing'}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"no table of the profiler: {' '.join(log.split())[-300:] or 'it said nothing'}"
+        )
     head, units, *found = csv.reader(line for line in lines[start:] if line.startswith('"'))
     named = dict(zip(head, units, strict=True))
     return [{f"unit {k}": u for k, u in named.items()} | dict(zip(head, row, strict=True))
@@ -117,6 +118,5 @@ def by_case(names: list[str], found: list[dict[str, str]]) -> list[dict[str, Any
         elif 0 <= at < len(names):
             made.append({"case": names[at], **kernel(row)})
     if at + 1 != len(names):
-        msg = f"{at + 1} of {len(names)} cases were profiled"
-        raise ValueError(msg)
+        raise ValueError(f"{at + 1} of {len(names)} cases were profiled")
     return made

@@ -20,8 +20,7 @@ ANOTHER_TORCH = "flash_attn-2.8.3+cu128torch2.8-cp312-cp312-win_amd64.whl"
 
 
 def no_pip() -> Pip:
-    msg = "no pip is needed here"
-    raise AssertionError(msg)
+    raise AssertionError("no pip is needed here")
 
 
 @pytest.mark.parametrize(("file", "fits"), [(FITS, True), (ANOTHER_TORCH, False)])

@@ -332,8 +332,7 @@ def test_a_failed_change_leaves_everything_as_it_was(
     before = tree_hash(world.root)
 
     def broken(self: Journal, source: Path, destination: Path) -> None:
-        msg = "disk full"
-        raise CannotRemedyError(msg)
+        raise CannotRemedyError("disk full")
 
     monkeypatch.setattr(Journal, "move", broken)
     with pytest.raises(CannotRemedyError, match="disk full"):

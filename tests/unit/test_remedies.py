@@ -75,8 +75,7 @@ class MemoryWriter:
 
 
 def no_pip() -> Pip:
-    msg = "no pip is needed here"
-    raise AssertionError(msg)
+    raise AssertionError("no pip is needed here")
 
 
 def means(facts: Facts, tmp_path: Path, lists: tuple[str, ...] = (), **more: Any) -> Means:

@@ -32,8 +32,7 @@ WHEEL = "flash_attn-2.8.3.post2+cu128torch2.9-cp312-cp312-linux_x86_64.whl"
 
 
 def no_pip() -> Pip:
-    msg = "no pip is needed here"
-    raise AssertionError(msg)
+    raise AssertionError("no pip is needed here")
 
 
 @pytest.fixture

@@ -128,8 +128,7 @@ def test_headers_are_those_here_then_the_distributions_then_uvs(
     def run(*words: str | Path) -> None:
         asked.append(f"uv {words[3]}")
         if words[3] == "3.13":
-            msg = "uv ended with 1:\nno network"
-            raise LaneError(msg)
+            raise LaneError("uv ended with 1:\nno network")
         include = Path(words[5], "cpython-3.12.9-linux/include/python3.12")
         include.mkdir(parents=True)
         (include / "Python.h").touch()

@@ -133,8 +133,7 @@ def _copy_file(entry: os.DirEntry[str], there: Path) -> None:
 def replace_file(path: Path, data: bytes) -> None:
     """Give `path` a content of its own, whatever it is linked to."""
     if path.is_dir():
-        msg = f"{path} is a folder"
-        raise LaneError(msg)
+        raise LaneError(f"{path} is a folder")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     path.write_bytes(data)

@@ -39,8 +39,7 @@ def install(
         place = _Place(host, root or base, version)
         _system(place)
     elif environment is None:
-        message = f"the layout {layout!r} lies in an environment: pass environment="
-        raise LaneError(message)
+        raise LaneError(f"the layout {layout!r} lies in an environment: pass environment=")
     elif layout == "conda":
         place = _Place(host, environment.win(environment.home / "Library"), version)
         _conda(place)
@@ -50,8 +49,7 @@ def install(
         place = _Place(host, wheel_root, version)
         (_pip_cu12 if layout == "pip-cu12" else _pip_cu13)(place)
     else:
-        message = f"no layout {layout!r}; there are system, conda, pip-cu12, pip-cu13"
-        raise LaneError(message)
+        raise LaneError(f"no layout {layout!r}; there are system, conda, pip-cu12, pip-cu13")
     return Toolkit(layout, version, place.root)
 
 

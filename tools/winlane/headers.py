@@ -35,8 +35,9 @@ def provide(store: Cache, version: str) -> Path:
     fetched = _fetched(store, version)
     if isinstance(fetched, str):
         tried = f"uv python install {version}; it said: {fetched}"
-        msg = f"no headers of CPython {version} here, and none to be had ({tried})"
-        raise HeadersUnavailable(msg)
+        raise HeadersUnavailable(
+            f"no headers of CPython {version} here, and none to be had ({tried})"
+        )
     return fetched
 
 

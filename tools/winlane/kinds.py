@@ -39,8 +39,7 @@ class Builder:
         elif kind in layouts:
             environment = layouts[kind](version, root)
         else:
-            msg = f"no kind {kind!r}; there are {', '.join([*layouts, 'venv'])}"
-            raise LaneError(msg)
+            raise LaneError(f"no kind {kind!r}; there are {', '.join([*layouts, 'venv'])}")
         environment.site_packages.mkdir(parents=True, exist_ok=True)
         wanted = list(packages) if kind == "bare" else ["pip", *packages]
         if wanted:

@@ -77,8 +77,7 @@ class Lane:
         chosen = where or rf"C:\lane\env\{next(self._numbers)}"
         root = self.drives.linux(chosen)
         if root.exists() and any(root.iterdir()):
-            msg = f"{chosen} is not empty"
-            raise LaneError(msg)
+            raise LaneError(f"{chosen} is not empty")
         root.mkdir(parents=True, exist_ok=True)
         return self._builder(starter or self).build(version, kind, packages, root)
 

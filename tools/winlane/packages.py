@@ -76,6 +76,5 @@ def find_uv() -> str:
             return str(folder / "uv")
     found = shutil.which("uv")
     if not found:
-        msg = "uv is missing: pip install uv"
-        raise LaneUnavailable(msg)
+        raise LaneUnavailable("uv is missing: pip install uv")
     return found

@@ -16,8 +16,7 @@ def exports(path: Path) -> Iterator[str]:
         for start, size, raw in sections:
             if start <= address < start + size:
                 return address - start + raw
-        msg = f"{path}: no section holds {address:#x}"
-        raise ValueError(msg)
+        raise ValueError(f"{path}: no section holds {address:#x}")
 
     # PE32+: the export table is the first data directory, 112 bytes into the optional header
     table = offset(struct.unpack_from("<I", data, header + 24 + 112)[0])

@@ -52,8 +52,7 @@ class Prefix:
         )
         if not _says_something(self._holder, _START_SECONDS):
             self.close()
-            message = f"Wine did not start in {self.path}; run `python -m winlane stop`"
-            raise LaneError(message)
+            raise LaneError(f"Wine did not start in {self.path}; run `python -m winlane stop`")
 
     def close(self) -> None:
         holder, self._holder = self._holder, None
@@ -137,8 +136,7 @@ def claim(cache: Cache, wine: Wine, worker: str) -> Prefix:
         prefix = Prefix(wine, path, held)
         prefix.start()
         return prefix
-    msg = "a hundred prefixes are in use; run `python -m winlane stop`"
-    raise LaneError(msg)
+    raise LaneError("a hundred prefixes are in use; run `python -m winlane stop`")
 
 
 def provide_template(cache: Cache, wine: Wine) -> Path:
@@ -153,8 +151,7 @@ def provide_template(cache: Cache, wine: Wine) -> Path:
         stop(wine, folder)
         (folder / "wineserver").unlink(missing_ok=True)
         if not (folder / "system.reg").exists():
-            msg = "wineboot left no registry behind"
-            raise LaneError(msg)
+            raise LaneError("wineboot left no registry behind")
         (folder / "requests").mkdir()
         lane = folder / "drive_c" / "lane"
         lane.mkdir()

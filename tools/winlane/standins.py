@@ -184,8 +184,7 @@ def _cuda_torch(
         series = ".".join(version.split(".")[:2])
         triton = TRITON_OF_TORCH.get(version) or TRITON_OF_TORCH.get(series)
         if triton is None:
-            message = f"which Triton torch {version} asks for is not known: pass triton="
-            raise LaneError(message)
+            raise LaneError(f"which Triton torch {version} asks for is not known: pass triton=")
     label = f"{version}+cu{cuda.replace('.', '')}"
     major = int(cuda.partition(".")[0])
     files: dict[str, bytes | str] = {

@@ -26,8 +26,9 @@ class Drives:
         """Names match whatever their case, as on Windows; what is not there keeps its own."""
         drive, rest = windows_path[:2].upper(), windows_path[2:].replace("\\", "/")
         if drive not in ("C:", "Z:") or not rest.startswith("/"):
-            msg = f"not an absolute path on C: or Z:, the lane's drives: {windows_path!r}"
-            raise LaneError(msg)
+            raise LaneError(
+                f"not an absolute path on C: or Z:, the lane's drives: {windows_path!r}"
+            )
         place = self.drive_c if drive == "C:" else Path("/")
         for name in filter(None, rest.split("/")):
             place /= _as_it_is_spelled(place, name)

@@ -78,12 +78,12 @@ def require_debian() -> None:
     """Raise LaneUnavailable where the packages of this distribution do not fit."""
     system, machine = platform.system(), platform.machine()
     if system != "Linux" or machine != "x86_64":
-        msg = f"needs x86-64 Linux, this is {machine} {system}"
-        raise LaneUnavailable(msg)
+        raise LaneUnavailable(f"needs x86-64 Linux, this is {machine} {system}")
     missing = [tool for tool in ("apt-get", "dpkg") if not shutil.which(tool)]
     if missing:
-        msg = f"no {' and no '.join(missing)} here: needs Debian packages (Debian, Ubuntu)"
-        raise LaneUnavailable(msg)
+        raise LaneUnavailable(
+            f"no {' and no '.join(missing)} here: needs Debian packages (Debian, Ubuntu)"
+        )
 
 
 def _unpack(folder: Path) -> None:
@@ -114,8 +114,7 @@ def unpack_debian(folder: Path, packages: Sequence[str]) -> None:
             if done.returncode == 0:
                 return
             said = done.stdout.strip()
-        msg = f"the Debian packages could not be fetched: {said}"
-        raise LaneUnavailable(msg)
+        raise LaneUnavailable(f"the Debian packages could not be fetched: {said}")
 
 
 def unpack_what_debian_has(folder: Path, packages: Sequence[str]) -> None:
@@ -159,8 +158,7 @@ def _package_lists(folder: Path) -> Iterator[list[str]]:
     try:
         run("apt-get", "-qq", *own, "update")
     except LaneError as error:
-        msg = f"the Debian packages could not be fetched: {error}"
-        raise LaneUnavailable(msg) from error
+        raise LaneUnavailable(f"the Debian packages could not be fetched: {error}") from error
     yield own
 
 
@@ -178,6 +176,5 @@ def run(
     )  # fmt: skip
     if check and done.returncode:
         tail = "\n".join(done.stdout.strip().splitlines()[-15:])
-        msg = f"{Path(line[0]).name} ended with {done.returncode}:\n{tail}"
-        raise LaneError(msg)
+        raise LaneError(f"{Path(line[0]).name} ended with {done.returncode}:\n{tail}")
     return done

@@ -40,8 +40,10 @@ def parse(text: str) -> str:
     """
     found = _ASKED.fullmatch(text.strip().lower())
     if found is None:
-        msg = f"{text[:_LONGEST]!r} is no GPU architecture"
-        raise UserError(msg, "Write the compute capability: --arch 8.9 (RTX 40), --arch 12.0")
+        raise UserError(
+            f"{text[:_LONGEST]!r} is no GPU architecture",
+            "Write the compute capability: --arch 8.9 (RTX 40), --arch 12.0",
+        )
     return f"{found[1]}.{found[2]}{found[3]}"
 
 

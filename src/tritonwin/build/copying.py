@@ -52,11 +52,14 @@ def copy(source: Path, to: Path, skip: Sequence[str], edits: Sequence[Edit]) -> 
         OSError: something cannot be read or written.
     """
     if not is_folder(source):
-        msg = f"there is no folder {source}"
-        raise SourceError(msg, "Name the folder with the source: --source DIR")
+        raise SourceError(
+            f"there is no folder {source}", "Name the folder with the source: --source DIR"
+        )
     if to.absolute().is_relative_to(source.absolute()):
-        msg = f"the build would be copied into its own source, {source}"
-        raise SourceError(msg, "Name a folder elsewhere: --root DIR")
+        raise SourceError(
+            f"the build would be copied into its own source, {source}",
+            "Name a folder elsewhere: --root DIR",
+        )
     source = source.absolute()
     edited = {change.file for change in edits}
     _refuse_linked(source, edited)
@@ -128,8 +131,10 @@ def _refuse_linked(source: Path, edited: Iterable[str]) -> None:
     for name in edited:
         for folder in PurePosixPath(name).parents:
             if is_link(source / folder) and folder.name:
-                msg = f"{source / folder} is a link, and the recipe has to change {name}"
-                raise SourceError(msg, "Put the folder itself there, in place of the link.")
+                raise SourceError(
+                    f"{source / folder} is a link, and the recipe has to change {name}",
+                    "Put the folder itself there, in place of the link.",
+                )
 
 
 def _make_room(to: Path, name: PurePosixPath) -> None:

@@ -52,8 +52,10 @@ class Depot:
             if is_file(path) and file_hash(path) == sha256:
                 return path
         if self.offline:
-            msg = f"{file} is needed, and nothing may be fetched"
-            raise DownloadError(msg, "Put it into a folder and name that: --find-links DIR")
+            raise DownloadError(
+                f"{file} is needed, and nothing may be fetched",
+                "Put it into a folder and name that: --find-links DIR",
+            )
         into.mkdir(parents=True, exist_ok=True)
         download.fetch(url or self.address(project, file), into / file, sha256=sha256)
         return into / file
@@ -67,8 +69,10 @@ class Depot:
                 continue
             if (found := address_in(text, file)) is not None:
                 return urljoin(page, found)
-        msg = f"no index that pip is configured for has {file}"
-        raise NotFoundError(msg, "Put it into a folder and name that: --find-links DIR")
+        raise NotFoundError(
+            f"no index that pip is configured for has {file}",
+            "Put it into a folder and name that: --find-links DIR",
+        )
 
     def _pages(self, project: str) -> Iterator[str]:
         for index in (self.places.index, *self.places.extra_indexes):

@@ -27,8 +27,10 @@ def edited_content(path: Path, name: str, edits: Sequence[Edit]) -> bytes:
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        msg = f"the source has no {name}, which the recipe has to change"
-        raise SourceError(msg, "It may be of another version: name it with --version") from None
+        raise SourceError(
+            f"the source has no {name}, which the recipe has to change",
+            "It may be of another version: name it with --version",
+        ) from None
     for change in edits:
         if change.file != name:
             continue
@@ -36,8 +38,10 @@ def edited_content(path: Path, name: str, edits: Sequence[Edit]) -> bytes:
         if b"\r\n" in content:
             find, put = find.replace(b"\n", b"\r\n"), put.replace(b"\n", b"\r\n")
         if find not in content and change.required:
-            msg = f"{name} does not hold {change.find!r}, which the recipe has to change"
-            raise SourceError(msg, "It may be of another version: name it with --version")
+            raise SourceError(
+                f"{name} does not hold {change.find!r}, which the recipe has to change",
+                "It may be of another version: name it with --version",
+            )
         content = content.replace(find, put)
     return content
 
@@ -45,5 +49,7 @@ def edited_content(path: Path, name: str, edits: Sequence[Edit]) -> bytes:
 def refuse_link(folder: Path, name: str) -> None:
     """Refuse to change what lies elsewhere: a commit may hold links to anywhere."""
     if not (folder / name).resolve().is_relative_to(folder.resolve()):
-        msg = f"the source has a link to elsewhere at {name}, which the recipe has to change"
-        raise SourceError(msg, "Give a source that has a file or folder there: --source DIR")
+        raise SourceError(
+            f"the source has a link to elsewhere at {name}, which the recipe has to change",
+            "Give a source that has a file or folder there: --source DIR",
+        )

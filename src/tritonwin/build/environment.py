@@ -67,12 +67,14 @@ def checked(values: Mapping[str, str]) -> dict[str, str]:
     """
     for name, value in values.items():
         if _NAME.fullmatch(name) is None:
-            msg = f"{name!r} is no name for a variable"
-            raise UnfitEnvironmentError(msg, "It comes from the plan: look at it with --plan")
-        if value != value.strip() or value.strip("\"'") != value or not value.isprintable():
-            msg = f"the variable {name} has a stray blank, quote or control character: {value!r}"
             raise UnfitEnvironmentError(
-                msg, "A program would read another word: leave it out of the option it comes from."
+                f"{name!r} is no name for a variable",
+                "It comes from the plan: look at it with --plan",
+            )
+        if value != value.strip() or value.strip("\"'") != value or not value.isprintable():
+            raise UnfitEnvironmentError(
+                f"the variable {name} has a stray blank, quote or control character: {value!r}",
+                "A program would read another word: leave it out of the option it comes from.",
             )
     return dict(values)
 
@@ -104,15 +106,19 @@ def verify_capture(data: Mapping[str, str], version: str) -> None:
         ("VCTOOLSVERSION", version),
     ):
         if upper.get(name, "").strip("\\") != wanted:
-            msg = f"vcvarsall.bat sets {name} to {upper.get(name)!r}, not {wanted}"
-            raise UnfitEnvironmentError(msg, _REPAIR)
+            raise UnfitEnvironmentError(
+                f"vcvarsall.bat sets {name} to {upper.get(name)!r}, not {wanted}", _REPAIR
+            )
     cl = _first(upper.get("PATH", ""), "cl.exe")
     if cl is None or [part.lower() for part in cl.parts[-3:]] != ["hostx64", "x64", "cl.exe"]:
-        msg = f"the 64-bit cl.exe is not the first on PATH after vcvarsall.bat, but {cl}"
-        raise UnfitEnvironmentError(msg, _REPAIR)
+        raise UnfitEnvironmentError(
+            f"the 64-bit cl.exe is not the first on PATH after vcvarsall.bat, but {cl}", _REPAIR
+        )
     if "ucrt" not in upper.get("INCLUDE", "").lower():
-        msg = "INCLUDE names no Universal C Runtime after vcvarsall.bat: the Windows SDK is missing"
-        raise UnfitEnvironmentError(msg, _REPAIR)
+        raise UnfitEnvironmentError(
+            "INCLUDE names no Universal C Runtime after vcvarsall.bat: the Windows SDK is missing",
+            _REPAIR,
+        )
 
 
 _REPAIR = "Repair Visual Studio with its installer: VC.Tools.x86.x64 and a Windows SDK."

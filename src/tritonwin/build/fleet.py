@@ -100,13 +100,13 @@ def read(recipe: str, text: str) -> Fleet:
     try:
         data: dict[str, Any] = toml.loads(text)
     except (ValueError, RecursionError) as error:
-        msg = f"the matrix is no TOML: {error}"
-        raise UserError(msg, _EXAMPLE) from None
+        raise UserError(f"the matrix is no TOML: {error}", _EXAMPLE) from None
     axes, excluded = _axes(data, known), _excluded(data)
     cells = math.prod(len(values) for values in axes.values())
     if cells > _MOST_CELLS:
-        msg = f"a matrix of {cells} cells is larger than {_MOST_CELLS}"
-        raise UserError(msg, "Split the file.")
+        raise UserError(
+            f"a matrix of {cells} cells is larger than {_MOST_CELLS}", "Split the file."
+        )
     jobs, dropped = [], []
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
@@ -119,11 +119,11 @@ def read(recipe: str, text: str) -> Fleet:
             jobs.append(_job(known, chosen))
     if not jobs:
         reasons = "; ".join(f"{d.id}: {d.reason}" for d in dropped[:3])
-        msg = f"no job is left of this matrix. {reasons}".strip()
-        raise UserError(msg, _EXAMPLE)
+        raise UserError(f"no job is left of this matrix. {reasons}".strip(), _EXAMPLE)
     if len(jobs) > MOST:
-        msg = f"{len(jobs)} jobs are more than the {MOST} that one matrix may have"
-        raise UserError(msg, "Split the file.")
+        raise UserError(
+            f"{len(jobs)} jobs are more than the {MOST} that one matrix may have", "Split the file."
+        )
     return Fleet(jobs=tuple(jobs), dropped=tuple(dropped))
 
 
@@ -140,8 +140,7 @@ def _axes(data: Mapping[str, Any], recipe: Recipe) -> dict[str, list[str]]:
     for axis in _AXES:
         values = data.get(axis, defaults.get(axis))
         if not isinstance(values, list) or not values:
-            msg = f"the matrix needs a list {axis}"
-            raise UserError(msg, _EXAMPLE)
+            raise UserError(f"the matrix needs a list {axis}", _EXAMPLE)
         axes[axis] = [_words(axis, value) for value in values]
     return axes
 
@@ -149,8 +148,10 @@ def _axes(data: Mapping[str, Any], recipe: Recipe) -> dict[str, list[str]]:
 def _excluded(data: Mapping[str, Any]) -> list[dict[str, object]]:
     rows = data.get("exclude", [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        msg = "exclude is no list of tables"
-        raise UserError(msg, 'Write for each: [[exclude]], and below it: python = "3.12"')
+        raise UserError(
+            "exclude is no list of tables",
+            'Write for each: [[exclude]], and below it: python = "3.12"',
+        )
     _refuse_unknown({axis for row in rows for axis in row}, _AXES, "exclude has an unknown axis")
     return rows
 
@@ -158,8 +159,7 @@ def _excluded(data: Mapping[str, Any]) -> list[dict[str, object]]:
 def _refuse_unknown(names: Iterable[str], known: Sequence[str], what: str) -> None:
     unknown = sorted(set(names) - set(known))
     if unknown:
-        msg = f"{what}: {', '.join(unknown)}"
-        raise UserError(msg, f"The axes are {', '.join(_AXES)}.")
+        raise UserError(f"{what}: {', '.join(unknown)}", f"The axes are {', '.join(_AXES)}.")
 
 
 def _words(axis: str, value: object) -> str:
@@ -167,12 +167,12 @@ def _words(axis: str, value: object) -> str:
         listed = value if isinstance(value, list) else str(value).replace(";", " ").split()
         return " ".join(archs.parse(str(arch)) for arch in listed)
     if not isinstance(value, str):
-        msg = f"{axis}: {value!r} is no text"
-        raise UserError(msg, f'Write it between quotes: {axis} = ["{value}"]')
+        raise UserError(
+            f"{axis}: {value!r} is no text", f'Write it between quotes: {axis} = ["{value}"]'
+        )
     word = value.strip()
     if axis in _WORDS and not _WORDS[axis].fullmatch(word):
-        msg = f"{axis}: {word[:_LONGEST]!r} cannot be used"
-        raise UserError(msg, _EXAMPLE)
+        raise UserError(f"{axis}: {word[:_LONGEST]!r} cannot be used", _EXAMPLE)
     return word
 
 
@@ -232,12 +232,16 @@ def _indexed(folder: Path) -> Iterator[IndexedWheel]:
         try:
             record = info.read(path)
         except (OSError, ValueError) as error:
-            msg = f"{path} is no build-info: {error}"
-            raise UserError(msg, "Build that wheel again, or take the file away.") from None
+            raise UserError(
+                f"{path} is no build-info: {error}",
+                "Build that wheel again, or take the file away.",
+            ) from None
         wheel = path.with_name(record.wheel)
         if not wheel.is_file() or file_hash(wheel) != record.sha256:
-            msg = f"{wheel} is not the file that {path.name} describes"
-            raise UserError(msg, "Build that wheel again, or take both files away.")
+            raise UserError(
+                f"{wheel} is not the file that {path.name} describes",
+                "Build that wheel again, or take both files away.",
+            )
         yield IndexedWheel(
             url=wheel.relative_to(folder).as_posix(),
             sha256=record.sha256,
@@ -257,11 +261,15 @@ def below(wheels: Sequence[IndexedWheel], address: str) -> tuple[IndexedWheel, .
     """
     base = address.rstrip("/")
     if not is_url(base):
-        msg = f"--base-url {address} is no address"
-        raise UserError(msg, "Write it with https: --base-url https://HOST/PATH")
+        raise UserError(
+            f"--base-url {address} is no address",
+            "Write it with https: --base-url https://HOST/PATH",
+        )
     if hide_secrets(base) != base:
-        msg = f"wheels.json is published, and --base-url holds a secret: {without_secrets(base)}"
-        raise UserError(msg, "Give the address by which everybody gets the wheels: --base-url URL")
+        raise UserError(
+            f"wheels.json is published, and --base-url holds a secret: {without_secrets(base)}",
+            "Give the address by which everybody gets the wheels: --base-url URL",
+        )
     return tuple(
         replace(
             wheel,

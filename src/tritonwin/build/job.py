@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import IO
 
 if sys.platform != "win32":
-    msg = "jobs are a thing of Windows"
-    raise ImportError(msg)
+    raise ImportError("jobs are a thing of Windows")
 
 from ctypes import wintypes
 

@@ -18,8 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 if sys.platform == "win32":
-    msg = "Windows has jobs for this"
-    raise ImportError(msg)
+    raise ImportError("Windows has jobs for this")
 
 _PROC = Path("/proc")
 _PATIENCE = 3.0  # seconds for ninja to take away what is half-written

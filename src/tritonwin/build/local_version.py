@@ -36,5 +36,7 @@ def _checked(asked: str) -> str:
             return asked
     except InvalidVersion:
         pass
-    msg = f"{asked[:_LONGEST]!r} cannot stand behind the + of a version"
-    raise UserError(msg, "Take letters, digits and dots: --local-version cu128torch2.9")
+    raise UserError(
+        f"{asked[:_LONGEST]!r} cannot stand behind the + of a version",
+        "Take letters, digits and dots: --local-version cu128torch2.9",
+    )

@@ -258,8 +258,7 @@ class BuildPlan:
             ValueError: `jobs` is less than one.
         """
         if jobs < 1:
-            msg = f"a build cannot have {jobs} jobs"
-            raise ValueError(msg)
+            raise ValueError(f"a build cannot have {jobs} jobs")
         numbers = {name: str(jobs) for name in self.job_variables}
         memory = self.memory.at(jobs, self.nvcc_threads)
         return replace(self, jobs=jobs, memory=memory, environment={**self.environment, **numbers})

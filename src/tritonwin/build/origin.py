@@ -43,8 +43,10 @@ def choose(recipe: Recipe, order: Order, machine: Machine) -> Origin:
     if order.source is not None:
         return _named(recipe, order, order.source, machine)
     if not recipe.releases:
-        msg = f"{recipe.name} has no source of its own"
-        raise UserError(msg, f"Name it: tritonwin build {recipe.name} --source DIR")
+        raise UserError(
+            f"{recipe.name} has no source of its own",
+            f"Name it: tritonwin build {recipe.name} --source DIR",
+        )
     if order.ref is not None:
         return _of_ref(recipe, order, order.ref)
     release, reason = _release(recipe, order, machine)
@@ -66,8 +68,10 @@ def _release(recipe: Recipe, order: Order, machine: Machine) -> tuple[Release, s
         found = recipe.release(order.version)
         if found is None:
             have = ", ".join(r.version for r in recipe.releases)
-            msg = f"the recipe {recipe.name} has no version {order.version}"
-            raise UserError(msg, f"It has {have}. Another one: --source DIR, or --ref TAG")
+            raise UserError(
+                f"the recipe {recipe.name} has no version {order.version}",
+                f"It has {have}. Another one: --source DIR, or --ref TAG",
+            )
         return found, "asked for"
     torch = machine.facts.torch
     if not recipe.needs_torch and torch:
@@ -95,13 +99,16 @@ def _of_ref(recipe: Recipe, order: Order, ref: str) -> Origin:
 
 def _named(recipe: Recipe, order: Order, named: str, machine: Machine) -> Origin:
     if not named.strip():
-        msg = "--source names nothing"
-        raise UserError(msg, "Name a folder, an archive or an address: --source DIR")
+        raise UserError(
+            "--source names nothing", "Name a folder, an archive or an address: --source DIR"
+        )
     local = machine.checkout is not None or is_file(Path(named))
     address = not local and _ADDRESS.match(named) is not None
     if order.ref is not None and not address:
-        msg = f"--ref names a commit of a repository, and {named} is taken as it is"
-        raise UserError(msg, "Check it out there, or give its address: --source file:///...")
+        raise UserError(
+            f"--ref names a commit of a repository, and {named} is taken as it is",
+            "Check it out there, or give its address: --source file:///...",
+        )
     if machine.checkout is not None:
         return _folder(recipe, order, machine, machine.checkout)
     if address:
@@ -109,8 +116,9 @@ def _named(recipe: Recipe, order: Order, named: str, machine: Machine) -> Origin
     if named.endswith(_ARCHIVES) and local:
         return _archive(recipe, order, Path(named), machine)
     kinds = f"no folder with a setup.py, no {' or '.join(_ARCHIVES)}, no address"
-    msg = f"{named} is no source: {kinds}"
-    raise UserError(msg, "Name the folder that holds setup.py: --source DIR")
+    raise UserError(
+        f"{named} is no source: {kinds}", "Name the folder that holds setup.py: --source DIR"
+    )
 
 
 def _folder(recipe: Recipe, order: Order, machine: Machine, checkout: Checkout) -> Origin:
@@ -129,8 +137,9 @@ def _folder(recipe: Recipe, order: Order, machine: Machine, checkout: Checkout) 
 def _repository(recipe: Recipe, order: Order, named: str, machine: Machine) -> Origin:
     location, login = logins.split(named)
     if urlsplit(location).path.endswith(_ARCHIVES):
-        msg = f"no hash is known for {location}"
-        raise UserError(msg, "Fetch it by hand and give the file: --source FILE")
+        raise UserError(
+            f"no hash is known for {location}", "Fetch it by hand and give the file: --source FILE"
+        )
     variable = logins.variable(location)
     value = login.value if login else machine.host.env.get(variable) if variable else None
     source = Source(

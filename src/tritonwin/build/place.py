@@ -28,8 +28,10 @@ def parent(root: Path | None, machine: Machine) -> str:
     else:
         found = str(data_folder(machine.host.env) / "builds")
     if not found.isprintable():  # nor are bytes that cannot be decoded
-        msg = f"the name of the folder for builds is no text that programs can be given: {found!r}"
-        raise UserError(msg, "Name another one: --root DIR")
+        raise UserError(
+            f"the name of the folder for builds is no text that programs can be given: {found!r}",
+            "Name another one: --root DIR",
+        )
     return found
 
 

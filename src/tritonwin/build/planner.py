@@ -67,8 +67,7 @@ def plan(order: Order, machine: Machine) -> BuildPlan:
     """
     recipe, target = load(order.recipe), machine.facts.target
     if target is None or target.version is None:
-        msg = "there is no Python to build for"
-        raise UserError(msg, "Name it: --python EXE")
+        raise UserError("there is no Python to build for", "Name it: --python EXE")
     source = origin.choose(recipe, order, machine)
     found = tools.choose(recipe, order, machine, source)
     above = place.parent(order.root, machine)

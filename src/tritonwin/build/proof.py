@@ -102,8 +102,9 @@ def _install(copy: Linked, wheel: Path, pip: Pip) -> None:
     arguments = ("--python", str(copy.python), "install", "--quiet", "--no-deps", "--no-index")
     done = pip.run([*arguments, "--", str(wheel)], timeout=_INSTALL_TIMEOUT)
     if done.code != 0:
-        msg = f"{wheel.name} cannot be installed: {last_words(done)}"
-        raise PipError(msg, f"The wheel is kept: {wheel}")
+        raise PipError(
+            f"{wheel.name} cannot be installed: {last_words(done)}", f"The wheel is kept: {wheel}"
+        )
 
 
 def _modules(wheel: Path) -> tuple[str, ...]:

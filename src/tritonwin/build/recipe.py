@@ -200,9 +200,8 @@ def load(name: str) -> Recipe:
     """
     asked, name = name, canonicalize_name(name)
     if name not in names():
-        msg = f"there is no recipe {asked!r}"
         raise UserError(
-            msg,
+            f"there is no recipe {asked!r}",
             f"There are {', '.join(names())}. For anything else with CUDA sources: "
             f"tritonwin build {GENERIC} --source DIR",
         )
@@ -231,8 +230,7 @@ def read(name: str, text: str) -> Recipe:
             **_tuples(data),
         )
     except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
-        msg = f"recipe {name}: {error}"
-        raise RecipeError(msg) from error
+        raise RecipeError(f"recipe {name}: {error}") from error
 
 
 def _arch(row: dict[str, Any] | None) -> ArchRule | None:

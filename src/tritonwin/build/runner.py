@@ -86,8 +86,10 @@ def build(plan: BuildPlan, setting: Setting, *, resume: bool = False) -> Built:
     try:
         layout.root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        msg = f"the build folder {layout.root} cannot be made: {error.strerror or error}"
-        raise UserError(msg, "Name another one: --root DIR") from None
+        raise UserError(
+            f"the build folder {layout.root} cannot be made: {error.strerror or error}",
+            "Name another one: --root DIR",
+        ) from None
     with locked(layout.root / "lock", str(layout.root), wait=0):
         if not resume:
             _begin_anew(plan)
@@ -112,8 +114,10 @@ def _begin_anew(plan: BuildPlan) -> None:
     if runs and runs[-1].ending != "finished":
         done = len(ninja.finished(layout.source))
         if done:
-            msg = f"{layout.root} holds an unfinished build, {done} steps of which are done"
-            raise UserError(msg, "Go on with it: --resume. To begin anew, remove that folder.")
+            raise UserError(
+                f"{layout.root} holds an unfinished build, {done} steps of which are done",
+                "Go on with it: --resume. To begin anew, remove that folder.",
+            )
     for folder in (layout.source, layout.venv, layout.dist, layout.temp):
         shutil.rmtree(folder, ignore_errors=True)
     layout.log.unlink(missing_ok=True)
@@ -126,8 +130,10 @@ def _prepare(plan: BuildPlan, setting: Setting) -> Linked:
     tell("source")
     source.prepare(plan, setting.depot, setting.host, setting.logins)
     if not is_project(layout.source / plan.source.subfolder):
-        msg = f"{plan.source.location} holds neither setup.py nor pyproject.toml"
-        raise UserError(msg, "Name the project itself: --source DIR, or another commit: --ref REF")
+        raise UserError(
+            f"{plan.source.location} holds neither setup.py nor pyproject.toml",
+            "Name the project itself: --source DIR, or another commit: --ref REF",
+        )
     if plan.cuda and plan.cuda.origin == "assembled":
         tell(f"CUDA {plan.cuda.version}")
         toolkit.assemble(plan.cuda.parts, Path(plan.cuda.path), setting.depot, tell)
@@ -224,6 +230,8 @@ def _joined(*parts: Mapping[str, str]) -> dict[str, str]:
 def _wheel(plan: BuildPlan) -> Path:
     wheels = paths_in(plan.layout.dist, "*.whl")
     if len(wheels) != 1:
-        msg = f"the build ended well, but {plan.layout.dist} holds {len(wheels)} wheels, not one"
-        raise UserError(msg, f"Look at its log: {plan.layout.log}")
+        raise UserError(
+            f"the build ended well, but {plan.layout.dist} holds {len(wheels)} wheels, not one",
+            f"Look at its log: {plan.layout.log}",
+        )
     return wheels[0]

@@ -32,8 +32,10 @@ def script(plan: BuildPlan, shell: Shell, addresses: Callable[[], Mapping[str, s
     """
     if plan.windows != (shell != "sh"):
         system = "Windows" if plan.windows else "Linux"
-        msg = f"{shell} does not run a plan for {system}"
-        raise ScriptError(msg, "Take sh on Linux, cmd or powershell on Windows.")
+        raise ScriptError(
+            f"{shell} does not run a plan for {system}",
+            "Take sh on Linux, cmd or powershell on Windows.",
+        )
     write = _WRITERS[shell]
     end = "\n" if shell == "sh" else "\r\n"
     return "".join(f"{line}{end}" for line in write(steps(plan, addresses())))
@@ -85,8 +87,9 @@ def _cmd_run(step: Run) -> Iterator[str]:
 def _in_cmd(word: str) -> str:
     """A word between quotes, as cmd and the C library of the program read it."""
     if '"' in word:
-        msg = f"{word!r} cannot be written into a batch file"
-        raise ScriptError(msg, "Take the powershell script.")
+        raise ScriptError(
+            f"{word!r} cannot be written into a batch file", "Take the powershell script."
+        )
     ends = len(word) - len(word.rstrip("\\"))
     return f'"{_cmd_value(word)}{chr(92) * ends}"'
 
@@ -95,8 +98,9 @@ def _cmd_value(value: str) -> str:
     """A value inside of `set "NAME=..."`: an even number of quotes, and no special sign outside."""
     outside = value.split('"')[1::2]  # the first quote of `set "` is open where the value begins
     if _one_line(value) != value or any(sign in part for part in outside for sign in "&|<>^"):
-        msg = f"{value!r} cannot be written into a batch file"
-        raise ScriptError(msg, "Take the powershell script.")
+        raise ScriptError(
+            f"{value!r} cannot be written into a batch file", "Take the powershell script."
+        )
     return value.replace("%", "%%")
 
 
@@ -136,8 +140,10 @@ def _ps_run(step: Run) -> Iterator[str]:
         call = f"call {_in_cmd(step.vcvarsall)} x64{toolset} >nul && "
         line = call + " ".join(map(_in_cmd, words))
         if "%" in line:
-            msg = "a path with a percent sign cannot be passed through PowerShell to cmd"
-            raise ScriptError(msg, "Name another folder: --root DIR")
+            raise ScriptError(
+                "a path with a percent sign cannot be passed through PowerShell to cmd",
+                "Name another folder: --root DIR",
+            )
         yield f"& $env:ComSpec /d /s /c {_in_ps(f' {line} ')}"
     else:
         command = f"& {' '.join(map(_in_ps, words))}"

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import IO
 
 if sys.platform == "win32":
-    msg = "Windows has jobs for this"
-    raise ImportError(msg)
+    raise ImportError("Windows has jobs for this")
 
 import resource
 

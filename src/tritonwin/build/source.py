@@ -45,8 +45,10 @@ def prepare(
             copy(Path(source.location), to, source.skip, plan.edits)
         except OSError as error:
             where = error.filename or source.location
-            msg = f"the source cannot be copied: {where}: {error.strerror or error}"
-            raise SourceError(msg, "See that it can be read, and that the disk has room.") from None
+            raise SourceError(
+                f"the source cannot be copied: {where}: {error.strerror or error}",
+                "See that it can be read, and that the disk has room.",
+            ) from None
     elif not is_folder(to):
         part = to.with_name(to.name + ".part")
         discard(part)
@@ -75,13 +77,15 @@ def _fetched(source: Source, project: str, folder: Path, depot: Depot) -> Path:
     if local is not None and is_file(local) and source.sha256 in {None, _hash(local, source)}:
         return local
     if local is not None and local.is_absolute() and is_file(local):
-        msg = f"{local} is not the file that was released under this name: it has another hash"
         raise SourceError(
-            msg, "Rename it to have it built as yours, or leave --source out to have it fetched."
+            f"{local} is not the file that was released under this name: it has another hash",
+            "Rename it to have it built as yours, or leave --source out to have it fetched.",
         )
     if source.sha256 is None:
-        msg = f"no hash is known for {download.without_secrets(source.location)}"
-        raise SourceError(msg, "Fetch it by hand and give the file: --source FILE")
+        raise SourceError(
+            f"no hash is known for {download.without_secrets(source.location)}",
+            "Fetch it by hand and give the file: --source FILE",
+        )
     name = re.split(r"[/\\]", source.location.partition("#")[0])[-1]
     url = source.location if download.is_url(source.location) else None
     return depot.obtain(project, name, source.sha256, folder, url)
@@ -99,11 +103,15 @@ def _check_out(source: Source, to: Path, env: Mapping[str, str], host: Host) -> 
     """
     program = next(iter(host.executables("git")), None)
     if program is None:
-        msg = "git is needed to fetch the source, and there is none on PATH"
-        raise SourceError(msg, "Install git, or give an unpacked source: --source DIR")
+        raise SourceError(
+            "git is needed to fetch the source, and there is none on PATH",
+            "Install git, or give an unpacked source: --source DIR",
+        )
     if source.login and not env.get(source.login):
-        msg = f"the login for {source.location} is not known"
-        raise SourceError(msg, f"Put it, as USER:TOKEN, into the variable {source.login}")
+        raise SourceError(
+            f"the login for {source.location} is not known",
+            f"Put it, as USER:TOKEN, into the variable {source.login}",
+        )
     to.mkdir(parents=True)
     git = _git(program, to, env)
     for words in repository.checkout(source):
@@ -123,8 +131,10 @@ def _git(program: Path, folder: Path, env: Mapping[str, str]) -> Callable[..., s
         done = run(program, (*options, *args), timeout=_GIT_TIMEOUT, env=quiet, cwd=folder)
         if done.code != 0:
             said = hide_secrets(done.err.decode("utf-8", "replace").strip())[-500:]
-            msg = f"git {args[0]} failed ({done.ending()}): {said}"
-            raise SourceError(msg, "Check the address and the ref, or give --source DIR")
+            raise SourceError(
+                f"git {args[0]} failed ({done.ending()}): {said}",
+                "Check the address and the ref, or give --source DIR",
+            )
         return done.out.decode("ascii", "replace")
 
     return git

@@ -66,13 +66,16 @@ def read_plan(root: Path) -> BuildPlan:
     """
     path = root / "plan.json"
     if not is_file(path):
-        msg = f"no build was begun in {root}"
-        raise UserError(msg, "Begin one without --resume, or name its folder: --root DIR")
+        raise UserError(
+            f"no build was begun in {root}",
+            "Begin one without --resume, or name its folder: --root DIR",
+        )
     try:
         return from_json(BuildPlan, parse(path.read_text("utf-8")))
     except (OSError, ValueError, DecodeError) as error:
-        msg = f"{path} cannot be used: {error}"
-        raise UserError(msg, "Remove the folder and begin anew without --resume.") from None
+        raise UserError(
+            f"{path} cannot be used: {error}", "Remove the folder and begin anew without --resume."
+        ) from None
 
 
 def write_state(root: Path, state: State) -> None:

@@ -79,8 +79,10 @@ def steps(plan: BuildPlan, addresses: Mapping[str, str]) -> Iterator[Step]:
         ScriptError: the plan is refused.
     """
     if not plan.possible:
-        msg = f"there is no script for a plan that is refused: {plan.refusals[0].message}"
-        raise ScriptError(msg, plan.refusals[0].help)
+        raise ScriptError(
+            f"there is no script for a plan that is refused: {plan.refusals[0].message}",
+            plan.refusals[0].help,
+        )
     path = ntpath if plan.windows else posixpath
     root, target = plan.root, plan.target
     folder = {n: path.join(root, n) for n in ("s", "v", "c", "t", "dist", "files")}

@@ -46,8 +46,10 @@ def survey(
     if folder and is_folder(folder):
         found = checkout.read(folder, recipe, windows=host.windows)
         if found is None:
-            msg = f"{folder} holds neither setup.py nor pyproject.toml"
-            raise UserError(msg, "Name the folder of the project itself: --source DIR")
+            raise UserError(
+                f"{folder} holds neither setup.py nor pyproject.toml",
+                "Name the folder of the project itself: --source DIR",
+            )
     machine = Machine(facts=facts, host=host, resources=memory.resources(), checkout=found)
     return replace(
         machine,
@@ -63,13 +65,17 @@ def _check_folders(order: Order) -> None:
         ("--pybind11", order.pybind11),
     ):
         if path is not None and not is_folder(path):
-            msg = f"there is no folder {path}"
-            raise UserError(msg, f"Name the unpacked folder, or leave it to the build: {flag} DIR")
+            raise UserError(
+                f"there is no folder {path}",
+                f"Name the unpacked folder, or leave it to the build: {flag} DIR",
+            )
     root = order.root.absolute() if order.root else None
     file = next((p for p in (root, *root.parents) if is_file(p)), None) if root else None
     if file is not None:
-        msg = f"no build folder can be made in {root}: {file} is a file"
-        raise UserError(msg, "Name another folder: --root DIR")
+        raise UserError(
+            f"no build folder can be made in {root}: {file} is a file",
+            "Name another folder: --root DIR",
+        )
 
 
 def _wheel(

@@ -45,8 +45,10 @@ def assemble(
         tell(f"{part.name} {part.version}")
         _unpack(depot.obtain(part.name, part.file, part.sha256, wheels, part.url), work)
     if not any(is_file(work / "bin" / name) for name in ("nvcc", "nvcc.exe")):
-        msg = "the parts of the CUDA toolkit hold no nvcc"
-        raise UserError(msg, "Install the CUDA toolkit and name its folder: --cuda DIR")
+        raise UserError(
+            "the parts of the CUDA toolkit hold no nvcc",
+            "Install the CUDA toolkit and name its folder: --cuda DIR",
+        )
     if sys.platform != "win32":
         name_libraries(work / "lib", work / "lib")
     work.rename(to)

@@ -32,8 +32,7 @@ def start(command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: IO[
         ValueError: the program is no absolute path.
     """
     if not Path(command[0]).is_absolute():
-        msg = f"not an absolute path: {command[0]}"
-        raise ValueError(msg)
+        raise ValueError(f"not an absolute path: {command[0]}")
     if sys.platform == "win32":
         from tritonwin.build.job import JobTree
 

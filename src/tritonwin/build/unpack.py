@@ -53,14 +53,16 @@ def unpack(archive: Path, to: Path, skip: Sequence[str] = ()) -> None:
         with archive.open("rb") as stream:
             _unpack(archive, stream, to, skip)
     except FileNotFoundError:
-        msg = f"there is no file {archive}"
-        raise SourceError(msg, "Name the source distribution: --source FILE") from None
+        raise SourceError(
+            f"there is no file {archive}", "Name the source distribution: --source FILE"
+        ) from None
     except TooMuchError as error:
-        msg = f"{archive}: {error}"
-        raise SourceError(msg, _BY_HAND) from None
+        raise SourceError(f"{archive}: {error}", _BY_HAND) from None
     except (OSError, *DAMAGE) as error:
-        msg = f"{archive} cannot be unpacked: {error}"
-        raise SourceError(msg, "Fetch it again, and see that the disk has room.") from None
+        raise SourceError(
+            f"{archive} cannot be unpacked: {error}",
+            "Fetch it again, and see that the disk has room.",
+        ) from None
 
 
 def _unpack(archive: Path, stream: IO[bytes], to: Path, skip: Sequence[str]) -> None:
@@ -106,8 +108,7 @@ class _Bounded:
 
     def read(self, size: int) -> bytes:
         if size > _LONGEST_NAME:
-            msg = "a name in it is too long"
-            raise TooMuchError(msg)
+            raise TooMuchError("a name in it is too long")
         self._check(self._stream.tell() + size)
         return self._stream.read(size)
 
@@ -149,11 +150,15 @@ def _place(name: str, to: Path, skip: Sequence[str]) -> Path | None:
     """Where a member belongs; None for what is skipped, and for the topmost folder itself."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if leads_out(name):
-        msg = f"the archive holds {name!r}, which would land outside its folder"
-        raise SourceError(msg, "Do not use this file.")
+        raise SourceError(
+            f"the archive holds {name!r}, which would land outside its folder",
+            "Do not use this file.",
+        )
     if len(parts) == 1 and parts[0] in _PROJECT:
-        msg = f"the archive holds {name} without a folder around it"
-        raise SourceError(msg, "Unpack it by hand and name the folder: --source DIR")
+        raise SourceError(
+            f"the archive holds {name} without a folder around it",
+            "Unpack it by hand and name the folder: --source DIR",
+        )
     inner = parts[1:]
     if not inner or skipped(PurePosixPath(*inner), skip):
         return None
@@ -178,8 +183,9 @@ def _make_links(
                 write(content, place, executable=is_executable(end))
         elif not skipped(PurePosixPath(end.relative_to(to).as_posix()), skip):
             name = place.relative_to(to).as_posix()
-            msg = f"{archive}: the link {name} leads to what the archive does not hold"
-            raise SourceError(msg, _BY_HAND)
+            raise SourceError(
+                f"{archive}: the link {name} leads to what the archive does not hold", _BY_HAND
+            )
 
 
 def _end(archive: Path, name: str, links: Mapping[str, str], to: Path) -> Path:
@@ -189,8 +195,9 @@ def _end(archive: Path, name: str, links: Mapping[str, str], to: Path) -> Path:
         if end in links:
             end = links[end]
     if leads_out(end):
-        msg = f"{archive}: the link {name} leads outside of the archive, to {end}"
-        raise SourceError(msg, _BY_HAND)
+        raise SourceError(
+            f"{archive}: the link {name} leads outside of the archive, to {end}", _BY_HAND
+        )
     return to.joinpath(*PurePosixPath(end).parts[1:])
 
 
@@ -201,8 +208,7 @@ def _link_folder(place: Path, folder: Path, allowance: Allowance) -> None:
         return
     # Windows grants links to few
     if place.is_relative_to(folder):
-        msg = f"{place.name} is a link to a folder that holds it"
-        raise TooMuchError(msg)
+        raise TooMuchError(f"{place.name} is a link to a folder that holds it")
     for path in folder.rglob("*"):
         allowance.take(path.name, path.stat().st_size)
     shutil.copytree(folder, place, copy_function=shutil.copyfile)

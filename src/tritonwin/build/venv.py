@@ -96,8 +96,7 @@ def _create(target: str, folder: Path) -> None:
     try:
         done = run(target, arguments, timeout=_TIMEOUT, cwd=folder.parent)
     except OSError as error:
-        msg = f"{target} cannot be started: {error}"
-        raise BuildEnvironmentError(msg) from None
+        raise BuildEnvironmentError(f"{target} cannot be started: {error}") from None
     if done.code != 0:
         said = done.err.decode("utf-8", "replace").strip().splitlines()
         msg = f"{target} cannot make an environment to build in: {said[-1] if said else ''}"
@@ -122,8 +121,10 @@ def _ask(python: str) -> dict[str, Any]:
         answer: dict[str, Any] = json.loads(done.out.splitlines()[-1])
     except (ValueError, IndexError):
         said = done.err.decode("utf-8", "replace").strip()[-300:]
-        msg = f"{python} does not say where its packages are ({done.ending()}): {said}"
-        raise BuildEnvironmentError(msg, f'Run it by hand: "{python}" -c pass') from None
+        raise BuildEnvironmentError(
+            f"{python} does not say where its packages are ({done.ending()}): {said}",
+            f'Run it by hand: "{python}" -c pass',
+        ) from None
     answer["paths"] = [p for p in answer["paths"] if p != str(folder)]
     return answer
 
@@ -158,9 +159,9 @@ def install(linked: Linked, pip: Pip, wanted: Sequence[str], options: Sequence[s
         [*where, "--only-binary", ":all:", *options, "--", *wanted], timeout=_INSTALL_TIMEOUT
     )
     if done.code != 0:
-        msg = f"the build needs {', '.join(wanted)}: {last_words(done)}"
         raise PipError(
-            msg, "Without a network give a folder with their wheels: --find-links DIR --offline"
+            f"the build needs {', '.join(wanted)}: {last_words(done)}",
+            "Without a network give a folder with their wheels: --find-links DIR --offline",
         )
 
 

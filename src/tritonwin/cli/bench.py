@@ -51,8 +51,9 @@ def command(
       tritonwin bench --compare before.json after.json
     """
     if compare and (python or app or only or arch):
-        msg = "--compare measures nothing: leave out --python, --app, --only and --arch"
-        raise click.UsageError(msg)
+        raise click.UsageError(
+            "--compare measures nothing: leave out --python, --app, --only and --arch"
+        )
     if compare:
         return _compare(*compare, as_json=as_json)
     from tritonwin.facts.collect import collect
@@ -65,8 +66,7 @@ def command(
     names = [part.id for part in bench.PARTS]
     for name in only:
         if name not in names:
-            msg = f"there is no part {name!r}"
-            raise UserError(msg, f"The parts are: {', '.join(names)}")
+            raise UserError(f"there is no part {name!r}", f"The parts are: {', '.join(names)}")
     facts = collect(python=python, app=app, timeout=timeout)
     setting = ladder.setting(facts, dict(os.environ), arch=arch, timeout=max(timeout, 300))
     if as_json:

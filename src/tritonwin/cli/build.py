@@ -31,16 +31,18 @@ def _version(context: click.Context, option: click.Parameter, value: str | None)
         if value is not None:
             Version(value)
     except InvalidVersion:
-        msg = f"{value!r} is no version such as 2.8.3; a tag, branch or commit: --ref"
-        raise click.BadParameter(msg, context, option) from None
+        raise click.BadParameter(
+            f"{value!r} is no version such as 2.8.3; a tag, branch or commit: --ref",
+            context,
+            option,
+        ) from None
     return value
 
 
 def _ref(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     """Refuse what git would take as several refs or as an option."""
     if value is not None and not _REF.fullmatch(value):
-        msg = f"{value!r} is no tag, branch or commit"
-        raise click.BadParameter(msg, context, option)
+        raise click.BadParameter(f"{value!r} is no tag, branch or commit", context, option)
     return value
 
 
@@ -154,8 +156,9 @@ def command(
         _refuse_others("index_of", "base_url")
         return _index(index_of, base_url, as_json=as_json)
     if base_url is not None:
-        msg = "--base-url goes with --index-of"
-        raise UserError(msg, "Name the folder of the wheels: --index-of DIR")
+        raise UserError(
+            "--base-url goes with --index-of", "Name the folder of the wheels: --index-of DIR"
+        )
     need_no_question(
         {"--json": as_json}, {"--yes": yes, "--plan": only_plan}, "tritonwin build RECIPE --plan"
     )
@@ -185,8 +188,10 @@ def _refuse_others(*used: str) -> None:
         given = context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
         if given and option.name not in {*used, "recipe", "as_json"}:
             flags = {p.name: p.opts[-1] for p in context.command.params}
-            msg = f"{flags[option.name]} counts for nothing beside {flags[used[0]]}"
-            raise UserError(msg, f"Leave it out: tritonwin build RECIPE {flags[used[0]]} PATH")
+            raise UserError(
+                f"{flags[option.name]} counts for nothing beside {flags[used[0]]}",
+                f"Leave it out: tritonwin build RECIPE {flags[used[0]]} PATH",
+            )
 
 
 def _print_script(prepared: Prepared, shell: Shell) -> int:
@@ -234,8 +239,9 @@ def _fleet(recipe: str, file: Path, *, as_json: bool) -> int:
             text = stream.read(_LARGEST).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
-        msg = f"{file} cannot be read: {reason}"
-        raise UserError(msg, "Name a file in TOML; docs/build.md has an example.") from None
+        raise UserError(
+            f"{file} cannot be read: {reason}", "Name a file in TOML; docs/build.md has an example."
+        ) from None
     found = fleet.read(recipe, text)
     if as_json:
         machine.print_document(build_plan.fleet_report(found))
@@ -257,8 +263,10 @@ def _index(folder: Path, base_url: str | None, *, as_json: bool) -> int:
     from tritonwin.system.whole_file import write_whole
 
     if not is_folder(folder):
-        msg = f"there is no folder {folder}"
-        raise UserError(msg, "Name the folder in which the wheels lie: --index-of DIR")
+        raise UserError(
+            f"there is no folder {folder}",
+            "Name the folder in which the wheels lie: --index-of DIR",
+        )
     wheels = fleet.index(folder)
     wheels = fleet.below(wheels, base_url) if base_url else wheels
     file = folder / "wheels.json"
@@ -267,8 +275,10 @@ def _index(folder: Path, base_url: str | None, *, as_json: bool) -> int:
     try:
         write_whole(file, f"{text}\n".encode())
     except OSError as error:
-        msg = f"{file} cannot be written: {error.strerror or error}"
-        raise UserError(msg, "Make room there, or copy the wheels to another folder.") from None
+        raise UserError(
+            f"{file} cannot be written: {error.strerror or error}",
+            "Make room there, or copy the wheels to another folder.",
+        ) from None
     if as_json:
         machine.print_document(document)
     else:

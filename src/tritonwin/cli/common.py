@@ -39,8 +39,10 @@ def need_no_question(
     given = [option for option, on in for_programs.items() if on]
     if given and not any(settled.values()):
         needs = "it needs" if len(given) == 1 else "they need"
-        msg = f"{' and '.join(given)} cannot ask: {needs} {' or '.join(settled)}"
-        raise UserError(msg, f"Look first: {look}")
+        raise UserError(
+            f"{' and '.join(given)} cannot ask: {needs} {' or '.join(settled)}",
+            f"Look first: {look}",
+        )
 
 
 class Group(click.Group):

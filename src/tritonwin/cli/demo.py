@@ -63,8 +63,10 @@ def _lane() -> Iterator[Iterator[Story]]:
     """The stories of `tools/lane_stories.py`, which only a checkout has."""
     tools = Path(__file__).resolve().parents[3] / "tools"
     if not (tools / "lane_stories.py").is_file():
-        msg = "--lane needs a checkout of tritonwin: the lane is no part of the installed package"
-        raise UserError(msg, "Without it: tritonwin demo")
+        raise UserError(
+            "--lane needs a checkout of tritonwin: the lane is no part of the installed package",
+            "Without it: tritonwin demo",
+        )
     sys.path.insert(0, str(tools))
     # by name: a type checker of the package need not know what only a checkout has
     lane_stories, winlane = import_module("lane_stories"), import_module("winlane")
@@ -72,5 +74,6 @@ def _lane() -> Iterator[Iterator[Story]]:
         with lane_stories.live() as stories:
             yield stories
     except winlane.LaneUnavailable as reason:
-        msg = f"the Windows lane cannot run here: {reason}"
-        raise UserError(msg, "Without it: tritonwin demo") from reason
+        raise UserError(
+            f"the Windows lane cannot run here: {reason}", "Without it: tritonwin demo"
+        ) from reason

@@ -100,8 +100,9 @@ def command(
             raise click.UsageError(msg, ctx)
     unknown = sorted(set(only) - {c.id for c in CHECKS})
     if unknown:
-        msg = f"there is no check {unknown[0]!r}"
-        raise UserError(msg, "List them: tritonwin doctor --list-checks")
+        raise UserError(
+            f"there is no check {unknown[0]!r}", "List them: tritonwin doctor --list-checks"
+        )
     checks = [c for c in CHECKS if not only or c.id in only]
     if list_checks:
         if as_json:
@@ -137,8 +138,9 @@ def _write_page(facts: Facts, diagnosis: Diagnosis, file: Path) -> None:
     try:
         write_whole(file, html_page(facts, diagnosis).encode())
     except OSError as error:
-        msg = f"cannot write {file}: {error.strerror or error}"
-        raise UserError(msg, "Choose another place: --html FILE") from None
+        raise UserError(
+            f"cannot write {file}: {error.strerror or error}", "Choose another place: --html FILE"
+        ) from None
     print_note(f"written: {file}")
 
 

@@ -72,8 +72,7 @@ def _standard_input(ctx: click.Context) -> AbstractContextManager[BinaryIO]:
         return piped_in()
     asked = ctx.get_parameter_source("log") is not ParameterSource.DEFAULT
     if sys.stdin is None or not asked:
-        msg = "no log was given"
-        raise click.UsageError(msg, ctx)
+        raise click.UsageError("no log was given", ctx)
     end = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"
     click.echo(f"Type the lines with the error, then {end} in a line of its own.", err=True)
     # whole: a terminal that has ended would be read once more, and wait

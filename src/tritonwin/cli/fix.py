@@ -73,8 +73,9 @@ def command(
 
     unknown = sorted(set(only) - set(catalogue.load().entries))
     if unknown:
-        msg = f"there is no problem {unknown[0]!r}"
-        raise UserError(msg, "List them: tritonwin doctor --list-checks")
+        raise UserError(
+            f"there is no problem {unknown[0]!r}", "List them: tritonwin doctor --list-checks"
+        )
     quiet = as_json or json_lines
     need_no_question(
         {"--json": as_json, "--json-lines": json_lines},

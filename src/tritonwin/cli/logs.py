@@ -49,8 +49,10 @@ def opened(path: Path) -> Iterator[BinaryIO]:
             else:
                 yield stream
     except OSError as error:
-        msg = f"cannot read {path}: {error.strerror or error}"
-        raise UserError(msg, "Give the name of a text file, or - for standard input.") from None
+        raise UserError(
+            f"cannot read {path}: {error.strerror or error}",
+            "Give the name of a text file, or - for standard input.",
+        ) from None
 
 
 @contextmanager
@@ -73,15 +75,17 @@ def piped_in() -> Iterator[BinaryIO]:
             with _incoming(descriptor) as coming:
                 yield coming
     except OSError as error:
-        msg = f"cannot read standard input: {error.strerror or error}"
-        raise UserError(msg, "Give the name of a text file.") from None
+        raise UserError(
+            f"cannot read standard input: {error.strerror or error}",
+            "Give the name of a text file.",
+        ) from None
 
 
 def _refuse_device(path: Path, mode: int) -> None:
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-        msg = f"{path} is a device, not a log"
         raise UserError(
-            msg, "Give the name of a text file. To type or pipe the text in: tritonwin explain -"
+            f"{path} is a device, not a log",
+            "Give the name of a text file. To type or pipe the text in: tritonwin explain -",
         )
 
 

@@ -145,8 +145,10 @@ def revert(
 
 def _session(python: str | None, app: Path | None, timeout: float, triton: Path | None) -> Session:
     if triton is not None and (python is not None or app is not None):
-        msg = "--triton names the folder itself; --python and --app do not go with it"
-        raise UserError(msg, "Leave out --triton, or --python and --app.")
+        raise UserError(
+            "--triton names the folder itself; --python and --app do not go with it",
+            "Leave out --triton, or --python and --app.",
+        )
     if triton is not None:
         from tritonwin.patch.session import of_folder
 
@@ -162,8 +164,7 @@ def _check_rules(only: tuple[str, ...]) -> None:
     known = [rule.id for rule in RULES]
     for name in only:
         if name not in known:
-            msg = f"there is no rule {name}"
-            raise UserError(msg, f"The rules are: {', '.join(known)}")
+            raise UserError(f"there is no rule {name}", f"The rules are: {', '.join(known)}")
 
 
 def _show(outcome: Outcome, *, as_json: bool) -> None:

@@ -52,8 +52,7 @@ def command(
     host = Host.this_machine(app)
     facts = collect(python=python, app=app, timeout=timeout, host=host)
     if facts.target is None:
-        msg = "there is no Python to start"
-        raise UserError(msg, "Name it: --python EXE")
+        raise UserError("there is no Python to start", "Name it: --python EXE")
     chosen = launch.settings(facts, diagnose(facts, CHECKS).problems)
     if write_bat is None:
         variables = launch.environment(chosen, host)
@@ -63,8 +62,10 @@ def command(
     try:
         write_whole(write_bat, text.encode("utf-8"))
     except OSError as error:
-        msg = f"{write_bat} cannot be written: {error.strerror or error}"
-        raise UserError(msg, "Choose another place: --write-bat FILE") from None
+        raise UserError(
+            f"{write_bat} cannot be written: {error.strerror or error}",
+            "Choose another place: --write-bat FILE",
+        ) from None
     terminal.print_note(f"written: {write_bat}")
     return Exit.DONE
 

@@ -65,21 +65,27 @@ def command(
     store = Store.default()
     target = _target(python, app)
     if list_them and (identifier or dry_run or force or forget):
-        msg = "--list goes with none of ID, --dry-run, --force and --forget"
-        raise UserError(msg, "See what one would give back: tritonwin undo ID --dry-run")
+        raise UserError(
+            "--list goes with none of ID, --dry-run, --force and --forget",
+            "See what one would give back: tritonwin undo ID --dry-run",
+        )
     if list_them:
         _print_list(store, target, as_json=as_json)
         return Exit.DONE
     if forget and (dry_run or as_json):
-        msg = "--forget goes with neither --dry-run nor --json"
-        raise UserError(msg, "See what is kept: tritonwin undo --list")
+        raise UserError(
+            "--forget goes with neither --dry-run nor --json",
+            "See what is kept: tritonwin undo --list",
+        )
     need_no_question(
         {"--json": as_json}, {"--yes": yes, "--dry-run": dry_run}, "tritonwin undo --dry-run"
     )
     header = store.header(identifier) if identifier else store.latest(target)
     if header is None:
-        msg = f"tritonwin changed nothing that could be undone{f' in {target}' if target else ''}"
-        raise UserError(msg, "See what it did: tritonwin undo --list")
+        raise UserError(
+            f"tritonwin changed nothing that could be undone{f' in {target}' if target else ''}",
+            "See what it did: tritonwin undo --list",
+        )
     with store.lock(header.target, _WAIT):
         if forget:
             return _forget(store, header, yes=yes)
@@ -158,8 +164,10 @@ def _forget(store: Store, header: Header, *, yes: bool) -> int:
     from tritonwin.output.terminal import print_note
 
     if header.state in {"open", "half"} and os.path.lexists(header.target):
-        msg = f"{header.id} was cut off in the middle; its target is neither old nor new"
-        raise JournalError(msg, f"Give it back first: tritonwin undo {header.id}")
+        raise JournalError(
+            f"{header.id} was cut off in the middle; its target is neither old nor new",
+            f"Give it back first: tritonwin undo {header.id}",
+        )
     if not yes and not agreed(f"Never undo {header.id} ({header.title})?"):
         return Exit.DONE
     for folder in store.forget(header.id):

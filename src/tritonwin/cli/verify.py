@@ -90,8 +90,7 @@ def command(
 
     rungs = _chosen(through, only)
     if list_rungs and reports:
-        msg = "--list tries no rung, so there is nothing to report"
-        raise click.UsageError(msg)
+        raise click.UsageError("--list tries no rung, so there is nothing to report")
     if list_rungs:
         return _print_list(rungs, as_json=as_json)
     for file in reports:
@@ -125,8 +124,10 @@ def _chosen(through: str | None, only: tuple[str, ...]) -> tuple[Rung, ...]:
         names = ", ".join(rung.id for rung in table.load())
         raise UserError(msg, f"The rungs are: {names}") from None
     if not found:
-        msg = f"nothing of --only lies at or below {through}"
-        raise UserError(msg, "Leave out --through, or name other rungs; --list shows the order.")
+        raise UserError(
+            f"nothing of --only lies at or below {through}",
+            "Leave out --through, or name other rungs; --list shows the order.",
+        )
     return found
 
 

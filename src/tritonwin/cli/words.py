@@ -24,8 +24,7 @@ def understood(args: Sequence[str]) -> list[str]:
             continue
         option = word.rstrip("=") or (before if before.startswith("-") else "")
         what = f"nothing stands behind {option}" if option else "one of the words is empty"
-        msg = f"{what}; is a variable not set?"
-        raise UserError(msg, "Leave it out, or write what is meant.")
+        raise UserError(f"{what}; is a variable not set?", "Leave it out, or write what is meant.")
     if words[:1] == ["help"]:
         return [*words[1:], "--help"]
     return words

@@ -79,27 +79,26 @@ def _named(python: str, host: Host) -> Choice:
     if is_folder(path):
         inside = python_in(path, host)
         if inside is None:
-            msg = f"{path} is a folder without a Python in it"
-            raise TargetError(msg, NAME_IT)
+            raise TargetError(f"{path} is a folder without a Python in it", NAME_IT)
         return Choice(str(inside.absolute()), f"--python names its folder {path}")
     if path.parent == Path() and not is_file(path):
         # a bare name means PATH; the current folder is not searched for programs
         found = host.executables(path.name.removesuffix(".exe"))
         if not found:
-            msg = f"no program called {python} on PATH"
-            raise TargetError(msg, NAME_IT)
+            raise TargetError(f"no program called {python} on PATH", NAME_IT)
         return Choice(str(found[0]), "--python names it, found on PATH")
     return Choice(str(path.absolute()), "--python names it")
 
 
 def _of_application(app: Path, host: Host) -> Choice:
     if not is_folder(app):
-        msg = f"{app} is not a folder"
-        raise TargetError(msg, "Name the folder of ComfyUI, FramePack or the like: --app FOLDER")
+        raise TargetError(
+            f"{app} is not a folder",
+            "Name the folder of ComfyUI, FramePack or the like: --app FOLDER",
+        )
     for place in near(app.absolute(), host):
         return Choice(str(place.path), f"the Python of the application in {app}")
-    msg = f"no Python in or beside {app}"
-    raise TargetError(msg, NAME_IT)
+    raise TargetError(f"no Python in or beside {app}", NAME_IT)
 
 
 def _candidates(host: Host, own: Path | None) -> Iterator[Choice]:

@@ -32,12 +32,10 @@ class Library:
     def call(self, name: str, *args: Any) -> None:
         function = getattr(self.library, name, None)
         if function is None:
-            msg = f"{name}: no such function"
-            raise DriverError(msg)
+            raise DriverError(f"{name}: no such function")
         status = function(*args)
         if status:
-            msg = f"{name}: error {status}"
-            raise DriverError(msg)
+            raise DriverError(f"{name}: error {status}")
 
     def number(self, name: str, *args: Any) -> int:
         value = c_int()

@@ -58,14 +58,16 @@ def write(facts: Facts, path: Path, identity: Identity) -> None:
         _refuse_other_files(path)
         write_whole(path, text.encode())
     except OSError as error:
-        msg = f"cannot write {path}: {error.strerror or error}"
-        raise SnapshotError(msg, "Choose another folder with -o FILE.") from None
+        raise SnapshotError(
+            f"cannot write {path}: {error.strerror or error}", "Choose another folder with -o FILE."
+        ) from None
 
 
 def _refuse_other_files(path: Path) -> None:
     if path.is_dir():
-        msg = f"{path} is a folder"
-        raise SnapshotError(msg, "Give the name of a file: tritonwin snapshot -o FILE")
+        raise SnapshotError(
+            f"{path} is a folder", "Give the name of a file: tritonwin snapshot -o FILE"
+        )
     if not path.exists() or (path.is_file() and path.stat().st_size == 0):
         return
     try:
@@ -73,8 +75,10 @@ def _refuse_other_files(path: Path) -> None:
     except SnapshotError:
         kind = ""
     if kind != "tritonwin.snapshot":
-        msg = f"{path} exists and is not a snapshot, so it is left as it is"
-        raise SnapshotError(msg, "Choose another name, or delete the file first.")
+        raise SnapshotError(
+            f"{path} exists and is not a snapshot, so it is left as it is",
+            "Choose another name, or delete the file first.",
+        )
 
 
 def read(path: Path) -> Facts:
@@ -87,18 +91,19 @@ def read(path: Path) -> Facts:
     tree = _document(path)
     kind, version = _kind(tree, path)
     if kind != "tritonwin.snapshot":
-        msg = f"{path} is not a snapshot but a document of kind {kind}/{version}"
-        raise SnapshotError(msg, _MAKE_ANOTHER)
+        raise SnapshotError(
+            f"{path} is not a snapshot but a document of kind {kind}/{version}", _MAKE_ANOTHER
+        )
     inner = tree.get("facts")
     facts_schema = inner.get("schema") if isinstance(inner, dict) else None
     if version > 1 or _newer(facts_schema):
-        msg = f"{path} was made by a newer tritonwin"
-        raise SnapshotError(msg, "Update this one: pip install -U tritonwin")
+        raise SnapshotError(
+            f"{path} was made by a newer tritonwin", "Update this one: pip install -U tritonwin"
+        )
     try:
         return from_json(Snapshot, tree).facts
     except DecodeError as error:
-        msg = f"{path} is damaged: {error}"
-        raise SnapshotError(msg, _MAKE_ANOTHER) from None
+        raise SnapshotError(f"{path} is damaged: {error}", _MAKE_ANOTHER) from None
 
 
 def _newer(facts_schema: Json) -> bool:
@@ -110,8 +115,7 @@ def _kind(tree: dict[str, Json], path: Path) -> tuple[str, int]:
     name = tree.get("schema")
     found = _NAME.fullmatch(name) if isinstance(name, str) else None
     if found is None:
-        msg = f"{path} is JSON, but not a snapshot"
-        raise SnapshotError(msg, _MAKE_ANOTHER)
+        raise SnapshotError(f"{path} is JSON, but not a snapshot", _MAKE_ANOTHER)
     return found[1], int(found[2])
 
 
@@ -130,39 +134,38 @@ def _document(path: Path) -> dict[str, Json]:
             msg = f"{path} is not JSON (line {error.lineno}, column {error.colno})"
         raise SnapshotError(msg, _MAKE_ANOTHER) from None
     except DecodeError as error:
-        msg = f"{path} is damaged: {error}"
-        raise SnapshotError(msg, _MAKE_ANOTHER) from None
+        raise SnapshotError(f"{path} is damaged: {error}", _MAKE_ANOTHER) from None
     if not isinstance(tree, dict):
-        msg = f"{path} is JSON, but not a snapshot"
-        raise SnapshotError(msg, _MAKE_ANOTHER)
+        raise SnapshotError(f"{path} is JSON, but not a snapshot", _MAKE_ANOTHER)
     return tree
 
 
 def _bytes(path: Path) -> bytes:
     try:
         if path.is_dir():
-            msg = f"{path} is a folder"
-            raise SnapshotError(msg, "Name the file that tritonwin snapshot -o FILE wrote.")
+            raise SnapshotError(
+                f"{path} is a folder", "Name the file that tritonwin snapshot -o FILE wrote."
+            )
         if not path.exists():
-            msg = f"{path} does not exist"
-            raise SnapshotError(msg, "Check the name and the folder.")
+            raise SnapshotError(f"{path} does not exist", "Check the name and the folder.")
         if not path.is_file():  # a device or a pipe may never end
-            msg = f"{path} is not an ordinary file"
-            raise SnapshotError(msg, _MAKE_ANOTHER)
+            raise SnapshotError(f"{path} is not an ordinary file", _MAKE_ANOTHER)
         if path.stat().st_size > MAX_BYTES:
-            msg = f"{path} is larger than {MAX_BYTES // 2**20} MiB, which no snapshot is"
-            raise SnapshotError(msg, _MAKE_ANOTHER)
+            raise SnapshotError(
+                f"{path} is larger than {MAX_BYTES // 2**20} MiB, which no snapshot is",
+                _MAKE_ANOTHER,
+            )
         with path.open("rb") as file:
             return file.read(MAX_BYTES)
     except (OSError, ValueError) as error:  # ValueError: a zero character in the path
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        msg = f"cannot read {path}: {reason}"
-        raise SnapshotError(msg, "Check the name and the permissions of the file.") from None
+        raise SnapshotError(
+            f"cannot read {path}: {reason}", "Check the name and the permissions of the file."
+        ) from None
 
 
 def _text(data: bytes, path: Path) -> str:
     try:
         return data.decode(encoding_of(data))
     except UnicodeDecodeError as error:
-        msg = f"{path} is not text (byte {error.start})"
-        raise SnapshotError(msg, _MAKE_ANOTHER) from None
+        raise SnapshotError(f"{path} is not text (byte {error.start})", _MAKE_ANOTHER) from None

@@ -118,24 +118,28 @@ def parse_answer(out: bytes, cookie: str) -> dict[str, Any] | None:
 def _refuse(path: Path, *, windows: bool) -> None:
     """Name what can be seen to be no interpreter without starting it."""
     if is_store_alias(path):
-        msg = f"{path} is a Microsoft Store alias, which may open the Store instead of a Python"
-        raise TargetError(msg, "Install Python from python.org and name its python.exe: --python")
+        raise TargetError(
+            f"{path} is a Microsoft Store alias, which may open the Store instead of a Python",
+            "Install Python from python.org and name its python.exe: --python",
+        )
     if is_folder(path):
-        msg = f"{path} is a folder"
-        raise TargetError(msg, "Name the interpreter itself, such as python.exe in that folder")
+        raise TargetError(
+            f"{path} is a folder", "Name the interpreter itself, such as python.exe in that folder"
+        )
     if not is_file(path):
-        msg = f"there is no file {path}"
-        raise TargetError(msg, "Check the path; `where python` lists the Pythons on PATH")
+        raise TargetError(
+            f"there is no file {path}", "Check the path; `where python` lists the Pythons on PATH"
+        )
     if file_size(path) == 0:
-        msg = f"{path} is an empty file"
-        raise TargetError(msg, "Name another interpreter: --python")
+        raise TargetError(f"{path} is an empty file", "Name another interpreter: --python")
     if windows and path.suffix.lower() != ".exe":
-        msg = f"{path} is not a program: a Windows Python is an .exe file"
-        raise TargetError(msg, "Name the python.exe itself, not a script that starts it")
+        raise TargetError(
+            f"{path} is not a program: a Windows Python is an .exe file",
+            "Name the python.exe itself, not a script that starts it",
+        )
     if not _looks_like_python(path):
         # a shell would take the probe's lines for commands
-        msg = f"{path} is not a Python"
-        raise TargetError(msg, "Name a Python 3 interpreter: --python")
+        raise TargetError(f"{path} is not a Python", "Name a Python 3 interpreter: --python")
 
 
 def _looks_like_python(path: Path) -> bool:
@@ -167,8 +171,10 @@ def _start(
     try:
         return run(path, arguments, timeout=timeout, env=env, cwd=cwd, stdin=probe)
     except OSError as error:
-        msg = f"{path} cannot be started: {error.strerror or error}"
-        raise TargetError(msg, "Name an interpreter that runs on this machine: --python") from error
+        raise TargetError(
+            f"{path} cannot be started: {error.strerror or error}",
+            "Name an interpreter that runs on this machine: --python",
+        ) from error
 
 
 def _failure(path: Path, done: Completed, timeout: float, version: str | None) -> TargetError:

@@ -114,8 +114,7 @@ class Backwards:
             return self._made_key(step.key)
         if isinstance(step, SetValue):
             return self._value(step)
-        msg = f"no such step: {step}"
-        raise TypeError(msg)
+        raise TypeError(f"no such step: {step}")
 
     def _own(self, path: Path) -> bool:
         return any(path.is_relative_to(area) for area in self.areas)

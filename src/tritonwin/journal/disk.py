@@ -44,8 +44,7 @@ def rename(source: Path, destination: Path, patience: float = PATIENCE) -> None:
     faultpoint(f"before rename {destination.name}")
     # os.rename would replace a file on Linux
     if os.path.lexists(destination):
-        msg = f"{destination} exists already"
-        raise JournalError(msg, "Move it away and try again.")
+        raise JournalError(f"{destination} exists already", "Move it away and try again.")
     try:
         _patiently(lambda: source.rename(destination), patience)
     except OSError as error:

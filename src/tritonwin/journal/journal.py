@@ -83,8 +83,10 @@ class Journal:
                 off in the middle and has to be undone first.
         """
         for earlier in store.unfinished(target):
-            msg = f"an earlier change of {target} was cut off in the middle ({earlier.title})"
-            raise JournalError(msg, f"Give it back first: tritonwin undo {earlier.id}")
+            raise JournalError(
+                f"an earlier change of {target} was cut off in the middle ({earlier.title})",
+                f"Give it back first: tritonwin undo {earlier.id}",
+            )
         store.sweep()
         now = datetime.now(timezone.utc)
         header = Header(
@@ -122,8 +124,10 @@ class Journal:
             return
         report = undo(self.store, self.header.id, registry=self.registry)
         if report.conflicts:
-            msg = f"{error}; what was done before that could not be taken back"
-            raise JournalError(msg, f"See why: tritonwin undo {self.header.id} --dry-run")
+            raise JournalError(
+                f"{error}; what was done before that could not be taken back",
+                f"See why: tritonwin undo {self.header.id} --dry-run",
+            )
 
     @in_words()
     def commit(self) -> None:
@@ -265,8 +269,7 @@ class Journal:
             n=self._n, source=_spelled(source), destination=_spelled(destination), sha256=sha256
         )
         if not os.path.lexists(source):
-            msg = f"{source} does not exist"
-            raise JournalError(msg)
+            raise JournalError(f"{source} does not exist")
         with self._recorded(step):
             disk.rename(source, destination, disk.PATIENCE if patience is None else patience)
 
@@ -283,11 +286,12 @@ def _spelled(path: Path) -> str:
     """The path as it can be recorded. Raises JournalError for a name that is no text."""
     text = str(path)
     if not path.is_absolute():
-        msg = f"not an absolute path: {text}"
-        raise JournalError(msg)
+        raise JournalError(f"not an absolute path: {text}")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        msg = f"a file name with a character that cannot be written down: {text!r}"
-        raise JournalError(msg, "Rename that file and try again.") from None
+        raise JournalError(
+            f"a file name with a character that cannot be written down: {text!r}",
+            "Rename that file and try again.",
+        ) from None
     return text

@@ -35,8 +35,10 @@ def locked(path: Path, target: str, wait: float) -> Iterator[None]:
     end = time.monotonic() + wait
     while (descriptor := _tried(path)) is None:
         if time.monotonic() >= end:
-            msg = f"another tritonwin{_holder(path)} is at work on {target}"
-            raise TargetBusyError(msg, "Wait until it has finished, or end it, and try again.")
+            raise TargetBusyError(
+                f"another tritonwin{_holder(path)} is at work on {target}",
+                "Wait until it has finished, or end it, and try again.",
+            )
         time.sleep(_PAUSE)
     try:
         os.ftruncate(descriptor, 0)

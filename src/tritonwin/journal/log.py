@@ -61,8 +61,10 @@ class Log:
                 number += 1
                 log._take(from_json(Line, {"entry": parse(line.decode("ascii"))}).entry)
         except ValueError as error:
-            msg = f"{path}, line {number} is damaged: {error}"
-            raise JournalError(msg, "Restore that file from a backup, or ask for help.") from error
+            raise JournalError(
+                f"{path}, line {number} is damaged: {error}",
+                "Restore that file from a backup, or ask for help.",
+            ) from error
         return log
 
     @property

@@ -75,8 +75,7 @@ class NoRegistry:
 
     @staticmethod
     def _refuse(key: str) -> None:
-        msg = f"this system has no registry to write {key} into"
-        raise OSError(msg)
+        raise OSError(f"this system has no registry to write {key} into")
 
 
 if sys.platform == "win32":
@@ -114,8 +113,7 @@ if sys.platform == "win32":
                 return None
             kind = _KINDS.get(number)
             if kind is None:
-                msg = f"{key}\\{name} has type {number}, which cannot be put back"
-                raise OSError(msg)
+                raise OSError(f"{key}\\{name} has type {number}, which cannot be put back")
             if kind in _RAW:
                 return RegistryValue(kind=kind, data=(data or b"").hex())
             if kind == "REG_MULTI_SZ":

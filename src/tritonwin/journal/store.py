@@ -90,8 +90,9 @@ class Store:
         """Raises JournalError: no journal of that name."""
         known = {h.id: h for h in self.journals()}
         if identifier not in known:
-            msg = f"there is no journal {identifier}"
-            raise JournalError(msg, "List them: tritonwin undo --list")
+            raise JournalError(
+                f"there is no journal {identifier}", "List them: tritonwin undo --list"
+            )
         return known[identifier]
 
     def log(self, identifier: str) -> Log:
@@ -170,8 +171,8 @@ class Store:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, DecodeError, ValueError) as error:
-            msg = f"{file} cannot be read: {error}"
             raise JournalError(
-                msg, "A newer tritonwin may have written it; update this one."
+                f"{file} cannot be read: {error}",
+                "A newer tritonwin may have written it; update this one.",
             ) from None
         return header if header.id == name else None

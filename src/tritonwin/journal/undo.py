@@ -82,8 +82,10 @@ def undo(
         return run.report([])
     later = store.later(run.header)
     if later is not None:
-        msg = f"{identifier} cannot be undone before {later.id} ({later.title}), which came later"
-        raise JournalError(msg, f"Undo that first: tritonwin undo {later.id}")
+        raise JournalError(
+            f"{identifier} cannot be undone before {later.id} ({later.title}), which came later",
+            f"Undo that first: tritonwin undo {later.id}",
+        )
     foreseen = run.imagine()
     if not force and any(d.conflict for d in foreseen):
         return run.report(foreseen)

@@ -41,13 +41,13 @@ def read(path: Path) -> Benchmark:
     """
     data = read_bytes(path)
     if data is None:
-        msg = f"cannot read {path}"
-        raise UserError(msg, "Make one: tritonwin bench --json > FILE")
+        raise UserError(f"cannot read {path}", "Make one: tritonwin bench --json > FILE")
     try:
         return from_json(BenchReport, parse(data.decode(encoding_of(data), "replace"))).benchmark
     except (DecodeError, ValueError) as error:
-        msg = f"{path} is no benchmark: {error}"
-        raise UserError(msg, "Make one: tritonwin bench --json > FILE") from None
+        raise UserError(
+            f"{path} is no benchmark: {error}", "Make one: tritonwin bench --json > FILE"
+        ) from None
 
 
 def print_parts(benchmark_machine: BenchMachine, parts: Iterable[RungResult]) -> list[RungResult]:

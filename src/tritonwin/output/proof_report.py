@@ -105,15 +105,18 @@ def refuse_place(path: Path) -> None:
         UserError: an unknown kind of file, a folder, or a file that is no report of ours.
     """
     if path.suffix.lower() not in WRITERS:
-        msg = f"{path} names no kind of report"
-        raise UserError(msg, f"End the name in {', '.join(WRITERS)}.")
+        raise UserError(f"{path} names no kind of report", f"End the name in {', '.join(WRITERS)}.")
     try:
         if path.is_dir() or not path.absolute().parent.is_dir():
-            msg = f"{path} cannot be written: there is no such folder, or it is one itself"
-            raise UserError(msg, "Give the name of a file in a folder that is there.")
+            raise UserError(
+                f"{path} cannot be written: there is no such folder, or it is one itself",
+                "Give the name of a file in a folder that is there.",
+            )
         if path.exists() and path.stat().st_size and MARK not in (read_text(path) or ""):
-            msg = f"{path} exists and is no report of verify, so it is left as it is"
-            raise UserError(msg, "Choose another name, or delete the file first.")
+            raise UserError(
+                f"{path} exists and is no report of verify, so it is left as it is",
+                "Choose another name, or delete the file first.",
+            )
     except OSError as error:
         raise _refused(path, error) from None
 

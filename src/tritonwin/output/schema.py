@@ -75,8 +75,7 @@ def load(name: str) -> dict[str, Json]:
         KeyError: no such kind; the message lists those that exist.
     """
     if name not in DOCUMENTS:
-        msg = f"no schema named {name}; there are {', '.join(DOCUMENTS)}"
-        raise KeyError(msg)
+        raise KeyError(f"no schema named {name}; there are {', '.join(DOCUMENTS)}")
     file = resources.files("tritonwin.output").joinpath("schemas", file_name(name))
     shipped: dict[str, Json] = json.loads(file.read_text(encoding="utf-8"))
     return shipped
@@ -145,5 +144,4 @@ def _hint(hint: Any) -> dict[str, Json]:
         return {"type": "array", "items": _hint(args[0])}
     if origin is dict:
         return {"type": "object", "additionalProperties": _hint(args[1])}
-    msg = f"no JSON Schema for {hint!r}"
-    raise TypeError(msg)
+    raise TypeError(f"no JSON Schema for {hint!r}")

@@ -137,8 +137,10 @@ def write_edits(journal: Journal, plan: PatchPlan, data: Path, manifest: Manifes
         except OSError:
             unchanged = False
         if not unchanged:
-            msg = f"{path} was changed while it was being patched"
-            raise JournalError(msg, "Try again when nothing else is at work on this Triton.")
+            raise JournalError(
+                f"{path} was changed while it was being patched",
+                "Try again when nothing else is at work on this Triton.",
+            )
         journal.write(path, edit.data)
     new = _manifest(plan, manifest, journal.header.id)
     journal.write(manifest_path(data, plan.tree.package), new.encode())

@@ -26,8 +26,10 @@ def check(target: Interpreter | None) -> Interpreter:
         UserError: it is not known, or starts no hook.
     """
     if target is None:
-        msg = "the import hook belongs to a Python, and --triton names only a folder"
-        raise UserError(msg, "Name the Python: --python EXE")
+        raise UserError(
+            "the import hook belongs to a Python, and --triton names only a folder",
+            "Name the Python: --python EXE",
+        )
     if install.find(target) is None:
         install.place(target)
     return target
@@ -63,13 +65,17 @@ def remove(place: Place, there: Installed) -> tuple[str, tuple[str, ...]]:
             if header.state != "undone" and is_journal_of(header, place, HOOK_ACTION)
         ]
         if not headers:
-            msg = f"the import hook in {there.folder} was not written from here"
-            raise UserError(msg, f"Delete {HOOK} and {HOOK_START} in that folder by hand.")
+            raise UserError(
+                f"the import hook in {there.folder} was not written from here",
+                f"Delete {HOOK} and {HOOK_START} in that folder by hand.",
+            )
         for header in headers:
             report = undo(place.store, header.id)
             if report.conflicts:
                 conflict = report.conflicts[0]
-                msg = f"{conflict.place} was changed since: {conflict.found}"
-                raise UserError(msg, f"Keep that beside it: tritonwin undo {header.id} --force")
+                raise UserError(
+                    f"{conflict.place} was changed since: {conflict.found}",
+                    f"Keep that beside it: tritonwin undo {header.id} --force",
+                )
     install.drop_kept(there.folder)
     return header.id, tuple(str(there.folder / name) for name in (HOOK, HOOK_START))

@@ -31,8 +31,10 @@ def of_python(python: str | None, app: Path | None, timeout: float) -> Session:
     target = replace(examine(choice.executable, host, timeout), source=choice.reason)
     found = find_package(target, "triton")
     if found is None or found.namespace:
-        msg = f"{target.executable} has no Triton"
-        raise UserError(msg, "Name the package folder itself, if it lies elsewhere: --triton DIR")
+        raise UserError(
+            f"{target.executable} has no Triton",
+            "Name the package folder itself, if it lies elsewhere: --triton DIR",
+        )
     return Session(
         place=place_of(found.path, target.executable, host),
         target=target,

@@ -141,8 +141,10 @@ def _finish(place: Place) -> Iterator[UndoReport]:
 def _undo_last(manifest: Manifest, place: Place) -> UndoReport:
     header = _header(manifest.journals[-1], place)
     if not is_journal_of(header, place, ACTION):
-        msg = f"the patch is part of a larger change ({header.title})"
-        raise UserError(msg, f"Give all of it back: tritonwin undo {header.id}")
+        raise UserError(
+            f"the patch is part of a larger change ({header.title})",
+            f"Give all of it back: tritonwin undo {header.id}",
+        )
     report = preview(place.store, header.id)
     return report if report.conflicts else undo(place.store, header.id)
 
@@ -150,8 +152,10 @@ def _undo_last(manifest: Manifest, place: Place) -> UndoReport:
 def _header(identifier: str, place: Place) -> Header:
     known = {header.id: header for header in place.store.journals()}
     if identifier not in known:
-        msg = f"what {place.package} held before is not kept any more (journal {identifier})"
-        raise UserError(msg, "Install Triton anew: that puts its own files back.")
+        raise UserError(
+            f"what {place.package} held before is not kept any more (journal {identifier})",
+            "Install Triton anew: that puts its own files back.",
+        )
     return known[identifier]
 
 

@@ -84,17 +84,18 @@ class Session:
         if import_time:
             target = hook_session.check(self.target)
             if self._examined(plan.tree).of("applied"):
-                msg = f"the files in {self.place.package} are patched already"
                 raise UserError(
-                    msg, "Not both at once. Give the files back: tritonwin patch revert"
+                    f"the files in {self.place.package} are patched already",
+                    "Not both at once. Give the files back: tritonwin patch revert",
                 )
             journal, files = hook_session.write(
                 self.place, target, only, allow_unknown=allow_unknown
             )
             return self._outcome("applied", journal=journal, changed=files, notes=(_RESTART,))
         if hook is not None:
-            msg = _HOOK_THERE.format(folder=hook.folder)
-            raise UserError(msg, "Take it out first: tritonwin patch revert")
+            raise UserError(
+                _HOOK_THERE.format(folder=hook.folder), "Take it out first: tritonwin patch revert"
+            )
         if not plan.edits:
             return self._planned(plan, "nothing")
         written = operations.apply(plan, self.place, self.helpers())

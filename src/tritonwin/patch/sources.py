@@ -84,9 +84,9 @@ def read_tree(package: Path) -> Tree:
     """
     package = package.absolute()
     if not is_file(package / "runtime" / "build.py"):
-        msg = f"{package} is not the package folder of a Triton (no runtime/build.py in it)"
         raise UserError(
-            msg, "Name the folder that holds Triton's __init__.py: --triton ...\\triton"
+            f"{package} is not the package folder of a Triton (no runtime/build.py in it)",
+            "Name the folder that holds Triton's __init__.py: --triton ...\\triton",
         )
     files = {file: package / file for file in FILES if is_file(package / file)}
     return Tree(
@@ -103,5 +103,7 @@ def _read(file: str, path: Path) -> SourceFile:
     try:
         return SourceFile(file=file, path=path, data=path.read_bytes())
     except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror or error}"
-        raise UserError(msg, "Give yourself the right to read it, or see what holds it.") from error
+        raise UserError(
+            f"{path} cannot be read: {error.strerror or error}",
+            "Give yourself the right to read it, or see what holds it.",
+        ) from error

@@ -51,30 +51,26 @@ def finding(
 
 def need_target(facts: Facts) -> Interpreter:
     if facts.target is None:
-        msg = "no target interpreter"
-        raise NotApplicable(msg)
+        raise NotApplicable("no target interpreter")
     return facts.target
 
 
 def need_torch(facts: Facts) -> Torch:
     if facts.torch is None:
-        msg = "torch is not installed"
-        raise NotApplicable(msg)
+        raise NotApplicable("torch is not installed")
     return facts.torch
 
 
 def need_triton(facts: Facts) -> Triton:
     if facts.triton is None or facts.triton.namespace:
-        msg = "no Triton is installed"
-        raise NotApplicable(msg)
+        raise NotApplicable("no Triton is installed")
     return facts.triton
 
 
 def need_distribution(facts: Facts, name: str) -> Distribution:
     found = facts.distribution(name)
     if found is None:
-        msg = f"{name} is not installed"
-        raise NotApplicable(msg)
+        raise NotApplicable(f"{name} is not installed")
     return found
 
 
@@ -83,14 +79,12 @@ def nvidia_capability(facts: Facts) -> str:
     for gpu in facts.nvidia_gpus:
         if gpu.compute_capability:
             return gpu.compute_capability
-    msg = "no NVIDIA GPU of known compute capability"
-    raise NotApplicable(msg)
+    raise NotApplicable("no NVIDIA GPU of known compute capability")
 
 
 def python_series(interpreter: Interpreter) -> str:
     """Version "3.12" of an interpreter of 3.12.9."""
     known = versions.series(interpreter.version or "")
     if known is None:
-        msg = "the interpreter's version is not known"
-        raise NotApplicable(msg)
+        raise NotApplicable("the interpreter's version is not known")
     return known

@@ -57,12 +57,10 @@ def names(text: str) -> Iterator[str]:
         ValueError: a name that the table lacks, or a brace that belongs to no placeholder.
     """
     if "{" in _NAME.sub("", text) or "}" in _NAME.sub("", text):
-        msg = f"a brace that belongs to no placeholder: {text!r}"
-        raise ValueError(msg)
+        raise ValueError(f"a brace that belongs to no placeholder: {text!r}")
     for match in _NAME.finditer(text):
         if match[1] not in PLACEHOLDERS:
-            msg = f"unknown placeholder {match[0]}"
-            raise ValueError(msg)
+            raise ValueError(f"unknown placeholder {match[0]}")
         yield match[1]
 
 

@@ -35,11 +35,12 @@ def unpack(archive: Path, folders: Mapping[str, Path]) -> None:
                     with opened(files, member) as source, place.open("wb") as target:
                         shutil.copyfileobj(source, target)
     except TooMuchError as error:
-        msg = f"{archive}: {error}"
-        raise ArchiveError(msg, "Do not use this file.") from None
+        raise ArchiveError(f"{archive}: {error}", "Do not use this file.") from None
     except (OSError, *DAMAGE) as error:
-        msg = f"{archive} cannot be unpacked: {error}"
-        raise ArchiveError(msg, "Fetch it again, and see that the disk has room.") from None
+        raise ArchiveError(
+            f"{archive} cannot be unpacked: {error}",
+            "Fetch it again, and see that the disk has room.",
+        ) from None
 
 
 def names(archive: Path) -> tuple[str, ...]:
@@ -48,8 +49,9 @@ def names(archive: Path) -> tuple[str, ...]:
         with zipfile.ZipFile(archive) as files:
             return tuple(files.namelist())
     except (OSError, *DAMAGE) as error:
-        msg = f"{archive} cannot be read: {error}"
-        raise ArchiveError(msg, "Fetch it again, or name another file.") from None
+        raise ArchiveError(
+            f"{archive} cannot be read: {error}", "Fetch it again, or name another file."
+        ) from None
 
 
 def _place(name: str, folders: Mapping[str, Path]) -> Path | None:
@@ -60,7 +62,9 @@ def _place(name: str, folders: Mapping[str, Path]) -> Path | None:
             continue
         inner = parts[len(wanted) :]
         if not inner or leads_out(name):
-            msg = f"the zip holds {name!r}, which would land outside its folder"
-            raise ArchiveError(msg, "Do not use this file.")
+            raise ArchiveError(
+                f"the zip holds {name!r}, which would land outside its folder",
+                "Do not use this file.",
+            )
         return target.joinpath(*inner)
     return None

@@ -46,17 +46,16 @@ def plan(arguments: Mapping[str, str], means: Means) -> Change:
     distribution = arguments["distribution"]
     name = recipe_for(distribution)
     if name is None:
-        msg = f"there is no recipe that builds {distribution}"
-        raise CannotRemedyError(msg)
+        raise CannotRemedyError(f"there is no recipe that builds {distribution}")
     if means.offline:
-        msg = "its source may not be fetched to build it"
-        raise CannotRemedyError(msg, f"With a network: tritonwin build {name}")
+        raise CannotRemedyError(
+            "its source may not be fetched to build it", f"With a network: tritonwin build {name}"
+        )
     # that no wheel fits is known already
     made = prepare(Order(recipe=name, anyway=True), means.facts, means.host).plan
     if not made.possible:
         refusal = made.refusals[0]
-        msg = f"a build is refused: {refusal.message}"
-        raise CannotRemedyError(msg, refusal.help)
+        raise CannotRemedyError(f"a build is refused: {refusal.message}", refusal.help)
     hours = f"about {made.seconds / 3600:.1f} hours" if made.seconds else "hours"
     memory = f"up to {made.memory.bound / 2**30:.0f} GiB of memory"
     installed = means.facts.distribution(distribution)
@@ -95,8 +94,10 @@ def apply(change: Change, work: Work) -> None:
 
     outcome = prepared.make(prepared.plan, tell=tell)
     if outcome.wheel is None or not outcome.proven:
-        msg = f"{distribution} {version} could not be built"
-        raise CannotRemedyError(msg, f"Its log says why: tritonwin explain {outcome.log}")
+        raise CannotRemedyError(
+            f"{distribution} {version} could not be built",
+            f"Its log says why: tritonwin explain {outcome.log}",
+        )
     wheel = Source(
         name=distribution,
         version=str(parse(version) or version),

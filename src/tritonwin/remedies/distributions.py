@@ -120,8 +120,7 @@ def _plan_remove(arguments: Mapping[str, str], means: Means) -> Change:
     name = canonicalize_name(arguments["distribution"])
     found = _installed(means.facts, name)
     if not found:
-        msg = f"{name} is not installed"
-        raise CannotRemedyError(msg)
+        raise CannotRemedyError(f"{name} is not installed")
     leave_to_conda(found, means.target)
     return Change(
         action="remove-distribution",
@@ -162,8 +161,7 @@ def _apply_remove(change: Change, work: Work) -> None:
 def _apply_install(change: Change, work: Work) -> None:
     root = work.staged
     if root is None:
-        msg = "nothing was staged"
-        raise CannotRemedyError(msg)
+        raise CannotRemedyError("nothing was staged")
     put_in_place(root, change.removes, work)
 
 

@@ -132,8 +132,10 @@ class _Session:
         for header in self.store.unfinished(target_to_change(self.facts).executable):
             self.watcher.say(f"an earlier change was cut off: {header.title}")
             if not self.watcher.agree("Undo it first?"):
-                msg = f"{header.target} is in the middle of a change: {header.title}"
-                raise CannotRemedyError(msg, f"tritonwin undo {header.id}")
+                raise CannotRemedyError(
+                    f"{header.target} is in the middle of a change: {header.title}",
+                    f"tritonwin undo {header.id}",
+                )
             undo(self.store, header.id)
             self._examine()
 

@@ -35,8 +35,10 @@ class _Wanted:
 
 def _plan(arguments: Mapping[str, str], means: Means) -> Change:
     if not means.host.windows:
-        msg = "headers of a Python on this system come with its own package"
-        raise CannotRemedyError(msg, "Install python3-dev, python3-devel or the like.")
+        raise CannotRemedyError(
+            "headers of a Python on this system come with its own package",
+            "Install python3-dev, python3-devel or the like.",
+        )
     version = arguments["version"]
     wanted = _Wanted(series(version) or version, version, bool(means.target.free_threaded))
     source = next(_sources(wanted, means), None) or _package(wanted, means)
@@ -68,12 +70,13 @@ def _given(path: Path, wanted: _Wanted) -> Source:
     if is_folder(path):
         version = _fits(path, wanted)
         if version is None:
-            msg = f"{path} holds no headers and {wanted.library} of Python {wanted.series}"
-            raise CannotRemedyError(msg, "Name the folder that has Include and libs in it.")
+            raise CannotRemedyError(
+                f"{path} holds no headers and {wanted.library} of Python {wanted.series}",
+                "Name the folder that has Include and libs in it.",
+            )
         return Source(name="headers", version=version, location=str(path), size=_size(path))
     if not is_file(path):
-        msg = f"there is no file or folder {path}"
-        raise CannotRemedyError(msg, "Check --headers.")
+        raise CannotRemedyError(f"there is no file or folder {path}", "Check --headers.")
     _root_in(archive.names(path), path)
     return Source(
         name="headers",
@@ -131,12 +134,16 @@ def _package(wanted: _Wanted, means: Means) -> Source:
         "zip with its Include and libs: --headers PATH"
     )
     if not rows or wanted.free_threaded:
-        msg = f"no headers of Python {wanted.version} were found, and none are known to fetch"
-        raise CannotRemedyError(msg, by_hand)
+        raise CannotRemedyError(
+            f"no headers of Python {wanted.version} were found, and none are known to fetch",
+            by_hand,
+        )
     address = _packages()["address"].format(version=rows[0]["version"])
     if means.offline:
-        msg = f"no headers of Python {wanted.series} are on this machine, and --offline was given"
-        raise CannotRemedyError(msg, f"Fetch {address} and give it: --headers FILE")
+        raise CannotRemedyError(
+            f"no headers of Python {wanted.series} are on this machine, and --offline was given",
+            f"Fetch {address} and give it: --headers FILE",
+        )
     return Source(
         name="headers",
         version=rows[0]["version"],
@@ -170,8 +177,9 @@ def _root_in(members: tuple[str, ...], path: Path) -> str:
     ends = ("include/python.h",)
     found = [m for m in members if m.replace("\\", "/").lower().endswith(ends)]
     if not found:
-        msg = f"{path} holds no include/Python.h"
-        raise CannotRemedyError(msg, "Name a zip that has Include and libs in it.")
+        raise CannotRemedyError(
+            f"{path} holds no include/Python.h", "Name a zip that has Include and libs in it."
+        )
     shortest = min(found, key=len).replace("\\", "/")
     return shortest[: -len(ends[0])]
 
@@ -191,8 +199,10 @@ def _check(staged: Path, change: Change) -> None:
     found = read_headers(staged / "Include")
     wanted = series(change.sources[0].version)
     if found is None or series(found.version or "") != wanted or found.missing or found.damaged:
-        msg = f"{change.sources[0].location} does not hold whole headers of Python {wanted}"
-        raise CannotRemedyError(msg, "Name another folder or zip: --headers PATH")
+        raise CannotRemedyError(
+            f"{change.sources[0].location} does not hold whole headers of Python {wanted}",
+            "Name another folder or zip: --headers PATH",
+        )
 
 
 REMEDY = Remedy(plan=_plan, apply=_apply, rank=60)

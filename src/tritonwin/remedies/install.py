@@ -92,9 +92,8 @@ def _permitted(plan: Plan, facts: Facts, target: Interpreter) -> None:
     """Refuse before gigabytes are fetched that could not be put into place."""
     change = next((c for c in plan.changes if c.admin), None)
     if change is not None and facts.system.admin is False:
-        msg = f"this needs administrator rights: {change.what}"
         raise CannotRemedyError(
-            msg,
+            f"this needs administrator rights: {change.what}",
             "Run it in a terminal started as administrator, or make an environment of your own: "
             f"{shell_word(target.executable)} -m venv FOLDER",
         )

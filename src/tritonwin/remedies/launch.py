@@ -113,8 +113,10 @@ def _escaped(text: str) -> str:
         LaunchError: it cannot be written there.
     """
     if '"' in text or "\n" in text or "\r" in text:
-        msg = f"{text!r} cannot be written into a batch file"
-        raise LaunchError(msg, "Leave the quotation mark out, or start it through: tritonwin run")
+        raise LaunchError(
+            f"{text!r} cannot be written into a batch file",
+            "Leave the quotation mark out, or start it through: tritonwin run",
+        )
     return text.replace("%", "%%")
 
 
@@ -125,5 +127,4 @@ def refuse_foreign(file: Path) -> None:
         LaunchError: the file is somebody's.
     """
     if os.path.lexists(file) and MARK not in (read_text(file) or ""):
-        msg = f"{file} exists and was not written by tritonwin"
-        raise LaunchError(msg, "Name another file.")
+        raise LaunchError(f"{file} exists and was not written by tritonwin", "Name another file.")

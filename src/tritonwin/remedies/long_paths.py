@@ -43,13 +43,17 @@ def short_folder(facts: Facts) -> PureWindowsPath:
         CannotRemedyError: the place for temporary files is not known, or has no name in ASCII.
     """
     if not facts.system.temp:
-        msg = "the folder for temporary files is not known"
-        raise CannotRemedyError(msg, "Set TRITON_CACHE_DIR and TORCHINDUCTOR_CACHE_DIR by hand.")
+        raise CannotRemedyError(
+            "the folder for temporary files is not known",
+            "Set TRITON_CACHE_DIR and TORCHINDUCTOR_CACHE_DIR by hand.",
+        )
     # ...\AppData\Local\Temp is the user's own; files in it may be cleaned away at any time
     parent = in_ascii(PureWindowsPath(facts.system.temp).parent)
     if parent is None:
-        msg = "Triton takes a cache folder from a variable only if its path is in ASCII"
-        raise CannotRemedyError(msg, "Set TRITON_CACHE_DIR and TORCHINDUCTOR_CACHE_DIR by hand.")
+        raise CannotRemedyError(
+            "Triton takes a cache folder from a variable only if its path is in ASCII",
+            "Set TRITON_CACHE_DIR and TORCHINDUCTOR_CACHE_DIR by hand.",
+        )
     return PureWindowsPath(parent) / "tw"
 
 

@@ -44,9 +44,8 @@ def leave_to_conda(found: Iterable[Distribution], target: Interpreter) -> None:
             continue
         prefix = target.prefix or str(Path(target.executable).parent)
         package = _package_of(each, Path(prefix)) or each.name
-        msg = f"{each.name} {each.version} was installed by conda (its package {package})"
         raise CannotRemedyError(
-            msg,
+            f"{each.name} {each.version} was installed by conda (its package {package})",
             f'Let conda take it away, then try again: conda remove --force -p "{prefix}" {package}',
         )
 

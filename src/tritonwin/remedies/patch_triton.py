@@ -21,20 +21,24 @@ def _plan(arguments: Mapping[str, str], means: Means) -> Change:
     del arguments
     triton = means.facts.triton
     if triton is None or triton.namespace:
-        msg = "there is no Triton to patch"
-        raise CannotRemedyError(msg)
+        raise CannotRemedyError("there is no Triton to patch")
     if triton.import_hook is not None:
-        msg = f"the import hook {triton.import_hook} patches this Triton already"
-        raise CannotRemedyError(msg, "See what it does: tritonwin patch status")
+        raise CannotRemedyError(
+            f"the import hook {triton.import_hook} patches this Triton already",
+            "See what it does: tritonwin patch status",
+        )
     package = Path(triton.location)
     plan = _patch_plan(package, data_folder(means.host.env))
     if plan.refused:
         files = ", ".join(refusal.file for refusal in plan.refused)
-        msg = f"these files of Triton are of no known release: {files}"
-        raise CannotRemedyError(msg, "See what could be done: tritonwin patch diff --allow-unknown")
+        raise CannotRemedyError(
+            f"these files of Triton are of no known release: {files}",
+            "See what could be done: tritonwin patch diff --allow-unknown",
+        )
     if not plan.edits:
-        msg = "no rule of tritonwin patch applies to this Triton"
-        raise CannotRemedyError(msg, "See why: tritonwin patch status")
+        raise CannotRemedyError(
+            "no rule of tritonwin patch applies to this Triton", "See why: tritonwin patch status"
+        )
     rules = [rule for edit in plan.edits for rule in edit.rules]
     return Change(
         action="patch",

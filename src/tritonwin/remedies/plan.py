@@ -27,8 +27,9 @@ class CannotRemedyError(UserError):
 def target_to_change(facts: Facts) -> Interpreter:
     """The target. Raises CannotRemedyError where there is none."""
     if facts.target is None:
-        msg = "no target interpreter"
-        raise CannotRemedyError(msg, "Name a Python: --python EXE, or --app DIR.")
+        raise CannotRemedyError(
+            "no target interpreter", "Name a Python: --python EXE, or --app DIR."
+        )
     return facts.target
 
 

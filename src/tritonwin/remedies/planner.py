@@ -55,8 +55,9 @@ def _changes(problem: Problem, means: Means) -> Iterable[Change]:
     for action in problem.actions:
         remedy = REMEDIES.get(action.name)
         if remedy is None:
-            msg = f"tritonwin cannot do this yet: {action.name}"
-            raise CannotRemedyError(msg, problem.remedy.summary)
+            raise CannotRemedyError(
+                f"tritonwin cannot do this yet: {action.name}", problem.remedy.summary
+            )
         if remedy.plan is not None:
             yield _permitted(remedy.plan(action.arguments, means), means)
 
@@ -64,8 +65,10 @@ def _changes(problem: Problem, means: Means) -> Iterable[Change]:
 def _permitted(change: Change, means: Means) -> Change:
     """The change itself; refused here, it does not take the rest of the plan down with it."""
     if change.admin and means.facts.system.admin is False:
-        msg = f"this needs administrator rights: {change.what}"
-        raise CannotRemedyError(msg, "Run tritonwin fix in a terminal started as administrator.")
+        raise CannotRemedyError(
+            f"this needs administrator rights: {change.what}",
+            "Run tritonwin fix in a terminal started as administrator.",
+        )
     return change
 
 
@@ -134,8 +137,7 @@ def _install_or_build(actions: Sequence[Action], means: Means) -> Change:
         try:
             return build_wheel.plan({"distribution": error.missing[0]}, means)
         except UserError as refused:
-            msg = f"{error}; {refused}"
-            raise CannotRemedyError(msg, refused.help or error.help) from None
+            raise CannotRemedyError(f"{error}; {refused}", refused.help or error.help) from None
 
 
 def _see_packages(changes: Iterable[Change], means: Means) -> Change:

@@ -13,14 +13,12 @@ def _plan(arguments: Mapping[str, str], means: Means) -> Change:
     del means
     path = Path(arguments["path"])
     if not path.exists():
-        msg = f"{path} is not there any more"
-        raise CannotRemedyError(msg)
+        raise CannotRemedyError(f"{path} is not there any more")
     # a name with a hyphen cannot be imported
     names = (f"{path.stem}-renamed{end}{path.suffix}" for end in ("", *map(str, range(2, 100))))
     new = next((p for name in names if not (p := path.with_name(name)).exists()), None)
     if new is None:
-        msg = f"no free name is left beside {path}"
-        raise CannotRemedyError(msg, "Rename it by hand.")
+        raise CannotRemedyError(f"no free name is left beside {path}", "Rename it by hand.")
     return Change(
         action="rename-shadow",
         arguments={"path": str(path), "new": str(new)},

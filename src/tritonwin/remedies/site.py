@@ -26,8 +26,7 @@ def plan(arguments: Mapping[str, str], means: Means) -> Change:
     del arguments
     pth = means.target.pth
     if pth is None:
-        msg = f"{means.target.executable} has no ._pth file"
-        raise CannotRemedyError(msg)
+        raise CannotRemedyError(f"{means.target.executable} has no ._pth file")
     return Change(
         action="enable-site",
         arguments={"path": pth.path},

@@ -49,8 +49,10 @@ def stage(
     done = pip.run(arguments, timeout=RESOLVE_TIMEOUT, heard=_listening(progress), settled=settled)
     faultpoint("after pip")
     if done.code != 0:
-        msg = f"pip could not lay out the wheels: {last_words(done)}"
-        raise PipError(msg, "Nothing was changed. Try again, or look at the file it names.")
+        raise PipError(
+            f"pip could not lay out the wheels: {last_words(done)}",
+            "Nothing was changed. Try again, or look at the file it names.",
+        )
     _see_that_they_are_there(wheels, root)
 
 
@@ -59,8 +61,10 @@ def _see_that_they_are_there(wheels: Sequence[Source], root: Path) -> None:
     found = {canonicalize_name(i.name.partition("-")[0]) for i in root.rglob("*.dist-info")}
     missing = [wheel.name for wheel in wheels if canonicalize_name(wheel.name) not in found]
     if missing:
-        msg = f"pip did not lay {missing[0]} out where it was told to"
-        raise PipError(msg, "Nothing was changed. See what it is set to: pip config debug")
+        raise PipError(
+            f"pip did not lay {missing[0]} out where it was told to",
+            "Nothing was changed. See what it is set to: pip config debug",
+        )
 
 
 def _listening(progress: Callable[[int, int | None], None]) -> Callable[[bytes], None]:

@@ -19,8 +19,9 @@ def _plan(arguments: Mapping[str, str], means: Means) -> Change:
     entries = read_entries(caches, means.target, search)
     stale = tuple(entry.path for entry in entries if judge(entry, facts).state == "stale")
     if not stale:
-        msg = f"no stale entry lies in {path}"
-        raise CannotRemedyError(msg, "Look at it: tritonwin cache list")
+        raise CannotRemedyError(
+            f"no stale entry lies in {path}", "Look at it: tritonwin cache list"
+        )
     return Change(
         action="clear-cache",
         arguments={"path": path},

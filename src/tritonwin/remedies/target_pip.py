@@ -50,11 +50,9 @@ def find_pip(facts: Facts, lists: Sequence[str]) -> Pip:
         return Pip((target.executable, "-B", "-c", _OWN), own.version)
     lent = next(_lent(lists, target), None)
     if lent is None:
-        msg = (
-            f"{target.executable} has no whole pip of {OLDEST} or later, and there is none to lend"
-        )
         raise CannotRemedyError(
-            msg, "Give a folder with a wheel of pip: --find-links DIR (pip download pip)"
+            f"{target.executable} has no whole pip of {OLDEST} or later, and there is none to lend",
+            "Give a folder with a wheel of pip: --find-links DIR (pip download pip)",
         )
     place, version = lent
     return Pip((target.executable, "-B", "-c", _BORROW, str(place)), version)

@@ -29,9 +29,9 @@ def _plan_unset(arguments: Mapping[str, str], means: Means) -> Change:
     name = arguments["variable"]
     scopes = [v.scope for v in _stored(name, means)]
     if "machine" in scopes and not means.machine_wide:
-        msg = f"{name} is set for all users of this machine"
         raise CannotRemedyError(
-            msg, "Run fix with --machine-wide in a terminal started as administrator."
+            f"{name} is set for all users of this machine",
+            "Run fix with --machine-wide in a terminal started as administrator.",
         )
     where = {
         (): "in what tritonwin starts",

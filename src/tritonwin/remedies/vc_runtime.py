@@ -27,8 +27,10 @@ _FIRST = "msvcp140.dll"  # the one whose age shows: libtriton needs it
 def _plan(arguments: Mapping[str, str], means: Means) -> Change:
     folder = arguments["folder"]
     if means.target.kind == "conda":
-        msg = "in a conda environment the runtime is conda's own package"
-        raise CannotRemedyError(msg, "conda install -c conda-forge vc14_runtime")
+        raise CannotRemedyError(
+            "in a conda environment the runtime is conda's own package",
+            "conda install -c conda-forge vc14_runtime",
+        )
     present = [d for d in means.facts.runtime_dlls if Path(d.path).parent == Path(folder)]
     source = _system(means.facts.runtime_dlls, means) or _wheel(present, means)
     return Change(
@@ -67,9 +69,8 @@ def _wheel(present: list[RuntimeDll], means: Means) -> Source:
     have = _version(present) or "0"
     if newest is None or older(str(newest.name.version), have):
         notes = f" ({'; '.join(listing.notes)})" if listing.notes else ""
-        msg = f"no newer VC runtime than {have} was found{notes}"
         raise CannotRemedyError(
-            msg,
+            f"no newer VC runtime than {have} was found{notes}",
             "Install Microsoft's vc_redist.x64.exe, or give a folder with a wheel of "
             f"{WHEEL}: --find-links DIR",
         )
@@ -122,8 +123,9 @@ def _in_wheel(wheel: Path) -> dict[str, bytes]:
             named = {PurePosixPath(m).name.lower(): m for m in files.namelist()}
             return {name: files.read(named[name]) for name in NAMES if name in named}
     except (OSError, *DAMAGE) as error:
-        msg = f"{wheel} cannot be read: {error}"
-        raise ArchiveError(msg, "Fetch it again, or name another file.") from None
+        raise ArchiveError(
+            f"{wheel} cannot be read: {error}", "Fetch it again, or name another file."
+        ) from None
 
 
 REMEDY = Remedy(plan=_plan, apply=_apply, rank=50)

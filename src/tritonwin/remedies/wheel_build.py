@@ -90,8 +90,10 @@ def prepare(order: Order, facts: Facts, host: Host, *, folders: Sequence[Path] =
     """
     missing = next((folder for folder in folders if not is_folder(folder)), None)
     if missing is not None:
-        msg = f"there is no folder {missing}"
-        raise UserError(msg, "Name the folder in which the files lie: --find-links DIR")
+        raise UserError(
+            f"there is no folder {missing}",
+            "Name the folder in which the files lie: --find-links DIR",
+        )
     absolute = tuple(folder.absolute() for folder in folders)
     lists = [str(folder) for folder in absolute]
 

@@ -39,18 +39,17 @@ __all__ = sorted(_PUBLIC)
 
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         module = importlib.import_module(f"{__name__}.{_PUBLIC[name]}")
     except ModuleNotFoundError as missing:
         if missing.name != "torch":
             raise
-        msg = (
+        raise ModuleNotFoundError(
             "tritonwin.spectral needs torch, and this Python has none. "
-            "To install the torch that fits this machine: tritonwin install torch"
-        )
-        raise ModuleNotFoundError(msg, name="torch") from missing
+            "To install the torch that fits this machine: tritonwin install torch",
+            name="torch",
+        ) from missing
     value = globals()[name] = getattr(module, name)
     return value
 

@@ -46,11 +46,11 @@ def for_hopper(kind: str, module: str, device: torch.device, what: plans.Purpose
 def check_choice(backend: str, dtype: torch.dtype) -> None:
     """Raises ValueError or TypeError for a backend or a type of output that there is not."""
     if backend not in ("auto", "triton", "torch"):
-        msg = f"backend must be auto, triton or torch, not {backend!r}"
-        raise ValueError(msg)
+        raise ValueError(f"backend must be auto, triton or torch, not {backend!r}")
     if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
-        msg = f"dtype must be a type of real numbers, such as torch.float32, not {dtype!r}"
-        raise TypeError(msg)
+        raise TypeError(
+            f"dtype must be a type of real numbers, such as torch.float32, not {dtype!r}"
+        )
 
 
 def autocast_type(device: torch.device) -> torch.dtype | None:
@@ -72,11 +72,9 @@ def use_triton(device: torch.device, backend: str, dtype: torch.dtype) -> bool:
     if not HAS_TRITON:
         raise ModuleNotFoundError(NO_TRITON, name="triton")
     if not runs:
-        msg = f"backend='triton' needs x on a CUDA device, not on {device}"
-        raise ValueError(msg)
+        raise ValueError(f"backend='triton' needs x on a CUDA device, not on {device}")
     if dtype not in OUTPUTS:
-        msg = f"backend='triton' writes float32, bfloat16 or float16, not {dtype}"
-        raise ValueError(msg)
+        raise ValueError(f"backend='triton' writes float32, bfloat16 or float16, not {dtype}")
     return True
 
 

@@ -52,17 +52,15 @@ class ByteSpectral(nn.Module):
         super().__init__()
         self.spec = make_spec(W, K, N, parts, causal, precision)
         if learnable not in (False, "window", "taps"):
-            msg = f'learnable must be False, "window" or "taps", not {learnable!r}'
-            raise ValueError(msg)
+            raise ValueError(f'learnable must be False, "window" or "taps", not {learnable!r}')
         if mode not in ("window", "global"):
-            msg = f'mode must be "window" or "global", not {mode!r}'
-            raise ValueError(msg)
+            raise ValueError(f'mode must be "window" or "global", not {mode!r}')
         if mode == "global" and learnable:
-            msg = 'mode="global" has nothing to learn: learnable must be False'
-            raise ValueError(msg)
+            raise ValueError('mode="global" has nothing to learn: learnable must be False')
         if project is not None and project < 1:
-            msg = f"project (what the features become) must be at least 1, not {project}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"project (what the features become) must be at least 1, not {project}"
+            )
         choose.check_choice(backend, dtype)
         self.mode = mode
         self.learnable = learnable
@@ -85,8 +83,7 @@ class ByteSpectral(nn.Module):
         spec = self.spec
         if self.mode == "global":
             if lengths is not None:
-                msg = 'mode="global" is of the whole row: it takes no lengths'
-                raise ValueError(msg)
+                raise ValueError('mode="global" is of the whole row: it takes no lengths')
             found = global_spectral(x, K=spec.K, parts=spec.parts, dtype=self.dtype)
         elif self.learnable == "taps":
             found = byte_spectral_taps(
@@ -121,11 +118,9 @@ class ByteSpectral(nn.Module):
     ) -> tuple[torch.Tensor, StreamState]:
         """Features of the next piece of a stream, and the state to give with the piece after it."""
         if self.mode == "global":
-            msg = 'mode="global" is of the whole row: it cannot be streamed'
-            raise ValueError(msg)
+            raise ValueError('mode="global" is of the whole row: it cannot be streamed')
         if self.learnable or not isinstance(self.window, str):
-            msg = "stream() is for named windows that do not learn"
-            raise ValueError(msg)
+            raise ValueError("stream() is for named windows that do not learn")
         found, following = encode_piece(x, state, self.spec, self.window, self.dtype, self.backend)
         return self._projected(found), following
 

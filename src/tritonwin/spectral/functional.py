@@ -147,8 +147,9 @@ def byte_spectral_linear(
     lengths = lengths_of(lengths, x)
     bins = bins_of(x, weight, bias, parts)
     if K is not None and bins != K:
-        msg = f"weight (D, E) has E = {weight.shape[1]}, which is not that of K = {K}, {parts}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"weight (D, E) has E = {weight.shape[1]}, which is not that of K = {K}, {parts}"
+        )
     K = bins
     spec = make_spec(W, K, N, parts, causal, precision)
     weight = weight.to(choose.autocast_type(x.device) or weight.dtype)

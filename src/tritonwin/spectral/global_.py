@@ -80,17 +80,12 @@ def _ramp(length: int, bins: int, like: Tensor) -> Tensor:
 def _check(x: Tensor, bins: int | None, parts: str) -> None:
     if not isinstance(x, Tensor) or x.dtype != torch.uint8:
         held = x.dtype if isinstance(x, Tensor) else type(x).__name__
-        msg = f"x holds {held}, not torch.uint8: give the bytes themselves"
-        raise TypeError(msg)
+        raise TypeError(f"x holds {held}, not torch.uint8: give the bytes themselves")
     if x.dim() != 2:
-        msg = f"x has shape {tuple(x.shape)}, not (rows, bytes)"
-        raise ValueError(msg)
+        raise ValueError(f"x has shape {tuple(x.shape)}, not (rows, bytes)")
     if bins is not None and not isinstance(bins, int):
-        msg = f"K must be an int, not {type(bins).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"K must be an int, not {type(bins).__name__}")
     if bins is not None and not 1 <= bins <= max(1, x.shape[1]):
-        msg = f"K is {bins}: a row of {x.shape[1]} bytes has the bins 1 to {x.shape[1]}"
-        raise ValueError(msg)
+        raise ValueError(f"K is {bins}: a row of {x.shape[1]} bytes has the bins 1 to {x.shape[1]}")
     if parts not in {*PARTS, "phase"}:
-        msg = f"parts must be one of {', '.join(PARTS)}, phase, not {parts!r}"
-        raise ValueError(msg)
+        raise ValueError(f"parts must be one of {', '.join(PARTS)}, phase, not {parts!r}")

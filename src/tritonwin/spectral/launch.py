@@ -27,16 +27,16 @@ def rows_and_bytes(x: torch.Tensor, skip: int) -> tuple[int, int, int]:
     """M, output rows a row of bytes, bytes a row; the first `skip` bytes of a row are history."""
     B, T = x.shape
     if B * T >= MOST_ROWS:
-        msg = f"{B} x {T} bytes in one call; encode at most {MOST_ROWS - 1} at a time"
-        raise ValueError(msg)
+        raise ValueError(f"{B} x {T} bytes in one call; encode at most {MOST_ROWS - 1} at a time")
     return B * (T - skip), T - skip, T
 
 
 def sure_of_taps(spec: Spec) -> None:
     """Kernels count taps in 32 bits, those that fill up a window or a tile of bins too."""
     if 2 * pack.power_of_two(spec.W) * spec.K >= MOST_ROWS:
-        msg = f"W = {spec.W} and K = {spec.K} are more taps than a kernel counts; take fewer bins"
-        raise ValueError(msg)
+        raise ValueError(
+            f"W = {spec.W} and K = {spec.K} are more taps than a kernel counts; take fewer bins"
+        )
 
 
 class Form:

@@ -34,11 +34,9 @@ class Shape:
         for name, least in (("layers", 1), ("width", 1), ("heads", 1), ("context", 2)):
             size = getattr(self, name)
             if size < least:
-                msg = f"{name} must be at least {least}, not {size}"
-                raise ValueError(msg)
+                raise ValueError(f"{name} must be at least {least}, not {size}")
         if self.width % self.heads:
-            msg = f"a width of {self.width} cannot be shared among {self.heads} heads"
-            raise ValueError(msg)
+            raise ValueError(f"a width of {self.width} cannot be shared among {self.heads} heads")
 
 
 class Block(nn.Module):
@@ -97,8 +95,7 @@ class ByteModel(nn.Module):
     def __init__(self, arm: str = "embedding", shape: Shape | None = None) -> None:
         super().__init__()
         if arm not in ARMS:
-            msg = f"no front end is called {arm!r}; there are {', '.join(ARMS)}"
-            raise ValueError(msg)
+            raise ValueError(f"no front end is called {arm!r}; there are {', '.join(ARMS)}")
         if not ARMS[arm].causal:
             words = f"front end {arm!r} sees bytes that the model is asked to predict"
             warnings.warn(words, LeakWarning, stacklevel=2)
@@ -152,8 +149,7 @@ def sample(
         ValueError: the prompt is empty: the model has nothing to go on.
     """
     if not prompt:
-        msg = "the prompt is empty: give at least one byte"
-        raise ValueError(msg)
+        raise ValueError("the prompt is empty: give at least one byte")
     device = next(model.parameters()).device
     source = torch.Generator().manual_seed(seed)
     model.eval()

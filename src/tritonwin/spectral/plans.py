@@ -59,8 +59,7 @@ def sure(kind: str, capability: int, purpose: Purpose = ()) -> Plan:
     """The same for a kind that every architecture has."""
     found = plan(kind, capability, purpose)
     if found is None:
-        msg = f"no {kind} plan for compute capability {capability}"
-        raise RuntimeError(msg)
+        raise RuntimeError(f"no {kind} plan for compute capability {capability}")
     return found
 
 

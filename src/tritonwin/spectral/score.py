@@ -34,8 +34,7 @@ def evaluate(model: ByteModel, text: Tensor, *, rows: int = 256) -> Score:
     context = model.shape.context
     count = (text.numel() - 1) // context
     if not count:
-        msg = f"the text has {text.numel()} bytes; a window needs {context + 1}"
-        raise ValueError(msg)
+        raise ValueError(f"the text has {text.numel()} bytes; a window needs {context + 1}")
     text = text.to(device)
     given = text[: count * context].view(count, context)
     asked = text[1 : count * context + 1].view(count, context)

@@ -62,27 +62,20 @@ def make_spec(
     """Check and complete the parameters; raises TypeError or ValueError that names the one."""
     for name, value in (("W", W), ("K", K), ("N", 1 if N is None else N)):
         if not isinstance(value, int) or isinstance(value, bool):
-            msg = f"{name} must be an int, not {type(value).__name__}"
-            raise TypeError(msg)
+            raise TypeError(f"{name} must be an int, not {type(value).__name__}")
     if not 1 <= W <= MAX_WINDOW:
-        msg = f"W (the window, in bytes) must be 1..{MAX_WINDOW}, not {W}"
-        raise ValueError(msg)
+        raise ValueError(f"W (the window, in bytes) must be 1..{MAX_WINDOW}, not {W}")
     if K < 1:
-        msg = f"K (the number of bins) must be at least 1, not {K}"
-        raise ValueError(msg)
+        raise ValueError(f"K (the number of bins) must be at least 1, not {K}")
     period = 2 * K if N is None else N
     if period < 1 or period > 1 << 24:
-        msg = f"N (the period of the bins) must be 1..{1 << 24}, not {period}"
-        raise ValueError(msg)
+        raise ValueError(f"N (the period of the bins) must be 1..{1 << 24}, not {period}")
     if parts not in PARTS:
-        msg = f"parts must be one of {', '.join(PARTS)}, not {parts!r}"
-        raise ValueError(msg)
+        raise ValueError(f"parts must be one of {', '.join(PARTS)}, not {parts!r}")
     if precision not in PRECISIONS:
-        msg = f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}"
-        raise ValueError(msg)
+        raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
     if causal not in (True, False):
-        msg = f"causal must be True or False, not {causal!r}"
-        raise TypeError(msg)
+        raise TypeError(f"causal must be True or False, not {causal!r}")
     return Spec(W=W, K=K, N=period, parts=parts, causal=bool(causal), precision=precision)  # type: ignore[arg-type]
 
 
@@ -92,5 +85,6 @@ def window_values(window: str, W: int) -> list[float]:
         return [1.0] * W
     if window == "tail":
         return [math.cos(math.pi * m / (2 * W)) ** 2 for m in range(W)]
-    msg = f"window must be one of {', '.join(WINDOWS)} or a tensor of shape (W,), not {window!r}"
-    raise ValueError(msg)
+    raise ValueError(
+        f"window must be one of {', '.join(WINDOWS)} or a tensor of shape (W,), not {window!r}"
+    )

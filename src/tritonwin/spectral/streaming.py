@@ -24,8 +24,9 @@ class StreamState:
 
 def _bytes_before(state: StreamState) -> torch.Tensor:
     if not isinstance(state, StreamState):
-        msg = f"state must be what stream() gave for the piece before, not {type(state).__name__}"
-        raise TypeError(msg)
+        raise TypeError(
+            f"state must be what stream() gave for the piece before, not {type(state).__name__}"
+        )
     return bytes_of(state.bytes)
 
 
@@ -39,15 +40,15 @@ def encode_piece(
 ) -> tuple[torch.Tensor, StreamState]:
     """Features of the piece alone, as if the whole stream had been given, and the next state."""
     if not spec.causal:
-        msg = "a centred window sees bytes that a stream has not brought yet; use causal=True"
-        raise ValueError(msg)
+        raise ValueError(
+            "a centred window sees bytes that a stream has not brought yet; use causal=True"
+        )
     x = bytes_of(x)
     skip = 0
     if state is not None:
         before = _bytes_before(state)
         if before.shape[0] != x.shape[0]:
-            msg = f"the state is of {before.shape[0]} rows, x has {x.shape[0]}"
-            raise ValueError(msg)
+            raise ValueError(f"the state is of {before.shape[0]} rows, x has {x.shape[0]}")
         skip = before.shape[1]
         x = torch.cat([before, x], dim=1)
     following = StreamState(bytes=x[:, max(0, x.shape[1] - (spec.W - 1)) :].contiguous())

@@ -14,12 +14,10 @@ def window_tensor(window: str | torch.Tensor, W: int) -> torch.Tensor:
     if isinstance(window, str):
         return torch.tensor(window_values(window, W), dtype=torch.float64)
     if not isinstance(window, torch.Tensor):
-        msg = f"window must be a name or a tensor, not {type(window).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"window must be a name or a tensor, not {type(window).__name__}")
     if window.shape != (W,) or not window.is_floating_point():
         given = f"{window.dtype} {tuple(window.shape)}"
-        msg = f"window must be a real tensor of shape ({W},), not {given}"
-        raise ValueError(msg)
+        raise ValueError(f"window must be a real tensor of shape ({W},), not {given}")
     return window.double()
 
 

@@ -90,12 +90,14 @@ class Workers:
 def windows(text: Tensor, settings: Settings, workers: Workers) -> Tensor:
     """Where each row of each step begins: (steps, rows of this process)."""
     if settings.batch % workers.count:
-        msg = f"a batch of {settings.batch} rows cannot be split among {workers.count} processes"
-        raise ValueError(msg)
+        raise ValueError(
+            f"a batch of {settings.batch} rows cannot be split among {workers.count} processes"
+        )
     room = text.numel() - settings.shape.context
     if room < 1:
-        msg = f"the text has {text.numel()} bytes; a row needs {settings.shape.context + 1}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"the text has {text.numel()} bytes; a row needs {settings.shape.context + 1}"
+        )
     source = torch.Generator().manual_seed(settings.seed)
     begins = torch.randint(room, (settings.steps, settings.batch), generator=source)
     return begins[:, workers.rank :: workers.count].to(text.device)
@@ -231,8 +233,9 @@ class Run:
     def _resume(self, checkpoint: Path) -> None:
         state = read_checkpoint(checkpoint, self.workers.device)
         if state["settings"] != asdict(self.settings):
-            msg = f"{checkpoint} was written with other settings; name another file or delete it"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{checkpoint} was written with other settings; name another file or delete it"
+            )
         self.model.load_state_dict(state["model"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.step = state["step"]

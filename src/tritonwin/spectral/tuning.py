@@ -50,8 +50,7 @@ def autotune(
         key=lambda timed: timed[0],
     )
     if math.isinf(us):
-        msg = "no plan could be launched on this device"
-        raise RuntimeError(msg)
+        raise RuntimeError("no plan could be launched on this device")
     use(kind, plan, spec, dtype, found)
     return kind, plan, us
 

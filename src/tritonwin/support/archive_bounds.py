@@ -46,11 +46,11 @@ class Allowance:
         self._members += 1
         self._taken += size
         if size > LARGEST:
-            msg = f"{name} is too large: {size // _MIB} MiB, and a file may have {LARGEST // _MIB}"
-            raise TooMuchError(msg)
+            raise TooMuchError(
+                f"{name} is too large: {size // _MIB} MiB, and a file may have {LARGEST // _MIB}"
+            )
         if self._members > MOST_MEMBERS:
-            msg = f"it holds more than {MOST_MEMBERS} files"
-            raise TooMuchError(msg)
+            raise TooMuchError(f"it holds more than {MOST_MEMBERS} files")
         if self._taken > self.bytes:
             raise TooMuchError(self.too_much)
 

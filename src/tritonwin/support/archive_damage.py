@@ -39,6 +39,7 @@ def opened(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
             it has read at once: a megabyte may become 20 GB, whatever size the archive tells.
     """
     if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        msg = f"{member.filename} is packed in a way that no wheel and no package is"
-        raise NotImplementedError(msg)
+        raise NotImplementedError(
+            f"{member.filename} is packed in a way that no wheel and no package is"
+        )
     return archive.open(member)

@@ -115,8 +115,10 @@ def fetch(
                 if progress:
                     progress(done)
         if digest.hexdigest() != sha256.lower():
-            msg = f"{without_secrets(url)} has the hash {digest.hexdigest()}, not {sha256}"
-            raise DownloadError(msg, "It was damaged on its way, or replaced. Do not install it.")
+            raise DownloadError(
+                f"{without_secrets(url)} has the hash {digest.hexdigest()}, not {sha256}",
+                "It was damaged on its way, or replaced. Do not install it.",
+            )
         try:
             part.replace(to)
         except PermissionError:  # on Windows: another process was quicker, and has it open
@@ -131,26 +133,29 @@ def _blocks(url: str, limit: int, timeout: float, headers: Mapping[str, str]) ->
             while block := stream.read(_BLOCK):
                 done += len(block)
                 if done > limit:
-                    msg = f"{shown} is larger than {limit} bytes"
-                    raise DownloadError(msg, "Look at what that address gives, or name another.")
+                    raise DownloadError(
+                        f"{shown} is larger than {limit} bytes",
+                        "Look at what that address gives, or name another.",
+                    )
                 if time.monotonic() > deadline:
-                    msg = f"{shown} did not come within {timeout:.0f} s"
-                    raise DownloadError(msg, "Try again, or fetch it by hand and give the file.")
+                    raise DownloadError(
+                        f"{shown} did not come within {timeout:.0f} s",
+                        "Try again, or fetch it by hand and give the file.",
+                    )
                 yield block
     except urllib.error.HTTPError as error:
         error.close()
         if error.code in {404, 410}:
-            msg = f"nothing is at {shown} (HTTP {error.code})"
-            raise NotFoundError(msg) from None
-        msg = f"{shown}: HTTP {error.code} {error.reason}"
-        raise DownloadError(msg, "Try again, or fetch it by hand and give the file.") from None
+            raise NotFoundError(f"nothing is at {shown} (HTTP {error.code})") from None
+        raise DownloadError(
+            f"{shown}: HTTP {error.code} {error.reason}",
+            "Try again, or fetch it by hand and give the file.",
+        ) from None
     except FileNotFoundError:
-        msg = f"there is no file {shown}"
-        raise NotFoundError(msg) from None
+        raise NotFoundError(f"there is no file {shown}") from None
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", None) or error
-        msg = f"{shown} could not be read: {reason}"
-        raise DownloadError(msg, _advice(reason)) from None
+        raise DownloadError(f"{shown} could not be read: {reason}", _advice(reason)) from None
 
 
 def _advice(reason: object) -> str:
@@ -190,14 +195,17 @@ def _checked(url: str) -> SplitResult:
         parts = urlsplit(url)
         host = parts.hostname
     except ValueError as error:
-        msg = f"no usable address: {without_secrets(url)} ({error})"
-        raise DownloadError(msg, "An address begins with https:// and a host's name.") from None
+        raise DownloadError(
+            f"no usable address: {without_secrets(url)} ({error})",
+            "An address begins with https:// and a host's name.",
+        ) from None
     if parts.scheme == "https" and host:
         return parts
     if parts.scheme == "http" and host in _LOCAL_HOSTS:
         return parts
-    msg = f"{without_secrets(url)} is not https"
-    raise DownloadError(msg, "Only https, localhost and local files are used.")
+    raise DownloadError(
+        f"{without_secrets(url)} is not https", "Only https, localhost and local files are used."
+    )
 
 
 def _authorization(parts: SplitResult) -> dict[str, str]:

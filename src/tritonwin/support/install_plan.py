@@ -141,8 +141,10 @@ def parse_request(text: str) -> Requirement:
         address = text if is_url(text) else Path(text).absolute().as_uri()
         return Requirement(f"{read(plain).distribution} @ {address}")
     except (InvalidRequirement, WheelNameError) as error:
-        msg = f"{text!r} names no package: {' '.join(str(error).split())}"
-        raise UserError(msg, "Write flash-attn, 'torch<2.9', or a wheel's path.") from None
+        raise UserError(
+            f"{text!r} names no package: {' '.join(str(error).split())}",
+            "Write flash-attn, 'torch<2.9', or a wheel's path.",
+        ) from None
 
 
 def parse_requests(texts: Iterable[str]) -> tuple[Requirement, ...]:
@@ -152,8 +154,10 @@ def parse_requests(texts: Iterable[str]) -> tuple[Requirement, ...]:
         request = parse_request(text)
         name = canonicalize_name(request.name)
         if name in found:
-            msg = f"{name} is named twice"
-            raise UserError(msg, "Name it once, with all that is asked of it: 'torch>=2.8,<2.10'.")
+            raise UserError(
+                f"{name} is named twice",
+                "Name it once, with all that is asked of it: 'torch>=2.8,<2.10'.",
+            )
         found[name] = request
     return tuple(found.values())
 

@@ -71,11 +71,15 @@ class Pip:
         try:
             done = run(program, [*before, *args], timeout=timeout, env=env, heard=heard)
         except OSError as error:
-            msg = f"pip cannot be started with {program}: {error}"
-            raise PipError(msg, "See what is wrong with that Python: tritonwin doctor") from None
+            raise PipError(
+                f"pip cannot be started with {program}: {error}",
+                "See what is wrong with that Python: tritonwin doctor",
+            ) from None
         if done.timed_out:
-            msg = f"pip {args[0]} did not finish within {timeout:.0f} s"
-            raise PipError(msg, "Try again; a slow or blocked network is the usual cause.")
+            raise PipError(
+                f"pip {args[0]} did not finish within {timeout:.0f} s",
+                "Try again; a slow or blocked network is the usual cause.",
+            )
         return done
 
 
@@ -100,8 +104,10 @@ def configured_places(pip: Pip) -> Places:
     settings: dict[str, str] = {}
     done = pip.run(["config", "list"], timeout=QUERY_TIMEOUT)
     if done.code != 0:
-        msg = f"pip cannot read its configuration: {last_words(done)}"
-        raise PipError(msg, "Mend or rename the file (pip.ini) or variable that it names.")
+        raise PipError(
+            f"pip cannot read its configuration: {last_words(done)}",
+            "Mend or rename the file (pip.ini) or variable that it names.",
+        )
     text = done.out.decode("utf-8", "replace")
     for _, name, value in sorted(_SETTING.findall(text), key=lambda m: _SECTIONS.index(m[0])):
         settings[name] = _unquoted(value)
@@ -160,8 +166,10 @@ def dry_run(
         report = json.loads(done.out[done.out.index(b"{") :])
         return tuple(_download(entry) for entry in report["install"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        msg = f"pip's report cannot be read: {error!r}"
-        raise PipError(msg, "pip 22.2 or newer is needed: update it in the target.") from None
+        raise PipError(
+            f"pip's report cannot be read: {error!r}",
+            "pip 22.2 or newer is needed: update it in the target.",
+        ) from None
 
 
 def _download(entry: dict[str, Any]) -> Download:

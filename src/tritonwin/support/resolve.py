@@ -55,8 +55,10 @@ def resolve(
             )
             if _as_chosen(links, found):
                 return _trusted(_completed(links, found))
-    msg = "pip would install other files than those that were chosen"
-    raise PipError(msg, "Name the wheels by their path or address.")
+    raise PipError(
+        "pip would install other files than those that were chosen",
+        "Name the wheels by their path or address.",
+    )
 
 
 def _need_nothing(facts: Facts, links: Sequence[WheelLink], sources: Sources) -> bool:
@@ -102,8 +104,10 @@ def _options(links: Iterable[WheelLink], sources: Sources) -> list[str]:
 def _trusted(downloads: tuple[Download, ...]) -> tuple[Download, ...]:
     for item in downloads:
         if not download.is_trusted(item.location):
-            msg = f"{item.name} would come from {download.without_secrets(item.location)}"
-            raise PipError(msg, "Only https, localhost and local files are used.")
+            raise PipError(
+                f"{item.name} would come from {download.without_secrets(item.location)}",
+                "Only https, localhost and local files are used.",
+            )
     return downloads
 
 
@@ -122,8 +126,10 @@ def _completed(links: Sequence[WheelLink], found: Iterable[Download]) -> tuple[D
         sha256 = link.sha256 or (item.sha256 if item else None)
         of_file = _hash_of_file(link)
         if sha256 and of_file not in {None, sha256}:
-            msg = f"{link.location} has the hash {of_file}, not {sha256}"
-            raise PipError(msg, "It was damaged, or replaced. Do not install it.")
+            raise PipError(
+                f"{link.location} has the hash {of_file}, not {sha256}",
+                "It was damaged, or replaced. Do not install it.",
+            )
         main.append(
             Download(
                 name=name,

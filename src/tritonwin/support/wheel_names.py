@@ -93,8 +93,7 @@ def _bounded(file: str) -> None:
     tags = file.removesuffix(".whl").split("-")[-3:]
     count = math.prod(part.count(".") + 1 for part in tags)
     if count > _MOST_TAGS:
-        msg = f"a name with {count} tags"
-        raise WheelNameError(msg)
+        raise WheelNameError(f"a name with {count} tags")
 
 
 def _cuda_version(digits: str) -> str:

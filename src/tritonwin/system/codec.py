@@ -115,8 +115,7 @@ def to_json(value: object) -> Json:
         )
     if isinstance(value, float):
         if not math.isfinite(value):
-            msg = f"not a finite number: {value}"
-            raise ValueError(msg)
+            raise ValueError(f"not a finite number: {value}")
         return value
     if isinstance(value, (tuple, list)):
         return [to_json(item) for item in value]
@@ -124,8 +123,7 @@ def to_json(value: object) -> Json:
         return {str(to_json(str(key))): to_json(item) for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    msg = f"cannot be written as JSON: {type(value).__name__}"
-    raise TypeError(msg)
+    raise TypeError(f"cannot be written as JSON: {type(value).__name__}")
 
 
 def from_json(cls: type[T], tree: Json, where: str | None = None) -> T:
@@ -165,8 +163,7 @@ def _decode(hint: Any, tree: Json, where: str, depth: int) -> Any:
             _scalar(str, key, where): _decode(args[1], v, f"{where}[{_quoted(key)}]", depth + 1)
             for key, v in tree.items()
         }
-    msg = f"no JSON form for {hint!r}"
-    raise TypeError(msg)
+    raise TypeError(f"no JSON form for {hint!r}")
 
 
 @cache

@@ -59,8 +59,10 @@ class Host:
         try:
             cwd = Path.cwd()
         except OSError as error:
-            msg = f"the current folder cannot be used: {error.strerror or error}"
-            raise UserError(msg, "Change to another folder (cd) and try again.") from None
+            raise UserError(
+                f"the current folder cannot be used: {error.strerror or error}",
+                "Change to another folder (cd) and try again.",
+            ) from None
         try:
             home = Path.home()
         except RuntimeError:  # no variable names it, as in some services and containers

@@ -75,8 +75,7 @@ def run(
         ValueError: `program` is not an absolute path (a bare name could be a planted file).
     """
     if not Path(program).is_absolute():
-        msg = f"not an absolute path: {program}"
-        raise ValueError(msg)
+        raise ValueError(f"not an absolute path: {program}")
     if sys.platform == "win32":
         # a child whose DLLs are missing must fail, not open a box and wait; children inherit this
         msvcrt.SetErrorMode(msvcrt.SEM_FAILCRITICALERRORS | msvcrt.SEM_NOGPFAULTERRORBOX)

@@ -71,8 +71,7 @@ def setting(
         ValueError: the facts name no target.
     """
     if facts.target is None:
-        msg = "no target interpreter"
-        raise ValueError(msg)
+        raise ValueError("no target interpreter")
     gpu = gpu_of(facts)
     found = int((gpu.compute_capability or "").replace(".", "")) if gpu else DEFAULT_ARCH
     return Setting(

@@ -178,8 +178,7 @@ def _patch(triton: Path, rules: Sequence[str]) -> None:
         )  # fmt: skip
     say(done.stdout.strip())
     if done.returncode:
-        msg = f"tritonwin patch apply ended with {done.returncode}"
-        raise SystemExit(msg)
+        raise SystemExit(f"tritonwin patch apply ended with {done.returncode}")
 
 
 def _pack(folder: Path, archive: Path, preset: int) -> None:

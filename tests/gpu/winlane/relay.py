@@ -108,8 +108,7 @@ def functions(preprocessed: Iterable[str]) -> tuple[Function, ...]:
             count = 0 if arguments.strip() in {"", "void"} else arguments.count(",") + 1
             function = Function(name, count)
             if found.setdefault(name, function) != function:
-                msg = f"{name} takes {found[name].arguments} or {count} arguments"
-                raise ValueError(msg)
+                raise ValueError(f"{name} takes {found[name].arguments} or {count} arguments")
     return tuple(found.values())
 
 
@@ -146,8 +145,7 @@ def build(wine: Wine, headers: Iterable[Path], folder: Path, *, stand_in: bool =
     """Make the DLL in `folder`; with `stand_in` the one for rehearsals with the lane's driver."""
     gcc = shutil.which("gcc")
     if gcc is None:
-        msg = "the relay needs gcc: apt-get install gcc"
-        raise LaneUnavailable(msg)
+        raise LaneUnavailable("the relay needs gcc: apt-get install gcc")
     relayed = functions(run(gcc, "-E", "-P", header).stdout for header in headers)
     source, exports, objects = (folder / f"nvcuda.{kind}" for kind in ("c", "spec", "o"))
     source.write_text(c_source(relayed, stand_in=stand_in))

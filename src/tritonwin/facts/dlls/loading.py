@@ -81,11 +81,12 @@ def _whole(path: Path) -> Path:
 
 def _refuse(file: Path) -> None:
     if not is_file(file):
-        msg = f"{file} is not a file"
-        raise UserError(msg, "Name a .pyd, .dll or .exe: tritonwin dlls FILE")
+        raise UserError(f"{file} is not a file", "Name a .pyd, .dll or .exe: tritonwin dlls FILE")
     if read_pe(file) is None:
-        msg = f"{file} is no program file of Windows, or it is damaged"
-        raise UserError(msg, "Install the package that it belongs to anew, or name another file.")
+        raise UserError(
+            f"{file} is no program file of Windows, or it is damaged",
+            "Install the package that it belongs to anew, or name another file.",
+        )
 
 
 def _windows_in(root: Path | None, host: Host) -> Host:
@@ -112,8 +113,7 @@ def _target(file: Path, python: Path | None, root: Path | None, host: Host) -> I
     if python is not None:
         executable = python_in(python, host) if is_folder(python) else python
         if executable is None or not is_file(executable):
-            msg = f"{python} is no Python"
-            raise UserError(msg, "Name python.exe, or the folder it is in.")
+            raise UserError(f"{python} is no Python", "Name python.exe, or the folder it is in.")
         return describe(executable.absolute(), "--python", host)
     around = next((p for f in _above(file, root) if (p := python_in(f, host))), None)
     if around is not None:

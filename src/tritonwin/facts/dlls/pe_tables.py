@@ -101,8 +101,7 @@ class _File:
             if row[name] == 0:
                 return
             yield row
-        msg = "no end of the list of DLLs"
-        raise _DamagedError(msg)
+        raise _DamagedError("no end of the list of DLLs")
 
     def _thunks(self, place: int) -> Iterator[Function]:
         size, layout = (8, "<Q") if self._wide else (4, "<I")
@@ -115,8 +114,7 @@ class _File:
                 return
             # two bytes of hint stand before the name
             yield thunk & 0xFFFF if thunk & by_number else self._name((thunk & 0x7FFFFFFF) + 2)
-        msg = "no end of the list of functions"
-        raise _DamagedError(msg)
+        raise _DamagedError("no end of the list of functions")
 
     def exports(self) -> Iterator[Function]:
         place = self._directory(_EXPORT)
@@ -126,8 +124,7 @@ class _File:
         first, functions, names, addresses_at, names_at = row[5:10]
         for count in (functions, names):
             if count > _MAX_FUNCTIONS:
-                msg = f"{count} exports"
-                raise _DamagedError(msg)
+                raise _DamagedError(f"{count} exports")
         if functions:
             offset = self._offset(addresses_at)
             addresses = struct.unpack_from(f"<{functions}I", self._data, offset)
@@ -148,12 +145,10 @@ class _File:
         if index < 0:
             if 0 <= address < len(self._data):
                 return address  # in the headers
-            msg = f"address {address:#x} is in no section"
-            raise _DamagedError(msg)
+            raise _DamagedError(f"address {address:#x} is in no section")
         start, size, raw = self._sections[index]
         if address - start >= size:
-            msg = f"address {address:#x} is not in the file"
-            raise _DamagedError(msg)
+            raise _DamagedError(f"address {address:#x} is not in the file")
         place: int = raw + address - start
         return place
 
@@ -162,6 +157,5 @@ class _File:
         end = self._data.find(b"\0", start, start + _MAX_NAME)
         self._names_size += end - start
         if end < 0 or self._names_size > _MAX_NAMES_SIZE:
-            msg = "a name without an end"
-            raise _DamagedError(msg)
+            raise _DamagedError("a name without an end")
         return bytes(self._data[start:end]).decode("latin-1")

@@ -72,8 +72,7 @@ def capture(
     """
     system32 = host.system32()
     if system32 is None:
-        msg = "SystemRoot is not set"
-        raise VcvarsError(msg)
+        raise VcvarsError("SystemRoot is not set")
     gone = {name.upper() for name in ACTIVATION}
     kept = {k: v for k, v in data.items() if k.upper() not in gone}
     path = next((v for k, v in kept.items() if k.upper() == "PATH"), "")
@@ -109,8 +108,10 @@ def _ask(vcvarsall: Path, data: dict[str, str], cmd: Path, arguments: str) -> di
     answer = parse_answer(done.out, cookie)
     if answer is None or not any(name.upper() == "INCLUDE" for name in answer):
         said = done.err.decode("utf-8", "replace").strip()[-300:]
-        msg = f"{vcvarsall} {arguments} gave no environment: {done.ending()} {said}".strip()
-        raise VcvarsError(msg, "Repair Visual Studio with its installer, component VC.Tools.")
+        raise VcvarsError(
+            f"{vcvarsall} {arguments} gave no environment: {done.ending()} {said}".strip(),
+            "Repair Visual Studio with its installer, component VC.Tools.",
+        )
     return {n: str(value) for n, value in answer.items() if n != "TRITONWIN_PYTHON"}
 
 

@@ -43,11 +43,9 @@ def parse(output: bytes) -> tuple[Instance, ...]:
     try:
         listed = json.loads(output.decode("utf-8-sig", "replace") or "[]")
     except RecursionError as error:
-        msg = "nested too deeply"
-        raise ValueError(msg) from error
+        raise ValueError("nested too deeply") from error
     if not isinstance(listed, list):
-        msg = "not a list"
-        raise ValueError(msg)  # noqa: TRY004 - one kind of error for output that is not vswhere's
+        raise ValueError("not a list")  # noqa: TRY004 - one kind of error for output that is not vswhere's
     return tuple(i for i in map(_instance, listed) if i)
 
 

@@ -65,22 +65,25 @@ def place(target: Interpreter) -> Path:
     """
     advice = _ON_DISK.format(python=target.executable)
     if target.pth is not None and not target.pth.import_site:
-        msg = (
+        raise UserError(
             f"{target.pth.path} keeps this Python from looking for .pth files, so that nothing "
-            "could start the import hook"
+            "could start the import hook",
+            advice,
         )
-        raise UserError(msg, advice)
     if target.site_loaded is False:
-        msg = f"{target.executable} does not load `site`, so that nothing could start the hook"
-        raise UserError(msg, advice)
+        raise UserError(
+            f"{target.executable} does not load `site`, so that nothing could start the hook",
+            advice,
+        )
     if target.version and tuple(map(int, target.version.split(".")[:2])) < (3, 9):
-        msg = f"the import hook needs Python 3.9, and this is {target.version}"
-        raise UserError(msg, advice)
+        raise UserError(f"the import hook needs Python 3.9, and this is {target.version}", advice)
     for folder in _folders(target):
         if can_write(folder):
             return folder
-    msg = f"nothing can be written into {' or '.join(map(str, _folders(target))) or 'this Python'}"
-    raise UserError(msg, "Start the terminal as administrator, or make one of them writable.")
+    raise UserError(
+        f"nothing can be written into {' or '.join(map(str, _folders(target))) or 'this Python'}",
+        "Start the terminal as administrator, or make one of them writable.",
+    )
 
 
 def write(journal: Journal, target: Interpreter, choice: Choice) -> tuple[Path, ...]:

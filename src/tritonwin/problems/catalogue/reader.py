@@ -86,8 +86,7 @@ class Catalogue:
         try:
             return self.entries[problem_id]
         except KeyError:
-            msg = f"the catalogue has no problem {problem_id!r}"
-            raise UnknownProblemError(msg) from None
+            raise UnknownProblemError(f"the catalogue has no problem {problem_id!r}") from None
 
 
 def read(sources: Mapping[str, str]) -> Catalogue:
@@ -103,8 +102,9 @@ def read(sources: Mapping[str, str]) -> Catalogue:
     for file, document in documents.items():
         for entry in _entries(file, document, vocabulary):
             if entry.id in entries:
-                msg = f"{file}: {entry.id}: this id is taken, see {origin[entry.id]}"
-                raise CatalogueError(msg)
+                raise CatalogueError(
+                    f"{file}: {entry.id}: this id is taken, see {origin[entry.id]}"
+                )
             entries[entry.id] = entry
             origin[entry.id] = file
     _check_explains(entries, origin)
@@ -116,8 +116,7 @@ def _document(file: str, text: str) -> Table:
     try:
         return Table(toml.loads(text), file)
     except toml.TOMLDecodeError as error:
-        msg = f"{file}: {error}"
-        raise CatalogueError(msg) from None
+        raise CatalogueError(f"{file}: {error}") from None
 
 
 def _vocabulary(documents: Mapping[str, Table]) -> signatures.Vocabulary:
@@ -201,11 +200,13 @@ def _check_explains(entries: Mapping[str, Entry], origin: Mapping[str, str]) -> 
     for entry in entries.values():
         for other in entry.explains:
             if other not in entries:
-                msg = f"{origin[entry.id]}: {entry.id}: explains an unknown id {other!r}"
-                raise CatalogueError(msg)
+                raise CatalogueError(
+                    f"{origin[entry.id]}: {entry.id}: explains an unknown id {other!r}"
+                )
     try:
         TopologicalSorter({entry.id: entry.explains for entry in entries.values()}).prepare()
     except CycleError as error:
         circle = error.args[1]
-        msg = f"{origin[circle[0]]}: explains goes in a circle: {' -> '.join(circle)}"
-        raise CatalogueError(msg) from None
+        raise CatalogueError(
+            f"{origin[circle[0]]}: explains goes in a circle: {' -> '.join(circle)}"
+        ) from None

@@ -22,8 +22,7 @@ class Table:
         self._rest = dict(self._typed(data, dict, "entry"))
 
     def fail(self, what: str) -> NoReturn:
-        msg = f"{self.where}: {what}"
-        raise CatalogueError(msg)
+        raise CatalogueError(f"{self.where}: {what}")
 
     def _typed(self, value: object, kind: type[T], key: str) -> T:
         if not isinstance(value, kind):

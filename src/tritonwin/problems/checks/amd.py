@@ -12,8 +12,7 @@ from tritonwin.problems.model import Finding
 def amd_paths(facts: Facts) -> Iterator[Finding]:
     amd = next((g for g in facts.gpus if g.vendor == "amd"), None)
     if amd is None or facts.nvidia_gpus:
-        msg = "no AMD GPU is in charge"
-        raise NotApplicable(msg)
+        raise NotApplicable("no AMD GPU is in charge")
     if not facts.rocm:
         yield finding(
             "amd-rocm-paths",

@@ -19,8 +19,7 @@ _SAGE = ("sageattention", "sageattn3", "spas-sage-attn")
 def _wheel_mismatch(facts: Facts, problem: str, names: tuple[str, ...]) -> Iterator[Finding]:
     dists = [d for n in names if (d := facts.distribution(n)) is not None]
     if not dists:
-        msg = f"{names[0]} is not installed"
-        raise NotApplicable(msg)
+        raise NotApplicable(f"{names[0]} is not installed")
     torch = need_torch(facts)
     for dist in dists:
         _, _, local = dist.version.partition("+")
@@ -43,8 +42,7 @@ def flash_mismatch(facts: Facts) -> Iterator[Finding]:
 def flash_needs_cuda_dlls(facts: Facts) -> Iterator[Finding]:
     flash = [e for e in facts.extensions if e.package in _FLASH]
     if not flash:
-        msg = "flash-attn is not installed"
-        raise NotApplicable(msg)
+        raise NotApplicable("flash-attn is not installed")
     if need_torch(facts).cuda is None:
         return  # cpu-only-torch is the cause then
     for extension in flash:

@@ -46,8 +46,7 @@ def variable_blanks(facts: Facts) -> Iterator[Finding]:
 def build_limits(facts: Facts) -> Iterator[Finding]:
     jobs, memory = _number(facts, "MAX_JOBS"), facts.system.memory_bytes
     if jobs is None or memory is None:
-        msg = "MAX_JOBS is not set"
-        raise NotApplicable(msg)
+        raise NotApplicable("MAX_JOBS is not set")
     threads = _number(facts, "NVCC_THREADS") or 1
     needed, have = jobs * threads * _GIB_A_THREAD, memory / 2**30
     if needed > have:

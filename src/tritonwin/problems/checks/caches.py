@@ -82,11 +82,9 @@ def _other_cache(facts: Facts) -> str | None:
 def variable_not_ascii(facts: Facts) -> Iterator[Finding]:
     triton = need_triton(facts)
     if not fits(triton.version or "", ">=3.5"):
-        msg = "only Triton 3.5 and later ask C for their variables"
-        raise NotApplicable(msg)
+        raise NotApplicable("only Triton 3.5 and later ask C for their variables")
     if facts.system.ansi_code_page == _UTF_8:
-        msg = "the code page of Windows is UTF-8"
-        raise NotApplicable(msg)
+        raise NotApplicable("the code page of Windows is UTF-8")
     # what is read at once comes first: the remedy is for the first
     paths = _paths(triton)
     for name in sorted(paths, key=lambda name: _read_only_when(name, paths, facts) is not None):

@@ -78,8 +78,7 @@ def toolchain_absent(facts: Facts) -> Iterator[Finding]:
 def cc_variable(facts: Facts) -> Iterator[Finding]:
     variable = facts.variable("CC")
     if variable is None or not variable.value:
-        msg = "CC is not set"
-        raise NotApplicable(msg)
+        raise NotApplicable("CC is not set")
     named = next((c for c in facts.compilers if c.source == "variable CC"), None)
     reason: str | None = None
     if ";" in variable.value:
@@ -131,8 +130,7 @@ def msvc_environment(facts: Facts) -> Iterator[Finding]:
 
 def vs_components(facts: Facts) -> Iterator[Finding]:
     if not facts.msvc:
-        msg = "no Visual Studio was found"
-        raise NotApplicable(msg)
+        raise NotApplicable("no Visual Studio was found")
     if all(t.missing for t in facts.msvc):
         toolset = facts.msvc[0]
         yield finding(
@@ -183,8 +181,7 @@ def inductor_cl(facts: Facts) -> Iterator[Finding]:
 def localised(facts: Facts) -> Iterator[Finding]:
     toolsets = _msvc(facts)
     if not toolsets:
-        msg = "no Visual C++ was found"
-        raise NotApplicable(msg)
+        raise NotApplicable("no Visual C++ was found")
     chosen = next((t for t in toolsets if t.chosen), toolsets[0])
     if chosen.english is False:
         yield finding(
@@ -200,8 +197,7 @@ def localised(facts: Facts) -> Iterator[Finding]:
 def unquoted_blanks(facts: Facts) -> Iterator[Finding]:
     variables = [v for n in _OPTION_VARIABLES if (v := facts.variable(n)) is not None]
     if not variables:
-        msg = "no compiler option variable is set"
-        raise NotApplicable(msg)
+        raise NotApplicable("no compiler option variable is set")
     for variable in variables:
         if cut := _cut_path(variable.value):
             yield finding(

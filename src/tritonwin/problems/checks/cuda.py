@@ -30,8 +30,7 @@ def _named(facts: Facts) -> list[tuple[str, CudaToolkit]]:
         if name in toolkit.source.split()
     ]
     if not found:
-        msg = "neither CUDA_PATH nor CUDA_HOME is set"
-        raise NotApplicable(msg)
+        raise NotApplicable("neither CUDA_PATH nor CUDA_HOME is set")
     return found
 
 
@@ -90,8 +89,7 @@ def _gpu_needs(facts: Facts, cuda: str) -> bool:
 def _build_toolkits(facts: Facts) -> tuple[str, list[CudaToolkit]]:
     torch = need_torch(facts)
     if torch.cuda is None:
-        msg = "torch is built without CUDA"
-        raise NotApplicable(msg)
+        raise NotApplicable("torch is built without CUDA")
     major = torch.cuda.split(".")[0]
     fitting = [
         t for t in facts.cuda_toolkits if t.nvcc and t.version and t.version.split(".")[0] == major
@@ -116,8 +114,7 @@ def host_compiler(facts: Facts) -> Iterator[Finding]:
     _, fitting = _build_toolkits(facts)
     toolsets = [t for t in facts.msvc if t.compiler]
     if not fitting or not toolsets:
-        msg = "no pair of CUDA toolkit and Visual C++ to compare"
-        raise NotApplicable(msg)
+        raise NotApplicable("no pair of CUDA toolkit and Visual C++ to compare")
     for toolkit in fitting:
         rule = matrix.load().nvcc_host(toolkit.version or "")
         if rule is None or any(fits(t.version, rule.msvc) for t in toolsets):

@@ -22,11 +22,9 @@ from tritonwin.support.versions import fits, parse
 
 def driver_too_old(facts: Facts) -> Iterator[Finding]:
     if any(g.vendor in {"amd", "intel"} for g in facts.gpus) and not facts.nvidia_gpus:
-        msg = "the GPU is not NVIDIA's"
-        raise NotApplicable(msg)
+        raise NotApplicable("the GPU is not NVIDIA's")
     if not (facts.triton or (facts.torch and facts.torch.cuda)):
-        msg = "neither Triton nor a CUDA build of torch is installed"
-        raise NotApplicable(msg)
+        raise NotApplicable("neither Triton nor a CUDA build of torch is installed")
     driver = facts.nvidia_driver
     if driver is None or driver.error:
         text = driver.error if driver and driver.error else "no NVIDIA driver was found"
@@ -49,8 +47,7 @@ def _generation(facts: Facts) -> Generation:
     capability = nvidia_capability(facts)
     generation = matrix.load().generation(capability)
     if generation is None:
-        msg = f"compute capability {capability} is newer than this table"
-        raise NotApplicable(msg)
+        raise NotApplicable(f"compute capability {capability} is newer than this table")
     return generation
 
 

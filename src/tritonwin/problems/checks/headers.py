@@ -18,8 +18,7 @@ from tritonwin.support.versions import series
 
 def _dev(facts: Facts) -> PythonDev:
     if facts.python_dev is None:
-        msg = "headers were not looked for"
-        raise NotApplicable(msg)
+        raise NotApplicable("headers were not looked for")
     return facts.python_dev
 
 
@@ -33,15 +32,13 @@ def _absent(facts: Facts) -> list[str]:
 
 def embedded_no_headers(facts: Facts) -> Iterator[Finding]:
     if need_target(facts).kind != "embedded":
-        msg = "this is no embedded Python"
-        raise NotApplicable(msg)
+        raise NotApplicable("this is no embedded Python")
     yield from _missing(facts, "embedded-python-no-headers")
 
 
 def installed_no_headers(facts: Facts) -> Iterator[Finding]:
     if need_target(facts).kind == "embedded":
-        msg = "this is an embedded Python"
-        raise NotApplicable(msg)
+        raise NotApplicable("this is an embedded Python")
     yield from _missing(facts, "python-libs-not-found-venv-uv")
 
 
@@ -74,8 +71,7 @@ def _missing(facts: Facts, problem: str) -> Iterator[Finding]:
 def wrong_set(facts: Facts) -> Iterator[Finding]:
     dev = _dev(facts)
     if dev.headers is None and dev.import_library is None:
-        msg = "there are no headers to look at"
-        raise NotApplicable(msg)
+        raise NotApplicable("there are no headers to look at")
     for text, where in _contradictions(facts, dev):
         yield finding(
             "python-headers-wrong-set",

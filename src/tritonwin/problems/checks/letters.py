@@ -15,14 +15,12 @@ def tinycc_path(facts: Facts) -> Iterator[Finding]:
     """TinyCC's own folder and Python's headers: both reach it as text in the ANSI code page."""
     triton = need_triton(facts)
     if not any(c.chosen and c.family == "tinycc" for c in facts.compilers):
-        msg = "TinyCC is not the compiler that Triton takes"
-        raise NotApplicable(msg)
+        raise NotApplicable("TinyCC is not the compiler that Triton takes")
     page = facts.system.ansi_code_page
     try:
         codec = codecs.lookup(f"cp{page}")
     except LookupError:
-        msg = "the code page of Windows is not known"
-        raise NotApplicable(msg) from None
+        raise NotApplicable("the code page of Windows is not known") from None
     headers = facts.python_dev.headers if facts.python_dev else None
     for what, path in (("TinyCC lies in", triton.tinycc), ("Python's headers lie in", headers)):
         letters = _beyond(path or "", codec)

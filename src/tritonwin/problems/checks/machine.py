@@ -20,8 +20,7 @@ _BUILD_TAIL = 200
 
 def _long_paths_on(facts: Facts) -> bool:
     if facts.system.long_paths is None:
-        msg = "the long path setting is not known"
-        raise NotApplicable(msg)
+        raise NotApplicable("the long path setting is not known")
     return facts.system.long_paths
 
 
@@ -73,8 +72,7 @@ def build_path_too_long(facts: Facts) -> Iterator[Finding]:
 
 def git_long_paths(facts: Facts) -> Iterator[Finding]:
     if facts.system.git_long_paths is None:
-        msg = "Git for Windows is not installed"
-        raise NotApplicable(msg)
+        raise NotApplicable("Git for Windows is not installed")
     if not facts.system.git_long_paths:
         yield finding(
             "git-long-paths",
@@ -86,8 +84,7 @@ def git_long_paths(facts: Facts) -> Iterator[Finding]:
 
 def app_control(facts: Facts) -> Iterator[Finding]:
     if facts.system.smart_app_control is None:
-        msg = "no Smart App Control on this Windows"
-        raise NotApplicable(msg)
+        raise NotApplicable("no Smart App Control on this Windows")
     if facts.system.smart_app_control == "on":
         yield finding(
             "app-control-blocks-dll",

@@ -24,8 +24,7 @@ from tritonwin.support.versions import fits, older
 def wheel_tags(facts: Facts) -> Iterator[Finding]:
     target = need_target(facts)
     if target.platform_tag is None:
-        msg = "the interpreter's platform is not known"
-        raise NotApplicable(msg)
+        raise NotApplicable("the interpreter's platform is not known")
     # beside the fork, that it is there at all is the problem, and one that can be solved
     beside_fork = knowledge().other_tritons if facts.distribution(FORK) else ()
     for dist in facts.distributions:
@@ -88,8 +87,7 @@ def old_setuptools(facts: Facts) -> Iterator[Finding]:
 def triton_ops(facts: Facts) -> Iterator[Finding]:
     bnb, triton = facts.distribution("bitsandbytes"), facts.triton
     if bnb is None or triton is None or triton.version is None:
-        msg = "bitsandbytes and Triton are not both installed"
-        raise NotApplicable(msg)
+        raise NotApplicable("bitsandbytes and Triton are not both installed")
     # triton.ops went in 3.1; bitsandbytes does without it from 0.45 on
     if fits(triton.version, ">=3.1") and older(bnb.version, "0.45"):
         yield finding(
@@ -114,8 +112,7 @@ def bnb_binaries(facts: Facts) -> Iterator[Finding]:
     bnb = facts.distribution("bitsandbytes")
     if bnb is None:
         if fork is None:
-            msg = "bitsandbytes is not installed"
-            raise NotApplicable(msg)
+            raise NotApplicable("bitsandbytes is not installed")
         return
     if not facts.extensions_of("bitsandbytes"):
         yield finding(
@@ -139,8 +136,7 @@ def benign_xformers(facts: Facts) -> Iterator[Finding]:
 
 def drifted(facts: Facts) -> Iterator[Finding]:
     if facts.proven is None:
-        msg = "it was not proven yet: tritonwin verify"
-        raise NotApplicable(msg)
+        raise NotApplicable("it was not proven yet: tritonwin verify")
     now = proven_state(facts)
     if now is None:
         return

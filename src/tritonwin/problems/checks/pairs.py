@@ -20,8 +20,7 @@ def cpu_only_torch(facts: Facts) -> Iterator[Finding]:
         return
     gpu = next(iter(facts.nvidia_gpus), None)
     if gpu is None:
-        msg = "no NVIDIA GPU was seen"
-        raise NotApplicable(msg)
+        raise NotApplicable("no NVIDIA GPU was seen")
     yield finding(
         "cpu-only-torch",
         f"torch {torch.version} is built without CUDA",
@@ -49,8 +48,7 @@ def _pairing(facts: Facts) -> tuple[Torch, str, str]:
     wanted = wanted_series(torch)
     have = series(triton.version) if triton.version else None
     if wanted is None or have is None:
-        msg = "the pairing of this torch and Triton is not known"
-        raise NotApplicable(msg)
+        raise NotApplicable("the pairing of this torch and Triton is not known")
     return torch, wanted, have
 
 
@@ -65,8 +63,7 @@ def no_triton_yet(facts: Facts) -> Iterator[Finding]:
     torch = need_torch(facts)
     wanted = wanted_series(torch)
     if wanted is None:
-        msg = f"what torch {torch.version} wants is not known"
-        raise NotApplicable(msg)
+        raise NotApplicable(f"what torch {torch.version} wants is not known")
     newest = matrix.load().newest_release()
     have = series(facts.triton.version) if facts.triton and facts.triton.version else None
     if Version(wanted) > Version(newest.series) and have != wanted:

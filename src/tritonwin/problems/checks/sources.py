@@ -37,8 +37,7 @@ def _place(triton: Triton, trait: Trait) -> Evidence:
 def _windows_binary(facts: Facts) -> Triton:
     triton = need_triton(facts)
     if not (triton.libtriton or "").lower().endswith(".pyd"):
-        msg = "there is no Windows binary of Triton"
-        raise NotApplicable(msg)
+        raise NotApplicable("there is no Windows binary of Triton")
     return triton
 
 
@@ -71,8 +70,7 @@ def patch_overwritten(facts: Facts) -> Iterator[Finding]:
     triton = _windows_binary(facts)
     record = facts.patch
     if record is None:
-        msg = "tritonwin has patched nothing here"
-        raise NotApplicable(msg)
+        raise NotApplicable("tritonwin has patched nothing here")
     if record.original and triton.import_hook is None:
         yield Finding(
             id="triton-patch-overwritten",
@@ -124,8 +122,7 @@ def ptxas_variable(facts: Facts) -> Iterator[Finding]:
     triton = need_triton(facts)
     variable = facts.variable("TRITON_PTXAS_PATH")
     if variable is None:
-        msg = "TRITON_PTXAS_PATH is not set"
-        raise NotApplicable(msg)
+        raise NotApplicable("TRITON_PTXAS_PATH is not set")
     if "ptxas-env-key" in triton.traits:
         yield finding(
             "ptxas-path-variable-ignored",

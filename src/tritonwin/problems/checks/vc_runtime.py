@@ -27,8 +27,7 @@ def _needs_msvcp(facts: Facts) -> bool:
 
 def vcredist_missing(facts: Facts) -> Iterator[Finding]:
     if not facts.runtime_dlls:
-        msg = "the places of the VC runtime were not read"
-        raise NotApplicable(msg)
+        raise NotApplicable("the places of the VC runtime were not read")
     if facts.triton and _needs_msvcp(facts) and _loaded(facts, "msvcp140.dll") is None:
         yield finding(
             "vcredist-missing",
@@ -50,8 +49,7 @@ def vcredist_missing(facts: Facts) -> Iterator[Finding]:
 def vcredist_too_old(facts: Facts) -> Iterator[Finding]:
     dll = _loaded(facts, "msvcp140.dll")
     if dll is None or dll.version is None or not _needs_msvcp(facts):
-        msg = "no msvcp140.dll of known version is loaded"
-        raise NotApplicable(msg)
+        raise NotApplicable("no msvcp140.dll of known version is loaded")
     linker = facts.triton.libtriton_linker if facts.triton else None
     broken = older(dll.version, MUTEX_BREAK) and not older(linker, MUTEX_BREAK)
     # Microsoft promises only that a runtime serves what older tools made. In System32 an update
