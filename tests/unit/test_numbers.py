@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tritonwin.cli import app
-from tritonwin.cli.numbers import Arch, Number
+from tritonwin.cli.options import Arch, Number
 
 SECONDS = Number(1, 7200, unit="seconds", example="600")
 JOBS = Number(1, 64, unit="compilers", example="4", whole=True)

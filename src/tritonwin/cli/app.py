@@ -14,32 +14,29 @@ import click
 
 from tritonwin import __version__
 from tritonwin.cli import endings
-from tritonwin.cli.common import Group
+from tritonwin.cli.options import COMPLETING, Group, expand
 from tritonwin.cli.signals import ToldToEndError, told_to_end
-from tritonwin.cli.words import understood
 from tritonwin.errors import Exit, UserError
 
-# command -> module below tritonwin.cli, which holds a click command called `command`
-COMMANDS = {
-    "doctor": "doctor",
-    "explain": "explain",
-    "fix": "fix",
-    "install": "install",
-    "matrix": "matrix",
-    "undo": "undo",
-    "cache": "cache",
-    "snapshot": "snapshot",
-    "run": "run",
-    "verify": "verify",
-    "build": "build",
-    "bench": "bench",
-    "dlls": "dlls",
-    "patch": "patch",
-    "demo": "demo",
-    "completion": "completion",
-}
-
-COMPLETING = "_TRITONWIN_COMPLETE"  # set by a shell that wants to know what could come next
+# each is a module of this package that holds a click command called `command`
+COMMANDS = (
+    "doctor",
+    "explain",
+    "fix",
+    "install",
+    "matrix",
+    "undo",
+    "cache",
+    "snapshot",
+    "run",
+    "verify",
+    "build",
+    "bench",
+    "dlls",
+    "patch",
+    "demo",
+    "completion",
+)
 
 
 class LazyGroup(Group):
@@ -53,7 +50,7 @@ class LazyGroup(Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"tritonwin.cli.{COMMANDS[cmd_name]}")
+        module = import_module(f"tritonwin.cli.{cmd_name}")
         command: click.Command = module.command
         return command
 
@@ -86,7 +83,7 @@ def run(args: Sequence[str]) -> int:
 
 def _run(args: Sequence[str]) -> int:
     try:
-        words = understood(args)
+        words = expand(args)
         if not words and COMPLETING not in os.environ:
             return _unasked()
         result = main.main(args=words, prog_name="tritonwin", standalone_mode=False)

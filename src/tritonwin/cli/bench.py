@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from tritonwin.cli.common import json_option, target_options
-from tritonwin.cli.numbers import Arch
+from tritonwin.cli.options import Arch, TargetOptions, json_option, target_options
 from tritonwin.errors import Exit, UserError
 
 
@@ -31,9 +30,7 @@ from tritonwin.errors import Exit, UserError
 @json_option
 def command(
     *,
-    python: str | None,
-    app: Path | None,
-    timeout: float,
+    target: TargetOptions,
     arch: int | None,
     only: tuple[str, ...],
     compare: tuple[Path, Path] | None,
@@ -50,13 +47,12 @@ def command(
       tritonwin bench --json > before.json
       tritonwin bench --compare before.json after.json
     """
-    if compare and (python or app or only or arch):
+    if compare and (target.python or target.app or only or arch):
         raise click.UsageError(
             "--compare measures nothing: leave out --python, --app, --only and --arch"
         )
     if compare:
         return _compare(*compare, as_json=as_json)
-    from tritonwin.facts.collect import collect
     from tritonwin.facts.redaction.redactor import Redactor
     from tritonwin.output import bench as shown
     from tritonwin.output import machine
@@ -67,8 +63,8 @@ def command(
     for name in only:
         if name not in names:
             raise UserError(f"there is no part {name!r}", f"The parts are: {', '.join(names)}")
-    facts = collect(python=python, app=app, timeout=timeout)
-    setting = ladder.setting(facts, dict(os.environ), arch=arch, timeout=max(timeout, 300))
+    facts = target.collect()
+    setting = ladder.setting(facts, dict(os.environ), arch=arch, timeout=max(target.timeout, 300))
     if as_json:
         parts = list(bench.measure(setting, only))
         document = shown.report(bench.benchmark(facts, parts), Redactor.this_machine())

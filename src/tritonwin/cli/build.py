@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from tritonwin.cli.common import json_option, need_no_question, target_options
-from tritonwin.cli.numbers import Number
+from tritonwin.cli.options import (
+    Number,
+    TargetOptions,
+    json_option,
+    need_no_question,
+    target_options,
+)
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
@@ -121,9 +126,7 @@ _LARGEST = 2**20  # bytes of a matrix file; more is none
 def command(
     *,
     recipe: str,
-    python: str | None,
-    app: Path | None,
-    timeout: float,
+    target: TargetOptions,
     only_plan: bool,
     shell: Shell | None,
     fleet: Path | None,
@@ -164,15 +167,14 @@ def command(
     )
     from tritonwin.build import archs
     from tritonwin.build.order import Order
-    from tritonwin.facts.collect import collect
     from tritonwin.remedies.wheel_build import prepare
     from tritonwin.system.host import Host
 
     options["archs"] = tuple(archs.parse(arch) for arch in options["archs"])
-    host = Host.this_machine(app)
+    host = Host.this_machine(target.app)
     prepared = prepare(
         Order(recipe=recipe, **options),
-        collect(python=python, app=app, timeout=timeout, host=host),
+        target.collect(host=host),
         host,
         folders=find_links,
     )

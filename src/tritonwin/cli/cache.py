@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli.common import Group, json_option, need_no_question, target_options
+from tritonwin.cli.options import (
+    Group,
+    TargetOptions,
+    json_option,
+    need_no_question,
+    target_options,
+)
 from tritonwin.errors import Exit
 
 if TYPE_CHECKING:
@@ -35,7 +41,7 @@ def command() -> None:
 @command.command("list")
 @target_options
 @json_option
-def list_entries(*, python: str | None, app: Path | None, timeout: float, as_json: bool) -> int:
+def list_entries(*, target: TargetOptions, as_json: bool) -> int:
     """List what is in the caches, what it was built for, and whether it is stale.
 
     \b
@@ -45,7 +51,7 @@ def list_entries(*, python: str | None, app: Path | None, timeout: float, as_jso
     """
     from tritonwin.output import caches, machine
 
-    facts, entries = _examine(python, app, timeout)
+    facts, entries = _examine(target)
     if as_json:
         machine.print_document(caches.report(facts, entries))
     else:
@@ -66,9 +72,7 @@ def clear(
     everything: bool,
     dry_run: bool,
     yes: bool,
-    python: str | None,
-    app: Path | None,
-    timeout: float,
+    target: TargetOptions,
     as_json: bool,
 ) -> int:
     """Clear what is stale in the caches; tritonwin undo gives it back.
@@ -88,7 +92,7 @@ def clear(
         {"--yes": yes, "--dry-run": dry_run},
         "tritonwin cache clear --dry-run",
     )
-    facts, entries = _examine(python, app, timeout)
+    facts, entries = _examine(target)
     doomed = [e.entry.path for e in entries if e.state == "stale"]
     if everything:
         doomed = [cache.path for cache in facts.caches if cache.exists]
@@ -106,17 +110,14 @@ def clear(
     return Exit.DONE
 
 
-def _examine(
-    python: str | None, app: Path | None, timeout: float
-) -> tuple[Facts, Sequence[JudgedEntry]]:
+def _examine(target: TargetOptions) -> tuple[Facts, Sequence[JudgedEntry]]:
     from tritonwin.facts.cache_entries import read_entries
-    from tritonwin.facts.collect import collect
     from tritonwin.facts.dlls.search import dll_search
     from tritonwin.problems.cache_state import judge
     from tritonwin.system.host import Host
 
-    host = Host.this_machine(app)
-    facts = collect(python=python, app=app, timeout=timeout, host=host)
+    host = Host.this_machine(target.app)
+    facts = target.collect(host=host)
     if facts.target is None:
         return facts, ()
     search = dll_search(facts.target, facts.torch, host)

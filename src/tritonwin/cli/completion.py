@@ -1,4 +1,4 @@
-"""`tritonwin completion`: what a shell has to be told to complete commands and options."""
+"""`tritonwin completion`: scripts that let a shell complete commands and options."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from click.shell_completion import (
     add_completion_class,
     get_completion_class,
 )
+
+from tritonwin.cli.options import COMPLETING
+from tritonwin.errors import Exit
 
 # Windows PowerShell 5.1 and PowerShell 7. A name that starts with - is handed on only by a native
 # completer; the words go through variables, since arguments would have to be quoted.
@@ -73,7 +76,8 @@ add_completion_class(Bash)
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["powershell", "bash", "zsh"]), metavar="SHELL")
-def command(*, shell: str) -> int:
+@click.pass_context
+def command(ctx: click.Context, *, shell: str) -> int:
     """Print the script that lets a shell complete tritonwin's commands and options.
 
     \b
@@ -82,11 +86,8 @@ def command(*, shell: str) -> int:
       tritonwin completion bash >> ~/.bashrc
       tritonwin completion zsh >> ~/.zshrc
     """
-    from tritonwin.cli.app import COMPLETING, main
-    from tritonwin.errors import Exit
-
     completer = get_completion_class(shell)
     if completer is None:  # click knows every shell of the choice
         raise AssertionError(shell)
-    click.echo(completer(main, {}, "tritonwin", COMPLETING).source(), nl=False)
+    click.echo(completer(ctx.find_root().command, {}, "tritonwin", COMPLETING).source(), nl=False)
     return Exit.DONE

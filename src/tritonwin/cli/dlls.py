@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tritonwin.cli.common import json_option
+from tritonwin.cli.options import json_option
 from tritonwin.errors import Exit
 
 

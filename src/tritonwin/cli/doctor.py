@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli.common import json_option, target_options
+from tritonwin.cli.options import TargetOptions, json_option, target_options
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ if TYPE_CHECKING:
 def command(
     ctx: click.Context,
     *,
-    python: str | None,
-    app: Path | None,
-    timeout: float,
+    target: TargetOptions,
     snapshot: Path | None,
     only: tuple[str, ...],
     deep: bool,
@@ -80,7 +78,7 @@ def command(
 
     for wrong, msg in (
         (
-            snapshot and (python or app or deep),
+            snapshot and (target.python or target.app or deep),
             "--snapshot cannot be combined with --python, --app or --deep",
         ),
         (
@@ -115,9 +113,7 @@ def command(
 
         facts = snapshots.read(snapshot)
     else:
-        from tritonwin.facts.collect import collect
-
-        facts = collect(python=python, app=app, timeout=timeout, deep=deep)
+        facts = target.collect(deep=deep)
     diagnosis = diagnose(facts, checks)
     if html:
         _write_page(facts, diagnosis, html)

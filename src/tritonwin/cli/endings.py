@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO, cast
 
-from tritonwin.cli.common import wants_json
+from tritonwin.cli.options import wants_json
 from tritonwin.errors import Exit
 
 # a disk, or the user's share of it

@@ -12,8 +12,8 @@ from typing import BinaryIO
 import click
 from click.core import ParameterSource
 
-from tritonwin.cli.common import json_option
 from tritonwin.cli.logs import opened, piped_in
+from tritonwin.cli.options import json_option
 from tritonwin.errors import Exit
 
 STANDARD_INPUT = "-"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tritonwin.cli.common import json_option, need_no_question, target_options
+from tritonwin.cli.options import TargetOptions, json_option, need_no_question, target_options
 from tritonwin.errors import Exit, UserError
 
 
@@ -40,9 +40,7 @@ from tritonwin.errors import Exit, UserError
 @click.option("--json-lines", is_flag=True, help="Print one JSON object an event.")
 def command(
     *,
-    python: str | None,
-    app: Path | None,
-    timeout: float,
+    target: TargetOptions,
     dry_run: bool,
     yes: bool,
     only: tuple[str, ...],
@@ -83,8 +81,8 @@ def command(
         "tritonwin fix --dry-run",
     )
     options = FixOptions(
-        python=python,
-        app=app,
+        python=target.python,
+        app=target.app,
         only=only,
         lists=find_links,
         indexes=index,
@@ -92,7 +90,7 @@ def command(
         headers=headers,
         machine_wide=machine_wide,
         dry_run=dry_run,
-        timeout=timeout,
+        timeout=target.timeout,
     )
     events = Events(json_lines=json_lines)
     with contextlib.closing(fixing.Person(yes=yes)) as person:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 
 import click
 
-from tritonwin.cli.common import json_option, need_no_question, target_options
+from tritonwin.cli.options import TargetOptions, json_option, need_no_question, target_options
 from tritonwin.errors import Exit
 
 
@@ -38,9 +37,7 @@ from tritonwin.errors import Exit
 def command(
     *,
     packages: tuple[str, ...],
-    python: str | None,
-    app: Path | None,
-    timeout: float,
+    target: TargetOptions,
     dry_run: bool,
     yes: bool,
     lists: tuple[str, ...],
@@ -64,7 +61,6 @@ def command(
       tritonwin install flash-attn --index wheels.json
       tritonwin install sageattention --find-links D:\\wheels --offline
     """
-    from tritonwin.facts.collect import collect
     from tritonwin.journal import Store
     from tritonwin.output import installation, machine
     from tritonwin.output.events import Events
@@ -84,7 +80,7 @@ def command(
         allow_unhashed=allow_unhashed,
         reinstall=reinstall,
     )
-    facts = collect(python=python, app=app, timeout=timeout, deep=False)
+    facts = target.collect(deep=False)
     events = Events(json_lines=json_lines)
     screen = installation.Screen(every_reason=every_reason, yes=yes)
     with contextlib.closing(screen):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tritonwin.cli.common import json_option
+from tritonwin.cli.options import json_option
 from tritonwin.errors import Exit
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli.common import Command, Group, json_option, target_options
+from tritonwin.cli.options import Command, Group, TargetOptions, json_option, target_options
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
@@ -69,14 +69,12 @@ def choice_options(command: Command) -> Command:
 
 @command.command("status")
 @place_options
-def status(
-    *, python: str | None, app: Path | None, timeout: float, triton: Path | None, as_json: bool
-) -> int:
+def status(*, target: TargetOptions, triton: Path | None, as_json: bool) -> int:
     """Show how each rule stands: needed, applied, fixed already, or unknown.
 
     Exit status 1 when a rule is needed without which no kernel compiles or launches.
     """
-    outcome = _session(python, app, timeout, triton).status()
+    outcome = _session(target, triton).status()
     _show(outcome, as_json=as_json)
     return Exit.PROBLEMS if outcome.blocked else Exit.DONE
 
@@ -86,9 +84,7 @@ def status(
 @place_options
 def diff(
     *,
-    python: str | None,
-    app: Path | None,
-    timeout: float,
+    target: TargetOptions,
     triton: Path | None,
     only: tuple[str, ...],
     import_time: bool,
@@ -97,7 +93,7 @@ def diff(
 ) -> int:
     """Show what apply would change, as a unified diff; change nothing."""
     _check_rules(only)
-    session = _session(python, app, timeout, triton)
+    session = _session(target, triton)
     outcome = session.diff(only, allow_unknown=allow_unknown, import_time=import_time)
     _show(outcome, as_json=as_json)
     return Exit.PROBLEMS if outcome.status == "refused" else Exit.DONE
@@ -108,9 +104,7 @@ def diff(
 @place_options
 def apply(
     *,
-    python: str | None,
-    app: Path | None,
-    timeout: float,
+    target: TargetOptions,
     triton: Path | None,
     only: tuple[str, ...],
     import_time: bool,
@@ -123,7 +117,7 @@ def apply(
     byte for byte. Exit status 1 when a file has a content that is not known.
     """
     _check_rules(only)
-    session = _session(python, app, timeout, triton)
+    session = _session(target, triton)
     outcome = session.apply(only, allow_unknown=allow_unknown, import_time=import_time)
     _show(outcome, as_json=as_json)
     return Exit.PROBLEMS if outcome.status == "refused" else Exit.DONE
@@ -131,20 +125,18 @@ def apply(
 
 @command.command("revert")
 @place_options
-def revert(
-    *, python: str | None, app: Path | None, timeout: float, triton: Path | None, as_json: bool
-) -> int:
+def revert(*, target: TargetOptions, triton: Path | None, as_json: bool) -> int:
     """Give back what apply changed, on disk or as a hook.
 
     Exit status 1 when a file was changed by others since: nothing is done then.
     """
-    outcome = _session(python, app, timeout, triton).revert()
+    outcome = _session(target, triton).revert()
     _show(outcome, as_json=as_json)
     return Exit.PROBLEMS if outcome.status == "refused" else Exit.DONE
 
 
-def _session(python: str | None, app: Path | None, timeout: float, triton: Path | None) -> Session:
-    if triton is not None and (python is not None or app is not None):
+def _session(target: TargetOptions, triton: Path | None) -> Session:
+    if triton is not None and (target.python is not None or target.app is not None):
         raise UserError(
             "--triton names the folder itself; --python and --app do not go with it",
             "Leave out --triton, or --python and --app.",
@@ -155,7 +147,7 @@ def _session(python: str | None, app: Path | None, timeout: float, triton: Path 
         return of_folder(triton)
     from tritonwin.patch.of_python import of_python
 
-    return of_python(python, app, timeout)
+    return of_python(target.python, target.app, target.timeout)
 
 
 def _check_rules(only: tuple[str, ...]) -> None:

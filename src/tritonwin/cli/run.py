@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tritonwin.cli.common import target_options
+from tritonwin.cli.options import TargetOptions, target_options
 from tritonwin.cli.signals import ToldToEndError, ctrl_c_is_not_ours
 from tritonwin.errors import Exit, UserError
 
@@ -24,9 +24,7 @@ from tritonwin.errors import Exit, UserError
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(
     *,
-    python: str | None,
-    app: Path | None,
-    timeout: float,
+    target: TargetOptions,
     write_bat: Path | None,
     args: tuple[str, ...],
 ) -> int:
@@ -41,7 +39,6 @@ def command(
       tritonwin run -- main.py --listen
       tritonwin run --app C:\\ComfyUI_windows_portable --write-bat start.bat -- ComfyUI\\main.py
     """
-    from tritonwin.facts.collect import collect
     from tritonwin.output import terminal
     from tritonwin.problems.checks import CHECKS
     from tritonwin.problems.doctor import diagnose
@@ -49,8 +46,8 @@ def command(
     from tritonwin.system.host import Host
     from tritonwin.system.whole_file import write_whole
 
-    host = Host.this_machine(app)
-    facts = collect(python=python, app=app, timeout=timeout, host=host)
+    host = Host.this_machine(target.app)
+    facts = target.collect(host=host)
     if facts.target is None:
         raise UserError("there is no Python to start", "Name it: --python EXE")
     chosen = launch.settings(facts, diagnose(facts, CHECKS).problems)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tritonwin.cli.common import json_option, target_options
+from tritonwin.cli.options import TargetOptions, json_option, target_options
 from tritonwin.errors import Exit
 
 
@@ -25,9 +25,7 @@ from tritonwin.errors import Exit
 def command(
     *,
     output: Path,
-    python: str | None,
-    app: Path | None,
-    timeout: float,
+    target: TargetOptions,
     deep: bool,
     as_json: bool,
 ) -> int:
@@ -42,12 +40,11 @@ def command(
       tritonwin snapshot -o report.json --app C:\\ComfyUI_windows_portable --deep
     """
     from tritonwin.facts import snapshot as snapshots
-    from tritonwin.facts.collect import collect
     from tritonwin.facts.redaction.identity import Identity
     from tritonwin.output import machine, terminal
     from tritonwin.system.host import Host
 
-    facts = collect(python=python, app=app, timeout=timeout, deep=deep)
+    facts = target.collect(deep=deep)
     snapshots.write(facts, output, Identity.this_machine(Host.this_machine()))
     if as_json:
         machine.print_document({"schema": "tritonwin.snapshot-written/1", "path": str(output)})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli.common import json_option, need_no_question
+from tritonwin.cli.options import json_option, need_no_question
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli.common import json_option, target_options
-from tritonwin.cli.numbers import Arch, Number
+from tritonwin.cli.options import Arch, Number, TargetOptions, json_option, target_options
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
@@ -54,9 +53,7 @@ if TYPE_CHECKING:
 @json_option
 def command(
     *,
-    python: str | None,
-    app: Path | None,
-    timeout: float,
+    target: TargetOptions,
     list_rungs: bool,
     through: str | None,
     only: tuple[str, ...],
@@ -79,7 +76,6 @@ def command(
       tritonwin verify --through vector-add --report proof.md
       tritonwin verify --only compile-cubin --arch 120
     """
-    from tritonwin.facts.collect import collect
     from tritonwin.facts.proven import write_proven
     from tritonwin.facts.redaction.redactor import Redactor
     from tritonwin.output import machine, proof, proof_report
@@ -95,7 +91,7 @@ def command(
         return _print_list(rungs, as_json=as_json)
     for file in reports:
         proof_report.refuse_place(file)
-    facts = collect(python=python, app=app, timeout=timeout)
+    facts = target.collect()
     setting = ladder.setting(facts, dict(os.environ), arch=arch, timeout=rung_timeout, forced=force)
     scribe = proof_report.Scribe(
         facts=facts,

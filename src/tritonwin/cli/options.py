@@ -1,0 +1,217 @@
+"""The words of a command line, and the options that several commands share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from tritonwin.errors import UserError
+
+if TYPE_CHECKING:
+    from tritonwin.facts.model import Facts
+    from tritonwin.system.host import Host
+
+    # subscripts that older versions of click do not take
+    Floats = click.ParamType[float]
+    Integers = click.ParamType[int]
+else:
+    Floats = Integers = click.ParamType
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+COMPLETING = "_TRITONWIN_COMPLETE"  # set by a shell that wants to know what could come next
+
+_NO_VALUE = re.compile("--[a-z-]+=")
+_LEAST_ARCH, _MOST_ARCH = 50, 999  # compute capability 5.0 and what has three digits
+_PLAIN = re.compile(r"[+-]?\d{1,15}(\.\d{0,15})?", re.ASCII)
+_WHOLE = re.compile(r"[+-]?\d{1,15}", re.ASCII)
+# what people copy: 8.9 from NVIDIA's tables, sm_89 from messages of compilers
+_ARCH = re.compile(r"(?:sm_?|compute_?)?(\d{1,2})\.?(\d)", re.ASCII)
+
+
+def expand(args: Sequence[str]) -> list[str]:
+    """The words that click reads: `help X` becomes `X --help`.
+
+    Raises:
+        UserError: a word is empty, usually because a variable in it is not set. click would take
+            it for the current folder, or for the first name of a list.
+    """
+    words = list(args)
+    own = words[: words.index("--")] if "--" in words else words
+    for before, word in zip(("", *own), own, strict=False):
+        if word and not _NO_VALUE.fullmatch(word):
+            continue
+        option = word.rstrip("=") or (before if before.startswith("-") else "")
+        what = f"{option} has no value" if option else "one of the words is empty"
+        raise UserError(f"{what}; is a variable not set?", "Leave it out, or write what is meant.")
+    if words[:1] == ["help"]:
+        return [*words[1:], "--help"]
+    return words
+
+
+def wants_json(args: Sequence[str]) -> bool:
+    """Whether a command line asks for JSON, even if it is wrong elsewhere.
+
+    Words after `--`, and all words of `run`, belong to another program.
+    """
+    own = args[: args.index("--")] if "--" in args else args
+    return "--json" in own and own[0] != "run"
+
+
+def need_no_question(
+    for_programs: Mapping[str, bool], settled: Mapping[str, bool], look: str
+) -> None:
+    """Refuse output for programs where a question would have to be asked.
+
+    Args:
+        for_programs: options that ask for such output, and whether they were given.
+        settled: options that make the question needless, such as `--yes`.
+        look: a command that shows what would be done.
+
+    Raises:
+        UserError: something would have to be asked.
+    """
+    given = [option for option, on in for_programs.items() if on]
+    if given and not any(settled.values()):
+        needs = "it needs" if len(given) == 1 else "they need"
+        raise UserError(
+            f"{' and '.join(given)} cannot ask: {needs} {' or '.join(settled)}",
+            f"Look first: {look}",
+        )
+
+
+class Group(click.Group):
+    """A group that suggests the nearest of its commands for an unknown one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        word, known = args[0], self.list_commands(ctx)
+        if word not in known and not word.startswith("-") and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
+            near = get_close_matches(word, known, n=1)
+            meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+            ctx.fail(f"There is no command {word!r}; {meant}")
+        return super().resolve_command(ctx, args)
+
+
+class Number(Floats):
+    """A number between two bounds, in plain decimals, with the unit that it is counted in.
+
+    Attributes:
+        example: a sensible value, for the message.
+    """
+
+    name = "number"
+
+    def __init__(
+        self, low: float, high: float, *, unit: str, example: str, whole: bool = False
+    ) -> None:
+        self._low, self._high = low, high
+        self._unit, self._example = unit, example
+        self._form = _WHOLE if whole else _PLAIN
+        self._make: type[int] | type[float] = int if whole else float
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number.
+
+        Raises:
+            click.BadParameter: another word, or out of bounds.
+        """
+        if not isinstance(value, str):
+            return value  # type: ignore[no-any-return] # a default, or what was read before
+        text = value.strip()
+        number = self._make(text) if self._form.fullmatch(text) else None
+        if number is None or not self._low <= number <= self._high:
+            whole = "a whole number of " if self._make is int else "a number of "
+            self.fail(
+                f"{value!r} cannot be used: it takes {whole}{self._unit} from {self._low:g} to"
+                f" {self._high:g}, such as {self._example}",
+                param,
+                ctx,
+            )
+        return number
+
+
+class Arch(Integers):
+    """A compute capability: 89, 8.9 or sm_89, as the number 89."""
+
+    name = "arch"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The compute capability without its point.
+
+        Raises:
+            click.BadParameter: another word, or of no GPU that CUDA knows.
+        """
+        found = _ARCH.fullmatch(str(value).strip().lower())
+        number = int(found[1] + found[2]) if found else 0
+        if not _LEAST_ARCH <= number <= _MOST_ARCH:
+            self.fail(
+                f"{value!r} cannot be used: it takes the compute capability of a GPU from 5.0 on,"
+                " such as 89, 8.9 or sm_89",
+                param,
+                ctx,
+            )
+        return number
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetOptions:
+    """The interpreter that a command works on, as the command line names it."""
+
+    python: str | None
+    app: Path | None
+    timeout: float  # seconds for each program of the target
+
+    def collect(self, *, deep: bool = False, host: Host | None = None) -> Facts:
+        """The facts of that interpreter and its machine; raises TargetError."""
+        from tritonwin.facts.collect import collect
+
+        return collect(python=self.python, app=self.app, timeout=self.timeout, deep=deep, host=host)
+
+
+def target_options(command: Command) -> Command:
+    """Add --python, --app and --timeout, which reach the command as `target`."""
+
+    @wraps(command)
+    def with_target(
+        *args: Any, python: str | None, app: Path | None, timeout: float, **others: Any
+    ) -> Any:
+        target = TargetOptions(python=python, app=app, timeout=timeout)
+        return command(*args, target=target, **others)
+
+    for option in (
+        click.option(
+            "--timeout",
+            type=Number(1, 3600, unit="seconds", example="60"),
+            default=30.0,
+            metavar="SECONDS",
+            help="Time limit for each program of the target (default 30).",
+        ),
+        click.option(
+            "--app",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="Examine the Python of this application (ComfyUI, FramePack ...).",
+        ),
+        click.option(
+            "--python",
+            metavar="EXE",
+            help="Examine this Python: python.exe, or the folder it is in.",
+        ),
+    ):
+        with_target = option(with_target)
+    return cast(Command, with_target)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
