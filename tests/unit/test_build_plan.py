@@ -20,7 +20,7 @@ from tritonwin.build.recipe import RecipeError, load, names, read
 from tritonwin.build.toolkit import name_libraries
 from tritonwin.errors import UserError
 from tritonwin.facts.model import PythonDev, Variable
-from tritonwin.support.model import Choice
+from tritonwin.support.model import WheelChoice
 from tritonwin.system import codec
 
 
@@ -438,7 +438,7 @@ def with_git(tmp_path: Path, machine: Machine) -> object:
 
 def test_a_wheel_that_exists_is_taken(tmp_path: Path) -> None:
     file = "flash_attn-2.8.3+cu128torch2.9-cp312-cp312-win_amd64.whl"
-    wheel = Choice(
+    wheel = WheelChoice(
         package="flash-attn", request="flash-attn", version="2.8.3", file=file, source="x"
     )
     machine = replace(windows(tmp_path), wheel=wheel)

@@ -22,7 +22,7 @@ from tritonwin.build.order import Machine, Order
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
 from tritonwin.facts.model import PythonDev, Variable
-from tritonwin.support.model import Choice
+from tritonwin.support.model import WheelChoice
 from tritonwin.system import codec
 
 NO_HEADERS = PythonDev(
@@ -30,7 +30,7 @@ NO_HEADERS = PythonDev(
     headers_damaged=(), import_library=None, import_library_dll=None, stable_abi_library=None,
 )  # fmt: skip
 FLAWED = Variable(name="MAX_JOBS", value="4 ", scope="process", flaws=("trailing-blank",))
-WHEEL = Choice(
+WHEEL = WheelChoice(
     package="flash-attn", request="flash-attn", version="2.8.3",
     file="flash_attn-2.8.3+cu128torch2.9-cp312-cp312-win_amd64.whl", source="x",
 )  # fmt: skip

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from tritonwin.build.layout import Layout
-from tritonwin.support.model import Choice
+from tritonwin.support.model import WheelChoice
 
 GIB = 2**30
 
@@ -213,7 +213,7 @@ class BuildPlan:
     windows: bool
     torch: str | None
     torch_cuda: str | None
-    wheel: Choice | None = None
+    wheel: WheelChoice | None = None
     archs: tuple[str, ...]
     cuda: ToolkitChoice | None
     toolset: ToolsetChoice | None

@@ -8,7 +8,7 @@ from pathlib import Path
 from tritonwin.build.checkout import Checkout
 from tritonwin.build.memory import Resources
 from tritonwin.facts.model import Facts
-from tritonwin.support.model import Choice
+from tritonwin.support.model import WheelChoice
 from tritonwin.system.host import Host
 
 
@@ -64,5 +64,5 @@ class Machine:
     host: Host
     resources: Resources
     disk_free: int | None = None
-    wheel: Choice | None = None
+    wheel: WheelChoice | None = None
     checkout: Checkout | None = None

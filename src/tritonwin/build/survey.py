@@ -15,7 +15,7 @@ from tritonwin.build.recipe import load
 from tritonwin.errors import UserError
 from tritonwin.facts.model import Facts
 from tritonwin.support.install_plan import sources_for
-from tritonwin.support.model import Choice
+from tritonwin.support.model import WheelChoice
 from tritonwin.support.pip import Pip
 from tritonwin.support.wheel_set import SetChooser
 from tritonwin.system.files import is_file, is_folder
@@ -80,7 +80,7 @@ def _check_folders(order: Order) -> None:
 
 def _wheel(
     order: Order, distribution: str, facts: Facts, pip: Callable[[], Pip], lists: Sequence[str]
-) -> Choice | None:
+) -> WheelChoice | None:
     """The chooser's answer; None where it cannot be asked, or a source of the user's is built."""
     if not distribution or order.source or order.ref or order.anyway:
         return None

@@ -22,7 +22,7 @@ from tritonwin.problems.cache_state import JudgedEntry
 from tritonwin.problems.model import CheckResult, Evidence, Problem
 from tritonwin.remedies.plan import Plan, Status
 from tritonwin.support.matrix import Matrix
-from tritonwin.support.model import Choice, InstallStatus, Kept
+from tritonwin.support.model import InstallStatus, Kept, WheelChoice
 from tritonwin.verify.bench import BenchMachine, Benchmark, Comparison
 from tritonwin.verify.model import Rung, RungResult
 
@@ -154,7 +154,7 @@ class InstallReport:
     tool: Tool
     target: Target | None
     status: InstallStatus
-    choices: tuple[Choice, ...]
+    choices: tuple[WheelChoice, ...]
     kept: tuple[Kept, ...]
     notes: tuple[str, ...]
     plan: Plan

@@ -14,7 +14,7 @@ from tritonwin.output.plan import print_plan
 from tritonwin.output.progress import Teller
 from tritonwin.output.text import printable
 from tritonwin.remedies.install import Installation
-from tritonwin.support.model import Choice
+from tritonwin.support.model import WheelChoice
 
 _FEW = 4  # reasons and names that are shown unless everything is asked for
 
@@ -80,7 +80,7 @@ class Screen(Teller):
         self.out.print(Text(printable(text), style), soft_wrap=True)
 
 
-def _choice(choice: Choice, *, kept: bool, every: bool) -> Iterator[tuple[str, str]]:
+def _choice(choice: WheelChoice, *, kept: bool, every: bool) -> Iterator[tuple[str, str]]:
     if choice.file is None:
         yield f"{choice.request}: no wheel fits", "bold red"
     else:

@@ -13,7 +13,7 @@ from packaging.version import Version
 from tritonwin.support import packages, rules, wheel_tags
 from tritonwin.support.download import without_secrets
 from tritonwin.support.links import WheelLink
-from tritonwin.support.model import Choice, Rejection
+from tritonwin.support.model import Rejection, WheelChoice
 from tritonwin.support.needs import Needs
 from tritonwin.support.wheel_names import WheelNameError
 
@@ -37,7 +37,7 @@ class Chosen:
     """The wheel that was taken, if any, and the report of the choice."""
 
     link: WheelLink | None
-    choice: Choice
+    choice: WheelChoice
 
 
 def choose(
@@ -87,8 +87,8 @@ def _report(
     needs: Needs,
     rejected: Iterable[Rejection],
     notes: Iterable[str],
-) -> Choice:
-    return Choice(
+) -> WheelChoice:
+    return WheelChoice(
         package=canonicalize_name(request.name),
         request=str(request),
         version=str(link.name.version) if link else None,

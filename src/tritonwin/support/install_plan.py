@@ -15,7 +15,7 @@ from tritonwin.facts.model import Facts
 from tritonwin.support.chooser import Chosen
 from tritonwin.support.download import is_url
 from tritonwin.support.indexes import torch_index
-from tritonwin.support.model import Choice, Download, Kept
+from tritonwin.support.model import Download, Kept, WheelChoice
 from tritonwin.support.needs import needs_of
 from tritonwin.support.pip import Pip, configured_places
 from tritonwin.support.resolve import resolve
@@ -35,7 +35,7 @@ class InstallPlan:
     """
 
     target: str | None
-    choices: tuple[Choice, ...]
+    choices: tuple[WheelChoice, ...]
     downloads: tuple[Download, ...] = ()
     kept: tuple[Kept, ...] = ()
     notes: tuple[str, ...] = ()

@@ -26,7 +26,7 @@ class Rejection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class WheelChoice:
     """The wheel for one request; `version` and `file` are None where none fits."""
 
     package: str  # normalised
