@@ -28,8 +28,8 @@ from figures import LINUX, WINE, Figure, all_met, tell
 from winlane import Environment, Lane, Machine
 from winlane.upstream import Upstream
 
-from tritonwin.patch.hook.apply import Choice
-from tritonwin.patch.hook.generate import generate
+from tritonwin.patch.hook.apply import RuleChoice
+from tritonwin.patch.hook.install import generate
 from tritonwin.patch.rules import RULES
 from tritonwin.patch.session import of_folder
 
@@ -46,7 +46,7 @@ def import_seconds(made: Environment) -> float:
 def hook(machine: Machine, version: Any, runs: int) -> Figure:
     """Both environments hold the same unpatched sources; one has the hook."""
     plain, hooked = overlay.overlay(machine, version), overlay.overlay(machine, version)
-    for name, content in generate(Choice(only=(), allow_unknown=False)).items():
+    for name, content in generate(RuleChoice(only=(), allow_unknown=False)).items():
         hooked.replace(hooked.site_packages / name, content)
     for made in (plain, hooked):
         import_seconds(made)  # compiled files, and what the hook keeps

@@ -10,8 +10,8 @@ from coverage import CoverageData
 
 import tritonwin
 from tritonwin.facts.triton_facts import HOOK
-from tritonwin.patch.hook.apply import Choice
-from tritonwin.patch.hook.generate import generate
+from tritonwin.patch.hook.apply import RuleChoice
+from tritonwin.patch.hook.install import generate
 
 PACKAGE = Path(tritonwin.__file__).parent
 
@@ -35,11 +35,11 @@ def test_a_copy_is_known_by_its_name(file: str, module: str | None) -> None:
 
 def test_the_hook_has_the_lines_of_its_original() -> None:
     """Otherwise what was measured would be told of other lines."""
-    copy = generate(Choice(only=(), allow_unknown=False))[HOOK].decode().splitlines()
+    copy = generate(RuleChoice(only=(), allow_unknown=False))[HOOK].decode().splitlines()
     own = (PACKAGE / "patch/hook/runtime.py").read_text("utf-8").splitlines()
     assert len(copy) == len(own)
     assert [a for a, b in zip(own, copy, strict=True) if a != b] == [
-        "SETTINGS: dict[str, Any] = {}  # filled in by generate.py"
+        "SETTINGS: dict[str, Any] = {}  # filled in by install.py"
     ]
 
 

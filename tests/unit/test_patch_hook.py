@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,8 @@ import pytest
 from trees import write
 
 from tritonwin.facts.triton_facts import HOOK, HOOK_START
-from tritonwin.patch.hook.apply import Choice
-from tritonwin.patch.hook.generate import generate
+from tritonwin.patch.hook.apply import RuleChoice
+from tritonwin.patch.hook.install import Payload, generate, payload
 
 COMPILER = """\
 import os, tempfile
@@ -81,8 +83,8 @@ NVIDIA = (
 PATCHED = NVIDIA + "print('close' in compiler.make_cubin.__code__.co_names)"
 # those that look at the files above; what rules make of Triton's own files is not tested here
 THREE = ("temp-files", "dlfcn", "dlfcn-launcher")
-TRUSTING = Choice(only=THREE, allow_unknown=True)
-STRICT = Choice(only=THREE, allow_unknown=False)
+TRUSTING = RuleChoice(only=THREE, allow_unknown=True)
+STRICT = RuleChoice(only=THREE, allow_unknown=False)
 
 
 @dataclass
@@ -91,8 +93,8 @@ class Target:
 
     site: Path
 
-    def hook(self, choice: Choice = TRUSTING) -> None:
-        for name, content in generate(choice).items():
+    def hook(self, choice: RuleChoice | None = TRUSTING, *payloads: Payload) -> None:
+        for name, content in generate(choice, payloads).items():
             (self.site / name).write_bytes(content)
 
     def unhook(self) -> None:
@@ -263,15 +265,79 @@ def test_a_form_that_a_rule_does_not_know_is_said(target: Target) -> None:
     assert "tritonwin: triton/backends/nvidia/compiler.py: rule temp-files: " in done.stderr
 
 
+def _cut(data: bytes, after: bytes, more: int = 0) -> bytes:
+    return data[: data.index(after) + len(after) + more]
+
+
+SPOILT: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda data: b"",
+    "NULs": lambda data: bytes(len(data)),
+    "NULs at the end": lambda data: data[:50_000] + bytes(len(data) - 50_000),
+    "cut in the docstring": lambda data: data[:100],
+    "cut in the imports": lambda data: _cut(data, b"from importlib"),
+    "cut in the settings": lambda data: _cut(data, b"SETTINGS: dict[str, Any] = ", 40_000),
+    "cut in a class": lambda data: _cut(data, b"class Finder:"),
+    "cut in a function": lambda data: _cut(data, b"def report() -> dict[str, Any]:\n", 20),
+    "packed rules cut": lambda data: data.replace(b"'_tritonwin_patch': 'c", b"'_tritonwin_patch': 'd"),
+    "other settings": lambda data: data.replace(b"'modules': {", b"'Modules': {"),
+    "no rules inside": lambda data: data.replace(b"'_tritonwin_patch': 'c", b"'_tritonwin_p': 'c"),
+    "not UTF-8": lambda data: b"\xff\xfe" + data,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SPOILT)
 @pytest.mark.parametrize("options", [(), ("-W", "error")])
-def test_an_import_never_fails_because_of_the_hook(
-    target: Target, options: tuple[str, ...]
+def test_a_damaged_hook_breaks_no_start_and_says_one_line_at_most(
+    target: Target, kind: str, options: tuple[str, ...]
 ) -> None:
-    spoilt = (target.site / HOOK).read_text("utf-8").replace("'sources': 'c", "'sources': 'd", 1)
-    (target.site / HOOK).write_text(spoilt, encoding="utf-8")
-    done = target.run(PATCHED, *options)
+    hook = target.site / HOOK
+    hook.write_bytes(SPOILT[kind](hook.read_bytes()))
+    done = target.run(PATCHED + "; import wave", *options)
     assert (done.returncode, done.stdout) == (0, "False\n")
-    assert "tritonwin: triton/backends/nvidia/compiler.py is not patched: " in done.stderr
+    assert re.fullmatch(r"(tritonwin: [^\n]{,250} tritonwin patch revert\n)?", done.stderr)
+
+
+def test_damaged_bytecode_of_the_hook_breaks_no_start(target: Target) -> None:
+    assert target.say(PATCHED) == "True"
+    (compiled,) = (target.site / "__pycache__").glob("_tritonwin_hook.cpython-*.pyc")
+    compiled.write_bytes(compiled.read_bytes()[:200])
+    done = target.run(PATCHED)
+    assert done.returncode == 0
+    assert re.fullmatch(r"(tritonwin: [^\n]{,250} tritonwin patch revert\n)?", done.stderr)
+
+
+STREAMS = {
+    "none": "sys.stderr = None",
+    "closed": "sys.stderr.close()",
+    "without write": "sys.stderr = object()",
+    "raising": "class Raises:\n def __getattr__(self, name): raise OSError\nsys.stderr = Raises()",
+    "full": "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 2)",
+    "descriptor closed": "import os; os.close(2)",
+}
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+@pytest.mark.parametrize("stream", STREAMS)
+def test_an_error_stream_that_takes_nothing_breaks_no_import(
+    target: Target, stream: str, damaged: bool
+) -> None:
+    if stream == "full" and not Path("/dev/full").exists():
+        pytest.skip("no /dev/full")
+    start = f"import sys\n{STREAMS[stream]}\nimport site; site.addsitedir({str(target.site)!r})\n"
+
+    def run() -> tuple[int, str, str]:
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", start + PATCHED],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
+    target.hook(STRICT)  # which has something to say of these sources
+    if damaged:
+        (target.site / HOOK).write_bytes(b"\0" * 1000)
+    hooked = run()
+    target.unhook()
+    assert hooked == run()  # Python's own exit status is 120 where it cannot flush the stream
 
 
 def test_a_source_that_is_no_python_fails_as_without_the_hook(target: Target) -> None:
@@ -293,18 +359,13 @@ def test_loaders_of_others_are_left_in_place(target: Target) -> None:
     assert "is not patched: Other loads it" in done.stderr
 
 
-def test_without_an_error_stream_nothing_is_said(target: Target) -> None:
-    target.hook(STRICT)
-    assert target.say("sys.stderr = None\n" + PATCHED) == "False"
-
-
 def test_a_line_that_starts_a_hook_that_is_gone_does_nothing(target: Target) -> None:
     (target.site / HOOK).unlink()
     assert target.say(PATCHED) == "False"
 
 
 def test_only_the_chosen_rules_are_applied(target: Target) -> None:
-    target.hook(Choice(only=("dlfcn",), allow_unknown=True))
+    target.hook(RuleChoice(only=("dlfcn",), allow_unknown=True))
     assert target.say(PATCHED) == "False"
     code = NVIDIA + "print('<windows.h>' in driver.utils(), 'windows' in driver.make_launcher())"
     assert target.say(code) == "True False"
@@ -367,6 +428,89 @@ def test_other_modules_cost_a_dictionary_look_up(target: Target) -> None:
     added = hooked - set(json.loads(target.say(code)))
     assert "_tritonwin_hook" in added
     assert not any(name.startswith(("_tritonwin_patch", "hashlib", "difflib")) for name in added)
+
+
+# -- payloads: other packages that the hook carries
+
+
+DRIVER_FILE = "backends/nvidia/driver.py"
+CARRIED = {
+    "second/__init__.py": "",
+    "second/words.py": "def shout(word):\n    return word.upper() + '!'\n",
+    "second/texts/greeting.py": "HELLO = 'hello'\n",
+    "second/texts/__init__.py": "",
+    "second/replace.py": """\
+def start(module, file, options):
+    from second.texts.greeting import HELLO
+    from second.words import shout
+    if options.get("fail"):
+        raise RuntimeError("no such driver")
+    module.utils = lambda: shout(HELLO) + options["more"] + " " + file
+    return options.get("wrong", "")
+""",
+}
+
+
+@pytest.fixture
+def second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Payload]:
+    write(tmp_path / "library", CARRIED)
+    monkeypatch.syspath_prepend(tmp_path / "library")
+
+    def made(**options: Any) -> Payload:
+        return payload(
+            "second", "second", ("__init__.py", "words.py", "replace.py", "texts"),
+            files=[DRIVER_FILE], start="replace:start", options={"more": "?", **options},
+        )  # fmt: skip
+
+    return made
+
+
+CALLED = NVIDIA + "print(driver.utils(), 'close' in compiler.make_cubin.__code__.co_names)"
+NEW = f"HELLO!? {DRIVER_FILE}"
+
+
+@pytest.mark.parametrize("choice", [TRUSTING, None])
+def test_a_payload_is_started_with_and_without_rules(
+    target: Target, second: Callable[..., Payload], choice: RuleChoice | None
+) -> None:
+    target.hook(choice, second())
+    for _ in range(2):
+        assert target.say(CALLED) == f"{NEW} {choice is not None}"
+    report = _report(target, NVIDIA)
+    assert report["payloads"] == {"second": ""}
+    assert (list(report["files"]) == ["backends/__init__.py"]) is (choice is None)
+
+
+def test_a_payload_reaches_backends_that_are_loaded_by_their_path(
+    target: Target, second: Callable[..., Payload]
+) -> None:
+    (target.site / "triton/backends/__init__.py").write_text(LOADER)
+    target.hook(None, second())
+    assert target.say("import triton.backends as b; print(b.driver.utils())") == NEW
+
+
+def test_carried_packages_are_compiled_once(target: Target, second: Callable[..., Payload]) -> None:
+    target.hook(None, second())
+    code = NVIDIA + "import _tritonwin_hook as h; print('base64' in sys.modules)"
+    assert [target.say(code), target.say(code)] == ["True", "False"]
+
+
+def test_a_payload_that_fails_leaves_the_module_as_it_is(
+    target: Target, second: Callable[..., Payload]
+) -> None:
+    target.hook(TRUSTING, second(fail=True))
+    done = target.run(NVIDIA + "print('<windows.h>' in driver.utils())")
+    assert (done.returncode, done.stdout) == (0, "True\n")
+    assert done.stderr == (
+        "tritonwin: the second that tritonwin carries does not run: RuntimeError('no such driver')\n"
+    )
+
+
+def test_what_a_payload_lacks_is_in_the_report(
+    target: Target, second: Callable[..., Payload]
+) -> None:
+    target.hook(None, second(wrong="an unknown driver"))
+    assert _report(target, NVIDIA)["payloads"] == {"second": "an unknown driver"}
 
 
 def test_the_same_rules_give_the_same_bytes() -> None:

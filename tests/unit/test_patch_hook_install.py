@@ -17,9 +17,9 @@ from tritonwin.facts.triton_facts import HOOK, HOOK_START
 from tritonwin.journal import Journal, Store, undo
 from tritonwin.journal.tree import tree_hash
 from tritonwin.patch.hook import install
-from tritonwin.patch.hook.apply import Choice
+from tritonwin.patch.hook.apply import RuleChoice
 
-ALL = Choice(only=(), allow_unknown=False)
+ALL = RuleChoice(only=(), allow_unknown=False)
 
 
 def target(site: Path, **fields: Any) -> Interpreter:
@@ -40,7 +40,7 @@ def journal(tmp_path: Path, of: Interpreter) -> Iterator[Journal]:
         yield opened
 
 
-def write(tmp_path: Path, of: Interpreter, choice: Choice = ALL) -> str:
+def write(tmp_path: Path, of: Interpreter, choice: RuleChoice = ALL) -> str:
     with journal(tmp_path, of) as opened:
         install.write(opened, of, choice)
     return opened.header.id
@@ -50,19 +50,19 @@ def test_it_is_written_found_and_taken_out(tmp_path: Path, site: Path) -> None:
     python = target(site)
     before = tree_hash(site)
     assert install.find(python) is None
-    written = write(tmp_path, python, Choice(only=("temp-files",), allow_unknown=True))
+    written = write(tmp_path, python, RuleChoice(only=("temp-files",), allow_unknown=True))
     assert sorted(p.name for p in site.iterdir()) == sorted([HOOK, HOOK_START])
     found = install.find(python)
     assert found is not None
     assert (found.folder, found.starts, found.current) == (site, True, True)
-    assert found.choice == Choice(only=("temp-files",), allow_unknown=True)
+    assert found.choice == RuleChoice(only=("temp-files",), allow_unknown=True)
     undo(Store(tmp_path / "store"), written)
     assert tree_hash(site) == before
 
 
 def test_a_second_one_replaces_the_first(tmp_path: Path, site: Path) -> None:
     python = target(site)
-    write(tmp_path, python, Choice(only=("temp-files",), allow_unknown=True))
+    write(tmp_path, python, RuleChoice(only=("temp-files",), allow_unknown=True))
     write(tmp_path, python)
     found = install.find(python)
     assert found is not None
@@ -159,3 +159,29 @@ def test_what_a_hook_kept_is_dropped_and_nothing_else(site: Path) -> None:
     install.drop_kept(site)
     assert [path.name for path in (site / "__pycache__").iterdir()] == ["six.cpython-312.pyc"]
     install.drop_kept(site / "absent")
+
+
+def test_a_payload_comes_and_goes_beside_the_rules(tmp_path: Path, site: Path) -> None:
+    """In any order; the hook is deleted with the last that it carries."""
+    python = target(site)
+    before = tree_hash(site)
+    second = install.Payload(
+        name="second", files=("a.py",), start="_tritonwin_second.b:c", options={"d": 1}, packed="e"
+    )
+    with journal(tmp_path, python) as opened:
+        install.write(opened, python, None, (second,))
+    with journal(tmp_path, python) as opened:
+        install.write(opened, python, ALL, (second,))
+    found = install.find(python)
+    assert found is not None
+    assert (found.choice, found.payloads, found.current) == (ALL, (second,), True)
+    with journal(tmp_path, python) as opened:
+        install.remove_payload(opened, python, "second")
+    found = install.find(python)
+    assert found is not None
+    assert (found.choice, found.payloads) == (ALL, ())
+    with journal(tmp_path, python) as opened:
+        install.write(opened, python, None, (second,))
+        install.remove_payload(opened, python, "second")
+        assert install.remove_payload(opened, python, "second") == ()
+    assert tree_hash(site) == before

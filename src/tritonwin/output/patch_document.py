@@ -26,7 +26,7 @@ def document(outcome: Outcome) -> PatchReport:
         unverified=tuple(e.source.file for e in plan.edits if not e.known) if plan else (),
         hook=HookReport(
             folder=str(hook.folder),
-            only=hook.choice.only,
+            only=tuple(hook.choice.only) if hook.choice else (),
             starts=hook.starts,
             current=hook.current,
         )

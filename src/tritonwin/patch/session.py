@@ -104,8 +104,8 @@ class Session:
 
     def revert(self) -> Outcome:
         hook = hook_session.find(self.target)
-        if hook is not None:
-            journal, files = hook_session.remove(self.place, hook)
+        if hook is not None and self.target is not None:
+            journal, files = hook_session.remove(self.place, self.target, hook)
             return self._outcome("reverted", journal=journal, changed=files, notes=(_RESTART,))
         done = operations.revert(self.place)
         conflicts = tuple(c for report in done.reports for c in report.conflicts)

@@ -1,5 +1,5 @@
 """The import-time front end: Triton's sources are patched as they are loaded.
 
-`generate` makes one file and a `.pth` of the rules, `install` puts them into a target, and
+`install` makes one file and a `.pth` and puts them into a target, `apply` edits a source, and
 `runtime` is what then runs there.
 """

@@ -16,6 +16,7 @@ from tritonwin.patch.model import Flavour
 from tritonwin.patch.rules import RULES
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from types import CodeType
 
     # the code of a Python file, the text of a C file, or None where it is to be used as it is;
@@ -34,33 +35,36 @@ DETOURS = {
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What the user chose when the hook was written: rules (none: all), and files to trust."""
+class RuleChoice:
+    """Rules by their ids (none: all), and whether files of no known release are edited."""
 
-    only: tuple[str, ...]
-    allow_unknown: bool
+    only: Collection[str] = ()
+    allow_unknown: bool = False
 
 
-def apply(file: str, path: str, data: bytes, flavour: Flavour, choice: Choice) -> Result:
+def apply(file: str, path: str, data: bytes, flavour: Flavour, choice: RuleChoice | None) -> Result:
     """The rules applied to the bytes of one file of Triton.
 
     Args:
         file: relative to the package folder, with slashes.
         path: where it lies, for tracebacks.
+        choice: None: no rules, only the detours by which the hook sees every module.
 
     Raises:
         UnicodeDecodeError, SyntaxError: nothing can be done with this file.
     """
     python = file.endswith(".py")
     text = importlib.util.decode_source(data) if python else _c_text(data)
-    chosen = [rule for rule in RULES if not choice.only or rule.id in choice.only]
+    only = choice.only if choice else ("",)
+    chosen = [rule for rule in RULES if not only or rule.id in only]
     outcome = engine.transform(file, text, chosen, flavour)
     wrong = "; ".join(
         f"rule {name}: {verdict.reason}"
         for name, verdict in outcome.skipped.items()
         if verdict.state == "unknown"
     )
-    if outcome.applied and not choice.allow_unknown and not known.releases(file, text):
+    trusted = choice is not None and choice.allow_unknown
+    if outcome.applied and not trusted and not known.releases(file, text):
         return None, (), "not patched, its content is that of no known release"
     old, new = DETOURS.get(file, ("", ""))
     patched = outcome.text

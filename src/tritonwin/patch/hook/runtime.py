@@ -1,13 +1,14 @@
-"""Patches Triton's sources for Windows while Python imports them. Written by `tritonwin patch`.
+"""Changes Triton while Python imports it. Written by tritonwin, started by the .pth beside it.
 
-Started by the .pth file beside this one. No file of Triton is changed: the rules, which are
-tritonwin's and are carried in this file, are applied to the text that the import reads, and what
-came of it is kept in __pycache__. Give it back: tritonwin patch revert --import-time, or delete
-this file and tritonwin-hook.pth.
+No file of Triton is changed. Rules for Windows (`tritonwin patch`) are applied to the text that the
+import reads, and other packages that this file carries (`payloads`) run after a module of Triton
+was imported. What came of the rules, and compiled code, is kept in __pycache__. To remove it:
+`tritonwin patch revert`, or delete this file and tritonwin-hook.pth.
 
     python -m _tritonwin_hook       what it did to Triton in this Python
 
-TRITON_VERBOSE=1 makes it say what it patches. Python 3.9 or later, standard library alone.
+TRITON_VERBOSE=1 names what is patched. Python 3.9 or later, standard library alone. Nothing here
+may break an import or a start: every failure leaves Triton as it is on disk, in one line on stderr.
 """
 
 from __future__ import annotations
@@ -19,37 +20,57 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import CodeType, ModuleType
     from typing import Any
 
-# tool (version), digest, modules (name -> file), only (ids of rules, none: all), allow_unknown,
-# sources (tritonwin's rules and what they need, packed: path -> text)
-SETTINGS: dict[str, Any] = {}  # filled in by generate.py
+# tool       version of tritonwin
+# digest     of all that is written here
+# modules    names of Triton's modules that concern the hook -> files below the package folder
+# rewritten  files whose text the rules may change
+# choice     (ids of rules, none: all; allow_unknown), or None: no rules are applied
+# packages   name -> what is carried, packed: path -> text
+# payloads   name -> files, start ("module:function"), options: see Payload in install.py
+SETTINGS: dict[str, Any] = {}  # filled in by install.py
 
 MARKER = b"tritonwin:"  # in each file that tritonwin patched on disk
-_CARRIED = "_tritonwin_patch"
+DAMAGED = (
+    "the import hook is damaged and changes nothing; write it again, or: tritonwin patch revert"
+)
 
 late = "triton" in sys.modules  # it was imported before this hook was there
-done: dict[str, dict[str, Any]] = {}  # by file: what came of it in this process
+done: dict[str, dict[str, Any]] = {}  # by file: what the rules did in this process
+started: dict[str, str] = {}  # by payload: "" or what went wrong
 _said: set[str] = set()
+_unpacked: dict[str, tuple[dict[str, str], dict[str, CodeType]]] = {}
+
+
+class DamagedHookError(Exception):
+    """What this file carries cannot be used."""
 
 
 class Finder:
-    """Finds the modules that rules are about, and hands all others on."""
+    """Finds the modules that concern the hook, and the packages that it carries."""
 
     @staticmethod
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        file = SETTINGS["modules"].get(name)
+        try:
+            carried = name.partition(".")[0] in SETTINGS["packages"]
+            file = SETTINGS["modules"].get(name)
+        except Exception:  # noqa: BLE001 - a finder that raises breaks the import
+            _say(DAMAGED)
+            return None
+        if carried:  # asked for by this file alone, which expects errors
+            return CarriedLoader.spec(name)
         if file is None:
             return None
         try:
             spec = PathFinder.find_spec(name, path, target)
             return spec if spec is not None and _adopt(spec, file) else None
-        except Exception as error:  # noqa: BLE001 - a finder that raises breaks the import
-            _say(f"{name} is not patched: {error!r}")
+        except Exception as error:  # noqa: BLE001
+            _tell(f"{name} is not patched", error)
             return None
 
 
@@ -61,16 +82,18 @@ class Loader(SourceFileLoader):
         self._file = file
 
     def get_code(self, fullname: str) -> CodeType | None:
+        code = None
         try:
-            code = _code(self._file, self.path, self.get_data(self.path))
+            if self._file in SETTINGS["rewritten"]:
+                code = _code(self._file, self.path, self.get_data(self.path))
         except Exception as error:  # noqa: BLE001 - unpatched is better than not imported
-            _say(f"triton/{self._file} is not patched: {error!r}")
-            code = None
+            _tell(f"triton/{self._file} is not patched", error)
         return super().get_code(fullname) if code is None else code
 
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__.update(_tritonwin_spec=spec_from_file, _tritonwin_c_source=c_source)
         super().exec_module(module)
+        _start_payloads(self._file, module)
 
 
 def _adopt(spec: ModuleSpec, file: str) -> bool:
@@ -90,26 +113,44 @@ def spec_from_file(name: str, location: str, **more: Any) -> ModuleSpec | None:
     import importlib.util
 
     spec = importlib.util.spec_from_file_location(name, location, **more)
-    file = _relative(location)
-    if spec is not None and file in SETTINGS["modules"].values():
-        _adopt(spec, file)
+    try:
+        file = _relative(location)
+        if spec is not None and file in SETTINGS["modules"].values():
+            _adopt(spec, file)
+    except Exception as error:  # noqa: BLE001
+        _tell(f"{name} is not patched", error)
     return spec
 
 
 def c_source(path: str) -> str:
     """The path of a patched copy of a C source, or the path itself where there is nothing to do."""
-    file = _relative(path)
     try:
         with open(path, "rb") as stream:
-            return _c_copy(file, path, stream.read())
+            return _c_copy(_relative(path), path, stream.read())
     except Exception as error:  # noqa: BLE001 - the compiler will say what is wrong
-        _say(f"triton/{file} is not patched: {error!r}")
+        _tell(f"{path} is not patched", error)
         return path
 
 
 def _relative(path: str) -> str:
     """backends/NAME/FILE"""
     return "/".join(os.path.abspath(path).replace("\\", "/").split("/")[-3:])
+
+
+def _start_payloads(file: str, module: ModuleType) -> None:
+    """Hand a module of Triton that was just executed to the payloads that asked for its file."""
+    for name, payload in SETTINGS["payloads"].items():
+        if file not in payload["files"]:
+            continue
+        try:
+            import importlib
+
+            place, _, function = payload["start"].partition(":")
+            start = getattr(importlib.import_module(place), function)
+            started[name] = start(module, file, payload["options"]) or ""
+        except Exception as error:  # noqa: BLE001 - Triton's own way goes on
+            started[name] = repr(error)
+            _tell(f"the {name} that tritonwin carries does not run", error)
 
 
 # -- what is kept in __pycache__
@@ -119,24 +160,30 @@ def _code(file: str, path: str, data: bytes) -> Any:
     """The patched module; None where the file is to be loaded as it is."""
     if MARKER in data:
         return _result(file, (None, (), ""))
+    parts = (file, path, _flavour(path, file), sys.flags.optimize)
+    return _result(file, _remembered(file[:-3], parts, data, lambda: _patch(file, path, data)))
+
+
+def _remembered(name: str, parts: tuple[object, ...], data: bytes, make: Callable[[], Any]) -> Any:
+    """The result of `make`, kept in a file; made again where anything that it rests on differs."""
     import hashlib
     import marshal
 
-    key = _key(file, path, data)
-    kept = _kept(f"{file.replace('/', '.')[:-3]}.{sys.implementation.cache_tag}.bin")
+    key = _key(parts, data)
+    kept = _kept(f"{name.replace('/', '.')}.{sys.implementation.cache_tag}.bin")
     stored = _read(kept)
     if stored[:64] == key + hashlib.sha256(stored[64:]).digest():
-        return _result(file, marshal.loads(stored[64:]))  # noqa: S302 - as trusted as a .pyc
-    patched = _patch(file, path, data)
-    content = marshal.dumps(patched)
+        return marshal.loads(stored[64:])  # noqa: S302 - as trusted as a .pyc
+    made = make()
+    content = marshal.dumps(made)
     _write(kept, key + hashlib.sha256(content).digest() + content)
-    return _result(file, patched)
+    return made
 
 
 def _c_copy(file: str, path: str, data: bytes) -> str:
     if MARKER in data:
         return path
-    end = f"/* {_key(file, path, data).hex()} */\n".encode()
+    end = f"/* {_key((file, path, _flavour(path, file)), data).hex()} */\n".encode()
     kept = _kept(f"{end[3:19].decode()}.driver.c")
     if not _read(kept).endswith(end):
         text = _result(file, _patch(file, path, data))
@@ -149,11 +196,10 @@ def _c_copy(file: str, path: str, data: bytes) -> str:
     return kept
 
 
-def _key(file: str, path: str, data: bytes) -> bytes:
+def _key(parts: tuple[object, ...], data: bytes) -> bytes:
     import hashlib
 
-    parts = (SETTINGS["digest"], file, path, _flavour(path, file), sys.version, sys.flags.optimize)
-    return hashlib.sha256(repr(parts).encode() + data).digest()
+    return hashlib.sha256(repr((SETTINGS["digest"], *parts, sys.version)).encode() + data).digest()
 
 
 def _kept(name: str) -> str:
@@ -196,57 +242,79 @@ def _scratch_folder() -> str:
     return folder
 
 
-# -- the rules
+# -- what is carried
 
 
 def _patch(file: str, path: str, data: bytes) -> Any:
     """Content, rules applied, what is wrong: see hook/apply.py of tritonwin, which is carried."""
-    apply = _carried()
-    choice = apply.Choice(SETTINGS["only"], SETTINGS["allow_unknown"])
+    import importlib
+
+    try:
+        apply = importlib.import_module("_tritonwin_patch.hook.apply")
+    except Exception as error:
+        raise DamagedHookError from error
+    choice = SETTINGS["choice"] and apply.RuleChoice(*SETTINGS["choice"])
     return apply.apply(file, path, data, _flavour(path, file), choice)
 
 
-def _carried() -> Any:
-    """tritonwin's module `patch.hook.apply`, out of the sources in this file."""
+class CarriedLoader:
+    """Loads the packages whose sources are in this file."""
+
+    @staticmethod
+    def spec(name: str) -> ModuleSpec | None:
+        codes = _package(name)[1]
+        stem = name.replace(".", "/")
+        for path, package in ((f"{stem}/__init__.py", True), (f"{stem}.py", False)):
+            if path in codes:
+                spec = ModuleSpec(name, CarriedLoader, origin=path, is_package=package)  # type: ignore[arg-type]
+                spec.has_location = True
+                return spec
+        return None
+
+    @staticmethod
+    def create_module(_: ModuleSpec) -> None:
+        return None
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        exec(_package(module.__name__)[1][module.__file__ or ""], module.__dict__)  # noqa: S102
+
+    @staticmethod
+    def get_data(path: str) -> bytes:
+        path = path.replace("\\", "/")
+        return _package(path.replace("/", "."))[0][path].encode("utf-8")
+
+    @staticmethod
+    def get_source(name: str) -> str | None:
+        """For tracebacks and inspect."""
+        file = getattr(sys.modules.get(name), "__file__", None) or ""
+        return _package(name)[0].get(file)
+
+
+def _package(name: str) -> tuple[dict[str, str], dict[str, CodeType]]:
+    """The texts of a carried package and its compiled modules, by their paths."""
+    package = name.partition(".")[0]
+    if package not in _unpacked:
+        try:
+            packed: str = SETTINGS["packages"][package]
+            _unpacked[package] = _remembered(package, (package,), b"", lambda: _unpack(packed))
+        except Exception as error:
+            raise DamagedHookError from error
+    return _unpacked[package]
+
+
+def _unpack(packed: str) -> tuple[dict[str, str], dict[str, CodeType]]:
     import base64
-    import importlib
     import json
     import zlib
 
-    name = f"{_CARRIED}.hook.apply"
-    if name in sys.modules:
-        return importlib.import_module(name)  # waits where another thread imports it
-    sources: dict[str, str] = json.loads(zlib.decompress(base64.b85decode(SETTINGS["sources"])))
-
-    class Carried:
-        @staticmethod
-        def find_spec(name: str, *_: object) -> ModuleSpec | None:
-            stem = name.replace(".", "/")
-            for path, package in ((f"{stem}/__init__.py", True), (f"{stem}.py", False)):
-                if path in sources:
-                    spec = ModuleSpec(name, Carried, origin=path, is_package=package)  # type: ignore[arg-type]
-                    spec.has_location = True
-                    return spec
-            return None
-
-        @staticmethod
-        def create_module(_: ModuleSpec) -> None:
-            return None
-
-        @staticmethod
-        def exec_module(module: ModuleType) -> None:
-            path = module.__file__ or ""
-            exec(compile(sources[path], path, "exec"), module.__dict__)  # noqa: S102
-
-        @staticmethod
-        def get_data(path: str) -> bytes:
-            return sources[path.replace("\\", "/")].encode("utf-8")
-
-    sys.meta_path.insert(0, Carried)
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.meta_path.remove(Carried)
+    texts: dict[str, str] = json.loads(zlib.decompress(base64.b85decode(packed)))
+    codes = {
+        path: compile(text, path, "exec", dont_inherit=True)
+        for path, text in texts.items()
+        if path.endswith(".py")
+    }
+    return texts, codes
 
 
 def _flavour(path: str, file: str) -> str:
@@ -267,15 +335,35 @@ def _result(file: str, patched: Any) -> Any:
     return content
 
 
+def _tell(what: str, error: Exception) -> None:
+    with contextlib.suppress(Exception):  # a repr may raise
+        _say(DAMAGED if isinstance(error, DamagedHookError) else f"{what}: {error!r}"[:300])
+
+
 def _say(text: str) -> None:
-    """Once a process, on the error stream; a window without a console has none."""
-    if text not in _said and sys.stderr is not None:
-        _said.add(text)
-        sys.stderr.write(f"tritonwin: {text}\n")
+    """Once a process, on the error stream, which may be full, closed or missing."""
+    if text in _said:
+        return
+    _said.add(text)
+    with contextlib.suppress(Exception):
+        line = f"tritonwin: {text}"
+        raw = getattr(getattr(sys.stderr, "buffer", None), "raw", None)
+        if raw is None:
+            sys.stderr.write(f"{line}\n")
+        else:
+            # past the buffer: what a full disk refused would stay in it, and the exit status be 120
+            sys.stderr.flush()
+            raw.write((line + os.linesep).encode(sys.stderr.encoding, "backslashreplace"))
 
 
 def report() -> dict[str, Any]:
-    return {"tool": SETTINGS["tool"], "digest": SETTINGS["digest"], "late": late, "files": done}
+    return {
+        "tool": SETTINGS["tool"],
+        "digest": SETTINGS["digest"],
+        "late": late,
+        "files": done,
+        "payloads": started,
+    }
 
 
 def main() -> None:
