@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tritonwin.facts.model import Facts, Gpu, System
-from tritonwin.system.codec import DecodeError, from_json, map_text, parse, to_json
+from tritonwin.system.codec import DecodeError, from_json, from_valid, map_text, parse, to_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,8 @@ trees = st.recursive(
 @settings(deadline=None)
 @given(samples)
 def test_what_is_written_is_read_back(sample: Sample) -> None:
-    assert from_json(Sample, parse(json.dumps(to_json(sample)))) == sample
+    tree = parse(json.dumps(to_json(sample)))
+    assert from_json(Sample, tree, strict=True) == from_valid(Sample, tree) == sample
 
 
 @settings(deadline=None)
@@ -102,6 +103,16 @@ def test_tag_and_fields_without_default_must_be_there(missing: str) -> None:
 
 def test_unknown_fields_are_ignored_and_defaults_filled_in() -> None:
     assert from_json(Sample, {**GOOD, "later": {"deep": [1]}}) == Sample(kind="big")
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [({"later": 1}, "sample.later"), ({"parts": [{"index": 1, "nam": ""}]}, "sample.parts[0].nam")],
+)
+def test_strict_reading_refuses_unknown_fields(change: dict[str, Any], place: str) -> None:
+    with pytest.raises(DecodeError, match="unknown; the fields are") as caught:
+        from_json(Sample, {**GOOD, **change}, strict=True)
+    assert caught.value.where == place
 
 
 def test_a_whole_number_serves_as_a_number() -> None:

@@ -1,4 +1,6 @@
-"""Every TOML of the package has a schema and follows it: `tests/toml_schemas`, laid out alike."""
+"""Every TOML file of the package fits its record; those without one yet, a schema of
+`tests/toml_schemas`, laid out alike.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,11 @@ import jsonschema
 import pytest
 
 import tritonwin
+from tritonwin.facts.dlls.origins import OriginTable
+from tritonwin.facts.packages import Knowledge
+from tritonwin.facts.triton_sources import TraitTable
+from tritonwin.facts.variables import VariableTable
+from tritonwin.system.codec import DecodeError, from_json, from_valid
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -19,7 +26,46 @@ else:
 
 PACKAGE = Path(tritonwin.__file__).parent
 SCHEMAS = Path(__file__).parents[1] / "toml_schemas"
-FILES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.toml"))
+# a file of the package, or a folder whose files are alike -> the record of its content
+RECORDS: dict[str, type] = {
+    "facts/dlls/dlls.toml": OriginTable,
+    "facts/packages.toml": Knowledge,
+    "facts/triton_traits.toml": TraitTable,
+    "facts/variables.toml": VariableTable,
+}
+TABLES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.toml"))
+
+
+def record_of(file: Path) -> type | None:
+    return RECORDS.get(file.as_posix()) or RECORDS.get(file.parent.as_posix())
+
+
+FILES = [file for file in TABLES if record_of(file) is None]
+
+
+@pytest.mark.parametrize("file", [f for f in TABLES if record_of(f)], ids=Path.as_posix)
+def test_a_file_fits_its_record(file: Path) -> None:
+    cls = record_of(file)
+    assert cls is not None
+    checked = from_json(cls, data_of(file), file.as_posix(), strict=True)
+    assert from_valid(cls, data_of(file)) == checked
+
+
+def test_every_record_has_a_file() -> None:
+    places = {file.as_posix() for file in TABLES} | {file.parent.as_posix() for file in TABLES}
+    assert set(RECORDS) <= places
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "says"),
+    [
+        ("facts/variables.toml", {"variabel": []}, "variabel: unknown"),
+        ("facts/packages.toml", {"prefixes": "nvidia"}, "prefixes: expected a list"),
+    ],
+)
+def test_a_record_sees_a_slip(file: str, change: dict[str, Any], says: str) -> None:
+    with pytest.raises(DecodeError, match=says):
+        from_json(RECORDS[file], {**data_of(Path(file)), **change}, file, strict=True)
 
 
 def schema_of(file: Path) -> Path:
@@ -50,7 +96,6 @@ def test_every_schema_has_a_file() -> None:
 @pytest.mark.parametrize(
     ("file", "change", "says"),
     [
-        ("facts/variables.toml", {"variabel": []}, "variabel"),
         ("support/matrix.toml", {"data_date": 20261128}, "data_date"),
         ("problems/catalogue/gpu.toml", {"problem": [{"id": "Wrong Id"}]}, "title"),
         ("build/recipes/triton.toml", {"longest_path": -1}, "longest_path"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tritonwin.facts.model import Interpreter
 from tritonwin.system.files import is_file, is_folder, paths_in, read_text, same_place
-from tritonwin.system.toml import shipped
+from tritonwin.system.toml import read_resource
 
 _MAPPING = re.compile(r"^MAPPING\b[^=\n]*=\s*(\{[^{}\n]*\})", re.MULTILINE)
 
@@ -20,7 +20,7 @@ _MAPPING = re.compile(r"^MAPPING\b[^=\n]*=\s*(\{[^{}\n]*\})", re.MULTILINE)
 class Knowledge:
     """The content of `packages.toml`. Names are normalised."""
 
-    names: frozenset[str]
+    names: tuple[str, ...]  # distributions whose metadata is read
     prefixes: tuple[str, ...]
     triton: tuple[str, ...]  # distributions that bring a folder `triton`, best for Windows first
     key_files: dict[str, tuple[str, ...]]
@@ -41,14 +41,7 @@ class Knowledge:
 @cache
 def knowledge() -> Knowledge:
     """The shipped knowledge about packages."""
-    data = shipped("tritonwin.facts", "packages.toml")
-    return Knowledge(
-        names=frozenset(data["names"]),
-        prefixes=tuple(data["prefixes"]),
-        triton=tuple(data["triton"]),
-        key_files={name: tuple(paths) for name, paths in data["key-files"].items()},
-        extensions={name: tuple(patterns) for name, patterns in data["extensions"].items()},
-    )
+    return read_resource("tritonwin.facts", "packages.toml", Knowledge)
 
 
 def search_path(target: Interpreter) -> tuple[Path, ...]:

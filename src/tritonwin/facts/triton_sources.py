@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tritonwin.facts.windows_view import windows_view
 from tritonwin.system.files import read_text
-from tritonwin.system.toml import shipped
+from tritonwin.system.toml import read_resource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,12 +22,19 @@ class Trait:
     """A mark to search for. `blocks`: no kernel compiles or launches on Windows with it."""
 
     id: str
-    files: tuple[str, ...]
-    pattern: re.Pattern[str]
-    unless: re.Pattern[str] | None
-    raw: bool
+    files: tuple[str, ...]  # relative to the package; the trait is there if any of them has it
+    pattern: str  # regular expressions, multi-line mode
+    unless: str | None = None  # found anywhere in the same file: the trait is not there
+    raw: bool = False  # search the file as it is, other systems' branches included
     blocks: bool
     meaning: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraitTable:
+    """The content of `triton_traits.toml`."""
+
+    trait: tuple[Trait, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,18 +49,7 @@ class TraitHit:
 @cache
 def triton_traits() -> tuple[Trait, ...]:
     """Every known trait, in the order of the data file."""
-    return tuple(
-        Trait(
-            id=row["id"],
-            files=tuple(row["files"]),
-            pattern=re.compile(row["pattern"], re.MULTILINE),
-            unless=re.compile(row["unless"], re.MULTILINE) if "unless" in row else None,
-            raw=row.get("raw", False),
-            blocks=row["blocks"],
-            meaning=row["meaning"],
-        )
-        for row in shipped("tritonwin.facts", "triton_traits.toml")["trait"]
-    )
+    return read_resource("tritonwin.facts", "triton_traits.toml", TraitTable).trait
 
 
 def read_sources(package: Path) -> dict[str, str]:
@@ -73,14 +69,14 @@ def find_traits(sources: Mapping[str, str]) -> tuple[TraitHit, ...]:
 def _find(trait: Trait, sources: Mapping[str, str], views: dict[str, str]) -> TraitHit | None:
     for name in trait.files:
         text = sources.get(name, "")
-        if not trait.pattern.search(text):
+        if not re.search(trait.pattern, text, re.MULTILINE):
             continue  # a view only takes away, and it costs a parse
         if not trait.raw:
             if name not in views:
                 views[name] = windows_view(name, text)
             text = views[name]
-        match = trait.pattern.search(text)
-        if match and not (trait.unless and trait.unless.search(text)):
+        match = re.search(trait.pattern, text, re.MULTILINE)
+        if match and not (trait.unless and re.search(trait.unless, text, re.MULTILINE)):
             line = text.count("\n", 0, match.start()) + 1
             return TraitHit(id=trait.id, file=name, line=line)
     return None

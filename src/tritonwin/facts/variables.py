@@ -10,7 +10,7 @@ from typing import Literal
 
 from tritonwin.facts.model import Variable
 from tritonwin.system.host import Host
-from tritonwin.system.toml import shipped
+from tritonwin.system.toml import read_resource
 
 Kind = Literal["value", "path", "list", "options"]
 Scope = Literal["process", "user", "machine"]
@@ -31,11 +31,17 @@ class Known:
     purpose: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class VariableTable:
+    """The content of `variables.toml`."""
+
+    variable: tuple[Known, ...]
+
+
 @cache
 def known_variables() -> tuple[Known, ...]:
-    """The variables that this product looks at, from `variables.toml`."""
-    data = shipped("tritonwin.facts", "variables.toml")
-    return tuple(Known(**entry) for entry in data["variable"])
+    """The variables that this product looks at."""
+    return read_resource("tritonwin.facts", "variables.toml", VariableTable).variable
 
 
 def known(name: str) -> Known | None:
