@@ -109,6 +109,13 @@ def test_list_checks() -> None:
     assert b"triton-missing" in run("doctor", "--list-checks").stdout
 
 
+def test_the_schema_of_a_document_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["--json-schema", "tritonwin.checks/1"]) == 0
+    assert json.loads(capsys.readouterr().out) == schema.load("tritonwin.checks/1")
+    assert app.run(["--json-schema", "tritonwin.cheks/1"]) == 2
+    assert "tritonwin.checks/1" in capsys.readouterr().err
+
+
 def test_only(saved: Path) -> None:
     done = run("doctor", "--snapshot", str(saved), "--only", "cpu-only-torch", "--json")
     assert done.returncode == 0

@@ -15,7 +15,7 @@ from tritonwin.journal.tree import describe_tree
 from tritonwin.output import schema
 from tritonwin.system.data_folder import VARIABLE
 
-SCHEMA = Draft202012Validator(schema.generate("tritonwin.patch/1"))
+SCHEMA = Draft202012Validator(schema.load("tritonwin.patch/1"))
 
 
 @pytest.fixture

@@ -55,8 +55,30 @@ class LazyGroup(Group):
         return command
 
 
+def _print_schema(context: click.Context, _: click.Parameter, name: str | None) -> None:
+    if name is None or context.resilient_parsing:
+        return
+    import json
+
+    from tritonwin.output import schema
+
+    try:
+        click.echo(json.dumps(schema.load(name), indent=2))
+    except KeyError as error:
+        raise UserError(str(error.args[0])) from None
+    context.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tritonwin", message="%(prog)s %(version)s")
+@click.option(
+    "--json-schema",
+    metavar="NAME",
+    expose_value=False,
+    is_eager=True,
+    callback=_print_schema,
+    help="Print the JSON Schema of a document, such as tritonwin.doctor/1.",
+)
 def main() -> None:
     """Triton, torch.compile and FlashAttention on Windows: what is wrong, and what helps.
 

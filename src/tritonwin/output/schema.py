@@ -1,15 +1,12 @@
-"""JSON Schemas of the documents: made from the records' type hints, shipped as files.
+"""JSON Schemas of the documents, made from the records' type hints when somebody asks for one.
 
-`tools/write_schemas.py` writes the files; programs that read our output take them from the
-package with `load`.
+`tritonwin --json-schema NAME` prints one; programs in Python call `load`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator, Mapping
-from importlib import resources
 from types import MappingProxyType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -63,34 +60,30 @@ DOCUMENTS: Mapping[str, type] = MappingProxyType(
 )
 
 
-def file_name(name: str) -> str:
-    """Where the schema `name` is shipped, below `output/schemas`: "doctor-1.json"."""
-    return f"{name.removeprefix('tritonwin.').replace('/', '-')}.json"
-
-
 def load(name: str) -> dict[str, Json]:
-    """The shipped schema of the document kind `name`, such as "tritonwin.doctor/1".
+    """The schema of the document kind `name`, such as "tritonwin.doctor/1".
 
     Raises:
         KeyError: no such kind; the message lists those that exist.
     """
     if name not in DOCUMENTS:
         raise KeyError(f"no schema named {name}; there are {', '.join(DOCUMENTS)}")
-    file = resources.files("tritonwin.output").joinpath("schemas", file_name(name))
-    shipped: dict[str, Json] = json.loads(file.read_text(encoding="utf-8"))
-    return shipped
+    return schema(DOCUMENTS[name], _identifier(name), name)
 
 
-def generate(name: str) -> dict[str, Json]:
-    """The schema of the document kind `name` as the records define it now."""
+def _identifier(name: str) -> str:
     kind, _, version = name.removeprefix("tritonwin.").partition("/")
-    return schema(DOCUMENTS[name], f"urn:tritonwin:{kind}:{version}", name)
+    return f"urn:tritonwin:{kind}:{version}"
+
+
+_REFERENCES: dict[Any, str] = {cls: _identifier(name) for name, cls in DOCUMENTS.items()}
 
 
 def schema(cls: type, identifier: str, title: str) -> dict[str, Json]:
     """The JSON Schema (2020-12) of what `codec.from_json(cls, ...)` accepts.
 
-    Unknown fields are allowed, for the reader ignores them too.
+    Unknown fields are allowed, for the reader ignores them too. A document inside another is
+    referred to by its identifier: a snapshot's schema names that of the facts.
     """
     inner = {record.__name__: _record(record) for record in _records(cls) if record is not cls}
     return {
@@ -105,7 +98,7 @@ def schema(cls: type, identifier: str, title: str) -> dict[str, Json]:
 def _records(hint: Any, seen: set[Any] | None = None) -> Iterator[Any]:
     seen = set() if seen is None else seen
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        if hint in seen:
+        if hint in seen or (seen and hint in _REFERENCES):
             return
         seen.add(hint)
         yield hint
@@ -134,7 +127,8 @@ def _hint(hint: Any) -> dict[str, Json]:
     if hint in SCALARS:
         return {"type": SCALARS[hint][1]}
     if dataclasses.is_dataclass(hint):
-        return {"$ref": f"#/$defs/{getattr(hint, '__name__', '')}"}
+        inside = f"#/$defs/{getattr(hint, '__name__', '')}"
+        return {"$ref": _REFERENCES.get(hint, inside)}
     origin, args = get_origin(hint), get_args(hint)
     if origin is Literal:
         return {"const": args[0]} if len(args) == 1 else {"enum": list(args)}
