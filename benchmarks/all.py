@@ -4,8 +4,7 @@
     python benchmarks/all.py [--runs N] [--megabytes N] [--note TEXT]    measure what runs here
     python benchmarks/all.py --table                                     only write the table again
 
-What is measured goes to results/cpu.json, the table of it into the README. Figures of a GPU are
-read from results/spectral-bench-CARD.json, which benchmarks/spectral.py writes. Run it on a quiet
+What is measured goes to results/cpu.json, the table of it into the README. Run it on a quiet
 machine; it ends with 1 if a goal is missed.
 """
 
@@ -13,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
@@ -22,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 import figures
 import generated
 from figures import Figure
-from spectral_docs import measured_on, results
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "README.md"
@@ -61,25 +58,12 @@ def table() -> str:
             "| what | where | measured | goal | |",
             "| --- | --- | --- | --- | --- |",
             *rows,
-            *_of_a_gpu(),
         ]
     )
 
 
 def _word(met: bool) -> str:
     return "met" if met else "**missed**"
-
-
-def _of_a_gpu() -> Iterator[str]:
-    """One row a card for all goals of the encoder; docs/spectral.md has a table of them."""
-    for found in results("bench"):
-        goals = found["goals"]
-        met = sum(goal["met"] for goal in goals)
-        yield (
-            "| the encoder, [each goal](docs/spectral.md) "
-            f"| {measured_on(found).strip().rstrip('.')} "
-            f"| {met} of {len(goals)} goals | all | {_word(met == len(goals))} |"
-        )
 
 
 def filled(page: str) -> str:

@@ -4,7 +4,7 @@
     python benchmarks/startup.py [--runs N] [--lane]
 
 doctor is compared with `import torch` in the Python that it examines, `tritonwin --version` with
-`python -c pass`. Goals: at most 0.5 and at most 3. The Linux environment is that of tests/spectral;
+`python -c pass`. Goals: at most 0.5 and at most 3. The Linux environment is the one with torch;
 with --lane the same is measured in Windows Python under Wine.
 """
 

@@ -5,7 +5,7 @@
     python tools/dev.py test [--full] [--coverage] [-- PYTEST ARGS]
     python tools/dev.py setup              only make the environment (.venv)
 
-The tests of the spectral part and the documentation have environments of their own, .venv-torch and
+The encoder's tests and the documentation have environments of their own, .venv-torch and
 .venv-docs.
 
 `test` runs the linters, the type checker for both platforms, builds the documentation, and runs the
@@ -68,7 +68,8 @@ class Environment:
         and older versions of pip cannot install into another environment.
         """
         stamp = self.folder / "tritonwin-setup.txt"
-        fingerprint = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+        files = [ROOT / "pyproject.toml", ROOT / "encoder" / "pyproject.toml"]
+        fingerprint = hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
         fingerprint += f"\n{sys.version}\n{ROOT}"
         if stamp.is_file() and stamp.read_text(encoding="utf-8") == fingerprint:
             return
@@ -89,7 +90,10 @@ class Environment:
 MAIN = Environment(ROOT / ".venv", ("--group", "dev", "-e", str(ROOT)))
 PYTHON = MAIN.python
 # torch apart: the tool must do without, and half of its tests ask what it says when there is none
-TORCH = Environment(ROOT / ".venv-torch", ("--group", "spectral"))
+ENCODER = ROOT / "encoder"
+TORCH = Environment(
+    ROOT / ".venv-torch", ("--group", "encoder/pyproject.toml:test", "-e", str(ENCODER))
+)
 DOCS = Environment(ROOT / ".venv-docs", ("--group", "docs", "-e", str(ROOT)))
 
 
@@ -117,10 +121,13 @@ def steps(full: bool, coverage: bool, args: Sequence[str]) -> Iterator[tuple[str
     yield "types (linux)", [*tool, "mypy", "--platform", "linux"]
     # the lane and the benchmarks run on Linux only
     yield "types (win32)", [*tool, "mypy", "--platform", "win32", "src"]
+    settings = ENCODER / "pyproject.toml"
+    sources = [ENCODER / folder for folder in ("src", "examples", "benchmarks", "tools")]
+    yield "types (encoder)", [*tool, "mypy", "--config-file", settings, *sources]
     yield "documentation", [DOCS.python, "tools/build_site.py"]
     workers = str(min(4, os.cpu_count() or 1))
-    pytest = [*(["coverage", "run", "-m"] if coverage else []), "pytest", "-q"]
-    pytest += ["--hypothesis-profile", "exploring"] if full else ["-m", "not full"]
+    chosen = ["-q", *(["--hypothesis-profile", "exploring"] if full else ["-m", "not full"])]
+    pytest = [*(["coverage", "run", "-m"] if coverage else []), "pytest", *chosen]
     spread = ["--dist", "worksteal", "-n", workers]
     for name, folders in (
         (
@@ -132,8 +139,10 @@ def steps(full: bool, coverage: bool, args: Sequence[str]) -> Iterator[tuple[str
         report = f"--junitxml={REPORTS / name}.xml"
         again = WINE_HICCUP if folders == ["tests/winlane"] else []
         yield name, [*tool, *pytest, *spread, report, *again, *folders, *args]
-    report = f"--junitxml={REPORTS / 'spectral'}.xml"
-    yield "spectral (torch)", [TORCH.python, "-m", *pytest, report, "tests/spectral", *args]
+    report = f"--junitxml={REPORTS / 'encoder'}.xml"
+    folder = ENCODER / "tests" / "unit"
+    command: Command = [TORCH.python, "-m", "pytest", "-c", settings, *chosen, report, folder]
+    yield "encoder (torch)", [*command, *args]
 
 
 def branch_coverage(env: dict[str, str]) -> int:
@@ -182,7 +191,7 @@ def test(args: Sequence[str]) -> int:
     if not full:
         for line in (
             *not_run.heavy(PYTHON, ROOT),
-            *not_run.heavy(TORCH.python, ROOT, "tests/spectral"),
+            *not_run.heavy(TORCH.python, ENCODER, "tests/unit"),
         ):
             print(f"  {line}")
     print()

@@ -112,7 +112,7 @@ def exists(target: str) -> bool:
     if kind == "module":
         path = ROOT / "src" / name.replace(".", "/")
         return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
-    if kind in ("page", "benchmark"):
+    if kind in ("page", "benchmark", "file"):
         return (ROOT / name).is_file()
     return name in _names().get(kind, ())
 

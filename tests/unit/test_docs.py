@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
 import re
@@ -59,18 +58,6 @@ def test_the_help_of_a_command_has_examples(name: str) -> None:
     assert f"Examples:\n  tritonwin {name}" in inspect.cleandoc(command.help or "")
 
 
-def _front_ends() -> int:
-    """How many there are, from the source: importing it takes torch."""
-    source = (ROOT / "src/tritonwin/spectral/front_ends.py").read_text("utf-8")
-    (arms,) = (
-        node.value
-        for node in ast.parse(source).body
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "ARMS"
-    )
-    assert isinstance(arms, ast.Dict)
-    return len(arms.keys)
-
-
 def _releases() -> int:
     files = json.loads((ROOT / "src/tritonwin/patch/known_sources.json").read_text("utf-8"))
     return len({name for file in files.values() for names in file.values() for name in names})
@@ -92,7 +79,6 @@ COUNTS = {
     r"rungs\b": len(table.load()),
     r"rules\b": len(RULES),
     r"releases\b": _releases(),
-    r"front ends\b": _front_ends(),
     r"seeded faults of \d+ kinds": len(FAULTS),
     r"kinds(?=, each named first| first)": len({fault.problem for fault in FAULTS}),
     r"healthy environments": len(HEALTHY),

@@ -28,14 +28,13 @@ MAY_IMPORT = {
     "journal": {"system"},
     "support": _FACTS,
     "problems": _SUPPORT,
-    "verify": _PROBLEMS | {"spectral"},  # a rung's program runs a copy of it in the target
+    "verify": _PROBLEMS,
     "build": _VERIFY,
     "patch": _VERIFY,
     "remedies": _MAKERS,
     "output": _REMEDIES,
     "demo": _PROBLEMS,
-    "spectral": set[str](),
-    "cli": _REMEDIES | {"output", "demo", "spectral"},
+    "cli": _REMEDIES | {"output", "demo"},
 }
 # `Path` raises where access is denied; `system.files` answers instead.
 ASKING = {"is_file", "is_dir", "exists", "glob", "rglob", "iterdir"}

@@ -31,8 +31,6 @@ def test_rows_name_what_there_is() -> None:
             assert folder.joinpath(file).is_file(), file
         assert {demand.partition(":")[0] for demand in rung.demands} <= demands.WORDS, rung.id
         assert set(rung.layers) <= set(LAYERS), rung.id
-        for package in rung.carries:
-            assert files("tritonwin").joinpath(package).is_dir()
 
 
 def test_fix_tries_the_same_four_as_ever() -> None:

@@ -577,3 +577,27 @@ def test_a_kernel_that_died_is_named(fake_driver: Path, monkeypatch: pytest.Monk
     with pytest.raises(Exception, match="a kernel that was launched died") as caught:
         device.synchronize()
     assert getattr(caught.value, "problem", None) == "async-cuda-error-blames-triton"
+
+
+def test_the_encoder_is_found_by_its_entry_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spectral = program("spectral")
+    kernels = SimpleNamespace(cubins=lambda scratch: int(scratch))
+    monkeypatch.setitem(sys.modules, "compare", kernels)  # the real one imports torch
+    with pytest.raises(spectral.NotApplicableError, match="byte-spectral is not installed"):
+        spectral.prove({"scratch": "3"})
+    distribution = tmp_path / "byte_spectral-1.0.dist-info"
+    distribution.mkdir()
+    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: byte-spectral\n")
+    (distribution / "entry_points.txt").write_text(
+        "[tritonwin.rungs]\nother = absent:prove\nspectral = proof_of_it:prove\n"
+    )
+    (tmp_path / "proof_of_it.py").write_text(
+        "def prove(arguments):\n    return 'all right', {'error': 0.0}\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = spectral.prove({"scratch": "3"})
+    assert found == ("all right", {"error": 0.0, "Triton kernels": 3})
+    with pytest.raises(AssertionError, match="compiled no Triton kernel"):
+        spectral.prove({"scratch": "0"})

@@ -4,8 +4,9 @@
     python tools/gpu/verify_site.py
 
 .gpu/site holds what tritonwin itself imports, .gpu/packages those packages that have a rung of
-their own and fit Python 3.12 with torch 2.11 for CUDA 13.0. The newest xformers of the package
-index, 0.0.35, takes that torch but needs the runtime library of CUDA 12, which is in .gpu/cuda12.
+their own and fit Python 3.12 with torch 2.11 for CUDA 13.0, the encoder among them. The newest
+xformers of the package index, 0.0.35, takes that torch but needs the runtime library of CUDA 12,
+which is in .gpu/cuda12.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def fetch(requirements: tuple[str, ...], into: Path, *options: str) -> None:
 def main() -> None:
     fetch(TOOL, DESTINATION / "site")
     packages = DESTINATION / "packages"
-    fetch(TARGET, packages, "--no-deps")
+    fetch((*TARGET, str(CHECKOUT / "encoder")), packages, "--no-deps")
     for library in packages.glob("bitsandbytes/libbitsandbytes_*"):
         if library.name != KEPT:
             library.unlink()

@@ -15,7 +15,7 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import Future
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tritonwin.facts.target import parse_answer
 from tritonwin.system.process import Completed, run
@@ -29,9 +29,6 @@ from tritonwin.verify.model import ABSENT, BROKEN, Proof, Rung, RungResult, Rung
 from tritonwin.verify.naming import name_problems
 from tritonwin.verify.setting import DEFAULT_ARCH, Setting, setting
 from tritonwin.verify.watch import Watch, last_step
-
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
 
 __all__ = ["AHEAD", "BASIC", "DEFAULT_ARCH", "RUNGS", "Setting", "climb", "prove", "setting"]
 
@@ -134,13 +131,10 @@ def _try(rung: Rung, setting: Setting, watch: Watch) -> RungResult:
 
 
 def _lay_out(rung: Rung, folder: Path) -> None:
-    """Copy the rung's program, and what it needs of ours, into the folder."""
+    """Copy the rung's program and its helpers into the folder."""
     programs = files("tritonwin.verify.rungs")
     for name in (_FRAME, rung.program, *rung.helpers):
         (folder / name).write_bytes(programs.joinpath(name).read_bytes())
-    for package in rung.carries:
-        _copy(files("tritonwin").joinpath(package), folder / "tritonwin" / package)
-        (folder / "tritonwin" / "__init__.py").touch()
 
 
 def _run(rung: Rung, setting: Setting, cookie: str, folder: Path) -> Completed:
@@ -172,15 +166,6 @@ def _run(rung: Rung, setting: Setting, cookie: str, folder: Path) -> Completed:
         env={**setting.environment, **own},
         cwd=folder,
     )
-
-
-def _copy(source: Traversable, to: Path) -> None:
-    to.mkdir(parents=True)
-    for item in source.iterdir():
-        if item.is_dir():
-            _copy(item, to / item.name)
-        else:
-            (to / item.name).write_bytes(item.read_bytes())
 
 
 def _limit(rung: Rung, setting: Setting) -> float:

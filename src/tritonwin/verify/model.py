@@ -34,7 +34,6 @@ class Rung:
     demands: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     options: dict[str, str] = field(default_factory=dict)
-    carries: tuple[str, ...] = ()
     layers: tuple[str, ...] = ()
     limit: float = 300
 

@@ -21,7 +21,7 @@ def load() -> tuple[Rung, ...]:
 
 
 def _rung(row: dict[str, Any]) -> Rung:
-    lists = ("needs", "helpers", "carries", "demands", "packages", "layers")
+    lists = ("needs", "helpers", "demands", "packages", "layers")
     program = row.get("program", row["id"].replace("-", "_") + ".py")
     return Rung(**{**row, **{k: tuple(row.get(k, ())) for k in lists}, "program": program})
 

@@ -7,7 +7,7 @@ needs Linux with an NVIDIA driver and no network; the archives are those of bund
     ladder    `tritonwin verify` inside Windows: every rung of the ladder that applies
     bench     `tritonwin bench` inside Windows
     twin      the same on the Linux Triton of this machine, on the same GPU, and the comparison
-    spectral  the byte-spectral kernels against their float64 reference
+    encoder   the byte-spectral kernels against their float64 reference
 
 Each leaves its documents in OUT; OUT/summary-NAME.json says how each ended. Exit status 1 when one
 failed. With RELAY_LIBCUDA naming the lane's stand-in driver it is a rehearsal: nothing is computed.
@@ -152,8 +152,8 @@ def _compared(linux: Path, windows: Path) -> dict[str, Any]:
     return {f"{r.part}.{r.figure}": r.ratio or r.first == r.second for r in rows}
 
 
-def spectral(run: Run) -> dict[str, Any]:
-    from spectral_check import check
+def encoder(run: Run) -> dict[str, Any]:
+    from encoder_check import check
 
     return check(run.windows, run.scratch)
 
@@ -162,7 +162,7 @@ STEPS: dict[str, Callable[[Run], dict[str, Any]]] = {
     "ladder": ladder,
     "bench": bench,
     "twin": twin,
-    "spectral": spectral,
+    "encoder": encoder,
 }
 
 

@@ -42,7 +42,7 @@ def page(results: Path) -> Iterator[str]:
         yield from _ladder(results / f"ladder-{name}.json")
         yield from _bench(results / f"bench-{name}.json")
         yield from _twin(results, name)
-        yield from _spectral(summary["steps"].get("spectral", {}))
+        yield from _encoder(summary["steps"].get("encoder", {}))
 
 
 def _ladder(path: Path) -> Iterator[str]:
@@ -100,7 +100,7 @@ def _figures(path: Path) -> dict[str, Any]:
     return {name: value for part in parts for name, value in part["figures"].items()}
 
 
-def _spectral(step: dict[str, Any]) -> Iterator[str]:
+def _encoder(step: dict[str, Any]) -> Iterator[str]:
     cases = step.get("cases")
     if not cases:
         return

@@ -1,1 +1,0 @@
-"""What benchmarks/spectral.py is made of."""

@@ -1,0 +1,193 @@
+"""What turns bytes into the first layer's input, interchangeable: sound ones and warning examples.
+
+Every front end maps uint8 (B, T) to (B, T, width). `ARMS` names them as the tables of
+docs/encoder.md do. An arm with `causal=False` shows a language model the bytes that it is asked to
+predict: its loss is no achievement, and building a model with it warns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from byte_spectral.encoder import ByteSpectral
+from byte_spectral.global_ import Parts, global_spectral
+
+FEATURES = 256
+
+
+class ByteEmbedding(nn.Module):
+    """The plain table of 256 rows that everything else is measured against."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(256, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.table(x.int())
+
+
+class CausalConv(nn.Module):
+    """Embedding plus a depthwise convolution over the last `taps` bytes: local context, cheaply."""
+
+    def __init__(self, width: int, *, taps: int = 8) -> None:
+        super().__init__()
+        self.embedding = ByteEmbedding(width)
+        self.pad = nn.ConstantPad1d((taps - 1, 0), 0.0)
+        self.conv = nn.Conv1d(width, width, taps, groups=width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        embedded = self.embedding(x)
+        return embedded + self.conv(self.pad(embedded.transpose(1, 2))).transpose(1, 2)
+
+
+class Whole(nn.Module):
+    """Features of the whole row at every position; `features` columns, the rest cut off."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__()
+        self.parts = parts
+
+    def forward(self, x: Tensor) -> Tensor:
+        found = global_spectral(x, parts=self.parts) / x.shape[1] ** 0.5
+        return nn.functional.pad(found[..., :FEATURES], (0, max(0, FEATURES - found.shape[-1])))
+
+
+def normalised(x: Tensor) -> Tensor:
+    """x / 127.5 - 1 in float32, shape (B, T)."""
+    return (2 * x.float() - 255) / 255
+
+
+class Pointwise(nn.Module):
+    """Something of the bytes, as `columns` equal columns."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor], columns: int) -> None:
+        super().__init__()
+        self.function = function
+        self.columns = columns
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.function(normalised(x))[..., None].expand(-1, -1, self.columns)
+
+
+def published(signal: Tensor) -> Tensor:
+    """What the published kernel computes, in closed form: |sum of the row|, at every position."""
+    return signal.sum(dim=1, keepdim=True).abs().expand_as(signal)
+
+
+class Mixed(nn.Module):
+    """Features followed by a small MLP, or by one linear layer."""
+
+    def __init__(self, features: nn.Module, columns: int, width: int, *, deep: bool = True) -> None:
+        super().__init__()
+        self.features = features
+        self.mix = (
+            nn.Sequential(
+                nn.Linear(columns, 2 * width),
+                nn.LayerNorm(2 * width),
+                nn.GELU(),
+                nn.Linear(2 * width, width),
+            )
+            if deep
+            else nn.Linear(columns, width)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.mix(self.features(x))
+
+
+class Added(nn.Module):
+    """The sum of two front ends."""
+
+    def __init__(self, first: nn.Module, second: nn.Module) -> None:
+        super().__init__()
+        self.first = first
+        self.second = second
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.first(x) + self.second(x)
+
+
+def _spectral(
+    width: int,
+    *,
+    parts: str = "mag",
+    deep: bool = True,
+    causal: bool = True,
+    learnable: bool | str = False,
+) -> Mixed:
+    """The encoder with 256 columns: 256 magnitudes, or 128 bins of [Re | Im]."""
+    bins = FEATURES // 2 if parts == "reim" else FEATURES
+    window = "tail" if causal else "rect"
+    encoder = ByteSpectral(
+        W=64, K=bins, parts=parts, window=window, causal=causal, learnable=learnable
+    )
+    return Mixed(encoder, FEATURES, width, deep=deep)
+
+
+def _taps(width: int, *, random: bool = False) -> nn.Module:
+    front = _spectral(width, parts="reim", learnable="taps")
+    if random:
+        taps = front.features.taps
+        nn.init.normal_(taps, std=taps.detach().square().mean().sqrt().item())
+    return front
+
+
+def _beside_embedding(width: int, build: Callable[[int], nn.Module]) -> nn.Module:
+    return Added(ByteEmbedding(width), build(width))
+
+
+def _pointwise(width: int, function: Callable[[Tensor], Tensor], columns: int) -> nn.Module:
+    return Mixed(Pointwise(function, columns), columns, width)
+
+
+def _whole(width: int, parts: Parts) -> nn.Module:
+    return Mixed(Whole(parts), FEATURES, width)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """A front end under the name that the tables use."""
+
+    build: Callable[[int], nn.Module]
+    words: str
+    causal: bool = True
+
+
+_REIM = partial(_spectral, parts="reim")
+
+ARMS: dict[str, Arm] = {
+    "embedding": Arm(build=ByteEmbedding, words="embedding, 256 rows"),
+    "mag-linear": Arm(build=partial(_spectral, deep=False), words="mag, Linear"),
+    "mag": Arm(build=_spectral, words="mag, MLP"),
+    "logmag": Arm(build=partial(_spectral, parts="logmag"), words="logmag, MLP"),
+    "reim-linear": Arm(build=partial(_REIM, deep=False), words="re/im of 128 bins, Linear"),
+    "reim": Arm(build=_REIM, words="re/im of 128 bins, MLP"),
+    "taps": Arm(build=_taps, words="learnable taps from the DFT, MLP"),
+    "taps-random": Arm(build=partial(_taps, random=True), words="learnable taps from noise, MLP"),
+    "scalar": Arm(build=partial(_pointwise, function=torch.clone, columns=1),
+                  words="the byte as one number, MLP"),
+    "embedding+mag": Arm(build=partial(_beside_embedding, build=_spectral),
+                         words="embedding + mag MLP"),
+    "embedding+reim": Arm(build=partial(_beside_embedding, build=_REIM),
+                          words="embedding + re/im MLP"),
+    "embedding+taps": Arm(build=partial(_beside_embedding, build=_taps),
+                          words="embedding + learnable taps MLP"),
+    "embedding+conv8": Arm(build=CausalConv, words="embedding + depthwise causal conv, 8 taps"),
+    "published": Arm(build=partial(_pointwise, function=published, columns=FEATURES), causal=False,
+                     words="the published kernel, literally"),
+    "abs-byte": Arm(build=partial(_pointwise, function=torch.abs, columns=FEATURES),
+                    words="the published project's later kernel"),
+    "global-mag": Arm(build=partial(_whole, parts="mag"), causal=False,
+                      words="magnitudes of the whole row, MLP"),
+    "source": Arm(build=partial(_whole, parts="phase"), causal=False,
+                  words="the published project's encoder"),
+    "centred-mag": Arm(build=partial(_spectral, causal=False), causal=False,
+                       words="mag, centred window, MLP"),
+    "centred-reim": Arm(build=partial(_REIM, causal=False), causal=False,
+                        words="re/im, centred window, MLP"),
+}  # fmt: skip

@@ -1,0 +1,185 @@
+"""Which form encodes: by device, window and precision. Forms are made once and kept."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import os
+from typing import Any
+
+import torch
+
+from byte_spectral import pack, plans
+from byte_spectral.spec import Spec
+from byte_spectral.taps import dft_taps
+
+# forms and packed taps by all arguments of a call that needs no check any more
+ready: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+OUTPUTS = (torch.float32, torch.bfloat16, torch.float16)
+NO_TRITON = (
+    "this Python has no triton, which backend='triton' needs; "
+    "install the one that its torch requires"
+)
+
+
+HAS_TRITON = importlib.util.find_spec("triton") is not None
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # Triton reads it once, too
+
+
+@functools.cache
+def of_hopper(module: str = "launch_hopper") -> Any:
+    """The module of forms of sm_90, or None with a Triton that has no Gluon, or an older one."""
+    try:
+        return importlib.import_module(f"byte_spectral.{module}")
+    except (ImportError, AttributeError):
+        return None
+
+
+def for_hopper(kind: str, module: str, device: torch.device, what: plans.Purpose = ()) -> Any:
+    """A module of forms of sm_90 and its plan, or None, None where there is one of them only."""
+    plan = plans.plan(kind, capability(device), what) if device.type == "cuda" else None
+    found = of_hopper(module) if plan is not None else None
+    return (found, plan) if found is not None else (None, None)
+
+
+def check_choice(backend: str, dtype: torch.dtype) -> None:
+    """Raises ValueError or TypeError for a backend or a type of output that there is not."""
+    if backend not in ("auto", "triton", "torch"):
+        raise ValueError(f"backend must be auto, triton or torch, not {backend!r}")
+    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+        raise TypeError(
+            f"dtype must be a type of real numbers, such as torch.float32, not {dtype!r}"
+        )
+
+
+def autocast_type(device: torch.device) -> torch.dtype | None:
+    """What autocast makes of a linear layer's operands there; None where it is off or unknown."""
+    kind = device.type
+    if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind):
+        return None
+    return torch.get_autocast_dtype(kind)
+
+
+def use_triton(device: torch.device, backend: str, dtype: torch.dtype) -> bool:
+    """Whether the kernels run; raises where they were asked for and cannot."""
+    check_choice(backend, dtype)
+    if backend == "torch":
+        return False
+    runs = device.type == "cuda" or (INTERPRETED and device.type == "cpu")
+    if backend == "auto":
+        return runs and device.type == "cuda" and HAS_TRITON and dtype in OUTPUTS
+    if not HAS_TRITON:
+        raise ModuleNotFoundError(NO_TRITON, name="triton")
+    if not runs:
+        raise ValueError(f"backend='triton' needs x on a CUDA device, not on {device}")
+    if dtype not in OUTPUTS:
+        raise ValueError(f"backend='triton' writes float32, bfloat16 or float16, not {dtype}")
+    return True
+
+
+@functools.cache
+def capability(device: torch.device) -> int:
+    """10 * major + minor of the GPU; the interpreter counts as one with tensor cores."""
+    if device.type != "cuda":
+        return 80
+    major, minor = torch.cuda.get_device_capability(device)
+    return 10 * major + minor
+
+
+def purpose(spec: Spec, dtype: torch.dtype) -> plans.Purpose:
+    """What plans may differ by."""
+    return (
+        ("precision", spec.precision),
+        ("bytes", dtype.itemsize),
+        ("window", spec.W),
+        ("rows", pack.power_of_two(spec.W)),
+    )
+
+
+@functools.lru_cache(maxsize=512)
+def form(spec: Spec, dtype: torch.dtype, device: torch.device, window: str | None,
+         has_lengths: bool) -> Any:  # fmt: skip
+    """The form for a named window, or for taps of any kind (None)."""
+    from byte_spectral import launch
+
+    found = capability(device)
+    what = purpose(spec, dtype)
+    if window is not None and plans.slide_from(found, what) <= spec.W:
+        sliding = launch.Sliding(spec, dtype, device, plans.sure("sliding", found, what), window)
+        forms, plan = for_hopper("hopper_sliding", "launch_hopper_sliding", device, what)
+        if forms is None or has_lengths or not forms.HopperSliding.fits(spec, plan, window):
+            return sliding
+        return forms.HopperSliding(spec, dtype, device, plan, sliding)
+    # zero positions are made by empty frames, whose logarithm is not 0
+    if not (has_lengths and spec.parts == "logmag"):
+        forms, resident = for_hopper("hopper", "launch_hopper", device, what)
+        if forms is not None and forms.Hopper.fits(spec, resident):
+            if window is None:  # taps packed by the launch before: they must be waited for
+                resident = resident | {"pdl": False}
+            return forms.Hopper(spec, dtype, device, resident, window)
+    return launch.Dot(spec, dtype, device, plans.sure("dot", found, what), window)
+
+
+@functools.lru_cache(maxsize=512)
+def prepared(spec: Spec, dtype: torch.dtype, device: torch.device, window: str,
+             has_lengths: bool) -> tuple[Any, Any]:  # fmt: skip
+    """A form and its packed taps, for a named window."""
+    chosen = form(spec, dtype, device, window, has_lengths)
+    packed = None
+    if hasattr(chosen, "pack"):
+        packed = chosen.pack(constant_taps(spec, window, device))
+    settle(device)
+    return chosen, packed
+
+
+def settle(device: torch.device) -> None:
+    """Wait until constants are in memory: kernels read them before the last launch has ended."""
+    if device.type == "cuda" and not torch.cuda.is_current_stream_capturing():
+        torch.cuda.current_stream(device).synchronize()
+
+
+@functools.lru_cache(maxsize=64)
+def constant_taps(spec: Spec, window: str, device: torch.device) -> torch.Tensor:
+    return dft_taps(spec, window).float().to(device)
+
+
+@functools.lru_cache(maxsize=128)
+def gradient(spec: Spec, device: torch.device, has_lengths: bool) -> Any:
+    """The form of the gradient of taps."""
+    from byte_spectral.launch_gradient import Gradient
+
+    limbs = 1 if spec.precision == "fast" else 2
+    forms, turned = for_hopper("hopper_gradient", "launch_hopper_gradient", device)
+    if forms is not None and not has_lengths and forms.HopperGradient.fits(spec, turned):
+        return forms.HopperGradient(spec, device, turned, limbs)
+    plan = plans.sure("gradient", capability(device))
+    if INTERPRETED:  # which has no bf16 product
+        plan = plan | {"limbs": 0}
+    return Gradient(spec, device, plan, limbs)
+
+
+def forget() -> None:
+    """Make all forms anew, from the plans as they are now."""
+    ready.clear()
+    for cache in (form, prepared, gradient, projected):
+        cache.cache_clear()
+
+
+@functools.lru_cache(maxsize=128)
+def projected(spec: Spec, dtype: torch.dtype, device: torch.device, window: str, width: int,
+              has_lengths: bool) -> tuple[Any, Any]:  # fmt: skip
+    """The form that multiplies features by a (width, K) matrix, and its packed taps."""
+    from byte_spectral import launch
+
+    found = capability(device)
+    taps = constant_taps(spec, window, device)
+    if not (has_lengths and spec.parts == "logmag") and spec.K % 8 == 0:
+        forms, resident = for_hopper("hopper_linear", "launch_hopper", device)
+        if forms is not None and forms.HopperLinear.columns(spec, resident, width):
+            form: Any = forms.HopperLinear(spec, dtype, device, resident, width)
+            packed = form.pack(taps)
+            settle(device)
+            return form, packed
+    form = launch.Linear(spec, dtype, device, plans.sure("linear", found), width)
+    return form, form.pack(taps)

@@ -1,0 +1,85 @@
+"""The definition, in float64: what every other implementation is held against."""
+
+from __future__ import annotations
+
+import torch
+
+from byte_spectral.spec import LOG_FLOOR, Spec, make_spec
+from byte_spectral.taps import dft_taps
+
+
+def reference(
+    x: torch.Tensor,
+    *,
+    W: int = 64,
+    K: int = 256,
+    N: int | None = None,
+    parts: str = "mag",
+    window: str | torch.Tensor = "tail",
+    causal: bool = True,
+    precision: str = "exact",
+    dtype: torch.dtype = torch.float64,
+    lengths: torch.Tensor | None = None,
+    backend: str = "torch",
+) -> torch.Tensor:
+    """The short-time DFT of bytes (B, T) as (B, T, E), E = 2K for "reim" and K otherwise.
+
+    `precision` and `backend` are accepted and change nothing.
+    """
+    del backend
+    spec = make_spec(W, K, N, parts, causal, precision)
+    spectrum = frames(x, spec, lengths) @ dft_taps(spec, window).to(x.device)
+    return finish(spectrum, spec, x, lengths).to(dtype)
+
+
+def signal(x: torch.Tensor, lengths: torch.Tensor | None) -> torch.Tensor:
+    """s = x/127.5 - 1 = (2x - 255)/255, and 0 (which is no byte) from each row's length on."""
+    s = (2 * x.double() - 255) / 255  # odd about the middle, to the last bit
+    return s if lengths is None else s * inside(x, lengths)
+
+
+def inside(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    return torch.arange(x.shape[1], device=x.device) < lengths.to(x.device).unsqueeze(1)
+
+
+def frames(x: torch.Tensor, spec: Spec, lengths: torch.Tensor | None) -> torch.Tensor:
+    """(B, T, W), newest byte first: frame[b,t,m] = s[b,t+shift-m], 0 outside the row."""
+    if x.numel() == 0:
+        return x.new_zeros((*x.shape, spec.W), dtype=torch.float64)
+    padding = (spec.W - 1 - spec.shift, spec.shift)
+    padded = torch.nn.functional.pad(signal(x, lengths), padding)
+    return padded.unfold(1, spec.W, 1).flip(2)
+
+
+def finish(
+    spectrum: torch.Tensor, spec: Spec, x: torch.Tensor, lengths: torch.Tensor | None
+) -> torch.Tensor:
+    """[Re | Im] -> the parts asked for; 0 at positions from each row's length on."""
+    out = select(spectrum, spec.parts)
+    return out if lengths is None else out * inside(x, lengths).unsqueeze(2)
+
+
+def select(spectrum: torch.Tensor, parts: str) -> torch.Tensor:
+    """[Re | Im] (..., 2K) -> (..., E). The gradient of |X| at X = 0 is 0."""
+    if parts == "reim":
+        return spectrum
+    re, im = spectrum.chunk(2, dim=-1)
+    if parts == "power":
+        return re * re + im * im
+    magnitude = torch.complex(re, im).abs()
+    return magnitude if parts == "mag" else torch.log(magnitude + LOG_FLOOR)
+
+
+def before_select(spectrum: torch.Tensor, upstream: torch.Tensor, parts: str) -> torch.Tensor:
+    """The gradient of `select`, where autograd cannot be asked."""
+    if parts == "reim":
+        return upstream
+    re, im = spectrum.chunk(2, dim=-1)
+    if parts == "power":
+        slope = 2 * upstream
+    else:
+        size = torch.complex(re, im).abs()
+        slope = upstream / torch.where(size > 0, size, 1)  # at 0 re and im are 0, too
+        if parts == "logmag":
+            slope = slope / (size + LOG_FLOOR)
+    return torch.cat([slope * re, slope * im], dim=-1)

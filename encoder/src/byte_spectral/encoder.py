@@ -1,0 +1,129 @@
+"""`ByteSpectral`: the encoder as a module."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+from torch import nn
+
+from byte_spectral import choose
+from byte_spectral.functional import (
+    Backend,
+    byte_spectral,
+    byte_spectral_linear,
+    byte_spectral_taps,
+)
+from byte_spectral.global_ import global_spectral
+from byte_spectral.spec import make_spec
+from byte_spectral.streaming import StreamState, encode_piece
+from byte_spectral.taps import dft_taps, window_tensor
+
+
+class ByteSpectral(nn.Module):
+    """Bytes (B, T) -> features (B, T, E); see `byte_spectral` for the other parameters.
+
+    Args:
+        learnable: False, "window" (the W window values) or "taps" (the W x 2K map, DFT at first).
+        project: D; a linear layer follows, fused where its weight is half precision (also by
+            autocast) and nothing before it learns. The output is then (B, T, D).
+
+    Attributes:
+        features: E.
+        window, taps, projection: what learns, where it was asked for.
+    """
+
+    def __init__(
+        self,
+        *,
+        W: int = 64,
+        K: int = 256,
+        N: int | None = None,
+        parts: str = "mag",
+        window: str | torch.Tensor = "tail",
+        causal: bool = True,
+        precision: str = "exact",
+        dtype: torch.dtype = torch.float32,
+        learnable: bool | str = False,
+        project: int | None = None,
+        mode: str = "window",
+        backend: Backend = "auto",
+    ) -> None:
+        super().__init__()
+        self.spec = make_spec(W, K, N, parts, causal, precision)
+        if learnable not in (False, "window", "taps"):
+            raise ValueError(f'learnable must be False, "window" or "taps", not {learnable!r}')
+        if mode not in ("window", "global"):
+            raise ValueError(f'mode must be "window" or "global", not {mode!r}')
+        if mode == "global" and learnable:
+            raise ValueError('mode="global" has nothing to learn: learnable must be False')
+        if project is not None and project < 1:
+            raise ValueError(
+                f"project (what the features become) must be at least 1, not {project}"
+            )
+        choose.check_choice(backend, dtype)
+        self.mode = mode
+        self.learnable = learnable
+        self.dtype = dtype
+        self.backend = backend
+        self.features = self.spec.features
+        self.window: str | torch.Tensor
+        values = window_tensor(window, W)  # also a check
+        if learnable == "window":
+            self.window = nn.Parameter(values.float())
+        elif isinstance(window, str):
+            self.window = window
+        else:
+            self.register_buffer("window", values.float())
+        if learnable == "taps":
+            self.taps = nn.Parameter(dft_taps(self.spec, window).float())
+        self.projection = None if project is None else nn.Linear(self.features, project)
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
+        spec = self.spec
+        if self.mode == "global":
+            if lengths is not None:
+                raise ValueError('mode="global" is of the whole row: it takes no lengths')
+            found = global_spectral(x, K=spec.K, parts=spec.parts, dtype=self.dtype)
+        elif self.learnable == "taps":
+            found = byte_spectral_taps(
+                x, self.taps, parts=spec.parts, causal=spec.causal, precision=spec.precision,
+                dtype=self.dtype, lengths=lengths, backend=self.backend,
+            )  # fmt: skip
+        elif self.projection is not None and not self.learnable:
+            return byte_spectral_linear(
+                x, self.projection.weight, self.projection.bias, W=spec.W, N=spec.N,
+                parts=spec.parts, window=self.window, causal=spec.causal,
+                precision=spec.precision, lengths=lengths, backend=self.backend,
+            )  # fmt: skip
+        else:
+            found = byte_spectral(
+                x, W=spec.W, K=spec.K, N=spec.N, parts=spec.parts, window=self.window,
+                causal=spec.causal, precision=spec.precision, dtype=self.dtype, lengths=lengths,
+                backend=self.backend,
+            )  # fmt: skip
+        return self._projected(found)
+
+    def _projected(self, found: torch.Tensor) -> torch.Tensor:
+        """Behind the linear layer, where there is one; it gets features of its weight's type."""
+        if self.projection is None:
+            return found
+        if choose.autocast_type(found.device) is None:
+            found = found.to(self.projection.weight.dtype)
+        projected: torch.Tensor = self.projection(found)
+        return projected
+
+    def stream(
+        self, x: torch.Tensor, state: StreamState | None = None
+    ) -> tuple[torch.Tensor, StreamState]:
+        """Features of the next piece of a stream, and the state to give with the piece after it."""
+        if self.mode == "global":
+            raise ValueError('mode="global" is of the whole row: it cannot be streamed')
+        if self.learnable or not isinstance(self.window, str):
+            raise ValueError("stream() is for named windows that do not learn")
+        found, following = encode_piece(x, state, self.spec, self.window, self.dtype, self.backend)
+        return self._projected(found), following
+
+    def extra_repr(self) -> str:
+        given = dataclasses.asdict(self.spec) | {"learnable": self.learnable}
+        return ", ".join(f"{name}={value!r}" for name, value in given.items())

@@ -1,0 +1,170 @@
+"""The functional forms: checks, and the choice between the kernels and plain PyTorch."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+
+from byte_spectral import choose, fallback, ops
+from byte_spectral.checks import as_bytes as as_bytes
+from byte_spectral.checks import bins_of, bytes_of, lengths_of, taps_shape
+from byte_spectral.spec import WINDOWS, Spec, make_spec
+from byte_spectral.taps import dft_taps, window_tensor
+
+Backend = Literal["auto", "triton", "torch"]
+
+_plain = torch.Tensor  # a subclass (FakeTensor and others) goes through the dispatcher
+
+
+def byte_spectral(
+    x: torch.Tensor,
+    *,
+    W: int = 64,
+    K: int = 256,
+    N: int | None = None,
+    parts: str = "mag",
+    window: str | torch.Tensor = "tail",
+    causal: bool = True,
+    precision: str = "exact",
+    dtype: torch.dtype = torch.float32,
+    lengths: torch.Tensor | None = None,
+    backend: Backend = "auto",
+) -> torch.Tensor:
+    """Short-time DFT of bytes, one frame a byte.
+
+    Args:
+        x: bytes, uint8 (B, T); int16, int32 and int64 on the CPU are checked and narrowed.
+        W: window in bytes, 1..4096; the newest byte of a frame has weight 1.
+        K: bins, at the frequencies k/N; N is 2K unless given.
+        parts: "mag", "logmag" (log(|X| + 1e-3)) or "power", E = K; "reim" [Re | Im], E = 2K.
+        window: "tail" (cos^2 from 1 to 0), "rect", or a real tensor (W,), which may learn.
+        causal: False centres the frame; it then sees (W-1)//2 bytes after its own.
+        precision: "exact" or "fast", see docs/encoder.md for the errors.
+        lengths: (B,); bytes from there on count as outside the row, and those positions are 0.
+        backend: "auto" (the kernels on CUDA, else PyTorch), "triton" or "torch".
+
+    Returns:
+        (B, T, E) of `dtype`.
+
+    Raises:
+        TypeError, ValueError: an argument that cannot be used, by name.
+        ModuleNotFoundError: backend="triton" without triton.
+    """
+    if type(x) is _plain and lengths is None and type(window) is str and _eager():
+        # what was checked at the first call of this kind
+        key = (W, K, N, parts, window, causal, precision, dtype, backend, x.device)
+        found = choose.ready.get(key)
+        if found is not None and x.dim() == 2 and x.dtype == torch.uint8 and x.stride(1) == 1:
+            form, packed = found
+            return form(x, packed)
+    else:
+        key = None
+    spec = make_spec(W, K, N, parts, causal, precision)
+    x = bytes_of(x)
+    lengths = lengths_of(lengths, x)
+    if not isinstance(window, str):
+        taps = dft_taps(spec, window_tensor(window, W).to(x.device))
+        return encode_taps(x, taps, spec, dtype, lengths, backend)
+    if window not in WINDOWS:
+        window_tensor(window, W)  # raises
+    if not choose.use_triton(x.device, backend, dtype):
+        return fallback.encode(x, spec, window, dtype, lengths)
+    if key is not None:
+        form, packed = choose.ready[key] = choose.prepared(spec, dtype, x.device, window, False)
+        return form(x, packed)
+    return ops.encode(x, lengths, W, K, spec.N, parts, window, causal, precision, dtype, 0)
+
+
+def _eager() -> bool:
+    """Nothing traces or intercepts: a kernel may be launched outside the dispatcher."""
+    return not torch.compiler.is_compiling() and not torch._C._len_torch_dispatch_stack()
+
+
+def byte_spectral_taps(
+    x: torch.Tensor,
+    taps: torch.Tensor,
+    *,
+    parts: str = "mag",
+    causal: bool = True,
+    precision: str = "exact",
+    dtype: torch.dtype = torch.float32,
+    lengths: torch.Tensor | None = None,
+    backend: Backend = "auto",
+) -> torch.Tensor:
+    """The same with any taps (W, 2K), [Re | Im] columns, newest byte first; differentiable in them.
+
+    |tap| must stay below 2 on the kernels' way through fp16, which the DFT's are by far.
+    """
+    W, K = taps_shape(taps)
+    spec = make_spec(W, K, None, parts, causal, precision)
+    x = bytes_of(x)
+    return encode_taps(x, taps, spec, dtype, lengths_of(lengths, x), backend)
+
+
+def encode_taps(
+    x: torch.Tensor,
+    taps: torch.Tensor,
+    spec: Spec,
+    dtype: torch.dtype,
+    lengths: torch.Tensor | None,
+    backend: str,
+) -> torch.Tensor:
+    if not choose.use_triton(x.device, backend, dtype):
+        return fallback.encode_taps(x, taps, spec, dtype, lengths)
+    return ops.encode_taps(
+        x, taps.to(x.device, torch.float32).contiguous(), lengths, spec.parts, spec.causal,
+        spec.precision, dtype,
+    )  # fmt: skip
+
+
+def byte_spectral_linear(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    *,
+    W: int = 64,
+    K: int | None = None,
+    N: int | None = None,
+    parts: str = "mag",
+    window: str | torch.Tensor = "tail",
+    causal: bool = True,
+    precision: str = "fast",
+    lengths: torch.Tensor | None = None,
+    backend: Backend = "auto",
+) -> torch.Tensor:
+    """`linear(byte_spectral(x), weight, bias)` (B, T, D) without writing the features.
+
+    Args:
+        weight: (D, E), on x's device; E is K, or 2K for "reim". Under autocast it is cast like
+            that of a linear layer. The features have its type when they are multiplied.
+        bias: (D,), there too.
+        K: implied by weight; checked if given.
+
+    Differentiable in weight, bias and a window that learns.
+    """
+    x = bytes_of(x)
+    lengths = lengths_of(lengths, x)
+    bins = bins_of(x, weight, bias, parts)
+    if K is not None and bins != K:
+        raise ValueError(
+            f"weight (D, E) has E = {weight.shape[1]}, which is not that of K = {K}, {parts}"
+        )
+    K = bins
+    spec = make_spec(W, K, N, parts, causal, precision)
+    weight = weight.to(choose.autocast_type(x.device) or weight.dtype)
+    if bias is not None:
+        bias = bias.to(weight.dtype)
+    fused = (
+        isinstance(window, str)
+        and parts != "reim"
+        and weight.dtype in (torch.bfloat16, torch.float16)
+        and choose.use_triton(x.device, backend, weight.dtype)
+    )
+    if fused:
+        return ops.linear(x, weight, bias, lengths, W, spec.N, parts, window, causal, precision)
+    features = byte_spectral(
+        x, W=W, K=K, N=N, parts=parts, window=window, causal=causal, precision=precision,
+        dtype=weight.dtype, lengths=lengths, backend=backend,
+    )  # fmt: skip
+    return torch.nn.functional.linear(features, weight, bias)

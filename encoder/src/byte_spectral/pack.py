@@ -1,0 +1,174 @@
+"""Taps in the form that a kernel reads: oldest lag first, padded, as fp16 limbs or fp32.
+
+Bytes enter a kernel as (2x - 255) / 2^shift, which is exact, so taps are multiplied by
+2^shift / 255: that brings them near 1, where fp16 has its full precision.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import torch
+
+from byte_spectral.spec import Spec
+from byte_spectral.taps import dft_taps, gain, window_tensor
+
+
+def shift_of(W: int) -> int:
+    """log2 of what the bytes are divided by: near 255 * sqrt(W), at most what fp16 holds."""
+    return min(13, 8 + int(math.log2(W)) // 2)
+
+
+def headroom(spec: Spec, window: str | None) -> float:
+    """By what taps are multiplied, and re and im divided, where they are rounded to fp16 once.
+
+    The largest are brought just below a power of two, where rounding is finest for their size:
+    2.1e-4 becomes 1.9e-4. Magnitudes, whose error is smaller, are not worth the multiplication.
+    """
+    if window is None or spec.precision == "exact" or spec.parts != "reim":
+        return 1.0
+    largest = gain(window_tensor(window, spec.W)).item() * 2.0 ** shift_of(spec.W) / 255
+    return 0.998 * 2.0 ** math.ceil(math.log2(largest)) / largest
+
+
+def power_of_two(value: int, least: int = 16) -> int:
+    return max(least, 1 << (value - 1).bit_length())
+
+
+def limbs(taps: torch.Tensor, count: int) -> list[torch.Tensor]:
+    """Split into fp16 summands, the largest first; fp32 as it is for count 0."""
+    if count == 0:
+        return [taps.float()]
+    parts = []
+    for _ in range(count):
+        parts.append(taps.to(torch.float16))
+        taps = taps - parts[-1].to(taps.dtype)
+    return parts
+
+
+def worst_error(spec: Spec, window: str) -> float:
+    """A bound of |X' - X| / |X| (Frobenius, all bins of any bytes) that rounding the taps makes.
+
+    A frame s gives X = sC and X' = sC', so X' - X = X C^+ (C' - C) where C has full rank, which it
+    has for W < 2K. Magnitudes differ by no more than the numbers themselves. What adding up in
+    float32 does is not in it; that is about 3e-7.
+    """
+    taps = dft_taps(spec, window)
+    count = 1 if spec.precision == "fast" else 2
+    scale = headroom(spec, window) * 2.0 ** shift_of(spec.W) / 255
+    near = sum(part.double() for part in limbs(taps.float() * scale, count)) / scale
+    return float(torch.linalg.matrix_norm(torch.linalg.pinv(taps) @ (near - taps), 2))
+
+
+def padded(taps: torch.Tensor, rows: int, bins: int, shift: int) -> torch.Tensor:
+    """(W, 2K) -> (2, rows, bins), oldest lag last row first, scaled by 2^shift / 255."""
+    W, columns = taps.shape
+    split = taps.reshape(W, 2, columns // 2).permute(1, 0, 2).flip(1) * (2.0**shift / 255)
+    return torch.nn.functional.pad(split, (0, bins - columns // 2, rows - W, 0))
+
+
+def arrange(
+    taps: torch.Tensor, count: int, rows: int, width: int, shift: int, pairs: int = 1
+) -> torch.Tensor:
+    """(chunks, max(count, 1), rows, 2*width) contiguous: chunks of `width` bins, [re | im].
+
+    pairs: on sm_90 a thread's accumulators are pairs of columns 8 apart; physical column
+    8h + 2q + l of every group of 8*pairs holds bin 2*pairs*q + 2h + l, so that 2*pairs of them are
+    neighbours in the output. 1 leaves the bins in order.
+    """
+    bins = -(-taps.shape[1] // 2 // width) * width
+    order = torch.arange(bins, device=taps.device).reshape(-1, 4, pairs, 2).transpose(1, 2)
+    whole = padded(taps, rows, bins, shift)[:, :, order.reshape(-1)]
+    parts = torch.stack(limbs(whole, count))  # count, 2, rows, bins
+    split = parts.reshape(parts.shape[0], 2, rows, -1, width)
+    return split.permute(3, 0, 2, 1, 4).reshape(-1, parts.shape[0], rows, 2 * width).contiguous()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sliding:
+    """What `windows.windows` and `sliding.slide` read; see there."""
+
+    taps: torch.Tensor  # float64 (steps, 2 * groups * bins), in the order of `padded`
+    turns: torch.Tensor
+    table: torch.Tensor
+    ramp: torch.Tensor
+    scale: float
+
+
+def sliding(spec: Spec, window: str, steps: int, turns: int, bins: int) -> Sliding:
+    """Tables of the sliding form; `window` is "tail" or "rect", `bins` is K padded."""
+    W, K, N = spec.W, spec.K, spec.N
+    scale = gain(window_tensor(window, W)).item() * (0.5 if window == "tail" else 1.0)
+    shifts = (0, 1, -1) if window == "tail" else (0,)
+
+    def turned(r: torch.Tensor) -> torch.Tensor:
+        """e^{iv r}, v = 2 pi k/N + j pi/W: (R, groups, 2, K); phases are reduced as integers."""
+        k = torch.arange(K)
+        circles = [
+            (r[:, None] * k % N).double() / N + (r[:, None] * j % (2 * W)).double() / (2 * W)
+            for j in shifts
+        ]
+        angle = torch.stack(circles, dim=1) * (2 * math.pi)
+        return torch.stack([angle.cos(), angle.sin()], dim=2)
+
+    q = W // steps
+    before = torch.nn.functional.pad(turned(-1 - torch.arange(steps)), (0, bins - K))
+    taps = before.permute(0, 2, 1, 3).reshape(steps, -1) * scale
+    lags = torch.tensor([*(-n for n in range(0, steps, turns)), -1, W])
+    phase = (lags[:, None] * torch.arange(K) % N).double() * (2 * math.pi / N)
+    n = torch.arange(steps, dtype=torch.float64) * (math.pi / W)
+    return Sliding(
+        taps=taps,
+        turns=turned(torch.arange(-q, q + 1) * steps).float(),
+        table=torch.stack([phase.cos(), -phase.sin()], dim=1).float(),
+        ramp=torch.stack([n.cos(), n.sin()], dim=1).float(),
+        scale=scale,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Walking:
+    """What `hopper_sliding.walk` reads; d = pi/W, w = 2 pi k/N, z_v = e^{-iv steps}.
+
+    Attributes:
+        taps: fp16 (tiles * limbs * steps, 2 width), g/2 e^{iw(j - steps)} scaled like taps, re and
+            im of a bin side by side, limbs of a tile one after the other.
+        table: (2 turns + 2, K): re, im of e^{iwr}, r < turns; then of e^{-iw turns}.
+        turn: (4, 4K): re, im of z_v, then of z_v^(chunks-1); column 4k + i, v = w, w-d, w+d, w-d.
+        ramp: (2, steps): cos and sin of d(j - steps).
+        scale: g/2.
+    """
+
+    taps: torch.Tensor
+    table: torch.Tensor
+    turn: torch.Tensor
+    ramp: torch.Tensor
+    scale: float
+
+
+def walking(spec: Spec, steps: int, turns: int, width: int, count: int) -> Walking:
+    """Tables of the walk over a "tail" window; `width` bins a program divide K."""
+    W, K, N = spec.W, spec.K, spec.N
+    scale = 0.5 * gain(window_tensor("tail", W)).item()
+
+    def turned(r: torch.Tensor, j: int = 0) -> torch.Tensor:
+        """e^{i(w + jd) r} as re, im: (R, 2, K); phases are reduced as integers."""
+        circle = (r[:, None] * torch.arange(K) % N).double() / N
+        circle += (r[:, None] * j % (2 * W)).double() / (2 * W)
+        angle = circle * (2 * math.pi)
+        return torch.stack([angle.cos(), angle.sin()], dim=1)
+
+    j = torch.arange(steps) - steps
+    exponentials = turned(j).permute(0, 2, 1) * (scale * 2.0 ** shift_of(W) / 255)
+    parts = torch.stack(limbs(exponentials.reshape(steps, -1, 2 * width), count))
+    ends = torch.tensor([-steps, steps - W])
+    turn = torch.stack([turned(ends, v) for v in (0, -1, 1, -1)], dim=-1)
+    ramp = j.double() * (math.pi / W)
+    return Walking(
+        taps=parts.permute(2, 0, 1, 3).reshape(-1, 2 * width).contiguous(),
+        table=turned(torch.tensor([*range(turns), -turns])).reshape(-1, K).float(),
+        turn=turn.reshape(4, 4 * K).float(),
+        ramp=torch.stack([ramp.cos(), ramp.sin()]).float(),
+        scale=scale,
+    )

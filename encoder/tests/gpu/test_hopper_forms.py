@@ -1,0 +1,337 @@
+"""The forms that only sm_90 has, and where they leave the call to others: on a real H100 or H200."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
+    pytest.skip("no GPU of compute capability 9.0", allow_module_level=True)
+
+from on_gpu import error, random_bytes
+
+from byte_spectral import (
+    ByteSpectral,
+    byte_spectral,
+    byte_spectral_linear,
+    byte_spectral_taps,
+    choose,
+    pack,
+    plans,
+    reference,
+)
+from byte_spectral.launch import Sliding
+from byte_spectral.launch_gradient import Gradient
+from byte_spectral.launch_hopper_gradient import HopperGradient
+from byte_spectral.launch_hopper_sliding import HopperSliding
+from byte_spectral.spec import make_spec
+from byte_spectral.taps import dft_taps
+
+GPU = torch.device("cuda", 0)
+BOUNDS = {"exact": 1e-6, "fast": 2e-4}  # of "mag"
+WORSE = {"mag": 1, "power": 2, "logmag": 5}  # of which the error near X = 0 counts for more
+
+
+@pytest.fixture(autouse=True)
+def poisoned() -> None:
+    """Free memory is NaN: what a kernel does not write, or should not have read, is found."""
+    blocks = [torch.full((n,), float("nan"), device="cuda") for n in (1 << 14, 1 << 20, 1 << 23)]
+    del blocks
+
+
+@pytest.fixture
+def without() -> Iterator[Any]:
+    """Switches a form of sm_90 off."""
+
+    def switch(kind: str, purpose: plans.Purpose = ()) -> None:
+        plans.remember(kind, 90, purpose, plans.sure(kind, 90, purpose) | {"widest": 0})
+        choose.forget()
+
+    yield switch
+    plans.forget()
+    choose.forget()
+
+
+# --- the gradient of taps
+
+
+def rounded(taps: torch.Tensor, precision: str) -> torch.Tensor:
+    """The taps that the kernels multiply by, in float64: sums of fp16 limbs."""
+    scale = 2.0 ** pack.shift_of(taps.shape[0]) / 255
+    parts = pack.limbs(taps.float() * scale, 1 if precision == "fast" else 2)
+    return sum(part.double() for part in parts) / scale
+
+
+def gradients(
+    x: torch.Tensor, K: int, W: int, *, parts: str = "mag", precision: str = "exact",
+    dtype: torch.dtype = torch.float32, **more: Any,
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
+    """As the kernels make it, twice the same, and in float64."""
+    spec = make_spec(W, K, None, parts, more.get("causal", True), precision)
+    taps = dft_taps(spec).cuda()
+    a, b = taps.float().requires_grad_(), rounded(taps, precision).requires_grad_()
+    out = byte_spectral_taps(x, a, parts=parts, precision=precision, dtype=dtype, **more)
+    wanted = byte_spectral_taps(x, b, parts=parts, dtype=torch.float64, backend="torch", **more)
+    up = torch.randn(out.shape, device="cuda").to(dtype)
+    (first,) = torch.autograd.grad(out, a, up, retain_graph=True)
+    (again,) = torch.autograd.grad(out, a, up)
+    assert torch.equal(first, again)
+    (right,) = torch.autograd.grad(wanted, b, up.double())
+    return first, right
+
+
+GRADIENTS = [  # B, T, K, W
+    (2, 1024, 256, 64), (33, 1024, 256, 64), (3, 901, 96, 64), (1, 1, 256, 64), (2, 63, 128, 50),
+    (1, 7000, 7, 5), (70, 64, 512, 64),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("precision", BOUNDS)
+@pytest.mark.parametrize("parts", ["mag", "logmag", "power"])
+@pytest.mark.parametrize("case", GRADIENTS, ids=str)
+def test_gradient(case: tuple[int, ...], parts: str, precision: str) -> None:
+    B, T, K, W = case
+    spec = make_spec(W, K, None, parts, True, precision)
+    assert type(choose.gradient(spec, GPU, False)) is HopperGradient
+    found, right = gradients(random_bytes(B, T), K, W, parts=parts, precision=precision)
+    assert error(found, right) <= (9e-4 if parts == "logmag" else 3e-5)
+
+
+@pytest.mark.parametrize("options", [
+    {"bm": 64, "be": 128, "warps": 8, "ahead": False}, {"bm": 64, "be": 64, "warps": 4},
+    {"bm": 32, "be": 64, "warps": 4, "defer": True}, {"bm": 32, "be": 128, "warps": 8},
+    {"bm": 32, "be": 64, "warps": 4, "splits": 99, "registers": 168},
+], ids=str)  # fmt: skip
+def test_gradient_with_other_plans(options: plans.Plan, without: Any) -> None:
+    plans.remember("hopper_gradient", 90, (), plans.sure("hopper_gradient", 90) | options)
+    choose.forget()
+    for B, T in ((32, 1024), (3, 901)):
+        found, right = gradients(random_bytes(B, T), 256, 64)
+        assert error(found, right) <= 3e-5
+
+
+def test_gradient_by_either_form(without: Any) -> None:
+    x, spec = random_bytes(4, 1000), make_spec(64, 256, None, "mag", True)
+    assert type(choose.gradient(spec, GPU, False)) is not Gradient
+    assert error(*gradients(x, 256, 64)) <= 3e-5
+    without("hopper_gradient")
+    assert type(choose.gradient(spec, GPU, False)) is Gradient
+    assert error(*gradients(x, 256, 64)) <= 3e-5
+
+
+def test_gradient_of_upstreams_and_rows_of_other_kinds() -> None:
+    wide = random_bytes(4, 1500)
+    for x in (wide[:, 3:1027], wide[:, 1:1002], wide[1:, :1024]):
+        assert error(*gradients(x, 256, 64)) <= 3e-5
+    for dtype in (torch.bfloat16, torch.float16):
+        assert error(*gradients(wide, 256, 64, dtype=dtype)) <= 3e-5
+    taps = torch.zeros(64, 512, device="cuda", requires_grad=True)  # X = 0: the gradient is 0
+    byte_spectral_taps(wide, taps).sum().backward()
+    assert float(taps.grad.abs().max()) == 0
+
+
+@pytest.mark.parametrize("given", [
+    {"parts": "reim"}, {"W": 65}, {"W": 200}, {"causal": False}, {"lengths": [901, 0, 300]},
+], ids=str)  # fmt: skip
+def test_gradient_left_to_the_other_form(given: dict[str, Any]) -> None:
+    o = dict(given)
+    W, parts, causal = o.pop("W", 64), o.pop("parts", "mag"), o.pop("causal", True)
+    lengths = torch.tensor(o["lengths"], device="cuda") if "lengths" in o else None
+    spec = make_spec(W, 96, None, parts, causal)
+    assert type(choose.gradient(spec, GPU, lengths is not None)) is Gradient
+    found, right = gradients(random_bytes(3, 901), 96, W, parts=parts, causal=causal,
+                             lengths=lengths)  # fmt: skip
+    assert error(found, right) <= 3e-5
+
+
+# --- long windows
+
+
+def sliding_form(dtype: torch.dtype = torch.float32, **o: Any) -> Any:
+    o = {"W": 1024, "K": 256, "N": None, "parts": "mag", "causal": True, "precision": "exact",
+         "window": "tail", "has_lengths": False} | o  # fmt: skip
+    spec = make_spec(o["W"], o["K"], o["N"], o["parts"], o["causal"], o["precision"])
+    return type(choose.form(spec, dtype, GPU, o["window"], o["has_lengths"]))
+
+
+@pytest.mark.parametrize("precision", BOUNDS)
+@pytest.mark.parametrize("parts", ["mag", "logmag", "power"])
+@pytest.mark.parametrize("case", [
+    (2, 3072, 256, None, 1024), (3, 1001, 256, None, 1024), (1, 1, 128, None, 1024),
+    (2, 2500, 64, 512, 512), (5, 4096, 256, None, 2048), (2, 4999, 64, 128, 2048),
+    (33, 1024, 512, None, 1024),
+], ids=str)  # fmt: skip
+def test_sliding(case: tuple[int, ...], parts: str, precision: str) -> None:
+    B, T, K, N, W = case
+    x = random_bytes(B, T)
+    o = {"W": W, "K": K, "N": N, "parts": parts, "precision": precision}
+    assert sliding_form(**o) is HopperSliding
+    found = byte_spectral(x, **o)
+    assert error(found, reference(x, **o)) <= BOUNDS[precision] * WORSE[parts]
+    assert torch.equal(found, byte_spectral(x, **o))
+
+
+@pytest.mark.parametrize("options", [
+    {"be": 32, "warps": 8, "turns": 8}, {"be": 64, "warps": 8, "turns": 8}, {"be": 64, "turns": 8},
+    {"be": 32, "turns": 8}, {"limbs": 2, "byte_limbs": 2},
+], ids=str)  # fmt: skip
+def test_sliding_with_other_plans(options: plans.Plan, without: Any) -> None:
+    spec = make_spec(1024, 256, None, "mag", True, "fast")
+    what = choose.purpose(spec, torch.float32)
+    plans.remember("hopper_sliding", 90, what, plans.sure("hopper_sliding", 90, what) | options)
+    choose.forget()
+    for B, T in ((3, 2048), (2, 1500)):
+        x = random_bytes(B, T)
+        found = byte_spectral(x, W=1024, precision="fast")
+        assert error(found, reference(x, W=1024)) <= 2e-4
+
+
+def test_sliding_by_either_form(without: Any) -> None:
+    x = random_bytes(4, 3000)
+    found, right = byte_spectral(x, W=1024), reference(x, W=1024)
+    what = choose.purpose(make_spec(1024, 256, None, "mag", True), torch.float32)
+    without("hopper_sliding", what)
+    assert sliding_form() is Sliding
+    other = byte_spectral(x, W=1024)
+    assert not torch.equal(found, other)
+    assert error(other, right) <= 1e-6
+    assert error(found, right) <= 1e-6
+
+
+@pytest.mark.parametrize("at", [0, 100, 1023, 1024, 2400])
+def test_sliding_sees_no_later_byte(at: int) -> None:
+    x = random_bytes(2, 2500)
+    y = x.clone()
+    y[:, at] ^= 255
+    for precision in BOUNDS:
+        a, b = (byte_spectral(v, W=1024, precision=precision) for v in (x, y))
+        assert torch.equal(a[:, :at], b[:, :at])
+        assert not torch.equal(a[:, at], b[:, at])
+
+
+def test_sliding_over_rows_that_are_apart_and_in_other_types() -> None:
+    wide = random_bytes(4, 2600)
+    right = reference(wide[:, 3:2051], W=1024)
+    assert error(byte_spectral(wide[:, 3:2051], W=1024), right) <= 1e-6
+    for dtype, bound in ((torch.bfloat16, 2.5e-3), (torch.float16, 4e-4)):
+        found = byte_spectral(wide[:, 3:2051], W=1024, dtype=dtype)
+        assert found.dtype == dtype
+        assert error(found, right) <= bound
+
+
+@pytest.mark.parametrize("given", [
+    {"parts": "reim"}, {"window": "rect"}, {"causal": False}, {"W": 1025}, {"W": 768}, {"W": 257},
+    {"W": 4096}, {"N": 768}, {"K": 100, "N": 512}, {"lengths": [2500, 0, 1300]},
+], ids=str)  # fmt: skip
+def test_sliding_left_to_the_other_form(given: dict[str, Any]) -> None:
+    o = {"W": 1024, **given}
+    lengths = torch.tensor(o.pop("lengths"), device="cuda") if "lengths" in o else None
+    assert sliding_form(**o, has_lengths=lengths is not None) is Sliding
+    x = random_bytes(3, 2500)
+    found = byte_spectral(x, **o, lengths=lengths)
+    assert error(found, reference(x, **o, lengths=lengths)) <= 2e-6
+
+
+def test_sliding_of_a_stream_is_left_to_the_other_form() -> None:
+    x = random_bytes(3, 3000)
+    encoder, state, parts = ByteSpectral(W=1024), None, []
+    for piece in x.split([1, 1500, 1499], dim=1):
+        found, state = encoder.stream(piece, state)
+        parts.append(found)
+    assert error(torch.cat(parts, dim=1), reference(x, W=1024)) <= 1e-6
+
+
+# --- taps in more chunks than the first tile takes one by one
+
+
+@pytest.mark.parametrize("precision", BOUNDS)
+def test_encode_in_many_chunks(precision: str) -> None:
+    for B, T in ((40, 1024), (3, 1001)):
+        x = random_bytes(B, T)
+        for K, W in ((1024, 16), (600, 16), (512, 64), (256, 64), (64, 64), (320, 128), (160, 200)):
+            o = {"K": K, "W": W, "precision": precision}
+            assert error(byte_spectral(x, **o), reference(x, **o)) <= BOUNDS[precision] * 1.3, o
+
+
+@pytest.mark.parametrize("K", [256, 288, 320, 32])
+def test_encode_in_many_chunks_before_a_linear_layer(K: int) -> None:
+    weight = (torch.randn(128, K, device="cuda") / 16).bfloat16()
+    for B, T in ((40, 1024), (3, 777)):
+        x = random_bytes(B, T)
+        found = byte_spectral_linear(x, weight)
+        assert error(found, reference(x, K=K) @ weight.double().T) <= 6e-3
+
+
+def test_encode_again_and_again() -> None:
+    """Launches overlap; a barrier too few would show sooner or later."""
+    x = random_bytes(32, 1024)
+    for o in ({}, {"precision": "fast"}, {"precision": "fast", "dtype": torch.bfloat16},
+              {"W": 128}, {"W": 1024}):  # fmt: skip
+        wanted = byte_spectral(x, **o)
+        torch.cuda.synchronize()
+        found = [byte_spectral(x, **o) for _ in range(40)]
+        assert all(torch.equal(each, wanted) for each in found)
+
+
+# --- what rows, lengths and matrices may be
+
+
+@pytest.mark.parametrize("W", [40, 64])
+@pytest.mark.parametrize("causal", [True, False])
+def test_lengths_past_the_end_of_a_row(W: int, causal: bool) -> None:
+    x, o = random_bytes(3, 700), {"W": W, "K": 96, "causal": causal}
+    for found in ([900, 3, 700], [2**40, -1, 701]):
+        lengths = torch.tensor(found, device="cuda")
+        right = reference(x, lengths=lengths, **o)
+        assert error(byte_spectral(x, lengths=lengths, **o), right) <= 1e-6
+        apart = torch.stack([lengths, lengths * 0], 1)[:, 0]
+        assert error(byte_spectral(x, lengths=apart, **o), right) <= 1e-6
+
+
+def test_lengths_at_any_address() -> None:
+    """Rows of one byte, whose lengths are read side by side."""
+    x = random_bytes(4096, 1)
+    wide = torch.ones(4100, dtype=torch.int32, device="cuda")
+    for first in (0, 1, 3, 4):  # the first call compiles for lengths at a multiple of 16 bytes
+        lengths = wide[first : first + 4096]
+        for o in ({}, {"parts": "logmag"}, {"W": 1024}):
+            found = byte_spectral(x, lengths=lengths, **o)
+            assert error(found, reference(x, lengths=lengths, **o)) <= 1e-5
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("D", "K", "first"), [(64, 96, 1), (24, 40, 3), (128, 256, 5), (1, 8, 0), (1, 40, 5)]
+)
+def test_a_matrix_that_is_part_of_another(D: int, K: int, first: int, kind: torch.dtype) -> None:
+    x = random_bytes(3, 777)
+    flat = (torch.randn(D * K + first, device="cuda") / K**0.5).to(kind)[first:]
+    weight = flat.as_strided((D, K), (K if D > 1 else 1, 1))
+    bias = torch.randn(2 * D, device="cuda").to(kind)[::2]
+    for _ in range(2):  # compiled, and as it was compiled
+        found = byte_spectral_linear(x, weight, bias)
+        assert error(found, reference(x, K=K) @ weight.double().T + bias.double()) <= 6e-3
+
+
+def test_a_plan_that_was_found_for_fewer_bins(without: Any) -> None:
+    """Four programs of 128 KiB of taps do not fit a multiprocessor; one does."""
+    what = choose.purpose(make_spec(256, 1024, None, "mag", True), torch.float32)
+    plans.remember("hopper", 90, what, plans.sure("hopper", 90, what) | {"split": 4, "per_sm": 4})
+    plans.remember("slide", 90, what, {"window": 257})
+    choose.forget()
+    x = random_bytes(4, 1000)
+    assert error(byte_spectral(x, W=256, K=1024), reference(x, W=256, K=1024)) <= 1e-6
+
+
+def test_the_sum_of_more_than_2_to_31_numbers() -> None:
+    if torch.cuda.mem_get_info()[0] < 24 << 30:
+        pytest.skip("needs 24 GiB of GPU memory")
+    spec = make_spec(4096, 4097, None, "reim", True)
+    form = choose.gradient(spec, GPU, False)
+    partial = torch.zeros(64, 2, form.rows, form.bins, device="cuda")
+    partial[-1] = 1.0  # behind 2^31 numbers
+    found = form.sum_up(partial)
+    assert torch.equal(found, torch.full_like(found, 2.0**form.shift / 255))

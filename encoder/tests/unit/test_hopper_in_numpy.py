@@ -1,0 +1,146 @@
+"""What the kernels of sm_90 compute, without a GPU; see `gluon_in_numpy` for what that leaves open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon here")
+
+from watched_kernels import gpu
+
+from byte_spectral import byte_spectral, byte_spectral_linear, launch_hopper, plans, reference
+from byte_spectral.launch_hopper_gradient import HopperGradient
+from byte_spectral.launch_hopper_sliding import HopperSliding
+from byte_spectral.spec import Spec, make_spec
+from byte_spectral.taps import dft_taps
+
+CPU = torch.device("cpu")
+
+
+def random_bytes(B: int, T: int) -> torch.Tensor:
+    return torch.randint(256, (B, T), dtype=torch.uint8, generator=torch.Generator().manual_seed(B))
+
+
+def apart(found: Any, wanted: torch.Tensor) -> float:
+    found = torch.as_tensor(found).double().reshape(wanted.shape)
+    assert bool(torch.isfinite(found).all())
+    return float((found - wanted).norm() / wanted.norm())
+
+
+@pytest.mark.parametrize(
+    ("K", "W", "T", "plan"),
+    [
+        (128, 64, 128, {}),  # each program has as many chunks as the others, and whole ones
+        (96, 64, 128, {"split": 2}),  # four chunks, of which the matrix has three
+        (160, 64, 101, {"split": 2}),
+        (80, 64, 128, {}),  # half a chunk
+        (96, 40, 128, {"split": 3}),
+        (96, 64, 128, {"shared": 4 * 2 * 64 * 32}),  # one chunk fits a program
+        (160, 128, 70, {"shared": 2 * 4 * 2 * 128 * 32}),  # two fit, so three programs for five
+    ],
+    ids=str,
+)
+def test_encode(K: int, W: int, T: int, plan: dict[str, int]) -> None:
+    """Written is the output and nothing else, however the bins are shared between programs."""
+    spec = make_spec(W, K, None, "mag", True)
+    given = {"bm": 64, "be": 32, "warps": 4, "split": 1, "per_sm": 1, "shared": 227000} | plan
+    x, taps = random_bytes(3, T), dft_taps(spec).float()
+    with gpu(90):
+        form = launch_hopper.Hopper(spec, torch.float32, CPU, given, "tail")
+        found = form(x, form.pack(taps))
+    assert apart(found, reference(x, W=W, K=K)) < 1e-6
+
+
+@pytest.mark.parametrize("K", [32, 96, 160, 288, 1024])
+def test_no_program_is_without_bins_or_with_more_than_fit(K: int) -> None:
+    """Not for a plan either that was found for other bins, of more programs than have room."""
+    spec = make_spec(256, K, None, "mag", True)
+    plan = plans.sure("hopper", 90) | {"be": 64, "split": 4, "per_sm": 4}
+    assert launch_hopper.Hopper.fits(spec, plan)
+    form = launch_hopper.Hopper(spec, torch.float32, CPU, plan, "tail")
+    assert (form.split - 1) * form.chunks * 64 < K <= form.split * form.chunks * 64
+    assert form.chunks * 4 * 2 * 256 * 64 <= plan["shared"]
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("W", [40, 64])
+def test_lengths_past_the_end_of_a_row_are_that_of_the_row(W: int, causal: bool) -> None:
+    x, o = random_bytes(3, 70), {"W": W, "K": 40, "causal": causal}
+    lengths = torch.tensor([200, 3, 70])
+    with gpu(90):
+        found = byte_spectral(x, lengths=lengths, **o)
+    assert apart(found, reference(x, lengths=lengths, **o)) < 1e-6
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("D", "K", "first"), [(64, 96, 1), (24, 40, 3), (96, 8, 8), (1, 8, 0), (1, 40, 5)]
+)
+def test_a_matrix_may_be_part_of_another(D: int, K: int, first: int, kind: torch.dtype) -> None:
+    """Bulk copies begin at multiples of 16 bytes; a matrix may begin anywhere."""
+    x = random_bytes(2, 70)
+    flat = (torch.randn(D * K + first) / K**0.5).to(kind)[first:]
+    weight, bias = flat.as_strided((D, K), (K if D > 1 else 1, 1)), torch.randn(2 * D)[::2]
+    with gpu(90):
+        found = byte_spectral_linear(x, weight, bias)
+    wanted = reference(x, K=K) @ weight.double().T + bias.double()
+    assert apart(found, wanted) < 6e-3
+
+
+@pytest.mark.parametrize(
+    ("B", "T", "K", "W", "warps", "bm", "parts"),
+    [
+        (2, 256, 128, 64, 4, 64, "mag"),
+        (2, 256, 128, 64, 8, 32, "logmag"),
+        (3, 101, 48, 40, 4, 32, "power"),  # no tile is regular
+    ],
+)
+def test_gradient_of_taps(B: int, T: int, K: int, W: int, warps: int, bm: int, parts: str) -> None:
+    spec = make_spec(W, K, None, parts, True)
+    x, taps = random_bytes(B, T), dft_taps(spec)
+    upstream = torch.randn(B, T, K, generator=torch.Generator().manual_seed(1))
+    plan = plans.sure("hopper_gradient", 90) | {
+        "bm": bm, "be": 16 * warps, "splits": 3, "warps": warps, "defer": bm == 64, "ahead": True,
+    }  # fmt: skip
+    with gpu(90):
+        found = HopperGradient(spec, CPU, plan, 2)(x, taps.float(), upstream, None, 0)
+    learnt = taps.clone().requires_grad_()
+    wanted = expected(x, learnt, upstream, spec)
+    assert apart(found, wanted) < (1e-3 if parts == "logmag" else 3e-5)
+
+
+def expected(
+    x: torch.Tensor, taps: torch.Tensor, upstream: torch.Tensor, spec: Spec
+) -> torch.Tensor:
+    from byte_spectral.definition import finish, frames
+
+    out = finish(frames(x, spec, None) @ taps, spec, x, None)
+    (found,) = torch.autograd.grad(out, taps, upstream.double())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("T", "W", "turns", "be", "warps", "parts", "limbs", "bound"),
+    [
+        (1024, 512, 16, 64, 16, "mag", (2, 2), 1e-6),
+        (700, 512, 8, 32, 8, "mag", (2, 2), 1e-6),  # a row ends in a window
+        (512, 512, 16, 64, 16, "logmag", (2, 2), 1e-5),
+        (1024, 512, 16, 64, 16, "power", (2, 1), 2e-4),
+    ],
+)
+def test_walk(
+    T: int, W: int, turns: int, be: int, warps: int, parts: str, limbs: tuple[int, int],
+    bound: float,
+) -> None:  # fmt: skip
+    spec = make_spec(W, 64, None, parts, True)
+    x = random_bytes(1, T)
+    plan = plans.sure("hopper_sliding", 90) | {
+        "turns": turns, "be": be, "warps": warps, "limbs": limbs[0], "byte_limbs": limbs[1],
+    }  # fmt: skip
+    assert HopperSliding.fits(spec, plan, "tail")
+    with gpu(90):
+        found = HopperSliding(spec, torch.float32, CPU, plan, None)(x)
+    assert apart(found, reference(x, W=W, K=64, parts=parts)) < bound

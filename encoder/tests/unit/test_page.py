@@ -1,0 +1,145 @@
+"""The page's tables and plots are what the results say, and no result is left out of them."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import fill_page
+import pytest
+from plots import Bar, Line, _png, bars, curves, picture
+
+BENCH: dict[str, Any] = {
+    "device": "A card",
+    "torch": "2.11",
+    "triton": "3.6",
+    "goals": [
+        {"must": "4", "what": "loop over kernel", "value": 7350.0, "limit": 1000, "least": True, "met": True},
+        {"must": "2", "what": "long windows", "value": 1.5, "limit": 1.3, "least": False, "met": False},
+    ],
+    "cases": [
+        {"section": "pytorch", "what": "torch.stft", "shape": [32, 1024, 256, 64], "us": 284.4},
+        {"section": "end-to-end", "what": "naive, front, eager", "shape": [8, 512, 256, 64], "us": 48000.0},
+        {"section": "end-to-end", "what": "fused, model, graph", "shape": [8, 512, 256, 64], "us": 500.0},
+        {"section": "sizes", "what": "exact fp32", "shape": [1, 1024, 256, 64], "us": 3.0, "share": 0.5},
+        {"section": "sizes", "what": "exact fp32", "shape": [2, 1024, 256, 64], "us": 3.0, "share": 0.7},
+    ],
+}  # fmt: skip
+OTHER: dict[str, Any] = {
+    **BENCH, "device": "NVIDIA B1 80GB", "note": "later code",
+    "goals": [{**BENCH["goals"][1], "value": 1.2, "met": True}],
+}  # fmt: skip
+RUN = {"arm": "source", "words": "the encoder", "front_parameters": 1234, "leak": 0.5, "last": 4.76,
+       "device": "A card", "torch": "2.11"}  # fmt: skip
+ARMS = {
+    "unigram": 4.771, "front": {"device": "NVIDIA B1", "us": {"source": 30.4}},
+    "results": [{**RUN, "seed": 0, "all": 2.349},
+                {**RUN, "seed": 1, "all": 2.351, "device": "NVIDIA B1"}],
+}  # fmt: skip
+
+COUNTERS = {
+    "device": "A card", "torch": "2.11", "triton": "3.6",
+    "kernels": [{
+        "case": "fused Linear", "kernel": "project", "us": 17.25, "tensor": 41.2, "transcendental": 9.0,
+        "issue": 30.1, "l1": 20.0, "l2": 25.0, "dram": None, "occupancy": 12.5, "registers": 255.0,
+        "shared_bytes": 196672, "waits": {"long_scoreboard": 4.25, "wait": 0.5},
+    }],
+}  # fmt: skip
+
+
+def test_the_page_is_what_the_results_say() -> None:
+    page = fill_page.PAGE.read_text(encoding="utf-8")
+    assert fill_page.filled(page) == page, "run: python tools/fill_page.py"
+    assert page.count("<!-- generated: ") == len(fill_page.TABLES) == page.count("<!-- end -->")
+
+
+@pytest.mark.parametrize("file", sorted(fill_page.PLOTS.iterdir()), ids=lambda f: f.name)
+def test_every_plot_can_be_read_and_is_shown(file: Path) -> None:
+    ET.fromstring(file.read_text(encoding="utf-8"))
+    assert f"](images/{file.name})" in fill_page.PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "rows"),
+    [
+        ("goals", BENCH, ["| loop over kernel | at least 1000 | 7,350 | yes |",
+                          "| long windows | at most 1.3 | 1.5 | **no** |", "Met: 1 of 2 on the A."]),
+        ("times", BENCH, ["| microseconds | card | 32, 1024, 256, W=64 |",
+                          "| torch.stft | A | 284.4 |"]),
+        ("end-to-end", BENCH, ["Milliseconds, 8 rows",
+                               "| 512 | A | - / - / - | 48.00 / - / - | - / - / - | - / - / 0.50 |"]),
+        ("counters", COUNTERS, ["| fused Linear | `project` | 17.2 | 41 | 9 | 30 | 20 | 25 |  | 12 |",
+                                " | 255 | 192 | long scoreboard 4.2, wait 0.5 |"]),
+        ("arms", ARMS, ["| `source` | the encoder | 1,234 | 2.349 / 2.351 | 4.760 | **yes** | 30 |",
+                        "NVIDIA B1, PyTorch 2.11: 1 run", "| front end, us (B1) |"]),
+    ],
+)  # fmt: skip
+def test_a_table_holds_the_figures(
+    name: str, found: dict[str, Any], rows: list[str], monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    source, _ = fill_page.TABLES[name]
+    (tmp_path / f"{source}.json").write_text(json.dumps(found), encoding="utf-8")
+    monkeypatch.setattr(fill_page, "RESULTS", tmp_path)
+    text = fill_page.filled(f"<!-- generated: {name} -->\nold\n<!-- end -->")
+    assert "A card, PyTorch 2.11" in text
+    assert "old" not in text
+    assert all(row in text for row in rows)
+
+
+def test_two_cards_stand_beside_each_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, found in (("a", BENCH), ("b", OTHER)):
+        (tmp_path / f"bench-{name}.json").write_text(json.dumps(found), encoding="utf-8")
+    monkeypatch.setattr(fill_page, "RESULTS", tmp_path)
+    text = fill_page.filled("<!-- generated: goals -->\n<!-- end -->")
+    assert "| what | goal | A | met | B1 | met |" in text
+    assert "| long windows | at most 1.3 | 1.5 | **no** | 1.2 | yes |" in text
+    assert "| loop over kernel | at least 1000 | 7,350 | yes |  |  |" in text
+    assert "NVIDIA B1 80GB, PyTorch 2.11, Triton 3.6; later code." in text
+    assert "Met: 1 of 2 on the A, 1 of 1 on the B1." in text
+    shown = fill_page.filled("<!-- generated: speed-plot -->\n<!-- end -->")
+    assert "(images/speed-a.svg)" in shown
+    assert "(images/speed-b1.svg)" in shown
+
+
+def test_a_repeat_is_compared_with_the_same_seed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    again = ARMS | {"results": [{**RUN, "seed": 1, "all": 2.301}]}
+    for name, found in (("arms", ARMS), ("repeat", again)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(found), encoding="utf-8")
+    monkeypatch.setattr(fill_page, "RESULTS", tmp_path)
+    text = fill_page.filled("<!-- generated: repeat -->\n<!-- end -->")
+    assert "| `source` | 0.0500 |" in text
+
+
+def test_what_was_not_measured_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(fill_page, "RESULTS", tmp_path)
+    assert "Not measured yet." in fill_page.filled("<!-- generated: arms -->\n1\n<!-- end -->")
+
+
+@pytest.mark.parametrize(
+    ("drawn", "words"),
+    [
+        (fill_page.speed_plot(BENCH), ["exact fp32", "2k", "A card"]),
+        (fill_page.arms_plot(ARMS), ["the encoder", "2.35", "no context"]),
+        (curves("a < b", "x", "y", [Line(name="one", points=[(1, 0.5)])], top=1), ["a < b", "one"]),
+        (bars("t", "u", "k", [Bar(name="n & m", value=1.0, tick=2.0)], {}), ["n & m"]),
+        (picture("p", "x", "y", [[0.0, 1.0], [2.0, -1.0]]), ["p"]),
+    ],
+)
+def test_a_plot_is_svg_with_its_words(drawn: str, words: list[str]) -> None:
+    text = " ".join(ET.fromstring(drawn).itertext())
+    assert all(word in text for word in words)
+
+
+def test_a_picture_is_a_png_of_its_pixels() -> None:
+    image = _png(2, 1, b"\0\x10\xf0")
+    assert image.startswith(b"\x89PNG\r\n\x1a\n")
+    assert struct.unpack(">II", image[16:24]) == (2, 1)
+    data = image[image.index(b"IDAT") + 4 : image.index(b"IEND") - 8]
+    assert zlib.decompress(data) == b"\0\x10\xf0"

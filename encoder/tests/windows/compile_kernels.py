@@ -1,0 +1,183 @@
+"""ARCH... [KIND...]: the kernels of byte_spectral with the plans of each architecture, to cubins.
+
+Prints one JSON object a kernel. Needs Triton alone, neither torch nor a GPU; runs on Windows and
+Linux.
+"""
+
+import json
+import re
+import sys
+import time
+
+import triton
+from triton.backends.compiler import GPUTarget
+
+from byte_spectral import backward, kernels, plans, sliding, windows
+
+TYPES = {
+    "x": "*u8", "out": "*fp32", "weight": "*fp16", "bias": "*fp16", "upstream": "*fp32",
+    "partial": "*fp32", "turns": "*fp32", "state": "*fp32", "table": "*fp32", "ramp": "*fp32",
+    "lengths": "*i32", "scale": "fp32", "found": "*fp32", "packed": "*fp16", "moves": "*fp32",
+}  # fmt: skip
+WINDOW, BINS, SHIFT = 64, 256, 11
+
+
+def describe(*box):
+    from triton.experimental.gluon import language as gl
+
+    layout = gl.NVMMASharedLayout.get_default_for(list(box), gl.float16)
+    return f"tensordesc<fp16[{', '.join(map(str, box))}],{layout!r}>"
+
+
+def compiled(function, arch, warps, constants, **types):
+    """With every pointer and integer a multiple of 16, as the usual shapes have them."""
+    names = function.arg_names
+    signature = {
+        n: "constexpr" if n in constants else types.get(n) or TYPES.get(n, "i32") for n in names
+    }
+    even = [n for n in names if signature[n][0] in "*i"]
+    source = triton.compiler.ASTSource
+    if function.is_gluon() if hasattr(function, "is_gluon") else False:
+        from triton.experimental.gluon._runtime import GluonASTSource as source
+    made = source(
+        function, signature, {(names.index(n),): v for n, v in constants.items()},
+        {(names.index(n),): [["tt.divisibility", 16]] for n in even},
+    )  # fmt: skip
+    return triton.compile(made, target=GPUTarget("cuda", arch, 32), options={"num_warps": warps})
+
+
+def common(**more):
+    return {"HAS_LENGTHS": False, "PARTS": "mag", "SHIFT": SHIFT, "W": WINDOW, "WP": WINDOW, **more}
+
+
+def taps(limbs):
+    return "*fp16" if limbs else "*fp32"
+
+
+def dot(arch):
+    p = plans.sure("dot", arch)
+    limbs = p.get("limbs", 2)
+    constants = common(KP=BINS, LIMBS=limbs, EVEN=True, BM=p["bm"], BE=p["be"],
+                       BK=min(WINDOW, p["bk"]), STAGES=p["stages"])  # fmt: skip
+    return compiled(kernels.encode, arch, p["warps"], constants, taps=taps(limbs))
+
+
+def turned(arch):
+    from byte_spectral import hopper_gradient
+
+    p = plans.sure("hopper_gradient", arch)
+    constants = {"WP": p["bk"], "KP": BINS, "SHIFT": SHIFT, "LIMBS": 2, "OUT_LIMBS": p["out_limbs"],
+                 "PARTS": "mag", "REGULAR": True, "BN": p["bm"], "DEFER": p["defer"],
+                 "AHEAD": p["ahead"], "PDL": p["pdl"]}  # fmt: skip
+    box = describe(2 * p["be"], p["bk"])
+    return compiled(hopper_gradient.gradient, arch, p["warps"], constants, taps=box)
+
+
+def walk(arch):
+    from byte_spectral import hopper_sliding
+
+    p = plans.sure("hopper_sliding", arch)
+    steps = 1024 // p["chunks"]
+    constants = {"K": BINS, "CHUNKS": p["chunks"], "STEPS": steps, "TURNS": p["turns"],
+                 "BE": p["be"], "SHIFT": 13, "LIMBS": p["limbs"], "BYTE_LIMBS": p["byte_limbs"],
+                 "PARTS": "mag", "EVEN": False, "PDL": p["pdl"]}  # fmt: skip
+    box = describe(steps, 2 * p["be"])
+    return compiled(hopper_sliding.walk, arch, p["warps"], constants, taps=box, turn="*fp32")
+
+
+def linear(arch):
+    p = plans.sure("linear", arch)
+    limbs = p.get("limbs", 1)
+    constants = common(KP=BINS, LIMBS=limbs, HAS_BIAS=True, BM=p["bm"], BE=p["be"], BD=p["bd"],
+                       BK=min(WINDOW, p["bk"]), STAGES=p["stages"])  # fmt: skip
+    return compiled(kernels.project, arch, p["warps"], constants, taps=taps(limbs), out="*fp16")
+
+
+def gradient(arch):
+    p = plans.sure("gradient", arch)
+    limbs = p.get("limbs", 2)
+    rows = max(WINDOW, p["bk"])
+    constants = common(KP=BINS, LIMBS=limbs, BM=p["bm"], BE=p["be"], BK=p["bk"],
+                       SPLITS=p["splits"], TENSOR=limbs > 0, STAGES=p["stages"])  # fmt: skip
+    constants |= {"WP": rows} | ({} if rows == p["bk"] else {"PARTS": "reim"})
+    return compiled(backward.gradient, arch, p["warps"], constants, taps=taps(limbs))
+
+
+def sums(arch):
+    p = plans.sure("sliding", arch)
+    constants = {"W": 1027, "KP": 3 * BINS, "SHIFT": SHIFT, "LIMBS": p["limbs"], "GROUPS": 3,
+                 "HAS_LENGTHS": False, "STEPS": p["steps"], "QP": 1024 // p["steps"], "FEW": False,
+                 "BE": p["state_be"], "PDL": p.get("pdl", False)}  # fmt: skip
+    return compiled(windows.windows, arch, p["state_warps"], constants, taps=taps(p["limbs"]))
+
+
+def slide(arch):
+    p = plans.sure("sliding", arch)
+    constants = {"PARTS": "mag", "TAIL": True, "HAS_LENGTHS": False, "SIGN": 0, "EVEN": False,
+                 "STEPS": p["steps"], "BE": p["be"], "TURNS": p["turns"], "FTZ": True,
+                 "PDL": p.get("pdl", False)}  # fmt: skip
+    return compiled(sliding.slide, arch, p["warps"], constants)
+
+
+def hopper(arch):
+    from byte_spectral import hopper
+
+    p = plans.sure("hopper", arch)
+    be = p["be"]
+    constants = common(LIMBS=2, EVEN_M=False, EVEN_K=True, BM=p["bm"], BE=be,
+                       CHUNKS=BINS // be // p["split"], SPLIT=p["split"], REGULAR=True,
+                       CACHE=p["cache"], PDL=p["pdl"])  # fmt: skip
+    box = describe(2 * WINDOW, 2 * be)
+    return compiled(hopper.encode, arch, p["warps"], constants, taps=box)
+
+
+def hopper_linear(arch):
+    from byte_spectral import hopper_linear
+
+    p = plans.sure("hopper_linear", arch)
+    be = p["be"]
+    constants = common(LIMBS=1, HAS_BIAS=True, EVEN_M=False, EVEN_K=True, BM=p["bm"], BE=be,
+                       BD=256, CHUNKS=BINS // be, SPLIT=1, ORDERED=True,
+                       REGULAR=True, CACHE=p["cache"], PDL=p["pdl"])  # fmt: skip
+    return compiled(hopper_linear.project, arch, p["warps"], constants, out="*fp16",
+                    taps=describe(WINDOW, 2 * be), weight=describe(8, 4, 4, 2, be))  # fmt: skip
+
+
+def barriers(ptx):
+    """The most barriers of a loop of products, which hold up all warps of a program."""
+    lines, labels, most = ptx.splitlines(), {}, 0
+    for i, line in enumerate(lines):
+        if label := re.match(r"(\$L__BB\w+):", line):
+            labels[label[1]] = i
+        elif (jump := re.search(r"\bbra\S*\s+(\$L__BB\w+);", line)) and jump[1] in labels:
+            loop = "\n".join(lines[labels[jump[1]] : i])
+            if "wgmma.mma_async" in loop:
+                most = max(most, loop.count("bar.sync"))
+    return most
+
+
+PRODUCTS = ("mma.sync", "wgmma.mma_async", "tcgen05.mma")  # of tensor cores
+PORTABLE = {"dot": dot, "linear": linear, "gradient": gradient, "windows": sums, "slide": slide}
+SM_90 = {"hopper": hopper, "hopper_linear": hopper_linear, "hopper_gradient": turned,
+         "hopper_sliding": walk}  # fmt: skip
+
+
+def main():
+    archs = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    kinds = [word for word in sys.argv[1:] if not word.isdigit()]
+    for arch in archs:
+        available = PORTABLE | (SM_90 if arch == 90 else {})
+        for kind in kinds or available:
+            if kind not in available:
+                continue
+            start = time.monotonic()
+            made = available[kind](arch)
+            products = sum(map(made.asm["ptx"].count, PRODUCTS))
+            said = {"arch": arch, "kind": kind, "shared": made.metadata.shared,
+                    "elf": made.asm["cubin"][:4] == b"\x7fELF", "products": products,
+                    "barriers": barriers(made.asm["ptx"]),
+                    "seconds": round(time.monotonic() - start, 1)}  # fmt: skip
+            print(json.dumps(said), flush=True)
+
+
+main()

@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+"""Fill docs/encoder.md with what was measured: tables and plots from benchmarks/results/*.json.
+
+    python tools/fill_page.py                 tables and plots of results
+    python tools/fill_page.py --spectrogram   also the picture of a text; needs PyTorch
+
+Nothing measured is typed by hand: a table stands between `<!-- generated: NAME -->` and
+`<!-- end -->`, and a test fails when it is not what the results say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from plots import COLOURS, RED, Bar, Line, bars, curves, picture
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+PAGE = ROOT / "docs" / "encoder.md"
+PLOTS = ROOT / "docs" / "images"
+PART = re.compile(r"<!-- generated: ([\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
+NOT_YET = "Not measured yet.\n"
+Json = dict[str, Any]
+FRONTS = ("embedding", "naive", "rfft", "fused", "one kernel")
+TEXT = """\
+To be, or not to be, that is the question:
+Whether 'tis nobler in the mind to suffer
+The slings and arrows of outrageous fortune,
+Or to take arms against a sea of troubles
+And by opposing end them. To die - to sleep,
+No more; and by a sleep to say we end
+The heart-ache and the thousand natural shocks
+"""
+
+
+def results(name: str) -> list[Json]:
+    """What a program wrote, in NAME.json or in NAME-CARD.json for each card."""
+    files = [RESULTS / f"{name}.json", *sorted(RESULTS.glob(f"{name}-*.json"))]
+    return [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    titles = list(head)
+    lines = [titles, ["---"] * len(titles), *(list(row) for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def measured_on(found: Json) -> str:
+    triton = f", Triton {found['triton']}" if "triton" in found else ""
+    note = "".join(f"; {found[key]}" for key in ("when", "note") if key in found)
+    return f"{found['device']}, PyTorch {found['torch']}{triton}{note}.\n\n"
+
+
+def card(device: str) -> str:
+    """What a column is called: "H100" of "NVIDIA H100 80GB HBM3"."""
+    return device.removeprefix("NVIDIA ").split()[0]
+
+
+def goals(benches: list[Json]) -> str:
+    """Every goal with what each card reached, and whether that meets it."""
+    found: dict[str, dict[str, Json]] = defaultdict(dict)
+    for bench in benches:
+        for each in bench["goals"]:
+            found[each["what"]][bench["device"]] = each
+
+    def reached(each: Json | None) -> Iterable[str]:
+        if each is None:
+            return ("", "")
+        value = each["value"]
+        return (
+            f"{value:.3g}" if value < 1000 else f"{value:,.0f}",
+            "yes" if each["met"] else "**no**",
+        )
+
+    rows = []
+    for what, by_card in found.items():
+        one = next(iter(by_card.values()))
+        cells = (word for bench in benches for word in reached(by_card.get(bench["device"])))
+        rows.append((what, f"{'at least' if one['least'] else 'at most'} {one['limit']:g}", *cells))
+    head = (word for bench in benches for word in (card(bench["device"]), "met"))
+    met = ", ".join(
+        f"{sum(each['met'] for each in bench['goals'])} of {len(bench['goals'])} on the "
+        f"{card(bench['device'])}"
+        for bench in benches
+    )
+    words = "".join(map(measured_on, benches))
+    return f"{words}Met: {met}.\n\n{table(('what', 'goal', *head), rows)}"
+
+
+def times(benches: list[Json]) -> str:
+    """Microseconds of the encoder and of the same function by other means, shape by shape."""
+    found: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for bench in benches:
+        for each in bench["cases"]:
+            if each["section"] in {"pytorch", "naive"}:
+                shape = "{}, {}, {}, W={}".format(*each["shape"])
+                found[each["what"], card(bench["device"])][shape] = each["us"]
+    shapes = list(dict.fromkeys(shape for row in found.values() for shape in row))
+    whats = list(dict.fromkeys(what for what, _ in found))
+    rows = [
+        (what, on, *(f"{row[s]:,.1f}" if s in row else "" for s in shapes))
+        for (what, on), row in sorted(found.items(), key=lambda pair: whats.index(pair[0][0]))
+    ]
+    return "".join(map(measured_on, benches)) + table(("microseconds", "card", *shapes), rows)
+
+
+def end_to_end(benches: list[Json]) -> str:
+    cases = {
+        (c["shape"][1], card(bench["device"]), c["what"]): c["us"]
+        for bench in benches
+        for c in bench["cases"]
+        if c["section"] == "end-to-end"
+    }
+    batch = next((c["shape"][0] for c in benches[0]["cases"] if c["section"] == "end-to-end"), 0)
+    places = sorted({(length, on) for length, on, _ in cases})
+
+    def cell(front: str, length: int, on: str) -> str:
+        kinds = ("front, eager", "model, eager", "model, graph")
+        found = [cases.get((length, on, f"{front}, {kind}")) for kind in kinds]
+        return " / ".join("-" if us is None else f"{us / 1000:,.2f}" for us in found)
+
+    rows = [(f"{n}", on, *(cell(front, n, on) for front in FRONTS)) for n, on in places]
+    words = f"Milliseconds, {batch} rows: front end / whole model / whole model in a CUDA graph."
+    head = "".join(map(measured_on, benches))
+    return f"{head}{words}\n\n{table(('T', 'card', *FRONTS), rows)}"
+
+
+def counters(recorded: list[Json]) -> str:
+    """Which part of the chip each kernel keeps busy, in percent of what that part can do."""
+    (found,) = recorded
+    shares = ("tensor", "transcendental", "issue", "l1", "l2", "dram", "occupancy")
+
+    def share(value: float | None) -> str:
+        return "" if value is None else f"{value:.0f}"
+
+    rows = [
+        (
+            each["case"],
+            f"`{each['kernel']}`",
+            "" if each["us"] is None else f"{each['us']:.1f}",
+            *(share(each[name]) for name in shares),
+            share(each["registers"]),
+            f"{each['shared_bytes'] / 1024:.0f}",
+            ", ".join(f"{k.replace('_', ' ')} {v:.1f}" for k, v in each["waits"].items()),
+        )
+        for each in found["kernels"]
+    ]
+    head = ("case", "kernel", "us", "tensor cores", "transcendental unit", "issue slots", "L1",
+            "L2", "DRAM", "warps resident", "registers", "shared KiB", "cycles waited")  # fmt: skip
+    return measured_on(found) + table(head, rows)
+
+
+def by_arm(found: Json) -> dict[str, list[Json]]:
+    arms: dict[str, list[Json]] = defaultdict(list)
+    for each in found["results"]:
+        arms[each["arm"]].append(each)
+    return arms
+
+
+def mean(runs: list[Json], key: str) -> float:
+    return statistics.fmean(each[key] for each in runs)
+
+
+def cards(found: Json) -> str:
+    """Which card ran how many of the runs."""
+    counts = Counter(f"{each['device']}, PyTorch {each['torch']}" for each in found["results"])
+    return "; ".join(f"{where}: {n} run{'s' * (n != 1)}" for where, n in counts.items()) + ".\n\n"
+
+
+def arms(kept: list[Json]) -> str:
+    (found,) = kept
+    times = found["front"].get("us", {})
+    rows = [
+        (
+            f"`{name}`",
+            runs[0]["words"],
+            f"{runs[0]['front_parameters']:,}",
+            " / ".join(f"{each['all']:.3f}" for each in runs),
+            f"{mean(runs, 'last'):.3f}",
+            "**yes**" if any(each["leak"] for each in runs) else "no",
+            *([f"{times[name]:.0f}" if name in times else ""] if times else []),
+        )
+        for name, runs in by_arm(found).items()
+    ]
+    head = ["name", "front end", "parameters", "bpb", "bpb, last position", "sees the future"]
+    if times:
+        head.append(f"front end, us ({card(found['front']['device'])})")
+    words = f"Without any context: {found['unigram']:.3f} bits a byte.\n\n"
+    return cards(found) + words + table(head, rows)
+
+
+def repeat(kept: list[Json]) -> str:
+    """How far runs with the same seed are apart when repeated."""
+    (again,) = kept
+    before = {(r["arm"], r["seed"]): r for r in results("arms")[0]["results"]}
+    apart = {r["arm"]: abs(r["all"] - before[r["arm"], r["seed"]]["all"]) for r in again["results"]}
+    rows = [(f"`{name}`", f"{value:.4f}") for name, value in apart.items()]
+    words = f"Median: {statistics.median(apart.values()):.4f} bits a byte.\n\n"
+    return cards(again) + words + table(("name", "bpb, apart from the run above"), rows)
+
+
+def speed_file(bench: Json) -> str:
+    return f"speed-{card(bench['device']).lower()}"
+
+
+def speed_shown(benches: list[Json]) -> str:
+    """The lines that show the plots, which are drawn when their results are there."""
+    return "\n".join(
+        f"![Share of the store-only rate over sizes, {card(each['device'])}]"
+        f"(images/{speed_file(each)}.svg)\n"
+        for each in benches
+    )
+
+
+def arms_shown(_: list[Json]) -> str:
+    return "![Bits a byte of the front ends](images/arms.svg)\n"
+
+
+TABLES: dict[str, tuple[str, Callable[[list[Json]], str]]] = {
+    "goals": ("bench", goals),
+    "counters": ("counters", counters),
+    "times": ("bench", times),
+    "end-to-end": ("bench", end_to_end),
+    "arms": ("arms", arms),
+    "repeat": ("repeat", repeat),
+    "speed-plot": ("bench", speed_shown),
+    "arms-plot": ("arms", arms_shown),
+    "toy": ("toy", arms),
+}
+
+
+def filled(page: str) -> str:
+    """The page with every table as the results have it."""
+
+    def part(found: re.Match[str]) -> str:
+        text = _table(found[1]).strip("\n")
+        return f"<!-- generated: {found[1]} -->\n\n{text}\n\n<!-- end -->"
+
+    return PART.sub(part, page)
+
+
+def _table(name: str) -> str:
+    source, write = TABLES[name]
+    found = results(source)
+    return write(found) if found else NOT_YET
+
+
+def speed_plot(bench: Json) -> str:
+    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for each in bench["cases"]:
+        if each["section"] == "sizes" and "share" in each:
+            found[each["what"]].append((each["shape"][0] * each["shape"][1], each["share"]))
+    lines = [Line(name=name, points=points) for name, points in found.items()]
+    title = f"Share of the rate of a kernel that only stores ({bench['device']})"
+    return curves(title, "positions (rows times bytes), W=64, K=256", "share", lines, top=1.0)
+
+
+def arms_plot(found: Json) -> str:
+    rows = [
+        Bar(name=runs[0]["words"], value=mean(runs, "all"), tick=mean(runs, "last"),
+            colour=RED if any(each["leak"] for each in runs) else COLOURS[0])
+        for runs in by_arm(found).values()
+    ]  # fmt: skip
+    return bars("Bits a byte on held-out plays; red: sees the future", "bits a byte",
+                "the last position of each window alone, where nothing can leak", rows,
+                {"no context": found["unigram"]})  # fmt: skip
+
+
+def spectrogram() -> str:
+    import torch
+
+    from byte_spectral import byte_spectral
+
+    x = torch.tensor([list(TEXT.encode())], dtype=torch.uint8)
+    features = byte_spectral(x, K=64, parts="logmag", backend="torch")
+    columns = ((features[0] - features.min()) / (features.max() - features.min())).T.tolist()
+    return picture(
+        "log |X| of a text, W=64, K=64: each column is one byte and the 63 before it",
+        f"byte 0 to {len(TEXT) - 1}: {TEXT[:42]} ...", "bin", columns,
+    )  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--spectrogram", action="store_true")
+    options = parser.parse_args()
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    plots = {speed_file(each): speed_plot(each) for each in results("bench")}
+    for each in results("arms"):
+        plots["arms"] = arms_plot(each)
+    for name, drawn in plots.items():
+        (PLOTS / f"{name}.svg").write_text(drawn, encoding="utf-8")
+    if options.spectrogram:
+        (PLOTS / "spectrogram.svg").write_text(spectrogram(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
