@@ -17,6 +17,7 @@ from tritonwin.facts.dlls.origins import OriginTable
 from tritonwin.facts.packages import Knowledge
 from tritonwin.facts.triton_sources import TraitTable
 from tritonwin.facts.variables import VariableTable
+from tritonwin.support.triton_names import NameTable
 from tritonwin.system.codec import DecodeError, from_json, from_valid
 
 if sys.version_info >= (3, 11):
@@ -32,6 +33,7 @@ RECORDS: dict[str, type] = {
     "facts/packages.toml": Knowledge,
     "facts/triton_traits.toml": TraitTable,
     "facts/variables.toml": VariableTable,
+    "support/triton_names.toml": NameTable,
 }
 TABLES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.toml"))
 

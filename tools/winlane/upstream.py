@@ -51,7 +51,7 @@ class Upstream:
 
     def _sources(self, requirement: str, python: str, platforms: Sequence[str]) -> Path:
         def build(folder: Path) -> None:
-            url = _address(requirement, python, platforms, folder)
+            url = address(requirement, python, platforms, folder)
             with zipfile.ZipFile(RemoteFile(url)) as wheel:
                 for member in wheel.infolist():
                     if _wanted(member.filename):
@@ -73,7 +73,7 @@ def _wanted(name: str) -> bool:
     return name.startswith("triton/") and Path(name).suffix in _SUFFIXES
 
 
-def _address(requirement: str, python: str, platforms: Sequence[str], folder: Path) -> str:
+def address(requirement: str, python: str, platforms: Sequence[str], folder: Path) -> str:
     """Where the wheel lies, as pip's index says."""
     report = folder / "report.json"
     wanted = [word for name in platforms for word in ("--platform", name)]

@@ -1,0 +1,544 @@
+#!/usr/bin/env python3
+"""Write `support/triton_names.toml`: which Triton has which names, and which torch needs them.
+
+    python tools/refresh_triton_names.py FOLDER      # where fetched sources are kept
+
+The sources of upstream's Triton and of torch are read from the wheels on the package index that pip
+is configured for, by ranges of bytes. Nothing of them is run. For Triton: modules, what a module
+offers (star imports resolved), attributes of classes, parameters of functions. For torch: what it
+imports from Triton or reads of its modules where nothing catches the error, and the attribute names
+and keyword arguments in the files that speak of Triton.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+import tempfile
+import zipfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from packaging.version import Version
+from winlane.upstream import RemoteFile, address
+
+from tritonwin.support import triton_names
+
+FILE = Path(triton_names.__file__).with_name("triton_names.toml")
+TRITON = (
+    "2.1.0", "2.2.0", "2.3.1", "3.0.0", "3.1.0", "3.2.0", "3.3.1", "3.4.0", "3.5.1", "3.6.0",
+    "3.7.1", "3.8.0", "3.9.0",
+)  # fmt: skip
+TORCH = (
+    "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0",
+    "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0",
+)  # fmt: skip
+_PLATFORMS = {
+    "triton": ("manylinux2014_x86_64", "manylinux_2_27_x86_64", "manylinux_2_28_x86_64"),
+    "torch": ("win_amd64",),  # the smallest wheel; the Python files are the same on all systems
+}
+_TORCH_FOLDERS = (
+    "torch/_inductor/", "torch/_dynamo/", "torch/_higher_order_ops/", "torch/_export/",
+    "torch/_native/", "torch/sparse/", "torch/nn/attention/", "torch/utils/_triton",
+)  # fmt: skip
+# Parts that applications and torch call. Experimental languages, profilers and test helpers of
+# Triton are left out: their names are asked for by nothing that users run.
+_PUBLIC = (
+    "triton", "triton.backends", "triton.common", "triton.compiler", "triton.errors",
+    "triton.knobs", "triton.language", "triton.ops", "triton.runtime", "triton.testing",
+    "triton.tools.tensor_descriptor",
+)  # fmt: skip
+_HEAD = """\
+# Which series of Triton have which names, and which series of torch need them. Written by
+# tools/refresh_triton_names.py from the wheels on the package index; do not edit it. Names that
+# every series has are left out. Series without a comma are a range: "3.0-3.2".
+"""
+_CATCHES = {"ImportError", "Exception", "BaseException", "AttributeError"}
+_IMPORT_LINE = re.compile(r"from (triton[\w.]*) import ([\w, ]+)")
+# Classes whose objects torch and applications hold, by the folder of their module
+_OBJECTS = ("triton.backends", "triton.compiler", "triton.runtime")
+
+Name = tuple[str, str]  # module and name in it
+
+
+@dataclass
+class Api:
+    """The names of one Triton."""
+
+    modules: set[str] = field(default_factory=set)
+    names: dict[str, set[str]] = field(default_factory=dict)
+    imported: set[tuple[str, str]] = field(default_factory=set)  # names of another module
+    attributes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    parameters: dict[str, dict[str, bool]] = field(default_factory=dict)  # value: is required
+    dataclasses: set[str] = field(default_factory=set)
+
+    def has(self, module: str, name: str) -> bool:
+        return name in self.names.get(module, ())
+
+
+@dataclass
+class Uses:
+    """What one torch needs of Triton."""
+
+    # what the first branch of a `try` wanted, where the name stands in a handler
+    names: dict[Name, set[tuple[Name, ...]]] = field(default_factory=lambda: defaultdict(set))
+    fields: set[str] = field(default_factory=set)  # classes that must be dataclasses
+    attributes: set[str] = field(default_factory=set)
+    keywords: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # by callee
+
+
+def fetch(name: str, version: str, folder: Path) -> Path:
+    """The Python files of a wheel, fetched once."""
+    place = folder / f"{name}-{version}"
+    if not place.exists():
+        print(f"{name} {version}", file=sys.stderr)
+        with tempfile.TemporaryDirectory(dir=folder) as part:
+            url = address(f"{name}=={version}", "3.11", _PLATFORMS[name], Path(part))
+            with zipfile.ZipFile(RemoteFile(url)) as wheel:
+                for member in wheel.namelist():
+                    if member.endswith(".py") and _wanted(name, member):
+                        wheel.extract(member, part)
+            Path(part).rename(place)
+            Path(part).mkdir()
+    return place
+
+
+def _wanted(name: str, member: str) -> bool:
+    return member.startswith(_TORCH_FOLDERS if name == "torch" else "triton/")
+
+
+def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run when a module is imported, those in branches included."""
+    for node in body:
+        yield node
+        for part in ("body", "orelse", "finalbody"):
+            if isinstance(node, (ast.If, ast.Try, ast.With)):
+                yield from statements(getattr(node, part, []))
+        for handler in getattr(node, "handlers", []):
+            yield from statements(handler.body)
+
+
+def source_of(package: str, node: ast.ImportFrom) -> str:
+    """The absolute name of the module that `from X import` reads."""
+    if not node.level:
+        return node.module or ""
+    parts = package.split(".")
+    base = parts[: len(parts) - node.level + 1]
+    return ".".join([*base, node.module] if node.module else base)
+
+
+def read_triton(root: Path) -> Api:
+    """The names that the Triton in the folder `root` offers."""
+    reader = _TritonReader()
+    for file in sorted(root.rglob("*.py")):
+        parts = file.relative_to(root).with_suffix("").parts
+        is_package = parts[-1] == "__init__"
+        module = ".".join(parts[:-1] if is_package else parts)
+        reader.read(module, is_package, ast.parse(file.read_text("utf-8")))
+    return reader.finished()
+
+
+class _TritonReader:
+    """Collects names module by module, and joins star imports and base classes at the end."""
+
+    def __init__(self) -> None:
+        self._api = Api()
+        self._own: dict[str, set[str]] = defaultdict(set)
+        self._stars: dict[str, set[str]] = defaultdict(set)
+        self._exported: dict[str, set[str]] = {}
+        # a kernel's metadata is a named tuple made of a dict and of the options
+        self._bases: dict[str, set[str]] = defaultdict(set, KernelMetadata={"CUDAOptions"})
+
+    def read(self, module: str, is_package: bool, tree: ast.Module) -> None:
+        parent, _, last = module.rpartition(".")
+        self._api.modules.add(module)
+        self._own[parent].add(last)
+        for node in statements(tree.body):
+            self._own[module] |= set(_bound(node))
+            if isinstance(node, ast.ImportFrom):
+                self._read_import(module, source_of(module if is_package else parent, node), node)
+                if not is_package:
+                    self._api.imported |= {(module, a.asname or a.name) for a in node.names}
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                self._exported[module] = set(_texts(node.value))
+            elif isinstance(node, ast.FunctionDef) and _public(module):
+                self._api.parameters[node.name] = _parameters(node.args)
+        if module.startswith(_OBJECTS):
+            for part in ast.walk(tree):
+                self._read_object(part)
+
+    def _read_import(self, module: str, source: str, node: ast.ImportFrom) -> None:
+        for alias in node.names:
+            if alias.name == "*":
+                self._stars[module].add(source)
+            elif source.split(".")[0] == "triton":
+                self._own[module].add(alias.asname or alias.name)
+
+    def _read_object(self, part: ast.AST) -> None:
+        if isinstance(part, ast.ClassDef):
+            _read_class(part, self._api)
+            self._bases[part.name] |= {ast.unparse(b).rpartition(".")[2] for b in part.bases}
+        elif (
+            isinstance(part, ast.Subscript)
+            and isinstance(part.ctx, ast.Store)
+            and ast.unparse(part.value) == "metadata"
+        ):
+            self._api.attributes["KernelMetadata"] |= set(_texts(part.slice))
+
+    def finished(self) -> Api:
+        api = self._api
+        api.names = {module: self._offers(module, frozenset()) for module in api.modules}
+        api.attributes = {name: self._inherited(name, frozenset()) for name in api.attributes}
+        return api
+
+    def _offers(self, module: str, seen: frozenset[str]) -> set[str]:
+        found = set(self._own[module])
+        for source in self._stars[module] - seen:
+            names = self._offers(source, seen | {module})
+            found |= self._exported.get(source, {n for n in names if not n.startswith("_")})
+        return found
+
+    def _inherited(self, name: str, seen: frozenset[str]) -> set[str]:
+        found = set(self._api.attributes.get(name, ()))
+        for base in self._bases[name] - seen:
+            found |= self._inherited(base, seen | {name})
+        return found
+
+
+def _bound(node: ast.stmt) -> Iterator[str]:
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        yield node.name
+    elif isinstance(node, ast.Assign):
+        yield from (n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name))
+    elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        yield node.target.id
+
+
+def _texts(node: ast.expr) -> Iterator[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value
+
+
+def _parameters(arguments: ast.arguments) -> dict[str, bool]:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    optional = len(positional) - len(arguments.defaults)
+    found = {a.arg: i < optional for i, a in enumerate(positional)}
+    found |= {
+        a.arg: default is None
+        for a, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    }
+    if arguments.kwarg:
+        found["**"] = False  # takes every keyword
+    found.pop("self", None)
+    return found
+
+
+def _read_class(node: ast.ClassDef, api: Api) -> None:
+    attributes = api.attributes[node.name]
+    fields: dict[str, bool] = {}
+    for part in node.body:
+        attributes |= set(_bound(part))
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+            fields[part.target.id] = part.value is None
+        if isinstance(part, ast.FunctionDef):
+            api.parameters[f"{node.name}.{part.name}"] = _parameters(part.args)
+            attributes |= {
+                n.attr
+                for n in ast.walk(part)
+                if isinstance(n, ast.Attribute)
+                and isinstance(n.ctx, ast.Store)
+                and ast.unparse(n.value) == "self"
+            }
+    if any("dataclass" in ast.unparse(d) for d in node.decorator_list):
+        api.dataclasses.add(node.name)
+        api.parameters.setdefault(f"{node.name}.__init__", fields)
+
+
+class _UseReader(ast.NodeVisitor):
+    """Collects what a file of torch needs of Triton."""
+
+    def __init__(self, uses: Uses) -> None:
+        self._uses = uses
+        self._local: dict[str, str] = {}  # local name to Triton's module or name
+        self._guarded: list[set[str] | None] = []  # names that are asked for first; None: all
+        self._first_try: tuple[Name, ...] = ()  # what failed before a handler runs
+
+    def visit_Try(self, node: ast.Try) -> None:
+        caught = any(h.type is None or _CATCHES.intersection(_names(h.type)) for h in node.handlers)
+        if caught:
+            tried = _UseReader(Uses())
+            tried.visit_all(node.body)
+            self._visit_guarded(node.body, None)
+            before, self._first_try = self._first_try, tuple(sorted(tried._uses.names))
+            self.visit_all(node.handlers)
+            self._first_try = before
+        else:
+            self.visit_all([*node.body, *node.handlers])
+        self.visit_all([*node.orelse, *node.finalbody])
+
+    def visit_all(self, nodes: Sequence[ast.AST]) -> None:
+        for node in nodes:
+            self.visit(node)
+
+    def _visit_guarded(self, nodes: Sequence[ast.AST], names: set[str] | None) -> None:
+        self._guarded.append(names)
+        self.visit_all(nodes)
+        self._guarded.pop()
+
+    def visit_If(self, node: ast.If) -> None:
+        self._branch(node, node.test)
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self._branch(node, node.test)
+
+    def visit_Match(self, node: ast.Match) -> None:
+        self._branch(node, node.subject)
+
+    def _branch(self, node: ast.AST, test: ast.expr) -> None:
+        text = ast.unparse(test)
+        asks = set(_texts(test)) if "hasattr" in text else set()
+        self._visit_guarded(
+            list(ast.iter_child_nodes(node)), None if "version" in text.lower() else asks
+        )
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):  # a docstring needs nothing
+            self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, str):  # code that torch writes
+            for module, names in _IMPORT_LINE.findall(node.value):
+                for name in names.split(","):
+                    self._need(module, name.split(" as ")[0].strip())
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            if alias.name.split(".")[0] == "triton":
+                self._local[alias.asname or "triton"] = alias.name if alias.asname else "triton"
+                self._need(*alias.name.rpartition(".")[::2])
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        module = node.module or ""
+        if not node.level and module.split(".")[0] == "triton":
+            for alias in node.names:
+                self._need(module, alias.name)
+                self._local[alias.asname or alias.name] = f"{module}.{alias.name}"
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        base = ast.unparse(node.value).split(".")
+        if module := self._local.get(base[0]):
+            self._need(".".join([module, *base[1:]]), node.attr)
+        elif not self._is_guarded(node.attr) and not any("knobs" in b for b in base):
+            self._uses.attributes.add(node.attr)
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        callee = ast.unparse(node.func).rpartition(".")[2]
+        self._uses.keywords[callee] |= {k.arg for k in node.keywords if k.arg}
+        if callee == "fields" and node.args:
+            name = self._local.get(ast.unparse(node.args[0]), "")
+            self._uses.fields.add(name.rpartition(".")[2])
+        self.generic_visit(node)
+
+    def _is_guarded(self, name: str) -> bool:
+        return any(names is None or name in names for names in self._guarded)
+
+    def _need(self, module: str, name: str) -> None:
+        if module and not self._is_guarded(name):
+            self._uses.names[(module, name)].add(self._first_try)
+
+
+def _names(node: ast.expr) -> Iterator[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            yield part.id
+
+
+def read_torch(root: Path) -> Uses:
+    """What the torch in the folder `root` needs of Triton."""
+    uses = Uses()
+    for file in sorted(root.rglob("*.py")):
+        text = file.read_text("utf-8")
+        if "triton" in text:
+            _UseReader(uses).visit(ast.parse(text))
+    return uses
+
+
+def ranges(found: Iterable[str], known: Sequence[str]) -> str:
+    """Series as text: ("2.1", "3.0", "3.1") of 2.1, 2.2, 3.0, 3.1 become "2.1,3.0-3.1"."""
+    found, runs = set(found), list[list[str]]()
+    for number, series in enumerate(known):
+        if series in found:
+            if number and known[number - 1] in found:
+                runs[-1].append(series)
+            else:
+                runs.append([series])
+    return ",".join(r[0] if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in runs)
+
+
+def series_of(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of triton_names.toml."""
+
+    triton: Mapping[str, Api]
+    torch: Mapping[str, Uses]
+
+    def row(self, has: Callable[[Api], bool], fails: Callable[[Uses, Api], bool]) -> str | None:
+        """A row, given whether a Triton has it and whether a torch fails with a Triton."""
+        exists = ranges((s for s, api in self.triton.items() if has(api)), list(self.triton))
+        if exists == ranges(self.triton, list(self.triton)):
+            return None
+        by_triton: dict[str, list[str]] = defaultdict(list)
+        for torch, uses in self.torch.items():
+            bad = ranges(
+                (s for s, api in self.triton.items() if fails(uses, api)), list(self.triton)
+            )
+            if bad:
+                by_triton[bad].append(torch)
+        pairs = ", ".join(
+            f'"{ranges(torch, list(self.torch))}" = "{bad}"' for bad, torch in by_triton.items()
+        )
+        return f'{{ triton = "{exists}"' + (f", fails = {{ {pairs} }} }}" if pairs else " }")
+
+    def modules(self) -> Iterator[tuple[str, str | None]]:
+        def fails(uses: Uses, api: Api, module: str) -> bool:
+            inside = {n: w for n, w in uses.names.items() if n[0] == module}
+            return module not in api.modules and any(
+                not _all_there(api, first) for ways in inside.values() for first in ways
+            )
+
+        for module in sorted(set().union(*(a.modules for a in self.triton.values()))):
+            yield (
+                module,
+                self.row(
+                    lambda a: module in a.modules,  # noqa: B023 - called at once
+                    lambda u, a: fails(u, a, module),  # noqa: B023
+                ),
+            )
+
+    def names(self) -> Iterator[tuple[str, str | None]]:
+        used = {key for u in self.torch.values() for key in u.names}
+        offered = {(m, n) for a in self.triton.values() for m in a.names for n in a.names[m]}
+        for module, name in sorted(offered):
+            key = (module, name)
+            defined = any(a.has(*key) and key not in a.imported for a in self.triton.values())
+            public = _public(module) and not name.startswith("_") and defined
+            if key in used or public:
+                yield (
+                    f"{module}:{name}",
+                    self.row(
+                        lambda a: a.has(*key),  # noqa: B023
+                        lambda u, a: (
+                            module in a.modules  # noqa: B023
+                            and not a.has(*key)  # noqa: B023
+                            and any(not _all_there(a, f) for f in u.names.get(key, ()))  # noqa: B023
+                        ),
+                    ),
+                )
+
+    def attributes(self) -> Iterator[tuple[str, str | None]]:
+        known = {
+            (c, n) for a in self.triton.values() for c in a.attributes for n in a.attributes[c]
+        }
+        for owner, name in sorted(known):
+            if not name.startswith("__") and any(name in u.attributes for u in self.torch.values()):
+                yield (
+                    f"{owner}.{name}",
+                    self.row(
+                        lambda a: name in a.attributes.get(owner, ()),  # noqa: B023
+                        lambda u, a: (
+                            owner in a.attributes  # noqa: B023
+                            and name in u.attributes  # noqa: B023
+                            and name not in a.attributes[owner]  # noqa: B023
+                        ),
+                    ),
+                )
+
+    def parameters(self) -> Iterator[tuple[str, str | None]]:
+        known = {
+            (f, p) for a in self.triton.values() for f in a.parameters for p in a.parameters[f]
+        }
+        for function, name in sorted(known):
+            if not name.startswith("_") and not function.startswith("_"):
+                callee = function.removesuffix(".__init__").rpartition(".")[2]
+                yield (
+                    f"{function}({name})",
+                    self.row(
+                        lambda a: _takes(a, function, name),  # noqa: B023
+                        lambda u, a: (
+                            function in a.parameters  # noqa: B023
+                            and name in u.keywords.get(callee, ())  # noqa: B023
+                            and not _takes(a, function, name)  # noqa: B023
+                        ),
+                    ),
+                )
+
+    def dataclasses(self) -> Iterator[tuple[str, str | None]]:
+        for name in sorted(set().union(*(u.fields for u in self.torch.values()))):
+            yield (
+                name,
+                self.row(
+                    lambda a: name in a.dataclasses,  # noqa: B023
+                    lambda u, a: (
+                        name in u.fields  # noqa: B023
+                        and name in a.attributes  # noqa: B023
+                        and name not in a.dataclasses  # noqa: B023
+                    ),
+                ),
+            )
+
+    def text(self) -> str:
+        """The text of triton_names.toml."""
+        lines = [_HEAD]
+        lines.append(f'triton = "{ranges(self.triton, list(self.triton))}"')
+        lines.append(f'torch = "{ranges(self.torch, list(self.torch))}"')
+        for title in ("modules", "names", "attributes", "parameters", "dataclasses"):
+            lines += ["", f"[{title}]"]
+            lines += [f'"{key}" = {row}' for key, row in getattr(self, title)() if row]
+        return "\n".join(lines) + "\n"
+
+
+def _all_there(api: Api, names: Iterable[Name]) -> bool:
+    """Whether the first branch of a `try` works, so that its handler never runs."""
+    names = list(names)
+    return bool(names) and all(api.has(*name) for name in names)
+
+
+def _takes(api: Api, function: str, name: str) -> bool:
+    return bool({name, "**"} & set(api.parameters.get(function, ())))
+
+
+def _public(module: str) -> bool:
+    parts = module.split(".")
+    return not any(p.startswith("_") for p in parts) and any(
+        module == p or (p != "triton" and module.startswith(f"{p}.")) for p in _PUBLIC
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="where fetched sources are kept")
+    folder = parser.parse_args().folder
+    folder.mkdir(parents=True, exist_ok=True)
+    table = Table(
+        {
+            series_of(v): read_triton(fetch("triton", v, folder))
+            for v in sorted(TRITON, key=Version)
+        },
+        {series_of(v): read_torch(fetch("torch", v, folder)) for v in sorted(TORCH, key=Version)},
+    )
+    FILE.write_text(table.text(), encoding="utf-8", newline="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
