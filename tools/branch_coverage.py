@@ -1,24 +1,21 @@
 """Branch coverage of the areas in branch_coverage.toml.
 
-    python tools/branch_coverage.py REPORT [--write TEXT]
+    python tools/branch_coverage.py REPORT
 
 REPORT is what `coverage json` writes. Prints the table of the areas, below it every module that has
 a branch no test took, with those branches as "line->next line"; exits with 1 where an area is below
-its bound. `--write` puts the table into docs/proof.md, with TEXT (what was run, and when) above it.
+its bound.
 `test --full` of tools/dev.py ends with it.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import generated
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,7 +25,6 @@ else:  # pytest brings tomli there
 AREAS = Path(__file__).with_suffix(".toml")
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "tritonwin"
-PROOF = ROOT / "docs" / "proof.md"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +85,7 @@ def areas(
 
 
 def table(found: Sequence[Area]) -> Iterator[str]:
-    """Markdown, as docs/proof.md shows it."""
+    """A table in Markdown."""
     yield "| area | modules | branches | taken by a test | share |"
     yield "| --- | ---: | ---: | ---: | ---: |"
     for area in found:
@@ -105,22 +101,16 @@ def gaps(area: Area) -> Iterator[str]:
 
 
 def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("report", type=Path)
-    parser.add_argument("--write", metavar="TEXT")
-    options = parser.parse_args(argv)
+    if len(argv) != 1:
+        print(__doc__)
+        return 2
     settings = tomllib.loads(AREAS.read_text("utf-8"))
-    report = json.loads(options.report.read_text("utf-8"))
+    report = json.loads(Path(argv[0]).read_text("utf-8"))
     found = list(areas(settings["area"], measured(report), PACKAGE))
-    shown = "\n".join(table(found))
-    print(shown)
+    print("\n".join(table(found)))
     for area in found:
         print(f"\n{area.name}: branches that no test took")
         print("\n".join(f"  {line}" for line in gaps(area)))
-    if options.write:
-        part = {"branch-coverage": lambda: f"{options.write}\n\n{shown}"}
-        page = generated.filled(PROOF.read_text("utf-8"), part)
-        PROOF.write_text(page, encoding="utf-8", newline="\n")
     low = [area for area in found if area.percent < settings["at_least"]]
     for area in low:
         print(f"FAILED: tests take {area.percent:.1f} % of the branches of {area.name}; "

@@ -50,11 +50,7 @@ def site() -> dict[str, Any]:
 
 def pages() -> dict[str, str]:
     """All Markdown pages by their paths below the site's folder."""
-    written = {
-        "commands.md": site_pages.commands_page(),
-        **site_pages.problem_pages(),
-        **site_pages.library_pages(site()["library"]),
-    }
+    written = site_pages.pages(site()["library"])
     sources = {path.relative_to(DOCS).as_posix(): path for path in DOCS.rglob("*.md")}
     for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
         sources[_STANDS_FOR[name]] = ROOT / name

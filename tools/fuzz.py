@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Throw damaged and made-up input at the readers of tests/fuzz/targets.py, and count the tries.
 
-    python tools/fuzz.py TARGET|all [--runs N] [--seconds S] [--found DIR] [--plain] [--record FILE]
+    python tools/fuzz.py TARGET|all [--runs N] [--seconds S] [--seed N] [--found DIR] [--plain]
 
 With atheris (dependency group "fuzz", Linux) coverage guides the tries; without it, or with
---plain, seeds are changed at random. Each target ends after N executions or S seconds. An input
-that shows a defect is kept below DIR, and the exit status is 1. What ended without one is added to
-FILE (tests/fuzz/record.json; see tools/fuzz_record.py).
+--plain, seeds are changed at random, in another order for every --seed. Each target ends after N
+executions or S seconds. An input that shows a defect is kept below DIR, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -27,14 +26,10 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from random import Random
 from types import FrameType
 from typing import Any
-
-import checkout
-import fuzz_record
 
 ROOT = Path(__file__).resolve().parent.parent
 IMPORTED = [ROOT / "tests" / "fuzz", ROOT / "tests", ROOT / "tools", ROOT / "src"]
@@ -159,7 +154,7 @@ def main(args: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--found", type=Path, default=ROOT / "build" / "fuzz")
     parser.add_argument("--plain", action="store_true")
-    parser.add_argument("--record", type=Path)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--inside", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     asked = parser.parse_args(args)
     sys.path[:0] = [str(folder) for folder in IMPORTED]
@@ -177,11 +172,9 @@ def main(args: Sequence[str]) -> int:
 
 
 def _tried(name: str, targets: Any, asked: argparse.Namespace, guide: bool) -> bool:
-    """Try one target, tell and record it; whether no defect was found."""
+    """Try one target and print the result; whether no defect was found."""
     found = asked.found / name
-    seed = fuzz_record.executions(fuzz_record.read(asked.record), name) if asked.record else 0
-    limits = {"runs": asked.runs, "seconds": asked.seconds, "found": found, "seed": seed}
-    commit = checkout.commit("src", "tests/fuzz") if asked.record else ""
+    limits = {"runs": asked.runs, "seconds": asked.seconds, "found": found, "seed": asked.seed}
     result = (
         guided(name, **limits)
         if guide
@@ -192,17 +185,6 @@ def _tried(name: str, targets: Any, asked: argparse.Namespace, guide: bool) -> b
     if result.defect:
         print(f"{name}: a defect, its input kept in {found}\n{result.defect}", flush=True)
         return False
-    if asked.record:
-        run = fuzz_record.Run(
-            target=name,
-            executions=result.executions,
-            seconds=round(result.seconds),
-            engine=how,
-            seed=seed,
-            date=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%MZ"),
-            commit=commit,
-        )
-        fuzz_record.add([run], asked.record)
     return True
 
 

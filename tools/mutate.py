@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Change the code in small ways with mutmut, and count the changes that no test notices.
 
-    python tools/mutate.py AREA|all [--sample N] [--seed S] [--record]
+    python tools/mutate.py AREA|all [--sample N] [--seed S]
 
 It works in a copy below build/mutation/, so that edits meanwhile do not matter. A sample is every
 k-th mutant in the order of files and functions, from a start that the seed gives, so that each
 module has its share. mutmut changes what functions do, but neither decorated ones (properties,
-caches) nor the tables of modules. Survivors are shown as differences. `--record` keeps how many
-changes were noticed; tools/mutation_record.py makes the table in docs/proof.md of that. The exit
-status is 1 where fewer than 85 % were noticed.
+caches) nor the tables of modules. Survivors are shown as differences. The exit status is 1 where
+fewer than 85 % were noticed.
 """
 
 from __future__ import annotations
@@ -16,20 +15,18 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import math
 import shutil
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import checkout
 import dev
-import mutation_record
 
 ROOT = dev.ROOT
 MUTATION = dev.Environment(
@@ -38,7 +35,6 @@ MUTATION = dev.Environment(
 GOAL = 0.85
 MEMORY = 4 << 30  # bytes for a mutant that does not end
 NOTICED = {"killed", "timeout"}
-RESULT = Path("tritonwin-result.json")  # in the copy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +165,14 @@ def chosen(names: Sequence[str], sample: int, seed: int) -> list[str]:
     return [names[int(start + number * step)] for number in range(sample)]
 
 
+def interval(part: int, total: int) -> tuple[float, float]:
+    """The bounds of the true share with 95 % certainty (Wilson)."""
+    z, share = 1.96, part / total
+    middle = share + z * z / (2 * total)
+    reach = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    return (middle - reach) / (1 + z * z / total), (middle + reach) / (1 + z * z / total)
+
+
 def report() -> int:
     """Print a table by module and the differences that no test noticed, from the current folder."""
     status: dict[int | None, str] = importlib.import_module("mutmut.stats").status_by_exit_code
@@ -187,24 +191,14 @@ def report() -> int:
         print(f"\n# {name}\n{difference(name)}")
     total = ways.total()
     noticed = total - len(survivors)
-    low, high = mutation_record.interval(noticed, total)
+    low, high = interval(noticed, total)
     mutants = sum(map(len, results.values()))
     print(
         f"\n{noticed} of {total} noticed, {noticed / total:.1%} ({low:.1%} to {high:.1%}); "
         f"{mutants} mutants in all; "
         + ", ".join(f"{how} {count}" for how, count in ways.most_common())
     )
-    RESULT.write_text(json.dumps({"mutants": mutants, "tried": total, "noticed": noticed}), "utf-8")
     return int(noticed / total < GOAL)
-
-
-def keep(folder: Path, area: str, seed: int, commit: str) -> None:
-    """Put what was found in a copy into the record."""
-    counts = json.loads((folder / RESULT).read_text("utf-8"))
-    today = datetime.now(timezone.utc).strftime("%Y-%m-%d")
-    mutation_record.add(
-        [mutation_record.Run(area=area, seed=seed, date=today, commit=commit, **counts)]
-    )
 
 
 def main(args: Sequence[str]) -> int:
@@ -212,7 +206,6 @@ def main(args: Sequence[str]) -> int:
     parser.add_argument("area", choices=[*AREAS, "all"])
     parser.add_argument("--sample", type=int, default=0, help="mutants of an area; 0: all")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--record", action="store_true", help="keep the result")
     parser.add_argument("--inside", choices=["run", "report"], help=argparse.SUPPRESS)
     asked = parser.parse_args(args)
     if asked.inside == "run":
@@ -221,7 +214,6 @@ def main(args: Sequence[str]) -> int:
     if asked.inside == "report":
         return report()
     MUTATION.make()
-    commit = checkout.commit("src", "tests", "tools", "docs")
     failed = 0
     for name in AREAS if asked.area == "all" else [asked.area]:
         folder = copied(name)
@@ -234,8 +226,6 @@ def main(args: Sequence[str]) -> int:
         if tried.returncode:
             sys.exit("mutmut could not do it: read what it said")
         failed |= subprocess.run([*again, "report"], cwd=folder, check=False).returncode
-        if asked.record:
-            keep(folder, name, asked.seed, commit)
     return failed
 
 

@@ -1,21 +1,34 @@
-"""Pages of the documentation site that follow from data: problems, commands, the library."""
+"""Pages of the documentation site that are written from data when the site is built.
+
+`pages` returns all of them: problems, checks, rungs, rules, commands, speed and the library.
+"""
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import click
+from packaging.version import Version
 
 from tritonwin.cli.app import COMMANDS
 from tritonwin.cli.app import main as program
+from tritonwin.errors import Exit
+from tritonwin.patch import engine
+from tritonwin.patch.edits import Source
+from tritonwin.patch.model import Flavour, Rule, RuleState
+from tritonwin.patch.rules import RULES
 from tritonwin.problems import catalogue
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.model import LAYERS, Entry, LinePattern, Signature
 from tritonwin.system import toml
+from tritonwin.verify import table as ladder
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "tests" / "corpus" / "signatures"
@@ -25,7 +38,28 @@ _PROBLEMS = """\
 # All problems
 
 From the ground up: what others rest on comes first. `doctor` finds those that have a check,
-`explain` those that a log can show, and `fix` puts right what it says it does.
+`explain` those that a log can show, and `fix` repairs those marked so.
+"""
+_CHECKS_HEAD = """\
+# What doctor checks, and what only a log can show
+
+Every check has the id of the problem that it looks for. Checks marked "any system" also run on
+Linux.
+"""
+_LADDER_HEAD = """\
+# The rungs of the proof ladder
+
+What the ladder is and how to read its result: [verify.md](verify.md).
+
+A rung runs when the rungs before it have passed, its packages are installed and the machine has
+what it asks for. Otherwise the report says what is missing. It is ended after its limit, or after
+`--rung-timeout`.
+"""
+_RULES_HEAD = """\
+# The rules of `tritonwin patch`
+
+What they are for and how they are applied: [patch.md](../patch.md). The second column has the names
+of the defects in `patch status --json`.
 """
 _COMMANDS = """\
 # All commands
@@ -47,6 +81,12 @@ for problem in explain_lines(Path("build.log").read_text().splitlines()).problem
     print(problem.id, problem.certainty, problem.remedy.summary)
 ```
 """
+_STATUSES = {
+    Exit.DONE: "done, or nothing worse than information",
+    Exit.PROBLEMS: "at least one error or warning, or a proof that failed",
+    Exit.USAGE: "wrong use, or a target or input that cannot be used",
+    Exit.INTERNAL: "tritonwin itself failed",
+}
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _LAYER_WORDS = {
     "machine": "The machine", "driver": "The driver", "interpreter": "Python",
@@ -54,6 +94,24 @@ _LAYER_WORDS = {
     "headers": "Headers", "compiler": "The compiler", "cuda": "CUDA", "gpu": "The GPU",
     "cache": "Caches", "runtime": "While it runs", "build": "Builds from source",
 }  # fmt: skip
+
+
+def pages(library: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Every page by its path below the site's folder; `library` is that of docs/site.toml."""
+    return {
+        "commands.md": commands_page(),
+        "checks.md": checks_page(),
+        "ladder.md": ladder_page(),
+        "speed.md": speed_page(),
+        **problem_pages(),
+        **rule_pages(),
+        **library_pages(library),
+    }
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
 def problem_pages() -> dict[str, str]:
@@ -67,15 +125,14 @@ def _problem_index(entries: Sequence[Entry]) -> str:
     blocks = [_PROBLEMS]
     for layer in LAYERS:
         rows = [_problem_row(entry) for entry in entries if entry.layer == layer]
-        head = "| problem | doctor | explain | fix |\n| --- | --- | --- | --- |"
-        blocks += [f"## {_LAYER_WORDS[layer]}", "\n".join([head, *rows])]
+        head = ("problem", "doctor", "explain", "fix")
+        blocks += [f"## {_LAYER_WORDS[layer]}", _table(head, rows)]
     return _page(blocks)
 
 
-def _problem_row(entry: Entry) -> str:
+def _problem_row(entry: Entry) -> Sequence[str]:
     has = (entry.id in _CHECKS, bool(entry.signatures), bool(entry.actions))
-    marks = " | ".join("yes" if it else "" for it in has)
-    return f"| [{_emphasised(entry.title)}]({entry.id}.md) | {marks} |"
+    return f"[{_emphasised(entry.title)}]({entry.id}.md)", *("yes" if it else "" for it in has)
 
 
 def problem_page(entry: Entry, entries: Sequence[Entry]) -> str:
@@ -182,7 +239,7 @@ def _remedy(entry: Entry) -> list[str]:
     if entry.actions:
         names = ", ".join(f"`{action.name}`" for action in entry.actions)
         blocks.append(
-            f"`tritonwin fix --only {entry.id}` does it ({names}), and `tritonwin undo` gives back "
+            f"`tritonwin fix --only {entry.id}` does it ({names}), and `tritonwin undo` restores "
             "what was there."
         )
     else:
@@ -193,9 +250,192 @@ def _remedy(entry: Entry) -> list[str]:
     return blocks
 
 
+def checks_page() -> str:
+    """Every check, and every problem that no check can find, with the reason."""
+    checks = [(f"`{c.id}`", c.title, "Windows" if c.windows_only else "any system") for c in CHECKS]
+    entries = catalogue.load().entries.values()
+    others = [(f"`{e.id}`", e.log_only) for e in entries if e.log_only]
+    return _page(
+        [
+            _CHECKS_HEAD,
+            f"## The {len(CHECKS)} checks",
+            _table(("id", "as it should be", "where"), checks),
+            "## What only a log can show",
+            _table(("id", "why"), others),
+        ]
+    )
+
+
+def ladder_page() -> str:
+    """Every rung, what it proves and what it needs."""
+    rows = [
+        (
+            number,
+            f"`{rung.id}`",
+            rung.proves,
+            ", ".join(rung.needs),
+            ", ".join((*rung.packages, *rung.demands)),
+            f"{rung.limit:g}",
+        )
+        for number, rung in enumerate(ladder.load(), 1)
+    ]
+    head = ("", "id", "what is proven when it passes", "rungs before", "asks for", "limit, s")
+    return _page(
+        [
+            _LADDER_HEAD,
+            _table(head, rows),
+        ]
+    )
+
+
+def speed_page() -> str:
+    """Every measured figure beside its goal, from benchmarks/results/cpu.json."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    import figures
+
+    found, measured = figures.load()
+    day = date.fromisoformat(found["date"])
+    note = f", {found['note']}" if found["note"] else ""
+    rows = [(f.what, f.where, f.shown, f.aim, "met" if f.met else "**missed**") for f in measured]
+    return _page(
+        [
+            "# How fast it is",
+            "Each figure beside its goal; ratios where something known does the same.",
+            f"{found['machine']}, {day.day} {day:%B %Y}, Python {found['python']}{note}.",
+            _table(("what", "where", "measured", "goal", ""), rows),
+        ]
+    )
+
+
+# releases of triton-windows on the rules' pages; those of upstream are the lane's
+FORKS = (
+    "3.1.0.post17", "3.2.0.post21", "3.3.1.post21", "3.4.0.post21", "3.5.1.post24", "3.6.0.post26",
+    "3.7.1.post27", "3.8.0.post29",
+)  # fmt: skip
+_LONGEST_DIFF = 60  # lines
+_NEEDS = {
+    "jit": "no kernel compiles or launches",
+    "robust": "Triton fails in some situations, or misleads",
+    "tools": "one of Triton's tools fails, apart from kernels",
+}
+_STATES: dict[RuleState, str] = {
+    "needed": "needed",
+    "fixed-upstream": "works already",
+    "fixed-by-fork": "fixed by triton-windows",
+    "not-applicable": "-",
+    "unknown": "unknown form",
+}
+
+
+def rule_pages() -> dict[str, str]:
+    """One page a rule of `patch`, and an index.
+
+    The edits and the table of versions need the sources of every release, which the Windows lane
+    keeps in its cache and fetches where they are missing. Without them pages say so.
+    """
+    rows = [(f"[{r.id}]({r.id}.md)", r.defect, f"`{r.file}`", _NEEDS[r.need]) for r in RULES]
+    index = [
+        _RULES_HEAD,
+        _table(("rule", "defect", "file", "without it"), rows),
+    ]
+    found = releases()
+    written = {f"patch/{rule.id}.md": _rule_page(rule, found) for rule in RULES}
+    return {"patch/index.md": _page(index), **written}
+
+
+Releases = Mapping[tuple[Flavour, str], Path]
+
+
+@cache
+def releases() -> Releases:
+    """The package folder of every release, upstream's and the fork's; empty without network."""
+    try:
+        from winlane.cache import Cache
+        from winlane.errors import LaneError
+        from winlane.upstream import UPSTREAM, Upstream
+    except ImportError:  # the lane needs Linux
+        return {}
+    lane = Upstream(Cache.open())
+    try:
+        found: dict[tuple[Flavour, str], Path] = {}
+        found |= {("upstream", v): lane.sources(v) / "triton" for v in UPSTREAM}
+        found |= {("fork", v): lane.fork(v) / "triton" for v in FORKS}
+    except (LaneError, OSError) as error:
+        print(f"pages of rules without edits and versions: {error}", file=sys.stderr)
+        return {}
+    return found
+
+
+def _rule_page(rule: Rule, found: Releases) -> str:
+    backend = {"nvidia": ", for NVIDIA", "amd": ", for AMD"}.get(rule.backend or "", "")
+    blocks = [
+        f"# Rule `{rule.id}`",
+        f"In `triton/{rule.file}`{backend}. Without it {_NEEDS[rule.need]}.",
+        "## The error",
+        f"    {rule.removes}",
+        "## Why",
+        rule.why,
+    ]
+    if rule.covers:
+        blocks.append(f"The same edit removes the defects {', '.join(rule.covers)}.")
+    if not found:
+        blocks.append("The edit: `tritonwin patch diff`. This page was built without network.")
+        return _page(blocks)
+    verdicts = {
+        (flavour, version): _verdict(rule, flavour, folder)
+        for (flavour, version), folder in found.items()
+    }
+    return _page([*blocks, *_edit(rule, found, verdicts), "## Versions", _versions(verdicts)])
+
+
+def _source(rule: Rule, folder: Path) -> Source | None:
+    path = folder / rule.file
+    return Source(path.read_text("utf-8")) if path.exists() else None
+
+
+def _verdict(rule: Rule, flavour: Flavour, folder: Path) -> engine.Verdict:
+    source = _source(rule, folder)
+    if source is None:
+        return engine.Verdict("not-applicable", "there is no such file")
+    return engine.judge(rule, source, flavour)
+
+
+Verdicts = Mapping[tuple[Flavour, str], engine.Verdict]
+
+
+def _edit(rule: Rule, found: Releases, verdicts: Verdicts) -> Iterator[str]:
+    """The changes by the rule alone in the newest release that needs it, upstream's preferred."""
+    newest = sorted(verdicts, key=lambda r: (r[0] == "upstream", Version(r[1])), reverse=True)
+    flavour, version = next(release for release in newest if verdicts[release].text is not None)
+    new, old = verdicts[flavour, version].text, _source(rule, found[flavour, version])
+    if new is None or old is None:
+        raise LookupError(rule.id)
+    texts = (old.text.split("\n"), new.split("\n"))
+    lines = list(difflib.unified_diff(*texts, lineterm="", n=2))[2:]
+    if len(lines) > _LONGEST_DIFF:
+        more = len(lines) - _LONGEST_DIFF
+        lines[_LONGEST_DIFF:] = [f"... and {more} more lines: `tritonwin patch diff` shows them"]
+    name = "Triton" if flavour == "upstream" else "triton-windows"
+    diff = "\n".join(lines)
+    yield from ("## The edit", f"As it is made in {name} {version}:", f"```diff\n{diff}\n```")
+
+
+def _versions(verdicts: Verdicts) -> str:
+    forks = {
+        v.rpartition(".post")[0]: _STATES[verdicts[f, v].state] for f, v in verdicts if f == "fork"
+    }
+    rows = [
+        (version, _STATES[verdicts[flavour, version].state], forks.get(version, "no such release"))
+        for flavour, version in verdicts
+        if flavour == "upstream"
+    ]
+    return _table(("Triton", "upstream", "triton-windows"), rows)
+
+
 def commands_page() -> str:
     """What `--help` says of every command."""
-    blocks = [_COMMANDS, _statuses()]
+    statuses = ((status.value, _STATUSES[status]) for status in Exit)
+    blocks = [_COMMANDS, _table(("status", "meaning"), statuses)]
     with click.Context(program, info_name="tritonwin", max_content_width=88) as top:
         for name in COMMANDS:
             command = program.get_command(top, name)
@@ -205,15 +445,6 @@ def commands_page() -> str:
                 level = "#" * (words.count(" ") + 2)
                 blocks += [f"{level} {words}", f"```text\n{text}\n```"]
     return _page(blocks)
-
-
-def _statuses() -> str:
-    """The table of exit statuses in the README, which a test holds to errors.Exit."""
-    readme = (ROOT / "README.md").read_text("utf-8")
-    found = re.search(r"^\| status \|(?:.*\|\n)+", readme, re.MULTILINE)
-    if found is None:
-        raise LookupError("the README has no table of exit statuses")
-    return found[0]
 
 
 def _helps(command: click.Command, name: str, parent: click.Context) -> Iterator[tuple[str, str]]:

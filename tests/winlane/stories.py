@@ -266,7 +266,7 @@ def page(lane: Lane, work: Path) -> tuple[str, list[Story]]:
 HEAD = """\
 # Three stories
 
-This page is written by `tools/write_stories.py`; do not edit it. Every command ran: in real Windows
+This page is written by `tests/winlane/stories.py`; do not edit it. Every command ran: in real Windows
 CPython under Wine, with real `triton-windows` wheels, in [the Windows lane](windows-lane.md); the
 last story on Linux. Stand-ins: the GPU driver, both builds of torch, Visual Studio, the CUDA
 toolkit's programs, the launcher of the venv, and ComfyUI itself. Seconds are shown as N, names of

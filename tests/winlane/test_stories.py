@@ -16,7 +16,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "stories.md"
 def test_the_stories_go_as_the_page_says(lane: Lane, tmp_path: Path) -> None:
     text, (repaired, planned, received) = stories.page(lane, tmp_path)
     assert stories.skeleton(text) == stories.skeleton(PAGE.read_text("utf-8")), (
-        "run: python tools/write_stories.py"
+        "run: python tests/winlane/stories.py"
     )
     failed, doctor, _, fix, works, undo = repaired.outputs
     assert repaired.statuses == [1, 1, 0, 0, 0, 0]
