@@ -19,7 +19,7 @@ from figures import LINUX, Figure, all_met, tell
 
 from tritonwin.problems import catalogue
 from tritonwin.problems.explain import explain_file
-from tritonwin.problems.explain.hits import Sought
+from tritonwin.problems.explain.matches import Query
 
 GREP = "/bin/grep"
 
@@ -34,7 +34,7 @@ def measure(megabytes: int) -> list[Figure]:
     figures = []
     with tempfile.TemporaryDirectory() as folder:
         literals = Path(folder, "literals")
-        patterns = Sought(catalogue.load().entries.values()).patterns
+        patterns = Query(catalogue.load()).patterns
         literals.write_text("\n".join(sorted({a for p in patterns for a in p.anchors})) + "\n")
         for name, goal, lines in (
             ("a build log of successes", 50, successes),

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tritonwin.problems.placeholders import PLACEHOLDERS
+from tritonwin.problems.advice import PLACEHOLDERS
 
 if sys.version_info >= (3, 11):
     from re import _parser as regex_parser

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tritonwin.problems.explain import explain_file
-from tritonwin.problems.model import Problem
+from tritonwin.problems.records import Problem
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,8 +25,8 @@ from tritonwin.patch.edits import Source
 from tritonwin.patch.model import Flavour, Rule, RuleState
 from tritonwin.patch.rules import RULES
 from tritonwin.problems import catalogue
+from tritonwin.problems.catalogue import LAYERS, Entry, LinePattern, Signature
 from tritonwin.problems.checks import CHECKS
-from tritonwin.problems.model import LAYERS, Entry, LinePattern, Signature
 from tritonwin.system import toml
 from tritonwin.verify import table as ladder
 
@@ -200,13 +200,14 @@ def _seen_in_a_log(entry: Entry) -> list[str]:
 
 
 def _in_words(signature: Signature) -> str:
-    words = [f"a line with {_literals(signature.pattern)}"]
+    words = [f"a line with {_literals(signature)}"]
     before = "in the same failure after" if signature.near else "after"
-    words += [f"{before} a line with {_literals(p)}" for p in signature.before]
-    words += [f"before a line with {_literals(p)}" for p in signature.after]
-    words += [f"and no line with {_literals(p)}" for p in signature.without]
-    if signature.when:
-        facts = (f"{c.fact.replace('_', ' ')} is {' or '.join(c.allowed)}" for c in signature.when)
+    pattern = catalogue.load().pattern
+    words += [f"{before} a line with {_literals(pattern(p))}" for p in signature.before]
+    words += [f"before a line with {_literals(pattern(p))}" for p in signature.after]
+    words += [f"and no line with {_literals(pattern(p))}" for p in signature.without]
+    if when := signature.when.conditions():
+        facts = (f"{fact.replace('_', ' ')} is {' or '.join(allowed)}" for fact, allowed in when)
         words.append(f"where {' and '.join(facts)}")
     unknown = f"; where that is not known: {signature.unknown}" if signature.unknown else ""
     return f"{', '.join(words)} ({signature.certainty}{unknown})"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tritonwin.problems.explain import explain_file
-from tritonwin.problems.model import Problem
+from tritonwin.problems.records import Problem
 
 LOGS = sorted((Path(__file__).parent / "negative").glob("*.log"))
 HEALTHY = [log for log in LOGS if log.stem.startswith(("win-triton-3", "win-ptxas-success"))]

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import approved
 import pytest
 from regex_lint import flaws
 
 from tritonwin.problems import catalogue
-from tritonwin.problems.catalogue import load
+from tritonwin.problems.catalogue import LinePattern, Signature, load
 from tritonwin.problems.explain import explain_lines
-from tritonwin.problems.explain.normalise import normalise
-from tritonwin.problems.explain.scan import match
-from tritonwin.problems.model import CERTAINTIES, LinePattern, Signature
+from tritonwin.problems.explain.lines import normalise
+from tritonwin.problems.explain.matches import match
+from tritonwin.problems.records import CERTAINTIES
 from tritonwin.system import toml
 
 ENTRIES = load().entries
@@ -60,24 +59,6 @@ def test_a_problem_is_found(problem: str, certainty: str, text: str) -> None:
     assert found(text).get(problem) in {certainty, "folded"}
 
 
-def test_what_is_found_is_told_in_these_words() -> None:
-    """Evidence, what it was folded under, what would decide, and what the log says besides."""
-    lines = []
-    for problem, texts in TEXTS.items():
-        for text in (text for kind in CERTAINTIES for text in texts.get(kind, ())):
-            told = explain_lines(text.strip().split("\n"))
-            lines += ["", f"# {problem}"]
-            for found in told.problems:
-                folded = f"; explains {', '.join(found.explains)}" if found.explains else ""
-                lines.append(f"{found.id}: {found.severity}, {found.certainty}{folded}")
-                lines += [f"  {e.where}: {e.text}" for e in found.evidence]
-                lines += [f"  $ {command}" for command in found.remedy.commands]
-                lines += [f"  ? {found.question.text}"] if found.question else []
-            lines += [f"known: {known.text} ({known.where})" for known in told.known]
-            lines += [f"suspicious: {e.text} ({e.where})" for e in told.suspicious]
-    approved.check("explanations.txt", "\n".join(lines[1:]) + "\n")
-
-
 @pytest.mark.parametrize(("problem", "kind", "text"), cases("near"))
 def test_a_near_miss_is_not(problem: str, kind: str, text: str) -> None:
     assert found(text).get(problem) in {None, "possible"}, kind
@@ -110,20 +91,17 @@ def test_no_signature_is_dead(problem: str, signature: Signature) -> None:
         for text in TEXTS.get(problem, {}).get(kind, [])
         for line in text.split("\n")
     ]
-    assert any(match(signature.pattern, line) is not None for line in lines), (
+    assert any(match(signature, line) is not None for line in lines), (
         f"no text of {problem} in signatures/*.toml has a line for this one"
     )
 
 
 @each_signature
 def test_expressions_are_searched_in_linear_time(problem: str, signature: Signature) -> None:
-    patterns: tuple[LinePattern, ...] = (
-        signature.pattern,
-        *signature.before,
-        *signature.after,
-        *signature.without,
-    )
-    assert [flaw for p in patterns if p.line for flaw in flaws(p.line)] == [], problem
+    marks = (*signature.before, *signature.after, *signature.without)
+    patterns: tuple[LinePattern, ...] = (signature, *map(load().pattern, marks))
+    lines = [load().expression(pattern.line) for pattern in patterns if pattern.line]
+    assert [flaw for line in lines for flaw in flaws(line)] == [], problem
 
 
 def test_marks_and_words_are_used() -> None:

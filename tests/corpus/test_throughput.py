@@ -12,8 +12,8 @@ from explain_logs import PLANTED, failures, successes
 
 from tritonwin.problems import catalogue
 from tritonwin.problems.explain import explain_stream
-from tritonwin.problems.explain.hits import Sought
 from tritonwin.problems.explain.log_facts import knowledge
+from tritonwin.problems.explain.matches import Query
 
 SIZE = 3_000_000
 
@@ -33,7 +33,7 @@ def test_problems_far_apart_are_all_found(log) -> None:
 def test_no_anchor_stands_in_many_lines_of_a_build_that_succeeds() -> None:
     """Such an anchor costs every such log its speed; facts are given up after a while."""
     lines = [line for line in successes(SIZE) if line.strip() not in PLANTED.values()]
-    patterns = set(Sought(catalogue.load().entries.values()).patterns) - set(knowledge().patterns)
+    patterns = set(Query(catalogue.load()).patterns) - set(knowledge().fact)
     often = {
         anchor: count
         for anchor in {anchor for pattern in patterns for anchor in pattern.anchors}

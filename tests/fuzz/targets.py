@@ -35,8 +35,7 @@ from tritonwin.patch import engine
 from tritonwin.patch.rules import FILES, RULES
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
-from tritonwin.problems.explain import explain_stream
-from tritonwin.problems.explain.explain import MAX_QUOTE
+from tritonwin.problems.explain import MAX_QUOTE, explain_stream
 from tritonwin.remedies import archive
 from tritonwin.support import download, links, wheel_metadata, wheel_names
 from tritonwin.system.codec import DecodeError, from_json, to_json

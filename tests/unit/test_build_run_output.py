@@ -17,7 +17,7 @@ from tritonwin.build.state import Run, State
 from tritonwin.output import building
 from tritonwin.output.building import Follower, duration, line
 from tritonwin.problems.explain import explain_lines
-from tritonwin.problems.model import Evidence
+from tritonwin.problems.records import Evidence
 
 HALF = Progress(
     done=12, total=73, jobs=4, seconds=300, rate=0.035, remaining=1740,

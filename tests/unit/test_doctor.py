@@ -9,11 +9,11 @@ import pytest
 from healthy import changed, dist, gpu, part
 
 from tritonwin.facts.model import Facts, Gpu
-from tritonwin.problems.check import Check, NotApplicable, finding
+from tritonwin.problems.advice import context, shell_word
 from tritonwin.problems.checks import CHECKS
-from tritonwin.problems.context import context
-from tritonwin.problems.doctor import diagnose, fold, merge, shell_word
-from tritonwin.problems.model import CERTAINTIES, Evidence, Finding, Problem, Remedy
+from tritonwin.problems.checks.check import Check, NotApplicable, Seen, seen
+from tritonwin.problems.doctor import diagnose, fold, merge
+from tritonwin.problems.records import CERTAINTIES, Evidence, Problem, Remedy
 
 
 def problem(name: str, severity: str = "error", certainty: str = "certain") -> Problem:
@@ -29,7 +29,7 @@ def problem(name: str, severity: str = "error", certainty: str = "certain") -> P
 
 
 def raising(error: BaseException) -> Check:
-    def run(facts: Facts) -> list[Finding]:
+    def run(facts: Facts) -> list[Seen]:
         raise error
 
     return Check(id="triton-missing", title="t", run=run, windows_only=False)
@@ -86,8 +86,8 @@ def test_order_is_severity_then_ground_up() -> None:
 
 
 def test_findings_of_one_id_become_one() -> None:
-    first = finding("triton-missing", "a", "x", certainty="possible", severity="warning")
-    second = finding("triton-missing", "b", "y", certainty="likely", severity="error")
+    first = seen("a", "x", certainty="possible", severity="warning")(id="triton-missing")
+    second = seen("b", "y", certainty="likely", severity="error")(id="triton-missing")
     (merged,) = merge([first, second, second])
     assert merged.evidence == (Evidence(text="a", where="x"), Evidence(text="b", where="y"))
     assert (merged.severity, merged.certainty) == ("error", "likely")
@@ -166,11 +166,11 @@ def test_no_check_names_nvidia_where_another_card_is_in_charge() -> None:
 
 def test_a_hundred_thousand_findings_take_no_hundred_thousand_squared() -> None:
     many = [
-        finding("triton-missing", f"text {number % 50_000}", "here", severity="warning")
+        seen(f"text {number % 50_000}", "here", severity="warning")(id="triton-missing")
         for number in range(100_000)
     ]
     started = time.process_time()
-    (merged,) = merge([*many, finding("triton-missing", "text 0", "here", certainty="likely")])
+    (merged,) = merge([*many, seen("text 0", "here", certainty="likely")(id="triton-missing")])
     assert time.process_time() - started < 10
     assert len(merged.evidence) == 50_000
     assert (merged.severity, merged.certainty) == ("error", "certain")

@@ -15,9 +15,8 @@ from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output.doctor_html import html_page
 from tritonwin.output.doctor_markdown import markdown
 from tritonwin.output.environment import described
-from tritonwin.problems.doctor import Diagnosis
 from tritonwin.problems.explain import decode
-from tritonwin.problems.model import CheckResult, Evidence, Problem, Remedy
+from tritonwin.problems.records import CheckResult, Diagnosis, Evidence, Problem, Remedy
 
 HOSTILE = 'a"<script>alert(1)</script>&\x1b[2J```@everyone|[x](y)'
 PROBLEM = Problem(

@@ -8,10 +8,10 @@ import healthy
 import pytest
 
 from tritonwin.facts.model import Facts
+from tritonwin.problems import catalogue, explain
+from tritonwin.problems.conditions import allows
 from tritonwin.problems.explain import explain_lines
-from tritonwin.problems.explain.conditions import holds, source
-from tritonwin.problems.explain.log_facts import LogFacts, capability, facts_at, kind_of
-from tritonwin.problems.model import Condition
+from tritonwin.problems.explain.log_facts import LogFacts, Match, capability, facts_at, kind_of
 
 
 @pytest.mark.parametrize(
@@ -140,13 +140,13 @@ def test_capabilities_by_name(name: str, known: str | None) -> None:
 def log(**values: str) -> LogFacts:
     found = LogFacts()
     for number, (name, value) in enumerate(values.items(), 1):
-        found.add(name, value, number, f"{name} is {value}")
+        found.add(Match(number, f"{name} is {value}", {name: value}))
     return found
 
 
 def verdict(fact: str, *allowed: str, snapshot: Facts | None = None, **values: str) -> bool | None:
     seen = log(**values)
-    return holds(Condition(fact=fact, allowed=allowed), facts_at(seen, 99, snapshot), seen, 99)
+    return allows(fact, allowed, explain._value(fact, facts_at(seen, 99, snapshot), seen, 99))
 
 
 @pytest.mark.parametrize(
@@ -272,19 +272,33 @@ def test_what_a_snapshot_does_not_say(fact: str, machine: Facts) -> None:
 def test_the_value_in_force_is_the_last_one_before_the_line() -> None:
     found = LogFacts()
     for line, version in ((5, "2.5.1"), (9, "2.6.0"), (9, "2.6.0")):
-        found.add("torch", version, line, "")
-    at = {line: seen.value for line in (1, 5, 8, 9, 50) if (seen := found.at("torch", line))}
+        found.add(Match(line, "", {"torch": version}))
+    at = {line: found.value(line, "torch") for line in (1, 5, 8, 9, 50)}
     assert at == {1: "2.5.1", 5: "2.5.1", 8: "2.5.1", 9: "2.6.0", 50: "2.6.0"}
-    assert len(found.values()["torch"]) == 2
+    assert found.value(1, "triton") is None
 
 
-def test_a_condition_names_the_line_that_it_rests_on() -> None:
-    seen = log(torch="2.5.1+cpu", gpu_name="NVIDIA GeForce RTX 3090")
-    for fact, name in (("torch_build", "torch"), ("gpu", "gpu_name"), ("cuda", "torch")):
-        place = source(Condition(fact=fact, allowed=("x",)), seen, 9)
-        assert place is not None
-        assert place.text.startswith(name)
-    assert source(Condition(fact="driver", allowed=("x",)), seen, 9) is None
+@pytest.mark.parametrize(
+    ("fact", "allowed", "lines", "said"),
+    [
+        ("torch_build", "cpu", ["torch==2.5.1+cpu"], "torch==2.5.1+cpu"),
+        ("cuda", ">=12", ["torch==2.5.1+cu128"], "torch==2.5.1+cu128"),
+        ("gpu", "<9", ["Device: cuda:0 NVIDIA GeForce RTX 3090"], "RTX 3090"),
+    ],
+)
+def test_evidence_holds_the_line_that_a_condition_rests_on(
+    fact: str, allowed: str, lines: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = catalogue.load()
+    signature = catalogue.Signature(
+        anchors=("NEEDLE",), certainty="certain", when=catalogue.When(**{fact: (allowed,)})
+    )
+    entry = replace(known.entry("triton-missing"), signatures=(signature,), explains=())
+    made = replace(known, entries={entry.id: entry})
+    monkeypatch.setattr(catalogue, "load", lambda: made)
+    (found,) = explain_lines([*lines, "NEEDLE"]).problems
+    assert found.evidence[0].text == "NEEDLE"
+    assert said in found.evidence[1].text
 
 
 def test_the_machine_as_a_log_describes_it() -> None:

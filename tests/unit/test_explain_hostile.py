@@ -19,13 +19,12 @@ from tritonwin.output import machine
 from tritonwin.output.explanation import print_explanation
 from tritonwin.output.text import printable
 from tritonwin.problems import catalogue
+from tritonwin.problems.catalogue import LinePattern
 from tritonwin.problems.explain import Explanation, explain_stream
-from tritonwin.problems.explain.hits import Sought
-from tritonwin.problems.explain.scan import PIECE, compiled
-from tritonwin.problems.model import LinePattern
+from tritonwin.problems.explain.matches import PIECE, Query, compiled
 from tritonwin.system.codec import to_json
 
-PATTERNS = Sought(catalogue.load().entries.values()).patterns
+PATTERNS = Query(catalogue.load()).patterns
 MEGABYTES = 1 << 20
 
 # what turns up in logs, and what hurts
@@ -108,7 +107,7 @@ def test_patterns_take_linear_time(pattern: LinePattern) -> None:
     """
     assert pattern.line is not None
     regex = compiled(pattern.line)
-    for unit in samples(pattern.line, pattern.anchors):
+    for unit in samples(regex.pattern, pattern.anchors):
         text = (unit * (PIECE // len(unit) + 1))[:PIECE]
         started = time.process_time()
         regex.search(text)
@@ -119,8 +118,8 @@ def test_what_is_looked_for_has_one_order() -> None:
     """Whatever the seed of hashes: what depends on order would be seen on some days alone."""
     program = (
         "from tritonwin.problems import catalogue\n"
-        "from tritonwin.problems.explain.hits import Sought\n"
-        "print(Sought(catalogue.load().entries.values()).patterns)"
+        "from tritonwin.problems.explain.matches import Query\n"
+        "print(Query(catalogue.load()).patterns)"
     )
     orders = {
         subprocess.run(

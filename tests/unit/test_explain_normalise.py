@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tritonwin.output.text import printable
-from tritonwin.problems.explain.normalise import clean, normalise, segments
+from tritonwin.problems.explain.lines import clean, normalise, segments
 
 LINE = "RuntimeError: Failed to find C compiler."
 

@@ -6,7 +6,8 @@ import pytest
 from hosts import fake_host
 from pe_files import pe_file
 
-from tritonwin.problems.explain import explain_lines, on_disk
+from tritonwin.problems import explain
+from tritonwin.problems.explain import explain_lines, with_dlls
 
 SHOWN = r"C:\py\Lib\site-packages\torch\lib\shm.dll"
 LOG = [
@@ -24,7 +25,7 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path = PureWindowsPath(name)
         return drive.joinpath(*path.parts[1:]) if path.drive else Path(name)
 
-    monkeypatch.setattr(on_disk, "Path", there)
+    monkeypatch.setattr(explain, "Path", there)
     return drive
 
 
@@ -32,7 +33,7 @@ def evidence(disk: Path, log: list[str] = LOG) -> list[str]:
     """What is added to the evidence of the log, by the place and its text."""
     explained = explain_lines(log)
     assert explained.problems
-    found = on_disk.with_dlls(explained, fake_host(disk))
+    found = with_dlls(explained, fake_host(disk))
     said, more = explained.problems[0].evidence, found.problems[0].evidence
     assert more[: len(said)] == said
     return [f"{e.where}: {e.text}" for e in more[len(said) :]]

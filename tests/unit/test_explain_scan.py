@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tritonwin.problems.catalogue.anchors import BOUNDARY, Key, keys
-from tritonwin.problems.explain import scan
-from tritonwin.problems.explain.normalise import normalise
-from tritonwin.problems.explain.scan import NEAR, Recent, Scanner, match, pieces
-from tritonwin.problems.model import LinePattern
+from tritonwin.problems.catalogue import LinePattern
+from tritonwin.problems.explain import explain_lines, matches, scan
+from tritonwin.problems.explain.lines import normalise, segments
+from tritonwin.problems.explain.matches import PIECE, match, pieces
+from tritonwin.problems.explain.scan import NEAR, Key, Scanner, keys
 
 PATTERNS = (
     LinePattern(anchors=("LNK1181",), line=r"LNK1181.{0,80}'(?P<path>[^']{1,99})'"),
@@ -24,33 +24,24 @@ PATTERNS = (
     LinePattern(anchors=("Failed to find",), line=r"Failed to find (?:C compiler|MSVC)"),
 )
 
-
-class Everything:
-    """A sink that never has enough."""
-
-    def __init__(self, wanted: Iterable[int] = range(len(PATTERNS))) -> None:
-        self.wanted = set(wanted)
-        self.patience: dict[int, int] = {}
-        self.found: list[tuple[int, int]] = []
-        self.groups: list[dict[str, str]] = []
-        self.recent: list[str] = []
-
-    def take(
-        self, index: int, line: int, text: str, groups: dict[str, str], recent: Recent
-    ) -> None:
-        self.found.append((line, index))
-        self.groups.append(groups)
-        self.recent.append(recent())
+ALL = set(range(len(PATTERNS)))
 
 
 def scanned(blocks: Sequence[str]) -> list[tuple[int, int]]:
-    sink = Everything()
-    scanner = Scanner(PATTERNS, sink)
-    first = 1
+    """Lines and patterns that match, by the fast search."""
+    scanner = Scanner(PATTERNS)
+    found, first = [], 1
     for block in blocks:
-        scanner.feed(block, first)
+        for line in scanner.candidates(block, first, ALL):
+            texts = [normalise(p) for part in segments(line.text) for p in pieces(part)]
+            found += [
+                (line.number, index)
+                for text in texts
+                for index in sorted(line.patterns)
+                if match(PATTERNS[index], text) is not None
+            ]
         first += block.count("\n")
-    return sink.found
+    return found
 
 
 def naive(text: str) -> list[tuple[int, int]]:
@@ -90,58 +81,41 @@ def test_the_same_as_line_by_line(text: str, cuts: list[int]) -> None:
     assert scanned(blocks) == naive(text)
 
 
-@pytest.mark.parametrize("few", [0, 1000])
-def test_both_ways_to_lines_are_the_same(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "FEW", few)
-    text = "\n".join(LINES * 5)
-    assert scanned([text]) == naive(text)
-    assert len(naive(text)) >= 5 * 9
-
-
 def test_forgetting_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "MEMORY", 500)
     text = "\n".join(LINES * 40)
     assert scanned(text.splitlines(keepends=True)) == naive(text)
 
 
-def test_groups_are_handed_over() -> None:
-    sink = Everything()
-    Scanner(PATTERNS, sink).feed(LINES[0], 1)
-    assert sink.groups == [{"path": "cuda.lib"}]
-
-
-def test_what_stands_before_a_line_is_handed_over_across_blocks() -> None:
-    sink = Everything()
-    scanner = Scanner(PATTERNS, sink)
+def test_the_text_before_a_line_is_known_across_blocks() -> None:
+    scanner = Scanner(PATTERNS)
     for number in range(3):
-        scanner.feed(f"block {number}\n" + "x" * (NEAR // 2) + "\n", 2 * number + 1)
-    scanner.feed(f"just before\n{LINES[0]}\nafter\n", 7)
-    (recent,) = sink.recent
-    assert len(recent) == NEAR
-    assert recent.endswith("x\njust before\n")
-    assert "block 2" in recent
-    assert "block 1" not in recent
+        block = f"block {number}\n" + "x" * (NEAR // 2) + "\n"
+        assert list(scanner.candidates(block, 2 * number + 1, ALL)) == []
+    block = f"just before\n{LINES[0]}\nafter\n"
+    (before,) = (line.before() for line in scanner.candidates(block, 7, ALL))
+    assert len(before) == NEAR
+    assert before.endswith("x\njust before\n")
+    assert "block 2" in before
+    assert "block 1" not in before
 
 
 def test_a_pattern_is_searched_for_from_the_line_on_which_it_is_wanted() -> None:
-    class Later(Everything):
-        def take(
-            self, index: int, line: int, text: str, groups: dict[str, str], recent: Recent
-        ) -> None:
-            super().take(index, line, text, groups, recent)
-            self.wanted = {0, 6} if index == 0 else self.wanted - {6}
-
-    sink = Later({0})
+    wanted = {0}
     block = "Failed to find MSVC\n" + LINES[0] + "\nx\n" + "Failed to find MSVC\n" * 3
-    Scanner(PATTERNS, sink).feed(block, 1)
-    assert sink.found == [(2, 0), (4, 6)]
+    found = []
+    for line in Scanner(PATTERNS).candidates(block, 1, wanted):
+        if line.patterns & wanted:
+            found.append((line.number, *line.patterns))
+        (wanted.add if line.number == 2 else wanted.discard)(6)
+    assert found == [(2, 0), (4, 6)]
 
 
-def test_patience_ends() -> None:
-    sink = Everything()
-    sink.patience[1] = 2
-    Scanner(PATTERNS, sink).feed("triton/backends\n" * 9, 1)
-    assert sink.found == [(1, 1), (2, 1)]
+def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matches, "PATIENCE", 2)
+    found = explain_lines([f"Driver Version: 581.5{n}" for n in range(9)]).facts.nvidia_driver
+    assert found is not None
+    assert found.version == "581.51"
 
 
 def test_the_segments_of_a_progress_bar_are_lines() -> None:
@@ -152,19 +126,19 @@ def test_long_lines_are_searched_in_pieces() -> None:
     padding = "x " * 30_000
     assert scanned([padding + LINES[0] + padding]) == [(1, 0)]
     assert "".join(pieces("ab")) == "ab"
-    cut = list(pieces("x" * (2 * scan.PIECE)))
-    assert max(map(len, cut)) == scan.PIECE
+    cut = list(pieces("x" * (2 * PIECE)))
+    assert max(map(len, cut)) == PIECE
 
 
 @pytest.mark.parametrize(
     ("anchor", "word", "piece"),
     [
         ("LNK1181", "LNK1181", "LNK1181"),
-        ("fatal error C1083", "C1083", f"{BOUNDARY}C1083"),
-        ("torch ", "torch", f"torch{BOUNDARY}"),
-        ("Python.h not found", "Python", f"Python.h{BOUNDARY}"),
-        ("of '_C' import", "import", f"{BOUNDARY}import"),
-        ("(R) C/C++", "C/C++", f"{BOUNDARY}C/C++"),
+        ("fatal error C1083", "C1083", "\nC1083"),
+        ("torch ", "torch", "torch\n"),
+        ("Python.h not found", "Python", "Python.h\n"),
+        ("of '_C' import", "import", "\nimport"),
+        ("(R) C/C++", "C/C++", "\nC/C++"),
     ],
 )
 def test_keys(anchor: str, word: str, piece: str) -> None:
@@ -175,7 +149,7 @@ def test_keys_know_how_quotes_and_backslashes_are_spelled() -> None:
     texts = {key.text for key in keys("triton\\backends")}
     assert texts == {"triton\\backends", "triton\\\\backends", "triton\\\\\\\\backends"}
     assert {"Program' not", "Program&#39; not"} <= {key.text for key in keys("Program' not")}
-    assert all(key.piece.strip(BOUNDARY) in key.text for key in keys("a 'b\\c' < &d"))
+    assert all(key.piece.strip("\n") in key.text for key in keys("a 'b\\c' < &d"))
 
 
 def test_no_key() -> None:

@@ -9,11 +9,18 @@ import healthy
 import pytest
 
 from tritonwin.problems import catalogue
-from tritonwin.problems.catalogue.reader import read
 from tritonwin.problems.doctor import by_certainty, fold
-from tritonwin.problems.explain import Explanation, explain_file, explain_lines, explain_stream
-from tritonwin.problems.explain.explain import HEAD, quote
-from tritonwin.problems.model import Problem, Remedy
+from tritonwin.problems.explain import (
+    HEAD,
+    Explanation,
+    explain_file,
+    explain_lines,
+    explain_stream,
+    quote,
+)
+from tritonwin.problems.records import Problem, Remedy
+from tritonwin.system import toml
+from tritonwin.system.codec import from_json
 
 ENTRY = """
 [[problem]]
@@ -41,9 +48,9 @@ def entry(
 @pytest.fixture
 def using(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     def use(*entries: str) -> None:
-        made = read({"test.toml": "\n".join(entries)})
+        file = from_json(catalogue.CatalogueFile, toml.loads("\n".join(entries)), strict=True)
+        made = catalogue.Catalogue({e.id: e for e in file.problem}, file.words, file.marks)
         monkeypatch.setattr(catalogue, "load", lambda: made)
-        monkeypatch.setattr("tritonwin.problems.render.load", lambda: made)
 
     return use
 
@@ -52,11 +59,11 @@ def ids(explanation: Explanation) -> list[str]:
     return [f"{p.id} {p.certainty}" for p in explanation.problems]
 
 
-SURE = 'anchor = "NEEDLE"\ncertainty = "certain"'
+SURE = 'anchors = ["NEEDLE"]\ncertainty = "certain"'
 
 
 def test_lines_in_order(using) -> None:
-    using(entry("it", SURE + '\nbefore = [{anchor = "FIRST"}]\nafter = [{anchor = "THIRD"}]'))
+    using(entry("it", SURE + '\nbefore = [{anchors = ["FIRST"]}]\nafter = [{anchors = ["THIRD"]}]'))
     assert ids(explain_lines(["FIRST", "NEEDLE", "THIRD"])) == ["it certain"]
     for order in (
         ["NEEDLE", "FIRST", "THIRD"],
@@ -85,7 +92,7 @@ def test_lines_may_have_their_ends_or_not() -> None:
 
 
 def test_what_is_to_be_near(using) -> None:
-    using(entry("it", SURE + '\nbefore = [{anchor = "FIRST"}]\nnear = true'))
+    using(entry("it", SURE + '\nbefore = [{anchors = ["FIRST"]}]\nnear = true'))
     assert ids(explain_lines(["FIRST", "x" * 1000, "NEEDLE"])) == ["it certain"]
     far = ["FIRST", *["x" * 150] * 400, "NEEDLE"]
     assert ids(explain_lines(far)) == []
@@ -94,7 +101,7 @@ def test_what_is_to_be_near(using) -> None:
 
 
 def test_what_must_not_be_there(using) -> None:
-    using(entry("it", SURE + '\nwithout = [{anchor = "UNLESS"}]'))
+    using(entry("it", SURE + '\nwithout = [{anchors = ["UNLESS"]}]'))
     assert ids(explain_lines(["NEEDLE"])) == ["it certain"]
     assert ids(explain_lines(["NEEDLE", "UNLESS"])) == []
     assert ids(explain_lines(["UNLESS", "NEEDLE"])) == []
@@ -102,8 +109,8 @@ def test_what_must_not_be_there(using) -> None:
 
 def test_conditions_and_what_is_not_known(using) -> None:
     using(
-        entry("old", SURE + '\nwhen = { torch = "<2.6" }\nunknown = "possible"'),
-        entry("new", SURE + '\nwhen = { torch = ">=2.6" }'),
+        entry("old", SURE + '\nwhen = { torch = ["<2.6"] }\nunknown = "possible"'),
+        entry("new", SURE + '\nwhen = { torch = [">=2.6"] }'),
     )
     assert ids(explain_lines(["NEEDLE"])) == ["old possible"]
     assert ids(explain_lines(["torch==2.5.1", "NEEDLE"])) == ["old certain"]
@@ -113,7 +120,7 @@ def test_conditions_and_what_is_not_known(using) -> None:
 
 
 def test_the_snapshot_answers_conditions(using, monkeypatch: pytest.MonkeyPatch) -> None:
-    using(entry("old", SURE + '\nwhen = { torch = ">=2" }\nunknown = "possible"'))
+    using(entry("old", SURE + '\nwhen = { torch = [">=2"] }\nunknown = "possible"'))
     monkeypatch.setattr("tritonwin.problems.checks.CHECKS", ())  # the real ids are not there
     assert ids(explain_lines(["NEEDLE"], healthy.changed())) == ["old certain"]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tritonwin.problems.explain.wrapped import joined, width_of
+from tritonwin.problems.explain.lines import joined, width_of
 
 TEXT = (
     "subprocess.CalledProcessError: Command '['C:\\Program Files\\tcc\\tcc.exe', '-O3', '-shared', "

@@ -10,7 +10,7 @@ import healthy
 import pytest
 
 from tritonwin.facts.model import Facts, Gpu, MsvcToolset, Torch
-from tritonwin.problems.model import LAYERS
+from tritonwin.problems.catalogue import LAYERS
 from tritonwin.verify import demands, ladder, table
 from tritonwin.verify.demands import Machine
 from tritonwin.verify.model import Rung, RungState

@@ -9,7 +9,7 @@ import healthy
 import pytest
 from hosts import fake_host
 
-from tritonwin.problems.model import Action, Problem, Remedy
+from tritonwin.problems.records import Action, Problem, Remedy
 from tritonwin.remedies import launch
 from tritonwin.remedies.launch import LaunchError, Settings
 from tritonwin.system.host import Environment, Host

@@ -8,10 +8,9 @@ import pytest
 from healthy import TARGET, changed, without
 
 from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.problems.advice import _typed
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
-from tritonwin.problems.model import Problem, Question, Remedy
-from tritonwin.problems.pip_commands import for_target
 
 PYTHON = r'"C:\my project\.venv\Scripts\python.exe"'
 COMMANDS = (
@@ -22,59 +21,41 @@ COMMANDS = (
 UV = replace(TARGET, kind="venv", managers=("uv",), has_pip=False)
 
 
-def problem(*commands: str, question: str = f"{PYTHON} -m pip list") -> Problem:
-    return Problem(
-        id="p",
-        severity="error",
-        certainty="likely",
-        title="",
-        cause="",
-        evidence=(),
-        remedy=Remedy(summary="", commands=commands),
-        question=Question(text="?", command=question),
-    )
-
-
-def adapted(target: Interpreter | None, *commands: str, question: str = "") -> Problem:
-    return for_target(problem(*commands, question=question), target, PYTHON)
+def adapted(target: Interpreter | None, *commands: str) -> tuple[str, ...]:
+    return _typed(commands, {"python": PYTHON}, target)
 
 
 def test_uv_installs_from_outside() -> None:
-    found = adapted(UV, *COMMANDS, question=f"{PYTHON} -m pip list")
-    assert found.remedy.commands == (
+    assert adapted(UV, *COMMANDS, f"{PYTHON} -m pip list") == (
         f"uv pip uninstall --python {PYTHON} triton",
         f'uv pip install --python {PYTHON} -U "triton-windows<3.9"',
         "tritonwin verify",
+        f"uv pip list --python {PYTHON}",
     )
-    assert found.question == Question(text="?", command=f"uv pip list --python {PYTHON}")
 
 
 def test_what_uv_has_no_word_for_is_left_out() -> None:
-    found = adapted(
-        UV, f"{PYTHON} -m pip --version", COMMANDS[1], question=f"{PYTHON} -m pip debug"
-    )
-    assert len(found.remedy.commands) == 1
-    assert found.question is None
+    assert len(adapted(UV, f"{PYTHON} -m pip --version", COMMANDS[1])) == 1
 
 
 @pytest.mark.parametrize("kind", ["venv", "user"])
 def test_another_environment_gets_its_pip_first(kind: str) -> None:
     found = adapted(replace(TARGET, kind=kind, has_pip=False), *COMMANDS)  # type: ignore[arg-type]
-    assert found.remedy.commands == (f"{PYTHON} -m ensurepip", *COMMANDS)
+    assert found == (f"{PYTHON} -m ensurepip", *COMMANDS)
 
 
 def test_an_embedded_python_has_nothing_to_get_it_from() -> None:
     found = adapted(replace(TARGET, kind="embedded", has_pip=False), *COMMANDS)
-    assert found.remedy.commands == ()
+    assert found == ()
 
 
 @pytest.mark.parametrize("target", [None, TARGET, replace(TARGET, has_pip=None)])
 def test_commands_stay_where_there_is_pip_or_nothing_is_known(target: Interpreter | None) -> None:
-    assert adapted(target, *COMMANDS) == problem(*COMMANDS, question="")
+    assert adapted(target, *COMMANDS) == COMMANDS
 
 
 def test_commands_without_pip_stay() -> None:
-    assert adapted(UV, "tritonwin verify").remedy.commands == ("tritonwin verify",)
+    assert adapted(UV, "tritonwin verify") == ("tritonwin verify",)
 
 
 def test_doctor_gives_them() -> None:

@@ -23,7 +23,7 @@ from tritonwin.facts.model import Facts, PthFile, Torch, Triton, Variable
 from tritonwin.problems import catalogue
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
-from tritonwin.problems.model import Action, Problem, Remedy
+from tritonwin.problems.records import Action, Problem, Remedy
 from tritonwin.remedies.actions import REMEDIES
 from tritonwin.remedies.plan import Change, Plan
 from tritonwin.remedies.planner import make_plan

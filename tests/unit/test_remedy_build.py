@@ -18,7 +18,7 @@ from tritonwin.build.state import State, write_plan
 from tritonwin.errors import UserError
 from tritonwin.facts.model import Interpreter
 from tritonwin.journal import Journal, Store, tree_hash, undo
-from tritonwin.problems.model import Action
+from tritonwin.problems.records import Action
 from tritonwin.remedies import build_wheel, distributions, planner, wheel_build
 from tritonwin.remedies.distributions import NothingFitsError
 from tritonwin.remedies.plan import CannotRemedyError, Change

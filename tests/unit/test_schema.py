@@ -45,7 +45,7 @@ from tritonwin.output.documents import (
 from tritonwin.patch.model import FileReport, RuleReport
 from tritonwin.patch.refusal import Misfit, Refusal
 from tritonwin.problems.cache_state import JudgedEntry
-from tritonwin.problems.model import CheckResult, Evidence, Problem, Remedy
+from tritonwin.problems.records import CheckResult, Evidence, Problem, Remedy
 from tritonwin.remedies.plan import Change, Plan, Source, Unsolved
 from tritonwin.support import matrix
 from tritonwin.support.model import Kept, Rejection, WheelChoice

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tritonwin.output.terminal import counted, print_diagnosis
 from tritonwin.output.text import printable
-from tritonwin.problems.check import Check, finding
 from tritonwin.problems.checks import CHECKS
+from tritonwin.problems.checks.check import Check, seen
 from tritonwin.problems.doctor import diagnose
 
 # joiners and vowel signs of scripts that need them, and Arabic number signs
@@ -38,7 +38,7 @@ def test_ordinary_text_stays(text: str) -> None:
 def test_long_values_and_many_pieces_of_evidence_are_cut(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    many = [finding("triton-missing", f"{n:03} " + "x" * 32_000, "here") for n in range(100)]
+    many = [seen(f"{n:03} " + "x" * 32_000, "here") for n in range(100)]
     check = Check(id="triton-missing", title="t", run=lambda _: many, windows_only=False)
     print_diagnosis(healthy.HEALTHY, diagnose(healthy.HEALTHY, [check]))
     out = capsys.readouterr().out
@@ -58,7 +58,7 @@ def test_long_values_and_many_pieces_of_evidence_are_cut(
 )
 def test_powershell_is_spoken_of_where_it_is(python: str, hint: bool) -> None:
     facts = changed(healthy.HEALTHY, target=changed(healthy.HEALTHY.target, executable=python))
-    missing = finding("triton-missing", "none", "here")
+    missing = seen("none", "here")
     check = Check(id="triton-missing", title="t", run=lambda _: [missing], windows_only=False)
     (problem,) = diagnose(facts, [check]).problems
     assert python in problem.remedy.commands[0]

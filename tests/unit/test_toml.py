@@ -17,6 +17,8 @@ from tritonwin.facts.dlls.origins import OriginTable
 from tritonwin.facts.packages import Knowledge
 from tritonwin.facts.triton_sources import TraitTable
 from tritonwin.facts.variables import VariableTable
+from tritonwin.problems.catalogue import CatalogueFile
+from tritonwin.problems.explain.log_facts import FactTable
 from tritonwin.support.triton_names import NameTable
 from tritonwin.system.codec import DecodeError, from_json, from_valid
 
@@ -33,6 +35,8 @@ RECORDS: dict[str, type] = {
     "facts/packages.toml": Knowledge,
     "facts/triton_traits.toml": TraitTable,
     "facts/variables.toml": VariableTable,
+    "problems/catalogue": CatalogueFile,
+    "problems/explain/facts.toml": FactTable,
     "support/triton_names.toml": NameTable,
 }
 TABLES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.toml"))
@@ -99,7 +103,6 @@ def test_every_schema_has_a_file() -> None:
     ("file", "change", "says"),
     [
         ("support/matrix.toml", {"data_date": 20261128}, "data_date"),
-        ("problems/catalogue/gpu.toml", {"problem": [{"id": "Wrong Id"}]}, "title"),
         ("build/recipes/triton.toml", {"longest_path": -1}, "longest_path"),
         ("remedies/python_packages.toml", {"address": "http://example.org/{version}"}, "address"),
     ],

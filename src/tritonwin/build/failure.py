@@ -14,7 +14,7 @@ from pathlib import Path
 from tritonwin.facts.model import Facts
 from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.problems.explain import Explanation, explain_lines, explain_stream
-from tritonwin.problems.model import Evidence, Problem
+from tritonwin.problems.records import Evidence, Problem
 
 # Ids of the catalogue whose cure is fewer compilers at once.
 OUT_OF_MEMORY = frozenset({"build-resource-limits"})

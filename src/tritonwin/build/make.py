@@ -13,7 +13,7 @@ from tritonwin.build.runner import Setting
 from tritonwin.build.state import State
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.problems.explain import Explanation
-from tritonwin.problems.model import Evidence
+from tritonwin.problems.records import Evidence
 
 
 @dataclass(frozen=True, kw_only=True)

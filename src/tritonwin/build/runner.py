@@ -28,7 +28,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.model import Facts
 from tritonwin.journal.lock import locked
 from tritonwin.problems.explain import Explanation
-from tritonwin.problems.model import Evidence
+from tritonwin.problems.records import Evidence
 from tritonwin.system.files import paths_in
 from tritonwin.system.host import Host
 

@@ -15,8 +15,8 @@ from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
     from tritonwin.facts.model import Facts
-    from tritonwin.problems.check import Check
-    from tritonwin.problems.doctor import Diagnosis
+    from tritonwin.problems.checks.check import Check
+    from tritonwin.problems.records import Diagnosis
 
 
 @click.command("doctor")

@@ -55,7 +55,7 @@ def command(ctx: click.Context, *, log: str, snapshot: Path | None, as_json: boo
     with opened(path) if path else _standard_input(ctx) as stream:
         explanation = explain_stream(stream, facts)
     if os.name == "nt" and facts is None:
-        from tritonwin.problems.explain.on_disk import with_dlls
+        from tritonwin.problems.explain import with_dlls
         from tritonwin.system.host import Host
 
         explanation = with_dlls(explanation, Host.this_machine())

@@ -11,7 +11,8 @@ from typing import Any
 from tritonwin.facts import snapshot
 from tritonwin.facts.model import Facts
 from tritonwin.problems.checks import CHECKS
-from tritonwin.problems.doctor import Diagnosis, diagnose
+from tritonwin.problems.doctor import diagnose
+from tritonwin.problems.records import Diagnosis
 
 HEALTHY = ""
 

@@ -9,7 +9,7 @@ from tritonwin.build.fleet import Dropped, IndexedWheel, Job
 from tritonwin.build.model import BuildPlan
 from tritonwin.build.outcome import BuildInfo
 from tritonwin.output.documents import Tool
-from tritonwin.problems.model import Problem
+from tritonwin.problems.records import Problem
 from tritonwin.verify.model import RungResult
 
 BuildStatus = Literal[

@@ -10,8 +10,7 @@ from tritonwin.output.environment import described
 from tritonwin.output.page import listed, page, shown
 from tritonwin.output.terminal import verdict
 from tritonwin.problems import catalogue
-from tritonwin.problems.doctor import Diagnosis
-from tritonwin.problems.model import CheckState, Problem
+from tritonwin.problems.records import CheckState, Diagnosis, Problem
 
 _KINDS: dict[str, str] = {"error": "broken", "warning": "warned", "info": "absent"}
 _STATES: dict[CheckState, tuple[str, str]] = {

@@ -8,8 +8,7 @@ from tritonwin import __version__
 from tritonwin.facts.model import Facts
 from tritonwin.output.environment import described
 from tritonwin.output.markdown import fenced, inline
-from tritonwin.problems.doctor import Diagnosis
-from tritonwin.problems.model import Problem
+from tritonwin.problems.records import Diagnosis, Problem
 
 _LONGEST_LOG = 40_000  # characters; GitHub takes 65,536 for an issue
 _MOST = 8  # problems in full

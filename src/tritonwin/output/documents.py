@@ -19,7 +19,7 @@ from tritonwin.journal.undo import UndoReport
 from tritonwin.patch.model import FileReport, Flavour, PatchStatus, RuleReport
 from tritonwin.patch.refusal import Misfit, Refusal
 from tritonwin.problems.cache_state import JudgedEntry
-from tritonwin.problems.model import CheckResult, Evidence, Problem
+from tritonwin.problems.records import CheckResult, Evidence, Problem
 from tritonwin.remedies.plan import Plan, Status
 from tritonwin.support.matrix import Matrix
 from tritonwin.support.model import InstallStatus, Kept, WheelChoice

@@ -10,7 +10,7 @@ from tritonwin import __version__
 from tritonwin.output.terminal import console, counted, print_problem
 from tritonwin.output.text import printable
 from tritonwin.problems.explain import Explanation
-from tritonwin.problems.model import Evidence
+from tritonwin.problems.records import Evidence
 
 _ASK = "To have the machine itself examined, run there: tritonwin doctor"
 _SEND = "Or send its facts along with the log: tritonwin snapshot -o report.json"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from tritonwin.facts.interpreter_kind import backslashes
-from tritonwin.problems.doctor import shell_word
+from tritonwin.problems.advice import shell_word
 from tritonwin.system.host import Environment
 
 NAME = "tritonwin"

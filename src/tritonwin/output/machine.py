@@ -18,9 +18,9 @@ from tritonwin.output.documents import (
     Target,
     Tool,
 )
-from tritonwin.problems.check import Check
-from tritonwin.problems.doctor import Diagnosis
+from tritonwin.problems.checks.check import Check
 from tritonwin.problems.explain import Explanation
+from tritonwin.problems.records import Diagnosis
 from tritonwin.support.matrix import Matrix
 from tritonwin.system.codec import to_json
 

@@ -18,9 +18,9 @@ from tritonwin.output.environment import gpu_name, triton_name
 from tritonwin.output.invocation import speaking
 from tritonwin.output.text import printable
 from tritonwin.problems import catalogue
-from tritonwin.problems.check import Check
-from tritonwin.problems.doctor import Diagnosis, shell_word
-from tritonwin.problems.model import CheckState, Problem
+from tritonwin.problems.advice import shell_word
+from tritonwin.problems.checks.check import Check
+from tritonwin.problems.records import CheckState, Diagnosis, Problem
 
 _STYLES: dict[str, str] = {
     "ok": "green",

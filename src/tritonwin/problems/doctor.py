@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tritonwin.facts.model import Facts
 from tritonwin.problems import catalogue
-from tritonwin.problems.check import Check, NotApplicable
-from tritonwin.problems.context import context
-from tritonwin.problems.model import (
+from tritonwin.problems.advice import advise
+from tritonwin.problems.checks.check import Check, NotApplicable
+from tritonwin.problems.records import (
     CERTAINTIES,
-    LAYERS,
     SEVERITIES,
     CheckResult,
     CheckState,
+    Diagnosis,
     Finding,
     Problem,
 )
-from tritonwin.problems.pip_commands import for_target
-from tritonwin.problems.render import render
 
-_ENDS_QUOTES = re.compile(r"[\"`$%!\x00-\x1f\x7f-\x9f\u201c-\u201f\u2028\u2029]|\\\Z")
 _STATES: dict[str, CheckState] = {"error": "problem", "warning": "warning", "info": "info"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Diagnosis:
-    """Problems, the most fundamental first, and how every check ended."""
-
-    problems: tuple[Problem, ...]
-    checks: tuple[CheckResult, ...]
-
-    @property
-    def healthy(self) -> bool:
-        """Nothing worse than information, and every check could be run."""
-        return all(p.severity == "info" for p in self.problems)
 
 
 def diagnose(facts: Facts, checks: Sequence[Check]) -> Diagnosis:
@@ -47,13 +30,15 @@ def diagnose(facts: Facts, checks: Sequence[Check]) -> Diagnosis:
         result, found = _run(check, facts)
         results.append(result)
         findings.extend(found)
-    prefix = shell_word(facts.target.executable) if facts.target else "python"
-    known = context(facts)
-    problems = tuple(
-        for_target(render(replace(f, values={**known, **f.values}), prefix), facts.target, prefix)
-        for f in merge(findings)
-    )
-    return Diagnosis(problems=fold(problems), checks=tuple(results))
+    return Diagnosis(problems=problems_of(findings, facts), checks=tuple(results))
+
+
+def problems_of(
+    findings: Iterable[Finding], facts: Facts, rank: Callable[[Problem], Rank] | None = None
+) -> tuple[Problem, ...]:
+    """Findings in words, one problem an id, in order and folded; `facts` fill the words."""
+    problems = [advise(found, facts) for found in merge(findings)]
+    return fold(problems, rank or by_layer)
 
 
 def findings_of(facts: Facts, checks: Sequence[Check]) -> Iterable[Finding]:
@@ -62,22 +47,11 @@ def findings_of(facts: Facts, checks: Sequence[Check]) -> Iterable[Finding]:
         yield from _run(check, facts)[1]
 
 
-def shell_word(path: str) -> str:
-    """The path as one word of a command line, in double quotes only where it needs them.
-
-    `python` where it could end the quotes or be expanded inside them, in any shell: somebody else's
-    snapshot or log may name such a path so that it is copied with the rest of a command.
-    """
-    if _ENDS_QUOTES.search(path):
-        return "python"
-    return f'"{path}"' if re.search(r"[^\w:\\/.~+-]", path) else path
-
-
 def _run(check: Check, facts: Facts) -> tuple[CheckResult, tuple[Finding, ...]]:
     if check.windows_only and not facts.windows:
         return _result(check, "not-applicable", "a matter of Windows"), ()
     try:
-        found = tuple(check.run(facts))
+        found = check.findings(facts)
     except NotApplicable as reason:
         return _result(check, "not-applicable", str(reason)), ()
     except Exception as error:  # noqa: BLE001 - the other checks must still run
@@ -175,6 +149,6 @@ def _ranks(problem: Problem) -> Rank:
     return (
         SEVERITIES.index(problem.severity),
         CERTAINTIES.index(problem.certainty),
-        LAYERS.index(entry.layer),
+        catalogue.LAYERS.index(entry.layer),
         position,
     )

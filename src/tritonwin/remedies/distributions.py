@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from tritonwin.facts.model import Distribution, Facts
 from tritonwin.facts.packages import knowledge
 from tritonwin.journal import Journal
-from tritonwin.problems.model import Action
+from tritonwin.problems.records import Action
 from tritonwin.remedies import installed_files, staging
 from tritonwin.remedies.owners import leave_to_conda, lock_note, of_the_base
 from tritonwin.remedies.plan import CannotRemedyError, Change, Source

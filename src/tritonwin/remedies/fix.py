@@ -15,7 +15,7 @@ from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.journal import Store, undo
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
-from tritonwin.problems.model import Problem
+from tritonwin.problems.records import Problem
 from tritonwin.remedies.apply import apply_plan
 from tritonwin.remedies.plan import CannotRemedyError, Plan, Status, target_to_change
 from tritonwin.remedies.planner import make_plan

@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from tritonwin.facts.model import Facts, ImportResult, Interpreter
 from tritonwin.facts.target import deep_import
 from tritonwin.journal import Store
-from tritonwin.problems.doctor import shell_word
+from tritonwin.problems.advice import shell_word
 from tritonwin.remedies.apply import apply_plan
 from tritonwin.remedies.distributions import REMOVE, install_change
 from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, target_to_change

@@ -15,7 +15,7 @@ from pathlib import Path
 from tritonwin.errors import UserError
 from tritonwin.facts.model import Facts, MsvcToolset
 from tritonwin.facts.toolchain.vcvars import ACTIVATION, capture
-from tritonwin.problems.model import Problem
+from tritonwin.problems.records import Problem
 from tritonwin.remedies.long_paths import CACHES, short_folder
 from tritonwin.remedies.plan import CannotRemedyError
 from tritonwin.system.files import read_text

@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
 from tritonwin.problems import catalogue
-from tritonwin.problems.model import Action, Problem
+from tritonwin.problems.records import Action, Problem
 from tritonwin.remedies import build_wheel, distributions, site
 from tritonwin.remedies.actions import REMEDIES
 from tritonwin.remedies.distributions import NothingFitsError

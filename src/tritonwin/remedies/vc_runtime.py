@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.model import RuntimeDll
 from tritonwin.facts.runtime_dlls import NAMES
-from tritonwin.problems.checks.vc_runtime import MUTEX_BREAK
+from tritonwin.problems.checks.python_files import MUTEX_BREAK
 from tritonwin.remedies.archive import ArchiveError
 from tritonwin.remedies.plan import CannotRemedyError, Change, Source
 from tritonwin.remedies.remedy import Means, Remedy, Work

@@ -7,7 +7,7 @@ from tritonwin.problems import catalogue
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.explain import explain_lines
-from tritonwin.problems.model import CERTAINTIES, Problem
+from tritonwin.problems.records import CERTAINTIES, Problem
 from tritonwin.verify.model import Rung
 
 _OF_WINDOWS = frozenset(check.id for check in CHECKS if check.windows_only)

@@ -1,22 +1,203 @@
-"""The catalogue of problems: one text per id, for what facts show and for what logs say."""
+"""The catalogue of problems: one text an id, for what facts show and for what logs say.
+
+    [[problem]]
+    id = "old-setuptools"      # scripts and searches rely on it: it stays
+    title = "setuptools is older than this Python"  # no full stop, no placeholder
+    severity = "error"         # or "warning"; "info": it breaks nothing
+    layer = "packages"         # its subject, one of LAYERS
+    cause = '''...'''          # two to four sentences, with {placeholders} (advice.py)
+    explains = ["other-id"]    # problems that are moot where this one is certain
+    references = ["https://..."]
+    log_only = "..."           # instead of a check: why facts cannot show it
+
+    [problem.remedy]
+    summary = '''...'''        # the remedy in words
+    commands = ['{python} -m pip install -U "setuptools"']  # left out where a value is not known
+
+    [[problem.actions]]        # the same for `fix`: a kind of change of remedies/
+    name = "install-distribution"
+    arguments = { requirement = "setuptools" }
+
+    [problem.question]         # for the user to answer where a log leaves it open
+    text = "..."
+    command = "..."
+
+    [[problem.signatures]]     # how the problem shows in a log
+    anchors = ["LNK1181"]      # one of these literals must stand in the line
+    line = '''LNK1181.*'(?P<path>[^']{1,260})' '''
+    certainty = "certain"      # only where the line, with the conditions, proves it
+    before = ["msvc-banner"]   # each in an earlier line; a mark's name or { anchors, line }
+    near = true                # those of `before` stand close, as in the same traceback
+    after = []                 # each in a later line
+    without = []               # none of them anywhere
+    when = { torch = ["<2.6"], python_kind = ["embedded", "venv"] }
+    unknown = "possible"       # the certainty where a fact of `when` is not known
+
+`line` is searched in the normalised line (explain/lines.py): no escapes, no prefixes, single
+backslashes, plain quotes. Its groups that bear the name of a placeholder fill the entry's words.
+An anchor is case-sensitive, begins where a word begins and is found through its rarest word, so
+there should be a rare one: an error number, an identifier, a file name.
+
+marks.toml holds `[marks.NAME]`, patterns that several signatures share, and `[words]`, pieces of
+regular expressions, such as Windows' word for "module" in ten languages: `(?P>NAME)` in a `line`
+stands for one, also in another word.
+
+Nothing is checked when the catalogue is loaded: tests/unit/test_catalogue.py does it.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from typing import Literal, get_args
 
-from tritonwin.problems.catalogue.reader import Catalogue, UnknownProblemError, read
-from tritonwin.problems.catalogue.table import CatalogueError
+from tritonwin.facts.model import PythonKind
+from tritonwin.problems.records import Action, Certainty, Question, Remedy, Severity
+from tritonwin.system.toml import read_resource
 
-__all__ = ["Catalogue", "CatalogueError", "UnknownProblemError", "load"]
+Layer = Literal[
+    "machine",
+    "driver",
+    "interpreter",
+    "environment",
+    "packages",
+    "binaries",
+    "headers",
+    "compiler",
+    "cuda",
+    "gpu",
+    "cache",
+    "runtime",
+    "build",
+]
+# From the ground up: a layer comes before those that rest on it, so the first layer with a
+# problem of the gravest severity holds the root cause.
+LAYERS: tuple[Layer, ...] = get_args(Layer)
+ABSENT = "absent"  # a version: known not to be installed
+_WORD = re.compile(r"\(\?P>(\w+)\)")  # as PCRE calls a named part of an expression
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinePattern:
+    """A pattern for one line of a log.
+
+    Attributes:
+        anchors: literals, one of which must stand in the line; the fast search is made of them.
+        line: a regular expression for the whole normalised line; None: an anchor is enough.
+    """
+
+    anchors: tuple[str, ...]
+    line: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class When:
+    """Conditions on facts. Each names the values that it allows; an empty one is not set.
+
+    Versions are ranges (">=2.6,<2.9"), or ABSENT.
+    """
+
+    torch: tuple[str, ...] = ()
+    triton: tuple[str, ...] = ()
+    python: tuple[str, ...] = ()
+    cuda: tuple[str, ...] = ()
+    gpu: tuple[str, ...] = ()  # compute capability
+    msvc: tuple[str, ...] = ()
+    driver: tuple[str, ...] = ()
+    setuptools: tuple[str, ...] = ()
+    os: tuple[Literal["windows", "linux", "other"], ...] = ()
+    python_kind: tuple[PythonKind, ...] = ()
+    torch_build: tuple[Literal["cpu", "cuda", "rocm", "xpu"], ...] = ()
+    # pip's environment against the one that runs
+    pip_target: tuple[Literal["same", "other"], ...] = ()
+
+    def conditions(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The facts that are named, each with its values."""
+        return tuple((fact, allowed) for fact, allowed in vars(self).items() if allowed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature(LinePattern):
+    """How a problem shows in a log; marks are named."""
+
+    certainty: Certainty
+    before: tuple[str | LinePattern, ...] = ()
+    near: bool = False
+    after: tuple[str | LinePattern, ...] = ()
+    without: tuple[str | LinePattern, ...] = ()
+    when: When = When()
+    unknown: Certainty | None = None  # None: no finding
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One problem of the catalogue. Its texts may hold `{placeholders}`."""
+
+    id: str
+    title: str
+    severity: Severity
+    layer: Layer
+    cause: str
+    remedy: Remedy
+    explains: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    actions: tuple[Action, ...] = ()
+    log_only: str | None = None
+    signatures: tuple[Signature, ...] = ()
+    question: Question | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatalogueFile:
+    """The content of one file of the catalogue."""
+
+    problem: tuple[Entry, ...] = ()
+    words: dict[str, str] = field(default_factory=dict)
+    marks: dict[str, LinePattern] = field(default_factory=dict)
+
+
+class UnknownProblemError(KeyError):
+    """The catalogue has no entry of that id."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would show the message's repr
+
+
+@dataclass(frozen=True, eq=False)  # there is one, and results made from it are cached by it
+class Catalogue:
+    """All entries by id, those that others rest on first (the order of LAYERS)."""
+
+    entries: Mapping[str, Entry]
+    words: Mapping[str, str]
+    marks: Mapping[str, LinePattern]
+
+    def entry(self, problem_id: str) -> Entry:
+        """The entry of an id; raises UnknownProblemError."""
+        try:
+            return self.entries[problem_id]
+        except KeyError:
+            raise UnknownProblemError(f"the catalogue has no problem {problem_id!r}") from None
+
+    def pattern(self, pattern: str | LinePattern) -> LinePattern:
+        """The pattern itself, or the mark of that name."""
+        return self.marks[pattern] if isinstance(pattern, str) else pattern
+
+    def expression(self, line: str) -> str:
+        """A regular expression with the words that it names spelled out."""
+        return _WORD.sub(lambda named: f"(?:{self.expression(self.words[named[1]])})", line)
 
 
 @cache
 def load() -> Catalogue:
-    """The catalogue that comes with the package.
-
-    Raises:
-        CatalogueError: a file of the package is damaged.
-    """
-    found = sorted(files(__name__).iterdir(), key=lambda file: file.name)
-    return read({f.name: f.read_text(encoding="utf-8") for f in found if f.name.endswith(".toml")})
+    """The catalogue that comes with the package."""
+    names = sorted(f.name for f in files(__name__).iterdir() if f.name.endswith(".toml"))
+    found = [read_resource(__name__, name, CatalogueFile) for name in names]
+    entries = sorted((e for f in found for e in f.problem), key=lambda e: LAYERS.index(e.layer))
+    return Catalogue(
+        entries={entry.id: entry for entry in entries},
+        words={name: word for file in found for name, word in file.words.items()},
+        marks={name: mark for file in found for name, mark in file.marks.items()},
+    )

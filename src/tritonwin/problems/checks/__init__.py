@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-from tritonwin.problems.check import Check
 from tritonwin.problems.checks import (
-    amd,
-    attention,
-    build_variables,
     caches,
     compiler,
     cuda,
     gpu,
-    headers,
-    letters,
     machine,
     packages,
     pairs,
-    sources,
-    triton_package,
-    vc_runtime,
+    python_files,
+    triton,
 )
+from tritonwin.problems.checks.check import Check
 
-CHECKS: tuple[Check, ...] = (
-    *machine.CHECKS,
-    *gpu.CHECKS,
-    *triton_package.CHECKS,
-    *pairs.CHECKS,
-    *sources.CHECKS,
-    *vc_runtime.CHECKS,
-    *packages.CHECKS,
-    *attention.CHECKS,
-    *headers.CHECKS,
-    *compiler.CHECKS,
-    *letters.CHECKS,
-    *cuda.CHECKS,
-    *caches.CHECKS,
-    *amd.CHECKS,
-    *build_variables.CHECKS,
+_MODULES = (machine, gpu, triton, pairs, python_files, packages, compiler, cuda, caches)
+
+CHECKS: tuple[Check, ...] = tuple(
+    found for module in _MODULES for found in vars(module).values() if isinstance(found, Check)
 )

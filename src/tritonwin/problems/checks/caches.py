@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import PureWindowsPath
 
 from tritonwin.facts.model import Facts, HelperModule, Interpreter, Triton
-from tritonwin.problems.check import (
-    Check,
+from tritonwin.problems.checks.check import (
     NotApplicable,
-    finding,
+    Seen,
+    check,
     need_target,
     need_torch,
     need_triton,
     python_series,
+    seen,
 )
-from tritonwin.problems.model import Finding
 from tritonwin.support.versions import fits
 
 # Paths in variables that `knobs.py` asks C for, and when, if not before the first kernel.
@@ -57,11 +57,15 @@ _SWITCHES = {
 _UTF_8 = 65001  # Windows' number for it as a code page
 
 
-def cache_not_writable(facts: Facts) -> Iterator[Finding]:
+@check(
+    "triton-home-not-writable",
+    "the caches of Triton and torch.compile can be written",
+    windows_only=False,
+)
+def cache_not_writable(facts: Facts) -> Iterator[Seen]:
     for cache in facts.caches:
         if cache.writable is False:
-            yield finding(
-                "triton-home-not-writable",
+            yield seen(
                 f"the {cache.kind} cache cannot be written: {cache.error or 'access denied'}",
                 cache.path,
                 cache=cache.path,
@@ -79,7 +83,8 @@ def _other_cache(facts: Facts) -> str | None:
     return str(PureWindowsPath(temp, "triton"))
 
 
-def variable_not_ascii(facts: Facts) -> Iterator[Finding]:
+@check("triton-variable-not-ascii", "Triton can read the variables that hold its paths")
+def variable_not_ascii(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     if not fits(triton.version or "", ">=3.5"):
         raise NotApplicable("only Triton 3.5 and later ask C for their variables")
@@ -93,8 +98,7 @@ def variable_not_ascii(facts: Facts) -> Iterator[Finding]:
             continue
         same = [v.scope for v in facts.variables if (v.name, v.value) == (name, variable.value)]
         later = _read_only_when(name, paths, facts)
-        yield finding(
-            "triton-variable-not-ascii",
+        yield seen(
             f'{name} is "{variable.value}"; C gives it in the code page of Windows, and '
             f"Triton {triton.version} reads that as UTF-8{f', but only {later}' if later else ''}",
             f"variable {name} ({', '.join(same or [variable.scope])})",
@@ -118,13 +122,13 @@ def _read_only_when(name: str, paths: Mapping[str, str | None], facts: Facts) ->
     return None if switch and facts.variable(switch) else paths[name]
 
 
-def stale_helper(facts: Facts) -> Iterator[Finding]:
+@check("stale-helper-module", "cached helper modules fit this Python", windows_only=False)
+def stale_helper(facts: Facts) -> Iterator[Seen]:
     dll = python_dll(need_target(facts))
     for cache in facts.caches:
         for helper in cache.helpers:
             if helper.usable and (reason := stale_reason(helper, dll)):
-                yield finding(
-                    "stale-helper-module",
+                yield seen(
                     f"a helper module in the {cache.kind} cache {reason}",
                     helper.path,
                     cache=cache.path,
@@ -150,40 +154,14 @@ def stale_reason(helper: HelperModule, dll: str) -> str | None:
     return None
 
 
-def inductor_rename(facts: Facts) -> Iterator[Finding]:
+@check("inductor-rename-windows", "torch.compile can replace its cache files")
+def inductor_rename(facts: Facts) -> Iterator[Seen]:
     torch = need_torch(facts)
     if fits(torch.version, "<2.6"):
-        yield finding(
-            "inductor-rename-windows",
+        yield seen(
             f"torch {torch.version} renames onto existing cache files, which Windows refuses "
             "(cured in 2.6)",
             torch.source,
             certainty="likely",
             severity="warning",
         )
-
-
-CHECKS = (
-    Check(
-        id="triton-home-not-writable",
-        title="the caches of Triton and torch.compile can be written",
-        run=cache_not_writable,
-        windows_only=False,
-    ),
-    Check(
-        id="triton-variable-not-ascii",
-        title="Triton can read the variables that hold its paths",
-        run=variable_not_ascii,
-    ),
-    Check(
-        id="stale-helper-module",
-        title="cached helper modules fit this Python",
-        run=stale_helper,
-        windows_only=False,
-    ),
-    Check(
-        id="inductor-rename-windows",
-        title="torch.compile can replace its cache files",
-        run=inductor_rename,
-    ),
-)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import PureWindowsPath
 
 from tritonwin.facts.model import Compiler, Facts, MsvcToolset
-from tritonwin.problems.check import (
-    Check,
+from tritonwin.problems.checks.check import (
     NotApplicable,
-    finding,
+    Seen,
+    check,
     need_target,
     need_torch,
     need_triton,
+    seen,
 )
-from tritonwin.problems.model import Finding
 from tritonwin.support import matrix
 from tritonwin.support.versions import older
 
@@ -42,7 +44,8 @@ def _too_old_for_tinycc(facts: Facts) -> bool:
     return older(owner.version if owner else None, matrix.load().tinycc_since)
 
 
-def no_c_compiler(facts: Facts) -> Iterator[Finding]:
+@check("no-c-compiler", "this Triton brings a C compiler or finds one", windows_only=False)
+def no_c_compiler(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     # before TinyCC was bundled, Triton looked for Visual Studio by itself
     if facts.windows and (_msvc(facts) or not _too_old_for_tinycc(facts)):
@@ -53,14 +56,14 @@ def no_c_compiler(facts: Facts) -> Iterator[Finding]:
             if facts.windows
             else "Triton needs gcc or clang"
         )
-        yield finding(
-            "no-c-compiler",
+        yield seen(
             f"{text}, and none was found",
             triton.location,
         )
 
 
-def toolchain_absent(facts: Facts) -> Iterator[Finding]:
+@check("cc-and-toolchain-absent", "a C compiler is there for Triton")
+def toolchain_absent(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     if _none_found(facts) and not _too_old_for_tinycc(facts):
         text, where = "no TinyCC lies in Triton's package", triton.location
@@ -70,12 +73,11 @@ def toolchain_absent(facts: Facts) -> Iterator[Finding]:
                 f"Triton looks for its TinyCC in this folder only, and it lies in {triton.tinycc}"
             )
             where = need_target(facts).platlib or triton.location
-        yield finding(
-            "cc-and-toolchain-absent", f"{text}; no other C compiler was found either", where
-        )
+        yield seen(f"{text}; no other C compiler was found either", where)
 
 
-def cc_variable(facts: Facts) -> Iterator[Finding]:
+@check("cc-variable-wrong", "CC names a compiler", windows_only=False)
+def cc_variable(facts: Facts) -> Iterator[Seen]:
     variable = facts.variable("CC")
     if variable is None or not variable.value:
         raise NotApplicable("CC is not set")
@@ -92,8 +94,7 @@ def cc_variable(facts: Facts) -> Iterator[Finding]:
     elif named.family == "cl" and facts.variable("INCLUDE") is None:
         reason = "it forces Microsoft's compiler, whose INCLUDE and LIB are not set"
     if reason:
-        yield finding(
-            "cc-variable-wrong",
+        yield seen(
             f'CC is "{variable.value}": {reason}',
             f"variable CC ({variable.scope})",
             variable="CC",
@@ -101,7 +102,8 @@ def cc_variable(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def msvc_environment(facts: Facts) -> Iterator[Finding]:
+@check("msvc-env-not-initialised", "Visual Studio's environment is whole or absent")
+def msvc_environment(facts: Facts) -> Iterator[Seen]:
     for have, lacks in (
         ("WindowsSdkDir", "WindowsSDKVersion"),
         ("VCINSTALLDIR", "VCToolsVersion"),
@@ -110,8 +112,7 @@ def msvc_environment(facts: Facts) -> Iterator[Finding]:
         variable = facts.variable(have)
         missing = facts.variable(lacks)
         if variable and not (missing and missing.value.strip("\\ ")):
-            yield finding(
-                "msvc-env-not-initialised",
+            yield seen(
                 f"{have} is set and {lacks} is not: half of Visual Studio's environment",
                 f"variable {have}",
                 variable=lacks,
@@ -119,8 +120,7 @@ def msvc_environment(facts: Facts) -> Iterator[Finding]:
             return
     on_path = next((c for c in _usable(facts) if c.family == "cl" and c.source == "PATH"), None)
     if on_path and facts.variable("INCLUDE") is None:
-        yield finding(
-            "msvc-env-not-initialised",
+        yield seen(
             "cl.exe is on PATH, but INCLUDE is not set: it would find no header",
             on_path.path,
             severity="warning",
@@ -128,13 +128,13 @@ def msvc_environment(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def vs_components(facts: Facts) -> Iterator[Finding]:
+@check("vs-components-missing", "Visual Studio has the C++ tools and a Windows SDK")
+def vs_components(facts: Facts) -> Iterator[Seen]:
     if not facts.msvc:
         raise NotApplicable("no Visual Studio was found")
     if all(t.missing for t in facts.msvc):
         toolset = facts.msvc[0]
-        yield finding(
-            "vs-components-missing",
+        yield seen(
             f"{toolset.product}: {', '.join(toolset.missing[:4])} not installed",
             toolset.path,
             severity="warning",
@@ -142,8 +142,7 @@ def vs_components(facts: Facts) -> Iterator[Finding]:
         )
     elif not any(not s.missing for s in facts.windows_sdks):
         lacking = facts.windows_sdks[0] if facts.windows_sdks else None
-        yield finding(
-            "vs-components-missing",
+        yield seen(
             f"Windows SDK {lacking.version} lacks {', '.join(lacking.missing[:4])}"
             if lacking
             else f"{facts.msvc[0].product} is installed, but no Windows SDK",
@@ -153,39 +152,39 @@ def vs_components(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def x86_toolchain(facts: Facts) -> Iterator[Finding]:
+@check("x86-toolchain", "the compiler makes 64-bit programs")
+def x86_toolchain(facts: Facts) -> Iterator[Seen]:
     target = facts.variable("VSCMD_ARG_TGT_ARCH")
     if target and target.value.strip().lower() == "x86":
-        yield finding(
-            "x86-toolchain",
+        yield seen(
             "this is the environment of the x86 prompt",
             "variable VSCMD_ARG_TGT_ARCH",
             variable=target.name,
         )
     cl = next((c for c in _usable(facts) if c.family == "cl"), None)
     if cl and cl.target == "x86":
-        yield finding("x86-toolchain", "the first cl.exe makes 32-bit programs", cl.path)
+        yield seen("the first cl.exe makes 32-bit programs", cl.path)
 
 
-def inductor_cl(facts: Facts) -> Iterator[Finding]:
+@check("inductor-needs-cl", "torch.compile finds Visual C++ for CPU code")
+def inductor_cl(facts: Facts) -> Iterator[Seen]:
     need_torch(facts)
     if not _msvc(facts) and not any(c.family in {"cl", "clang-cl"} for c in _usable(facts)):
-        yield finding(
-            "inductor-needs-cl",
+        yield seen(
             "no Visual C++ was found; torch.compile needs it for code that runs on the CPU",
             "Visual Studio Installer, PATH",
             severity="info",
         )
 
 
-def localised(facts: Facts) -> Iterator[Finding]:
+@check("msvc-localised-output", "Visual C++ can speak English")
+def localised(facts: Facts) -> Iterator[Seen]:
     toolsets = _msvc(facts)
     if not toolsets:
         raise NotApplicable("no Visual C++ was found")
     chosen = next((t for t in toolsets if t.chosen), toolsets[0])
     if chosen.english is False:
-        yield finding(
-            "msvc-localised-output",
+        yield seen(
             "Visual C++ is installed without its English language pack",
             chosen.compiler or chosen.path,
             certainty="likely",
@@ -194,14 +193,14 @@ def localised(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def unquoted_blanks(facts: Facts) -> Iterator[Finding]:
+@check("path-with-spaces-unquoted", "compiler option variables keep their paths together")
+def unquoted_blanks(facts: Facts) -> Iterator[Seen]:
     variables = [v for n in _OPTION_VARIABLES if (v := facts.variable(n)) is not None]
     if not variables:
         raise NotApplicable("no compiler option variable is set")
     for variable in variables:
         if cut := _cut_path(variable.value):
-            yield finding(
-                "path-with-spaces-unquoted",
+            yield seen(
                 f"{variable.name} holds a path that is cut at its blank: {cut}",
                 f"variable {variable.name} ({variable.scope})",
                 variable=variable.name,
@@ -220,43 +219,44 @@ def _cut_path(options: str) -> str | None:
     return None
 
 
-CHECKS = (
-    Check(id="cc-variable-wrong", title="CC names a compiler", run=cc_variable, windows_only=False),
-    Check(
-        id="path-with-spaces-unquoted",
-        title="compiler option variables keep their paths together",
-        run=unquoted_blanks,
-    ),
-    Check(
-        id="msvc-env-not-initialised",
-        title="Visual Studio's environment is whole or absent",
-        run=msvc_environment,
-    ),
-    Check(id="x86-toolchain", title="the compiler makes 64-bit programs", run=x86_toolchain),
-    Check(
-        id="cc-and-toolchain-absent",
-        title="a C compiler is there for Triton",
-        run=toolchain_absent,
-    ),
-    Check(
-        id="no-c-compiler",
-        title="this Triton brings a C compiler or finds one",
-        run=no_c_compiler,
-        windows_only=False,
-    ),
-    Check(
-        id="vs-components-missing",
-        title="Visual Studio has the C++ tools and a Windows SDK",
-        run=vs_components,
-    ),
-    Check(
-        id="msvc-localised-output",
-        title="Visual C++ can speak English",
-        run=localised,
-    ),
-    Check(
-        id="inductor-needs-cl",
-        title="torch.compile finds Visual C++ for CPU code",
-        run=inductor_cl,
-    ),
-)
+@check("tinycc-path-letters", "TinyCC can be given the paths of its files")
+def tinycc_path(facts: Facts) -> Iterator[Seen]:
+    """TinyCC's own folder and Python's headers: both reach it as text in the ANSI code page."""
+    triton = need_triton(facts)
+    if not any(c.chosen and c.family == "tinycc" for c in facts.compilers):
+        raise NotApplicable("TinyCC is not the compiler that Triton takes")
+    page = facts.system.ansi_code_page
+    try:
+        codec = codecs.lookup(f"cp{page}")
+    except LookupError:
+        raise NotApplicable("the code page of Windows is not known") from None
+    headers = facts.python_dev.headers if facts.python_dev else None
+    for what, path in (("TinyCC lies in", triton.tinycc), ("Python's headers lie in", headers)):
+        letters = _beyond(path or "", codec)
+        if letters:
+            yield seen(
+                f"{what} a folder whose name holds {letters}, which code page {page} has not",
+                path or "",
+                path=_folder(path or "", codec),
+                value=letters,
+            )
+
+
+def _beyond(path: str, codec: codecs.CodecInfo) -> str:
+    """The letters that the code page lacks. Windows would put `?` or a similar letter there."""
+    return "".join(dict.fromkeys(letter for letter in path if not _has(codec, letter)))
+
+
+def _has(codec: codecs.CodecInfo, letter: str) -> bool:
+    try:
+        codec.encode(letter)
+    except UnicodeError:
+        return False
+    return True
+
+
+def _folder(path: str, codec: codecs.CodecInfo) -> str:
+    """The outermost folder that has to get another name."""
+    whole = PureWindowsPath(path)
+    outer = reversed((whole, *whole.parents))
+    return str(next(each for each in outer if _beyond(str(each), codec)))

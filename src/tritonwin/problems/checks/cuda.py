@@ -1,19 +1,19 @@
-"""CUDA toolkits: the one that overrides the bundled tools, and the one for builds."""
+"""CUDA toolkits for kernels and for builds, and the variables that steer builds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from tritonwin.facts.model import CudaToolkit, Facts
-from tritonwin.problems.check import (
-    Check,
+from tritonwin.problems.checks.check import (
     NotApplicable,
-    finding,
+    Seen,
+    check,
     need_torch,
     need_triton,
     nvidia_capability,
+    seen,
 )
-from tritonwin.problems.model import Finding
 from tritonwin.support import matrix
 from tritonwin.support.versions import fits, parse
 
@@ -34,7 +34,8 @@ def _named(facts: Facts) -> list[tuple[str, CudaToolkit]]:
     return found
 
 
-def cuda_path_wrong(facts: Facts) -> Iterator[Finding]:
+@check("cuda-path-wrong", "CUDA_PATH and CUDA_HOME name a usable toolkit", windows_only=False)
+def cuda_path_wrong(facts: Facts) -> Iterator[Seen]:
     for name, toolkit in _named(facts):
         lacking = [p for p in _JIT_PARTS if getattr(toolkit, p) is None]
         if not toolkit.exists:
@@ -46,8 +47,7 @@ def cuda_path_wrong(facts: Facts) -> Iterator[Finding]:
             reason = f"incomplete: {', '.join(words[p] for p in lacking)} not there"
         else:
             continue
-        yield finding(
-            "cuda-path-wrong",
+        yield seen(
             f"{name} is {toolkit.path}: {reason}",
             f"variable {name}",
             variable=name,
@@ -56,7 +56,8 @@ def cuda_path_wrong(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def ptxas_older(facts: Facts) -> Iterator[Finding]:
+@check("ptxas-older-than-ptx", "the ptxas that comes first is new enough")
+def ptxas_older(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     bundled = parse(triton.ptxas_version or "")
     for name, toolkit in _named(facts):
@@ -65,8 +66,7 @@ def ptxas_older(facts: Facts) -> Iterator[Finding]:
             continue
         if version >= bundled:
             continue
-        yield finding(
-            "ptxas-older-than-ptx",
+        yield seen(
             f"{name} puts ptxas {version} before the bundled {bundled} of Triton {triton.version}",
             toolkit.ptxas,
             certainty="certain" if _gpu_needs(facts, str(version)) else "possible",
@@ -97,20 +97,25 @@ def _build_toolkits(facts: Facts) -> tuple[str, list[CudaToolkit]]:
     return torch.cuda, fitting
 
 
-def toolkit_for_build(facts: Facts) -> Iterator[Finding]:
+@check(
+    "cuda-toolkit-for-build",
+    "a CUDA toolkit fits torch, for builds from source",
+    windows_only=False,
+)
+def toolkit_for_build(facts: Facts) -> Iterator[Seen]:
     wanted, fitting = _build_toolkits(facts)
     if not fitting:
         others = [t for t in facts.cuda_toolkits if t.nvcc]
         have = f"only CUDA {others[0].version}" if others else "no toolkit with nvcc"
-        yield finding(
-            "cuda-toolkit-for-build",
+        yield seen(
             f"{have} was found; building an extension for this torch needs CUDA {wanted}",
             others[0].path if others else "CUDA_PATH, Program Files, pip, conda",
             severity="info",
         )
 
 
-def host_compiler(facts: Facts) -> Iterator[Finding]:
+@check("nvcc-host-compiler-mismatch", "nvcc accepts the installed Visual C++")
+def host_compiler(facts: Facts) -> Iterator[Seen]:
     _, fitting = _build_toolkits(facts)
     toolsets = [t for t in facts.msvc if t.compiler]
     if not fitting or not toolsets:
@@ -121,8 +126,7 @@ def host_compiler(facts: Facts) -> Iterator[Finding]:
             return
     toolkit, toolset = fitting[0], toolsets[0]
     rule = matrix.load().nvcc_host(toolkit.version or "")
-    yield finding(
-        "nvcc-host-compiler-mismatch",
+    yield seen(
         f"nvcc {toolkit.version} accepts Visual C++ {rule.msvc if rule else ''}, installed is "
         f"{', '.join(t.version for t in toolsets)}",
         toolkit.nvcc or toolkit.path,
@@ -132,27 +136,63 @@ def host_compiler(facts: Facts) -> Iterator[Finding]:
     )
 
 
-CHECKS = (
-    Check(
-        id="cuda-path-wrong",
-        title="CUDA_PATH and CUDA_HOME name a usable toolkit",
-        run=cuda_path_wrong,
-        windows_only=False,
-    ),
-    Check(
-        id="ptxas-older-than-ptx",
-        title="the ptxas that comes first is new enough",
-        run=ptxas_older,
-    ),
-    Check(
-        id="cuda-toolkit-for-build",
-        title="a CUDA toolkit fits torch, for builds from source",
-        run=toolkit_for_build,
-        windows_only=False,
-    ),
-    Check(
-        id="nvcc-host-compiler-mismatch",
-        title="nvcc accepts the installed Visual C++",
-        run=host_compiler,
-    ),
+# GiB of one nvcc thread on the heaviest of flash-attn's files, measured (docs: build).
+_GIB_A_THREAD = 7
+_BUILD_VARIABLES = (
+    "MAX_JOBS",
+    "NVCC_THREADS",
+    "BUILD_TARGET",
+    "DISTUTILS_USE_SDK",
+    "FLASH_ATTN_CUDA_ARCHS",
+    "FLASH_ATTENTION_FORCE_BUILD",
+    "FLASH_ATTENTION_SKIP_CUDA_BUILD",
+    "TORCH_CUDA_ARCH_LIST",
+    "CUDA_PATH",
+    "CUDA_HOME",
+    "TRITON_OFFLINE_BUILD",
+    "TRITON_BUILD_PROTON",
+    "TRITON_BUILD_WITH_CCACHE",
 )
+
+
+@check(
+    "build-variable-blanks", "build variables hold no stray blanks or quotes", windows_only=False
+)
+def variable_blanks(facts: Facts) -> Iterator[Seen]:
+    for name in _BUILD_VARIABLES:
+        variable = facts.variable(name)
+        if variable is None:
+            continue
+        if variable.flaws:
+            yield seen(
+                f'{name} is "{variable.value}": {" and ".join(variable.flaws)}',
+                f"variable {name} ({variable.scope})",
+                variable=name,
+                value=variable.value,
+                new_value=variable.value.strip(" \t;\"'"),
+            )
+
+
+@check("build-resource-limits", "the number of build jobs fits the memory", windows_only=False)
+def build_limits(facts: Facts) -> Iterator[Seen]:
+    jobs, memory = _number(facts, "MAX_JOBS"), facts.system.memory_bytes
+    if jobs is None or memory is None:
+        raise NotApplicable("MAX_JOBS is not set")
+    threads = _number(facts, "NVCC_THREADS") or 1
+    needed, have = jobs * threads * _GIB_A_THREAD, memory / 2**30
+    if needed > have:
+        yield seen(
+            f"MAX_JOBS={jobs} with {threads} nvcc thread(s) may need {needed} GiB, "
+            f"this machine has {have:.0f}",
+            "variable MAX_JOBS",
+            certainty="likely",
+            severity="warning",
+            variable="MAX_JOBS",
+            value=str(jobs),
+        )
+
+
+def _number(facts: Facts, name: str) -> int | None:
+    variable = facts.variable(name)
+    text = variable.value.strip() if variable else ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else None

@@ -1,4 +1,4 @@
-"""The driver, and what the GPU's generation can do."""
+"""GPUs, their drivers, and the abilities of each generation."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from tritonwin.facts.model import Facts
-from tritonwin.problems.check import (
-    Check,
+from tritonwin.problems.checks.check import (
     NotApplicable,
-    finding,
+    Seen,
+    check,
     need_triton,
     nvidia_capability,
+    seen,
 )
-from tritonwin.problems.model import Finding, Severity
+from tritonwin.problems.records import Severity
 from tritonwin.support import matrix, versions
 from tritonwin.support.matrix import Generation
 from tritonwin.support.versions import fits, parse
 
 
-def driver_too_old(facts: Facts) -> Iterator[Finding]:
+@check("driver-too-old", "the NVIDIA driver is there and new enough for torch", windows_only=False)
+def driver_too_old(facts: Facts) -> Iterator[Seen]:
     if any(g.vendor in {"amd", "intel"} for g in facts.gpus) and not facts.nvidia_gpus:
         raise NotApplicable("the GPU is not NVIDIA's")
     if not (facts.triton or (facts.torch and facts.torch.cuda)):
@@ -28,7 +30,7 @@ def driver_too_old(facts: Facts) -> Iterator[Finding]:
     driver = facts.nvidia_driver
     if driver is None or driver.error:
         text = driver.error if driver and driver.error else "no NVIDIA driver was found"
-        yield finding("driver-too-old", text, driver.source if driver else "driver libraries")
+        yield seen(text, driver.source if driver else "driver libraries")
         return
     needed = facts.torch.cuda if facts.torch else None
     if needed is None or driver.cuda is None:
@@ -36,8 +38,7 @@ def driver_too_old(facts: Facts) -> Iterator[Finding]:
     ours, theirs = parse(driver.cuda), parse(needed)
     # within one major version CUDA is compatible both ways (minor version compatibility)
     if ours and theirs and ours.major < theirs.major:
-        yield finding(
-            "driver-too-old",
+        yield seen(
             f"driver {driver.version} runs CUDA up to {driver.cuda}, torch needs CUDA {needed}",
             driver.source,
         )
@@ -51,15 +52,19 @@ def _generation(facts: Facts) -> Generation:
     return generation
 
 
-def generation_unsupported(facts: Facts) -> Iterator[Finding]:
+@check(
+    "gpu-generation-unsupported",
+    "Triton, torch and CUDA support this GPU's generation",
+    windows_only=False,
+)
+def generation_unsupported(facts: Facts) -> Iterator[Seen]:
     capability = nvidia_capability(facts)
     generation = _generation(facts)
     gpu = next(g for g in facts.gpus if g.compute_capability == capability)
     version = facts.triton.version if facts.triton else None
     card = f"{gpu.name} (compute capability {capability}, {generation.name})"
     for severity, text in _shortcomings(facts, generation, version):
-        yield finding(
-            "gpu-generation-unsupported",
+        yield seen(
             f"{card}: {text}",
             gpu.source,
             severity=severity,
@@ -92,27 +97,27 @@ def _torch_needs(facts: Facts, generation: Generation) -> Iterator[tuple[str, st
         yield "torch's CUDA", facts.torch.cuda, generation.cuda
 
 
-def bf16_missing(facts: Facts) -> Iterator[Finding]:
+@check("bf16-needs-sm80", "the GPU has bf16", windows_only=False)
+def bf16_missing(facts: Facts) -> Iterator[Seen]:
     generation = _generation(facts)
     if not generation.bf16:
         capability = nvidia_capability(facts)
-        yield finding(
-            "bf16-needs-sm80",
+        yield seen(
             f"compute capability {capability} has no bf16 instructions (8.0 and later have)",
             "GPU",
             severity="info",
         )
 
 
-def fp8_missing(facts: Facts) -> Iterator[Finding]:
+@check("fp8-needs-sm89", "the GPU has fp8", windows_only=False)
+def fp8_missing(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     generation = _generation(facts)
     owner = facts.distribution(triton.distribution or "triton-windows")
     if generation.fp8 or (owner and _emulates_fp8(owner.version)):
         return
     capability = nvidia_capability(facts)
-    yield finding(
-        "fp8-needs-sm89",
+    yield seen(
         f"compute capability {capability} has no fp8 instructions (8.9 and later have), "
         f"and Triton {triton.version} does not emulate them",
         "GPU",
@@ -129,19 +134,24 @@ def _emulates_fp8(release: str) -> bool:
     return since is not None and version >= since
 
 
-CHECKS = (
-    Check(
-        id="driver-too-old",
-        title="the NVIDIA driver is there and new enough for torch",
-        run=driver_too_old,
-        windows_only=False,
-    ),
-    Check(
-        id="gpu-generation-unsupported",
-        title="Triton, torch and CUDA support this GPU's generation",
-        run=generation_unsupported,
-        windows_only=False,
-    ),
-    Check(id="bf16-needs-sm80", title="the GPU has bf16", run=bf16_missing, windows_only=False),
-    Check(id="fp8-needs-sm89", title="the GPU has fp8", run=fp8_missing, windows_only=False),
-)
+@check("amd-rocm-paths", "ROCm is whole")
+def amd_paths(facts: Facts) -> Iterator[Seen]:
+    amd = next((g for g in facts.gpus if g.vendor == "amd"), None)
+    if amd is None or facts.nvidia_gpus:
+        raise NotApplicable("no AMD GPU is in charge")
+    if not facts.rocm:
+        yield seen(
+            f"{amd.name}: neither ROCm wheels nor a HIP SDK were found",
+            amd.source,
+            severity="warning",
+            gpu=amd.name,
+        )
+    for rocm in facts.rocm:
+        if rocm.missing and not any(not r.missing for r in facts.rocm):
+            yield seen(
+                f"ROCm in {rocm.path} lacks {', '.join(rocm.missing[:4])}",
+                rocm.path,
+                severity="warning",
+                gpu=amd.name,
+                path=rocm.path,
+            )

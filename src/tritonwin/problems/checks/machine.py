@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tritonwin.facts.model import Facts, Interpreter
-from tritonwin.problems.check import Check, NotApplicable, finding, need_target, python_series
-from tritonwin.problems.model import Finding
+from tritonwin.problems.checks.check import (
+    NotApplicable,
+    Seen,
+    check,
+    need_target,
+    python_series,
+    seen,
+)
 from tritonwin.support import matrix
 
 MAX_PATH = 260
@@ -24,27 +30,27 @@ def _long_paths_on(facts: Facts) -> bool:
     return facts.system.long_paths
 
 
-def long_paths_off(facts: Facts) -> Iterator[Finding]:
+@check("long-paths-off", "Windows allows long paths")
+def long_paths_off(facts: Facts) -> Iterator[Seen]:
     if not _long_paths_on(facts):
         where = facts.system.sources.get("long_paths", "registry")
-        yield finding("long-paths-off", "LongPathsEnabled is not 1", where)
+        yield seen("LongPathsEnabled is not 1", where)
 
 
-def max_path_260(facts: Facts) -> Iterator[Finding]:
+@check("max-path-260", "cache paths stay below 260 characters")
+def max_path_260(facts: Facts) -> Iterator[Seen]:
     if _long_paths_on(facts):
         return
     for cache in facts.caches:
         if cache.longest_path >= MAX_PATH:
-            yield finding(
-                "max-path-260",
+            yield seen(
                 f"a path in the {cache.kind} cache has {cache.longest_path} characters, "
                 f"{MAX_PATH - 1} are allowed while long paths are off",
                 cache.path,
                 cache=cache.path,
             )
         elif len(cache.path) + _CACHE_TAIL[cache.kind] >= MAX_PATH:
-            yield finding(
-                "max-path-260",
+            yield seen(
                 f"the {cache.kind} cache folder has {len(cache.path)} characters; the files below "
                 f"it need about {_CACHE_TAIL[cache.kind]} more, and {MAX_PATH - 1} are allowed",
                 cache.source,
@@ -54,14 +60,14 @@ def max_path_260(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def build_path_too_long(facts: Facts) -> Iterator[Finding]:
+@check("build-path-too-long", "the temporary folder leaves room for source builds")
+def build_path_too_long(facts: Facts) -> Iterator[Seen]:
     if _long_paths_on(facts):
         return
     temp = facts.system.temp or ""
     # the usual ...\AppData\Local\Temp of a user name of up to 20 characters
     if len(temp) > len(r"C:\Users\AppData\Local\Temp") + 20:
-        yield finding(
-            "build-path-too-long",
+        yield seen(
             f"TEMP has {len(temp)} characters; a source build below it needs up to {_BUILD_TAIL}",
             facts.system.sources.get("temp", "TEMP"),
             certainty="likely",
@@ -70,24 +76,24 @@ def build_path_too_long(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def git_long_paths(facts: Facts) -> Iterator[Finding]:
+@check("git-long-paths", "git allows long paths")
+def git_long_paths(facts: Facts) -> Iterator[Seen]:
     if facts.system.git_long_paths is None:
         raise NotApplicable("Git for Windows is not installed")
     if not facts.system.git_long_paths:
-        yield finding(
-            "git-long-paths",
+        yield seen(
             "git's core.longpaths is not true: checkouts with names over 260 characters fail",
             facts.system.sources.get("git_long_paths", "gitconfig"),
             severity="info",
         )
 
 
-def app_control(facts: Facts) -> Iterator[Finding]:
+@check("app-control-blocks-dll", "Smart App Control lets unsigned libraries load")
+def app_control(facts: Facts) -> Iterator[Seen]:
     if facts.system.smart_app_control is None:
         raise NotApplicable("no Smart App Control on this Windows")
     if facts.system.smart_app_control == "on":
-        yield finding(
-            "app-control-blocks-dll",
+        yield seen(
             "Smart App Control is on; libtriton.pyd and compiled kernels are not signed",
             facts.system.sources.get("smart_app_control", "registry"),
             certainty="possible",
@@ -95,21 +101,24 @@ def app_control(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def python_unsupported(facts: Facts) -> Iterator[Finding]:
+@check(
+    "python-unsupported",
+    "Python is a version and kind that Triton has wheels for",
+    windows_only=False,
+)
+def python_unsupported(facts: Facts) -> Iterator[Seen]:
     target = need_target(facts)
     where = target.executable
     for reason in _unsupported(target):
-        yield finding("python-unsupported", reason, where)
+        yield seen(reason, where)
     if facts.windows and target.free_threaded and _only_tinycc(facts):
-        yield finding(
-            "python-unsupported",
+        yield seen(
             "free-threaded Python: the bundled TinyCC cannot compile its headers, "
             "and no other C compiler was found",
             where,
         )
     if facts.windows and target.machine and target.machine.upper() == "ARM64":
-        yield finding(
-            "python-unsupported",
+        yield seen(
             "this Python is an ARM64 program: triton-windows has wheels for it from 3.8 on "
             "(Python 3.11 and later), torch has no CUDA build for it",
             where,
@@ -117,8 +126,7 @@ def python_unsupported(facts: Facts) -> Iterator[Finding]:
             severity="warning",
         )
     if target.kind == "store":
-        yield finding(
-            "python-unsupported",
+        yield seen(
             "this Python is a packaged app of the Microsoft Store",
             where,
             certainty="likely",
@@ -142,11 +150,11 @@ def _only_tinycc(facts: Facts) -> bool:
     return not others and not any(t.compiler for t in facts.msvc)
 
 
-def mixed_environments(facts: Facts) -> Iterator[Finding]:
+@check("mixed-environments", "one environment manager is in charge", windows_only=False)
+def mixed_environments(facts: Facts) -> Iterator[Seen]:
     target = need_target(facts)
     if len(target.managers) > 1:
-        yield finding(
-            "mixed-environments",
+        yield seen(
             f"this environment carries marks of {' and '.join(target.managers)}",
             target.executable,
             certainty="likely",
@@ -155,8 +163,7 @@ def mixed_environments(facts: Facts) -> Iterator[Finding]:
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         variable = facts.variable(name)
         if variable and not _same_place(variable.value, target) and _foreign(name, facts):
-            yield finding(
-                "mixed-environments",
+            yield seen(
                 f"{name} names {variable.value}, but this Python belongs to {target.prefix}",
                 f"variable {name}",
                 certainty="likely",
@@ -165,8 +172,7 @@ def mixed_environments(facts: Facts) -> Iterator[Finding]:
             )
     home = facts.variable("PYTHONHOME")
     if home and target.pth is None and not _same_place(home.value, target):
-        yield finding(
-            "mixed-environments",
+        yield seen(
             f"PYTHONHOME makes this Python take its library from {home.value}",
             "variable PYTHONHOME",
             variable="PYTHONHOME",
@@ -197,15 +203,15 @@ def _same_place(folder: str, target: Interpreter) -> bool:
     return plain(folder) in {plain(target.prefix), plain(target.base_prefix)}
 
 
-def wrong_interpreter(facts: Facts) -> Iterator[Finding]:
+@check("wrong-interpreter", "Triton is in this Python and not in another one", windows_only=False)
+def wrong_interpreter(facts: Facts) -> Iterator[Seen]:
     target = need_target(facts)
     if facts.triton is not None:
         return
     for other in facts.interpreters:
         names = [n for n in ("triton-windows", "triton") if n in other.packages]
         if names and other.executable.lower() != target.executable.lower():
-            yield finding(
-                "wrong-interpreter",
+            yield seen(
                 f"{names[0]} {other.packages[names[0]]} is installed in {other.executable}, "
                 f"not in {target.executable}",
                 other.source,
@@ -213,38 +219,3 @@ def wrong_interpreter(facts: Facts) -> Iterator[Finding]:
                 distribution=names[0],
             )
             return
-
-
-CHECKS = (
-    Check(
-        id="python-unsupported",
-        title="Python is a version and kind that Triton has wheels for",
-        run=python_unsupported,
-        windows_only=False,
-    ),
-    Check(
-        id="mixed-environments",
-        title="one environment manager is in charge",
-        run=mixed_environments,
-        windows_only=False,
-    ),
-    Check(
-        id="wrong-interpreter",
-        title="Triton is in this Python and not in another one",
-        run=wrong_interpreter,
-        windows_only=False,
-    ),
-    Check(
-        id="app-control-blocks-dll",
-        title="Smart App Control lets unsigned libraries load",
-        run=app_control,
-    ),
-    Check(id="long-paths-off", title="Windows allows long paths", run=long_paths_off),
-    Check(id="max-path-260", title="cache paths stay below 260 characters", run=max_path_260),
-    Check(
-        id="build-path-too-long",
-        title="the temporary folder leaves room for source builds",
-        run=build_path_too_long,
-    ),
-    Check(id="git-long-paths", title="git allows long paths", run=git_long_paths),
-)

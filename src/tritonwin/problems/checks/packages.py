@@ -8,20 +8,21 @@ from collections.abc import Iterator
 from tritonwin.facts.model import Facts
 from tritonwin.facts.packages import knowledge
 from tritonwin.facts.proven import proven_state
-from tritonwin.problems.check import (
-    Check,
+from tritonwin.problems.checks.check import (
     NotApplicable,
-    finding,
+    Seen,
+    check,
     need_distribution,
     need_target,
     python_series,
+    seen,
 )
-from tritonwin.problems.model import Finding
 from tritonwin.support.packages import FORK
 from tritonwin.support.versions import fits, older
 
 
-def wheel_tags(facts: Facts) -> Iterator[Finding]:
+@check("wheel-tag-unsupported", "installed wheels are made for this Python", windows_only=False)
+def wheel_tags(facts: Facts) -> Iterator[Seen]:
     target = need_target(facts)
     if target.platform_tag is None:
         raise NotApplicable("the interpreter's platform is not known")
@@ -31,8 +32,7 @@ def wheel_tags(facts: Facts) -> Iterator[Finding]:
         if dist.name in beside_fork:
             continue
         if dist.tags and not any(_tag_fits(t, facts) for t in dist.tags):
-            yield finding(
-                "wheel-tag-unsupported",
+            yield seen(
                 f"{dist.name} {dist.version} is made for {dist.tags[0]}, this is Python "
                 f"{target.version} on {target.platform_tag}",
                 dist.location,
@@ -72,11 +72,11 @@ def _platform_fits(platform: str, target: str) -> bool:
     return not platform.startswith(("win", "macosx"))
 
 
-def old_setuptools(facts: Facts) -> Iterator[Finding]:
+@check("old-setuptools", "setuptools works with this Python", windows_only=False)
+def old_setuptools(facts: Facts) -> Iterator[Seen]:
     setuptools = need_distribution(facts, "setuptools")
     if fits(python_series(need_target(facts)), ">=3.12") and fits(setuptools.version, "<66.1"):
-        yield finding(
-            "old-setuptools",
+        yield seen(
             f"setuptools {setuptools.version} uses pkgutil.ImpImporter, which Python "
             f"{python_series(need_target(facts))} no longer has",
             setuptools.location,
@@ -84,14 +84,16 @@ def old_setuptools(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def triton_ops(facts: Facts) -> Iterator[Finding]:
+@check(
+    "stale-package-needs-triton-ops", "no package needs the removed triton.ops", windows_only=False
+)
+def triton_ops(facts: Facts) -> Iterator[Seen]:
     bnb, triton = facts.distribution("bitsandbytes"), facts.triton
     if bnb is None or triton is None or triton.version is None:
         raise NotApplicable("bitsandbytes and Triton are not both installed")
     # triton.ops went in 3.1; bitsandbytes does without it from 0.45 on
     if fits(triton.version, ">=3.1") and older(bnb.version, "0.45"):
-        yield finding(
-            "stale-package-needs-triton-ops",
+        yield seen(
             f"bitsandbytes {bnb.version} imports triton.ops, which Triton {triton.version} "
             "no longer has",
             bnb.location,
@@ -100,11 +102,11 @@ def triton_ops(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def bnb_binaries(facts: Facts) -> Iterator[Finding]:
+@check("bnb-without-windows-binaries", "bitsandbytes has a library for Windows")
+def bnb_binaries(facts: Facts) -> Iterator[Seen]:
     fork = facts.distribution("bitsandbytes-windows")
     if fork is not None:
-        yield finding(
-            "bnb-without-windows-binaries",
+        yield seen(
             f"bitsandbytes-windows {fork.version} is an abandoned fork with a CUDA 11.6 library",
             fork.location,
             package="bitsandbytes-windows",
@@ -115,8 +117,7 @@ def bnb_binaries(facts: Facts) -> Iterator[Finding]:
             raise NotApplicable("bitsandbytes is not installed")
         return
     if not facts.extensions_of("bitsandbytes"):
-        yield finding(
-            "bnb-without-windows-binaries",
+        yield seen(
             f"bitsandbytes {bnb.version} holds no library for Windows",
             bnb.location,
             package="bitsandbytes",
@@ -124,17 +125,18 @@ def bnb_binaries(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def benign_xformers(facts: Facts) -> Iterator[Finding]:
+@check("benign-triton-warning", "xformers finds a Triton", windows_only=False)
+def benign_xformers(facts: Facts) -> Iterator[Seen]:
     xformers = need_distribution(facts, "xformers")
     if facts.triton is None:
-        yield finding(
-            "benign-triton-warning",
+        yield seen(
             "xformers says at start that no matching Triton is available, and goes on",
             xformers.location,
         )
 
 
-def drifted(facts: Facts) -> Iterator[Finding]:
+@check("environment-drifted", "nothing changed since it was proven to work", windows_only=False)
+def drifted(facts: Facts) -> Iterator[Seen]:
     if facts.proven is None:
         raise NotApplicable("it was not proven yet: tritonwin verify")
     now = proven_state(facts)
@@ -146,48 +148,8 @@ def drifted(facts: Facts) -> Iterator[Finding]:
     pairs += [(n, before.versions.get(n), now.versions.get(n)) for n in names]
     for name, old, new in pairs:
         if old != new:
-            yield finding(
-                "environment-drifted",
+            yield seen(
                 f"{name} was {old or 'not there'} when it was proven to work, "
                 f"and is {new or 'not there'}",
                 f"proof of {before.when}",
             )
-
-
-CHECKS = (
-    Check(
-        id="wheel-tag-unsupported",
-        title="installed wheels are made for this Python",
-        run=wheel_tags,
-        windows_only=False,
-    ),
-    Check(
-        id="old-setuptools",
-        title="setuptools works with this Python",
-        run=old_setuptools,
-        windows_only=False,
-    ),
-    Check(
-        id="stale-package-needs-triton-ops",
-        title="no package needs the removed triton.ops",
-        run=triton_ops,
-        windows_only=False,
-    ),
-    Check(
-        id="bnb-without-windows-binaries",
-        title="bitsandbytes has a library for Windows",
-        run=bnb_binaries,
-    ),
-    Check(
-        id="benign-triton-warning",
-        title="xformers finds a Triton",
-        run=benign_xformers,
-        windows_only=False,
-    ),
-    Check(
-        id="environment-drifted",
-        title="nothing changed since it was proven to work",
-        run=drifted,
-        windows_only=False,
-    ),
-)

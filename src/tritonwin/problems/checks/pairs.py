@@ -1,41 +1,53 @@
-"""torch: built for the GPU, unmixed, and of the series that the installed Triton serves."""
+"""Packages that must fit one torch: Triton, and extensions compiled for it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from packaging.version import Version
 
 from tritonwin.facts.model import Facts, Torch
-from tritonwin.problems.check import Check, NotApplicable, finding, need_torch, need_triton
-from tritonwin.problems.model import Evidence, Finding
-from tritonwin.support import matrix
+from tritonwin.problems.checks.check import (
+    NotApplicable,
+    Seen,
+    check,
+    need_distribution,
+    need_torch,
+    need_triton,
+    seen,
+)
+from tritonwin.problems.records import Evidence
+from tritonwin.support import matrix, torch_abi
 from tritonwin.support.pairing import served_series, wanted_series
-from tritonwin.support.versions import fits, series
+from tritonwin.support.versions import fits, older, series
+from tritonwin.support.wheel_names import read_local
 
 
-def cpu_only_torch(facts: Facts) -> Iterator[Finding]:
+@check("cpu-only-torch", "torch is built for the GPU", windows_only=False)
+def cpu_only_torch(facts: Facts) -> Iterator[Seen]:
     torch = need_torch(facts)
     if torch.cuda or torch.hip or torch.xpu:
         return
     gpu = next(iter(facts.nvidia_gpus), None)
     if gpu is None:
         raise NotApplicable("no NVIDIA GPU was seen")
-    yield finding(
-        "cpu-only-torch",
+    yield seen(
         f"torch {torch.version} is built without CUDA",
         torch.source,
         also=(Evidence(text=f"{gpu.name} is in this machine", where=gpu.source),),
     )
 
 
-def replaced_torch(facts: Facts) -> Iterator[Finding]:
+@check(
+    "update-replaced-torch", "one torch is recorded, and it is the one on disk", windows_only=False
+)
+def replaced_torch(facts: Facts) -> Iterator[Seen]:
     found = [d for d in facts.distributions if d.name == "torch"]
     same_folder = [d for d in found if d.site_packages == found[0].site_packages]
     if len(same_folder) > 1:
         versions = " and ".join(d.version for d in same_folder)
-        yield finding(
-            "update-replaced-torch",
+        yield seen(
             f"the records of torch {versions} lie side by side: one was put over the other",
             same_folder[0].location,
             certainty="likely",
@@ -59,7 +71,8 @@ def _pair_evidence(torch: Torch, wanted: str) -> Evidence:
     )
 
 
-def no_triton_yet(facts: Facts) -> Iterator[Finding]:
+@check("no-triton-for-torch-yet", "a triton-windows exists for this torch")
+def no_triton_yet(facts: Facts) -> Iterator[Seen]:
     torch = need_torch(facts)
     wanted = wanted_series(torch)
     if wanted is None:
@@ -67,33 +80,32 @@ def no_triton_yet(facts: Facts) -> Iterator[Finding]:
     newest = matrix.load().newest_release()
     have = series(facts.triton.version) if facts.triton and facts.triton.version else None
     if Version(wanted) > Version(newest.series) and have != wanted:
-        yield finding(
-            "no-triton-for-torch-yet",
+        yield seen(
             f"the newest triton-windows is {newest.newest} (state of {matrix.load().data_date})",
             "table of releases",
             also=(_pair_evidence(torch, wanted),),
         )
 
 
-def torch_too_old(facts: Facts) -> Iterator[Finding]:
+@check("torch-too-old-for-triton", "torch is new enough for Triton", windows_only=False)
+def torch_too_old(facts: Facts) -> Iterator[Seen]:
     torch, triton = need_torch(facts), need_triton(facts)
     if fits(torch.version, "<2.4") and triton.version and fits(triton.version, ">=3.0"):
-        yield finding(
-            "torch-too-old-for-triton",
+        yield seen(
             f"torch {torch.version} is installed beside Triton {triton.version}; "
             "2.4 is the first torch that works with a triton-windows",
             torch.source,
         )
 
 
-def triton_too_old(facts: Facts) -> Iterator[Finding]:
+@check("triton-too-old", "Triton is new enough for torch", windows_only=False)
+def triton_too_old(facts: Facts) -> Iterator[Seen]:
     torch, wanted, have = _pairing(facts)
     triton = need_triton(facts)
     if have in served_series(torch, wanted) or Version(have) > Version(wanted):
         return
     turing = any(g.compute_capability == "7.5" for g in facts.gpus) and have == "3.2"
-    yield finding(
-        "triton-too-old",
+    yield seen(
         f"Triton {triton.version} is installed",
         triton.source,
         # Triton 3.2 is the last one for Turing cards; beside a newer torch it works in part
@@ -103,55 +115,95 @@ def triton_too_old(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def triton_too_new(facts: Facts) -> Iterator[Finding]:
+@check("triton-too-new-for-torch", "Triton is not too new for torch", windows_only=False)
+def triton_too_new(facts: Facts) -> Iterator[Seen]:
     torch, wanted, have = _pairing(facts)
     triton = need_triton(facts)
     if have in served_series(torch, wanted) or Version(have) < Version(wanted):
         return
     if fits(torch.version, "<2.4"):
         return  # torch-too-old-for-triton says it better
-    yield finding(
-        "triton-too-new-for-torch",
+    yield seen(
         f"Triton {triton.version} is installed",
         triton.source,
         also=(_pair_evidence(torch, wanted),),
     )
 
 
-CHECKS = (
-    Check(
-        id="update-replaced-torch",
-        title="one torch is recorded, and it is the one on disk",
-        run=replaced_torch,
-        windows_only=False,
-    ),
-    Check(
-        id="cpu-only-torch",
-        title="torch is built for the GPU",
-        run=cpu_only_torch,
-        windows_only=False,
-    ),
-    Check(
-        id="no-triton-for-torch-yet",
-        title="a triton-windows exists for this torch",
-        run=no_triton_yet,
-    ),
-    Check(
-        id="torch-too-old-for-triton",
-        title="torch is new enough for Triton",
-        run=torch_too_old,
-        windows_only=False,
-    ),
-    Check(
-        id="triton-too-old",
-        title="Triton is new enough for torch",
-        run=triton_too_old,
-        windows_only=False,
-    ),
-    Check(
-        id="triton-too-new-for-torch",
-        title="Triton is not too new for torch",
-        run=triton_too_new,
-        windows_only=False,
-    ),
-)
+_FLASH = ("flash-attn", "flash-attn-3")
+_SAGE = ("sageattention", "sageattn3", "spas-sage-attn")
+
+
+def _wheel_mismatch(facts: Facts, names: tuple[str, ...]) -> Iterator[Seen]:
+    dists = [d for n in names if (d := facts.distribution(n)) is not None]
+    if not dists:
+        raise NotApplicable(f"{names[0]} is not installed")
+    torch = need_torch(facts)
+    for dist in dists:
+        _, _, local = dist.version.partition("+")
+        reason = torch_abi.misfit(read_local(local), torch.version, torch.cuda)
+        if reason:
+            yield seen(
+                f"{dist.name} {dist.version} is built for another torch: it {reason}",
+                dist.location,
+                also=(Evidence(text=f"torch {torch.version}", where=torch.source),),
+                package=dist.name,
+                package_version=dist.version,
+            )
+
+
+@check("flash-wheel-torch-mismatch", "flash-attn is built for this torch", windows_only=False)
+def flash_mismatch(facts: Facts) -> Iterator[Seen]:
+    yield from _wheel_mismatch(facts, _FLASH)
+
+
+@check("flash-wheel-needs-cuda-dlls", "flash-attn finds the CUDA libraries that it needs")
+def flash_needs_cuda_dlls(facts: Facts) -> Iterator[Seen]:
+    flash = [e for e in facts.extensions if e.package in _FLASH]
+    if not flash:
+        raise NotApplicable("flash-attn is not installed")
+    if need_torch(facts).cuda is None:
+        return  # cpu-only-torch is the cause then
+    for extension in flash:
+        for name in extension.unresolved:
+            if re.match(r"(cudart|cublas|cudnn|nvrtc|cufft|cusparse)", name.lower()):
+                yield seen(
+                    f"{extension.path} needs {name}, which torch does not bring along",
+                    extension.path,
+                    dll=name,
+                )
+
+
+@check("sage-wheel-torch-mismatch", "sageattention is built for this torch", windows_only=False)
+def sage_mismatch(facts: Facts) -> Iterator[Seen]:
+    yield from _wheel_mismatch(facts, _SAGE)
+
+
+@check("sage-kernels-not-loaded", "sageattention has its compiled kernels")
+def sage_kernels(facts: Facts) -> Iterator[Seen]:
+    sage = need_distribution(facts, "sageattention")
+    # version 1 is pure Triton; from 2 on compiled kernels belong to it
+    if not older(sage.version, "2") and not facts.extensions_of("sageattention"):
+        yield seen(
+            f"sageattention {sage.version} is installed without its compiled kernels",
+            sage.location,
+            package="sageattention",
+            package_version=sage.version,
+        )
+
+
+@check("xformers-torch-mismatch", "xformers is built for this torch", windows_only=False)
+def xformers_mismatch(facts: Facts) -> Iterator[Seen]:
+    xformers = need_distribution(facts, "xformers")
+    torch = need_torch(facts)
+    base = torch.version.partition("+")[0]
+    for line in xformers.requires:
+        pinned = re.match(r"torch\s*\(?==\s*([\d.]+)", line)
+        if pinned and pinned[1] != base:
+            yield seen(
+                f"xformers {xformers.version} is built for torch {pinned[1]}",
+                xformers.location,
+                also=(Evidence(text=f"torch {torch.version}", where=torch.source),),
+                package="xformers",
+                package_version=xformers.version,
+            )

@@ -1,12 +1,250 @@
-"""From a log to problems: `explain_file`, `explain_lines`, `explain_stream`."""
+"""A log to problems: scan it once, weigh the lines that match, put the root cause first."""
 
 from __future__ import annotations
 
-from tritonwin.problems.explain.explain import (
-    Explanation,
-    explain_file,
-    explain_lines,
-    explain_stream,
-)
+import io
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["Explanation", "explain_file", "explain_lines", "explain_stream"]
+from tritonwin.facts.model import Facts
+from tritonwin.problems import catalogue
+from tritonwin.problems.advice import shell_word
+from tritonwin.problems.conditions import allows, value_of
+from tritonwin.problems.doctor import by_certainty, findings_of, problems_of
+from tritonwin.problems.explain.decode import text_blocks
+from tritonwin.problems.explain.lines import clean, joined, width_of
+from tritonwin.problems.explain.log_facts import LogFacts, facts_at
+from tritonwin.problems.explain.matches import Matches, Query, Window
+from tritonwin.problems.explain.scan import Candidate, Scanner
+from tritonwin.problems.explain.suspects import Suspects
+from tritonwin.problems.records import CERTAINTIES, Evidence, Finding, Problem, Question
+from tritonwin.system.files import is_file
+from tritonwin.system.host import Host
+
+HEAD = 200_000  # characters, the beginning of a log
+MAX_QUOTE = 500  # characters of a line that is quoted
+
+# torch and ctypes quote the file: Error loading "C:\...\shm.dll" or one of its dependencies.
+_NAMED = re.compile(r"""["']([A-Za-z]:\\[^"'<>|]{1,400}\.(?:dll|pyd))["']""", re.IGNORECASE)
+_REFUSED = re.compile(r"WinError (?:126|127|193|1114)|DLL load failed|Could not find module")
+_MOST = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """What a log shows.
+
+    Attributes:
+        problems: the root cause first, what it explains folded into it.
+        known: what the log says about the machine, with the lines that say it.
+        suspicious: where to look when no problem is known: first error, last exception.
+        facts: the machine as the log, and the snapshot if any, describe it at the log's end.
+        lines: how many lines were read.
+    """
+
+    problems: tuple[Problem, ...]
+    known: tuple[Evidence, ...]
+    suspicious: tuple[Evidence, ...]
+    facts: Facts
+    lines: int
+
+    @property
+    def healthy(self) -> bool:
+        """Nothing worse than information was recognised."""
+        return all(p.severity == "info" for p in self.problems)
+
+
+def explain_file(path: str | Path, snapshot: Facts | None = None) -> Explanation:
+    """Explain a log file of any size and encoding. Raises OSError."""
+    with Path(path).open("rb") as stream:
+        return explain_stream(stream, snapshot)
+
+
+def explain_lines(lines: Iterable[str], snapshot: Facts | None = None) -> Explanation:
+    """Explain lines that are text already, with or without their line ends."""
+    text = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    return explain_stream(io.BytesIO(text.encode("utf-8", "replace")), snapshot)
+
+
+def explain_stream(stream: BinaryIO, snapshot: Facts | None = None) -> Explanation:
+    """Explain a log from its bytes, read once; memory does not grow with its length."""
+    query = _query(catalogue.load())
+    matches = Matches(query)
+    scanner = Scanner(query.patterns)
+    suspects = Suspects()
+    line = 1
+    last = ""
+    for block in text_blocks(stream):
+        head = block.find("\n", HEAD) + 1 or len(block) if line == 1 else 0
+        for candidate in _in_head(scanner, block[:head], matches) if head else ():
+            matches.look(candidate)
+        after = line + block.count("\n", 0, head)
+        for candidate in scanner.candidates(block[head:], after, matches.wanted):
+            matches.look(candidate)
+        suspects.feed(block, line)
+        line += block.count("\n")
+        last = block[-1:] or last
+    return _verdict(matches, suspects, line - (last in ("", "\n")), snapshot)
+
+
+@cache
+def _query(known: catalogue.Catalogue) -> Query:
+    return Query(known)
+
+
+def _in_head(scanner: Scanner, block: str, matches: Matches) -> Iterator[Candidate]:
+    """The beginning, which is all of a log that somebody pasted: it may have been wrapped."""
+    lines = block.split("\n")
+    width = width_of(lines)
+    begin = 0
+    readings = list(joined(lines, width)) if width else []
+    # most logs of narrow lines were not wrapped, and nothing is to be found in lines joined
+    for reading in readings if scanner.patterns_in("\n".join(r.text for r in readings)) else ():
+        candidate = scanner.candidate(reading.first + 1, reading.text)
+        if not candidate.patterns:
+            continue
+        # after its parts: where one of them says all, it is what will be quoted
+        if reading.last >= begin:
+            part = "\n".join(lines[begin : reading.last + 1])
+            yield from scanner.candidates(part, begin + 1, matches.wanted)
+            begin = reading.last + 1
+        yield candidate
+    yield from scanner.candidates("\n".join(lines[begin:]), begin + 1, matches.wanted)
+
+
+def _verdict(
+    matches: Matches, suspects: Suspects, lines: int, snapshot: Facts | None
+) -> Explanation:
+    log = matches.facts
+    findings = [f for window in matches.found() if (f := _finding(window, log, snapshot))]
+    findings.sort(key=lambda f: CERTAINTIES.index(f.certainty))
+    if snapshot:
+        findings += _confirmed(findings, snapshot)
+    facts = facts_at(log, lines, snapshot)
+    problems = tuple(
+        _with_question(problem, facts) for problem in problems_of(findings, facts, by_certainty)
+    )
+    unknown = all(p.severity == "info" for p in problems)
+    return Explanation(
+        problems=problems,
+        known=tuple(
+            Evidence(text=f"{name} {match.groups[name]}", where=f"line {match.line}")
+            for name, match in log.first()
+        ),
+        suspicious=tuple(suspects.found()) if unknown else (),
+        facts=facts,
+        lines=lines,
+    )
+
+
+def _finding(window: Window, log: LogFacts, snapshot: Facts | None) -> Finding | None:
+    signature, when = window.sought.signature, window.sought.when
+    for hit in window.hits:
+        facts = facts_at(log, hit.line, snapshot)
+        met = [allows(fact, allowed, _value(fact, facts, log, hit.line)) for fact, allowed in when]
+        certainty = signature.unknown if None in met else signature.certainty
+        if False in met or certainty is None:
+            continue
+        stated = (log.at(hit.line, *_RESTS_ON.get(fact, (fact,))) for fact, _ in when)
+        lines = (hit, *window.before.values(), *window.after.values(), *filter(None, stated))
+        return Finding(
+            id=window.sought.entry.id,
+            evidence=tuple(dict.fromkeys(quote(each.text, each.line) for each in lines)),
+            certainty=certainty,
+            values=dict(hit.groups),
+        )
+    return None
+
+
+# The statements that a condition rests on, where they do not bear its name.
+_RESTS_ON = {
+    "gpu": ("gpu", "gpu_name"),
+    "torch_build": ("torch",),
+    "cuda": ("cuda", "torch"),
+    "python_kind": ("prefix", "executable", "embedded"),
+    "pip_target": ("pip_prefix",),
+    "os": ("linux", "prefix", "executable", "embedded"),
+    "msvc": ("msvc", "msc"),
+}
+
+
+def _value(fact: str, facts: Facts, log: LogFacts, line: int) -> str | None:
+    """The value of a condition's fact at a line of the log."""
+    if fact == "pip_target":
+        pip, running = log.value(line, "pip_prefix"), log.value(line, "prefix")
+        if pip is None or running is None:
+            return None
+        return "same" if _folder(pip) == _folder(running) else "other"
+    known = value_of(fact, facts)
+    if fact == "os" and known is None and (match := log.at(line, *_RESTS_ON["os"])):
+        return "linux" if "linux" in match.groups else "windows"
+    return known
+
+
+def _folder(path: str) -> str:
+    return path.replace("/", "\\").rstrip("\\").lower()
+
+
+def quote(line: str, number: int) -> Evidence:
+    """A line of the log as evidence: without escapes, and not longer than can be read."""
+    text = clean(line).strip()
+    if len(text) > MAX_QUOTE:
+        half = MAX_QUOTE // 2
+        text = f"{text[:half]} ... {text[-half:]}"
+    return Evidence(text=text, where=f"line {number}")
+
+
+def _confirmed(findings: Iterable[Finding], snapshot: Facts) -> Iterator[Finding]:
+    """What the snapshot shows of the problems that the log shows, and of what explains them."""
+    from tritonwin.problems.checks import CHECKS
+
+    ids = {f.id for f in findings}
+    for found in findings_of(snapshot, CHECKS):
+        explained = catalogue.load().entry(found.id).explains
+        if found.id in ids or not ids.isdisjoint(explained):
+            yield found
+
+
+def _with_question(problem: Problem, facts: Facts) -> Problem:
+    """Where a log leaves it open and no better question is known: the check of the same id."""
+    checked = not catalogue.load().entry(problem.id).log_only
+    if problem.certainty == "certain" or problem.question or not checked:
+        return problem
+    python = shell_word(facts.target.executable) if facts.target else "python"
+    target = "" if python == "python" else f" --python {python}"
+    question = Question(
+        text="Does this hold on the machine?",
+        command=f"tritonwin doctor{target} --only {problem.id}",
+    )
+    return replace(problem, question=question)
+
+
+def with_dlls(explanation: Explanation, host: Host) -> Explanation:
+    """The explanation with what is missing below each DLL that would not load, as evidence.
+
+    For a log of this machine: files that are not here are passed over.
+    """
+    return replace(explanation, problems=tuple(_with_dlls(p, host) for p in explanation.problems))
+
+
+def _with_dlls(problem: Problem, host: Host) -> Problem:
+    seen = tuple(dict.fromkeys(e for each in problem.evidence for e in _below(each, host)))
+    return replace(problem, evidence=(*problem.evidence, *seen[:_MOST]))
+
+
+def _below(evidence: Evidence, host: Host) -> Iterator[Evidence]:
+    from tritonwin.facts.dlls.faults import faults
+    from tritonwin.facts.dlls.loading import dll_tree
+    from tritonwin.facts.dlls.pe import read_pe
+
+    if not _REFUSED.search(evidence.text):
+        return
+    for name in _NAMED.findall(evidence.text):
+        file = Path(name.replace("\\\\", "\\"))
+        if is_file(file) and read_pe(file) is not None:
+            tree = dll_tree(file, host).tree
+            yield from (Evidence(text=fault.text, where=str(file)) for fault in faults(tree))

@@ -1,11 +1,11 @@
-"""What a log says about the machine, each value with the line that it came from."""
+"""Statements of a log about the machine, and the facts that follow from them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from tritonwin.facts.model import (
@@ -20,88 +20,102 @@ from tritonwin.facts.model import (
     Torch,
     Triton,
 )
-from tritonwin.problems.model import LinePattern
-from tritonwin.system.toml import shipped
+from tritonwin.problems.catalogue import LinePattern
+from tritonwin.system.toml import read_resource
 
 MAX_VALUES = 32  # changes of one fact that are remembered
-PATIENCE = 300  # lines that a fact's pattern may see: versions stand in banners and first errors
 SOURCE = "the log"
 PORTABLE = r"python_embeded\python.exe"  # as ComfyUI's portable package is told to start it
 
 
 @dataclass(frozen=True)
-class Seen:
-    value: str
+class Match:
+    """A line of the log, as it was read, and the named groups of the pattern that it matches."""
+
     line: int
     text: str
+    groups: Mapping[str, str]
 
 
 class LogFacts:
-    """Values by name, in the order of the log; a value that repeats is kept once."""
+    """The lines that state a fact, by its name, in order; a value that repeats is kept once."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, list[Seen]] = {}
+        self._stated: dict[str, list[Match]] = {}
 
-    def add(self, name: str, value: str, line: int, text: str) -> None:
-        values = self._seen.setdefault(name, [])
-        if len(values) < MAX_VALUES and (not values or values[-1].value != value):
-            values.append(Seen(value, line, text))
+    def add(self, match: Match) -> None:
+        for name, value in match.groups.items():
+            lines = self._stated.setdefault(name, [])
+            if len(lines) < MAX_VALUES and (not lines or lines[-1].groups[name] != value):
+                lines.append(match)
 
-    def at(self, name: str, line: int) -> Seen | None:
-        """The value in force at a line: the last one before it, else the first after it."""
-        values = self._seen.get(name, [])
-        earlier = [seen for seen in values if seen.line <= line]
-        return earlier[-1] if earlier else values[0] if values else None
+    def at(self, line: int, *names: str) -> Match | None:
+        """The statement in force at a line: the last before it, else the first after it.
 
-    def values(self) -> Mapping[str, Sequence[Seen]]:
-        return self._seen
+        Of several names, the first that the log states.
+        """
+        for name in names:
+            if lines := self._stated.get(name):
+                return next((m for m in reversed(lines) if m.line <= line), lines[0])
+        return None
+
+    def value(self, line: int, name: str) -> str | None:
+        """The value of a fact at a line."""
+        match = self.at(line, name)
+        return match.groups[name] if match else None
+
+    def first(self) -> Iterator[tuple[str, Match]]:
+        """Every fact with its first statement."""
+        return ((name, lines[0]) for name, lines in self._stated.items())
 
 
 @dataclass(frozen=True, kw_only=True)
-class Knowledge:
-    """The content of `facts.toml`: GPUs with their capability, places with the kind of a Python."""
+class GpuName:
+    """A regular expression for names of GPUs of one compute capability."""
 
-    patterns: tuple[LinePattern, ...]
-    gpus: tuple[tuple[re.Pattern[str], str], ...]
-    places: tuple[tuple[re.Pattern[str], PythonKind], ...]
+    capability: str
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonPlace:
+    """A regular expression for folders of one kind of Python."""
+
+    kind: PythonKind
+    place: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactTable:
+    """The content of `facts.toml`."""
+
+    fact: tuple[LinePattern, ...]
+    gpu: tuple[GpuName, ...]
+    python: tuple[PythonPlace, ...]
 
 
 @cache
-def knowledge() -> Knowledge:
-    """The shipped knowledge about what logs say."""
-    data = shipped("tritonwin.problems.explain", "facts.toml")
-    return Knowledge(
-        patterns=tuple(
-            LinePattern(
-                anchors=tuple(a if isinstance(a := row["anchor"], list) else [a]), line=row["line"]
-            )
-            for row in data["fact"]
-        ),
-        gpus=tuple((re.compile(row["name"]), row["capability"]) for row in data["gpu"]),
-        places=tuple(
-            (re.compile(row["place"], re.IGNORECASE), row["kind"]) for row in data["python"]
-        ),
-    )
+def knowledge() -> FactTable:
+    """The shipped knowledge about statements in logs."""
+    return read_resource(__package__, "facts.toml", FactTable)
 
 
 def capability(gpu_name: str) -> str | None:
     """The compute capability of an NVIDIA GPU of that name."""
-    return next((c for name, c in knowledge().gpus if name.search(gpu_name)), None)
+    return next((g.capability for g in knowledge().gpu if re.search(g.name, gpu_name)), None)
 
 
 def kind_of(place: str) -> PythonKind:
     """The kind of a Python from the folder or the path of its python.exe."""
     folder = re.sub(r"\\python\.exe$", "", place, flags=re.IGNORECASE)
-    return next((kind for mark, kind in knowledge().places if mark.search(folder)), "unknown")
+    marks = knowledge().python
+    return next((m.kind for m in marks if re.search(m.place, folder, re.IGNORECASE)), "unknown")
 
 
 def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
     """The machine as it is known at a line of the log; the snapshot fills the gaps."""
 
-    def value(name: str) -> str | None:
-        seen = log.at(name, line)
-        return seen.value if seen else None
-
+    value = partial(log.value, line)
     base = snapshot or Facts(
         tool_version="", system=System(os="windows", version="", machine="AMD64")
     )

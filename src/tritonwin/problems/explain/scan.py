@@ -1,87 +1,122 @@
-"""Search a log for many patterns in one pass: a few passes in C over all, Python for few lines.
+"""Find the lines of a log that may match one of many patterns, in passes that run in C.
 
 A block is cut at blanks into tokens. Logs repeat themselves, so most tokens have been seen and hold
-nothing; only new ones are cut into words, and only where a word begins like the word of an anchor
-(see catalogue/anchors.py) is there more to do: the anchors that may be there are looked for in the
-block, and the lines that they stand in are searched with the patterns' expressions. Time is linear
-in the log: a token is searched once, a line in pieces of bounded length once per pattern.
+nothing; only new ones are cut into words, and only where a word begins like the rarest word of an
+anchor is there more to do: the anchors that may be there are looked for in the block. Time is
+linear in the log.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, partial
-from itertools import islice
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Set
+from functools import partial
+from typing import NamedTuple
 
-from tritonwin.problems.explain.index import index_of
-from tritonwin.problems.explain.normalise import (
-    normalise,
-    plain_characters,
-    segments,
-    without_escapes,
-)
-from tritonwin.problems.model import LinePattern
+from tritonwin.problems.catalogue import LinePattern
+from tritonwin.problems.explain.lines import plain_characters, without_escapes
 
 MEMORY = 16_000_000  # bytes of tokens that are remembered, about
 PER_TOKEN = 100  # bytes that a token takes beside its text
-PIECE = 16_384  # characters of a line that a regular expression sees at once
-OVERLAP = 1_024
-MAX_PIECES = 64  # of one line, about a million characters
-# A manual or a comment quotes an error for those who may meet it; nobody has met it here.
-_ADVICE = re.compile(r"\b[Ii]f you (?:see|get|encounter|run into)\b")
-NEAR = 30_000  # characters before a line in which what belongs to it stands: a long traceback
-FEW = 40  # texts that are found one by one faster than line by line
+NEAR = 30_000  # characters before a line that belong to it: a long traceback
+MIN_WORD = 3  # letters of an anchor's word
+_BOUNDARY = "\n"  # a token's end in a piece; no token holds one
+
+_WORD = re.compile(r"\w+")
+# Words that stand in most lines of a build or a traceback: as keys they would find all of them.
+_COMMON = frozenset(
+    _WORD.findall("""
+    base build code command compiler conversion cpython cuda defined driver error errors failed
+    fatal file files find for found from include interface invalid kernel lib line microsoft module
+    not nvidia object only option package packages program ptxas python recent return site source
+    studio supported symbol system target torch traceback triton type undefined unresolved
+    unsupported version visual warning win32 windows with
+    """)
+)
+_PIECE = re.compile(r"\S+")
+# How characters that normalising changes may stand in a log as it is: in a page, in a literal.
+_SPELLINGS = {
+    "&": ("&", "&amp;"),
+    "<": ("<", "&lt;"),
+    ">": (">", "&gt;"),
+    "\\": ("\\", "\\\\", "\\\\\\\\"),
+    "'": ("'", "&#39;", "&#x27;", "\\'"),
+    '"': ('"', "&quot;", "&#34;", '\\"'),
+}
+# Blanks between words, and one digit for all: numbers are what makes the words of a log many.
+_TO_WORDS = str.maketrans(
+    {
+        character: "0" if character.isdigit() else " "
+        for character in map(chr, range(128))
+        if not (character.isalpha() or character == "_")
+    }
+)
 
 
-Recent = Callable[[], str]  # the NEAR characters before a line
+class Candidate(NamedTuple):
+    """A line in which anchors stand.
 
+    Attributes:
+        patterns: indexes of the patterns of those anchors.
+        before: returns the NEAR characters before the line; until the next one is asked for.
+    """
 
-class Sink(Protocol):
-    """Who takes the matches, and says which patterns are of use at any moment."""
-
-    wanted: set[int]
-    patience: dict[int, int]  # how many lines a pattern may see before it is given up
-
-    def take(
-        self, index: int, line: int, text: str, groups: dict[str, str], recent: Recent
-    ) -> None:
-        """Pattern `index` matches the line of that number, as it was read."""
+    number: int
+    text: str
+    patterns: frozenset[int]
+    before: Callable[[], str]
 
 
 class Scanner:
-    """Feeds a sink with the lines that match patterns, in the order of the log."""
+    """Finds candidates in the blocks of a log, which it is given in order."""
 
-    def __init__(self, patterns: tuple[LinePattern, ...], sink: Sink) -> None:
-        self._patterns = patterns
-        self._sink = sink
-        self._index = index_of(patterns)
+    def __init__(self, patterns: Iterable[LinePattern]) -> None:
+        self._index = Index(patterns)
         self._used = 0
         self._tail = ""
         self._seen: set[str] = set()
-        self._hot: dict[str, frozenset[str]] = {}
+        self._hot: dict[
+            str, frozenset[str]
+        ] = {}  # tokens with the anchors that they may be part of
 
-    def feed(self, block: str, first: int) -> None:
-        """Search a block of lines; `first` is the number of its first line."""
+    def candidates(self, block: str, first: int, wanted: Set[int]) -> Iterator[Candidate]:
+        """The candidates of a block of lines, in order.
+
+        Args:
+            first: the number of the block's first line.
+            wanted: indexes of patterns; it may change while the lines are looked at.
+        """
         block = without_escapes(block)
         plain = plain_characters(block)
         tokens = set(plain.split())
         self._learn(tokens)
-        hot = {token: self._hot[token] for token in tokens & self._hot.keys()}
+        texts = frozenset().union(*(self._hot[token] for token in tokens & self._hot.keys()))
         position = 0
-        while hot and position < len(block):
-            position, first = self._search(block, plain, position, first, hot)
+        while texts and position < len(block):
+            looked_for = frozenset(wanted)
+            for start, indexes in self._starts(plain, position, texts, looked_for):
+                first += block.count("\n", position, start)
+                end = block.find("\n", start)
+                position = (end if end >= 0 else len(block)) + 1
+                before = partial(self._before, plain, start)
+                yield Candidate(first, block[start : position - 1], indexes, before)
+                first += 1
+                if not looked_for.issuperset(wanted):
+                    break
+            else:
+                break
         self._tail = self._before(plain, len(plain))
 
-    def patterns_in(self, text: str) -> frozenset[int]:
-        """The patterns that a text may match, wanted or not."""
-        return self._index.patterns_in(text)
+    def candidate(self, number: int, line: str) -> Candidate:
+        """A line that is not in the blocks, such as one that was wrapped."""
+        return Candidate(number, line, self.patterns_in(line), lambda: self._tail)
 
-    def feed_line(self, number: int, line: str) -> None:
-        """Search one line that is not in the blocks, such as one put together again."""
-        self._line(number, line, self._index.patterns_in(line), lambda: self._tail)
+    def patterns_in(self, text: str) -> frozenset[int]:
+        """The patterns one of whose anchors stands in a text."""
+        plain = plain_characters(text)
+        texts = frozenset().union(*self._index.by_token(set(plain.split())).values())
+        return frozenset().union(*(self._index.texts[t] for t in texts if t in plain))
 
     def _before(self, block: str, position: int) -> str:
         """The NEAR characters before a position in a block, some of them from blocks before it."""
@@ -94,104 +129,116 @@ class Scanner:
             self._hot.clear()
             self._used = 0
         fresh = tokens - self._seen
-        self._hot.update(self._index.texts_by_token(fresh))
+        self._hot.update(self._index.by_token(fresh))
         self._seen |= fresh
         self._used += sum(map(len, fresh)) + PER_TOKEN * len(fresh)
 
-    def _search(
-        self, block: str, plain: str, position: int, first: int, hot: Mapping[str, frozenset[str]]
-    ) -> tuple[int, int]:
-        """Search from a position until more patterns are wanted; where, and in which line."""
-        wanted = frozenset(self._sink.wanted)
-        maybe = frozenset().union(*hot.values())
-        texts = {text: w for text in maybe if (w := self._index.texts[text] & wanted)}
-        find = by_text if len(texts) <= FEW else by_token
-        for start, indexes in find(plain, position, texts, hot):
-            first += block.count("\n", position, start)
-            end = block.find("\n", start)
-            position = (end if end >= 0 else len(block)) + 1
-            recent = partial(self._before, plain, start)
-            self._line(first, block[start : position - 1], indexes, recent)
-            first += 1
-            if not wanted.issuperset(self._sink.wanted):
-                return position, first
-        return len(block), first
-
-    def _line(self, number: int, line: str, indexes: frozenset[int], recent: Recent) -> None:
-        for part in segments(line):
-            for piece in islice(pieces(part), MAX_PIECES):
-                if indexes := indexes & self._sink.wanted:
-                    self._piece(number, piece, indexes, recent)
-
-    def _piece(self, number: int, line: str, indexes: frozenset[int], recent: Recent) -> None:
-        text = normalise(line)
-        if "f you " in text and _ADVICE.search(text):
-            return
-        sink = self._sink
-        for index in sorted(indexes):
-            groups = match(self._patterns[index], text)
-            if groups is not None:
-                sink.take(index, number, line, groups, recent)
-            if index in sink.patience:
-                sink.patience[index] -= 1
-                if sink.patience[index] <= 0:
-                    sink.wanted.discard(index)
+    def _starts(
+        self, block: str, position: int, texts: Iterable[str], wanted: frozenset[int]
+    ) -> Iterator[tuple[int, frozenset[int]]]:
+        """Where lines with wanted anchors begin, from a position on, and the anchors' patterns."""
+        starts: dict[int, set[int]] = defaultdict(set)
+        for text in texts:
+            indexes = self._index.texts[text] & wanted
+            at = block.find(text, position) if indexes else -1
+            while at >= 0:
+                starts[block.rfind("\n", position, at) + 1 or position] |= indexes
+                end = block.find("\n", at)
+                at = block.find(text, end) if end >= 0 else -1
+        for start in sorted(starts):
+            yield start, frozenset(starts[start])
 
 
-def match(pattern: LinePattern, text: str) -> dict[str, str] | None:
-    """The groups of a pattern in a normalised line; None where it does not match."""
-    for anchor in pattern.anchors:
-        if anchor in text:
-            break
+class Index:
+    """The anchors of patterns by the words and pieces that the fast search looks for.
+
+    Attributes:
+        texts: every anchor in every spelling, with the indexes of its patterns.
+    """
+
+    def __init__(self, patterns: Iterable[LinePattern]) -> None:
+        self.texts: dict[str, set[int]] = defaultdict(set)
+        # word -> piece -> texts
+        self._pieces: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for index, pattern in enumerate(patterns):
+            for word, piece, text in (key for anchor in pattern.anchors for key in keys(anchor)):
+                self._pieces[word][piece].add(text)
+                self.texts[text].add(index)
+        self._odd: list[str] = []  # keys that are no words of ASCII
+        self._starts: dict[str, list[str]] = defaultdict(list)
+        for word in self._pieces:
+            plain = word.isascii() and _WORD.fullmatch(word)
+            (self._starts[_words(word)[0][:4]] if plain else self._odd).append(word)
+
+    def by_token(self, tokens: Iterable[str]) -> dict[str, frozenset[str]]:
+        """The tokens that may be part of an anchor, each with the texts of those anchors."""
+        text = _BOUNDARY + (_BOUNDARY * 2).join(tokens) + _BOUNDARY
+        found: dict[str, frozenset[str]] = {}
+        for word in self._words_in(text):
+            for piece, texts in self._pieces[word].items():
+                at = text.find(piece)
+                while at >= 0:
+                    start = text.rfind(_BOUNDARY, 0, at + 1)
+                    end = text.find(_BOUNDARY, start + 1)
+                    token = text[start + 1 : end]
+                    found[token] = found.get(token, frozenset()) | texts
+                    at = text.find(piece, end)
+        return found
+
+    def _words_in(self, text: str) -> Iterator[str]:
+        """The keys' words that words of the text begin with, and perhaps some more."""
+        words = set(_words(text))
+        starts = {word[:4] for word in words}
+        # in a literal, "\n" stands before the word that began a line
+        starts |= {word[1:5] for word in words if word[0] in "nrt"}
+        starts |= {start[:3] for start in starts}
+        for start in starts & self._starts.keys():
+            yield from self._starts[start]
+        yield from self._odd
+
+
+class Key(NamedTuple):
+    """How an anchor is searched for, from the fastest test to the surest.
+
+    Attributes:
+        word: how a word of the log begins; where a piece has no word ("C/C++"), the piece itself.
+        piece: stands in a token, which is what lies between blanks. Where a blank stands beside it
+            in the text, so does a boundary: the piece of "torch " is not in "torchvision".
+        text: the whole anchor, as it may be spelled; stands in a line.
+    """
+
+    word: str
+    piece: str
+    text: str
+
+
+def keys(anchor: str) -> tuple[Key, ...]:
+    """The keys of an anchor, one for each spelling; none where there is nothing to search for."""
+    words = [w for w in _WORD.finditer(anchor) if len(w[0]) >= MIN_WORD]
+    pieces = list(_PIECE.finditer(anchor))
+    if words:
+        word = max(words, key=lambda w: (w[0].lower() not in _COMMON, len(w[0])))
+        piece = next(p for p in pieces if p.start() <= word.start() < p.end())
+    elif pieces:
+        word = piece = max(pieces, key=lambda p: len(p[0]))
     else:
-        return None
-    if pattern.line is None:
-        return {}
-    found = compiled(pattern.line).search(text)
-    return {n: v for n, v in found.groupdict().items() if v} if found else None
+        return ()
+    before = _BOUNDARY if anchor[: piece.start()][-1:].isspace() else ""
+    after = _BOUNDARY if anchor[piece.end() :][:1].isspace() else ""
+    bounded = before + piece[0] + after
+    special = [character for character in _SPELLINGS if character in anchor]
+    spelled = zip(_spelled(bounded, special), _spelled(anchor, special), strict=True)
+    return tuple(Key(word[0], piece_text, text) for piece_text, text in spelled)
 
 
-@cache
-def compiled(regex: str) -> re.Pattern[str]:
-    return re.compile(regex)
+def _spelled(text: str, special: Iterable[str]) -> list[str]:
+    """Every spelling; for a part and its whole in the same order."""
+    spellings = [text]
+    for character in special:
+        spellings = [s.replace(character, way) for s in spellings for way in _SPELLINGS[character]]
+    return spellings
 
 
-def pieces(line: str) -> Iterable[str]:
-    """A line in pieces that overlap, so that no pattern is cut in all of them."""
-    if len(line) <= PIECE:
-        return (line,)
-    return (line[i : i + PIECE] for i in range(0, len(line), PIECE - OVERLAP))
-
-
-Texts = Mapping[str, set[int]]
-Hot = Mapping[str, frozenset[str]]
-
-
-def by_text(
-    block: str, position: int, texts: Texts, hot: Hot
-) -> Iterator[tuple[int, frozenset[int]]]:
-    """Where lines begin that hold texts, and the patterns of those: for few texts in many lines."""
-    del hot
-    starts: dict[int, set[int]] = defaultdict(set)
-    for text, indexes in texts.items():
-        at = block.find(text, position)
-        while at >= 0:
-            starts[block.rfind("\n", position, at) + 1 or position] |= indexes
-            end = block.find("\n", at)
-            at = block.find(text, end) if end >= 0 else -1
-    for start in sorted(starts):
-        yield start, frozenset(starts[start])
-
-
-def by_token(
-    block: str, position: int, texts: Texts, hot: Hot
-) -> Iterator[tuple[int, frozenset[int]]]:
-    """The same for many texts: line by line, by the tokens that belong to them."""
-    names = {token: t for token, found in hot.items() if (t := found & texts.keys())}
-    for line in block[position:].split("\n"):
-        if not names.keys().isdisjoint(words := line.split()):
-            maybe = frozenset().union(*(names[word] for word in words if word in names))
-            indexes = frozenset().union(*(texts[text] for text in maybe if text in line))
-            if indexes:
-                yield position, indexes
-        position += len(line) + 1
+def _words(text: str) -> list[str]:
+    plain = text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
+    return plain.translate(_TO_WORDS).split()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tritonwin.problems.explain.normalise import clean
-from tritonwin.problems.model import Evidence
+from tritonwin.problems.explain.lines import clean
+from tritonwin.problems.records import Evidence
 
 LOOKED_AT = 2_000  # characters of a line that may speak of an error
 TAIL = 20_000  # characters after the last traceback's head in which its end is looked for

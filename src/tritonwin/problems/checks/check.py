@@ -1,13 +1,18 @@
-"""What a check is: a pure function from facts to findings."""
+"""The form of a check: a pure function from facts to findings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 from tritonwin.facts.model import Distribution, Facts, Interpreter, Torch, Triton
-from tritonwin.problems.model import Certainty, Evidence, Finding, Severity
+from tritonwin.problems.records import Certainty, Evidence, Finding, Severity
 from tritonwin.support import versions
+
+# A finding that lacks its id: the check adds its own.
+Seen: TypeAlias = "partial[Finding]"
 
 
 class NotApplicable(Exception):  # noqa: N818 - an outcome, not an error
@@ -19,18 +24,28 @@ class Check:
     """A check bears the id of the problem that it looks for.
 
     Attributes:
-        title: what is as it should be when nothing is found ("torch is built for CUDA").
+        title: the good state, which holds when nothing is found ("torch is built for CUDA").
         windows_only: the problem cannot exist on other systems.
     """
 
     id: str
     title: str
-    run: Callable[[Facts], Iterable[Finding]]
+    run: Callable[[Facts], Iterable[Seen]]
     windows_only: bool = True
 
+    def findings(self, facts: Facts) -> tuple[Finding, ...]:
+        """Raises NotApplicable."""
+        return tuple(each(id=self.id) for each in self.run(facts))
 
-def finding(
-    problem: str,
+
+def check(
+    problem: str, title: str, *, windows_only: bool = True
+) -> Callable[[Callable[[Facts], Iterable[Seen]]], Check]:
+    """Make a check of a function. All checks of the modules of this package are run."""
+    return lambda run: Check(id=problem, title=title, run=run, windows_only=windows_only)
+
+
+def seen(
     text: str,
     where: str,
     *,
@@ -38,10 +53,10 @@ def finding(
     severity: Severity | None = None,
     also: Iterable[Evidence] = (),
     **values: str | None,
-) -> Finding:
-    """A finding with one decisive piece of evidence, and perhaps more."""
-    return Finding(
-        id=problem,
+) -> Seen:
+    """One decisive piece of evidence, and perhaps more; `values` fill the catalogue's words."""
+    return partial(
+        Finding,
         evidence=(Evidence(text=text, where=where), *also),
         certainty=certainty,
         severity=severity,

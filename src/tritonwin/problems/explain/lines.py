@@ -1,9 +1,17 @@
-"""One line of a log as the program printed it: without what terminals, tools and pages added."""
+"""Lines of a log as the program printed them: undecorated, and joined where they were wrapped.
+
+Terminals, tools and pages add escapes, prefixes and entities. A console, PowerShell or a mail
+breaks a line where the next word would not have fitted. Whether a blank was lost there cannot be
+seen at a line that is exactly full, so both readings are made.
+"""
 
 from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 # CSI, OSC (ended by BEL or ST), other two-character escapes. Bounded: a log may hold half a one.
 _ESCAPE = re.compile(
@@ -49,6 +57,12 @@ _BOX_END = re.compile(r"\s[\u2502\u2503]$")
 _BOX_LINE = "\u2500\u2501\u256d\u256e\u256f\u2570\u250c\u2510\u2514\u2518"
 # ComfyUI's report puts the time before and behind each piece that was written, not each line.
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6} -(?: |$)")
+
+NARROW, WIDE = 40, 200  # columns between which a log counts as wrapped
+MAX_JOINED = 16_000  # characters
+
+# what would have been moved up: a word, or its part up to a hyphen between letters
+_FIRST_WORD = re.compile(r"[^\s\w]{0,20}\w{1,80}[^\W\d_]-(?=\w{1,40}[^\W\d_])|\S{0,200}")
 
 
 def segments(line: str) -> list[str]:
@@ -102,3 +116,49 @@ def plain(text: str) -> str:
 def normalise(line: str) -> str:
     """The line that signatures are searched in."""
     return plain(clean(line))
+
+
+def width_of(lines: Sequence[str]) -> int | None:
+    """The column at which the log was wrapped; None where it was not."""
+    lengths = [len(clean(line)) for line in lines]
+    widest = max(lengths, default=0)
+    return widest if NARROW <= widest <= WIDE else None
+
+
+class Joined(NamedTuple):
+    """A text that may have been one line: the indexes of its first and last line."""
+
+    first: int
+    last: int
+    text: str
+
+
+def joined(lines: Sequence[str], width: int) -> Iterator[Joined]:
+    """Every group of lines that may have been one, in each of its readings."""
+    cleaned = [clean(line) for line in lines]
+    start = 0
+    while start < len(cleaned):
+        end = start + 1
+        while end < len(cleaned) and _continues(cleaned[end - 1], cleaned[end], width):
+            end += 1
+        if end - start > 1:
+            group = cleaned[start:end]
+            for text in _readings(group, width):
+                yield Joined(start, end - 1, text[:MAX_JOINED])
+        start = end
+
+
+def _continues(line: str, following: str, width: int) -> bool:
+    if len(line) < NARROW // 2 or not following.strip():
+        return False
+    word = _FIRST_WORD.match(following.lstrip())
+    return len(line) + 1 + len(word[0] if word else "") > width
+
+
+def _readings(group: Sequence[str], width: int) -> tuple[str, ...]:
+    tight = loose = group[0]
+    for previous, line in pairwise(group):
+        full = len(previous) == width
+        tight += ("" if full or previous.endswith("-") else " ") + line.lstrip()
+        loose += ("" if previous.endswith("-") else " ") + line.lstrip()
+    return (tight,) if tight == loose else (tight, loose)

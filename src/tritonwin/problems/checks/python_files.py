@@ -1,0 +1,181 @@
+"""Files of Python that Triton needs: headers, the import library, the Visual C++ runtime."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tritonwin.facts.model import Facts, PythonDev, RuntimeDll
+from tritonwin.problems.checks.check import (
+    NotApplicable,
+    Seen,
+    check,
+    need_target,
+    python_series,
+    seen,
+)
+from tritonwin.problems.records import Evidence
+from tritonwin.support.versions import older, series
+
+
+def _dev(facts: Facts) -> PythonDev:
+    if facts.python_dev is None:
+        raise NotApplicable("headers were not looked for")
+    return facts.python_dev
+
+
+def _absent(facts: Facts) -> list[str]:
+    dev = _dev(facts)
+    missing = [] if dev.headers else ["Python.h"]
+    if facts.windows and dev.import_library is None:
+        missing.append("the import library pythonXY.lib")
+    return missing
+
+
+@check("embedded-python-no-headers", "the embedded Python has headers and import library")
+def embedded_no_headers(facts: Facts) -> Iterator[Seen]:
+    if need_target(facts).kind != "embedded":
+        raise NotApplicable("this is no embedded Python")
+    yield from _missing(facts)
+
+
+@check(
+    "python-libs-not-found-venv-uv",
+    "Python's headers and import library are found",
+    windows_only=False,
+)
+def installed_no_headers(facts: Facts) -> Iterator[Seen]:
+    if need_target(facts).kind == "embedded":
+        raise NotApplicable("this is an embedded Python")
+    yield from _missing(facts)
+
+
+def _missing(facts: Facts) -> Iterator[Seen]:
+    target, missing = need_target(facts), _absent(facts)
+    if not missing:
+        return
+    looked = dict.fromkeys(c.path for c in _dev(facts).candidates if not c.chosen)
+    text = f"{' and '.join(missing)} not found for Python {target.version}"
+    # seen in real runs: TinyCC with a .def of its own for this Python links without pythonXY.lib
+    spared = _dev(facts).headers is not None and bool(
+        facts.triton and facts.triton.tinycc_python_def
+    )
+    yield seen(
+        text + (f"; looked in {', '.join(looked)}" if looked else ""),
+        target.base_prefix or target.prefix or target.executable,
+        severity="warning" if spared else None,
+        also=[
+            Evidence(
+                text="the bundled TinyCC does without it, any other compiler does not",
+                where=facts.triton.tinycc or facts.triton.location,
+            )
+        ]
+        if spared and facts.triton
+        else (),
+    )
+
+
+@check(
+    "python-headers-wrong-set",
+    "headers and import library are whole and of this Python's version",
+    windows_only=False,
+)
+def wrong_set(facts: Facts) -> Iterator[Seen]:
+    dev = _dev(facts)
+    if dev.headers is None and dev.import_library is None:
+        raise NotApplicable("there are no headers to look at")
+    for text, where in _contradictions(facts, dev):
+        yield seen(
+            text,
+            where,
+        )
+
+
+def _contradictions(facts: Facts, dev: PythonDev) -> Iterator[tuple[str, str]]:
+    target = need_target(facts)
+    wanted = python_series(target)
+    headers = dev.headers or ""
+    if dev.headers_version and series(dev.headers_version) != wanted:
+        yield (
+            f"headers of Python {dev.headers_version}, the interpreter is {target.version}",
+            headers,
+        )
+    if dev.headers_missing:
+        yield f"{', '.join(dev.headers_missing[:5])} missing from the headers", headers
+    if dev.headers_damaged:
+        yield f"{', '.join(dev.headers_damaged[:5])} damaged", headers
+    threads = target.free_threaded
+    if dev.headers_free_threaded and threads is False:
+        yield "headers of a free-threaded Python, the interpreter is not one", headers
+    library = dev.import_library or ""
+    dll = "python" + wanted.replace(".", "") + ("t" if threads else "") + ".dll"
+    if dev.import_library_dll and dev.import_library_dll.lower() != dll:
+        yield f"the import library is for {dev.import_library_dll}, not for {dll}", library
+    machine = dev.import_library_machine
+    if machine and target.bits == 64 and machine == "x86":
+        yield "the import library is for 32-bit programs", library
+
+
+# Code compiled by toolset 14.40 or later initialises std::mutex at compile time; an older
+# msvcp140.dll then locks a null pointer (release notes of Visual Studio 2022 17.10). The functions
+# themselves are all there: those that libtriton imports are exported by 14.29 already.
+MUTEX_BREAK = "14.40"
+
+
+def _loaded(facts: Facts, name: str) -> RuntimeDll | None:
+    return next((d for d in facts.runtime_dlls if d.name == name and d.loaded), None)
+
+
+def _needs_msvcp(facts: Facts) -> bool:
+    imports = facts.triton.libtriton_imports if facts.triton else ()
+    return facts.triton is None or any(i.lower() == "msvcp140.dll" for i in imports)
+
+
+@check("vcredist-missing", "the Visual C++ runtime is there")
+def vcredist_missing(facts: Facts) -> Iterator[Seen]:
+    if not facts.runtime_dlls:
+        raise NotApplicable("the places of the VC runtime were not read")
+    if facts.triton and _needs_msvcp(facts) and _loaded(facts, "msvcp140.dll") is None:
+        yield seen(
+            "libtriton.pyd needs msvcp140.dll, which is neither beside Python nor in System32",
+            facts.triton.libtriton or facts.triton.location,
+            dll="msvcp140.dll",
+        )
+    for extension in facts.extensions:
+        for name in extension.unresolved:
+            if re.match(r"(msvcp|vcruntime|vcomp|concrt)140", name.lower()):
+                yield seen(
+                    f"{extension.package} needs {name}, which was found nowhere",
+                    extension.path,
+                    dll=name,
+                )
+
+
+@check("vcredist-too-old-beside-python", "the Visual C++ runtime that Python loads is new enough")
+def vcredist_too_old(facts: Facts) -> Iterator[Seen]:
+    dll = _loaded(facts, "msvcp140.dll")
+    if dll is None or dll.version is None or not _needs_msvcp(facts):
+        raise NotApplicable("no msvcp140.dll of known version is loaded")
+    linker = facts.triton.libtriton_linker if facts.triton else None
+    broken = older(dll.version, MUTEX_BREAK) and not older(linker, MUTEX_BREAK)
+    # Microsoft promises only that a runtime serves what older tools made. In System32 an update
+    # sees to that; a copy beside python.exe stays as it is.
+    risky = dll.place != "system32" and linker is not None and older(dll.version, linker)
+    if not (broken or risky):
+        return
+    others = [
+        Evidence(text=f"version {d.version} is there too, but is not the one loaded", where=d.path)
+        for d in facts.runtime_dlls
+        if d.name == dll.name and not d.loaded and d.version
+    ]
+    compiled = f"libtriton was linked by tools of {linker or MUTEX_BREAK + ' or later'}"
+    yield seen(
+        f"msvcp140.dll {dll.version} is the one that Python loads; {compiled}",
+        dll.path,
+        certainty="possible" if not broken else "certain" if linker else "likely",
+        severity=None if broken else "warning",
+        also=others,
+        dll=dll.name,
+        dll_version=dll.version,
+        path=dll.path,
+    )

@@ -1,0 +1,294 @@
+"""The package triton: there, alone, complete, and with sources that work on Windows.
+
+Traits are structural marks (facts/triton_sources.py); the version string decides nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tritonwin.facts.model import Distribution, Facts, Triton
+from tritonwin.facts.packages import knowledge
+from tritonwin.facts.requirement import holds, read_requirement
+from tritonwin.facts.triton_sources import Trait, triton_traits
+from tritonwin.problems.checks.check import (
+    NotApplicable,
+    Seen,
+    check,
+    need_target,
+    need_triton,
+    nvidia_capability,
+    seen,
+)
+from tritonwin.problems.records import Evidence
+from tritonwin.support.packages import FORK
+from tritonwin.support.versions import older
+
+_BUNDLED = ("triton/runtime/tcc/", "triton/backends/nvidia/bin/")
+
+
+@check(
+    "script-shadows-triton",
+    "no file or folder of yours hides the packages triton and torch",
+    windows_only=False,
+)
+def shadowed(facts: Facts) -> Iterator[Seen]:
+    for shadow in facts.shadows:
+        yield seen(
+            f"Python started here imports {shadow.path} instead of the package {shadow.module}",
+            shadow.reason,
+            path=shadow.path,
+        )
+
+
+@check("triton-missing", "Triton is installed", windows_only=False)
+def triton_missing(facts: Facts) -> Iterator[Seen]:
+    target = need_target(facts)
+    if _emptied(facts):
+        return  # pip takes what it recorded for installed: see triton-files-missing
+    if facts.triton is None:
+        text = "no package folder named triton is on this Python's path"
+        where = target.site_packages[0] if target.site_packages else target.executable
+    elif facts.triton.namespace:
+        text = "the folder triton is what an uninstall left: it holds no __init__.py"
+        where = facts.triton.location
+    else:
+        return
+    yield seen(text, where)
+
+
+@check("triton-and-fork-both-installed", "one distribution owns the package triton")
+def both_installed(facts: Facts) -> Iterator[Seen]:
+    fork = facts.distribution(FORK)
+    others = [d for n in knowledge().other_tritons if (d := facts.distribution(n)) is not None]
+    if fork is None or not others:
+        return
+    where = f"{facts.triton.flavour} sources" if facts.triton else "no usable sources"
+    yield seen(
+        f"{others[0].name} {others[0].version} and {fork.name} {fork.version} share the folder "
+        f"triton; on disk are {where}",
+        others[0].location,
+        also=(Evidence(text=f"{fork.name} {fork.version}", where=fork.location),),
+        distribution=others[0].name,
+    )
+
+
+@check("upstream-triton-no-windows-wheel", "nothing asks for the Triton that has no Windows wheel")
+def linux_wheel(facts: Facts) -> Iterator[Seen]:
+    for line in facts.requirement_lines:
+        yield seen(
+            f'line {line.line} asks for "{line.text}", which has no Windows wheel',
+            line.path,
+            certainty="likely",
+            severity="info",
+            path=line.path,
+        )
+    if facts.triton and (facts.triton.libtriton or "").endswith(".so"):
+        yield seen(
+            "the compiled part of this Triton is a Linux library",
+            facts.triton.libtriton or "",
+            path=facts.triton.location,
+        )
+
+
+def _emptied(facts: Facts) -> Distribution | None:
+    """The distribution that recorded a package folder which is gone or hollow now."""
+    if facts.triton is not None and not facts.triton.namespace:
+        return None
+    return next(
+        (
+            d
+            for d in facts.distributions
+            if d.name in knowledge().triton and "triton/__init__.py" in d.missing_files
+        ),
+        None,
+    )
+
+
+@check("triton-files-missing", "Triton's files are complete", windows_only=False)
+def files_missing(facts: Facts) -> Iterator[Seen]:
+    emptied = _emptied(facts)
+    triton = facts.triton if emptied else need_triton(facts)
+    owner = emptied or facts.distribution((triton and triton.distribution) or "")
+    # what is bundled has problems of its own: ptxas-not-found, cc-and-toolchain-absent
+    gone = [f for f in owner.missing_files if not f.startswith(_BUNDLED)] if owner else []
+    if owner is not None and (gone or owner.cut_files):
+        what = f"{gone[0]}, which is gone" if gone else f"{owner.cut_files[0]}, which is cut short"
+        yield seen(
+            f"{owner.name} {owner.version} recorded {what}",
+            owner.location,
+            distribution=owner.name,
+        )
+    elif triton is not None and triton.libtriton is None:
+        yield seen(
+            "there is no _C/libtriton in the package folder",
+            triton.location,
+            distribution=triton.distribution,
+        )
+
+
+@check("distribution-name-or-url", "packages that require Triton find it under its name")
+def distribution_name(facts: Facts) -> Iterator[Seen]:
+    names = {d.name for d in facts.distributions}
+    have_fork = FORK in names
+    have_upstream = any(n in names for n in knowledge().other_tritons)
+    for owner, requirement in _triton_requirements(facts):
+        satisfied = have_fork if canonicalize_name(requirement.name) == FORK else have_upstream
+        if not satisfied and (have_fork or have_upstream):
+            yield seen(
+                f"{owner.name} {owner.version} requires {requirement}, installed is "
+                f"{FORK if have_fork else 'triton'}",
+                owner.location,
+                certainty="likely",
+                severity="info",
+                package=owner.name,
+            )
+
+
+def _triton_requirements(facts: Facts) -> Iterator[tuple[Distribution, Requirement]]:
+    windows = {"platform_system": "Windows", "sys_platform": "win32", "os_name": "nt"}
+    for owner in facts.distributions:
+        for text in owner.requires:
+            requirement = read_requirement(text)
+            if requirement is None:
+                continue
+            named = canonicalize_name(requirement.name) in {"triton", FORK}
+            if named and holds(requirement, windows):
+                yield owner, requirement
+
+
+PATCHED = "patched-by-tritonwin"
+WINDOWS = "windows-branches"
+
+
+def _blocking(triton: Triton) -> tuple[Trait, ...]:
+    """The marks with which no kernel compiles or launches on Windows."""
+    return tuple(t for t in triton_traits() if t.blocks and t.id in triton.traits)
+
+
+def _at(triton: Triton, trait: Trait) -> str:
+    return f"{triton.location}: {triton.trait_places.get(trait.id, '?')}"
+
+
+def _windows_binary(facts: Facts) -> Triton:
+    triton = need_triton(facts)
+    if not (triton.libtriton or "").lower().endswith(".pyd"):
+        raise NotApplicable("there is no Windows binary of Triton")
+    return triton
+
+
+@check("triton-sources-not-for-windows", "Triton's sources are made for Windows")
+def not_for_windows(facts: Facts) -> Iterator[Seen]:
+    triton = _windows_binary(facts)
+    if not {WINDOWS, PATCHED} & set(triton.traits):
+        for mark in _blocking(triton):
+            yield seen(mark.meaning, _at(triton, mark))
+
+
+@check("triton-patch-incomplete", "Triton's sources fit together")
+def patch_incomplete(facts: Facts) -> Iterator[Seen]:
+    triton = _windows_binary(facts)
+    marks = _blocking(triton)
+    if marks and {WINDOWS, PATCHED} & set(triton.traits):
+        yield seen("some sources are made for Windows, these are not", triton.location)
+        for mark in marks:
+            yield seen(mark.meaning, _at(triton, mark))
+
+
+@check("triton-patch-overwritten", "the Windows patch of Triton is still there")
+def patch_overwritten(facts: Facts) -> Iterator[Seen]:
+    triton = _windows_binary(facts)
+    record = facts.patch
+    if record is None:
+        raise NotApplicable("tritonwin has patched nothing here")
+    if triton.import_hook is None:
+        for file in record.original:
+            yield seen(
+                "tritonwin patched this file, and its own content is back",
+                f"{triton.location}: {file}",
+            )
+
+
+@check("foreign-or-patched-triton-build", "Triton's sources are as they were installed")
+def altered(facts: Facts) -> Iterator[Seen]:
+    triton = need_triton(facts)
+    owner = facts.distribution(triton.distribution or "")
+    if owner and owner.altered_files and PATCHED not in triton.traits:
+        yield seen(
+            f"{owner.altered_files[0]} is not the file that {owner.name} {owner.version} installed",
+            owner.location,
+            certainty="likely",
+            severity="warning",
+            distribution=owner.name,
+        )
+    elif triton.flavour == "fork" and triton.distribution is None:
+        yield seen(
+            "the package folder belongs to no installed distribution",
+            triton.location,
+            certainty="likely",
+            severity="warning",
+        )
+
+
+@check("fork-launcher-stale-error", "Triton's launcher looks at the right error")
+def launcher_stale_error(facts: Facts) -> Iterator[Seen]:
+    triton = _windows_binary(facts)
+    mark = next(t for t in triton_traits() if t.id == "stale-last-error-launch")
+    if mark.id in triton.traits:
+        yield seen(
+            mark.meaning,
+            _at(triton, mark),
+            certainty="possible",
+            severity="info",
+        )
+
+
+@check("ptxas-path-variable-ignored", "the variable that names ptxas is one that Triton reads")
+def ptxas_variable(facts: Facts) -> Iterator[Seen]:
+    triton = need_triton(facts)
+    variable = facts.variable("TRITON_PTXAS_PATH")
+    if variable is None:
+        raise NotApplicable("TRITON_PTXAS_PATH is not set")
+    if "ptxas-env-key" in triton.traits:
+        yield seen(
+            f"TRITON_PTXAS_PATH is {variable.value}; this Triton reads TRITON_PTXAS.EXE_PATH",
+            "variable TRITON_PTXAS_PATH",
+            variable=variable.name,
+            value=variable.value,
+        )
+
+
+@check("c-long-32bit", "launch arguments keep 64 bits")
+def c_long(facts: Facts) -> Iterator[Seen]:
+    triton = _windows_binary(facts)
+    if "long-as-32-bit" in triton.traits:
+        yield seen(
+            "64-bit arguments pass through C's long, which has 32 bits on Windows",
+            triton.location,
+            certainty="likely",
+            severity="warning",
+        )
+
+
+@check("ptxas-not-found", "ptxas is there", windows_only=False)
+def ptxas_missing(facts: Facts) -> Iterator[Seen]:
+    triton = need_triton(facts)
+    elsewhere = any(t.ptxas for t in facts.cuda_toolkits)
+    if triton.ptxas is None and not elsewhere:
+        yield seen(
+            "no ptxas lies in Triton's package, and no CUDA toolkit was found",
+            triton.location,
+        )
+        return
+    try:
+        blackwell = not older(nvidia_capability(facts), "10.0")
+    except NotApplicable:
+        return
+    if blackwell and "ptxas-blackwell" in triton.traits and triton.ptxas_blackwell is None:
+        yield seen(
+            "for this GPU these sources start ptxas-blackwell.exe, which is not there",
+            triton.location,
+        )

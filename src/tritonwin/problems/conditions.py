@@ -1,0 +1,81 @@
+"""Conditions on facts: the value of each fact that one may name, and whether it is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from tritonwin.facts.model import Facts
+from tritonwin.problems.catalogue import ABSENT
+from tritonwin.support.versions import fits
+
+
+def allows(fact: str, allowed: Iterable[str], value: str | None) -> bool | None:
+    """Whether a value is one of those allowed: a version in a range, or a word; None: unknown."""
+    if value is None:
+        return None
+    if fact in WORDS or value == ABSENT:
+        return value in allowed
+    return any(each != ABSENT and fits(value, each) for each in allowed)
+
+
+def value_of(fact: str, facts: Facts) -> str | None:
+    """The value of a fact of `catalogue.When`; None where it is not known."""
+    return _VALUES[fact](facts)
+
+
+def examined(facts: Facts) -> bool:
+    """Whether the facts come from a machine: then what is not in them is not there."""
+    return bool(facts.tool_version)
+
+
+def _torch(facts: Facts) -> str | None:
+    if facts.torch:
+        return facts.torch.version
+    return ABSENT if examined(facts) else None
+
+
+def _triton(facts: Facts) -> str | None:
+    if facts.triton and not facts.triton.namespace:
+        return facts.triton.version
+    return ABSENT if examined(facts) else None
+
+
+def _build(facts: Facts) -> str | None:
+    torch = facts.torch
+    if torch is None:
+        return None
+    local = torch.version.partition("+")[2]
+    for mark, build in (("cpu", "cpu"), ("cu", "cuda"), ("rocm", "rocm"), ("xpu", "xpu")):
+        if local.startswith(mark):
+            return build
+    return "cuda" if torch.cuda else "rocm" if torch.hip else None
+
+
+def _kind(facts: Facts) -> str | None:
+    target = facts.target
+    return None if target is None or target.kind == "unknown" else target.kind
+
+
+def _setuptools(facts: Facts) -> str | None:
+    found = facts.distribution("setuptools")
+    return found.version if found else None
+
+
+_VALUES: Mapping[str, Callable[[Facts], str | None]] = {
+    "torch": _torch,
+    "triton": _triton,
+    "torch_build": _build,
+    "python_kind": _kind,
+    "setuptools": _setuptools,
+    "python": lambda facts: facts.target.version if facts.target else None,
+    "cuda": lambda facts: facts.torch.cuda if facts.torch else None,
+    "gpu": lambda facts: next(
+        (g.compute_capability for g in facts.gpus if g.compute_capability), None
+    ),
+    "msvc": lambda facts: next((m.version for m in facts.msvc if m.chosen), None),
+    "driver": lambda facts: facts.nvidia_driver.version if facts.nvidia_driver else None,
+    "os": lambda facts: facts.system.os if examined(facts) else None,
+    "pip_target": lambda _: None,  # a log alone shows which pip was used
+}
+# those whose values are words, not versions
+WORDS = frozenset({"os", "python_kind", "torch_build", "pip_target"})

@@ -1,0 +1,217 @@
+"""Which signatures a log matches: their first lines, in memory that does not grow with the log.
+
+Only a line that can still change the verdict is looked at: for a signature, once all of its
+`before` have been seen; for a mark of `after`, once its signature has been seen; for everything
+else, until it was seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from itertools import islice
+
+from tritonwin.problems import catalogue
+from tritonwin.problems.catalogue import Catalogue, Entry, LinePattern, Signature
+from tritonwin.problems.explain.lines import normalise, segments
+from tritonwin.problems.explain.log_facts import LogFacts, Match, knowledge
+from tritonwin.problems.explain.scan import Candidate
+
+MAX_HITS = 3  # lines of one signature that are kept
+PATIENCE = 300  # lines that a fact's pattern may see: versions stand in banners and first errors
+PIECE = 16_384  # characters of a line that a regular expression sees at once
+OVERLAP = 1_024
+MAX_PIECES = 64  # of one line, about a million characters
+# A manual or a comment quotes an error for those who may meet it; nobody has met it here.
+_ADVICE = re.compile(r"\b[Ii]f you (?:see|get|encounter|run into)\b")
+
+
+@dataclass(frozen=True)
+class Sought:
+    """A signature with its patterns as indexes of `Query.patterns`."""
+
+    entry: Entry
+    signature: Signature
+    pattern: int
+    before: frozenset[int]
+    after: frozenset[int]
+    without: frozenset[int]
+    when: tuple[tuple[str, tuple[str, ...]], ...]  # facts and the values that they may have
+
+
+class Query:
+    """Everything that is looked for, the same in every log; made once.
+
+    Attributes:
+        patterns: those of signatures, of marks and of facts.
+        sought: the signatures, in the order of the catalogue.
+        concerned: by pattern, the numbers of the signatures that it can change.
+        forbidden: the patterns that speak against a signature.
+        of_facts: the patterns that tell about the machine.
+    """
+
+    def __init__(self, known: Catalogue) -> None:
+        self._known = known
+        self._index: dict[LinePattern, int] = {}
+        self.sought = tuple(
+            self._resolved(entry, signature)
+            for entry in known.entries.values()
+            for signature in entry.signatures
+        )
+        self.of_facts = frozenset(map(self._number, knowledge().fact))
+        self.patterns = tuple(self._index)
+        self.concerned: Mapping[int, set[int]] = defaultdict(set)
+        for number, each in enumerate(self.sought):
+            for pattern in (each.pattern, *each.before, *each.after):
+                self.concerned[pattern].add(number)
+        self.forbidden = frozenset().union(*(each.without for each in self.sought))
+
+    def _number(self, pattern: str | LinePattern) -> int:
+        return self._index.setdefault(self._known.pattern(pattern), len(self._index))
+
+    def _resolved(self, entry: Entry, signature: Signature) -> Sought:
+        return Sought(
+            entry=entry,
+            signature=signature,
+            pattern=self._number(LinePattern(anchors=signature.anchors, line=signature.line)),
+            before=frozenset(map(self._number, signature.before)),
+            after=frozenset(map(self._number, signature.after)),
+            without=frozenset(map(self._number, signature.without)),
+            when=signature.when.conditions(),
+        )
+
+
+@dataclass
+class Window:
+    """A signature in a log: the lines that match it, and those of its marks around them."""
+
+    sought: Sought
+    hits: list[Match] = field(default_factory=list)
+    before: dict[int, Match] = field(default_factory=dict)
+    after: dict[int, Match] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.hits) and len(self.after) == len(self.sought.after)
+
+    def needs(self, index: int) -> bool:
+        """Whether a line that matches the pattern would change anything."""
+        sought = self.sought
+        return (
+            (index == sought.pattern and self._open)
+            or (index in sought.before and index not in self.before)
+            or (index in sought.after and bool(self.hits) and index not in self.after)
+        )
+
+    def take(self, index: int, match: Match, close: Callable[[], bool]) -> None:
+        """Take a line; `close` tells whether all marks of `before` stand close to it."""
+        sought = self.sought
+        if index == sought.pattern and self._open:
+            earlier = all(seen.line < match.line for seen in self.before.values())
+            fresh = all(known.line != match.line for known in self.hits)
+            if earlier and fresh and (not sought.signature.near or close()):
+                self.hits.append(match)
+        if index in sought.before:
+            self.before.setdefault(index, match)
+        if index in sought.after and self.hits and match.line > self.hits[0].line:
+            self.after.setdefault(index, match)
+
+    @property
+    def _open(self) -> bool:
+        return len(self.hits) < MAX_HITS and len(self.before) == len(self.sought.before)
+
+
+class Matches:
+    """The lines of a log that match, as far as the verdict needs them.
+
+    Attributes:
+        wanted: indexes of the patterns that are of use now; it changes with every line.
+        facts: the log's statements about the machine.
+    """
+
+    def __init__(self, query: Query) -> None:
+        self.facts = LogFacts()
+        self._query = query
+        self._windows = [Window(sought) for sought in query.sought]
+        self._forbidden: set[int] = set()  # patterns of `without` that were seen
+        self._patience = {
+            index: PATIENCE for index in query.of_facts if index not in query.concerned
+        }
+        self.wanted = {index for index in range(len(query.patterns)) if self._needed(index)}
+
+    def look(self, line: Candidate) -> None:
+        """Search a line with the patterns whose anchors stand in it."""
+        for part in segments(line.text):
+            for piece in islice(pieces(part), MAX_PIECES):
+                if indexes := line.patterns & self.wanted:
+                    self._search(line, piece, indexes)
+
+    def _search(self, line: Candidate, piece: str, indexes: frozenset[int]) -> None:
+        text = normalise(piece)
+        if "f you " in text and _ADVICE.search(text):
+            return
+        for index in sorted(indexes):
+            groups = match(self._query.patterns[index], text)
+            if groups is not None:
+                self._take(index, Match(line.number, piece, groups), line)
+            if index in self._patience:
+                self._patience[index] -= 1
+                if self._patience[index] <= 0:
+                    self.wanted.discard(index)
+
+    def _take(self, index: int, match: Match, line: Candidate) -> None:
+        if index in self._query.of_facts:
+            self.facts.add(match)
+        if index in self._query.forbidden:
+            self._forbidden.add(index)
+        changed = {index}
+        for number in self._query.concerned.get(index, ()):
+            window = self._windows[number]
+            window.take(index, match, partial(self._close, window, line))
+            changed |= {window.sought.pattern, *window.sought.after}
+        for pattern in changed:
+            (self.wanted.add if self._needed(pattern) else self.wanted.discard)(pattern)
+
+    def _close(self, window: Window, line: Candidate) -> bool:
+        text = line.before()
+        marks = (self._query.patterns[index] for index in window.sought.before)
+        return all(any(anchor in text for anchor in mark.anchors) for mark in marks)
+
+    def _needed(self, index: int) -> bool:
+        return (
+            index in self._query.of_facts
+            or (index in self._query.forbidden and index not in self._forbidden)
+            or any(self._windows[n].needs(index) for n in self._query.concerned.get(index, ()))
+        )
+
+    def found(self) -> Iterator[Window]:
+        """Signatures whose lines stand in the log, in order; `when` is not looked at."""
+        for window in self._windows:
+            if window.complete and self._forbidden.isdisjoint(window.sought.without):
+                yield window
+
+
+def pieces(line: str) -> Iterable[str]:
+    """A line in pieces that overlap, so that no pattern is cut in all of them."""
+    if len(line) <= PIECE:
+        return (line,)
+    return (line[i : i + PIECE] for i in range(0, len(line), PIECE - OVERLAP))
+
+
+def match(pattern: LinePattern, text: str) -> dict[str, str] | None:
+    """The groups of a pattern in a normalised line; None where it does not match."""
+    if not any(anchor in text for anchor in pattern.anchors):
+        return None
+    if pattern.line is None:
+        return {}
+    found = compiled(pattern.line).search(text)
+    return {n: v for n, v in found.groupdict().items() if v} if found else None
+
+
+@cache
+def compiled(line: str) -> re.Pattern[str]:
+    """The `line` of a pattern as an expression."""
+    return re.compile(catalogue.load().expression(line))
