@@ -32,7 +32,7 @@ from tritonwin.support.links import WheelLink
 from tritonwin.support.matrix import Matrix, Pair, Release
 from tritonwin.support.pip import Pip, configured_places
 from tritonwin.support.sources import Sources, find
-from tritonwin.support.wheel_names import WheelNameError
+from tritonwin.support.wheels import WheelNameError
 
 FILE = Path(matrix.__file__).with_name("matrix.toml")
 OLDEST_TORCH = Version("2.4")
@@ -130,12 +130,12 @@ def render(pairs: Iterable[Pair], releases: Iterable[Release], date: str) -> str
     """The text of matrix.toml."""
     lines = [_HEAD, f'data_date = "{date}"']
     for row in pairs:
-        lines += ["", "[[pair]]", f'torch = "{row.torch}"', f'triton = "{row.triton}"']
+        lines += ["", "[[pairs]]", f'torch = "{row.torch}"', f'triton = "{row.triton}"']
         if row.windows:
             lines.append(f'windows = "{row.windows}"')
         lines.append(f'source = "{row.source}"')
     for item in releases:
-        lines += ["", "[[release]]", f'series = "{item.series}"', f'newest = "{item.newest}"']
+        lines += ["", "[[releases]]", f'series = "{item.series}"', f'newest = "{item.newest}"']
         lines.append(f"pythons = {_array(item.pythons)}")
         lines.append(f"platforms = {_array(item.platforms)}")
         lines += [f'bundled_cuda = "{item.bundled_cuda}"', f'source = "{item.source}"']

@@ -37,7 +37,7 @@ from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.explain import MAX_QUOTE, explain_stream
 from tritonwin.remedies import archive
-from tritonwin.support import download, links, wheel_metadata, wheel_names
+from tritonwin.support import download, links, sources, wheels
 from tritonwin.system.codec import DecodeError, from_json, to_json
 
 SEEDS = Path(__file__).with_name("seeds")
@@ -95,8 +95,8 @@ def wheel_name(data: bytes) -> None:
     """File names and addresses of wheels."""
     text = _text(data)
     try:
-        name = wheel_names.read(text)
-    except wheel_names.WheelNameError:
+        name = wheels.read(text)
+    except wheels.WheelNameError:
         return
     assert name.file.endswith(".whl")
     assert name.tags
@@ -112,14 +112,14 @@ def index(data: bytes) -> None:
             if not link.local:
                 try:
                     _ = link.built_for
-                except wheel_names.WheelNameError:
+                except wheels.WheelNameError:
                     continue
 
 
 def wheel(data: bytes) -> None:
     """The metadata of a wheel on disk."""
     path = _file("a-1-py3-none-any.whl", data)
-    wheel_metadata.requires(links.WheelLink(location=str(path), source="disk"))
+    sources.requires_dist(links.WheelLink(location=str(path), source="disk"))
 
 
 def requirements(data: bytes) -> None:

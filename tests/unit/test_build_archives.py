@@ -23,8 +23,8 @@ from tritonwin.build.model import Source
 from tritonwin.build.order import Order
 from tritonwin.build.planner import plan as planned
 from tritonwin.build.source_files import SourceError
-from tritonwin.support import archive_bounds
-from tritonwin.support.archive_bounds import Allowance, TooMuchError
+from tritonwin.support import archives
+from tritonwin.support.archives import Allowance, TooMuchError
 from tritonwin.support.pip import Pip
 from tritonwin.system.host import Host
 
@@ -118,7 +118,7 @@ def test_more_zeros_than_an_archive_may_hold(tmp_path: Path, make: Maker) -> Non
 def test_many_files_that_are_too_much_together(
     tmp_path: Path, make: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive_bounds, "MOST_BYTES", 3 * MIB)
+    monkeypatch.setattr(archives, "MOST_BYTES", 3 * MIB)
     archive = make(tmp_path / "x", {f"x/{n}": os.urandom(MIB) for n in range(4)})
     refused(tmp_path, archive, "would unpack to more than 3 MiB")
 
@@ -127,7 +127,7 @@ def test_many_files_that_are_too_much_together(
 def test_more_files_than_any_source_has(
     tmp_path: Path, make: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive_bounds, "MOST_MEMBERS", 9)
+    monkeypatch.setattr(archives, "MOST_MEMBERS", 9)
     refused(tmp_path, make(tmp_path / "x", {f"x/{n}": b"" for n in range(10)}), "more than 9 files")
 
 
@@ -135,7 +135,7 @@ def test_more_files_than_any_source_has(
 def test_a_file_that_is_too_large(
     tmp_path: Path, make: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive_bounds, "LARGEST", 2 * MIB)
+    monkeypatch.setattr(archives, "LARGEST", 2 * MIB)
     archive = make(tmp_path / "x", {"x/a": os.urandom(3 * MIB)})
     refused(tmp_path, archive, "x/a is too large: 3 MiB, and a file may have 2")
 
@@ -168,8 +168,8 @@ def test_what_is_skipped_counts_as_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize("packed", [0, 1, MIB, 2**50])
 def test_what_may_come_out(packed: int) -> None:
     allowance = Allowance(packed)
-    assert archive_bounds.SMALL <= allowance.bytes <= archive_bounds.MOST_BYTES
-    one = min(allowance.bytes, archive_bounds.LARGEST)
+    assert archives.SMALL <= allowance.bytes <= archives.MOST_BYTES
+    one = min(allowance.bytes, archives.LARGEST)
     for _ in range(allowance.bytes // one):
         allowance.take("a", one)
     with pytest.raises(TooMuchError):

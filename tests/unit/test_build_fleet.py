@@ -25,7 +25,7 @@ from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.journal.tree import file_hash
 from tritonwin.support.chooser import choose
-from tritonwin.support.needs import needs_of
+from tritonwin.support.fitting import needs_of
 from tritonwin.support.sources import read_place
 
 MATRIX = """

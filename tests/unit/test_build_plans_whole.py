@@ -22,7 +22,7 @@ from tritonwin.build.order import Machine, Order
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
 from tritonwin.facts.model import PythonDev, Variable
-from tritonwin.support.model import WheelChoice
+from tritonwin.support.wheel_choice import WheelChoice
 from tritonwin.system import codec
 
 NO_HEADERS = PythonDev(

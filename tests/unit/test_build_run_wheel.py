@@ -18,7 +18,7 @@ from tritonwin.build.proof import Step, WheelProof
 from tritonwin.build.state import Run, State
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
-from tritonwin.support.wheel_names import WheelNameError
+from tritonwin.support.wheels import WheelNameError
 
 METADATA = "Metadata-Version: 2.1\nName: my_kernels\nVersion: 1.0\n\nVersion: of the description\n"
 FILES = {

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
 from tritonwin.facts.model import Driver, Gpu, Torch
-from tritonwin.support import matrix, packages, rules, versions, wheel_tags
+from tritonwin.support import fitting, matrix, packages, versions, wheels
 from tritonwin.support.chooser import Chosen, choose
+from tritonwin.support.fitting import Needs, needs_of
 from tritonwin.support.links import WheelLink
-from tritonwin.support.needs import Needs, needs_of
-from tritonwin.support.torch_abi import misfit
 
 INDEX = "https://example.org/simple"
 HASH = "0" * 64
@@ -294,7 +293,7 @@ def test_nothing_that_does_not_fit_is_ever_chosen(
     assert all(rejection.reasons for rejection in chosen.choice.rejected)
     if taken is None:
         return
-    assert wheel_tags.rank(taken.name.tags, machine.tags) is not None
+    assert wheels.tag_rank(taken.name.tags, machine.tags) is not None
     table = matrix.load()
     generation = table.generation(machine.gpus[0])
     assert machine.torch is not None
@@ -314,8 +313,10 @@ def test_nothing_that_does_not_fit_is_ever_chosen(
         assert not generation.torch or versions.fits(version, generation.torch)
         assert not generation.cuda or versions.fits(taken.built_for.cuda, generation.cuda)
     else:
-        assert misfit(taken.built_for, machine.torch.version, machine.torch.cuda) is None
-        assert not rules.reasons(taken, machine)
+        assert (
+            wheels.torch_misfit(taken.built_for, machine.torch.version, machine.torch.cuda) is None
+        )
+        assert not fitting.reasons(taken, machine)
 
 
 @given(data=st.data(), machine=MACHINES)

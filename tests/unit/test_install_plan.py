@@ -24,10 +24,9 @@ from tritonwin.support.install_plan import (
     plan,
     sources_for,
 )
-from tritonwin.support.model import Download, Kept
-from tritonwin.support.pip import Pip, PipError, Places, configured_places, dry_run
+from tritonwin.support.pip import Pip, PipError, Places, configured_places, dry_run, with_uv
 from tritonwin.support.sources import Sources
-from tritonwin.support.uv_places import with_uv
+from tritonwin.support.wheel_choice import Download, Kept
 
 
 @pytest.fixture
@@ -211,7 +210,7 @@ def test_no_index_and_no_file_from_an_untrusted_place(
         seen.append(options)
         return (Download(name="helper", version="1", location="http://h.org/h.whl", sha256=None),)
 
-    monkeypatch.setattr("tritonwin.support.resolve.dry_run", fake)
+    monkeypatch.setattr("tritonwin.support.install_plan.dry_run", fake)
     with pytest.raises(PipError, match="helper would come from http://"):
         ask(facts, target, sources, "bitsandbytes")
     assert "--no-index" in seen[0]

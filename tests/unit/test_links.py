@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tritonwin.support.links import WheelLink, read_list
-from tritonwin.support.wheel_names import BuiltFor
+from tritonwin.support.wheels import BuiltFor
 
 A = "flash_attn-2.8.3+cu128torch2.9-cp312-cp312-win_amd64.whl"
 B = "sageattn3-1.0.0+cu130torch291-cp313-cp313-win_amd64.whl"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from tritonwin.support import matrix, versions
-from tritonwin.support.indexes import torch_index, torch_tag
+from tritonwin.support import matrix, packages, versions
+from tritonwin.support.matrix import indexes, torch_tag
 
 M = matrix.load()
 
@@ -93,7 +94,7 @@ def test_torch_tags() -> None:
     assert torch_tag("12.2", None) == "cu128"
     assert torch_tag("11.8", "8.0") is None
     assert torch_tag(None, "8.0") is None
-    assert torch_index().startswith("https://")
+    assert indexes().torch.startswith("https://")
     assert Version(M.newest_release().series) >= Version("3.8")
 
 
@@ -122,3 +123,20 @@ def test_dtypes_agree_with_generations() -> None:
         for dtype, has in (("bf16", generation.bf16), ("fp8e4nv", generation.fp8)):
             below = versions.older(generation.start, M.dtype(dtype).capability)
             assert has is not below, (generation.name, dtype)
+
+
+def test_every_range_can_be_read() -> None:
+    ranges = [h.cuda for h in M.nvcc_hosts] + [h.msvc for h in M.nvcc_hosts]
+    ranges += [tag.capability for tag in indexes().torch_tags]
+    ranges += [
+        r
+        for g in M.generations
+        for r in (g.triton, g.triton_partly, g.torch, g.cuda)
+        if r is not None
+    ]
+    for package in packages.load().values():
+        ranges += [r for k in package.kernels for r in (k.gpu, k.cuda, k.version)]
+        ranges += [package.capability] if package.capability else []
+    assert len(ranges) > 30
+    for text in ranges:
+        SpecifierSet(text)

@@ -13,7 +13,7 @@ from tritonwin.facts.model import Facts
 from tritonwin.remedies.distributions import install_change
 from tritonwin.remedies.owners import leave_to_conda, of_the_base
 from tritonwin.remedies.plan import CannotRemedyError
-from tritonwin.support.model import Download
+from tritonwin.support.wheel_choice import Download
 
 TORCH = Download(name="torch", version="2.9.1+cu130", location="torch.whl", sha256=None)
 

@@ -12,8 +12,15 @@ from wheel_files import make_wheel
 
 from tritonwin.remedies.plan import Source
 from tritonwin.remedies.staging import stage
-from tritonwin.support.pip import Pip, PipError, configured_places, dry_run
-from tritonwin.support.pip_environment import CONSTRAINT, PLACES, environment
+from tritonwin.support.pip import (
+    CONSTRAINT,
+    PLACES,
+    Pip,
+    PipError,
+    configured_places,
+    dry_run,
+    environment,
+)
 
 
 @pytest.fixture(scope="module")

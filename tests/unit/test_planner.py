@@ -29,10 +29,10 @@ from tritonwin.remedies.plan import Change, Plan
 from tritonwin.remedies.planner import make_plan
 from tritonwin.remedies.remedy import Means
 from tritonwin.support import matrix, versions
-from tritonwin.support.pairing import served_series, wanted_series
+from tritonwin.support.matrix import served_series, wanted_series
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
-from tritonwin.support.wheel_tags import supported
+from tritonwin.support.wheels import supported_tags
 from tritonwin.system.codec import from_json, to_json
 from tritonwin.system.process import Completed
 
@@ -362,7 +362,7 @@ def test_no_pair_that_the_matrix_forbids(all_wheels: list[Path], facts: Facts) -
 @given(machines())
 def test_no_wheel_whose_tags_do_not_fit(all_wheels: list[Path], facts: Facts) -> None:
     assert facts.target
-    tags = set(supported(facts.target))
+    tags = set(supported_tags(facts.target))
     for source in sources(planned(facts, all_wheels)):
         name, version, _, of_wheel = parse_wheel_filename(source.location.rpartition("/")[2])
         assert set(of_wheel) & tags

@@ -36,7 +36,7 @@ from tritonwin.remedies import (
 from tritonwin.remedies.actions import REMEDIES
 from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, Source
 from tritonwin.remedies.remedy import Means, Work
-from tritonwin.support import archive_bounds
+from tritonwin.support import archives
 from tritonwin.support.download import DownloadError
 from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.pip import Pip
@@ -571,7 +571,7 @@ def test_a_member_that_is_too_large_is_not_unpacked(
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as made:
         made.writestr("Include/small.h", "x" * 10)
         made.writestr("Include/large.h", "x" * 11)
-    monkeypatch.setattr(archive_bounds, "LARGEST", 10)
+    monkeypatch.setattr(archives, "LARGEST", 10)
     with pytest.raises(archive.ArchiveError, match=r"large\.h is too large"):
         archive.unpack(tmp_path / "a.zip", {"Include": tmp_path / "out"})
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["small.h"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from packaging.markers import Marker, default_environment
 
 from tritonwin.facts.model import Interpreter
-from tritonwin.support.satisfied import marker_environment, satisfied
+from tritonwin.support.install_plan import marker_environment, satisfied
 
 WINDOWS = Interpreter(
     executable=r"C:\py\python.exe",

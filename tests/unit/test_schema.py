@@ -48,7 +48,7 @@ from tritonwin.problems.cache_state import JudgedEntry
 from tritonwin.problems.records import CheckResult, Evidence, Problem, Remedy
 from tritonwin.remedies.plan import Change, Plan, Source, Unsolved
 from tritonwin.support import matrix
-from tritonwin.support.model import Kept, Rejection, WheelChoice
+from tritonwin.support.wheel_choice import Kept, Rejection, WheelChoice
 from tritonwin.system.codec import DecodeError, from_json, to_json
 from tritonwin.verify.bench import BenchMachine, Benchmark, Comparison
 from tritonwin.verify.model import Rung, RungResult

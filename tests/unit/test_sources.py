@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from wheel_files import add_to_index, make_wheel, sha256
 
-from tritonwin.support import wheel_metadata
+from tritonwin.support import sources
 from tritonwin.support.download import NotFoundError
 from tritonwin.support.links import WheelLink
 from tritonwin.support.sources import Sources, find, read_place
@@ -143,15 +143,15 @@ def test_metadata_that_is_damaged(tmp_path: Path, way: int) -> None:
     at = data.index(b"METADATA") + len("METADATA")
     data[at : at + 12] = bytes(range(100, 112))
     file.write_bytes(bytes(data))
-    assert wheel_metadata.requires(WheelLink(location=str(file), source="disk")) is None
+    assert sources.requires_dist(WheelLink(location=str(file), source="disk")) is None
 
 
 def test_metadata_of_a_wheel_on_disk(folder: Path) -> None:
     (link, broken) = sorted(read_place(str(folder), "flash-attn"), key=lambda k: k.file)
-    assert wheel_metadata.requires(link) == ("torch", "einops")
-    assert wheel_metadata.requires(broken) is None
+    assert sources.requires_dist(link) == ("torch", "einops")
+    assert sources.requires_dist(broken) is None
     (folder / A).write_bytes(b"no zip")
-    assert wheel_metadata.requires(link) is None
+    assert sources.requires_dist(link) is None
 
 
 def test_metadata_apart(tmp_path: Path) -> None:
@@ -163,5 +163,5 @@ def test_metadata_apart(tmp_path: Path) -> None:
         sha256=sha256(wheel),
         metadata=(tmp_path / f"{OTHER}.metadata").as_uri(),
     )
-    assert wheel_metadata.requires(link) == ("torch >=2",)
-    assert wheel_metadata.requires(link, offline=True) is None
+    assert sources.requires_dist(link) == ("torch >=2",)
+    assert sources.requires_dist(link, offline=True) is None

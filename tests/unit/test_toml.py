@@ -19,6 +19,8 @@ from tritonwin.facts.triton_sources import TraitTable
 from tritonwin.facts.variables import VariableTable
 from tritonwin.problems.catalogue import CatalogueFile
 from tritonwin.problems.explain.log_facts import FactTable
+from tritonwin.support.matrix import HardwareTable, IndexTable, PairTable
+from tritonwin.support.packages import PackageTable
 from tritonwin.support.triton_names import NameTable
 from tritonwin.system.codec import DecodeError, from_json, from_valid
 
@@ -37,6 +39,10 @@ RECORDS: dict[str, type] = {
     "facts/variables.toml": VariableTable,
     "problems/catalogue": CatalogueFile,
     "problems/explain/facts.toml": FactTable,
+    "support/hardware.toml": HardwareTable,
+    "support/indexes.toml": IndexTable,
+    "support/matrix.toml": PairTable,
+    "support/packages.toml": PackageTable,
     "support/triton_names.toml": NameTable,
 }
 TABLES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.toml"))
@@ -67,6 +73,7 @@ def test_every_record_has_a_file() -> None:
     [
         ("facts/variables.toml", {"variabel": []}, "variabel: unknown"),
         ("facts/packages.toml", {"prefixes": "nvidia"}, "prefixes: expected a list"),
+        ("support/matrix.toml", {"data_date": 20261128}, "data_date"),
     ],
 )
 def test_a_record_sees_a_slip(file: str, change: dict[str, Any], says: str) -> None:
@@ -102,7 +109,6 @@ def test_every_schema_has_a_file() -> None:
 @pytest.mark.parametrize(
     ("file", "change", "says"),
     [
-        ("support/matrix.toml", {"data_date": 20261128}, "data_date"),
         ("build/recipes/triton.toml", {"longest_path": -1}, "longest_path"),
         ("remedies/python_packages.toml", {"address": "http://example.org/{version}"}, "address"),
     ],

@@ -31,7 +31,7 @@ from tritonwin.patch.rules import RULES
 from tritonwin.problems.checks.compiler import _cut_path
 from tritonwin.problems.explain import explain_stream
 from tritonwin.remedies import archive
-from tritonwin.support import download, links, wheel_metadata, wheel_names
+from tritonwin.support import download, links, sources, wheels
 
 GROWTH = 16
 MORE = 6  # of what linear time would be, on a busy machine; a square is GROWTH times as much
@@ -56,8 +56,8 @@ def steps(text: str) -> None:
 
 
 def names(text: str) -> None:
-    with contextlib.suppress(wheel_names.WheelNameError):
-        wheel_names.read(text)
+    with contextlib.suppress(wheels.WheelNameError):
+        wheels.read(text)
 
 
 def requirements(text: str) -> None:
@@ -153,8 +153,8 @@ def test_what_is_looked_at_is_looked_at_once(
 def test_tags_are_not_counted_out() -> None:
     """A name of 2,000 characters stood for 36 million tags."""
     many = "-".join(".".join(f"{kind}{i}" for i in range(300)) for kind in "abc")
-    with pytest.raises(wheel_names.WheelNameError, match="27000000 tags"):
-        wheel_names.read(f"a-1-{many}.whl")
+    with pytest.raises(wheels.WheelNameError, match="27000000 tags"):
+        wheels.read(f"a-1-{many}.whl")
 
 
 def test_a_base_without_end_is_no_base() -> None:
@@ -214,7 +214,7 @@ def test_what_is_unpacked_whole_is_not_unpacked(tmp_path: Path, way: int) -> Non
     file = tmp_path / "a-1-py3-none-any.whl"
     with zipfile.ZipFile(file, "w", way) as made:
         made.writestr("a-1.dist-info/METADATA", "Requires-Dist: b\n")
-    assert wheel_metadata.requires(links.WheelLink(location=str(file), source="disk")) is None
+    assert sources.requires_dist(links.WheelLink(location=str(file), source="disk")) is None
     with pytest.raises(archive.ArchiveError, match="packed in a way"):
         archive.unpack(file, {"a-1.dist-info": tmp_path / "out"})
 

@@ -27,7 +27,7 @@ PURE = (
     "build_archives", "build_run_fatbin", "build_run_ninja", "build_run_output", "build_run_state", "build_run_wheel",
     "catalogue", "checks", "consoles", "doctor", "download", "extensions", "links", "logs", "patch_hook",
     "patch_hook_install", "proven", "redact",
-    "remedies", "shared_reports", "snapshot", "sources", "wheel_names",
+    "remedies", "shared_reports", "snapshot", "sources", "wheels",
 )  # fmt: skip
 
 

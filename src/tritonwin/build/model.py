@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from tritonwin.build.layout import Layout
-from tritonwin.support.model import WheelChoice
+from tritonwin.support.wheel_choice import WheelChoice
 
 GIB = 2**30
 

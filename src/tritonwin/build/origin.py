@@ -14,7 +14,7 @@ from tritonwin.build.model import Decision, Refusal, Source
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.recipe import Recipe, Release
 from tritonwin.errors import UserError
-from tritonwin.support.pairing import wanted_series
+from tritonwin.support.matrix import wanted_series
 from tritonwin.support.versions import series
 from tritonwin.system.files import is_file
 

@@ -6,7 +6,7 @@ from the command line.
 
 from __future__ import annotations
 
-from tritonwin.support import archive_bounds
+from tritonwin.support import archives
 
 _ASK = "sys.exit('set the variable ' + v + ' to USER:TOKEN')"
 NEED = f"import os, sys; v = sys.argv[1]; os.environ.get(v) or {_ASK}"
@@ -34,8 +34,8 @@ _INNER = (
     "for p in [os.path.join(d, n)]]"
 )
 _BOUND = (
-    f"(len(m) > {archive_bounds.MOST_MEMBERS} or sum(sizes) > min({archive_bounds.MOST_BYTES}, "
-    f"max({archive_bounds.SMALL}, {archive_bounds.RATIO} * os.path.getsize(f)))) "
+    f"(len(m) > {archives.MOST_MEMBERS} or sum(sizes) > min({archives.MOST_BYTES}, "
+    f"max({archives.SMALL}, {archives.RATIO} * os.path.getsize(f)))) "
     "and sys.exit('it would unpack to too much: ' + f); "
 )
 UNPACK_TAR = (

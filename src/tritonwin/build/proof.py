@@ -25,8 +25,8 @@ from tritonwin.build.venv import Linked
 from tritonwin.facts.collect import collect
 from tritonwin.facts.model import Facts
 from tritonwin.support.chooser import choose
+from tritonwin.support.fitting import needs_of
 from tritonwin.support.links import WheelLink
-from tritonwin.support.needs import needs_of
 from tritonwin.support.pip import Pip, PipError, last_words
 from tritonwin.system.process import run
 from tritonwin.system.scratch import scratch_folder

@@ -14,10 +14,10 @@ from tritonwin.build.order import Machine, Order
 from tritonwin.build.recipe import load
 from tritonwin.errors import UserError
 from tritonwin.facts.model import Facts
+from tritonwin.support.chooser import SetChooser
 from tritonwin.support.install_plan import sources_for
-from tritonwin.support.model import WheelChoice
 from tritonwin.support.pip import Pip
-from tritonwin.support.wheel_set import SetChooser
+from tritonwin.support.wheel_choice import WheelChoice
 from tritonwin.system.files import is_file, is_folder
 from tritonwin.system.host import Host
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from tritonwin.support import wheel_names
+from tritonwin.support import wheels
 
 _VERSION = b"Version:"
 
@@ -25,7 +25,7 @@ def tagged(wheel: Path, local: str) -> Path:
         WheelNameError: the file is no wheel by its name.
         OSError, zipfile.BadZipFile: it cannot be read.
     """
-    name = wheel_names.read(wheel.name)
+    name = wheels.read(wheel.name)
     if name.version.local or not local:
         return wheel
     project, old, rest = wheel.name.split("-", 2)

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from tritonwin.build.depot import Depot
 from tritonwin.build.model import PinnedFile
 from tritonwin.errors import UserError
-from tritonwin.support.archive_bounds import leads_out
+from tritonwin.support.archives import leads_out
 from tritonwin.system.files import is_file, is_folder, paths_in
 
 _PREFIX = ("nvidia", "cu13")

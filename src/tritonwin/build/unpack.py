@@ -18,8 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from tritonwin.build.source_files import SourceError, is_executable, skipped, write
-from tritonwin.support.archive_bounds import Allowance, TooMuchError, leads_out
-from tritonwin.support.archive_damage import DAMAGE, opened
+from tritonwin.support.archives import DAMAGE, Allowance, TooMuchError, leads_out, opened
 from tritonwin.system.files import is_file, is_folder
 
 _GZIP, _ZIP = b"\x1f\x8b", b"PK"

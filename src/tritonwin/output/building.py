@@ -19,7 +19,7 @@ from tritonwin.build.proof import Step
 from tritonwin.output.proof import print_rung
 from tritonwin.output.terminal import console, print_problem
 from tritonwin.output.text import printable
-from tritonwin.support import wheel_names
+from tritonwin.support import wheels
 
 _QUIET = 30.0  # seconds between two lines where nobody watches a bar
 _PULSE = 300.0  # as long as no file gets done: CI engines end what says nothing for ten minutes
@@ -122,7 +122,7 @@ def print_outcome(outcome: Outcome) -> None:
         f"wheel: {outcome.wheel}",
     ]
     if outcome.proven:
-        name = wheel_names.read(outcome.wheel.name).distribution
+        name = wheels.read(outcome.wheel.name).distribution
         lines.append(f'install: tritonwin install {name} --find-links "{outcome.wheel.parent}"')
     else:
         lines.append("The wheel is there, but it is not proven: see what failed above.")

@@ -22,7 +22,7 @@ from tritonwin.problems.cache_state import JudgedEntry
 from tritonwin.problems.records import CheckResult, Evidence, Problem
 from tritonwin.remedies.plan import Plan, Status
 from tritonwin.support.matrix import Matrix
-from tritonwin.support.model import InstallStatus, Kept, WheelChoice
+from tritonwin.support.wheel_choice import InstallStatus, Kept, WheelChoice
 from tritonwin.verify.bench import BenchMachine, Benchmark, Comparison
 from tritonwin.verify.model import Rung, RungResult
 

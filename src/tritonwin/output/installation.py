@@ -14,7 +14,7 @@ from tritonwin.output.plan import print_plan
 from tritonwin.output.progress import Teller
 from tritonwin.output.text import printable
 from tritonwin.remedies.install import Installation
-from tritonwin.support.model import WheelChoice
+from tritonwin.support.wheel_choice import WheelChoice
 
 _FEW = 4  # reasons and names that are shown unless everything is asked for
 

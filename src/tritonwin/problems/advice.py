@@ -16,9 +16,8 @@ from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import Entry
 from tritonwin.problems.records import Action, Finding, Problem, Question, Remedy
 from tritonwin.support import matrix
-from tritonwin.support.indexes import torch_index, torch_tag
+from tritonwin.support.matrix import indexes, released, served_series, torch_tag, wanted_series
 from tritonwin.support.packages import FORK
-from tritonwin.support.pairing import released, served_series, wanted_series
 
 UPSTREAM = "triton"
 
@@ -204,7 +203,7 @@ def context(facts: Facts) -> dict[str, str]:
         "compute_capability": gpu.compute_capability if gpu else None,
         "driver_version": driver.version if driver else None,
         "cuda_version": torch.cuda if torch else None,
-        "torch_index": torch_index(),
+        "torch_index": indexes().torch,
         "cuda_tag": torch_tag(
             driver.cuda if driver else None, gpu.compute_capability if gpu else None
         ),

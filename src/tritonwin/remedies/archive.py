@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from tritonwin.errors import UserError
-from tritonwin.support.archive_bounds import Allowance, TooMuchError, leads_out
-from tritonwin.support.archive_damage import DAMAGE, opened
+from tritonwin.support.archives import DAMAGE, Allowance, TooMuchError, leads_out, opened
 
 
 class ArchiveError(UserError):

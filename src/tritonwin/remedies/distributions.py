@@ -24,9 +24,9 @@ from tritonwin.remedies.plan import CannotRemedyError, Change, Source
 from tritonwin.remedies.remedy import Means, Remedy, Work
 from tritonwin.support import install_plan
 from tritonwin.support.install_plan import InstallPlan
-from tritonwin.support.model import Download
 from tritonwin.support.packages import FORK
 from tritonwin.support.versions import parse
+from tritonwin.support.wheel_choice import Download
 from tritonwin.system.files import names_in
 
 

@@ -19,9 +19,9 @@ from tritonwin.remedies.remedy import DEAF, Listener, Means
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.support import install_plan
 from tritonwin.support.install_plan import InstallPlan
-from tritonwin.support.model import InstallStatus
 from tritonwin.support.packages import FORK, module_of
 from tritonwin.support.pip import Pip
+from tritonwin.support.wheel_choice import InstallStatus
 from tritonwin.system.host import Host
 
 

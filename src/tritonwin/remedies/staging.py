@@ -15,8 +15,15 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.journal import faultpoint
 from tritonwin.remedies.plan import Source
-from tritonwin.support.pip import RESOLVE_TIMEOUT, Pip, PipError, by_address, last_words
-from tritonwin.support.pip_environment import CONSTRAINT, PLACES
+from tritonwin.support.pip import (
+    CONSTRAINT,
+    PLACES,
+    RESOLVE_TIMEOUT,
+    Pip,
+    PipError,
+    by_address,
+    last_words,
+)
 
 _PROGRESS = re.compile(rb"Progress (\d+) of (\d+)\s*$")  # pip's own, in its form "raw"
 _OPTIONS = (

@@ -14,11 +14,11 @@ from tritonwin.remedies.archive import ArchiveError
 from tritonwin.remedies.plan import CannotRemedyError, Change, Source
 from tritonwin.remedies.remedy import Means, Remedy, Work
 from tritonwin.support import download
-from tritonwin.support.archive_damage import DAMAGE
+from tritonwin.support.archives import DAMAGE
 from tritonwin.support.links import WheelLink
 from tritonwin.support.sources import find
 from tritonwin.support.versions import older, parse
-from tritonwin.support.wheel_names import WheelNameError
+from tritonwin.support.wheels import WheelNameError
 
 WHEEL = "msvc-runtime"
 _FIRST = "msvcp140.dll"  # the one whose age shows: libtriton needs it

@@ -1,21 +1,30 @@
-"""Choose the wheel that fits best, and say of every other one why it was not taken."""
+"""Choose wheels that fit the target and each other, with the reason against every other one.
+
+Torch is chosen first, because the others have to fit it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tritonwin.support import packages, rules, wheel_tags
+from tritonwin.facts.model import Facts
+from tritonwin.support import fitting, packages, wheels
 from tritonwin.support.download import without_secrets
+from tritonwin.support.fitting import Needs, needs_of
 from tritonwin.support.links import WheelLink
-from tritonwin.support.model import Rejection, WheelChoice
-from tritonwin.support.needs import Needs
-from tritonwin.support.wheel_names import WheelNameError
+from tritonwin.support.matrix import released, wanted_series
+from tritonwin.support.packages import FORK
+from tritonwin.support.sources import Listing, Sources, find, requires_dist
+from tritonwin.support.versions import series
+from tritonwin.support.wheel_choice import Rejection, WheelChoice
+from tritonwin.support.wheels import WheelNameError
 
 RequiresOf = Callable[[WheelLink], "tuple[str, ...] | None"]
 
@@ -59,19 +68,19 @@ def choose(
         notes: what was said while the candidates were collected.
     """
     rejected: list[Rejection] = []
-    fitting: list[tuple[tuple[Any, ...], WheelLink]] = []
+    ranked: list[tuple[tuple[Any, ...], WheelLink]] = []
     for place, link in enumerate(links):
         against = _against(request, link, needs, allow_unhashed=allow_unhashed)
         if against:
             rejected.append(_rejection(link, against))
         else:
-            fitting.append((_merits(link, needs, place), link))
-    fitting.sort(key=lambda item: item[0], reverse=True)
+            ranked.append((_merits(link, needs, place), link))
+    ranked.sort(key=lambda item: item[0], reverse=True)
     best: tuple[tuple[Any, ...], WheelLink] | None = None
-    for merits, fit in fitting:
+    for merits, fit in ranked:
         if best is not None:
             rejected.append(_rejection(fit, (_second_to(best, merits),)))
-        elif against_torch := rules.requirements(requires_of(fit) or (), needs):
+        elif against_torch := fitting.requirements(requires_of(fit) or (), needs):
             rejected.append(_rejection(fit, (against_torch,)))
         else:
             best = (merits, fit)
@@ -102,7 +111,7 @@ def _report(
             *(
                 _notes(link, needs)
                 if link
-                else rules.advice(canonicalize_name(request.name), needs)
+                else fitting.advice(canonicalize_name(request.name), needs)
             ),
         ),
     )
@@ -115,7 +124,7 @@ def _against(
         version = link.name.version
     except WheelNameError as error:
         return (f"no wheel by its name ({error})",)
-    found = list(rules.reasons(link, needs))
+    found = list(fitting.reasons(link, needs))
     if not request.specifier.contains(version, prereleases=True):
         found.insert(0, f"not what was asked for ({request.specifier})")
     elif version.is_prerelease and not request.specifier.prereleases:
@@ -130,7 +139,7 @@ def _merits(link: WheelLink, needs: Needs, place: int) -> tuple[Any, ...]:
     name, built_for = link.name, link.built_for
     knows = bool(built_for.torch or link.local or link.index or link.metadata)
     torch = needs.torch.version.partition("+")[0] if needs.torch else None
-    rank = wheel_tags.rank(name.tags, needs.tags)
+    rank = wheels.tag_rank(name.tags, needs.tags)
     return (
         knows or name.distribution not in packages.load(),
         Version(name.version.public),
@@ -170,7 +179,7 @@ def _rejection(link: WheelLink, reasons: tuple[str, ...]) -> Rejection:
 
 
 def _notes(link: WheelLink, needs: Needs) -> Iterator[str]:
-    partly = rules.works_partly(link, needs)
+    partly = fitting.works_partly(link, needs)
     if partly:
         yield partly
     package = link.name.distribution
@@ -179,3 +188,108 @@ def _notes(link: WheelLink, needs: Needs) -> Iterator[str]:
     compiled = any(tag.platform != "any" for tag in link.name.tags)
     if compiled and package in packages.load() and link.built_for.torch is None:
         yield f"{link.file} does not say for which torch it is built: its import is the proof"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WheelSet:
+    """A wheel for every request, as far as there is one, torch's the first."""
+
+    chosen: tuple[Chosen, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        return all(item.link for item in self.chosen)
+
+    @property
+    def torch(self) -> str | None:
+        """The series of the torch that was chosen."""
+        found = next((c.choice for c in self.chosen if c.choice.package == "torch"), None)
+        return series(found.version) if found and found.version else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetChooser:
+    """Chooses from the sources, each of which is read once."""
+
+    facts: Facts
+    sources: Sources
+    allow_unhashed: bool = False
+    _listings: dict[tuple[str, str | None], Listing] = field(default_factory=dict)
+
+    def choose(self, requests: Sequence[Requirement]) -> WheelSet:
+        """The newest torch for which everything else has a wheel; the newest where none has."""
+        first = tried = self._for_one_torch(requests)
+        while tried.torch and not tried.complete:
+            older = [_below(request, tried.torch) for request in requests]
+            tried = self._for_one_torch(older)
+        if not tried.complete or tried is first:
+            return first
+        names = ", ".join(c.choice.package for c in first.chosen if not c.link)
+        note = f"torch {tried.torch}, not {first.torch}: there is no {names} for a newer one"
+        return WheelSet(chosen=tried.chosen, notes=(note, *tried.notes))
+
+    def _for_one_torch(self, requests: Sequence[Requirement]) -> WheelSet:
+        needs, chosen, notes = needs_of(self.facts), list[Chosen](), list[str]()
+        for request in _ordered(requests):
+            found = self._one(request, needs)
+            chosen.append(found)
+            if found.link and found.choice.package == "torch":
+                needs = needs.with_torch(found.link)
+                if self._triton_has_to_follow(needs, requests):
+                    notes.append(f"{FORK} is replaced as well: it is for another torch")
+                    chosen.append(self._one(Requirement(FORK), needs))
+        return WheelSet(chosen=tuple(chosen), notes=tuple(notes))
+
+    def _one(self, request: Requirement, needs: Needs) -> Chosen:
+        package = canonicalize_name(request.name)
+        listing = self._listing(package, request.url)
+        notes = list(listing.notes)
+        if not listing.links:
+            notes.append(f"no source names a wheel of {package}: name one (--index, --find-links)")
+        if package == FORK and (waiting := _not_released_yet(needs)):
+            notes.append(waiting)
+        return choose(
+            request,
+            listing.links,
+            needs,
+            requires_of=lambda k: requires_dist(k, offline=self.sources.offline),
+            allow_unhashed=self.allow_unhashed,
+            notes=notes,
+        )
+
+    def _listing(self, package: str, url: str | None) -> Listing:
+        if (package, url) not in self._listings:
+            named = Sources(lists=(url,), offline=self.sources.offline) if url else self.sources
+            self._listings[package, url] = find(package, named)
+        return self._listings[package, url]
+
+    def _triton_has_to_follow(self, needs: Needs, requests: Iterable[Requirement]) -> bool:
+        installed = self.facts.distribution(FORK)
+        if installed is None or any(canonicalize_name(r.name) == FORK for r in requests):
+            return False
+        return series(installed.version) not in needs.triton_series
+
+
+def _ordered(requests: Iterable[Requirement]) -> list[Requirement]:
+    order = {"torch": 0, FORK: 1}
+    return sorted(requests, key=lambda r: order.get(canonicalize_name(r.name), 2))
+
+
+def _below(request: Requirement, torch: str) -> Requirement:
+    """The request, where it is torch's with its range ending below this series."""
+    if canonicalize_name(request.name) != "torch":
+        return request
+    narrowed = Requirement(str(request))
+    narrowed.specifier &= SpecifierSet(f"<{torch}")
+    return narrowed
+
+
+def _not_released_yet(needs: Needs) -> str | None:
+    wanted = wanted_series(needs.torch) if needs.torch else None
+    if needs.torch is None or wanted is None or released(wanted):
+        return None
+    return (
+        f"torch {needs.torch.version} wants Triton {wanted}, and no triton-windows {wanted} exists "
+        f"yet: wait for it, or take an older torch (tritonwin install torch {FORK})"
+    )

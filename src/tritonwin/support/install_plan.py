@@ -1,9 +1,9 @@
-"""From requests to exact files: choose each wheel, then let pip add what is missing."""
+"""From requests to exact files: choose each wheel, then let pip add missing dependencies."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,18 +11,28 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
-from tritonwin.facts.model import Facts
-from tritonwin.support.chooser import Chosen
+from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.journal.tree import file_hash
+from tritonwin.support import download, matrix, packages
+from tritonwin.support.chooser import Chosen, SetChooser
 from tritonwin.support.download import is_url
-from tritonwin.support.indexes import torch_index
-from tritonwin.support.model import Download, Kept, WheelChoice
-from tritonwin.support.needs import needs_of
-from tritonwin.support.pip import Pip, configured_places
-from tritonwin.support.resolve import resolve
-from tritonwin.support.sources import Sources
-from tritonwin.support.uv_places import with_uv
-from tritonwin.support.wheel_names import WheelNameError, read
-from tritonwin.support.wheel_set import SetChooser
+from tritonwin.support.fitting import needs_of
+from tritonwin.support.links import WheelLink
+from tritonwin.support.packages import FORK
+from tritonwin.support.pip import (
+    CONSTRAINT,
+    Pip,
+    PipError,
+    by_address,
+    configured_places,
+    dry_run,
+    with_uv,
+)
+from tritonwin.support.sources import Sources, requires_dist
+from tritonwin.support.wheel_choice import Download, Kept, WheelChoice
+from tritonwin.support.wheels import WheelNameError, read
+from tritonwin.system.files import is_folder
+from tritonwin.system.scratch import scratch_folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +74,8 @@ def sources_for(
     if offline:
         return named
     tags = needs_of(facts).torch_tags
-    on_torch = replace(named, torch_indexes=tuple(f"{torch_index()}/{tag}" for tag in tags))
+    torch_index = matrix.indexes().torch
+    on_torch = replace(named, torch_indexes=tuple(f"{torch_index}/{tag}" for tag in tags))
     if named.indexes:
         return on_torch
     places = configured_places(pip())
@@ -171,3 +182,188 @@ def _kept(facts: Facts, chosen: Iterable[Chosen]) -> Iterable[Kept]:
         installed = facts.distribution(item.choice.package)
         if installed and item.choice.version == installed.version:
             yield Kept(name=installed.name, version=installed.version)
+
+
+# never replaced because something else asks for another version
+_HELD = ("torch", FORK, "triton")
+
+
+def resolve(
+    facts: Facts, links: Sequence[WheelLink], pip: Pip, sources: Sources
+) -> tuple[Download, ...]:
+    """The chosen wheels in their order, then what they need and the target lacks.
+
+    Installed distributions that matter are held in their version, so that nothing replaces torch
+    behind our back; torchvision and torchaudio follow a new torch.
+
+    Raises:
+        PipError: pip finds no set that fits, or insists on other files.
+    """
+    names = {link.name.distribution for link in links}
+    followers = [p.name for p in packages.load().values() if p.follows_torch]
+    companions = [
+        d.name for n in followers if "torch" in names and (d := facts.distribution(n)) is not None
+    ]
+    if not companions and _need_nothing(facts, links, sources):
+        return _trusted(_completed(links, ()))
+    with scratch_folder() as folder:
+        constraints = folder / "constraints.txt"
+        constraints.write_text(
+            _constraints(facts, [*_HELD, *followers], {*names, *companions}), encoding="utf-8"
+        )
+        for pinned in (True, False):
+            # by version pip reads the metadata alone; by address it fetches the whole wheel first
+            wanted = [_requirement(link, pinned=pinned) for link in links]
+            found = dry_run(
+                pip,
+                [*wanted, *(n for n in companions if n not in names)],
+                options=_options(links, sources),
+                constraints=constraints,
+            )
+            if _as_chosen(links, found):
+                return _trusted(_completed(links, found))
+    raise PipError(
+        "pip would install other files than those that were chosen",
+        "Name the wheels by their path or address.",
+    )
+
+
+def _need_nothing(facts: Facts, links: Sequence[WheelLink], sources: Sources) -> bool:
+    """Whether it is plain that nothing is missing; pip, which may take seconds, is not asked."""
+    if facts.target is None or os.environ.get(f"PIP_{CONSTRAINT}"):
+        return False
+    versions = {d.name: d.version for d in facts.distributions}
+    versions |= {link.name.distribution: str(link.name.version) for link in links}
+    metadata = [requires_dist(link, offline=sources.offline) for link in links]
+    return all(lines is not None and satisfied(lines, facts.target, versions) for lines in metadata)
+
+
+def _constraints(facts: Facts, held_names: Iterable[str], free: set[str]) -> str:
+    """Lines that hold installed distributions in their version, but for the free ones."""
+    held = (facts.distribution(name) for name in held_names if name not in free)
+    return "".join(f"{d.name}=={d.version}\n" for d in held if d is not None)
+
+
+def _requirement(link: WheelLink, *, pinned: bool) -> str:
+    name = link.name.distribution
+    if pinned and link.index:
+        return f"{name}=={link.name.version}"
+    return by_address(name, link.location, link.sha256)
+
+
+def _options(links: Iterable[WheelLink], sources: Sources) -> list[str]:
+    """The places that pip may look at: those that were looked at here, and no other."""
+    folders = [p for place in sources.lists if (p := download.local_path(place)) and is_folder(p)]
+    options = [f"--find-links={folder.absolute()}" for folder in folders]
+    of_links = [link.index for link in links if link.index]
+    indexes_used = dict.fromkeys((*sources.indexes, *of_links))
+    usable = [
+        index
+        for index in indexes_used
+        if download.is_trusted(index) and (not sources.offline or download.local_path(index))
+    ]
+    if not usable:
+        return [*options, "--no-index"]
+    first, *more = usable
+    return [*options, f"--index-url={first}", *(f"--extra-index-url={i}" for i in more)]
+
+
+def _trusted(downloads: tuple[Download, ...]) -> tuple[Download, ...]:
+    for item in downloads:
+        if not download.is_trusted(item.location):
+            raise PipError(
+                f"{item.name} would come from {download.without_secrets(item.location)}",
+                "Only https, localhost and local files are used.",
+            )
+    return downloads
+
+
+def _as_chosen(links: Iterable[WheelLink], found: Iterable[Download]) -> bool:
+    files = {item.name: WheelLink(location=item.location, source="pip").file for item in found}
+    return all(files.get(k.name.distribution, k.file) == k.file for k in links)
+
+
+def _completed(links: Sequence[WheelLink], found: Iterable[Download]) -> tuple[Download, ...]:
+    """The chosen wheels in their order, then the rest, each with its hash and size if known."""
+    by_name = {item.name: item for item in found}
+    main = []
+    for link in links:
+        name = link.name.distribution
+        item = by_name.pop(name, None)  # pip leaves out what is installed in that version
+        sha256 = link.sha256 or (item.sha256 if item else None)
+        of_file = _hash_of_file(link)
+        if sha256 and of_file not in {None, sha256}:
+            raise PipError(
+                f"{link.location} has the hash {of_file}, not {sha256}",
+                "It was damaged, or replaced. Do not install it.",
+            )
+        main.append(
+            Download(
+                name=name,
+                version=str(link.name.version),
+                location=link.location,
+                sha256=sha256 or of_file,
+                size=link.size,
+                requested=True,
+            )
+        )
+    return (*main, *by_name.values())
+
+
+def _hash_of_file(link: WheelLink) -> str | None:
+    path = download.local_path(link.location)
+    return file_hash(path) if path is not None else None
+
+
+# markers that ask for no fact of a target; packaging would answer them for our own system
+_UNKNOWN = ("platform_version", "platform_release")
+
+
+def satisfied(lines: Iterable[str], target: Interpreter, versions: Mapping[str, str]) -> bool:
+    """Whether everything in these Requires-Dist lines is there already.
+
+    False also where it cannot be told from here: pip knows then.
+
+    Args:
+        versions: of what is there or comes along, by normalised name.
+    """
+    lines = tuple(lines)
+    environment = marker_environment(target)
+    if environment is None or any(name in line for line in lines for name in _UNKNOWN):
+        return False
+    try:
+        return all(_is_there(Requirement(line), environment, versions) for line in lines)
+    except (ValueError, RecursionError):  # no requirement, no version, or no comparison
+        return False
+
+
+def _is_there(
+    wanted: Requirement, environment: Mapping[str, str], versions: Mapping[str, str]
+) -> bool:
+    if wanted.marker is not None and not wanted.marker.evaluate(dict(environment)):
+        return True
+    version = versions.get(canonicalize_name(wanted.name))
+    if version is None or wanted.extras or wanted.url:
+        return False
+    return wanted.specifier.contains(version, prereleases=True)
+
+
+def marker_environment(target: Interpreter) -> dict[str, str] | None:
+    """What environment markers (PEP 508) mean in the target; None where that is not known."""
+    if target.version is None or target.platform_tag is None or target.machine is None:
+        return None
+    windows = target.platform_tag.startswith("win")
+    if not windows and not target.platform_tag.startswith("linux"):
+        return None
+    return {
+        "python_version": ".".join(target.version.split(".")[:2]),
+        "python_full_version": target.version,
+        "implementation_version": target.version,
+        "implementation_name": "cpython",
+        "platform_python_implementation": "CPython",
+        "os_name": "nt" if windows else "posix",
+        "sys_platform": "win32" if windows else "linux",
+        "platform_system": "Windows" if windows else "Linux",
+        "platform_machine": target.machine,
+        "extra": "",
+    }

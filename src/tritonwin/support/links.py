@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from tritonwin.support.download import is_url
-from tritonwin.support.wheel_names import BuiltFor, WheelName, read
+from tritonwin.support.wheels import BuiltFor, WheelName, read
 
 MAX_LINKS = 50_000
 MAX_ADDRESS = 2500  # characters

@@ -1,19 +1,21 @@
-"""What fits what: torch, Triton, Python, CUDA, GPU generation, number format and compiler.
+"""Tables of what fits together: torch, Triton, Python, CUDA, GPUs, number formats, compilers.
 
-From `matrix.toml`, which `tools/refresh_matrix.py` writes, and `hardware.toml`, written by hand.
+From `matrix.toml`, which `tools/refresh_matrix.py` writes, and `hardware.toml` and `indexes.toml`,
+written by hand.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
-from typing import Any
 
 from packaging.version import Version
 
+from tritonwin.facts.model import Torch
 from tritonwin.support.versions import fits, parse, series
-from tritonwin.system import toml
+from tritonwin.system.codec import from_valid
+from tritonwin.system.toml import read_resource, shipped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +24,7 @@ class Pair:
 
     torch: str
     triton: str
-    windows: str | None  # series of triton-windows that serves it; None: none is released yet
+    windows: str | None = None  # series of triton-windows that serves it; None: not released yet
     source: str
 
 
@@ -35,7 +37,7 @@ class Release:
     pythons: tuple[str, ...]
     bundled_cuda: str
     source: str
-    platforms: tuple[str, ...] = ("win_amd64",)
+    platforms: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +80,7 @@ class Dtype:
 
 @dataclass(frozen=True, kw_only=True)
 class Note:
-    """What else is known of Triton on Windows: other GPUs, platforms, tools."""
+    """Other knowledge of Triton on Windows: other GPUs, platforms, tools."""
 
     subject: str
     text: str
@@ -86,16 +88,29 @@ class Note:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Matrix:
+class PairTable:
+    """The content of `matrix.toml`."""
+
     data_date: str
-    ptxas_since: str
-    tinycc_since: str
     pairs: tuple[Pair, ...]
     releases: tuple[Release, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardwareTable:
+    """The content of `hardware.toml`."""
+
+    ptxas_since: str
+    tinycc_since: str
     generations: tuple[Generation, ...]
     nvcc_hosts: tuple[NvccHost, ...]
     dtypes: tuple[Dtype, ...]
     notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix(HardwareTable, PairTable):
+    """Both tables, and the questions that they answer."""
 
     def pair(self, torch_version: str) -> Pair | None:
         """The row of that torch; None when the table does not know its series."""
@@ -109,7 +124,7 @@ class Matrix:
         return max(self.releases, key=lambda r: Version(r.series))
 
     def generation(self, compute_capability: str) -> Generation | None:
-        """The generation of "8.9"; None for what is newer than the table or no version."""
+        """The generation of "8.9"; None if it is newer than the table or not a version."""
         version = parse(compute_capability)
         if version is None:
             return None
@@ -126,42 +141,80 @@ class Matrix:
 
 @cache
 def load() -> Matrix:
-    """The shipped tables.
-
-    Raises:
-        TypeError, KeyError: a table has a wrong row; tests keep that from being shipped.
-    """
-    return read(_text("matrix.toml"), _text("hardware.toml"))
-
-
-def _text(file: str) -> str:
-    return files("tritonwin.support").joinpath(file).read_text("utf-8")
-
-
-def read(matrix_toml: str, hardware_toml: str) -> Matrix:
-    """Build the matrix from the texts of its two files; raises as `load` does."""
-    pairs: dict[str, Any] = toml.loads(matrix_toml)
-    hardware: dict[str, Any] = toml.loads(hardware_toml)
-    return Matrix(
-        data_date=pairs["data_date"],
-        ptxas_since=hardware["ptxas_since"],
-        tinycc_since=hardware["tinycc_since"],
-        pairs=tuple(Pair(**{"windows": None, **row}) for row in pairs["pair"]),
-        releases=tuple(
-            Release(
-                **{
-                    **row,
-                    "pythons": tuple(row["pythons"]),
-                    "platforms": tuple(row["platforms"]),
-                }
-            )
-            for row in pairs["release"]
-        ),
-        generations=tuple(
-            Generation(**{"start" if k == "from" else k: v for k, v in row.items()})
-            for row in hardware["generation"]
-        ),
-        nvcc_hosts=tuple(NvccHost(**row) for row in hardware["nvcc_host"]),
-        dtypes=tuple(Dtype(**row) for row in hardware["dtype"]),
-        notes=tuple(Note(**row) for row in hardware["note"]),
+    """The shipped tables."""
+    package = "tritonwin.support"
+    return from_valid(
+        Matrix, {**shipped(package, "matrix.toml"), **shipped(package, "hardware.toml")}
     )
+
+
+def wanted_series(torch: Torch) -> str | None:
+    """The series of Triton that torch asks for: its own metadata first, then the table."""
+    if torch.wants_triton and (found := re.search(r"[0-9]{1,4}\.[0-9]{1,4}", torch.wants_triton)):
+        return found[0]
+    pair = load().pair(torch.version)
+    return pair.triton if pair else None
+
+
+def served_series(torch: Torch, wanted: str) -> tuple[str, ...]:
+    """The series of triton-windows that serve this torch, the one to install last."""
+    pair = load().pair(torch.version)
+    return tuple(dict.fromkeys((wanted, (pair and pair.windows) or wanted)))
+
+
+def released(triton_series: str) -> bool:
+    """Whether a triton-windows of that series, or of a later one, is known to exist."""
+    return Version(triton_series) <= Version(load().newest_release().series)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchTag:
+    """One of torch's indexes: builds for `cuda` with kernels for the GPUs in `capability`."""
+
+    tag: str
+    cuda: str
+    capability: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexTable:
+    """The content of `indexes.toml`: an address, and below it an index for each tag."""
+
+    torch: str
+    torch_tags: tuple[TorchTag, ...]
+
+
+@cache
+def indexes() -> IndexTable:
+    """The shipped table."""
+    return read_resource("tritonwin.support", "indexes.toml", IndexTable)
+
+
+def torch_tags(driver_cuda: str | None, capability: str | None) -> tuple[str, ...]:
+    """The tags ("cu130") that this driver runs and that have kernels for this GPU, best first.
+
+    Args:
+        driver_cuda: the highest CUDA of the driver, "13.0"; None when it is not known.
+        capability: compute capability of the GPU, "8.9"; None when it is not known.
+    """
+    driver = parse(driver_cuda or "")
+    if driver is None:
+        return ()
+    return tuple(
+        row.tag
+        for row in indexes().torch_tags
+        # within one major version CUDA is compatible both ways
+        if driver.major >= int(row.cuda.split(".")[0])
+        and (capability is None or fits(capability, row.capability))
+    )
+
+
+def torch_tag(driver_cuda: str | None, capability: str | None) -> str | None:
+    """The best of `torch_tags`, None where none is known to fit."""
+    return next(iter(torch_tags(driver_cuda, capability)), None)
+
+
+def torch_gpus(cuda: str) -> str | None:
+    """The GPUs, as a specifier, that torch's builds for this CUDA serve; None: not known."""
+    return next((row.capability for row in indexes().torch_tags if row.cuda == cuda), None)

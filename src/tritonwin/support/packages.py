@@ -1,4 +1,4 @@
-"""What is known of packages that are compiled for one torch, from `packages.toml`."""
+"""Packages that are compiled for one torch, from `packages.toml`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from packaging.version import Version
 
 from tritonwin.support.versions import fits
-from tritonwin.system.toml import shipped
+from tritonwin.system.toml import read_resource
 
 FORK = "triton-windows"
 
@@ -32,6 +32,8 @@ class Package:
         capability: GPUs that it works on, as a specifier.
         module: what is imported, where it is not the name with underscores.
         instead: what to try where no wheel fits.
+        on_torch_index: torch's own indexes hold it as well.
+        follows_torch: it is replaced together with torch.
     """
 
     name: str
@@ -40,6 +42,8 @@ class Package:
     module: str | None = None
     instead: str | None = None
     kernels: tuple[Kernels, ...] = ()
+    on_torch_index: bool = False
+    follows_torch: bool = False
 
     def has_kernels(self, version: Version, cuda: str | None, gpu: str) -> bool:
         """Whether a wheel of that version, built with that CUDA, holds kernels for the GPU."""
@@ -52,15 +56,18 @@ class Package:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class PackageTable:
+    """The content of `packages.toml`."""
+
+    packages: tuple[Package, ...]
+
+
 @cache
 def load() -> Mapping[str, Package]:
-    """The shipped table by normalised name; raises TypeError or KeyError for a wrong row."""
-    return {
-        row["name"]: Package(
-            **{**row, "kernels": tuple(Kernels(**kernels) for kernels in row.get("kernels", ()))}
-        )
-        for row in shipped("tritonwin.support", "packages.toml")["package"]
-    }
+    """The shipped table by normalised name."""
+    table = read_resource("tritonwin.support", "packages.toml", PackageTable)
+    return {package.name: package for package in table.packages}
 
 
 def module_of(distribution: str) -> str:

@@ -1,4 +1,4 @@
-"""Ask the target's own pip: where it looks for packages, and what it would install.
+"""Ask the target's own pip for its package indexes, and for the files that it would install.
 
 pip is run inside the target, so it answers for the target's tags, configuration, proxies and
 credentials. How it is started there is the caller's choice (`python -m pip`, or a wheel of pip
@@ -11,8 +11,8 @@ import ast
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,8 @@ from packaging.utils import canonicalize_name
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.support.download import local_path
-from tritonwin.support.model import Download
-from tritonwin.support.pip_environment import CONSTRAINT, PLACES, environment
 from tritonwin.support.versions import older
+from tritonwin.support.wheel_choice import Download
 from tritonwin.system.process import Completed, run
 
 QUERY_TIMEOUT = 120.0
@@ -32,6 +31,45 @@ _DEFAULT_INDEX = re.compile(r"--index-url\s+<url>.*?\(default\s+(\S+?)\)", re.DO
 _SETTING = re.compile(r"^(global|install|:env:)\.([\w-]+)=(.*)$", re.MULTILINE)
 # sections of pip's configuration that count for `pip install`, each overriding the ones before
 _SECTIONS = ("global", "install", ":env:")
+
+
+# Variables PIP_* of the user that count: how packages are reached, and in which versions they are
+# allowed. The others (PIP_TARGET, PIP_USER, PIP_DRY_RUN ...) would put packages elsewhere, or
+# nowhere, and report that as done.
+PLACES = frozenset({"INDEX_URL", "EXTRA_INDEX_URL", "FIND_LINKS", "NO_INDEX"})
+CONSTRAINT = "CONSTRAINT"
+_HEEDED = PLACES | frozenset(
+    {
+        "CACHE_DIR",
+        "CERT",
+        "CLIENT_CERT",
+        "CONFIG_FILE",
+        CONSTRAINT,
+        "DEFAULT_TIMEOUT",
+        "ISOLATED",
+        "KEYRING_PROVIDER",
+        "NO_CACHE_DIR",
+        "PROXY",
+        "RESUME_RETRIES",
+        "RETRIES",
+        "TIMEOUT",
+        "TRUSTED_HOST",
+        "USE_DEPRECATED",
+        "USE_FEATURE",
+    }
+)
+# A pip.ini may hold these as well; variables come before every file.
+_SWITCHES = {
+    "PIP_NO_INPUT": "1",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PIP_DRY_RUN": "0",
+    "PIP_QUIET": "0",
+    "PIP_REQUIRE_HASHES": "0",
+    "PIP_REQUIRE_VIRTUALENV": "0",
+    "PIP_USER": "0",
+    "PIP_VERBOSE": "0",
+}
+_NAMED = re.compile(r"\A[\w.-]+=(?=[A-Za-z/.])")  # `torch=https://...` gives an index a name
 
 
 class PipError(UserError):
@@ -131,6 +169,48 @@ def _built_in(pip: Pip) -> str | None:
     help_text = pip.run(["install", "--help"], timeout=QUERY_TIMEOUT).out.decode("utf-8", "replace")
     found = _DEFAULT_INDEX.search(help_text)
     return found[1] if found else None
+
+
+def with_uv(places: Places, variables: Mapping[str, str]) -> Places:
+    """pip's places, and before them what UV_DEFAULT_INDEX, UV_INDEX and UV_FIND_LINKS say.
+
+    Of the older names, UV_INDEX_URL and UV_EXTRA_INDEX_URL, uv itself takes the newer ones first.
+    """
+    default = _uv_values(variables, "UV_DEFAULT_INDEX", "UV_INDEX_URL")
+    extra = _uv_values(variables, "UV_INDEX", "UV_EXTRA_INDEX_URL")
+    folders = _uv_values(variables, "UV_FIND_LINKS")
+    return replace(
+        places,
+        index=default[0] if default else places.index,
+        extra_indexes=tuple(dict.fromkeys((*extra, *places.extra_indexes))),
+        find_links=tuple(dict.fromkeys((*folders, *places.find_links))),
+    )
+
+
+def _uv_values(variables: Mapping[str, str], *names: str) -> tuple[str, ...]:
+    """The values of the first variable that is set, without the names of indexes."""
+    value = next((v for name in names if (v := variables.get(name, "").strip())), "")
+    parts = value.split("," if names[0] == "UV_FIND_LINKS" else None)
+    return tuple(_NAMED.sub("", part.strip(), count=1) for part in parts if part.strip())
+
+
+def environment(ours: Mapping[str, str], settled: frozenset[str] = frozenset()) -> dict[str, str]:
+    """The variables for pip.
+
+    Args:
+        settled: names without their PIP_ that do not count either: the arguments say it all.
+    """
+    heeded = _HEEDED - settled
+    # PYTHONPATH and PYTHONHOME of our own process are none of the target's business
+    kept = {
+        name: value
+        for name, value in ours.items()
+        if name not in {"PYTHONPATH", "PYTHONHOME"}
+        and (not name.startswith("PIP_") or name.removeprefix("PIP_") in heeded)
+    }
+    with_index = {"PIP_NO_INDEX": "0"} if "NO_INDEX" in settled else {}
+    # what pip says is read, not shown: in a narrow window it would break addresses in two
+    return {**kept, **_SWITCHES, **with_index, "PYTHONUTF8": "1", "COLUMNS": "200"}
 
 
 def dry_run(

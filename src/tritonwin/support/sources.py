@@ -1,16 +1,19 @@
-"""Collect the wheels of a package from every place that may offer one."""
+"""Collect the wheels of a package from every place that may offer one, and read their metadata."""
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from email.parser import HeaderParser
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tritonwin.support import download
+from tritonwin.support import download, packages
+from tritonwin.support.archives import DAMAGE, opened
 from tritonwin.support.download import DownloadError, NotFoundError, is_url, without_secrets
 from tritonwin.support.links import WheelLink, read_list
-from tritonwin.support.wheel_names import WheelNameError
+from tritonwin.support.wheels import WheelNameError
 from tritonwin.system.files import is_file, is_folder, names_in
 
 # PEP 691 where the index has it, the older HTML page where it has not
@@ -44,10 +47,6 @@ class Listing:
     notes: tuple[str, ...] = ()
 
 
-# packages that torch's own indexes hold; xformers is built there too
-_ON_TORCH_INDEX = frozenset({"torch", "torchvision", "torchaudio", "xformers"})
-
-
 def find(package: str, sources: Sources) -> Listing:
     """Every wheel of `package` (its normalised name) that the sources name, each once."""
     found: dict[str, WheelLink] = {}
@@ -72,7 +71,8 @@ def find(package: str, sources: Sources) -> Listing:
 
 def _places(package: str, sources: Sources) -> Iterator[tuple[str, bool]]:
     yield from ((place, False) for place in sources.lists)
-    if package in _ON_TORCH_INDEX:
+    known = packages.load().get(package)
+    if package == "torch" or (known and known.on_torch_index):
         yield from ((place, True) for place in sources.torch_indexes)
     yield from ((place, True) for place in sources.indexes)
 
@@ -81,9 +81,7 @@ def _index_page(index: str, package: str) -> tuple[WheelLink, ...]:
     page = f"{index.rstrip('/')}/{package}/"
     folder = download.local_path(page)
     if folder is not None and not is_file(folder / "index.html"):
-        return _of(
-            package, _folder(folder)
-        )  # of wheels alone, which pip does not take for an index
+        return _of(package, _folder(folder))  # a folder of wheels is not an index to pip
     links = _page(page) if folder is None else _folder(folder)
     return tuple(replace(link, index=index) for link in _of(package, links))
 
@@ -143,3 +141,38 @@ def _page(place: str) -> tuple[WheelLink, ...]:
     content = download.read(place, limit=_LIST_LIMIT, headers=_ACCEPT)
     base = place if is_url(place) else Path(place).as_uri()
     return read_list(content.decode("utf-8-sig", "replace"), base, without_secrets(place))
+
+
+_LIMIT = 4 * 1024 * 1024
+
+
+def requires_dist(link: WheelLink, *, offline: bool = False) -> tuple[str, ...] | None:
+    """What the wheel asks for; None where its metadata cannot be had without the whole wheel."""
+    path = download.local_path(link.location)
+    if path is not None:
+        return _of_file(str(path), link)
+    # some mirrors serve the metadata of PEP 658 without saying so
+    address = link.metadata or (f"{link.location}.metadata" if link.index else None)
+    if address is None or offline:
+        return None
+    try:
+        return _lines(download.read(address, limit=_LIMIT))
+    except DownloadError:
+        return None
+
+
+def _of_file(path: str, link: WheelLink) -> tuple[str, ...] | None:
+    prefix = "-".join(link.file.split("-")[:2])
+    try:
+        with zipfile.ZipFile(path) as wheel:
+            member = wheel.getinfo(f"{prefix}.dist-info/METADATA")
+            with opened(wheel, member) as stream:
+                content = stream.read(_LIMIT + 1)
+            return _lines(content) if len(content) <= _LIMIT else None
+    except (OSError, *DAMAGE):
+        return None
+
+
+def _lines(content: bytes) -> tuple[str, ...]:
+    headers = HeaderParser().parsestr(content.decode("utf-8", "replace"), headersonly=True)
+    return tuple(" ".join(str(line).split()) for line in headers.get_all("Requires-Dist", []))

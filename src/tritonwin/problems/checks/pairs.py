@@ -18,10 +18,10 @@ from tritonwin.problems.checks.check import (
     seen,
 )
 from tritonwin.problems.records import Evidence
-from tritonwin.support import matrix, torch_abi
-from tritonwin.support.pairing import served_series, wanted_series
+from tritonwin.support import matrix, wheels
+from tritonwin.support.matrix import served_series, wanted_series
 from tritonwin.support.versions import fits, older, series
-from tritonwin.support.wheel_names import read_local
+from tritonwin.support.wheels import read_local
 
 
 @check("cpu-only-torch", "torch is built for the GPU", windows_only=False)
@@ -141,7 +141,7 @@ def _wheel_mismatch(facts: Facts, names: tuple[str, ...]) -> Iterator[Seen]:
     torch = need_torch(facts)
     for dist in dists:
         _, _, local = dist.version.partition("+")
-        reason = torch_abi.misfit(read_local(local), torch.version, torch.cuda)
+        reason = wheels.torch_misfit(read_local(local), torch.version, torch.cuda)
         if reason:
             yield seen(
                 f"{dist.name} {dist.version} is built for another torch: it {reason}",

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tritonwin.facts.model import Interpreter
-from tritonwin.support import wheel_names, wheel_tags
-from tritonwin.support.wheel_names import BuiltFor, WheelNameError
+from tritonwin.support import wheels
+from tritonwin.support.wheels import BuiltFor, WheelNameError
 
 REAL = [
     ("flash_attn-2.8.2+cu128torch2.7-cp310-cp310-win_amd64.whl", "2.7", "12.8"),
@@ -62,7 +62,7 @@ REAL = [
 
 @pytest.mark.parametrize(("file", "torch", "cuda"), REAL)
 def test_real_names(file: str, torch: str | None, cuda: str | None) -> None:
-    name = wheel_names.read(f"https://example.org/a%20b/{file}?download=true")
+    name = wheels.read(f"https://example.org/a%20b/{file}?download=true")
     assert (name.built_for.torch, name.built_for.cuda) == (torch, cuda)
     assert "%" not in name.file
     assert not name.built_for.newer_torch
@@ -70,7 +70,7 @@ def test_real_names(file: str, torch: str | None, cuda: str | None) -> None:
 
 
 def test_stable_abi_says_and_higher() -> None:
-    name = wheel_names.read(
+    name = wheels.read(
         r"C:\wheels\sageattention-2.2.0+cu130torch2.9.0andhigher.post4-cp39-abi3-win_amd64.whl"
     )
     assert name.distribution == "sageattention"
@@ -81,7 +81,7 @@ def test_stable_abi_says_and_higher() -> None:
     ("local", "backend"), [("cpu", "cpu"), ("xpu", "xpu"), ("rocm6.4", "rocm"), ("cu128", None)]
 )
 def test_backends_of_torch(local: str, backend: str | None) -> None:
-    assert wheel_names.read_local(local).backend == backend
+    assert wheels.read_local(local).backend == backend
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_backends_of_torch(local: str, backend: str | None) -> None:
     ],
 )
 def test_torch_without_dots(text: str, version: str) -> None:
-    assert wheel_names.read_local(text).torch == version
+    assert wheels.read_local(text).torch == version
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ def test_torch_without_dots(text: str, version: str) -> None:
 )
 def test_no_wheel(name: str) -> None:
     with pytest.raises(WheelNameError):
-        wheel_names.read(name)
+        wheels.read(name)
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    wheel_names.read_local(text)
+    wheels.read_local(text)
     try:
-        wheel_names.read(text)
+        wheels.read(text)
     except WheelNameError:
         pass
 
@@ -144,7 +144,7 @@ def test_what_is_written_is_read(
     torch_text = ".".join(map(str, torch))
     written = torch_text if dotted else torch_text.replace(".", "")
     local = f"{before}cu{cuda[0]}{cuda[1]}torch{written}{'andhigher' * higher}{after}"
-    read = wheel_names.read_local(local)
+    read = wheels.read_local(local)
     assert read.cuda == f"{cuda[0]}.{cuda[1]}"
     assert read.newer_torch is higher
     if dotted or torch[1] != 1:
@@ -181,14 +181,34 @@ def python(version: str, platform: str = "win_amd64", threads: bool = False) -> 
     ],
 )  # fmt: skip
 def test_tags(tag: str, target: Interpreter, reason: str | None) -> None:
-    name = wheel_names.read(f"p-1-{tag}.whl")
-    assert wheel_tags.misfit(name.tags, wheel_tags.supported(target)) == reason
+    name = wheels.read(f"p-1-{tag}.whl")
+    assert wheels.tag_misfit(name.tags, wheels.supported_tags(target)) == reason
 
 
 def test_own_abi_ranks_before_the_stable_one() -> None:
-    target = wheel_tags.supported(python("3.12.9"))
-    own = wheel_tags.rank(wheel_names.read("p-1-cp312-cp312-win_amd64.whl").tags, target)
-    stable = wheel_tags.rank(wheel_names.read("p-1-cp39-abi3-win_amd64.whl").tags, target)
+    target = wheels.supported_tags(python("3.12.9"))
+    own = wheels.tag_rank(wheels.read("p-1-cp312-cp312-win_amd64.whl").tags, target)
+    stable = wheels.tag_rank(wheels.read("p-1-cp39-abi3-win_amd64.whl").tags, target)
     assert own == 0
     assert stable is not None
     assert stable > 0
+
+
+@pytest.mark.parametrize(
+    ("local", "torch", "cuda", "reason"),
+    [
+        ("cu128torch2.8.0", "2.8.1+cu126", "12.6", None),
+        ("cu128torch280", "2.9.1+cu128", "12.8", "needs torch 2.8, this is torch 2.9"),
+        ("cu130torch2.9.0andhigher.post4", "2.12.0", "13.2", None),
+        ("cu130torch2.10.0andhigher", "2.9.1", "13.0", "needs torch 2.10 or later, this is torch 2.9"),
+        ("cu130torch2.9.0andhigher", "2.9.1", "12.8", "needs CUDA 13, this torch is built for CUDA 12"),
+        ("cu12torch2.9", "2.9.1+cu130", "13.0", "needs CUDA 12, this torch is built for CUDA 13"),
+        ("cu128torch2.8.0", "2.8.0+cpu", None, None),  # cpu-only-torch says it
+        ("0ccb2bb6", "2.8.0", "12.8", None),
+        ("", "nonsense", None, None),
+    ],
+)  # fmt: skip
+def test_torch_that_an_extension_loads_into(
+    local: str, torch: str, cuda: str | None, reason: str | None
+) -> None:
+    assert wheels.torch_misfit(wheels.read_local(local), torch, cuda) == reason

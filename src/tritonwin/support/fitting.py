@@ -1,23 +1,86 @@
-"""Why a wheel does not fit a target: one small rule a reason, each told in words.
+"""Reasons against a wheel for a target: one small rule a reason, each in words.
 
-A rule gets a wheel and the needs and returns None, or what stands against the wheel. Rules know
-what a name and a list can tell; `requirements` judges what a wheel's own metadata adds.
+A rule gets a wheel and the needs of the target, and returns None or the reason. Rules use the
+wheel's name and its list; `requirements` judges the wheel's own metadata.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.tags import Tag
 from packaging.version import Version
 
+from tritonwin.facts.model import Facts, Torch
 from tritonwin.facts.requirement import read_requirement
-from tritonwin.support import indexes, matrix, packages, torch_abi, versions, wheel_tags
+from tritonwin.support import matrix, packages, versions, wheels
 from tritonwin.support.links import WheelLink
-from tritonwin.support.matrix import Generation
-from tritonwin.support.needs import Needs
+from tritonwin.support.matrix import Generation, served_series, wanted_series
 from tritonwin.support.packages import FORK
 from tritonwin.support.versions import fits, older, series
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """The target, as far as it decides between wheels.
+
+    Attributes:
+        tags: of wheels that this Python loads, the best first.
+        torch: the torch that will be there, which may be one that is still to be installed.
+        gpus: compute capabilities of the NVIDIA GPUs.
+        driver_cuda: the highest CUDA that the NVIDIA driver runs.
+        other_gpu: the vendor of the GPU where there is none of NVIDIA's.
+    """
+
+    python: str | None
+    windows: bool
+    tags: tuple[Tag, ...]
+    torch: Torch | None = None
+    gpus: tuple[str, ...] = ()
+    driver_cuda: str | None = None
+    other_gpu: str | None = None
+
+    @cached_property
+    def triton_series(self) -> tuple[str, ...]:
+        """The series of triton-windows that serve the torch; empty where it asks for none."""
+        wanted = wanted_series(self.torch) if self.torch else None
+        return served_series(self.torch, wanted) if self.torch and wanted else ()
+
+    @cached_property
+    def torch_tags(self) -> tuple[str, ...]:
+        """Tags of torch's indexes for driver and GPU, the preferred one first."""
+        return matrix.torch_tags(self.driver_cuda, self.gpus[0] if self.gpus else None)
+
+    def with_torch(self, link: WheelLink) -> Needs:
+        """The same target with the torch of this wheel in it."""
+        torch = Torch(
+            version=str(link.name.version),
+            location=link.location,
+            source=link.source,
+            cuda=link.built_for.cuda,
+        )
+        return replace(self, torch=torch)
+
+
+def needs_of(facts: Facts) -> Needs:
+    """What the facts say; without a target interpreter no wheel fits."""
+    target = facts.target
+    nvidia = facts.nvidia_gpus
+    others = [g.vendor for g in facts.gpus if g.vendor in {"amd", "intel"}]
+    driver = facts.nvidia_driver
+    return Needs(
+        python=target.version if target else None,
+        windows=facts.windows,
+        tags=wheels.supported_tags(target) if target else (),
+        torch=facts.torch,
+        gpus=tuple(g.compute_capability for g in nvidia if g.compute_capability),
+        driver_cuda=driver.cuda if driver and not driver.error else None,
+        other_gpu=others[0] if others and not nvidia else None,
+    )
+
 
 Rule = Callable[[WheelLink, Needs], "str | None"]
 
@@ -28,7 +91,7 @@ def reasons(link: WheelLink, needs: Needs) -> tuple[str, ...]:
 
 
 def _tags(link: WheelLink, needs: Needs) -> str | None:
-    return wheel_tags.misfit(link.name.tags, needs.tags)
+    return wheels.tag_misfit(link.name.tags, needs.tags)
 
 
 def _python(link: WheelLink, needs: Needs) -> str | None:
@@ -56,7 +119,7 @@ def _torch_abi(link: WheelLink, needs: Needs) -> str | None:
     without_cuda = needs.torch.cuda is None and (needs.windows or "+" in needs.torch.version)
     if without_cuda and built_for.cuda:
         return f"needs torch for CUDA, torch {needs.torch.version} is built without"
-    return torch_abi.misfit(built_for, needs.torch.version, needs.torch.cuda)
+    return wheels.torch_misfit(built_for, needs.torch.version, needs.torch.cuda)
 
 
 def _without_torch(link: WheelLink, needs: Needs) -> str | None:
@@ -95,7 +158,7 @@ def _torch_build(link: WheelLink, needs: Needs) -> str | None:
         return "the CPU build: builds for CUDA have +cu in their version" if needs.windows else None
     if needs.driver_cuda and older(needs.driver_cuda, built_for.cuda.split(".")[0]):
         return f"needs a driver for CUDA {built_for.cuda}, this one runs up to {needs.driver_cuda}"
-    kernels = indexes.torch_gpus(built_for.cuda)
+    kernels = matrix.torch_gpus(built_for.cuda)
     if kernels and not any(fits(gpu, kernels) for gpu in needs.gpus):
         return f"no kernels for sm_{needs.gpus[0].replace('.', '')}: built for {kernels}"
     return None

@@ -1,4 +1,4 @@
-"""What a wheel's file name says: the tags, and what its compiled parts were built against.
+"""Wheels by their file names: version, tags, and the torch and CUDA they were built for.
 
 Extensions of torch are built for one torch and one CUDA. Their makers write that into the local
 version, in several spellings: `cu128torch2.8.0cxx11abiTRUE`, `torch2.10cu130`,
@@ -10,12 +10,18 @@ from __future__ import annotations
 
 import math
 import re
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
+from packaging import tags
 from packaging.tags import Tag
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
+
+from tritonwin.facts.model import Interpreter
+from tritonwin.support.versions import older, series
 
 # not part of a longer word, but after a date or another number: d20260328cu130
 _CUDA = re.compile(r"(?<![a-z])cu(\d{2,3})(?!\d)")
@@ -117,3 +123,78 @@ def _after_torch_2_1(cuda: str | None) -> bool:
     if cuda is None or "." not in cuda:
         return cuda == "13"
     return tuple(int(n) for n in cuda.split(".")) >= _CUDA_AFTER_TORCH_2_1
+
+
+def supported_tags(target: Interpreter) -> tuple[Tag, ...]:
+    """The tags of wheels that this CPython loads, the best first; empty when it is not known.
+
+    The platforms of Linux are those of the running system: glibc's version is no fact of a target.
+    """
+    found = re.match(r"(\d+)\.(\d+)", target.version or "")
+    if found is None or not target.platform_tag:
+        return ()
+    python = (int(found[1]), int(found[2]))
+    platforms = [target.platform_tag]
+    if sys.platform == "linux" and target.platform_tag.startswith("linux"):
+        platforms = list(tags.platform_tags())
+    interpreter = f"cp{python[0]}{python[1]}"
+    abi = interpreter + ("t" if target.free_threaded else "")
+    return tuple(
+        dict.fromkeys(
+            (
+                *tags.cpython_tags(python, abis=[abi], platforms=platforms),
+                *tags.compatible_tags(python, interpreter, platforms),
+            )
+        )
+    )
+
+
+def tag_rank(wheel: Iterable[Tag], target: tuple[Tag, ...]) -> int | None:
+    """The place of the wheel's best tag among the target's (0 is best); None: it does not fit."""
+    places = {tag: place for place, tag in enumerate(target)}
+    return min((places[tag] for tag in wheel if tag in places), default=None)
+
+
+def tag_misfit(wheel: Iterable[Tag], target: tuple[Tag, ...]) -> str | None:
+    """Why the wheel cannot be loaded: "cp311, this Python is cp313"; None where it fits."""
+    wheel = frozenset(wheel)
+    if tag_rank(wheel, target) is not None:
+        return None
+    if not target:
+        return "the tags that this Python loads are not known"
+    platforms = sorted({t.platform for t in wheel})
+    if not {t.platform for t in target}.intersection(platforms):
+        return f"made for {', '.join(platforms)}, this Python is {target[0].platform}"
+    pythons = sorted({_python_and_abi(t) for t in wheel})
+    return f"made for {', '.join(pythons)}, this Python is {target[0].abi}"
+
+
+def _python_and_abi(tag: Tag) -> str:
+    if tag.abi == "abi3":
+        return f"{tag.interpreter} or later"
+    return tag.interpreter if tag.abi in {"none", tag.interpreter} else tag.abi
+
+
+def torch_misfit(built_for: BuiltFor, torch: str, cuda: str | None) -> str | None:
+    """Why an extension built for one torch does not load into another; None: no reason is known.
+
+    It loads into the same series of torch, or a newer one if it uses libtorch's stable ABI, with
+    the same CUDA major version; `cxx11abi` means nothing on Windows. A wheel that keeps this rule
+    can still fail, so an import in the target is the proof.
+
+    Args:
+        built_for: from the extension's own name.
+        torch: version of the torch it has to load into, "2.9.1+cu128".
+        cuda: the CUDA that this torch was built for, "12.8"; None where it was built for none.
+    """
+    have, wants = series(torch), series(built_for.torch or "")
+    if have and wants:
+        if built_for.newer_torch and older(have, wants):
+            return f"needs torch {wants} or later, this is torch {have}"
+        if not built_for.newer_torch and have != wants:
+            return f"needs torch {wants}, this is torch {have}"
+    if built_for.cuda and cuda:
+        major, has_major = built_for.cuda.split(".")[0], cuda.split(".")[0]
+        if major != has_major:
+            return f"needs CUDA {major}, this torch is built for CUDA {has_major}"
+    return None

@@ -1,11 +1,16 @@
-"""How much may come out of an archive, and where to: one bound for every reader.
+"""Archives that strangers made: bounds on what may come out, and errors of damaged ones.
 
 A megabyte of a zip or tar.gz can hold a gigabyte of zeros, or hundreds of thousands of files.
 """
 
 from __future__ import annotations
 
+import struct
+import tarfile
+import zipfile
+import zlib
 from pathlib import PurePosixPath
+from typing import IO
 
 LARGEST = 2**30  # bytes of one file
 MOST_BYTES = 8 * 2**30
@@ -57,3 +62,37 @@ class Allowance:
     @property
     def too_much(self) -> str:
         return f"it would unpack to more than {self.bytes // _MIB} MiB"
+
+
+try:
+    from lzma import LZMAError
+except ImportError:  # a Python that was built without; it refuses such members with RuntimeError
+    LZMAError = RuntimeError  # type: ignore[assignment,misc]
+
+# Found by fuzzing. RuntimeError: a member with a password, or packed in a way that is not known.
+DAMAGE = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    LZMAError,
+    EOFError,
+    RuntimeError,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    struct.error,
+)
+
+
+def opened(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
+    """The content of a member, to be read in parts of a size.
+
+    Raises:
+        NotImplementedError (of DAMAGE): packed by bzip2 or LZMA, of which Python unpacks all that
+            it has read at once: a megabyte may become 20 GB, whatever size the archive tells.
+    """
+    if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise NotImplementedError(
+            f"{member.filename} is packed in a way that no wheel and no package is"
+        )
+    return archive.open(member)
