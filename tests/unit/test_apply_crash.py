@@ -22,9 +22,19 @@ from tritonwin.facts.model import Interpreter
 from tritonwin.journal import Journal, RegistryValue, Store, faults, undo
 from tritonwin.journal.tree import describe_tree
 from tritonwin.remedies import apply as applying
-from tritonwin.remedies import staging
+from tritonwin.remedies import target_pip
 from tritonwin.remedies.apply import apply_plan
-from tritonwin.remedies.plan import Change, Plan, Source
+from tritonwin.remedies.plan import (
+    ClearCache,
+    CopyHeaders,
+    EnableSite,
+    InstallWheels,
+    Plan,
+    RemoveDistribution,
+    RenameShadow,
+    Source,
+    UnsetVariable,
+)
 from tritonwin.support.pip import Pip
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="the lane kills processes inside Windows")
@@ -141,30 +151,25 @@ def _plan(root: Path, environment: TargetEnvironment) -> Plan:
         for file in files
     )
 
-    def change(action: str, arguments: dict[str, str] | None = None, **more: object) -> Change:
-        return Change(action=action, arguments=arguments or {}, what=action, why="", **more)  # type: ignore[arg-type]
-
+    headers = Source(name="headers", version="3.12.9", location=str(root / "full"))
     return Plan(
         target=str(environment.python),
         changes=(
-            change("unset-variable", {"variable": "CC", "scopes": "user"}),
-            change(
-                "rename-shadow",
-                {"path": str(root / "work/triton.py"), "new": str(root / "work/triton-renamed.py")},
+            UnsetVariable(variable="CC", scopes=("user",), what="unset"),
+            RenameShadow(
+                path=str(root / "work/triton.py"),
+                new=str(root / "work/triton-renamed.py"),
+                what="rename",
             ),
-            change("remove-distribution", removes=(str(site / "gamma-1.0.dist-info"),)),
-            change(
-                "install-distribution",
-                sources=wheels,
-                removes=(str(site / "alpha-1.0.dist-info"),),
+            RemoveDistribution(
+                distribution="gamma", removes=(str(site / "gamma-1.0.dist-info"),), what="remove"
             ),
-            change("enable-site", {"path": str(root / "env/python._pth")}),
-            change(
-                "python-headers",
-                {"folder": str(root / "env")},
-                sources=(Source(name="headers", version="3.12.9", location=str(root / "full")),),
+            InstallWheels(
+                sources=wheels, removes=(str(site / "alpha-1.0.dist-info"),), what="install"
             ),
-            change("clear-cache", removes=(str(root / "cache/ab"),)),
+            EnableSite(path=str(root / "env/python._pth"), what="site"),
+            CopyHeaders(folder=str(root / "env"), sources=(headers,), what="headers"),
+            ClearCache(path=str(root / "cache"), removes=(str(root / "cache/ab"),), what="clear"),
         ),
     )
 
@@ -173,10 +178,8 @@ def laid_out(scene: Scene) -> Callable[[Pip, Sequence[Source], Path, object], No
     """What pip lays out, from a copy: pip itself takes a second, and there are many points."""
     copy = scene.root / "laid-out"
     copy.mkdir()
-    wheels = [
-        s for c in scene.plan.changes if c.action == "install-distribution" for s in c.sources
-    ]
-    staging.stage(scene.environment.pip, wheels, copy, lambda done, total: None)
+    wheels = [s for c in scene.plan.changes if isinstance(c, InstallWheels) for s in c.sources]
+    target_pip.stage(scene.environment.pip, wheels, copy, lambda done, total: None)
 
     def stage(pip: Pip, wheels: Sequence[Source], root: Path, progress: object) -> None:
         faults.faultpoint("before pip")
@@ -218,7 +221,7 @@ def test_a_wheel_with_another_hash_changes_nothing(scene: Scene) -> None:
     before = scene.state()
     changes = [
         replace(c, sources=tuple(replace(s, sha256="0" * 64) for s in c.sources))
-        if c.action == "install-distribution"
+        if isinstance(c, InstallWheels)
         else c
         for c in scene.plan.changes
     ]
@@ -245,7 +248,7 @@ def points_of(scene: Scene) -> int:
     "stride", [pytest.param(9, id="some"), pytest.param(1, id="all", marks=pytest.mark.full)]
 )
 def test_killed_at_any_point(scene: Scene, monkeypatch: pytest.MonkeyPatch, stride: int) -> None:
-    monkeypatch.setattr(applying.staging, "stage", laid_out(scene))
+    monkeypatch.setattr(applying.target_pip, "stage", laid_out(scene))
     before = scene.state()
     count = points_of(scene)
     assert count > 100
@@ -261,7 +264,7 @@ def test_killed_at_any_point(scene: Scene, monkeypatch: pytest.MonkeyPatch, stri
     "stride", [pytest.param(11, id="some"), pytest.param(1, id="all", marks=pytest.mark.full)]
 )
 def test_killed_while_undoing(scene: Scene, monkeypatch: pytest.MonkeyPatch, stride: int) -> None:
-    monkeypatch.setattr(applying.staging, "stage", laid_out(scene))
+    monkeypatch.setattr(applying.target_pip, "stage", laid_out(scene))
     before = scene.state()
     scene.apply()
     with scene.saved() as restore:

@@ -17,7 +17,8 @@ from tritonwin.facts.proven import read_proven, write_proven
 from tritonwin.journal import Journal, Store, tree_hash
 from tritonwin.output.fixing import print_outcome
 from tritonwin.remedies import fix as fixing
-from tritonwin.remedies.fix import FixOptions, Outcome, fix
+from tritonwin.remedies.context import Event, PlanEvent, ProofEvent, StepEvent
+from tritonwin.remedies.fix import FixOptions, FixResult, fix
 from tritonwin.remedies.plan import CannotRemedyError, Plan
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
@@ -32,20 +33,17 @@ class Watcher:
     said: list[str] = field(default_factory=list)
     plans: list[Plan] = field(default_factory=list)
 
-    def say(self, text: str) -> None:
-        self.said.append(text)
-
-    def progress(self, done: int, total: int | None) -> None:
-        self.said.append(f"{done} of {total}")
-
-    def show_plan(self, plan: Plan) -> None:
-        self.plans.append(plan)
+    def __call__(self, event: Event) -> None:
+        match event:
+            case StepEvent(text=text):
+                self.said.append(text)
+            case PlanEvent(plan=plan):
+                self.plans.append(plan)
+            case ProofEvent(rungs=rungs):
+                self.said += [f"{r.id} {r.state}" for r in rungs]
 
     def agree(self, question: str) -> bool:
         return next((v for k, v in self.answers.items() if k in question), True)
-
-    def show_proof(self, proof: Proof) -> None:
-        self.said += [f"{r.id} {r.state}" for r in proof.results]
 
 
 def proof(state: RungState) -> Proof:
@@ -102,8 +100,15 @@ class World:
     def target(self) -> Interpreter:
         return replace(healthy.TARGET, executable=str(self.python), prefix=str(self.env))
 
-    def fix(self, watcher: Watcher, **options: Any) -> fixing.Outcome:
-        return fix(FixOptions(python=str(self.python), **options), self.store, watcher, self.host)
+    def fix(self, watcher: Watcher, facts: Facts | None = None, **options: Any) -> FixResult:
+        return fix(
+            FixOptions(**options),
+            facts or self.collect(),
+            self.store,
+            agree=watcher.agree,
+            on_event=watcher,
+            host=self.host,
+        )
 
 
 @pytest.fixture
@@ -120,7 +125,7 @@ def test_proven(world: World) -> None:
     before = tree_hash(world.root)
     outcome = world.fix(watcher)
     assert outcome.status == "proven"
-    assert not outcome.remaining
+    assert not outcome.problems
     assert not world.shadow.exists()
     assert [c.action for c in watcher.plans[0].changes] == ["rename-shadow"]
     assert "import-triton passed" in watcher.said
@@ -138,6 +143,19 @@ def test_an_import_that_passed_meanwhile_is_part_of_the_proof(
     world.proofs = iter([proof("failed"), proof("passed")])
     assert world.fix(Watcher()).status == "proven"
     assert world.known == [(), known]
+
+
+def test_each_examination_is_diagnosed_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.proofs = iter([proof("failed"), proof("passed")])
+    real, count = fixing.diagnose, [0]
+
+    def counted(*args: Any) -> Any:
+        count[0] += 1
+        return real(*args)
+
+    monkeypatch.setattr(fixing, "diagnose", counted)
+    world.fix(Watcher())
+    assert count == [2]  # before and after the one round
 
 
 def test_a_second_fix_does_nothing(world: World) -> None:
@@ -194,7 +212,7 @@ def test_what_nobody_can_change_here_is_shown_and_stays(world: World) -> None:
     outcome = world.fix(watcher)
     assert outcome.status == "stuck"
     assert [p.changes for p in watcher.plans] == [()]
-    assert "driver-too-old" in {p.id for p in outcome.remaining}
+    assert "driver-too-old" in {p.id for p in outcome.problems}
 
 
 def test_one_problem_that_hides_another_is_a_second_round(world: World) -> None:
@@ -204,7 +222,7 @@ def test_one_problem_that_hides_another_is_a_second_round(world: World) -> None:
     world.proofs = iter([proof("failed"), proof("failed"), proof("passed")])
     watcher = Watcher()
     outcome = world.fix(watcher)
-    assert (outcome.status, outcome.remaining) == ("proven", ())
+    assert (outcome.status, outcome.problems) == ("proven", ())
     assert len(watcher.plans) == len(outcome.journals) == 2
 
 
@@ -216,7 +234,7 @@ def test_there_is_an_end_to_problems_that_hide_others(world: World) -> None:
     watcher = Watcher()
     outcome = world.fix(watcher)
     assert len(watcher.plans) == len(outcome.journals) == fixing.MAX_ROUNDS
-    assert [p.id for p in outcome.remaining] == ["script-shadows-triton"]
+    assert [p.id for p in outcome.problems] == ["script-shadows-triton"]
     assert [path.exists() for path in world.hidden] == [False] * (fixing.MAX_ROUNDS - 1) + [True]
 
 
@@ -227,10 +245,36 @@ def test_a_report_that_cannot_be_kept_is_not_named(world: World, tmp_path: Path)
     assert (outcome.status, outcome.snapshot) == ("stuck", None)
 
 
-def test_no_target_is_said(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fixing, "collect", lambda **_: healthy.changed(target=None))
+def test_no_target_is_said(world: World) -> None:
     with pytest.raises(CannotRemedyError, match="no target interpreter"):
-        world.fix(Watcher())
+        world.fix(Watcher(), healthy.changed(target=None))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_python_that_nobody_named_and_that_has_nothing_is_not_repaired(
+    world: World, named: bool
+) -> None:
+    world.changes = {"torch": None, "triton": None, "distributions": ()}
+    other = replace(healthy.TARGET, executable="C:\\ComfyUI\\python.exe", packages={"torch": "2"})
+    bare = world.collect()
+    facts = replace(bare, interpreters=(world.target, other))
+    watcher = Watcher()
+    if named:
+        assert world.fix(watcher, facts, dry_run=True).status == "planned"
+        return
+    with pytest.raises(CannotRemedyError, match="neither torch nor Triton") as refused:
+        world.fix(watcher, facts, named=False)
+    assert "tritonwin fix --python C:\\ComfyUI\\python.exe" in refused.value.help
+    with pytest.raises(CannotRemedyError) as refused:
+        world.fix(watcher, bare, named=False)
+    assert f"--python {world.python}" in refused.value.help
+    assert watcher.plans == []
+
+
+def test_why_this_python_is_repaired_is_said(world: World) -> None:
+    watcher = Watcher()
+    world.fix(watcher, named=False, dry_run=True)
+    assert watcher.said == [f"repairing {world.python}: {world.target.source}"]
 
 
 def test_pip_and_the_places_of_wheels_are_asked_for_once(
@@ -251,7 +295,8 @@ def test_pip_and_the_places_of_wheels_are_asked_for_once(
     monkeypatch.setattr(fixing, "find_pip", find_pip)
     monkeypatch.setattr(fixing, "sources_for", sources_for)
     options = FixOptions(lists=(str(tmp_path),), offline=True)
-    session = fixing._Session(options, world.store, Watcher(), world.host, world.collect())
+    watcher = Watcher()
+    session = fixing._Fix(options, world.collect(), world.store, watcher.agree, watcher, world.host)
     assert session.pip() is session.pip()
     assert session.sources() is session.sources()
     assert asked == ["pip", "sources"]
@@ -288,7 +333,7 @@ def test_the_same_plan_twice_means_stuck(world: World, monkeypatch: pytest.Monke
     monkeypatch.setattr(fixing, "apply_plan", lambda *args, **options: "journal")
     outcome = world.fix(Watcher())
     assert outcome.status == "stuck"
-    assert [p.id for p in outcome.remaining] == ["script-shadows-triton"]
+    assert [p.id for p in outcome.problems] == ["script-shadows-triton"]
     assert outcome.journals == ("journal",)
 
 
@@ -345,5 +390,5 @@ def test_a_failed_change_leaves_everything_as_it_was(
 def test_what_runs_already_has_to_be_started_again(
     capsys: pytest.CaptureFixture[str], journals: tuple[str, ...], said: bool
 ) -> None:
-    print_outcome(Outcome(status="proven", facts=healthy.HEALTHY, journals=journals))
+    print_outcome(healthy.HEALTHY, FixResult(status="proven", journals=journals))
     assert ("start it again" in capsys.readouterr().out) is said

@@ -12,6 +12,8 @@ from wheel_files import make_wheel
 
 from tritonwin.cli.app import run
 from tritonwin.output import schema
+from tritonwin.output.documents import EventLine
+from tritonwin.system.codec import from_json
 
 SAGE = "sageattention-1.0.6-py3-none-any.whl"
 
@@ -67,7 +69,7 @@ def test_dry_run_shows_the_plan_and_touches_nothing(
     assert "Nothing was changed." in said
     assert install(target, wheels, "sageattention", "--dry-run", "--json") == 0
     document = json.loads(capsys.readouterr().out)
-    Draft202012Validator(schema.load("tritonwin.install/1")).validate(document)
+    Draft202012Validator(schema.load("tritonwin.install/2")).validate(document)
     (change,) = document["plan"]["changes"]
     assert [source["name"] for source in change["sources"]] == ["sageattention", "helper"]
     assert all(len(source["sha256"]) == 64 for source in change["sources"])
@@ -89,9 +91,9 @@ def test_events(
 ) -> None:
     assert install(target, wheels, "helper", "--yes", "--json-lines") == 0
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {event["schema"] for event in events} == {"tritonwin.event/1"}
+    assert {event["schema"] for event in events} == {"tritonwin.event/2"}
     for event in events:
-        Draft202012Validator(schema.load("tritonwin.event/1")).validate(event)
+        from_json(EventLine, event)
     assert (events[-2]["event"], events[-2]["text"]) == ("step", "importing helper")
     moments = [event["seconds"] for event in events]
     assert moments == sorted(moments)
@@ -104,7 +106,7 @@ def test_no_is_no(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tritonwin.output.installation.agreed", lambda _: False)
+    monkeypatch.setattr("tritonwin.output.consent.agreed", lambda _: False)
     before = target.files()
     assert install(target, wheels, "sageattention") == 1
     assert "Nothing was changed." in capsys.readouterr().out

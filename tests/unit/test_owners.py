@@ -11,7 +11,7 @@ from healthy import TARGET, changed, dist
 
 from tritonwin.facts.model import Facts
 from tritonwin.remedies.distributions import install_change
-from tritonwin.remedies.owners import leave_to_conda, of_the_base
+from tritonwin.remedies.installed import leave_to_conda, of_the_base
 from tritonwin.remedies.plan import CannotRemedyError
 from tritonwin.support.wheel_choice import Download
 

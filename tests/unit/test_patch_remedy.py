@@ -19,13 +19,16 @@ from tritonwin.patch.sources import read_tree
 from tritonwin.patch.status import examine
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
-from tritonwin.remedies.actions import REMEDIES
-from tritonwin.remedies.plan import CannotRemedyError, Change
-from tritonwin.remedies.remedy import Means, Work
+from tritonwin.remedies.context import ApplyContext, PlanContext
+from tritonwin.remedies.patch_triton import apply_patch, plan_patch
+from tritonwin.remedies.plan import ApplyPatch, CannotRemedyError, ChangedSincePlanError
+from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 from tritonwin.system.data_folder import VARIABLE
 
-REMEDY = REMEDIES["patch"]
+
+def no_pip() -> Pip:
+    pytest.fail("no pip is needed")
 
 
 def facts_of(package: Path, data: Path) -> Facts:
@@ -39,23 +42,23 @@ def facts_of(package: Path, data: Path) -> Facts:
     return healthy.changed(triton=found, patch=read_patch_record(data, package))
 
 
-def plan(package: Path, data: Path) -> Change:
+def plan(package: Path, data: Path) -> ApplyPatch:
     host = fake_host(data.parent, {VARIABLE: str(data)})
-    means = Means(
+    context = PlanContext(
         facts=facts_of(package, data),
         host=host,
-        pip=lambda: pytest.fail("no pip is needed"),
+        pip=no_pip,
         sources=lambda: Sources(offline=True),
     )
-    assert REMEDY.plan is not None
-    return REMEDY.plan({}, means)
+    return plan_patch(context)
 
 
-def apply(change: Change, data: Path) -> str:
+def apply(change: ApplyPatch, data: Path) -> str:
     store = Store(data / "journal")
     with Journal.begin(store, target=str(data / "python.exe"), title="fix") as journal:
-        work = Work(journal=journal, target=healthy.TARGET, scratch=journal.scratch(data))
-        REMEDY.apply(change, work)
+        scratch = journal.scratch(data)
+        context = ApplyContext(journal=journal, target=healthy.TARGET, scratch=scratch, pip=no_pip)
+        apply_patch(change, context)
     return journal.header.id
 
 
@@ -90,12 +93,14 @@ def test_from_unpatched_over_overwritten_to_given_back(tmp_path: Path) -> None:
     assert problems(package, data) == ["triton-sources-not-for-windows"]
 
 
-def test_a_triton_that_the_same_plan_replaced_is_left_alone(tmp_path: Path) -> None:
+def test_another_triton_than_the_plan_was_made_for_is_refused_by_name(tmp_path: Path) -> None:
     data, package = tmp_path / "data", make_tree("3.6.0", tmp_path / "site")
     change = plan(package, data)
     make_tree("windows:3.6.0.post26", tmp_path / "site")
     before = describe_tree(package)
-    apply(change, data)
+    with pytest.raises(ChangedSincePlanError, match=r"changed: .*driver\.py") as refused:
+        apply(change, data)
+    assert "again" in refused.value.help
     assert describe_tree(package) == before
 
 

@@ -11,7 +11,7 @@ from target_env import TargetEnvironment, make_environment, pip_folder
 from wheel_files import make_wheel
 
 from tritonwin.remedies.plan import Source
-from tritonwin.remedies.staging import stage
+from tritonwin.remedies.target_pip import stage
 from tritonwin.support.pip import (
     CONSTRAINT,
     PLACES,

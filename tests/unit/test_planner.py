@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,15 @@ from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from tritonwin.facts.model import Facts, PthFile, Torch, Triton, Variable
+from tritonwin.facts.patch_record import PatchedFile
 from tritonwin.problems import catalogue
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.records import Action, Problem, Remedy
-from tritonwin.remedies.actions import REMEDIES
-from tritonwin.remedies.plan import Change, Plan
-from tritonwin.remedies.planner import make_plan
-from tritonwin.remedies.remedy import Means
+from tritonwin.remedies.apply import APPLY
+from tritonwin.remedies.context import PlanContext
+from tritonwin.remedies.plan import ApplyPatch, InstallWheels, Plan
+from tritonwin.remedies.planner import INSTALLS, PLAN, make_plan
 from tritonwin.support import matrix, versions
 from tritonwin.support.matrix import served_series, wanted_series
 from tritonwin.support.pip import Pip
@@ -64,9 +65,9 @@ def _version(address: str) -> str:
     return str(parse_wheel_filename(address.partition("#")[0].rpartition("/")[2])[1])
 
 
-def means(facts: Facts, lists: Sequence[Path] = ()) -> Means:
+def means(facts: Facts, lists: Sequence[Path] = ()) -> PlanContext:
     sources = Sources(lists=tuple(map(str, lists)), offline=True)
-    return Means(
+    return PlanContext(
         facts=facts,
         host=fake_host(Path("/nowhere")),
         pip=lambda: ReportingPip(("pip",)),
@@ -143,11 +144,22 @@ def test_a_problem_that_asks_twice_for_one_change_is_named_once() -> None:
     assert [c.problems for c in plan.changes] == [("cuda-path-wrong",)]
 
 
-def test_an_action_of_a_later_catalogue_is_left_to_the_user() -> None:
-    plan = make_plan([problem("cuda-path-wrong", Action(name="teleport"))], means(healthy.HEALTHY))
-    assert plan.changes == ()
-    (left,) = plan.unsolved
-    assert (left.reason, left.help) == ("tritonwin cannot do this yet: teleport", "Do it.")
+def test_the_patch_waits_for_the_triton_that_the_same_plan_installs(
+    all_wheels: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = PatchedFile(file="a.py", before="1", after="2", rules=("x",))
+    patch = ApplyPatch(package="triton", files=(old,), what="patch it")
+    monkeypatch.setitem(PLAN, ApplyPatch.action, lambda _: patch)
+    install = Action(name="install-distribution", arguments={"requirement": "triton-windows<3.6"})
+    asked = [
+        problem("triton-and-fork-both-installed", install),
+        problem("cuda-path-wrong", Action(name="patch")),
+    ]
+    plan = make_plan(asked, means(healthy.HEALTHY, all_wheels))
+    assert [type(change) for change in plan.changes] == [InstallWheels]
+    assert [(u.problem, "first" in u.reason) for u in plan.unsolved] == [("cuda-path-wrong", True)]
+    alone = make_plan(asked[1:], means(healthy.HEALTHY))
+    assert [type(change) for change in alone.changes] == [ApplyPatch]
 
 
 def test_half_a_repair_is_none(all_wheels: list[Path]) -> None:
@@ -186,7 +198,7 @@ def test_what_comes_first_comes_first(all_wheels: list[Path]) -> None:
         "remove-distribution",
         "install-distribution",
         "enable-site",
-        "enable-long-paths",
+        "shorten-caches",
     ]
     install = plan.changes[2]
     assert [(s.name, s.version) for s in install.sources] == [("triton-windows", "3.5.1.post21")]
@@ -221,7 +233,7 @@ def test_without_rights_the_rest_of_the_plan_goes_on() -> None:
         problem("max-path-260", Action(name="enable-long-paths")),
     ]
     plan = make_plan(asked, replace(means(facts), machine_wide=True))
-    assert [c.action for c in plan.changes] == ["enable-long-paths"]
+    assert [c.action for c in plan.changes] == ["shorten-caches"]
     assert "needs administrator rights: " in plan.unsolved[0].reason
     assert plan.unsolved[0].help == "Run tritonwin fix in a terminal started as administrator."
 
@@ -229,12 +241,16 @@ def test_without_rights_the_rest_of_the_plan_goes_on() -> None:
 # -- whole plans
 
 
+_COMMON = {f.name for f in fields(InstallWheels)}
+
+
 def told(plan: Plan) -> Iterator[str]:
     for change in plan.changes:
         admin = ", as administrator" if change.admin else ""
         yield f"{change.action}{admin} for {', '.join(change.problems)}: {change.what}"
         yield f"  because: {change.why}"
-        yield from (f"  {name} = {value}" for name, value in change.arguments.items())
+        own = (f.name for f in fields(change) if f.name not in _COMMON)
+        yield from (f"  {name} = {getattr(change, name)}" for name in own)
         yield from (f"  from {s.name} {s.version}" for s in change.sources)
         yield from (f"  removes {path}" for path in change.removes)
         yield from [f"  note: {change.note}"] if change.note else []
@@ -391,16 +407,19 @@ def test_every_problem_is_answered_once(all_wheels: list[Path], facts: Facts) ->
     unsolved = {u.problem for u in plan.unsolved}
     assert answered | unsolved == {p.id for p in problems}
     assert not answered & unsolved
-    ranks = [REMEDIES[c.action].rank for c in plan.changes]
-    assert all(a <= b for a, b in pairwise(ranks))
-    assert len({_key(c) for c in plan.changes}) == len(plan.changes)
+    places = [list(APPLY).index(type(change)) for change in plan.changes]
+    assert places == sorted(places)
+    bare = [replace(change, problems=(), why="") for change in plan.changes]
+    assert all(change not in bare[:number] for number, change in enumerate(bare))
     assert all(u.reason for u in plan.unsolved)
 
 
-def _key(change: Change) -> tuple[str, str]:
-    return change.action, json.dumps(change.arguments, sort_keys=True)
-
-
 def test_every_action_of_the_catalogue_is_known() -> None:
-    named = {a.name for e in catalogue.load().entries.values() for a in e.actions}
-    assert named <= set(REMEDIES)
+    """The planner is the one place that knows them."""
+    actions = [a for e in catalogue.load().entries.values() for a in e.actions]
+    assert {a.name for a in actions} == {*PLAN, *INSTALLS}
+    for action in actions:
+        if action.name in INSTALLS:
+            assert {"requirement"} <= set(action.arguments) <= {"requirement", "cuda"}
+        else:
+            inspect.signature(PLAN[action.name]).bind(None, **action.arguments)

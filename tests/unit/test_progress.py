@@ -16,10 +16,10 @@ import pytest
 from rich.console import Console
 
 from tritonwin.output import progress
-from tritonwin.output.fixing import Person
-from tritonwin.output.progress import Download
+from tritonwin.output.progress import Download, ProgressPrinter
+from tritonwin.remedies.context import ProgressEvent
 from tritonwin.remedies.plan import Source
-from tritonwin.remedies.staging import stage
+from tritonwin.remedies.target_pip import stage
 from tritonwin.support.pip import Pip
 
 
@@ -116,8 +116,8 @@ def test_a_download_that_fails_leaves_the_terminal_as_it_was(
 ) -> None:
     out = Console(file=io.StringIO(), force_terminal=True, width=80)
     monkeypatch.setattr("tritonwin.output.progress.console", lambda: out)
-    with contextlib.closing(Person(yes=True)) as person:
-        person.progress(1_000_000, 4_000_000)
+    with contextlib.closing(ProgressPrinter()) as printer:
+        printer(ProgressEvent(done=1_000_000, total=4_000_000))
         # what comes next, a line or a proof, would take the bar away; an error brings none
     # the cursor that the bar hid is shown again
     assert out.file.getvalue().rindex("\x1b[?25h") > out.file.getvalue().rindex("\x1b[?25l")  # type: ignore[attr-defined]

@@ -25,20 +25,34 @@ from tritonwin.facts.model import Cache, Facts, PthFile, RuntimeDll, System, Var
 from tritonwin.journal import Journal, RegistryValue, Store, tree_hash, undo
 from tritonwin.remedies import (
     archive,
+    build_wheel,
+    caches,
     distributions,
     headers,
     install,
-    installed_files,
-    site,
+    installed,
+    python_path,
     variables,
     vc_runtime,
 )
-from tritonwin.remedies.actions import REMEDIES
-from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, Source
-from tritonwin.remedies.remedy import Means, Work
+from tritonwin.remedies.apply import APPLY
+from tritonwin.remedies.context import ApplyContext, PlanContext
+from tritonwin.remedies.plan import (
+    BuildWheel,
+    CannotRemedyError,
+    Change,
+    ChangedSincePlanError,
+    CopyRuntime,
+    InstallWheels,
+    Plan,
+    RenameShadow,
+    SetVariable,
+    Source,
+    UnsetVariable,
+)
+from tritonwin.remedies.planner import PLAN
 from tritonwin.support import archives
 from tritonwin.support.download import DownloadError
-from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 from tritonwin.system.host import Environment
@@ -78,8 +92,8 @@ def no_pip() -> Pip:
     raise AssertionError("no pip is needed here")
 
 
-def means(facts: Facts, tmp_path: Path, lists: tuple[str, ...] = (), **more: Any) -> Means:
-    return Means(
+def means(facts: Facts, tmp_path: Path, lists: tuple[str, ...] = (), **more: Any) -> PlanContext:
+    return PlanContext(
         facts=facts,
         host=fake_host(tmp_path),
         pip=no_pip,
@@ -89,10 +103,8 @@ def means(facts: Facts, tmp_path: Path, lists: tuple[str, ...] = (), **more: Any
     )
 
 
-def plan(action: str, arguments: dict[str, str], what: Means) -> Change:
-    planner = REMEDIES[action].plan
-    assert planner is not None
-    return planner(arguments, what)
+def plan(action: str, arguments: dict[str, str], context: PlanContext) -> Any:
+    return PLAN[action](context, **arguments)
 
 
 def apply(
@@ -108,7 +120,8 @@ def apply(
     with Journal.begin(
         store, target=target.executable, title=change.what, registry=registry or MemoryWriter()
     ) as journal:
-        REMEDIES[change.action].apply(change, Work(journal=journal, target=target, scratch=scratch))
+        context = ApplyContext(journal=journal, target=target, scratch=scratch, pip=no_pip)
+        APPLY[type(change)](change, context)
     return store, journal.header.id
 
 
@@ -153,7 +166,7 @@ def test_a_variable_is_unset_where_it_is_stored(tmp_path: Path) -> None:
         variables=(stored("CC", "C:\\gone", "process"), stored("Cc", "C:\\gone", "user"))
     )
     change = plan("unset-variable", {"variable": "CC"}, means(facts, tmp_path))
-    assert (change.arguments["scopes"], change.admin) == ("user", False)
+    assert (change.scopes, change.admin) == (("user",), False)
     assert "set CC=" in (change.note or "")
     registry = MemoryWriter()
     registry.data[USER] = {"CC": RegistryValue(data="C:\\gone")}
@@ -171,13 +184,13 @@ def test_a_variable_of_all_users_needs_consent(tmp_path: Path) -> None:
     agreed = plan(
         "unset-variable", {"variable": "CUDA_PATH"}, means(facts, tmp_path, machine_wide=True)
     )
-    assert (agreed.admin, agreed.arguments["scopes"]) == (True, "machine")
+    assert (agreed.admin, agreed.scopes) == (True, ("machine",))
 
 
 def test_a_variable_of_this_console_alone_is_said_to_be_so(tmp_path: Path) -> None:
     facts = healthy.changed(variables=(stored("CC", "x;", "process"),))
     change = plan("unset-variable", {"variable": "CC"}, means(facts, tmp_path))
-    assert change.arguments["scopes"] == ""
+    assert change.scopes == ()
     assert "tritonwin run" in (change.note or "")
     registry = MemoryWriter()
     apply(change, tmp_path, registry)
@@ -234,40 +247,95 @@ def test_what_shadows_is_renamed(tmp_path: Path, name: str, new: str | None) -> 
     ],
 )
 def test_import_site_is_written(text: bytes, expected: bytes) -> None:
-    assert site.with_site(text) == expected
+    assert python_path.with_site(text) == expected
 
 
 def test_site_is_needed_where_site_packages_is_not_on_the_path() -> None:
     def pth(*entries: str, on: bool = False) -> bool:
         file = PthFile(path="x._pth", entries=entries, import_site=on)
-        return site.needed(replace(healthy.TARGET, pth=file))
+        return python_path.site_is_hidden(replace(healthy.TARGET, pth=file))
 
     assert pth("python312.zip", ".")
     assert not pth("python312.zip", ".", on=True)
     assert not pth(".", "Lib\\site-packages")
-    assert not site.needed(replace(healthy.TARGET, pth=None))
+    assert not python_path.site_is_hidden(replace(healthy.TARGET, pth=None))
+
+
+HASH = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567ABCDEFGHIJKLMNOPQRST"
+OTHER, THIRD = HASH[::-1], HASH[1:] + "A"
+
+
+def cache_facts(root: Path, kind: Any = "triton") -> Facts:
+    return healthy.changed(
+        caches=(Cache(kind=kind, path=str(root), source="default", exists=True, writable=True),)
+    )
 
 
 def test_exactly_the_stale_entries_of_a_cache_go(tmp_path: Path) -> None:
     root = files(
         tmp_path / "cache",
         {
-            "old/cuda_utils.cp312-win_amd64.pyd": "damaged",
-            "old/a.json": "{}",
-            "other/cuda_utils.cp310-win_amd64.pyd": "of another Python",
-            "k/kernel.cubin": "x",
+            f"{HASH}/cuda_utils.cp312-win_amd64.pyd": "damaged",
+            f"{HASH}/a.json": "{}",
+            f"{OTHER}/cuda_utils.cp310-win_amd64.pyd": "of another Python",
+            f"{THIRD}/kernel.cubin": "x",
+            "documents/cuda_utils.cp312-win_amd64.pyd": "damaged, and in no entry",
         },
     )
-    cache = Cache(kind="triton", path=str(root), source="default", exists=True, writable=True)
-    facts = healthy.changed(caches=(cache,))
-    change = plan("clear-cache", {"path": str(root)}, means(facts, tmp_path))
+    change = plan("clear-cache", {"path": str(root)}, means(cache_facts(root), tmp_path))
     before = tree_hash(root)
     store, journal = apply(change, tmp_path)
-    assert sorted(p.name for p in root.iterdir()) == ["k", "other"]
+    assert {p.name for p in root.iterdir()} == {OTHER, THIRD, "documents"}
     undo(store, journal, registry=MemoryWriter())
     assert tree_hash(root) == before
     with pytest.raises(CannotRemedyError, match="no stale entry"):
-        plan("clear-cache", {"path": str(tmp_path)}, means(facts, tmp_path))
+        plan("clear-cache", {"path": str(tmp_path)}, means(cache_facts(root), tmp_path))
+
+
+KEY = "ckyzabcdefghijklmnopqrstuvwxyz234567abcdefghijklmnop"
+
+
+@pytest.mark.parametrize(
+    ("kind", "entries", "others"),
+    [
+        (
+            "triton",
+            (f"{HASH}/kernel.cubin", f"{OTHER}/__grp__kernel.json", f"{THIRD}/tmp.pid_1/x"),
+            ("thesis.docx", "photos/1.jpg", f"{HASH[:-1]}/kernel.cubin", "AB/kernel.cubin"),
+        ),
+        (
+            "triton",
+            (f"{'ab' * 32}/kernel.ptx",),
+            (f"{HASH}/thesis.docx", f"{OTHER}/notes/kernel.json"),
+        ),
+        (
+            "inductor",
+            (f"triton/0/{HASH}/k.cubin", f"ky/{KEY}.py", f"fxgraph/ky/{KEY}/x"),
+            ("triton/README.md", "ky/notes.py", f"zz/{KEY}.py", "fxgraph/mine/a.txt", "1.jpg"),
+        ),
+    ],
+)
+def test_a_cache_is_cleared_of_what_has_the_form_of_an_entry(
+    tmp_path: Path, kind: Any, entries: tuple[str, ...], others: tuple[str, ...]
+) -> None:
+    """A variable may name a folder with documents in it."""
+    root = files(tmp_path / "cache", dict.fromkeys((*entries, *others), "content"))
+    before = tree_hash(root)
+    facts = cache_facts(root, kind)
+    facts = replace(facts, target=replace(healthy.TARGET, executable=str(tmp_path / "python")))
+    clearing = caches.plan_clearing(facts, (), everything=True)
+    assert len(clearing.removes) == len(entries)
+    store = Store(tmp_path / "journals")
+    assert caches.clear(clearing, facts, store, lambda _: False).journal is None
+    assert tree_hash(root) == before
+    done = caches.clear(clearing, facts, store, lambda _: True)
+    assert {p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file()} == set(others)
+    assert all(
+        any(Path(left) in (root / o, *(root / o).parents) for left in done.left) for o in others
+    )
+    assert done.journal
+    undo(store, done.journal)
+    assert tree_hash(root) == before
 
 
 # -- long paths
@@ -303,17 +371,13 @@ def test_without_a_place_caches_cannot_be_made_short(
 
 
 def test_the_next_program_sees_what_the_plan_has_set(tmp_path: Path) -> None:
-    def change(action: str, **arguments: str) -> Change:
-        return Change(action=action, arguments=arguments, what="", why="")
-
     made = Plan(
         target="python.exe",
         changes=(
-            change("unset-variable", variable="CC"),
-            change("rename-shadow", path="triton.py"),
-            change("set-variable", variable="MAX_JOBS", value="4"),
+            UnsetVariable(variable="CC", scopes=(), what=""),
+            RenameShadow(path="triton.py", new="old.py", what=""),
+            SetVariable(variable="MAX_JOBS", value="4", what=""),
         ),
-        unsolved=(),
     )
     before = Environment({"cc": "x", "max_jobs": "64", "KEEP": "1"}, windows=True)
     after = variables.environment_after(made, before)
@@ -329,22 +393,37 @@ def test_the_next_program_sees_what_the_plan_has_set(tmp_path: Path) -> None:
         ("patch", healthy.changed(triton=None), "no Triton to patch"),
         ("patch", healthy.part("triton", namespace=True), "no Triton to patch"),
         ("patch", healthy.part("triton", import_hook="hook.py"), "hook.py patches this Triton"),
-        ("enable-site", healthy.part("target", pth=None), "has no ._pth file"),
-        ("enable-site", healthy.changed(target=None), "no target interpreter"),
-        ("build-wheel", healthy.HEALTHY, "no recipe that builds xformers"),
+        ("patch", healthy.changed(triton=None, target=None), "no Triton to patch"),
     ],
 )
 def test_what_cannot_be_planned_says_why(
     tmp_path: Path, action: str, facts: Facts, says: str
 ) -> None:
     with pytest.raises(CannotRemedyError, match=says):
-        plan(action, {"distribution": "xformers"}, means(facts, tmp_path))
+        plan(action, {}, means(facts, tmp_path))
+
+
+def test_without_a_path_file_a_target_or_a_recipe_nothing_is_planned(tmp_path: Path) -> None:
+    with pytest.raises(CannotRemedyError, match=r"has no \._pth file"):
+        python_path.plan_site(means(healthy.part("target", pth=None), tmp_path))
+    with pytest.raises(CannotRemedyError, match="no target interpreter"):
+        python_path.plan_site(means(healthy.changed(target=None), tmp_path))
+    with pytest.raises(CannotRemedyError, match="no recipe that builds xformers"):
+        build_wheel.plan_build(means(healthy.HEALTHY, tmp_path), distribution="xformers")
+
+
+def test_a_build_that_another_process_planned_is_not_made_here(tmp_path: Path) -> None:
+    change = BuildWheel(distribution="flash-attn", version="2", plan="0" * 64, what="")
+    with pytest.raises(ChangedSincePlanError, match="planned elsewhere"):
+        apply(change, tmp_path)
 
 
 def test_nothing_is_installed_without_a_target(tmp_path: Path) -> None:
     options = install.InstallOptions(requests=(Requirement("triton-windows"),))
     with pytest.raises(CannotRemedyError, match="no target interpreter"):
-        install.install(options, healthy.changed(target=None), Store(tmp_path), agree=None)
+        install.install(
+            options, healthy.changed(target=None), Store(tmp_path), agree=lambda _: True
+        )
     assert not list(tmp_path.iterdir())
 
 
@@ -355,10 +434,10 @@ def test_nothing_is_fetched_that_could_not_be_put_into_place(
     facts = replace(
         healthy.part("system", admin=admin), target=replace(healthy.TARGET, writable=False)
     )
-    change = Change(action="install-distribution", what="install it", why="", admin=True)
+    change = InstallWheels(what="install it", admin=True)
     planned = install.Installation(
         status="planned",
-        found=InstallPlan(target="", choices=()),
+        choices=(),
         plan=Plan(target="", changes=(change,)),
     )
     monkeypatch.setattr(install, "_planned", lambda *_: planned)
@@ -372,7 +451,7 @@ def test_nothing_is_fetched_that_could_not_be_put_into_place(
 def test_a_name_that_is_free_is_found_and_given_up_for(tmp_path: Path) -> None:
     shadow = files(tmp_path, {"triton.py": "", "triton-renamed.py": ""}) / "triton.py"
     change = plan("rename-shadow", {"path": str(shadow)}, means(healthy.HEALTHY, tmp_path))
-    assert change.arguments["new"] == str(tmp_path / "triton-renamed2.py")
+    assert change.new == str(tmp_path / "triton-renamed2.py")
     files(tmp_path, {f"triton-renamed{n}.py": "" for n in range(2, 100)})
     with pytest.raises(CannotRemedyError, match="no free name"):
         plan("rename-shadow", {"path": str(shadow)}, means(healthy.HEALTHY, tmp_path))
@@ -389,7 +468,7 @@ PYTHON_H = {
 }
 
 
-def wanting(tmp_path: Path, headers_from: Path | None = None, **changes: Any) -> Means:
+def wanting(tmp_path: Path, headers_from: Path | None = None, **changes: Any) -> PlanContext:
     return means(healthy.changed(interpreters=(), **changes), tmp_path, headers=headers_from)
 
 
@@ -666,13 +745,7 @@ def test_the_runtime_that_is_fetched_replaces_older_dlls_alone(tmp_path: Path) -
             location=address,
             sha256=hashlib.sha256(content.getvalue()).hexdigest(),
         )
-        change = Change(
-            action="vc-runtime",
-            arguments={"folder": str(tmp_path / "env")},
-            what="",
-            why="",
-            sources=(source,),
-        )
+        change = CopyRuntime(folder=str(tmp_path / "env"), what="", sources=(source,))
         apply(change, tmp_path)
     new = dll("14.40.33807.0")
     assert {p.name: p.read_bytes() for p in (tmp_path / "env").iterdir()} == {
@@ -705,7 +778,7 @@ def test_no_wheel_for_windows_is_no_runtime(tmp_path: Path) -> None:
 # -- installed files
 
 
-def installed(tmp_path: Path) -> Path:
+def two_distributions(tmp_path: Path) -> Path:
     """Two distributions that share a folder, one of them with a launcher and a wild RECORD."""
     site_packages = tmp_path / "env" / "Lib" / "site-packages"
     files(
@@ -720,7 +793,7 @@ def installed(tmp_path: Path) -> Path:
             "single.py": "",
             "__pycache__/single.cpython-312.pyc": "",
             "a-1.0.dist-info/RECORD": "triton/__init__.py,,\nown/__init__.py,,\nsingle.py,,\n"
-            "../../Scripts/a.exe,,\n../../../outside.txt,,\na-1.0.dist-info/RECORD,,\n",
+            "../../Scripts/a.exe,,\n../../../not-there.txt,,\na-1.0.dist-info/RECORD,,\n",
             "b-1.0.dist-info/RECORD": "triton/other.py,,\nb-1.0.dist-info/RECORD,,\n",
             "c-1.0.dist-info/METADATA": "",
             "c/__init__.py": "",
@@ -731,9 +804,9 @@ def installed(tmp_path: Path) -> Path:
 
 
 def test_what_goes_with_a_distribution(tmp_path: Path) -> None:
-    site_packages = installed(tmp_path)
+    site_packages = two_distributions(tmp_path)
     prefix = tmp_path / "env"
-    found = installed_files.removal(site_packages / "a-1.0.dist-info", prefix)
+    found = installed.removal(site_packages / "a-1.0.dist-info", prefix)
     names = {p.relative_to(prefix).as_posix() for p in found}
     assert names == {
         "Lib/site-packages/a-1.0.dist-info",
@@ -746,21 +819,61 @@ def test_what_goes_with_a_distribution(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "../../../outside.txt",
+        "../../Scripts/python.exe",
+        "../../pyvenv.cfg",
+        "../os.py",
+        "linked/theirs.txt",
+    ],
+)
+def test_a_record_that_leads_elsewhere_is_refused_in_the_plan(tmp_path: Path, entry: str) -> None:
+    site_packages = two_distributions(tmp_path)
+    env = {"Scripts/python.exe": "", "pyvenv.cfg": "", "Lib/os.py": ""}
+    files(tmp_path / "env", env)
+    files(tmp_path / "elsewhere", {"theirs.txt": ""})
+    (site_packages / "linked").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    info = site_packages / "a-1.0.dist-info"
+    with (info / "RECORD").open("a") as record:
+        record.write(f"{entry},,\n")
+    a = replace(healthy.dist("a", "1.0"), location=str(info))
+    target = replace(healthy.TARGET, prefix=str(tmp_path / "env"))
+    facts = healthy.changed(distributions=(a,), target=target)
+    with pytest.raises(CannotRemedyError, match="no file of a package") as refused:
+        plan("remove-distribution", {"distribution": "a"}, means(facts, tmp_path))
+    assert Path(entry).name in str(refused.value)
+    assert "by hand" in refused.value.help
+
+
+def test_what_is_gone_since_the_plan_is_named(tmp_path: Path) -> None:
+    info = two_distributions(tmp_path) / "a-1.0.dist-info"
+    a = replace(healthy.dist("a", "1.0"), location=str(info))
+    facts = healthy.changed(distributions=(a,))
+    change = plan("remove-distribution", {"distribution": "a"}, means(facts, tmp_path))
+    info.rename(info.with_name("a-2.0.dist-info"))
+    before = tree_hash(tmp_path / "env")
+    with pytest.raises(ChangedSincePlanError, match=r"a-1\.0\.dist-info is not there any more"):
+        apply(change, tmp_path)
+    assert tree_hash(tmp_path / "env") == before
+
+
 def test_without_record_its_named_folder_goes(tmp_path: Path) -> None:
-    site_packages = installed(tmp_path)
-    found = installed_files.removal(site_packages / "c-1.0.dist-info", tmp_path / "env")
+    site_packages = two_distributions(tmp_path)
+    found = installed.removal(site_packages / "c-1.0.dist-info", tmp_path / "env")
     assert {p.name for p in found} == {"c-1.0.dist-info", "c"}
 
 
 def test_a_record_that_is_none(tmp_path: Path) -> None:
-    site_packages = installed(tmp_path)
+    site_packages = two_distributions(tmp_path)
     (site_packages / "c-1.0.dist-info" / "RECORD").write_text("c/__init__.py,,\n" + "x" * 200_000)
-    found = installed_files.removal(site_packages / "c-1.0.dist-info", tmp_path / "env")
+    found = installed.removal(site_packages / "c-1.0.dist-info", tmp_path / "env")
     assert {p.name for p in found} == {"c-1.0.dist-info", "c"}
 
 
 def test_removing_a_distribution_can_be_undone(tmp_path: Path) -> None:
-    site_packages = installed(tmp_path)
+    site_packages = two_distributions(tmp_path)
     info = site_packages / "a-1.0.dist-info"
     a = replace(healthy.dist("a", "1.0"), location=str(info))
     change = plan(
@@ -791,12 +904,12 @@ def test_a_folder_without_a_record_belongs_to_whom_its_top_level_names(tmp_path:
             "recorded-1.0.dist-info/top_level.txt": "gone\n",
         },
     )
-    assert installed_files.claimed(site_packages, "shared")
-    assert installed_files.claimed(site_packages, "other")
+    assert installed.claimed(site_packages, "shared")
+    assert installed.claimed(site_packages, "other")
     # a RECORD knows better; part of a name is another name
     for name in ("gone", "share", "oth"):
-        assert not installed_files.claimed(site_packages, name)
-    assert not installed_files.claimed(site_packages, "shared", site_packages / "old-1.0.egg-info")
+        assert not installed.claimed(site_packages, name)
+    assert not installed.claimed(site_packages, "shared", site_packages / "old-1.0.egg-info")
 
 
 def staged(tmp_path: Path) -> Path:
@@ -823,9 +936,8 @@ def test_what_belongs_to_nobody_is_not_mixed_with_what_comes(tmp_path: Path, cla
     target = replace(healthy.TARGET, prefix=str(tmp_path / "env"))
     store = Store(tmp_path / "journals")
     with Journal.begin(store, target="python", title="t", registry=MemoryWriter()) as journal:
-        work = Work(journal=journal, target=target, scratch=tmp_path)
-        gone = there / "never-1.0.dist-info"
-        distributions.put_in_place(root, [str(gone)], work)
+        context = ApplyContext(journal=journal, target=target, scratch=tmp_path, pip=no_pip)
+        distributions.put_in_place(root, [], context)
     assert (there / "own/__init__.py").read_text() == "new"
     assert (there / "own/stale.py").exists() is claimed
     assert (there / "own-2.0.dist-info/INSTALLER").exists()
@@ -834,16 +946,16 @@ def test_what_belongs_to_nobody_is_not_mixed_with_what_comes(tmp_path: Path, cla
 
 
 def test_an_installation_without_what_pip_laid_out_is_refused(tmp_path: Path) -> None:
-    change = Change(action="install-distribution", what="", why="")
+    change = InstallWheels(what="")
     with pytest.raises(CannotRemedyError, match="nothing was staged"):
         apply(change, tmp_path)
 
 
 def test_the_size_of_a_change_is_known_only_when_all_sizes_are() -> None:
     known = Source(name="a", location="x", size=3)
-    assert Change(action="a", what="", why="", sources=(known, known)).size == 6
+    assert InstallWheels(what="", sources=(known, known)).size == 6
     unknown = replace(known, size=None)
-    assert Change(action="a", what="", why="", sources=(known, unknown)).size is None
+    assert InstallWheels(what="", sources=(known, unknown)).size is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has headers of its own")

@@ -20,9 +20,9 @@ from tritonwin.facts.model import Interpreter
 from tritonwin.journal import Journal, Store, tree_hash, undo
 from tritonwin.problems.records import Action
 from tritonwin.remedies import build_wheel, distributions, planner, wheel_build
+from tritonwin.remedies.context import ApplyContext, Event, PlanContext, ProgressEvent, StepEvent
 from tritonwin.remedies.distributions import NothingFitsError
-from tritonwin.remedies.plan import CannotRemedyError, Change
-from tritonwin.remedies.remedy import Means, Work
+from tritonwin.remedies.plan import BuildWheel, CannotRemedyError, Change
 from tritonwin.remedies.wheel_build import Prepared
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
@@ -36,11 +36,11 @@ def no_pip() -> Pip:
 
 
 @pytest.fixture
-def means(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Means:
+def means(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlanContext:
     """A Linux with all that a build needs; sources name no wheel."""
     machine = machines.linux(tmp_path)
     monkeypatch.setattr(wheel_build, "survey", lambda *_, **__: machine)
-    return Means(facts=machine.facts, host=machine.host, pip=no_pip, sources=Sources)
+    return PlanContext(facts=machine.facts, host=machine.host, pip=no_pip, sources=Sources)
 
 
 def asked(name: str) -> list[Action]:
@@ -55,11 +55,12 @@ def nothing_fits(*missing: str) -> Any:
 
 
 def test_a_build_is_planned_where_no_wheel_fits(
-    means: Means, monkeypatch: pytest.MonkeyPatch
+    means: PlanContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(distributions, "plan_install", nothing_fits("flash-attn"))
     change = planner._install_or_build(asked("flash-attn>=2"), means)
-    assert change.action == "build-wheel"
+    assert isinstance(change, BuildWheel)
+    assert list(means.builds) == [change.plan]
     assert change.what == "build flash-attn 2.8.3.post2 from source and install it"
     assert "8 jobs" in (change.note or "")
 
@@ -73,7 +74,7 @@ def test_a_build_is_planned_where_no_wheel_fits(
     ],
 )
 def test_what_is_not_built_in_passing(
-    means: Means,
+    means: PlanContext,
     monkeypatch: pytest.MonkeyPatch,
     requests: tuple[str, ...],
     missing: tuple[str, ...],
@@ -85,7 +86,7 @@ def test_what_is_not_built_in_passing(
 
 
 def test_a_refused_build_says_both_reasons(
-    tmp_path: Path, means: Means, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(distributions, "plan_install", nothing_fits("flash-attn"))
     lacking = machines.linux(tmp_path, cuda_toolkits=())
@@ -103,17 +104,26 @@ class Scene:
     prefix: Path
     store: Store
     old: Path
-    change: Change
+    change: BuildWheel
+    context: PlanContext
 
-    def apply(self, target: Interpreter, scratch: Path) -> str:
+    def apply(self, target: Interpreter, scratch: Path, heard: list[Event] | None = None) -> str:
         scratch.mkdir()
         with Journal.begin(self.store, target=target.executable, title="t", plan={}) as journal:
-            build_wheel.apply(self.change, Work(journal=journal, target=target, scratch=scratch))
+            context = ApplyContext(
+                journal=journal,
+                target=target,
+                scratch=scratch,
+                pip=lambda: Pip(("pip",)),
+                builds=self.context.builds,
+                on_event=(heard if heard is not None else []).append,
+            )
+            build_wheel.apply_build(self.change, context)
         return journal.header.id
 
 
 def scene(
-    tmp_path: Path, means: Means, monkeypatch: pytest.MonkeyPatch, wheel: Path | None
+    tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch, wheel: Path | None
 ) -> tuple[Scene, Interpreter]:
     """The build itself, and pip's laying out, are stand-ins; the journal is real."""
     prefix = tmp_path / "target"
@@ -124,7 +134,6 @@ def scene(
     target = replace(
         means.facts.target, executable=str(prefix / "bin" / "python"), prefix=str(prefix)
     )
-    facts = replace(means.facts, target=target)
     proof = WheelProof(steps=()) if wheel else None
     ended = Outcome(state=State(), log=tmp_path / "build.log", wheel=wheel, proof=proof)
 
@@ -134,17 +143,15 @@ def scene(
         made.mkdir(parents=True)
         (made / "METADATA").write_text("new")
 
-    monkeypatch.setattr(build_wheel, "collect", lambda **_: facts)
-    monkeypatch.setattr(build_wheel, "find_pip", lambda *_: None)
     monkeypatch.setattr(wheel_build.Prepared, "make", lambda *_, **__: ended)
-    monkeypatch.setattr(build_wheel.staging, "stage", stage)
-    change = build_wheel.plan({"distribution": "flash-attn"}, means)
+    monkeypatch.setattr(build_wheel.target_pip, "stage", stage)
+    change = build_wheel.plan_build(means, distribution="flash-attn")
     change = replace(change, removes=(str(old),))
-    return Scene(prefix, Store(tmp_path / "journals"), old, change), target
+    return Scene(prefix, Store(tmp_path / "journals"), old, change, means), target
 
 
 def test_what_was_built_is_installed_and_given_back(
-    tmp_path: Path, means: Means, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wheel = make_wheel(tmp_path / "dist", WHEEL)
     made, target = scene(tmp_path, means, monkeypatch, wheel)
@@ -158,7 +165,7 @@ def test_what_was_built_is_installed_and_given_back(
 
 
 def test_a_build_that_fails_changes_nothing(
-    tmp_path: Path, means: Means, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, target = scene(tmp_path, means, monkeypatch, None)
     before = tree_hash(made.prefix)
@@ -169,7 +176,7 @@ def test_a_build_that_fails_changes_nothing(
 
 
 def test_what_the_build_says_reaches_who_watches(
-    tmp_path: Path, means: Means, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, target = scene(tmp_path, means, monkeypatch, make_wheel(tmp_path / "dist", WHEEL))
     ended = wheel_build.Prepared.make
@@ -180,22 +187,27 @@ def test_what_the_build_says_reaches_who_watches(
         return ended(prepared, plan)
 
     monkeypatch.setattr(wheel_build.Prepared, "make", make)
-    heard: list[object] = []
+    heard: list[Event] = []
+    made.apply(target, tmp_path / "scratch", heard)
+    assert heard == [StepEvent(text="compiling"), ProgressEvent(done=3, total=73)]
 
-    class Listener:
-        def say(self, text: str) -> None:
-            heard.append(text)
 
-        def progress(self, done: int, total: int | None) -> None:
-            heard.append((done, total))
+def test_the_build_that_was_shown_is_the_one_that_is_made(
+    tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is surveyed or planned a second time: the machine may be another by then."""
+    made, target = scene(tmp_path, means, monkeypatch, make_wheel(tmp_path / "dist", WHEEL))
+    shown = means.builds[made.change.plan].plan
+    monkeypatch.setattr(wheel_build, "survey", lambda *_, **__: pytest.fail("surveyed again"))
+    ended, carried_out = wheel_build.Prepared.make, []
 
-    (tmp_path / "scratch").mkdir()
-    with Journal.begin(made.store, target=target.executable, title="t", plan={}) as journal:
-        work = Work(
-            journal=journal, target=target, scratch=tmp_path / "scratch", listener=Listener()
-        )
-        build_wheel.apply(made.change, work)
-    assert heard == ["compiling", (3, 73)]
+    def make(prepared: Any, plan: Any, **options: Any) -> Any:
+        carried_out.append(plan)
+        return ended(prepared, plan)
+
+    monkeypatch.setattr(wheel_build.Prepared, "make", make)
+    made.apply(target, tmp_path / "scratch")
+    assert carried_out == [shown]
 
 
 # -- what is planned and carried out by the commands
@@ -216,13 +228,15 @@ def index(tmp_path: Path) -> Pip:
     return Configured(("pip",), "25.0")
 
 
-def prepared(means: Means, order: Order, pip: Pip, monkeypatch: pytest.MonkeyPatch) -> Prepared:
+def prepared(
+    means: PlanContext, order: Order, pip: Pip, monkeypatch: pytest.MonkeyPatch
+) -> Prepared:
     monkeypatch.setattr(wheel_build, "find_pip", lambda *_: pip)
     return wheel_build.prepare(order, means.facts, means.host)
 
 
 def test_the_source_of_a_script_is_found_in_the_index(
-    tmp_path: Path, means: Means, index: Pip, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, means: PlanContext, index: Pip, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = prepared(means, Order(recipe="flash-attn"), index, monkeypatch)
     assert made.addresses() == {
@@ -235,7 +249,7 @@ def test_the_source_of_a_script_is_found_in_the_index(
 
 
 def test_a_source_of_ones_own_needs_no_address(
-    tmp_path: Path, means: Means, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither a file that lies here nor a folder is looked for; pip is not even started."""
     source = tmp_path / "mine-1.0.tar.gz"
@@ -247,7 +261,7 @@ def test_a_source_of_ones_own_needs_no_address(
 
 
 def test_what_was_begun_goes_on_as_it_was_planned_but_for_its_jobs(
-    tmp_path: Path, means: Means, index: Pip, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, means: PlanContext, index: Pip, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = Order(recipe="flash-attn", root=tmp_path / "b")
     made = prepared(means, order, index, monkeypatch)

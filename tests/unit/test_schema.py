@@ -28,7 +28,7 @@ from tritonwin.output.documents import (
     CheckName,
     DllsReport,
     DoctorReport,
-    Event,
+    EventLine,
     ExplainReport,
     FixReport,
     HookReport,
@@ -46,7 +46,7 @@ from tritonwin.patch.model import FileReport, RuleReport
 from tritonwin.patch.refusal import Misfit, Refusal
 from tritonwin.problems.cache_state import JudgedEntry
 from tritonwin.problems.records import CheckResult, Evidence, Problem, Remedy
-from tritonwin.remedies.plan import Change, Plan, Source, Unsolved
+from tritonwin.remedies.plan import CopyHeaders, Plan, Source, Unsolved
 from tritonwin.support import matrix
 from tritonwin.support.wheel_choice import Kept, Rejection, WheelChoice
 from tritonwin.system.codec import DecodeError, from_json, to_json
@@ -78,9 +78,8 @@ HEADER = Header(
     started="2026-11-28T00:30:15+00:00",
     state="applied",
 )
-CHANGE = Change(
-    action="python-headers",
-    arguments={"folder": "C:\\py"},
+CHANGE = CopyHeaders(
+    folder="C:\\py",
     problems=("embedded-python-no-headers",),
     what="put headers there",
     why="there are none",
@@ -167,7 +166,7 @@ DOCUMENTS = {
         proven=True,
         rungs=(RungResult(id="a", title="A", state="passed", detail="seen", seconds=0.5),),
     ),
-    "tritonwin.event/1": Event(
+    "tritonwin.event/2": EventLine(
         event="plan",
         seconds=1.5,
         plan=Plan(target="python.exe", changes=(CHANGE,), unsolved=(UNSOLVED,)),
@@ -199,7 +198,7 @@ DOCUMENTS = {
             conflicts=(Conflict(place="a", left="written", found="gone", before="there"),),
         ),
     ),
-    "tritonwin.install/1": InstallReport(
+    "tritonwin.install/2": InstallReport(
         tool=Tool(),
         target=None,
         status="nothing-fits",
@@ -248,7 +247,7 @@ DOCUMENTS = {
         hook=HookReport(folder="site", only=(), starts=True, current=True),
     ),
     "tritonwin.matrix/1": MatrixReport(tool=Tool(), matrix=matrix.load()),
-    "tritonwin.fix/1": FixReport(
+    "tritonwin.fix/2": FixReport(
         tool=Tool(),
         target=None,
         status="stuck",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,8 +16,7 @@ from tritonwin.cli.options import (
 from tritonwin.errors import Exit
 
 if TYPE_CHECKING:
-    from tritonwin.facts.model import Facts
-    from tritonwin.problems.cache_state import JudgedEntry
+    pass
 
 
 @click.group(
@@ -49,19 +46,24 @@ def list_entries(*, target: TargetOptions, as_json: bool) -> int:
     foreign  for another Python, Triton or GPU
     stale    of no use to anybody, or in the way
     """
-    from tritonwin.output import caches, machine
+    from tritonwin.output import caches as shown
+    from tritonwin.output import machine
+    from tritonwin.remedies.caches import judged_entries
+    from tritonwin.system.host import Host
 
-    facts, entries = _examine(target)
+    host = Host.this_machine(target.app)
+    facts = target.collect(host=host)
+    entries = judged_entries(facts, host, facts.caches)
     if as_json:
-        machine.print_document(caches.report(facts, entries))
+        machine.print_document(shown.report(facts, entries))
     else:
-        caches.print_entries(facts, entries)
+        shown.print_entries(facts, entries)
     return Exit.DONE
 
 
 @command.command("clear")
 @click.option(
-    "--all", "everything", is_flag=True, help="Clear the caches whole, not what is stale."
+    "--all", "everything", is_flag=True, help="Clear every entry, not only what is stale."
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be cleared; change nothing.")
 @click.option("--yes", is_flag=True, help="Do it without asking.")
@@ -75,68 +77,39 @@ def clear(
     target: TargetOptions,
     as_json: bool,
 ) -> int:
-    """Clear what is stale in the caches; tritonwin undo gives it back.
+    """Clear what is stale in the caches; tritonwin undo restores it.
 
-    What is still needed is compiled anew when it is used next.
+    Only what has the form of a cache entry is touched. What is still needed is compiled again when
+    it is used next.
 
     \b
     Examples:
       tritonwin cache clear --dry-run
       tritonwin cache clear --all --yes
     """
-    from tritonwin.output import caches, machine
+    from tritonwin.journal import Store
+    from tritonwin.output import caches as shown
+    from tritonwin.output import machine
     from tritonwin.output.consent import agreed
+    from tritonwin.remedies import caches
+    from tritonwin.system.host import Host
 
     need_no_question(
         {"--json": as_json},
         {"--yes": yes, "--dry-run": dry_run},
         "tritonwin cache clear --dry-run",
     )
-    facts, entries = _examine(target)
-    doomed = [e.entry.path for e in entries if e.state == "stale"]
-    if everything:
-        doomed = [cache.path for cache in facts.caches if cache.exists]
-    if not as_json:
-        caches.print_doomed(doomed)
-    journal = None
-    if doomed and not dry_run:
-        if not yes and not agreed(f"Clear {len(doomed)} folder(s)?"):
-            return Exit.DONE
-        journal = _clear(facts, doomed)
-    if as_json:
-        machine.print_document(caches.report(facts, entries, doomed, journal))
-    elif journal is not None:
-        caches.print_cleared(journal)
-    return Exit.DONE
-
-
-def _examine(target: TargetOptions) -> tuple[Facts, Sequence[JudgedEntry]]:
-    from tritonwin.facts.cache_entries import read_entries
-    from tritonwin.facts.dlls.search import dll_search
-    from tritonwin.problems.cache_state import judge
-    from tritonwin.system.host import Host
-
     host = Host.this_machine(target.app)
     facts = target.collect(host=host)
-    if facts.target is None:
-        return facts, ()
-    search = dll_search(facts.target, facts.torch, host)
-    entries = read_entries(facts.caches, facts.target, search)
-    return facts, tuple(judge(entry, facts) for entry in entries)
-
-
-def _clear(facts: Facts, folders: Sequence[str]) -> str:
-    """Take the folders away through a journal, whose id is returned."""
-    from tritonwin.journal import Journal, Store
-
-    target = facts.target.executable if facts.target else folders[0]
-    store = Store.default()
-    with (
-        store.lock(target),
-        Journal.begin(
-            store, target=target, title=f"clear {len(folders)} cache folder(s)"
-        ) as journal,
-    ):
-        for folder in folders:
-            journal.delete(Path(folder))
-    return journal.header.id
+    entries = caches.judged_entries(facts, host, facts.caches)
+    clearing = caches.plan_clearing(facts, entries, everything=everything)
+    if not as_json:
+        shown.print_clearing(clearing)
+    if not dry_run:
+        agree = (lambda _: True) if yes else agreed
+        clearing = caches.clear(clearing, facts, Store.default(), agree)
+    if as_json:
+        machine.print_document(shown.report(facts, entries, clearing))
+    elif clearing.journal is not None:
+        shown.print_cleared(clearing.journal)
+    return Exit.DONE

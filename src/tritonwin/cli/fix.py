@@ -1,4 +1,4 @@
-"""`tritonwin fix`: put right what doctor finds, and prove it."""
+"""`tritonwin fix`: repair what doctor finds, and prove it."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def command(
     as_json: bool,
     json_lines: bool,
 ) -> int:
-    """Put right what doctor finds, and prove that it works.
+    """Repair what doctor finds, and prove that it works.
 
-    The plan is shown before anything is changed. Everything that is changed can be given back:
+    The plan is shown before anything is changed. Everything that is changed can be undone:
     tritonwin undo. Exit status 0 when the proof holds and no problem is left.
 
     \b
@@ -65,24 +65,26 @@ def command(
     """
     from tritonwin.journal import Store
     from tritonwin.output import fixing, machine
-    from tritonwin.output.events import Events
+    from tritonwin.output.consent import agreed
+    from tritonwin.output.events import EventWriter
+    from tritonwin.output.progress import ProgressPrinter
     from tritonwin.problems import catalogue
+    from tritonwin.remedies.context import ignore
     from tritonwin.remedies.fix import FixOptions, fix
+    from tritonwin.system.host import Host
 
     unknown = sorted(set(only) - set(catalogue.load().entries))
     if unknown:
         raise UserError(
             f"there is no problem {unknown[0]!r}", "List them: tritonwin doctor --list-checks"
         )
-    quiet = as_json or json_lines
     need_no_question(
         {"--json": as_json, "--json-lines": json_lines},
         {"--yes": yes, "--dry-run": dry_run},
         "tritonwin fix --dry-run",
     )
     options = FixOptions(
-        python=target.python,
-        app=target.app,
+        named=target.python is not None or target.app is not None,
         only=only,
         lists=find_links,
         indexes=index,
@@ -92,13 +94,23 @@ def command(
         dry_run=dry_run,
         timeout=target.timeout,
     )
-    events = Events(json_lines=json_lines)
-    with contextlib.closing(fixing.Person(yes=yes)) as person:
-        outcome = fix(options, Store.default(), events if quiet else person)
-    events.finish(fixing.report(outcome))
+    host = Host.this_machine(target.app)
+    facts = target.collect(host=host)
+    writer = EventWriter()
+    with contextlib.closing(ProgressPrinter()) as printer:
+        result = fix(
+            options,
+            facts,
+            Store.default(),
+            agree=(lambda _: True) if yes else agreed,
+            on_event=writer if json_lines else ignore if as_json else printer,
+            host=host,
+        )
+    if json_lines:
+        writer.finish(fixing.report(facts, result))
     if as_json:
-        machine.print_document(fixing.report(outcome))
+        machine.print_document(fixing.report(facts, result))
     elif not json_lines:
-        fixing.print_outcome(outcome)
+        fixing.print_outcome(facts, result)
     good = {"healthy", "proven", "planned"}
-    return Exit.DONE if outcome.status in good and not outcome.remaining else Exit.PROBLEMS
+    return Exit.DONE if result.status in good and not result.problems else Exit.PROBLEMS

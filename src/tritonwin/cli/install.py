@@ -52,7 +52,8 @@ def command(
     """Install packages in the builds that fit this Python, torch, GPU and driver.
 
     Says of every wheel that was not taken why. What was installed is imported afterwards, and
-    tritonwin undo gives everything back. Exit status 1 where a wheel is missing or does not work.
+    tritonwin undo restores what was there before. Exit status 1 where a wheel is missing or does
+    not work.
 
     \b
     Examples:
@@ -63,11 +64,13 @@ def command(
     """
     from tritonwin.journal import Store
     from tritonwin.output import installation, machine
-    from tritonwin.output.events import Events
+    from tritonwin.output.consent import agreed
+    from tritonwin.output.events import EventWriter
+    from tritonwin.output.progress import ProgressPrinter
+    from tritonwin.remedies.context import ignore
     from tritonwin.remedies.install import InstallOptions, install
     from tritonwin.support.install_plan import parse_requests
 
-    quiet = as_json or json_lines
     need_no_question(
         {"--json": as_json, "--json-lines": json_lines},
         {"--yes": yes, "--dry-run": dry_run},
@@ -79,22 +82,23 @@ def command(
         offline=offline,
         allow_unhashed=allow_unhashed,
         reinstall=reinstall,
+        dry_run=dry_run,
     )
     facts = target.collect(deep=False)
-    events = Events(json_lines=json_lines)
-    screen = installation.Screen(every_reason=every_reason, yes=yes)
-    with contextlib.closing(screen):
+    writer = EventWriter()
+    with contextlib.closing(ProgressPrinter(every_reason=every_reason)) as printer:
         done = install(
             options,
             facts,
             Store.default(),
-            agree=None if dry_run else (lambda _: True) if quiet else screen.agree,
-            listener=events if quiet else screen,
+            agree=(lambda _: True) if yes else agreed,
+            on_event=writer if json_lines else ignore if as_json else printer,
         )
-    events.finish(installation.report(facts, done))
+    if json_lines:
+        writer.finish(installation.report(facts, done))
     if as_json:
         machine.print_document(installation.report(facts, done))
     elif not json_lines:
-        screen.print_outcome(done)
+        installation.print_outcome(done)
     failed = {"nothing-fits", "import-failed", "declined"}
     return Exit.PROBLEMS if done.status in failed else Exit.DONE

@@ -1,20 +1,13 @@
-"""`tritonwin undo`: give back what tritonwin changed."""
+"""`tritonwin undo`: undo what tritonwin changed."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from tritonwin.cli.options import json_option, need_no_question
 from tritonwin.errors import Exit, UserError
-
-if TYPE_CHECKING:
-    from tritonwin.journal import Header, Store
-
-_WAIT = 5.0  # seconds for another tritonwin that is at work on the target
 
 
 @click.command("undo")
@@ -27,7 +20,7 @@ _WAIT = 5.0  # seconds for another tritonwin that is at work on the target
     help="The last change of the Python of this application.",
 )
 @click.option("--list", "list_them", is_flag=True, help="List what can be undone, newest first.")
-@click.option("--dry-run", is_flag=True, help="Show what would be given back; change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be undone; change nothing.")
 @click.option("--yes", is_flag=True, help="Do it without asking.")
 @click.option("--force", is_flag=True, help="Also where something was changed since; keep that.")
 @click.option(
@@ -48,9 +41,9 @@ def command(
     forget: bool,
     as_json: bool,
 ) -> int:
-    """Give back what tritonwin changed last, byte for byte.
+    """Undo what tritonwin changed last, byte for byte.
 
-    All rounds of a fix are given back together, unless one is named. Needs no network. Begun
+    All rounds of a fix are undone together, unless one is named. Needs no network. Started
     again, it goes on wherever it was cut off. Exit status 1 when something was changed by others
     since and so nothing was done.
 
@@ -61,16 +54,26 @@ def command(
       tritonwin undo 261128-003015-041526 --dry-run
     """
     from tritonwin.journal import Store
+    from tritonwin.output import journals, machine
+    from tritonwin.output.consent import agreed
+    from tritonwin.output.documents import JournalList, Tool, UndoDocument
+    from tritonwin.output.terminal import print_note
+    from tritonwin.remedies.undo import UndoOptions, forget_change, undo_change
 
     store = Store.default()
     target = _target(python, app)
+    agree = (lambda _: True) if yes else agreed
     if list_them and (identifier or dry_run or force or forget):
         raise UserError(
             "--list goes with none of ID, --dry-run, --force and --forget",
-            "See what one would give back: tritonwin undo ID --dry-run",
+            "See what one would undo: tritonwin undo ID --dry-run",
         )
     if list_them:
-        _print_list(store, target, as_json=as_json)
+        headers = store.journals(target)[::-1]
+        if as_json:
+            machine.print_document(JournalList(tool=Tool(), journals=headers))
+        else:
+            journals.print_journals(headers)
         return Exit.DONE
     if forget and (dry_run or as_json):
         raise UserError(
@@ -80,17 +83,24 @@ def command(
     need_no_question(
         {"--json": as_json}, {"--yes": yes, "--dry-run": dry_run}, "tritonwin undo --dry-run"
     )
-    header = store.header(identifier) if identifier else store.latest(target)
-    if header is None:
-        raise UserError(
-            f"tritonwin changed nothing that could be undone{f' in {target}' if target else ''}",
-            "See what it did: tritonwin undo --list",
-        )
-    with store.lock(header.target, _WAIT):
-        if forget:
-            return _forget(store, header, yes=yes)
-        rounds = (header,) if identifier else store.session(header)
-        return _undo(store, rounds, dry_run=dry_run, yes=yes, force=force, as_json=as_json)
+    options = UndoOptions(
+        identifier=identifier,
+        target=target,
+        dry_run=dry_run,
+        force=force,
+        on_preview=(lambda _: None) if yes else journals.print_undone,
+    )
+    if forget:
+        for folder in forget_change(options, store, agree):
+            print_note(f"{folder} could not be deleted: a program has something in it loaded")
+        return Exit.DONE
+    result = undo_change(options, store, agree)
+    if as_json:
+        first, *others = result.reports
+        machine.print_document(UndoDocument(tool=Tool(), undo=first, also=tuple(others)))
+    elif not result.declined:
+        journals.print_undone(result)
+    return Exit.PROBLEMS if result.stuck else Exit.DONE
 
 
 def _target(python: str | None, app: Path | None) -> str | None:
@@ -100,76 +110,3 @@ def _target(python: str | None, app: Path | None) -> str | None:
     from tritonwin.system.host import Host
 
     return find_target(Host.this_machine(app), python, app).executable
-
-
-def _print_list(store: Store, target: str | None, *, as_json: bool) -> None:
-    from tritonwin.output import journals, machine
-    from tritonwin.output.documents import JournalList, Tool
-
-    headers = store.journals(target)[::-1]
-    if as_json:
-        machine.print_document(JournalList(tool=Tool(), journals=headers))
-    else:
-        journals.print_journals(headers)
-
-
-def _undo(
-    store: Store,
-    rounds: tuple[Header, ...],
-    *,
-    dry_run: bool,
-    yes: bool,
-    force: bool,
-    as_json: bool,
-) -> int:
-    from tritonwin.journal import preview, undo
-    from tritonwin.output import journals, machine
-    from tritonwin.output.consent import agreed
-    from tritonwin.output.documents import Tool, UndoDocument
-
-    # what lies under a later round can be looked at only when that is given back
-    reports = [preview(store, rounds[0].id)]
-    earlier = rounds[1:]
-    if not dry_run and (force or not reports[0].conflicts):
-        if not yes:
-            journals.print_undo(reports[0], earlier)
-            if not agreed("Give this back?"):
-                return Exit.DONE
-        reports, earlier = [undo(store, rounds[0].id, force=force)], ()
-        for header in rounds[1:]:
-            if reports[-1].state == "undone":
-                reports.append(undo(store, header.id, force=force))
-        if reports[-1].state == "undone" and rounds[-1].state != "undone":
-            _forget_proof(rounds[-1])
-    if as_json:
-        machine.print_document(UndoDocument(tool=Tool(), undo=reports[0], also=tuple(reports[1:])))
-    else:
-        for report in reports:
-            journals.print_undo(report, earlier)
-    stuck = any(report.conflicts and report.state != "undone" for report in reports)
-    return Exit.PROBLEMS if stuck else Exit.DONE
-
-
-def _forget_proof(first: Header) -> None:
-    """What was proven rested on what is gone, so doctor is not to compare with it."""
-    from tritonwin.facts.proven import forget_proven
-    from tritonwin.system.host import Environment
-
-    forget_proven(first.target, Environment(dict(os.environ)), since=first.started)
-
-
-def _forget(store: Store, header: Header, *, yes: bool) -> int:
-    from tritonwin.journal import JournalError
-    from tritonwin.output.consent import agreed
-    from tritonwin.output.terminal import print_note
-
-    if header.state in {"open", "half"} and os.path.lexists(header.target):
-        raise JournalError(
-            f"{header.id} was cut off in the middle; its target is neither old nor new",
-            f"Give it back first: tritonwin undo {header.id}",
-        )
-    if not yes and not agreed(f"Never undo {header.id} ({header.title})?"):
-        return Exit.DONE
-    for folder in store.forget(header.id):
-        print_note(f"{folder} could not be deleted: a program has something in it loaded")
-    return Exit.DONE

@@ -12,23 +12,25 @@ from tritonwin.output.machine import target_of
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable, size
 from tritonwin.problems.cache_state import CacheState, JudgedEntry
+from tritonwin.remedies.caches import Clearing
 
+_SHOWN = 20
 _STYLES: dict[CacheState, str] = {"usable": "green", "foreign": "dim", "stale": "yellow"}
 
 
 def report(
     facts: Facts,
     entries: Sequence[JudgedEntry],
-    cleared: Sequence[str] = (),
-    journal: str | None = None,
+    clearing: Clearing | None = None,
 ) -> CacheReport:
     return CacheReport(
         tool=Tool(),
         target=target_of(facts.target),
         caches=facts.caches,
         entries=tuple(entries),
-        cleared=tuple(cleared),
-        journal=journal,
+        cleared=clearing.removes if clearing else (),
+        left=clearing.left if clearing else (),
+        journal=clearing.journal if clearing else None,
     )
 
 
@@ -60,15 +62,24 @@ def _line(judged: JudgedEntry) -> Text:
     return line
 
 
-def print_doomed(folders: Sequence[str]) -> None:
-    out = console()
-    for folder in folders:
-        out.print(Text(f"clear {printable(folder)}"), soft_wrap=True)
-    if not folders:
-        out.print(Text("Nothing is stale."), soft_wrap=True)
+def print_clearing(clearing: Clearing) -> None:
+    """What would go, and what stays because it is no entry."""
+    for path in clearing.removes[:_SHOWN]:
+        _say(f"clear {path}")
+    if len(clearing.removes) > _SHOWN:
+        _say(f"and {len(clearing.removes) - _SHOWN} more entries")
+    for path in clearing.left[:_SHOWN]:
+        _say(f"left: {path} has not the form of a cache entry")
+    if len(clearing.left) > _SHOWN:
+        _say(f"and {len(clearing.left) - _SHOWN} more are left")
+    if not clearing.removes:
+        _say("Nothing to clear.")
 
 
 def print_cleared(journal: str) -> None:
-    out = console()
-    out.print(Text(f"Cleared. To give it back: tritonwin undo {journal}"), soft_wrap=True)
-    out.print(Text(f"To free the disk: tritonwin undo --forget {journal}"), soft_wrap=True)
+    _say(f"Cleared. To restore it: tritonwin undo {journal}")
+    _say(f"To free the disk: tritonwin undo --forget {journal}")
+
+
+def _say(text: str) -> None:
+    console().print(Text(printable(text)), soft_wrap=True)

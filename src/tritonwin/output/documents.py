@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from tritonwin import __version__
 from tritonwin.facts.dlls.faults import Fault
 from tritonwin.facts.dlls.loading import Loading
-from tritonwin.facts.model import Cache, ImportResult, PythonKind
+from tritonwin.facts.model import Cache, PythonKind
 from tritonwin.journal import Conflict
 from tritonwin.journal.model import Header
 from tritonwin.journal.undo import UndoReport
@@ -20,9 +20,11 @@ from tritonwin.patch.model import FileReport, Flavour, PatchStatus, RuleReport
 from tritonwin.patch.refusal import Misfit, Refusal
 from tritonwin.problems.cache_state import JudgedEntry
 from tritonwin.problems.records import CheckResult, Evidence, Problem
-from tritonwin.remedies.plan import Plan, Status
+from tritonwin.remedies.fix import FixResult
+from tritonwin.remedies.install import Installation
+from tritonwin.remedies.plan import Plan
 from tritonwin.support.matrix import Matrix
-from tritonwin.support.wheel_choice import InstallStatus, Kept, WheelChoice
+from tritonwin.support.wheel_choice import Kept, WheelChoice
 from tritonwin.verify.bench import BenchMachine, Benchmark, Comparison
 from tritonwin.verify.model import Rung, RungResult
 
@@ -112,19 +114,17 @@ class RungList:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FixReport:
-    """What `tritonwin fix --json` prints: the plan of every round, how it ended, what remains."""
-
-    schema: Literal["tritonwin.fix/1"] = "tritonwin.fix/1"
+class _OfTarget:
+    schema: str
     tool: Tool
     target: Target | None
-    status: Status
-    plans: tuple[Plan, ...]
-    journals: tuple[str, ...]  # what `tritonwin undo` can give back, in the order it was done
-    before: tuple[RungResult, ...]
-    proof: tuple[RungResult, ...]  # after the last change
-    problems: tuple[Problem, ...]
-    snapshot: str | None = None  # a file for a bug report
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixReport(FixResult, _OfTarget):
+    """What `tritonwin fix --json` prints: the plan of every round, how it ended, what remains."""
+
+    schema: Literal["tritonwin.fix/2"] = "tritonwin.fix/2"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,34 +147,28 @@ class JournalList:
 
 
 @dataclass(frozen=True, kw_only=True)
-class InstallReport:
+class InstallReport(Installation, _OfTarget):
     """What `tritonwin install --json` prints: every choice with its reasons, and the plan."""
 
-    schema: Literal["tritonwin.install/1"] = "tritonwin.install/1"
-    tool: Tool
-    target: Target | None
-    status: InstallStatus
-    choices: tuple[WheelChoice, ...]
-    kept: tuple[Kept, ...]
-    notes: tuple[str, ...]
-    plan: Plan
-    journal: str | None = None
-    imports: tuple[ImportResult, ...] = ()
+    schema: Literal["tritonwin.install/2"] = "tritonwin.install/2"
 
 
-EventKind: TypeAlias = Literal["step", "progress", "plan", "agreed", "proof", "outcome"]
+EventKind: TypeAlias = Literal["step", "progress", "choices", "plan", "agreed", "proof", "outcome"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Event:
+class EventLine:
     """One line of `--json-lines`; which fields it has depends on `event`."""
 
-    schema: Literal["tritonwin.event/1"] = "tritonwin.event/1"
+    schema: Literal["tritonwin.event/2"] = "tritonwin.event/2"
     event: EventKind
     seconds: float  # since the command began
     text: str | None = None
-    done: int | None = None  # bytes of a download
+    done: int | None = None  # bytes of a download, or steps of a build
     total: int | None = None
+    choices: tuple[WheelChoice, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    notes: tuple[str, ...] = ()
     plan: Plan | None = None
     rungs: tuple[RungResult, ...] = ()
     outcome: FixReport | InstallReport | None = None
@@ -198,7 +192,8 @@ class CacheReport:
     target: Target | None
     caches: tuple[Cache, ...]
     entries: tuple[JudgedEntry, ...]
-    cleared: tuple[str, ...] = ()  # folders that were taken away, or with --dry-run would be
+    cleared: tuple[str, ...] = ()  # entries that were taken away, or with --dry-run would be
+    left: tuple[str, ...] = ()  # what is there and has not the form of an entry
     journal: str | None = None  # what `tritonwin undo` gives them back by
 
 

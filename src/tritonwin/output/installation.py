@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from tritonwin.facts.model import Facts
-from tritonwin.output.consent import agreed
 from tritonwin.output.documents import InstallReport, Tool
 from tritonwin.output.machine import target_of
-from tritonwin.output.plan import print_plan
-from tritonwin.output.progress import Teller
+from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
+from tritonwin.remedies.context import ChoiceEvent
 from tritonwin.remedies.install import Installation
 from tritonwin.support.wheel_choice import WheelChoice
 
@@ -23,61 +22,35 @@ _VERDICTS = {
     "nothing-fits": "Nothing was changed: not everything that was asked for has a wheel that fits.",
     "nothing-to-do": "Everything is there already.",
     "declined": "Nothing was changed.",
-    "installed": "Installed and imported. To give everything back: tritonwin undo",
-    "import-failed": "Installed, but its import fails. To give everything back: tritonwin undo",
+    "installed": "Installed and imported. To undo it: tritonwin undo",
+    "import-failed": "Installed, but its import fails. To undo it: tritonwin undo",
 }
 
 
 def report(facts: Facts, done: Installation) -> InstallReport:
-    return InstallReport(
-        tool=Tool(),
-        target=target_of(facts.target),
-        status=done.status,
-        choices=done.found.choices,
-        kept=done.found.kept,
-        notes=done.found.notes,
-        plan=done.plan,
-        journal=done.journal,
-        imports=done.imports,
-    )
+    return InstallReport(tool=Tool(), target=target_of(facts.target), **vars(done))
 
 
-class Screen(Teller):
-    """Shows a person the choice and the plan, asks, and tells what happens."""
+def print_choices(event: ChoiceEvent, *, every: bool) -> None:
+    """Each choice with the reasons against the other wheels; `every`: all of them."""
+    kept = {item.name for item in event.kept}
+    for choice in event.choices:
+        for line, style in _choice(choice, kept=choice.package in kept, every=every):
+            _print(line, style)
+    for note in event.notes:
+        _print(f"note: {note}")
 
-    def __init__(self, *, every_reason: bool, yes: bool) -> None:
-        super().__init__()
-        self._every = every_reason
-        self._yes = yes
-        self._shown = False
 
-    def agree(self, done: Installation) -> bool:
-        self._show(done)
-        return self._yes or agreed("Make these changes?")
+def print_outcome(done: Installation) -> None:
+    """How it ended."""
+    for result in done.imports:
+        said = f": {result.error}" if result.error else ""
+        _print(f"  import {result.module}: {result.outcome}{said}")
+    _print(_VERDICTS[done.status], "bold")
 
-    def print_outcome(self, done: Installation) -> None:
-        """How it ended; the choice and the plan first, unless they were shown before."""
-        if not self._shown:
-            self._show(done)
-        for result in done.imports:
-            said = f": {result.error}" if result.error else ""
-            self._print(f"  import {result.module}: {result.outcome}{said}")
-        self._print(_VERDICTS[done.status], "bold")
 
-    def _show(self, done: Installation) -> None:
-        self._shown = True
-        kept = {item.name for item in done.found.kept}
-        for choice in done.found.choices:
-            for line, style in _choice(choice, kept=choice.package in kept, every=self._every):
-                self._print(line, style)
-        for note in done.found.notes:
-            self._print(f"note: {note}")
-        if done.plan.changes:
-            self.out.print()
-            print_plan(done.plan)
-
-    def _print(self, text: str, style: str = "") -> None:
-        self.out.print(Text(printable(text), style), soft_wrap=True)
+def _print(text: str, style: str = "") -> None:
+    console().print(Text(printable(text), style), soft_wrap=True)
 
 
 def _choice(choice: WheelChoice, *, kept: bool, every: bool) -> Iterator[tuple[str, str]]:

@@ -12,6 +12,7 @@ from tritonwin.journal.model import Header, State
 from tritonwin.journal.undo import UndoReport
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
+from tritonwin.remedies.undo import UndoResult
 
 _STATES: dict[State, str] = {
     "open": "cut off",
@@ -32,8 +33,13 @@ def print_journals(headers: Sequence[Header]) -> None:
         out.print(Text(printable(line)), soft_wrap=True)
 
 
-def print_undo(report: UndoReport, earlier: Sequence[Header] = ()) -> None:
-    """What an undo did, would do, or cannot do; `earlier` rounds of the same fix follow it."""
+def print_undone(result: UndoResult) -> None:
+    """What an undo did, would do, or cannot do; the other rounds of the same fix follow it."""
+    for report in result.reports:
+        _print_report(report, result.then)
+
+
+def _print_report(report: UndoReport, then: Sequence[Header]) -> None:
     out = console()
     out.print(Text(printable(f"{report.id}  {report.title}"), "bold"), soft_wrap=True)
     undone = report.state == "undone"
@@ -52,7 +58,7 @@ def print_undo(report: UndoReport, earlier: Sequence[Header] = ()) -> None:
     for folder in report.left:
         line = f"note: {folder} goes later: a program has something in it loaded"
         out.print(Text(printable(line)), soft_wrap=True)
-    for header in earlier:
+    for header in then:
         line = f"then {header.id}  {header.title}"
         out.print(Text(printable(line)), soft_wrap=True)
     out.print(Text(printable(_verdict(report))), soft_wrap=True)

@@ -37,7 +37,6 @@ def _details(change: Change) -> Iterator[str]:
         for word, needed in (
             ("administrator rights", change.admin),
             ("the network", change.network),
-            ("cannot be undone", not change.reversible),
         )
         if needed
     ]

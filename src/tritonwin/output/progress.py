@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from tritonwin.output.installation import print_choices
+from tritonwin.output.plan import print_plan
+from tritonwin.output.proof import print_rung
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
+from tritonwin.remedies.context import (
+    ChoiceEvent,
+    Event,
+    PlanEvent,
+    ProgressEvent,
+    ProofEvent,
+    StepEvent,
+)
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -53,23 +64,34 @@ class Download:
         self._bar.update(self._bar.task_ids[0], completed=done)
 
 
-class Teller:
-    """A listener of remedies that tells a person: each step a line, downloads between them."""
+class ProgressPrinter:
+    """Tells a person what happens: each step a line, downloads between them.
 
-    def __init__(self) -> None:
+    Args:
+        every_reason: show every wheel that was not chosen, and why.
+    """
+
+    def __init__(self, *, every_reason: bool = False) -> None:
         self.out = console()
+        self._every = every_reason
         self._download = Download(self.out)
 
     def close(self) -> None:
         """Leave the terminal as it was, also after a download that failed."""
-        self.end_download()
-
-    def end_download(self) -> None:
         self._download.end()
 
-    def progress(self, done: int, total: int | None) -> None:
-        self._download.update(done, total)
-
-    def say(self, text: str) -> None:
-        self.end_download()
-        self.out.print(Text(f"  {printable(text)}"), soft_wrap=True)
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, ProgressEvent):
+            self._download.update(event.done, event.total)
+            return
+        self._download.end()
+        match event:
+            case StepEvent(text=text):
+                self.out.print(Text(f"  {printable(text)}"), soft_wrap=True)
+            case ChoiceEvent():
+                print_choices(event, every=self._every)
+            case PlanEvent(plan=plan):
+                print_plan(plan)
+            case ProofEvent(rungs=rungs):
+                for result in rungs:
+                    print_rung(self.out, result)

@@ -2,17 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tritonwin.facts.model import Interpreter
 from tritonwin.journal import Journal, Store
-from tritonwin.remedies import staging
-from tritonwin.remedies.actions import REMEDIES
-from tritonwin.remedies.plan import Plan
-from tritonwin.remedies.remedy import DEAF, Listener, Work
+from tritonwin.remedies import (
+    build_wheel,
+    distributions,
+    headers,
+    patch_triton,
+    python_path,
+    target_pip,
+    variables,
+    vc_runtime,
+)
+from tritonwin.remedies.context import ApplyContext, OnEvent, ignore
+from tritonwin.remedies.plan import (
+    AllowLongPaths,
+    ApplyPatch,
+    BuildWheel,
+    ClearCache,
+    CopyHeaders,
+    CopyRuntime,
+    EnableSite,
+    InstallWheels,
+    Plan,
+    RemoveDistribution,
+    RenameShadow,
+    SetVariable,
+    ShortenCaches,
+    UnsetVariable,
+)
 from tritonwin.support.pip import Pip
 from tritonwin.system.codec import to_json
+
+if TYPE_CHECKING:
+    from tritonwin.remedies.wheel_build import Prepared
+
+
+def _clear_cache(change: ClearCache, context: ApplyContext) -> None:
+    for entry in change.removes:
+        context.journal.delete(Path(entry))
+
+
+# How each kind of change is made, in the order of a plan: what others rest on comes first.
+APPLY: Mapping[type[Any], Callable[[Any, ApplyContext], None]] = {
+    UnsetVariable: variables.apply_variable,
+    SetVariable: variables.apply_variable,
+    RenameShadow: python_path.apply_rename,
+    RemoveDistribution: distributions.apply_remove,
+    InstallWheels: distributions.apply_install,
+    BuildWheel: build_wheel.apply_build,
+    EnableSite: python_path.apply_site,
+    CopyRuntime: vc_runtime.apply_runtime,
+    CopyHeaders: headers.apply_headers,
+    ApplyPatch: patch_triton.apply_patch,
+    ClearCache: _clear_cache,
+    AllowLongPaths: variables.apply_long_paths,
+    ShortenCaches: variables.apply_short_caches,
+}
 
 
 def apply_plan(
@@ -20,17 +71,21 @@ def apply_plan(
     target: Interpreter,
     store: Store,
     pip: Callable[[], Pip],
-    listener: Listener = DEAF,
+    on_event: OnEvent = ignore,
     *,
+    builds: Mapping[str, Prepared] | None = None,
     session: str | None = None,
 ) -> str:
     """Apply the plan; returns the journal's id. The caller holds the target's lock.
 
-    `session`: the first journal of the same fix, which is undone together with this one.
+    Args:
+        builds: the builds that were planned, see PlanContext.
+        session: the first journal of the same fix, which is undone together with this one.
 
-    Whatever fails, the target is given back as it was before the error is raised.
+    Whatever fails, the target is restored before the error is raised.
 
     Raises:
+        ChangedSincePlanError: the target is not as the plan was made for.
         UserError: a download, pip, or a file that cannot be changed.
     """
     with Journal.begin(
@@ -40,32 +95,28 @@ def apply_plan(
         plan=to_json(plan),
         session=session,
     ) as journal:
-        home = Path(target.executable).parent
-        work = Work(
+        context = ApplyContext(
             journal=journal,
             target=target,
-            scratch=journal.scratch(home),
-            staged=_stage(plan, target, journal, pip, listener),
-            listener=listener,
+            scratch=journal.scratch(Path(target.executable).parent),
+            pip=pip,
+            builds=builds or {},
+            on_event=on_event,
         )
+        context = replace(context, staged=_stage(plan, context))
         for change in plan.changes:
-            listener.say(change.what)
-            REMEDIES[change.action].apply(change, work)
+            context.say(change.what)
+            APPLY[type(change)](change, context)
     return journal.header.id
 
 
-def _stage(
-    plan: Plan,
-    target: Interpreter,
-    journal: Journal,
-    pip: Callable[[], Pip],
-    listener: Listener,
-) -> Path | None:
-    wheels = [s for c in plan.changes if REMEDIES[c.action].plan is None for s in c.sources]
+def _stage(plan: Plan, context: ApplyContext) -> Path | None:
+    wheels = [s for c in plan.changes if isinstance(c, InstallWheels) for s in c.sources]
     if not wheels:
         return None
-    listener.say(f"fetching and unpacking {', '.join(f'{w.name} {w.version}' for w in wheels)}")
-    place = target.site_packages[0] if target.site_packages else target.executable
-    root = journal.scratch(Path(place))
-    staging.stage(pip(), wheels, root, listener.progress)
+    names = ", ".join(f"{wheel.name} {wheel.version}" for wheel in wheels)
+    context.say(f"fetching and unpacking {names}")
+    target = context.target
+    root = context.journal.scratch(Path((*target.site_packages, target.executable)[0]))
+    target_pip.stage(context.pip(), wheels, root, context.progress)
     return root

@@ -8,19 +8,20 @@ Few repairs need a build, whose modules are a third of all that `fix` would impo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from typing import TYPE_CHECKING
 
-from tritonwin.facts.collect import collect
 from tritonwin.journal.tree import file_hash
-from tritonwin.remedies import distributions, staging
-from tritonwin.remedies.owners import leave_to_conda
-from tritonwin.remedies.plan import CannotRemedyError, Change, Source
-from tritonwin.remedies.remedy import Means, Remedy, Work
-from tritonwin.remedies.target_pip import find_pip
+from tritonwin.remedies import target_pip
+from tritonwin.remedies.context import ApplyContext, PlanContext
+from tritonwin.remedies.distributions import put_in_place, removable
+from tritonwin.remedies.plan import BuildWheel, CannotRemedyError, ChangedSincePlanError, Source
 from tritonwin.support.versions import parse
-from tritonwin.system.host import Host
+from tritonwin.system.codec import to_json
 
-ACTION = "build-wheel"
+if TYPE_CHECKING:
+    from tritonwin.build.model import BuildPlan
 
 
 def recipe_for(distribution: str) -> str | None:
@@ -34,79 +35,78 @@ def recipe_for(distribution: str) -> str | None:
     return next((r.name for r in recipes if r.distribution == distribution and r.needs_torch), None)
 
 
-def plan(arguments: Mapping[str, str], means: Means) -> Change:
-    """What a build would do; raises CannotRemedyError where it is refused.
+def plan_build(context: PlanContext, *, distribution: str) -> BuildWheel:
+    """Plan a build; raises CannotRemedyError where it is refused.
 
     Args:
-        arguments: "distribution", its normalised name.
+        distribution: its normalised name.
     """
     from tritonwin.build.order import Order
     from tritonwin.remedies.wheel_build import prepare
 
-    distribution = arguments["distribution"]
     name = recipe_for(distribution)
     if name is None:
         raise CannotRemedyError(f"there is no recipe that builds {distribution}")
-    if means.offline:
+    if context.offline:
         raise CannotRemedyError(
             "its source may not be fetched to build it", f"With a network: tritonwin build {name}"
         )
     # that no wheel fits is known already
-    made = prepare(Order(recipe=name, anyway=True), means.facts, means.host).plan
+    prepared = prepare(Order(recipe=name, anyway=True), context.facts, context.host)
+    made = prepared.plan
     if not made.possible:
         refusal = made.refusals[0]
         raise CannotRemedyError(f"a build is refused: {refusal.message}", refusal.help)
     hours = f"about {made.seconds / 3600:.1f} hours" if made.seconds else "hours"
     memory = f"up to {made.memory.bound / 2**30:.0f} GiB of memory"
-    installed = means.facts.distribution(distribution)
-    leave_to_conda([installed] if installed else [], means.target)
-    return Change(
-        action=ACTION,
-        arguments={"distribution": distribution, "version": made.version},
+    installed = context.facts.distribution(distribution)
+    digest = _digest(made)
+    context.builds[digest] = prepared
+    return BuildWheel(
+        distribution=distribution,
+        version=made.version,
+        plan=digest,
         what=f"build {distribution} {made.version} from source and install it",
         why="no wheel fits",
-        removes=(installed.location,) if installed else (),
+        removes=removable([installed] if installed else [], context.target),
         note=f"The build takes {hours} with {made.jobs} jobs, {memory}, and fetches its source.",
     )
 
 
-def apply(change: Change, work: Work) -> None:
-    """Build, lay out, and put into place.
+def apply_build(change: BuildWheel, context: ApplyContext) -> None:
+    """Build what was planned, lay it out, and put it into place.
 
     Raises:
+        ChangedSincePlanError: this process did not make the plan.
         UserError: the build fails; nothing of the target was changed.
     """
-    from tritonwin.build.order import Order
+    prepared = context.builds.get(change.plan)
+    if prepared is None:
+        raise ChangedSincePlanError(f"the build of {change.distribution} was planned elsewhere")
     from tritonwin.build.outcome import Progress
-    from tritonwin.remedies.wheel_build import prepare
-
-    distribution, version = change.arguments["distribution"], change.arguments["version"]
-    host = Host.this_machine()
-    facts = collect(python=work.target.executable, host=host)
-    order = Order(recipe=recipe_for(distribution) or distribution, version=version, anyway=True)
-    prepared = prepare(order, facts, host)
 
     def tell(event: str | Progress) -> None:
         if isinstance(event, str):
-            work.listener.say(event)
+            context.say(event)
         else:
-            work.listener.progress(event.done, event.total)
+            context.progress(event.done, event.total)
 
     outcome = prepared.make(prepared.plan, tell=tell)
     if outcome.wheel is None or not outcome.proven:
         raise CannotRemedyError(
-            f"{distribution} {version} could not be built",
+            f"{change.distribution} {change.version} could not be built",
             f"Its log says why: tritonwin explain {outcome.log}",
         )
     wheel = Source(
-        name=distribution,
-        version=str(parse(version) or version),
+        name=change.distribution,
+        version=str(parse(change.version) or change.version),
         location=str(outcome.wheel),
         sha256=file_hash(outcome.wheel),
     )
-    root = work.scratch / "built"
-    staging.stage(find_pip(facts, ()), [wheel], root, work.listener.progress)
-    distributions.put_in_place(root, change.removes, work)
+    root = context.scratch / "built"
+    target_pip.stage(context.pip(), [wheel], root, context.progress)
+    put_in_place(root, change.removes, context)
 
 
-REMEDY = Remedy(plan=plan, apply=apply, rank=36)
+def _digest(plan: BuildPlan) -> str:
+    return hashlib.sha256(json.dumps(to_json(plan)).encode()).hexdigest()

@@ -7,21 +7,28 @@ What is to be installed is known to the file before anything is changed. pip lay
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from tritonwin.facts.model import Distribution, Facts
+from tritonwin.facts.model import Distribution, Facts, Interpreter
 from tritonwin.facts.packages import knowledge
 from tritonwin.journal import Journal
 from tritonwin.problems.records import Action
-from tritonwin.remedies import installed_files, staging
-from tritonwin.remedies.owners import leave_to_conda, lock_note, of_the_base
-from tritonwin.remedies.plan import CannotRemedyError, Change, Source
-from tritonwin.remedies.remedy import Means, Remedy, Work
+from tritonwin.remedies.context import ApplyContext, PlanContext
+from tritonwin.remedies.installed import claimed, leave_to_conda, lock_note, of_the_base, removal
+from tritonwin.remedies.plan import (
+    CannotRemedyError,
+    ChangedSincePlanError,
+    InstallWheels,
+    RemoveDistribution,
+    Source,
+    target_to_change,
+)
+from tritonwin.remedies.target_pip import staged_site_packages
 from tritonwin.support import install_plan
 from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.packages import FORK
@@ -38,7 +45,7 @@ class NothingFitsError(CannotRemedyError):
         self.missing = missing
 
 
-def plan_install(actions: Sequence[Action], means: Means) -> Change:
+def plan_install(actions: Sequence[Action], context: PlanContext) -> InstallWheels:
     """One change that installs everything asked for, with what that needs besides.
 
     Raises:
@@ -46,16 +53,16 @@ def plan_install(actions: Sequence[Action], means: Means) -> Change:
             refused.
     """
     found: InstallPlan | None = None
-    for requests in _attempts(actions, means.facts):
+    for requests in _attempts(actions, context.facts):
         found = install_plan.plan(
-            means.facts,
+            context.facts,
             [install_plan.parse_request(text) for text in requests],
-            means.sources(),
-            means.pip(),
+            context.sources(),
+            context.pip(),
             reinstall=True,
         )
         if found.complete:
-            return install_change(found.downloads, means.facts)
+            return install_change(found.downloads, context.facts)
     raise _nothing_fits(found)
 
 
@@ -86,50 +93,55 @@ def _nothing_fits(found: InstallPlan | None) -> NothingFitsError:
     )
 
 
-def install_change(downloads: Sequence[Download], facts: Facts) -> Change:
+def install_change(downloads: Sequence[Download], facts: Facts) -> InstallWheels:
     """The change that installs these wheels in the place of what the target has of that name.
 
     Raises:
-        CannotRemedyError: what is to be replaced is conda's.
+        CannotRemedyError: what is to be replaced is conda's, or its RECORD leads elsewhere.
     """
+    target = target_to_change(facts)
     wheels = tuple(
         Source(name=d.name, version=d.version, location=d.location, sha256=d.sha256, size=d.size)
         for d in downloads
     )
     replaced = [_in_its_place(facts, wheel.name) for wheel in wheels]
-    if facts.target is not None:
-        leave_to_conda((d for old in replaced for d in old), facts.target)
+    removes = removable([d for old in replaced for d in old], target)
     names = ", ".join(
         f"{wheel.name} {wheel.version}" + _instead(old, wheel)
         for wheel, old in zip(wheels, replaced, strict=True)
     )
-    return Change(
-        action="install-distribution",
+    return InstallWheels(
         what=f"install {names}",
-        why="",
         sources=wheels,
-        removes=tuple(d.location for old in replaced for d in old),
-        admin=facts.target is not None and facts.target.writable is False,
-        note=lock_note(facts.target, (f"{w.name}=={w.version}" for w in wheels))
-        if facts.target
-        else None,
+        removes=removes,
+        admin=target.writable is False,
+        note=lock_note(target, (f"{w.name}=={w.version}" for w in wheels)),
     )
 
 
-def _plan_remove(arguments: Mapping[str, str], means: Means) -> Change:
-    name = canonicalize_name(arguments["distribution"])
-    found = _installed(means.facts, name)
+def plan_remove(context: PlanContext, *, distribution: str) -> RemoveDistribution:
+    name = canonicalize_name(distribution)
+    found = _installed(context.facts, name)
     if not found:
         raise CannotRemedyError(f"{name} is not installed")
-    leave_to_conda(found, means.target)
-    return Change(
-        action="remove-distribution",
-        arguments={"distribution": name},
+    return RemoveDistribution(
+        distribution=name,
         what=f"remove {name} {found[0].version}",
-        why="",
-        removes=tuple(d.location for d in found),
-        admin=means.target.writable is False,
+        removes=removable(found, context.target),
+        admin=context.target.writable is False,
     )
+
+
+def removable(found: Sequence[Distribution], target: Interpreter) -> tuple[str, ...]:
+    """The metadata folders of distributions that tritonwin may take away.
+
+    Raises:
+        CannotRemedyError: one is conda's, or its RECORD leads elsewhere.
+    """
+    leave_to_conda(found, target)
+    for each in found:
+        removal(Path(each.location), _environment(Path(each.location), target))
+    return tuple(each.location for each in found)
 
 
 def _installed(facts: Facts, *names: str) -> list[Distribution]:
@@ -153,40 +165,43 @@ def _instead(old: Sequence[Distribution], new: Source) -> str:
     return " again" if list(gone) == [new.version] else f" instead of {', '.join(gone)}"
 
 
-def _apply_remove(change: Change, work: Work) -> None:
+def apply_remove(change: RemoveDistribution, context: ApplyContext) -> None:
     for info in change.removes:
-        _remove(Path(info), work)
+        _remove(Path(info), context)
 
 
-def _apply_install(change: Change, work: Work) -> None:
-    root = work.staged
-    if root is None:
+def apply_install(change: InstallWheels, context: ApplyContext) -> None:
+    if context.staged is None:
         raise CannotRemedyError("nothing was staged")
-    put_in_place(root, change.removes, work)
+    put_in_place(context.staged, change.removes, context)
 
 
-def put_in_place(root: Path, removes: Sequence[str], work: Work) -> None:
-    """Take distributions away, named by their dist-info, and move in what pip laid out."""
+def put_in_place(root: Path, removes: Sequence[str], context: ApplyContext) -> None:
+    """Take distributions away, named by their metadata, and move in what pip laid out."""
     for info in removes:
-        _remove(Path(info), work)
-    prefix = Path(work.target.prefix or Path(work.target.executable).parent)
-    for folder in staging.staged_site_packages(root):
+        _remove(Path(info), context)
+    prefix = Path(context.target.prefix or Path(context.target.executable).parent)
+    for folder in staged_site_packages(root):
         for name in names_in(folder):
-            _clear_leftover(prefix / folder.relative_to(root), name, work.journal)
+            _clear_leftover(prefix / folder.relative_to(root), name, context.journal)
     for entry in names_in(root):
-        work.journal.place(root / entry, prefix / entry)
+        context.journal.place(root / entry, prefix / entry)
 
 
-def _remove(info: Path, work: Work) -> None:
+def _remove(info: Path, context: ApplyContext) -> None:
     if not os.path.lexists(info):
-        return
-    prefix = Path(work.target.prefix or info.parent)
-    inside = prefix if info.is_relative_to(prefix) else info.parent
-    paths = installed_files.removal(info, inside)
+        raise ChangedSincePlanError(f"{info} is not there any more")
+    paths = removal(info, _environment(info, context.target))
     for path in paths:
-        work.journal.delete(path)
+        context.journal.delete(path)
     for folder in _emptied(paths, info.parent):
-        work.journal.remove_folder(folder)
+        context.journal.remove_folder(folder)
+
+
+def _environment(info: Path, target: Interpreter) -> Path:
+    """The folder that all files of a distribution lie in."""
+    prefix = Path(target.prefix or info.parent)
+    return prefix if info.is_relative_to(prefix) else info.parent
 
 
 def _emptied(paths: Sequence[Path], site_packages: Path) -> Iterator[Path]:
@@ -203,10 +218,6 @@ def _clear_leftover(site_packages: Path, name: str, journal: Journal) -> None:
     A package is not mixed with an older one's files: Python would import both.
     """
     there = site_packages / name
-    leftover = there.is_dir() and not installed_files.claimed(site_packages, name)
+    leftover = there.is_dir() and not claimed(site_packages, name)
     if leftover and not name.endswith(".dist-info"):
         journal.delete(there)
-
-
-INSTALL = Remedy(plan=None, apply=_apply_install, rank=35)
-REMOVE = Remedy(plan=_plan_remove, apply=_apply_remove, rank=30)

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any
 
 from tritonwin.facts import snapshot
 from tritonwin.facts.collect import collect
-from tritonwin.facts.model import Facts
+from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.facts.packages import knowledge
 from tritonwin.facts.proven import write_proven
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.journal import Store, undo
+from tritonwin.problems.advice import shell_word
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.records import Problem
 from tritonwin.remedies.apply import apply_plan
+from tritonwin.remedies.context import (
+    Agree,
+    AgreedEvent,
+    OnEvent,
+    PlanContext,
+    PlanEvent,
+    ProofEvent,
+    StepEvent,
+    ignore,
+)
 from tritonwin.remedies.plan import CannotRemedyError, Plan, Status, target_to_change
 from tritonwin.remedies.planner import make_plan
-from tritonwin.remedies.remedy import Listener, Means
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.remedies.variables import environment_after
 from tritonwin.support.install_plan import sources_for
@@ -31,6 +42,9 @@ from tritonwin.system.waiting import waiting_threads
 from tritonwin.verify import ladder
 from tritonwin.verify.model import Proof, RungResult
 
+if TYPE_CHECKING:
+    from tritonwin.remedies.wheel_build import Prepared
+
 _DRIFTED = "environment-drifted"
 AHEAD_LIMIT = 60.0  # seconds; what hangs is not waited for twice as long as a rung may take
 MAX_ROUNDS = 4  # one problem may hide another; four layers have not been seen
@@ -38,17 +52,17 @@ MAX_ROUNDS = 4  # one problem may hide another; four layers have not been seen
 
 @dataclass(frozen=True, kw_only=True)
 class FixOptions:
-    """What the user asked for.
+    """The user's wishes.
 
     Attributes:
+        named: the user named the Python or the application.
         only: ids of the problems to solve; empty: all errors and warnings.
         lists: folders, files and addresses of wheels that the user named.
         indexes: package indexes in the place of those that pip knows.
         machine_wide: changes for all users are welcome.
     """
 
-    python: str | None = None
-    app: Path | None = None
+    named: bool = True
     only: tuple[str, ...] = ()
     lists: tuple[str, ...] = ()
     indexes: tuple[str, ...] = ()
@@ -59,79 +73,103 @@ class FixOptions:
     timeout: float = 30
 
 
-class Watcher(Listener, Protocol):
-    """Who is told what happens, and asked."""
-
-    def show_plan(self, plan: Plan) -> None: ...
-
-    def agree(self, question: str) -> bool: ...
-
-    def show_proof(self, proof: Proof) -> None: ...
-
-
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class FixResult:
     """How a fix ended.
 
     Attributes:
-        journals: what can be undone, in the order in which it was done.
+        journals: the journals that `undo` can undo, in the order in which the changes were made.
+        before: the proof before any change; empty: none was tried.
+        proof: the proof after the last change.
+        problems: those that remain.
         snapshot: a file with redacted facts for a bug report, where not all could be solved.
     """
 
     status: Status
-    facts: Facts
     plans: tuple[Plan, ...] = ()
     journals: tuple[str, ...] = ()
-    before: Proof | None = None
-    proof: Proof | None = None
-    remaining: tuple[Problem, ...] = ()
+    before: tuple[RungResult, ...] = ()
+    proof: tuple[RungResult, ...] = ()
+    problems: tuple[Problem, ...] = ()
     snapshot: str | None = None
 
 
-def fix(options: FixOptions, store: Store, watcher: Watcher, host: Host | None = None) -> Outcome:
-    """Bring the target into working order, as far as it can be done here.
+def fix(
+    options: FixOptions,
+    facts: Facts,
+    store: Store,
+    *,
+    agree: Agree,
+    on_event: OnEvent = ignore,
+    host: Host | None = None,
+) -> FixResult:
+    """Repair the target, as far as it can be done here.
 
     Raises:
-        UserError: a target that cannot be examined or is being worked on, or a change that the
-            system refuses (the target is then as it was before that plan).
+        UserError: a target that is not sure to be meant, that cannot be examined or is being worked
+            on, or a change that the system refuses (the target is then as it was before that plan).
     """
-    host = host or Host.this_machine(options.app)
-    facts = collect(python=options.python, app=options.app, timeout=options.timeout, host=host)
-    session = _Session(options, store, watcher, host, facts)
+    target = target_to_change(facts)
+    if not options.named:
+        _be_meant(target, facts)
+        on_event(StepEvent(text=f"repairing {target.executable}: {target.source}"))
+    run = _Fix(options, facts, store, agree, on_event, host or Host.this_machine())
     if options.dry_run:
-        return session.dry_run()
-    with store.lock(target_to_change(facts).executable, wait=5):
-        session.clear_unfinished()
-        return session.rounds()
+        return run.dry_run()
+    with store.lock(target.executable, wait=5):
+        run.clear_unfinished()
+        return run.rounds()
 
 
-@dataclass
-class _Session:
-    options: FixOptions
-    store: Store
-    watcher: Watcher
-    host: Host
-    facts: Facts
-    plans: list[Plan] = field(default_factory=list)
-    journals: list[str] = field(default_factory=list)
-    before: Proof | None = None
-    proof: Proof | None = None
-    _pip: Pip | None = None
-    _sources: Sources | None = None
+def _be_meant(target: Interpreter, facts: Facts) -> None:
+    """Refuse to repair a Python that has nothing to repair and that nobody named."""
+    wanted = {"torch", *knowledge().triton}
+    if facts.torch or facts.triton or any(d.name in wanted for d in facts.distributions):
+        return
+    others = [i.executable for i in facts.interpreters if wanted & i.packages.keys()]
+    named = shell_word((*others, target.executable)[0])
+    raise CannotRemedyError(
+        f"{target.executable} ({target.source}) has neither torch nor Triton",
+        f"Name the Python to repair: tritonwin fix --python {named} (or the folder of the "
+        "application: --app FOLDER)",
+    )
 
-    def dry_run(self) -> Outcome:
-        problems = self._problems()
-        if not problems:
-            return self._outcome("healthy", problems)
-        self._plan(problems)
-        self.watcher.show_plan(self.plans[-1])
-        return self._outcome("planned", problems)
+
+class _Fix:
+    """One run. `result` grows with it; facts and problems are those of the last examination."""
+
+    def __init__(
+        self,
+        options: FixOptions,
+        facts: Facts,
+        store: Store,
+        agree: Agree,
+        on_event: OnEvent,
+        host: Host,
+    ) -> None:
+        self.options = options
+        self.store = store
+        self.agree = agree
+        self.on_event = on_event
+        self.host = host
+        self.result = FixResult(status="healthy")
+        self.builds: dict[str, Prepared] = {}
+        self._pip: Pip | None = None
+        self._sources: Sources | None = None
+        self._take(facts)
+
+    def dry_run(self) -> FixResult:
+        if not self.problems:
+            return self._end("healthy")
+        self._plan()
+        self.on_event(PlanEvent(plan=self.plan))
+        return self._end("planned")
 
     def clear_unfinished(self) -> None:
         """Undo what a crash left half done: a plan made of its facts would be wrong."""
         for header in self.store.unfinished(target_to_change(self.facts).executable):
-            self.watcher.say(f"an earlier change was cut off: {header.title}")
-            if not self.watcher.agree("Undo it first?"):
+            self.on_event(StepEvent(text=f"an earlier change was cut off: {header.title}"))
+            if not self._agreed("Undo it first?"):
                 raise CannotRemedyError(
                     f"{header.target} is in the middle of a change: {header.title}",
                     f"tritonwin undo {header.id}",
@@ -139,55 +177,38 @@ class _Session:
             undo(self.store, header.id)
             self._examine()
 
-    def rounds(self) -> Outcome:
-        problems = self._problems()
-        if not problems:
-            return self._outcome("healthy" if not self._drifted() else self._proven_anew(), ())
+    def rounds(self) -> FixResult:
+        if not self.problems:
+            return self._end("healthy" if not self.drifted else self._proven_again())
         with waiting_threads(most=1) as threads:
             # what works now, to see whether it still does afterwards; takes as long as planning
             baseline = threads.submit(self._prove) if self.facts.triton is not None else None
-            self._plan(problems)
-            self.before = threads.result(baseline) if baseline else None
+            self._plan()
+            self._add(before=threads.result(baseline).results if baseline else ())
         for _ in range(MAX_ROUNDS):
-            plan = self.plans[-1]
-            self.watcher.show_plan(plan)
+            plan = self.plan
+            self.on_event(PlanEvent(plan=plan))
             if not plan.changes:
                 break
-            if not self.watcher.agree("Make these changes?"):
-                return self._outcome("declined", problems)
+            if not self._agreed("Make these changes?"):
+                return self._end("declined")
             self._apply(plan)
-            problems = self._problems()
-            if self._worse() and self.watcher.agree("It got worse. Undo everything?"):
-                return self._give_back()
-            if not problems:
+            if self._worse() and self._agreed("It got worse. Undo everything?"):
+                return self._undo_all()
+            if not self.problems:
                 break
-            self._plan(problems)
-            if self.plans[-1].changes == plan.changes:
-                self.plans.pop()
+            self._plan()
+            if self.plan.changes == plan.changes:
+                self._add(plans=self.result.plans[:-1])
                 break
-        return self._outcome(self._verdict(problems), problems)
+        proof = Proof(results=self.result.proof or self.result.before)
+        errors = any(p.severity == "error" for p in self.problems)
+        return self._end("proven" if proof.holds and not errors else "stuck")
 
-    def _plan(self, problems: tuple[Problem, ...]) -> None:
-        means = Means(
-            facts=self.facts,
-            host=self.host,
-            pip=self.pip,
-            sources=self.sources,
-            offline=self.options.offline,
-            headers=self.options.headers,
-            machine_wide=self.options.machine_wide,
-        )
-        self.plans.append(make_plan(problems, means))
-
-    def _apply(self, plan: Plan) -> None:
-        target = target_to_change(self.facts)
-        first = next(iter(self.journals), None)
-        journal = apply_plan(plan, target, self.store, self.pip, self.watcher, session=first)
-        self.journals.append(journal)
-        self.host = replace(self.host, env=environment_after(plan, self.host.env))
-        self._pip = None
-        self.proof = self._examine_and_prove()
-        self.watcher.show_proof(self.proof)
+    @property
+    def plan(self) -> Plan:
+        """The plan of this round."""
+        return self.result.plans[-1]
 
     def pip(self) -> Pip:
         """The pip that runs in the target, found once."""
@@ -208,9 +229,47 @@ class _Session:
             )
         return self._sources
 
+    def _take(self, facts: Facts) -> None:
+        """Diagnose these facts. That something changed is answered by the proof itself."""
+        found = diagnose(facts, CHECKS).problems
+        only = self.options.only
+        self.facts = facts
+        self.drifted = any(p.id == _DRIFTED for p in found)
+        wanted = (p for p in found if (p.id in only if only else p.severity != "info"))
+        self.problems = tuple(p for p in wanted if p.id != _DRIFTED)
+
     def _examine(self) -> None:
         executable = target_to_change(self.facts).executable
-        self.facts = collect(python=executable, timeout=self.options.timeout, host=self.host)
+        self._take(collect(python=executable, timeout=self.options.timeout, host=self.host))
+
+    def _plan(self) -> None:
+        context = PlanContext(
+            facts=self.facts,
+            host=self.host,
+            pip=self.pip,
+            sources=self.sources,
+            offline=self.options.offline,
+            headers=self.options.headers,
+            machine_wide=self.options.machine_wide,
+            builds=self.builds,
+        )
+        self._add(plans=(*self.result.plans, make_plan(self.problems, context)))
+
+    def _apply(self, plan: Plan) -> None:
+        journal = apply_plan(
+            plan,
+            target_to_change(self.facts),
+            self.store,
+            self.pip,
+            self.on_event,
+            builds=self.builds,
+            session=next(iter(self.result.journals), None),
+        )
+        self._add(journals=(*self.result.journals, journal))
+        self.host = replace(self.host, env=environment_after(plan, self.host.env))
+        self._pip = None
+        self._add(proof=self._examine_and_prove().results)
+        self.on_event(ProofEvent(rungs=self.result.proof))
 
     def _prove(self, known: tuple[RungResult, ...] = ()) -> Proof:
         setting = ladder.setting(self.facts, self.host.env.data)
@@ -228,48 +287,39 @@ class _Session:
             results = threads.result(ahead).results
         return self._prove(tuple(r for r in results if r.state == "passed"))
 
-    def _problems(self) -> tuple[Problem, ...]:
-        """What is to be solved. That something changed is answered by the proof itself."""
-        found = [p for p in diagnose(self.facts, CHECKS).problems if p.id != _DRIFTED]
-        if self.options.only:
-            return tuple(p for p in found if p.id in self.options.only)
-        return tuple(p for p in found if p.severity != "info")
-
-    def _drifted(self) -> bool:
-        return any(p.id == _DRIFTED for p in diagnose(self.facts, CHECKS).problems)
-
-    def _proven_anew(self) -> Status:
-        self.proof = self._prove()
-        self.watcher.show_proof(self.proof)
-        return "proven" if self.proof.holds else "stuck"
+    def _proven_again(self) -> Status:
+        proof = self._prove()
+        self._add(proof=proof.results)
+        self.on_event(ProofEvent(rungs=proof.results))
+        return "proven" if proof.holds else "stuck"
 
     def _worse(self) -> bool:
-        return bool(self.before and self.proof and self.proof.worse_than(self.before))
+        return bool(Proof(results=self.result.proof).worse_than(Proof(results=self.result.before)))
 
-    def _give_back(self) -> Outcome:
-        for journal in reversed(self.journals):
+    def _undo_all(self) -> FixResult:
+        for journal in reversed(self.result.journals):
             undo(self.store, journal)
         self._examine()
-        return self._outcome("undone", self._problems())
+        return self._end("undone")
 
-    def _verdict(self, problems: tuple[Problem, ...]) -> Status:
-        proof = self.proof or self.before
-        errors = any(p.severity == "error" for p in problems)
-        return "proven" if proof is not None and proof.holds and not errors else "stuck"
+    def _agreed(self, question: str) -> bool:
+        if not self.agree(question):
+            return False
+        self.on_event(AgreedEvent(text=question))
+        return True
 
-    def _outcome(self, status: Status, problems: tuple[Problem, ...]) -> Outcome:
+    def _add(self, **fields: Any) -> None:
+        self.result = replace(self.result, **fields)
+
+    def _end(self, status: Status) -> FixResult:
         if status == "proven":
             write_proven(self.facts, self.host.env)
-        return Outcome(
-            snapshot=self._snapshot() if status in {"stuck", "undone"} else None,
+        self._add(
             status=status,
-            facts=self.facts,
-            plans=tuple(self.plans),
-            journals=tuple(self.journals),
-            before=self.before,
-            proof=self.proof,
-            remaining=problems if status != "healthy" else (),
+            problems=self.problems if status != "healthy" else (),
+            snapshot=self._snapshot() if status in {"stuck", "undone"} else None,
         )
+        return self.result
 
     def _snapshot(self) -> str | None:
         """Redacted facts for a bug report; None where they cannot be kept."""

@@ -1,9 +1,9 @@
-"""Give a Python the headers and import libraries of its own minor version."""
+"""Copy to a Python the headers and import libraries of its own minor version."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import Any
 from tritonwin.facts.model import Interpreter
 from tritonwin.facts.toolchain.python_headers import read_headers
 from tritonwin.remedies import archive
-from tritonwin.remedies.plan import CannotRemedyError, Change, Source
-from tritonwin.remedies.remedy import Means, Remedy, Work
+from tritonwin.remedies.context import ApplyContext, PlanContext
+from tritonwin.remedies.plan import CannotRemedyError, CopyHeaders, Source
 from tritonwin.support import download
 from tritonwin.support.versions import series
 from tritonwin.system.files import is_file, is_folder
@@ -33,30 +33,27 @@ class _Wanted:
         return f"python{self.series.replace('.', '')}{'t' if self.free_threaded else ''}.lib"
 
 
-def _plan(arguments: Mapping[str, str], means: Means) -> Change:
-    if not means.host.windows:
+def plan_headers(context: PlanContext, *, version: str, folder: str) -> CopyHeaders:
+    if not context.host.windows:
         raise CannotRemedyError(
             "headers of a Python on this system come with its own package",
             "Install python3-dev, python3-devel or the like.",
         )
-    version = arguments["version"]
-    wanted = _Wanted(series(version) or version, version, bool(means.target.free_threaded))
-    source = next(_sources(wanted, means), None) or _package(wanted, means)
-    return Change(
-        action="python-headers",
-        arguments={"folder": arguments["folder"]},
-        what=f"put the headers and libraries of Python {source.version} into {arguments['folder']}",
-        why="",
+    wanted = _Wanted(series(version) or version, version, bool(context.target.free_threaded))
+    source = next(_sources(wanted, context), None) or _package(wanted, context)
+    return CopyHeaders(
+        folder=folder,
+        what=f"put the headers and libraries of Python {source.version} into {folder}",
         sources=(source,),
-        admin=means.target.writable is False,
+        admin=context.target.writable is False,
     )
 
 
-def _sources(wanted: _Wanted, means: Means) -> Iterator[Source]:
+def _sources(wanted: _Wanted, context: PlanContext) -> Iterator[Source]:
     """What is on this machine: the folder or zip that the user named, then other Pythons."""
-    if means.headers is not None:
-        yield _given(means.headers, wanted)
-    others = [i for i in means.facts.interpreters if i.executable != means.target.executable]
+    if context.headers is not None:
+        yield _given(context.headers, wanted)
+    others = [i for i in context.facts.interpreters if i.executable != context.target.executable]
     fitting = [i for i in others if series(i.version or "") == wanted.series]
     # the same patch release first
     for other in sorted(fitting, key=lambda i: i.version != wanted.version):
@@ -126,7 +123,7 @@ def _packages() -> dict[str, Any]:
     return shipped("tritonwin.remedies", "python_packages.toml")
 
 
-def _package(wanted: _Wanted, means: Means) -> Source:
+def _package(wanted: _Wanted, context: PlanContext) -> Source:
     """The package of python.org on nuget.org, by its pinned hash."""
     rows = [r for r in _packages()["package"] if r["python"] == wanted.series]
     by_hand = (
@@ -139,7 +136,7 @@ def _package(wanted: _Wanted, means: Means) -> Source:
             by_hand,
         )
     address = _packages()["address"].format(version=rows[0]["version"])
-    if means.offline:
+    if context.offline:
         raise CannotRemedyError(
             f"no headers of Python {wanted.series} are on this machine, and --offline was given",
             f"Fetch {address} and give it: --headers FILE",
@@ -153,14 +150,14 @@ def _package(wanted: _Wanted, means: Means) -> Source:
     )
 
 
-def _apply(change: Change, work: Work) -> None:
+def apply_headers(change: CopyHeaders, context: ApplyContext) -> None:
     source = change.sources[0]
-    folder = Path(change.arguments["folder"])
-    staged = work.journal.scratch(folder / "Include")
+    folder = Path(change.folder)
+    staged = context.journal.scratch(folder / "Include")
     path = download.local_path(source.location)
     if path is None:
-        path = work.scratch / "headers.zip"
-        work.fetch(source, path)
+        path = context.scratch / "headers.zip"
+        context.fetch(source, path)
     if path.is_dir():
         for part in PARTS:
             _copy(path / part, staged / part)
@@ -169,7 +166,7 @@ def _apply(change: Change, work: Work) -> None:
         archive.unpack(path, {f"{root}{part}": staged / part for part in PARTS})
     _check(staged, change)
     for part in PARTS:
-        work.journal.place(staged / part, folder / part)
+        context.journal.place(staged / part, folder / part)
 
 
 def _root_in(members: tuple[str, ...], path: Path) -> str:
@@ -195,7 +192,7 @@ def _copy(source: Path, target: Path) -> None:
                 (target / entry.name).write_bytes(Path(entry.path).read_bytes())
 
 
-def _check(staged: Path, change: Change) -> None:
+def _check(staged: Path, change: CopyHeaders) -> None:
     found = read_headers(staged / "Include")
     wanted = series(change.sources[0].version)
     if found is None or series(found.version or "") != wanted or found.missing or found.damaged:
@@ -203,6 +200,3 @@ def _check(staged: Path, change: Change) -> None:
             f"{change.sources[0].location} does not hold whole headers of Python {wanted}",
             "Name another folder or zip: --headers PATH",
         )
-
-
-REMEDY = Remedy(plan=_plan, apply=_apply, rank=60)

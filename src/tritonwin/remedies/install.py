@@ -13,21 +13,30 @@ from tritonwin.facts.target import deep_import
 from tritonwin.journal import Store
 from tritonwin.problems.advice import shell_word
 from tritonwin.remedies.apply import apply_plan
-from tritonwin.remedies.distributions import REMOVE, install_change
+from tritonwin.remedies.context import (
+    Agree,
+    AgreedEvent,
+    ChoiceEvent,
+    OnEvent,
+    PlanContext,
+    PlanEvent,
+    StepEvent,
+    ignore,
+)
+from tritonwin.remedies.distributions import install_change, plan_remove
 from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, target_to_change
-from tritonwin.remedies.remedy import DEAF, Listener, Means
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.support import install_plan
 from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.packages import FORK, module_of
 from tritonwin.support.pip import Pip
-from tritonwin.support.wheel_choice import InstallStatus
+from tritonwin.support.wheel_choice import InstallStatus, Kept, WheelChoice
 from tritonwin.system.host import Host
 
 
 @dataclass(frozen=True, kw_only=True)
 class InstallOptions:
-    """What the user asked for.
+    """The user's wishes.
 
     Attributes:
         lists: folders, files and addresses that name wheels, preferred to the package index.
@@ -42,6 +51,7 @@ class InstallOptions:
     offline: bool = False
     allow_unhashed: bool = False
     reinstall: bool = False
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +59,9 @@ class Installation:
     """How an installation ended."""
 
     status: InstallStatus
-    found: InstallPlan
+    choices: tuple[WheelChoice, ...]
+    kept: tuple[Kept, ...] = ()
+    notes: tuple[str, ...] = ()
     plan: Plan
     journal: str | None = None
     imports: tuple[ImportResult, ...] = ()
@@ -60,13 +72,10 @@ def install(
     facts: Facts,
     store: Store,
     *,
-    agree: Callable[[Installation], bool] | None,
-    listener: Listener = DEAF,
+    agree: Agree,
+    on_event: OnEvent = ignore,
 ) -> Installation:
     """Choose, show, install and import.
-
-    Args:
-        agree: shown the plan and asked; None: plan only.
 
     Raises:
         UserError: no target, no pip to ask, or a change that failed; the target is then as before.
@@ -78,14 +87,19 @@ def install(
         return find_pip(facts, options.lists)
 
     planned = _planned(options, facts, pip)
-    if planned.status != "planned" or agree is None:
+    on_event(ChoiceEvent(choices=planned.choices, kept=planned.kept, notes=planned.notes))
+    if planned.plan.changes:
+        on_event(PlanEvent(plan=planned.plan))
+    if planned.status != "planned" or options.dry_run:
         return planned
     _permitted(planned.plan, facts, target)
-    if not agree(planned):
+    question = "Make these changes?"
+    if not agree(question):
         return replace(planned, status="declined")
+    on_event(AgreedEvent(text=question))
     with store.lock(target.executable, wait=5):
-        journal = apply_plan(planned.plan, target, store, pip, listener)
-    return _proven(replace(planned, journal=journal), target, listener)
+        journal = apply_plan(planned.plan, target, store, pip, on_event)
+    return _imported(replace(planned, journal=journal), target, on_event)
 
 
 def _permitted(plan: Plan, facts: Facts, target: Interpreter) -> None:
@@ -100,7 +114,7 @@ def _permitted(plan: Plan, facts: Facts, target: Interpreter) -> None:
 
 
 def _planned(options: InstallOptions, facts: Facts, pip: Callable[[], Pip]) -> Installation:
-    means = Means(
+    context = PlanContext(
         facts=facts,
         host=Host.this_machine(),
         pip=pip,
@@ -112,7 +126,7 @@ def _planned(options: InstallOptions, facts: Facts, pip: Callable[[], Pip]) -> I
     found = install_plan.plan(
         facts,
         options.requests,
-        means.sources(),
+        context.sources(),
         pip(),
         allow_unhashed=options.allow_unhashed,
         reinstall=options.reinstall,
@@ -120,30 +134,36 @@ def _planned(options: InstallOptions, facts: Facts, pip: Callable[[], Pip]) -> I
     status: InstallStatus = "planned" if found.downloads else "nothing-to-do"
     return Installation(
         status=status if found.complete else "nothing-fits",
-        found=found,
+        choices=found.choices,
+        kept=found.kept,
+        notes=found.notes,
         plan=Plan(
             target=found.target or "",
-            changes=_changes(found, means) if found.complete and found.downloads else (),
+            changes=_changes(found, context) if found.complete and found.downloads else (),
         ),
     )
 
 
-def _changes(found: InstallPlan, means: Means) -> tuple[Change, ...]:
+def _changes(found: InstallPlan, context: PlanContext) -> tuple[Change, ...]:
     asked = ", ".join(choice.request for choice in found.choices)
-    install = replace(install_change(found.downloads, means.facts), why=f"asked for: {asked}")
+    install = replace(install_change(found.downloads, context.facts), why=f"asked for: {asked}")
     fork = any(download.name == FORK for download in found.downloads)
-    if not fork or means.facts.distribution("triton") is None or REMOVE.plan is None:
+    if not fork or context.facts.distribution("triton") is None:
         return (install,)
-    remove = REMOVE.plan({"distribution": "triton"}, means)
-    return (replace(remove, why=f"it lies in the same folder as {FORK}"), install)
+    remove = plan_remove(context, distribution="triton")
+    kept = tuple(path for path in install.removes if path not in remove.removes)
+    return (
+        replace(remove, why=f"it lies in the same folder as {FORK}"),
+        replace(install, removes=kept),
+    )
 
 
-def _proven(done: Installation, target: Interpreter, listener: Listener) -> Installation:
+def _imported(done: Installation, target: Interpreter, on_event: OnEvent) -> Installation:
     """Import what was asked for: an extension for another torch fails only then."""
     imports = []
-    for choice in done.found.choices:
+    for choice in done.choices:
         module = module_of(choice.package)
-        listener.say(f"importing {module}")
+        on_event(StepEvent(text=f"importing {module}"))
         imports.append(deep_import(target.executable, module))
     good = all(result.outcome == "imported" for result in imports)
     status: InstallStatus = "installed" if good else "import-failed"

@@ -16,8 +16,8 @@ from tritonwin.errors import UserError
 from tritonwin.facts.model import Facts, MsvcToolset
 from tritonwin.facts.toolchain.vcvars import ACTIVATION, capture
 from tritonwin.problems.records import Problem
-from tritonwin.remedies.long_paths import CACHES, short_folder
-from tritonwin.remedies.plan import CannotRemedyError
+from tritonwin.remedies.plan import CannotRemedyError, SetVariable, UnsetVariable
+from tritonwin.remedies.variables import CACHES, short_folder
 from tritonwin.system.files import read_text
 from tritonwin.system.host import Host
 
@@ -30,7 +30,7 @@ class LaunchError(UserError):
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What is different from the environment that tritonwin was started in.
+    """The difference from the environment that tritonwin was started in.
 
     Attributes:
         unset: variables that are left out.
@@ -44,13 +44,13 @@ class Settings:
 
 
 def settings(facts: Facts, problems: Iterable[Problem]) -> Settings:
-    """What the facts and the problems ask for."""
+    """The settings that the facts and the problems ask for."""
     unset: list[str] = []
     new: dict[str, str] = {}
     for action in (action for problem in problems for action in problem.actions):
-        if action.name == "unset-variable":
+        if action.name == UnsetVariable.action:
             unset.append(action.arguments["variable"])
-        elif action.name == "set-variable":
+        elif action.name == SetVariable.action:
             new[action.arguments["variable"]] = action.arguments["value"]
     if facts.windows and facts.system.long_paths is False and facts.system.temp:
         with contextlib.suppress(CannotRemedyError):  # then they stay where they are

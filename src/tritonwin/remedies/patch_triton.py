@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tritonwin.facts.patch_record import compare, read_manifest
-from tritonwin.remedies.plan import CannotRemedyError, Change
-from tritonwin.remedies.remedy import Means, Remedy, Work
+from tritonwin.facts.patch_record import PatchedFile, compare, read_manifest
+from tritonwin.remedies.context import ApplyContext, PlanContext
+from tritonwin.remedies.plan import ApplyPatch, CannotRemedyError, ChangedSincePlanError
 from tritonwin.system.data_folder import data_folder
 
 if TYPE_CHECKING:
     from tritonwin.patch.disk import PatchPlan
-    from tritonwin.patch.sources import Tree
 
 
-def _plan(arguments: Mapping[str, str], means: Means) -> Change:
-    del arguments
-    triton = means.facts.triton
+def plan_patch(context: PlanContext) -> ApplyPatch:
+    triton = context.facts.triton
     if triton is None or triton.namespace:
         raise CannotRemedyError("there is no Triton to patch")
     if triton.import_hook is not None:
@@ -28,7 +25,7 @@ def _plan(arguments: Mapping[str, str], means: Means) -> Change:
             "See what it does: tritonwin patch status",
         )
     package = Path(triton.location)
-    plan = _patch_plan(package, data_folder(means.host.env))
+    plan = _patch_plan(package, data_folder(context.host.env))
     if plan.refused:
         files = ", ".join(refusal.file for refusal in plan.refused)
         raise CannotRemedyError(
@@ -40,13 +37,33 @@ def _plan(arguments: Mapping[str, str], means: Means) -> Change:
             "no rule of tritonwin patch applies to this Triton", "See why: tritonwin patch status"
         )
     rules = [rule for edit in plan.edits for rule in edit.rules]
-    return Change(
-        action="patch",
-        arguments={"package": str(package), "sources": _digest(plan.tree)},
+    return ApplyPatch(
+        package=str(package),
+        files=_files(plan),
         what=f"patch {len(plan.edits)} files of Triton in {package} ({', '.join(rules)})",
-        why="",
         note="Installing Triton again takes the patch out; apply it again then.",
     )
+
+
+def apply_patch(change: ApplyPatch, context: ApplyContext) -> None:
+    """Write exactly the edits that were shown.
+
+    Raises:
+        ChangedSincePlanError: a file has another content now, or would be edited in another way.
+    """
+    from tritonwin.patch.disk import drop_bytecode, write_edits
+
+    package = Path(change.package)
+    data = context.journal.store.root.parent
+    plan = _patch_plan(package, data)
+    found = _files(plan)
+    if found != change.files:
+        names = sorted({file.file for file in set(found) ^ set(change.files)})
+        raise ChangedSincePlanError(f"Triton in {package} changed: {', '.join(names)}")
+    manifest = read_manifest(data, package)
+    in_force = manifest if manifest and compare(manifest, package).ours else None
+    write_edits(context.journal, plan, data, in_force)
+    drop_bytecode(package, [edit.source.file for edit in plan.edits])
 
 
 def _patch_plan(package: Path, data: Path) -> PatchPlan:
@@ -57,23 +74,13 @@ def _patch_plan(package: Path, data: Path) -> PatchPlan:
     return make_plan(read_tree(package), manifest=read_manifest(data, package))
 
 
-def _digest(tree: Tree) -> str:
-    contents = "".join(f"{name} {file.sha256}\n" for name, file in sorted(tree.files.items()))
-    return hashlib.sha256(contents.encode()).hexdigest()
-
-
-def _apply(change: Change, work: Work) -> None:
-    from tritonwin.patch.disk import drop_bytecode, write_edits
-
-    package = Path(change.arguments["package"])
-    data = work.journal.store.root.parent
-    plan = _patch_plan(package, data)
-    if _digest(plan.tree) != change.arguments["sources"]:
-        return  # another remedy of the same plan has put another Triton there
-    manifest = read_manifest(data, package)
-    in_force = manifest if manifest and compare(manifest, package).ours else None
-    write_edits(work.journal, plan, data, in_force)
-    drop_bytecode(package, [edit.source.file for edit in plan.edits])
-
-
-REMEDY = Remedy(plan=_plan, apply=_apply, rank=65)
+def _files(plan: PatchPlan) -> tuple[PatchedFile, ...]:
+    return tuple(
+        PatchedFile(
+            file=edit.source.file,
+            before=edit.source.sha256,
+            after=hashlib.sha256(edit.data).hexdigest(),
+            rules=edit.rules,
+        )
+        for edit in plan.edits
+    )

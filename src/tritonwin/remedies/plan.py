@@ -1,13 +1,14 @@
-"""The plan: what would be changed, why, from where; the very object that is shown and applied."""
+"""The plan: one frozen record for each kind of change, which is shown, applied and written down."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from tritonwin import __version__
 from tritonwin.errors import UserError
 from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.facts.patch_record import PatchedFile
 
 # how a fix ends
 Status = Literal[
@@ -16,12 +17,20 @@ Status = Literal[
     "declined",
     "proven",
     "stuck",  # problems remain, or a rung fails
-    "undone",  # what was done made it worse
+    "undone",  # the changes made it worse
 ]
+StoredScope = Literal["user", "machine"]
 
 
 class CannotRemedyError(UserError):
     """A remedy that cannot be planned here; the message says why, `help` what a person can do."""
+
+
+class ChangedSincePlanError(UserError):
+    """The target is no longer as the plan was made for; the message says what changed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "Nothing was changed. Run the command again for a new plan.")
 
 
 def target_to_change(facts: Facts) -> Interpreter:
@@ -48,25 +57,22 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
-    """One remedy with everything that its apply needs: nothing is looked up a second time.
+class _Change:
+    """The fields that all kinds of change share.
 
     Attributes:
-        action: the remedy's name in the catalogue.
         problems: ids of the problems that it is to solve.
-        removes: files and folders that go.
+        removes: files and folders that are taken away.
+        admin: it needs administrator rights.
         note: what a person has to know or do besides.
     """
 
-    action: str
-    arguments: dict[str, str] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
     what: str
-    why: str
+    why: str = ""
+    problems: tuple[str, ...] = ()
     sources: tuple[Source, ...] = ()
     removes: tuple[str, ...] = ()
     admin: bool = False
-    reversible: bool = True
     note: str | None = None
 
     @property
@@ -82,6 +88,136 @@ class Change:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SetVariable(_Change):
+    """Store an environment variable."""
+
+    action: Literal["set-variable"] = "set-variable"
+    variable: str
+    value: str
+    scopes: tuple[StoredScope, ...] = ("user",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnsetVariable(_Change):
+    """Remove an environment variable where it is stored; no scopes: only what is started now."""
+
+    action: Literal["unset-variable"] = "unset-variable"
+    variable: str
+    scopes: tuple[StoredScope, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenameShadow(_Change):
+    """Rename a file or folder that Python imports instead of a package."""
+
+    action: Literal["rename-shadow"] = "rename-shadow"
+    path: str
+    new: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoveDistribution(_Change):
+    """Remove a distribution; `removes` names its metadata."""
+
+    action: Literal["remove-distribution"] = "remove-distribution"
+    distribution: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstallWheels(_Change):
+    """Install the wheels in `sources` in the place of the distributions in `removes`."""
+
+    action: Literal["install-distribution"] = "install-distribution"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildWheel(_Change):
+    """Build a wheel from source and install it.
+
+    Attributes:
+        plan: the hash of the build's own plan, which `apply` is handed.
+    """
+
+    action: Literal["build-wheel"] = "build-wheel"
+    distribution: str
+    version: str
+    plan: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnableSite(_Change):
+    """Write `import site` into a `._pth` file."""
+
+    action: Literal["enable-site"] = "enable-site"
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyRuntime(_Change):
+    """Put the VC runtime beside python.exe."""
+
+    action: Literal["vc-runtime"] = "vc-runtime"
+    folder: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyHeaders(_Change):
+    """Put Python's headers and import libraries into a folder."""
+
+    action: Literal["python-headers"] = "python-headers"
+    folder: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplyPatch(_Change):
+    """Patch the files of a Triton, each from one content to another."""
+
+    action: Literal["patch"] = "patch"
+    package: str
+    files: tuple[PatchedFile, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClearCache(_Change):
+    """Take entries out of a cache, those in `removes`."""
+
+    action: Literal["clear-cache"] = "clear-cache"
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllowLongPaths(_Change):
+    """Allow long paths in Windows."""
+
+    action: Literal["enable-long-paths"] = "enable-long-paths"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShortenCaches(_Change):
+    """Store variables that move caches into folders with short paths."""
+
+    action: Literal["shorten-caches"] = "shorten-caches"
+    folders: dict[str, str]  # by variable
+
+
+Change: TypeAlias = (
+    SetVariable
+    | UnsetVariable
+    | RenameShadow
+    | RemoveDistribution
+    | InstallWheels
+    | BuildWheel
+    | EnableSite
+    | CopyRuntime
+    | CopyHeaders
+    | ApplyPatch
+    | ClearCache
+    | AllowLongPaths
+    | ShortenCaches
+)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Unsolved:
     """A problem that the plan leaves, and what a person can do about it."""
 
@@ -94,7 +230,7 @@ class Unsolved:
 class Plan:
     """Changes in the order in which they are made."""
 
-    schema: Literal["tritonwin.plan/1"] = "tritonwin.plan/1"
+    schema: Literal["tritonwin.plan/2"] = "tritonwin.plan/2"
     tool_version: str = __version__
     target: str  # the interpreter
     changes: tuple[Change, ...] = ()

@@ -2,25 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
+from tritonwin.facts.packages import knowledge
 from tritonwin.problems import catalogue
 from tritonwin.problems.records import Action, Problem
-from tritonwin.remedies import build_wheel, distributions, site
-from tritonwin.remedies.actions import REMEDIES
+from tritonwin.remedies import (
+    build_wheel,
+    caches,
+    distributions,
+    headers,
+    patch_triton,
+    python_path,
+    variables,
+    vc_runtime,
+)
+from tritonwin.remedies.apply import APPLY
+from tritonwin.remedies.context import PlanContext
 from tritonwin.remedies.distributions import NothingFitsError
-from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, Unsolved
-from tritonwin.remedies.remedy import Means
+from tritonwin.remedies.plan import (
+    AllowLongPaths,
+    ApplyPatch,
+    CannotRemedyError,
+    Change,
+    ClearCache,
+    CopyHeaders,
+    CopyRuntime,
+    InstallWheels,
+    Plan,
+    RemoveDistribution,
+    RenameShadow,
+    SetVariable,
+    UnsetVariable,
+    Unsolved,
+)
 
-_INSTALLS = ("install-torch", "install-distribution")
+# What plans an action of the catalogue, with the action's arguments as keywords.
+PLAN: Mapping[str, Callable[..., Change]] = {
+    SetVariable.action: variables.plan_set,
+    UnsetVariable.action: variables.plan_unset,
+    RenameShadow.action: python_path.plan_rename,
+    RemoveDistribution.action: distributions.plan_remove,
+    CopyRuntime.action: vc_runtime.plan_runtime,
+    CopyHeaders.action: headers.plan_headers,
+    ApplyPatch.action: patch_triton.plan_patch,
+    ClearCache.action: caches.plan_clear,
+    AllowLongPaths.action: variables.plan_long_paths,
+}
+# The actions that are planned together, each with "requirement"; what others rest on comes first.
+INSTALLS = ("install-torch", InstallWheels.action)
+
+_ORDER = list(APPLY)
 
 
-def make_plan(problems: Sequence[Problem], means: Means) -> Plan:
+def make_plan(problems: Sequence[Problem], context: PlanContext) -> Plan:
     """A plan that solves as many of the problems as can be solved here.
 
     A problem whose remedies cannot all be planned is left out whole: half a repair may leave less
@@ -29,42 +69,45 @@ def make_plan(problems: Sequence[Problem], means: Means) -> Plan:
     Raises:
         CannotRemedyError: there is no target.
     """
-    executable = means.target.executable
+    executable = context.target.executable
     unsolved: list[Unsolved] = []
-    changes: dict[str, Change] = {}
+    changes: list[Change] = []
+    installs: dict[str, list[Action]] = {}
     for problem in problems:
         try:
-            found = list(_changes(problem, means))
+            found = list(_changes(problem, context))
         except UserError as error:
-            unsolved.append(Unsolved(problem=problem.id, reason=str(error), help=error.help))
+            unsolved.append(_left(problem.id, error))
             continue
         if not problem.actions:
             unsolved.append(_by_hand(problem))
+        asked = [action for action in problem.actions if action.name in INSTALLS]
+        if asked:
+            installs[problem.id] = asked
         for change in found:
             _join(changes, change, problem)
-    installs = _installs(problems, {u.problem for u in unsolved})
-    changes, failed = _with_installs(changes, installs, means)
-    if changes and site.needed(means.target):
-        changes = {**changes, "site": _see_packages(changes.values(), means)}
-    ordered = sorted(changes.values(), key=lambda c: REMEDIES[c.action].rank)
-    return Plan(target=executable, changes=tuple(ordered), unsolved=(*unsolved, *failed))
+    if installs:
+        changes, failed = _with_installs(changes, installs, context)
+        unsolved += failed
+    changes, waiting = _without_the_patch_of_another_triton(changes)
+    if changes and python_path.site_is_hidden(context.target):
+        # without it the proof of the other changes would fail: Triton is there and not found
+        answered = dict.fromkeys(p for change in changes for p in change.problems)
+        changes.append(replace(python_path.plan_site(context), problems=tuple(answered)))
+    ordered = sorted(changes, key=lambda change: _ORDER.index(type(change)))
+    return Plan(target=executable, changes=tuple(ordered), unsolved=(*unsolved, *waiting))
 
 
-def _changes(problem: Problem, means: Means) -> Iterable[Change]:
+def _changes(problem: Problem, context: PlanContext) -> Iterator[Change]:
     """The changes of a problem that can be planned by themselves."""
     for action in problem.actions:
-        remedy = REMEDIES.get(action.name)
-        if remedy is None:
-            raise CannotRemedyError(
-                f"tritonwin cannot do this yet: {action.name}", problem.remedy.summary
-            )
-        if remedy.plan is not None:
-            yield _permitted(remedy.plan(action.arguments, means), means)
+        if action.name not in INSTALLS:
+            yield _permitted(PLAN[action.name](context, **action.arguments), context)
 
 
-def _permitted(change: Change, means: Means) -> Change:
+def _permitted(change: Change, context: PlanContext) -> Change:
     """The change itself; refused here, it does not take the rest of the plan down with it."""
-    if change.admin and means.facts.system.admin is False:
+    if change.admin and context.facts.system.admin is False:
         raise CannotRemedyError(
             f"this needs administrator rights: {change.what}",
             "Run tritonwin fix in a terminal started as administrator.",
@@ -72,14 +115,14 @@ def _permitted(change: Change, means: Means) -> Change:
     return change
 
 
-def _join(changes: dict[str, Change], change: Change, problem: Problem) -> None:
+def _join(changes: list[Change], change: Change, problem: Problem) -> None:
     """Add the change, or add the problem to the same change that is there."""
-    key = f"{change.action} {sorted(change.arguments.items())}"
-    there = changes.get(key)
-    if there is None:
-        changes[key] = replace(change, problems=(problem.id,), why=change.why or problem.title)
-    elif problem.id not in there.problems:
-        changes[key] = replace(there, problems=(*there.problems, problem.id))
+    for number, there in enumerate(changes):
+        if replace(there, problems=(), why=change.why) == change:
+            if problem.id not in there.problems:
+                changes[number] = replace(there, problems=(*there.problems, problem.id))
+            return
+    changes.append(replace(change, problems=(problem.id,), why=change.why or problem.title))
 
 
 def _by_hand(problem: Problem) -> Unsolved:
@@ -90,57 +133,69 @@ def _by_hand(problem: Problem) -> Unsolved:
     )
 
 
-def _installs(problems: Sequence[Problem], without: set[str]) -> dict[str, list[Action]]:
-    """What is to be installed, by the problem that asks for it, torch first."""
-    wanted = {
-        p.id: [a for a in p.actions if a.name in _INSTALLS] for p in problems if p.id not in without
-    }
-    asking = {problem: actions for problem, actions in wanted.items() if actions}
-    torch_first = sorted(asking, key=lambda p: _INSTALLS.index(asking[p][0].name))
-    return {problem: asking[problem] for problem in torch_first}
+def _left(problem: str, error: UserError) -> Unsolved:
+    return Unsolved(problem=problem, reason=str(error), help=error.help)
 
 
 def _with_installs(
-    changes: dict[str, Change], installs: dict[str, list[Action]], means: Means
-) -> tuple[dict[str, Change], tuple[Unsolved, ...]]:
-    """Add the one change that installs everything; without it, what was to go before it stays."""
-    if not installs:
-        return changes, ()
-    actions = [action for each in installs.values() for action in each]
+    changes: list[Change], installs: Mapping[str, list[Action]], context: PlanContext
+) -> tuple[list[Change], list[Unsolved]]:
+    """Add the one change that installs everything; without it, what was to go before it stays.
+
+    Args:
+        installs: the actions by the problem that asks for them.
+    """
+    asking = sorted(installs, key=lambda problem: INSTALLS.index(installs[problem][0].name))
+    actions = [action for problem in asking for action in installs[problem]]
     try:
-        change = _permitted(_install_or_build(actions, means), means)
+        change = _permitted(_install_or_build(actions, context), context)
     except UserError as error:
-        failed = tuple(
-            Unsolved(problem=problem, reason=str(error), help=error.help) for problem in installs
-        )
-        kept = {k: c for k, c in changes.items() if not set(c.problems) <= set(installs)}
-        return kept, failed
-    added = dict(changes)
-    why = "; ".join(catalogue.load().entry(problem).title for problem in installs)
-    added["install"] = replace(change, problems=tuple(installs), why=why)
-    return added, ()
+        kept = [c for c in changes if not set(c.problems) <= set(installs)]
+        return kept, [_left(problem, error) for problem in asking]
+    gone = {path for c in changes if isinstance(c, RemoveDistribution) for path in c.removes}
+    install = replace(
+        change,
+        problems=tuple(asking),
+        why="; ".join(catalogue.load().entry(problem).title for problem in asking),
+        removes=tuple(path for path in change.removes if path not in gone),
+    )
+    return [*changes, install], []
 
 
-def _install_or_build(actions: Sequence[Action], means: Means) -> Change:
+def _install_or_build(actions: Sequence[Action], context: PlanContext) -> Change:
     """Wheels for everything; a build where the one thing that is asked for has none.
 
     Raises:
         UserError: neither is possible here.
     """
     try:
-        return distributions.plan_install(actions, means)
+        return distributions.plan_install(actions, context)
     except NothingFitsError as error:
         asked = {canonicalize_name(Requirement(a.arguments["requirement"]).name) for a in actions}
         alone = len(asked) == 1 and asked == set(error.missing)
         if not alone or build_wheel.recipe_for(error.missing[0]) is None:
             raise
         try:
-            return build_wheel.plan({"distribution": error.missing[0]}, means)
+            return build_wheel.plan_build(context, distribution=error.missing[0])
         except UserError as refused:
             raise CannotRemedyError(f"{error}; {refused}", refused.help or error.help) from None
 
 
-def _see_packages(changes: Iterable[Change], means: Means) -> Change:
-    """Without it the proof of the other changes would fail: Triton is there and not found."""
-    problems = dict.fromkeys(problem for change in changes for problem in change.problems)
-    return replace(site.plan({}, means), problems=tuple(problems))
+def _without_the_patch_of_another_triton(
+    changes: list[Change],
+) -> tuple[list[Change], list[Unsolved]]:
+    """Leave out the patch of a Triton that the same plan replaces: it was planned for the old."""
+    tritons = knowledge().triton
+    replaced = any(
+        source.name in tritons
+        for change in changes
+        if isinstance(change, InstallWheels)
+        for source in change.sources
+    )
+    patches = [c for c in changes if isinstance(c, ApplyPatch) and replaced]
+    waiting = [
+        Unsolved(problem=problem, reason="another Triton is installed first; it may need no patch")
+        for patch in patches
+        for problem in patch.problems
+    ]
+    return [change for change in changes if change not in patches], waiting

@@ -1,17 +1,34 @@
-"""The pip that runs in a target: its own, or one lent to it for the moment."""
+"""The pip that runs in a target, its own or one lent to it, and what it lays out for a journal.
+
+Nothing of the target is touched: pip writes the installed layout, its RECORD and launchers below
+a folder of the journal's, as if that were its environment; the journal moves it into place.
+"""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from tritonwin.facts.model import Facts, Interpreter
-from tritonwin.remedies import installed_files
-from tritonwin.remedies.plan import CannotRemedyError, target_to_change
+from tritonwin.journal import faultpoint
+from tritonwin.remedies.installed import recorded
+from tritonwin.remedies.plan import CannotRemedyError, Source, target_to_change
 from tritonwin.support.download import local_path
-from tritonwin.support.pip import Pip
+from tritonwin.support.pip import (
+    CONSTRAINT,
+    PLACES,
+    RESOLVE_TIMEOUT,
+    Pip,
+    PipError,
+    by_address,
+    last_words,
+)
 from tritonwin.support.versions import older
 from tritonwin.system.files import names_in
 from tritonwin.system.process import NOTHING_FROM_HERE
@@ -30,6 +47,17 @@ _COMPILE_ONCE = (
 _BORROW = (
     f"{NOTHING_FROM_HERE}; {_COMPILE_ONCE}; place = sys.argv.pop(1); sys.path.insert(0, place); "
     "import pip._internal.cli.main as cli; sys.path.remove(place); sys.exit(cli.main())"
+)
+
+_PROGRESS = re.compile(rb"Progress (\d+) of (\d+)\s*$")  # pip's own, in its form "raw"
+_OPTIONS = (
+    "--no-deps",
+    "--ignore-installed",
+    "--no-compile",
+    "--no-build-isolation",
+    "--no-warn-script-location",
+    "--no-index",
+    "--target=",  # a pip.ini may name a folder of its own
 )
 
 
@@ -81,7 +109,7 @@ def _whole(info: Path) -> bool:
     cleaner, takes some. Without a RECORD nothing is known against it.
     """
     wanted: dict[str, set[str]] = {}  # by folder: to ask for each file is slow on Windows
-    for listed in installed_files.recorded(info) or ():
+    for listed in recorded(info) or ():
         folder, _, name = listed.rpartition("/")
         if name.endswith(".py"):
             wanted.setdefault(folder, set()).add(name)
@@ -94,3 +122,69 @@ def _wheels(folder: Path) -> Iterator[tuple[Path, str]]:
         version = name.split("-")[1]
         if not older(version, OLDEST):
             yield folder / name, version
+
+
+def stage(
+    pip: Pip, wheels: Sequence[Source], root: Path, progress: Callable[[int, int | None], None]
+) -> None:
+    """Lay exactly these wheels out below `root`, in the folders that they have in the target.
+
+    Args:
+        progress: told how many bytes of how many have come of the file that pip downloads.
+
+    Raises:
+        PipError: a wheel cannot be fetched, has another hash, or cannot be laid out.
+    """
+    faultpoint("before pip")
+    options = ["--prefix", _long(root), *_OPTIONS, *pip.progress_option()]
+    addresses = (by_address(wheel.name, wheel.location, wheel.sha256) for wheel in wheels)
+    arguments = ["install", *options, "--", *addresses]
+    settled = PLACES | {CONSTRAINT}  # the plan was made within it
+    done = pip.run(arguments, timeout=RESOLVE_TIMEOUT, heard=_listening(progress), settled=settled)
+    faultpoint("after pip")
+    if done.code != 0:
+        raise PipError(
+            f"pip could not lay out the wheels: {last_words(done)}",
+            "Nothing was changed. Try again, or look at the file it names.",
+        )
+    _see_that_they_are_there(wheels, root)
+
+
+def _see_that_they_are_there(wheels: Sequence[Source], root: Path) -> None:
+    """What they replace is taken away next, so pip's word is not enough."""
+    found = {canonicalize_name(i.name.partition("-")[0]) for i in root.rglob("*.dist-info")}
+    missing = [wheel.name for wheel in wheels if canonicalize_name(wheel.name) not in found]
+    if missing:
+        raise PipError(
+            f"pip did not lay {missing[0]} out where it was told to",
+            "Nothing was changed. See what it is set to: pip config debug",
+        )
+
+
+def _listening(progress: Callable[[int, int | None], None]) -> Callable[[bytes], None]:
+    """Hand on what pip says of a download; its lines come in pieces."""
+    rest = bytearray()
+
+    def heard(chunk: bytes) -> None:
+        rest.extend(chunk)
+        *lines, last = rest.split(b"\n")
+        rest[:] = last
+        for line in lines:
+            found = _PROGRESS.match(line)
+            if found:
+                progress(int(found[1]), int(found[2]) or None)
+
+    return heard
+
+
+def staged_site_packages(root: Path) -> tuple[Path, ...]:
+    """The folders below `root` that hold distributions: site-packages, one a scheme."""
+    return tuple(sorted({info.parent for info in root.rglob("*.dist-info")}))
+
+
+def _long(path: Path) -> str:
+    """The path in the form for which Windows' limit of 260 characters does not hold.
+
+    The folder of a journal is long, and so are names of files in torch.
+    """
+    return f"\\\\?\\{path}" if os.name == "nt" else str(path)

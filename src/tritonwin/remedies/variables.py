@@ -1,95 +1,133 @@
-"""Set or unset an environment variable where it is stored; in this process it is only overlaid."""
+"""Environment variables and long paths: stored in the registry, overlaid in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from pathlib import PureWindowsPath
 
-from tritonwin.facts.model import Variable
+from tritonwin.facts.model import Facts, Variable
+from tritonwin.facts.system import FILE_SYSTEM
 from tritonwin.facts.variables import STORED
 from tritonwin.journal import RegistryValue
-from tritonwin.remedies.plan import CannotRemedyError, Change, Plan
-from tritonwin.remedies.remedy import Means, Remedy, Work
+from tritonwin.remedies.context import ApplyContext, PlanContext
+from tritonwin.remedies.plan import (
+    AllowLongPaths,
+    CannotRemedyError,
+    Plan,
+    SetVariable,
+    ShortenCaches,
+    StoredScope,
+    UnsetVariable,
+)
 from tritonwin.system.host import Environment
+from tritonwin.system.winapi import in_ascii
+
+CACHES = {"TRITON_CACHE_DIR": "t", "TORCHINDUCTOR_CACHE_DIR": "i"}
+
+_WHERE: dict[tuple[StoredScope, ...], str] = {
+    (): "in what tritonwin starts",
+    ("user",): "for this user",
+    ("machine",): "for all users",
+}
 
 
-def _plan_set(arguments: Mapping[str, str], means: Means) -> Change:
-    name, value = arguments["variable"], arguments["value"]
-    stored = _stored(name, means)
-    # a user's variable comes before the machine's, so that one need not be touched
-    return Change(
-        action="set-variable",
-        arguments={"variable": name, "value": value, "scopes": "user"},
-        what=f'set {name} to "{value}" for this user',
-        why="",
-        note=_console(f"set {name}={value}", [*stored, *_of_process(name, means)], value),
+def plan_set(context: PlanContext, *, variable: str, value: str) -> SetVariable:
+    # a user's variable comes before the machine's, which need not be touched
+    return SetVariable(
+        variable=variable,
+        value=value,
+        what=f'set {variable} to "{value}" for this user',
+        note=_console(f"set {variable}={value}", _found(variable, context), value),
     )
 
 
-def _plan_unset(arguments: Mapping[str, str], means: Means) -> Change:
-    name = arguments["variable"]
-    scopes = [v.scope for v in _stored(name, means)]
-    if "machine" in scopes and not means.machine_wide:
+def plan_unset(context: PlanContext, *, variable: str) -> UnsetVariable:
+    found = _found(variable, context)
+    scopes = tuple(v.scope for v in found if v.scope != "process")
+    if "machine" in scopes and not context.machine_wide:
         raise CannotRemedyError(
-            f"{name} is set for all users of this machine",
+            f"{variable} is set for all users of this machine",
             "Run fix with --machine-wide in a terminal started as administrator.",
         )
-    where = {
-        (): "in what tritonwin starts",
-        ("user",): "for this user",
-        ("machine",): "for all users",
-    }.get(tuple(scopes), "for this user and for all users")
-    return Change(
-        action="unset-variable",
-        arguments={"variable": name, "scopes": ",".join(scopes)},
-        what=f"unset {name} {where}",
-        why="",
+    return UnsetVariable(
+        variable=variable,
+        scopes=scopes,
+        what=f"unset {variable} {_WHERE.get(scopes, 'for this user and for all users')}",
         admin="machine" in scopes,
-        note=_console(f"set {name}=", _of_process(name, means), None)
+        note=_console(f"set {variable}=", [v for v in found if v.scope == "process"], None)
         if scopes
-        else f"{name} is stored nowhere: this console, or what started it (a .bat file), sets it. "
-        f"Take it out there, or start through: tritonwin run",
+        else f"{variable} is stored nowhere: this console, or what started it (a .bat file), sets "
+        f"it. Take it out there, or start through: tritonwin run",
     )
 
 
-def _apply(change: Change, work: Work) -> None:
-    value = change.arguments.get("value")
-    new = None if value is None else RegistryValue(kind="REG_SZ", data=value)
-    scopes = change.arguments["scopes"].split(",")
-    for key in (key for scope, key in STORED.items() if scope in scopes):
-        work.journal.set_value(key, change.arguments["variable"], new)
+def apply_variable(change: SetVariable | UnsetVariable, context: ApplyContext) -> None:
+    new = RegistryValue(data=change.value) if isinstance(change, SetVariable) else None
+    for scope in change.scopes:
+        context.journal.set_value(STORED[scope], change.variable, new)
+
+
+def plan_long_paths(context: PlanContext) -> AllowLongPaths | ShortenCaches:
+    """Allow long paths; without administrator rights, short cache folders instead."""
+    if context.facts.system.admin is not False:
+        return AllowLongPaths(
+            what="allow long paths in Windows",
+            admin=True,
+            note="Programs that are running see it only after they are started again.",
+        )
+    folder = short_folder(context.facts)
+    return ShortenCaches(
+        folders={name: str(folder / end) for name, end in CACHES.items()},
+        what=f"keep the caches in {folder}, where paths stay short",
+        note="As administrator, tritonwin would allow long paths in Windows instead.",
+    )
+
+
+def apply_long_paths(change: AllowLongPaths, context: ApplyContext) -> None:
+    del change
+    one = RegistryValue(kind="REG_DWORD", data=1)
+    context.journal.set_value(FILE_SYSTEM, "LongPathsEnabled", one)
+
+
+def apply_short_caches(change: ShortenCaches, context: ApplyContext) -> None:
+    for name, folder in change.folders.items():
+        context.journal.set_value(STORED["user"], name, RegistryValue(data=folder))
+
+
+def short_folder(facts: Facts) -> PureWindowsPath:
+    """A folder with a short path that the user may write to.
+
+    Raises:
+        CannotRemedyError: the place for temporary files is not known, or has no name in ASCII.
+    """
+    by_hand = "Set TRITON_CACHE_DIR and TORCHINDUCTOR_CACHE_DIR by hand."
+    if not facts.system.temp:
+        raise CannotRemedyError("the folder for temporary files is not known", by_hand)
+    # ...\AppData\Local\Temp is the user's own; files in it may be cleaned away at any time
+    parent = in_ascii(PureWindowsPath(facts.system.temp).parent)
+    if parent is None:
+        raise CannotRemedyError(
+            "Triton takes a cache folder from a variable only if its path is in ASCII", by_hand
+        )
+    return PureWindowsPath(parent) / "tw"
 
 
 def environment_after(plan: Plan, environment: Environment) -> Environment:
     """The variables as a program started after the plan will see them."""
     data = dict(environment.data)
     for change in plan.changes:
-        if change.action not in {"set-variable", "unset-variable"}:
-            continue
-        name = change.arguments["variable"].upper()
-        data = {k: v for k, v in data.items() if k.upper() != name}
-        if "value" in change.arguments:
-            data[change.arguments["variable"]] = change.arguments["value"]
+        if isinstance(change, (SetVariable, UnsetVariable)):
+            data = {k: v for k, v in data.items() if k.upper() != change.variable.upper()}
+        if isinstance(change, SetVariable):
+            data[change.variable] = change.value
     return Environment(data, windows=environment.windows)
 
 
-def _stored(name: str, means: Means) -> list[Variable]:
-    return [v for v in means.facts.variables if _same(v, name) and v.scope != "process"]
-
-
-def _of_process(name: str, means: Means) -> list[Variable]:
-    return [v for v in means.facts.variables if _same(v, name) and v.scope == "process"]
-
-
-def _same(variable: Variable, name: str) -> bool:
-    return variable.name.upper() == name.upper()
+def _found(name: str, context: PlanContext) -> list[Variable]:
+    return [v for v in context.facts.variables if v.name.upper() == name.upper()]
 
 
 def _console(command: str, seen: list[Variable], wanted: str | None) -> str | None:
-    """What is needed where the old value is already in a console's memory."""
+    """A hint where the old value is already in a console's memory."""
     if all(v.value == wanted for v in seen):
         return None
     return f"Consoles that are open keep the old value: open a new one, or type: {command}"
-
-
-SET = Remedy(plan=_plan_set, apply=_apply, rank=10)
-UNSET = Remedy(plan=_plan_unset, apply=_apply, rank=10)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from tritonwin.facts.dlls.pe import read_pe
@@ -11,8 +10,8 @@ from tritonwin.facts.model import RuntimeDll
 from tritonwin.facts.runtime_dlls import NAMES
 from tritonwin.problems.checks.python_files import MUTEX_BREAK
 from tritonwin.remedies.archive import ArchiveError
-from tritonwin.remedies.plan import CannotRemedyError, Change, Source
-from tritonwin.remedies.remedy import Means, Remedy, Work
+from tritonwin.remedies.context import ApplyContext, PlanContext
+from tritonwin.remedies.plan import CannotRemedyError, CopyRuntime, Source
 from tritonwin.support import download
 from tritonwin.support.archives import DAMAGE
 from tritonwin.support.links import WheelLink
@@ -24,22 +23,19 @@ WHEEL = "msvc-runtime"
 _FIRST = "msvcp140.dll"  # the one whose age shows: libtriton needs it
 
 
-def _plan(arguments: Mapping[str, str], means: Means) -> Change:
-    folder = arguments["folder"]
-    if means.target.kind == "conda":
+def plan_runtime(context: PlanContext, *, folder: str) -> CopyRuntime:
+    if context.target.kind == "conda":
         raise CannotRemedyError(
             "in a conda environment the runtime is conda's own package",
             "conda install -c conda-forge vc14_runtime",
         )
-    present = [d for d in means.facts.runtime_dlls if Path(d.path).parent == Path(folder)]
-    source = _system(means.facts.runtime_dlls, means) or _wheel(present, means)
-    return Change(
-        action="vc-runtime",
-        arguments={"folder": folder},
+    present = [d for d in context.facts.runtime_dlls if Path(d.path).parent == Path(folder)]
+    source = _system(context.facts.runtime_dlls, context) or _wheel(present, context)
+    return CopyRuntime(
+        folder=folder,
         what=f"put the VC runtime {source.version} beside {Path(folder).name}\\python.exe",
-        why="",
         sources=(source,),
-        admin=means.target.writable is False,
+        admin=context.target.writable is False,
     )
 
 
@@ -47,23 +43,23 @@ def _version(dlls: list[RuntimeDll]) -> str | None:
     return next((d.version for d in dlls if d.name == _FIRST and d.version), None)
 
 
-def _needed(means: Means) -> str:
+def _needed(context: PlanContext) -> str:
     """The version of the tools that libtriton was linked with; its runtime must be as new."""
-    linker = means.facts.triton.libtriton_linker if means.facts.triton else None
+    linker = context.facts.triton.libtriton_linker if context.facts.triton else None
     return linker or MUTEX_BREAK
 
 
-def _system(dlls: tuple[RuntimeDll, ...], means: Means) -> Source | None:
+def _system(dlls: tuple[RuntimeDll, ...], context: PlanContext) -> Source | None:
     """System32's own, where it is new enough."""
     found = [d for d in dlls if d.place == "system32"]
     version = _version(found)
-    if version is None or parse(version) is None or older(version, _needed(means)):
+    if version is None or parse(version) is None or older(version, _needed(context)):
         return None
     return Source(name="vc-runtime", version=version, location=str(Path(found[0].path).parent))
 
 
-def _wheel(present: list[RuntimeDll], means: Means) -> Source:
-    listing = find(WHEEL, means.sources())
+def _wheel(present: list[RuntimeDll], context: PlanContext) -> Source:
+    listing = find(WHEEL, context.sources())
     links = [link for link in listing.links if _fits(link) and (link.sha256 or link.local)]
     newest = max(links, key=lambda link: link.name.version, default=None)
     have = _version(present) or "0"
@@ -90,22 +86,22 @@ def _fits(link: WheelLink) -> bool:
         return False
 
 
-def _apply(change: Change, work: Work) -> None:
+def apply_runtime(change: CopyRuntime, context: ApplyContext) -> None:
     source = change.sources[0]
     path = download.local_path(source.location)
     if path is None:
-        path = work.scratch / "runtime.whl"
-        work.fetch(source, path)
+        path = context.scratch / "runtime.whl"
+        context.fetch(source, path)
     contents = _in_folder(path) if path.is_dir() else _in_wheel(path)
-    folder = Path(change.arguments["folder"])
+    folder = Path(change.folder)
     for name, content in contents.items():
         there = folder / name
-        if name == _FIRST or not there.is_file() or _is_newer(content, there, work):
-            work.journal.write(there, content)
+        if name == _FIRST or not there.is_file() or _is_newer(content, there, context):
+            context.journal.write(there, content)
 
 
-def _is_newer(content: bytes, there: Path, work: Work) -> bool:
-    staged = work.scratch / "candidate.dll"
+def _is_newer(content: bytes, there: Path, context: ApplyContext) -> bool:
+    staged = context.scratch / "candidate.dll"
     staged.write_bytes(content)
     new, old = (read_pe(p, version=True) for p in (staged, there))
     if new is None or new.file_version is None:
@@ -126,6 +122,3 @@ def _in_wheel(wheel: Path) -> dict[str, bytes]:
         raise ArchiveError(
             f"{wheel} cannot be read: {error}", "Fetch it again, or name another file."
         ) from None
-
-
-REMEDY = Remedy(plan=_plan, apply=_apply, rank=50)

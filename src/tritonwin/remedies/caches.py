@@ -1,0 +1,154 @@
+"""Cache entries: which are stale, what has the form of one, and taking them away.
+
+A variable may name any folder as a cache, also one with documents in it. So only what is named
+and laid out as Triton (`runtime/cache.py`) and torch (`_inductor/codecache.py`) do is touched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tritonwin.errors import UserError
+from tritonwin.facts.cache_entries import read_entries
+from tritonwin.facts.dlls.search import dll_search
+from tritonwin.facts.model import Cache, Facts
+from tritonwin.journal import Store
+from tritonwin.problems.cache_state import JudgedEntry, judge
+from tritonwin.remedies.apply import apply_plan
+from tritonwin.remedies.context import Agree, PlanContext
+from tritonwin.remedies.plan import CannotRemedyError, ClearCache, Plan, target_to_change
+from tritonwin.support.pip import Pip
+from tritonwin.system.files import is_folder, names_in
+from tritonwin.system.host import Host
+
+# SHA-256 in base32, in older Tritons in hexadecimal
+_HASH = re.compile(r"[A-Z2-7]{52}|[0-9a-f]{64}")
+_IN_ENTRY = re.compile(
+    r"tmp\.pid_.*|.*\.(json|source|ttir|ttgir|llir|ptx|cubin|hsaco|amdgcn|asm|spv|zebin|so|pyd)",
+    re.IGNORECASE,
+)
+_TORCH_KEY = re.compile(r"[a-z][a-z2-7]{20,}(\.[\w.]+)?")
+_TORCH_FOLDERS = ("fxgraph", "aotautograd")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clearing:
+    """What `cache clear` takes away.
+
+    Attributes:
+        left: what lies in a cache and has not the form of an entry.
+        journal: what `undo` restores it by; None: nothing was changed.
+    """
+
+    plan: Plan
+    left: tuple[str, ...] = ()
+    journal: str | None = None
+
+    @property
+    def removes(self) -> tuple[str, ...]:
+        return tuple(path for change in self.plan.changes for path in change.removes)
+
+
+def judged_entries(facts: Facts, host: Host, caches: tuple[Cache, ...]) -> tuple[JudgedEntry, ...]:
+    """Every entry of the caches, and how it stands; none where there is no target."""
+    if facts.target is None:
+        return ()
+    search = dll_search(facts.target, facts.torch, host)
+    return tuple(judge(entry, facts) for entry in read_entries(caches, facts.target, search))
+
+
+def plan_clear(context: PlanContext, *, path: str) -> ClearCache:
+    caches = tuple(cache for cache in context.facts.caches if cache.path == path)
+    entries = judged_entries(context.facts, context.host, caches)
+    stale = [e.entry.path for e in entries if e.state == "stale" and is_entry(Path(e.entry.path))]
+    if not stale:
+        raise CannotRemedyError(
+            f"no stale entry lies in {path}", "Look at it: tritonwin cache list"
+        )
+    return ClearCache(
+        path=path, what=f"clear {len(stale)} stale cache entries of {path}", removes=tuple(stale)
+    )
+
+
+def plan_clearing(facts: Facts, entries: tuple[JudgedEntry, ...], *, everything: bool) -> Clearing:
+    """A change for each cache: its stale entries, or all of its entries.
+
+    Raises:
+        CannotRemedyError: there is no target.
+    """
+    changes: list[ClearCache] = []
+    left: list[str] = []
+    for cache in facts.caches:
+        root = Path(cache.path)
+        if everything:
+            found = list(_entries(root, cache.kind))
+            left += _others(root, set(found))
+        else:
+            stale = [Path(e.entry.path) for e in entries if e.state == "stale"]
+            ours = [path for path in stale if path.is_relative_to(root)]
+            found = [path for path in ours if is_entry(path)]
+            left += [str(path) for path in ours if not is_entry(path)]
+        if found:
+            what = f"clear {len(found)} cache entries of {root}"
+            changes.append(ClearCache(path=str(root), what=what, removes=tuple(map(str, found))))
+    target = target_to_change(facts).executable
+    return Clearing(plan=Plan(target=target, changes=tuple(changes)), left=tuple(left))
+
+
+def clear(clearing: Clearing, facts: Facts, store: Store, agree: Agree) -> Clearing:
+    """Carry it out through a journal; unchanged where there is nothing to do or no consent."""
+    if not clearing.removes or not agree(f"Clear {len(clearing.removes)} cache entries?"):
+        return clearing
+    target = target_to_change(facts)
+    with store.lock(target.executable):
+        journal = apply_plan(clearing.plan, target, store, _no_pip)
+    return Clearing(plan=clearing.plan, left=clearing.left, journal=journal)
+
+
+def _no_pip() -> Pip:
+    raise UserError("clearing a cache needs no pip")
+
+
+def is_entry(folder: Path) -> bool:
+    """Whether a folder is named as Triton names its entries and holds nothing else than they do."""
+    names = names_in(folder)
+    return (
+        _HASH.fullmatch(folder.name) is not None
+        and all(_IN_ENTRY.fullmatch(name) for name in names)
+        and not any(is_folder(folder / name) for name in names if not name.startswith("tmp.pid_"))
+    )
+
+
+def _entries(root: Path, kind: str) -> Iterator[Path]:
+    """What has the form of an entry, one after the other."""
+    if kind == "triton":
+        yield from _children(root, is_entry)
+        return
+    for device in _children(root / "triton", is_folder):
+        yield from _children(device, is_entry)
+    for parent in (root, *(root / name for name in _TORCH_FOLDERS)):
+        for two in _children(parent, lambda path: len(path.name) == 2):
+            yield from _children(two, _named_by_torch)
+
+
+def _named_by_torch(path: Path) -> bool:
+    """Torch keeps `ckyz....py` in the folder `ky`, alone or as a folder of that name."""
+    return _TORCH_KEY.fullmatch(path.name) is not None and path.name[1:3] == path.parent.name
+
+
+def _children(folder: Path, wanted: Callable[[Path], bool]) -> Iterator[Path]:
+    return (path for name in names_in(folder) if wanted(path := folder / name))
+
+
+def _others(root: Path, entries: set[Path]) -> Iterator[str]:
+    """The outermost files and folders that are no entries and hold none."""
+    holding = {parent for entry in entries for parent in entry.parents}
+    for name in names_in(root):
+        path = root / name
+        if path in holding:
+            yield from _others(path, entries)
+        elif path not in entries:
+            yield str(path)

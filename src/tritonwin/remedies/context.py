@@ -1,0 +1,145 @@
+"""What planning and applying work with, and the events that they report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.journal import Journal
+from tritonwin.remedies.plan import Plan, Source, target_to_change
+from tritonwin.support import download
+from tritonwin.support.pip import Pip
+from tritonwin.support.sources import Sources
+from tritonwin.support.wheel_choice import Kept, WheelChoice
+from tritonwin.system.host import Host
+from tritonwin.verify.model import RungResult
+
+if TYPE_CHECKING:
+    from tritonwin.remedies.wheel_build import Prepared
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepEvent:
+    """The next thing that is done."""
+
+    event: Literal["step"] = "step"
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgressEvent:
+    """How much is done; `total` None: not known."""
+
+    event: Literal["progress"] = "progress"
+    done: int
+    total: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceEvent:
+    """The wheels that were chosen, with the reasons against the others."""
+
+    event: Literal["choices"] = "choices"
+    choices: tuple[WheelChoice, ...]
+    kept: tuple[Kept, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanEvent:
+    """A plan, before anything of it is done."""
+
+    event: Literal["plan"] = "plan"
+    plan: Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreedEvent:
+    """A question that was answered with yes."""
+
+    event: Literal["agreed"] = "agreed"
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProofEvent:
+    """The rungs of a proof, as they ended."""
+
+    event: Literal["proof"] = "proof"
+    rungs: tuple[RungResult, ...]
+
+
+Event: TypeAlias = StepEvent | ProgressEvent | ChoiceEvent | PlanEvent | AgreedEvent | ProofEvent
+OnEvent: TypeAlias = Callable[[Event], None]
+Agree: TypeAlias = Callable[[str], bool]
+
+
+def ignore(event: Event) -> None:
+    """For work that nobody watches."""
+    del event
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanContext:
+    """What planning may use, besides reading the disk.
+
+    Attributes:
+        pip: finds the pip that runs in the target; raises CannotRemedyError where there is none.
+        sources: the places where wheels are looked for; it may have to ask pip.
+        offline: nothing may be fetched.
+        headers: a folder or zip with Python's headers that the user named.
+        machine_wide: the user agrees to changes for all users of the machine.
+        builds: planned builds by the hash of their plans, for the apply in the same process.
+    """
+
+    facts: Facts
+    host: Host
+    pip: Callable[[], Pip]
+    sources: Callable[[], Sources]
+    offline: bool = False
+    headers: Path | None = None
+    machine_wide: bool = False
+    builds: dict[str, Prepared] = field(default_factory=dict)
+
+    @property
+    def target(self) -> Interpreter:
+        return target_to_change(self.facts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplyContext:
+    """What applying works with.
+
+    Attributes:
+        scratch: an empty folder for files that are fetched.
+        staged: the folder that pip has laid out the wheels of the plan in, as if it were the
+            target's prefix; None where the plan has none.
+        builds: see PlanContext.
+    """
+
+    journal: Journal
+    target: Interpreter
+    scratch: Path
+    pip: Callable[[], Pip]
+    staged: Path | None = None
+    builds: Mapping[str, Prepared] = field(default_factory=dict)
+    on_event: OnEvent = ignore
+
+    def say(self, text: str) -> None:
+        self.on_event(StepEvent(text=text))
+
+    def progress(self, done: int, total: int | None) -> None:
+        self.on_event(ProgressEvent(done=done, total=total))
+
+    def fetch(self, source: Source, to: Path) -> None:
+        """Download a source of the plan to the file `to`; raises DownloadError."""
+        self.say(f"fetching {source.location}")
+        download.fetch(
+            source.location,
+            to,
+            sha256=source.sha256 or "",
+            progress=lambda done: self.progress(done, source.size),
+        )

@@ -1,0 +1,107 @@
+"""undo: the journals of the last fix or of one change, shown, undone in order, or forgotten."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tritonwin.errors import UserError
+from tritonwin.facts.proven import forget_proven
+from tritonwin.journal import Header, JournalError, Store, UndoReport, preview, undo
+from tritonwin.remedies.context import Agree
+from tritonwin.system.host import Environment
+
+_WAIT = 5.0  # seconds for another tritonwin that is at work on the target
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndoOptions:
+    """The user's wishes.
+
+    Attributes:
+        identifier: one journal; None: all rounds of the last change.
+        target: the last change of this Python; None: of any.
+        force: also where something was changed since, which is kept beside it.
+        on_preview: told what will be undone, before the question.
+    """
+
+    identifier: str | None = None
+    target: str | None = None
+    dry_run: bool = False
+    force: bool = False
+    on_preview: Callable[[UndoResult], None] = lambda _: None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndoResult:
+    """The reports of an undo, the newest round first, and the rounds that would follow."""
+
+    reports: tuple[UndoReport, ...]
+    then: tuple[Header, ...] = ()
+    declined: bool = False
+
+    @property
+    def stuck(self) -> bool:
+        """Whether something was changed by others since, and so was not undone."""
+        return any(report.conflicts and report.state != "undone" for report in self.reports)
+
+
+def undo_change(options: UndoOptions, store: Store, agree: Agree) -> UndoResult:
+    """Undo the last change with all its rounds, or one journal.
+
+    Raises:
+        UserError: there is nothing to undo, another tritonwin is at work on the target, or a file
+            cannot be moved now.
+    """
+    header = _header(options, store)
+    with store.lock(header.target, _WAIT):
+        rounds = (header,) if options.identifier else store.session(header)
+        # what lies under a later round can be looked at only when that round is undone
+        shown = UndoResult(reports=(preview(store, header.id),), then=rounds[1:])
+        if options.dry_run or (shown.reports[0].conflicts and not options.force):
+            return shown
+        options.on_preview(shown)
+        if not agree("Undo this?"):
+            return UndoResult(reports=shown.reports, declined=True)
+        reports: list[UndoReport] = []
+        for each in rounds:
+            reports.append(undo(store, each.id, force=options.force))
+            if reports[-1].state != "undone":
+                break
+        first = rounds[-1]
+        if reports[-1].state == "undone" and first.state != "undone":
+            # it rested on what is gone, so doctor is not to compare with it
+            forget_proven(first.target, Environment(dict(os.environ)), since=first.started)
+        return UndoResult(reports=tuple(reports))
+
+
+def forget_change(options: UndoOptions, store: Store, agree: Agree) -> tuple[str, ...]:
+    """Delete what is kept for the undo of a change; what a program keeps from being deleted.
+
+    Raises:
+        UserError: there is no such change, or it was cut off in the middle and its target exists.
+    """
+    header = _header(options, store)
+    with store.lock(header.target, _WAIT):
+        if header.state in {"open", "half"} and os.path.lexists(header.target):
+            raise JournalError(
+                f"{header.id} was cut off in the middle; its target is neither old nor new",
+                f"Undo it first: tritonwin undo {header.id}",
+            )
+        if not agree(f"Never undo {header.id} ({header.title})?"):
+            return ()
+        return tuple(str(folder) for folder in store.forget(header.id))
+
+
+def _header(options: UndoOptions, store: Store) -> Header:
+    if options.identifier:
+        return store.header(options.identifier)
+    found = store.latest(options.target)
+    if found is None:
+        where = f" in {options.target}" if options.target else ""
+        raise UserError(
+            f"tritonwin changed nothing that could be undone{where}",
+            "See what it did: tritonwin undo --list",
+        )
+    return found
