@@ -9,6 +9,7 @@ with. Where that is not offered (the interpreter, other versions) or something h
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import torch
@@ -38,6 +39,19 @@ def hooked() -> bool:
     return hook is not None and bool(getattr(hook, "calls", True))
 
 
+@dataclasses.dataclass(frozen=True)
+class Launch:
+    """All of a launch that depends on shapes alone.
+
+    Attributes:
+        grid: programs along each axis.
+        numbers: the kernel's arguments after its tensors, in its order.
+    """
+
+    grid: tuple[int, int, int]
+    numbers: tuple[Any, ...]
+
+
 class Caller:
     """A Triton kernel with its launch options."""
 
@@ -46,35 +60,44 @@ class Caller:
         self.options = options
         self.compiled: dict[Any, Any] = {}
 
+    def launch(self, grid: tuple[int, int, int], **numbers: Any) -> Launch:
+        """The record of a launch, from the kernel's arguments after its tensors by name."""
+        names = self.kernel.arg_names[-len(numbers) :]
+        if set(names) != set(numbers):
+            wrong = ", ".join(sorted(set(names) ^ set(numbers)))
+            raise TypeError(f"arguments that the kernel and its launch do not share: {wrong}")
+        return Launch(grid, tuple(numbers[name] for name in names))
+
     def __call__(
         self,
         key: Any,
-        grid: tuple[int, int, int],
+        launch: Launch,
         tensors: tuple[torch.Tensor, ...],
-        rest: tuple[Any, ...],
         index: int | None,
         described: tuple[Any, ...] = (),
     ) -> None:
-        """Launch with the arguments tensors + described + rest.
+        """Launch with the arguments tensors + described + numbers.
 
         Args:
-            key: equal only where `rest`, dtypes and alignment are equal.
+            key: equal only where numbers, dtypes and alignment are equal.
             described: tensor descriptors, which follow the first tensor.
             index: the CUDA device; None where there is none (the interpreter).
         """
         if index is not None and torch._C._cuda_getDevice() != index:
             with torch.cuda.device(index):
-                return self(key, grid, tensors, rest, index, described)
+                return self(key, launch, tensors, index, described)
         compiled = self.compiled.get(key)
         if compiled is None or index is None or hooked():
             first, *others = tensors
-            done = self.kernel[grid](first, *described, *others, *rest, **self.options)
+            done = self.kernel[launch.grid](
+                first, *described, *others, *launch.numbers, **self.options
+            )
             if index is not None and knobs is not None and hasattr(done, "packed_metadata"):
                 self.compiled[key] = done
             return None
         pointers = [tensor.data_ptr() for tensor in tensors]
         compiled.run(
-            *grid, raw_stream(index), compiled.function, compiled.packed_metadata, None, None, None,
-            pointers[0], *described, *pointers[1:], *rest,
+            *launch.grid, raw_stream(index), compiled.function, compiled.packed_metadata, None,
+            None, None, pointers[0], *described, *pointers[1:], *launch.numbers,
         )  # fmt: skip
         return None

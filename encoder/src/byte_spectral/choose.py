@@ -28,18 +28,18 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # Triton reads it once,
 
 
 @functools.cache
-def of_hopper(module: str = "launch_hopper") -> Any:
+def of_hopper() -> Any:
     """The module of forms of sm_90, or None with a Triton that has no Gluon, or an older one."""
     try:
-        return importlib.import_module(f"byte_spectral.{module}")
+        return importlib.import_module("byte_spectral.launch_hopper")
     except (ImportError, AttributeError):
         return None
 
 
-def for_hopper(kind: str, module: str, device: torch.device, what: plans.Purpose = ()) -> Any:
-    """A module of forms of sm_90 and its plan, or None, None where there is one of them only."""
+def for_hopper(kind: str, device: torch.device, what: plans.Purpose = ()) -> Any:
+    """The module of forms of sm_90 and a plan, or None, None where only one of them exists."""
     plan = plans.plan(kind, capability(device), what) if device.type == "cuda" else None
-    found = of_hopper(module) if plan is not None else None
+    found = of_hopper() if plan is not None else None
     return (found, plan) if found is not None else (None, None)
 
 
@@ -107,13 +107,13 @@ def form(spec: Spec, dtype: torch.dtype, device: torch.device, window: str | Non
     what = purpose(spec, dtype)
     if window is not None and plans.slide_from(found, what) <= spec.W:
         sliding = launch.Sliding(spec, dtype, device, plans.sure("sliding", found, what), window)
-        forms, plan = for_hopper("hopper_sliding", "launch_hopper_sliding", device, what)
+        forms, plan = for_hopper("hopper_sliding", device, what)
         if forms is None or has_lengths or not forms.HopperSliding.fits(spec, plan, window):
             return sliding
         return forms.HopperSliding(spec, dtype, device, plan, sliding)
     # zero positions are made by empty frames, whose logarithm is not 0
     if not (has_lengths and spec.parts == "logmag"):
-        forms, resident = for_hopper("hopper", "launch_hopper", device, what)
+        forms, resident = for_hopper("hopper", device, what)
         if forms is not None and forms.Hopper.fits(spec, resident):
             if window is None:  # taps packed by the launch before: they must be waited for
                 resident = resident | {"pdl": False}
@@ -147,10 +147,10 @@ def constant_taps(spec: Spec, window: str, device: torch.device) -> torch.Tensor
 @functools.lru_cache(maxsize=128)
 def gradient(spec: Spec, device: torch.device, has_lengths: bool) -> Any:
     """The form of the gradient of taps."""
-    from byte_spectral.launch_gradient import Gradient
+    from byte_spectral.launch import Gradient
 
     limbs = 1 if spec.precision == "fast" else 2
-    forms, turned = for_hopper("hopper_gradient", "launch_hopper_gradient", device)
+    forms, turned = for_hopper("hopper_gradient", device)
     if forms is not None and not has_lengths and forms.HopperGradient.fits(spec, turned):
         return forms.HopperGradient(spec, device, turned, limbs)
     plan = plans.sure("gradient", capability(device))
@@ -175,7 +175,7 @@ def projected(spec: Spec, dtype: torch.dtype, device: torch.device, window: str,
     found = capability(device)
     taps = constant_taps(spec, window, device)
     if not (has_lengths and spec.parts == "logmag") and spec.K % 8 == 0:
-        forms, resident = for_hopper("hopper_linear", "launch_hopper", device)
+        forms, resident = for_hopper("hopper_linear", device)
         if forms is not None and forms.HopperLinear.columns(spec, resident, width):
             form: Any = forms.HopperLinear(spec, dtype, device, resident, width)
             packed = form.pack(taps)

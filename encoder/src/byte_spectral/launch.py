@@ -1,4 +1,4 @@
-"""The kernels behind tensors: a form holds the plan and the constants of one transform.
+"""The portable kernels behind tensors: a form holds the plan and the constants of one transform.
 
 A form packs taps once and encodes any number of batches with them. Everything that depends on
 the shape of a batch is worked out once a shape.
@@ -6,17 +6,20 @@ the shape of a batch is worked out once a shape.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from byte_spectral import kernels, pack, sliding, windows
-from byte_spectral.caller import Caller, aligned
+from byte_spectral import backward, kernels, pack, sliding, windows
+from byte_spectral.caller import Caller, Launch, aligned
 from byte_spectral.plans import Plan
 from byte_spectral.spec import Spec
 
 MOST_ROWS = (1 << 31) - (1 << 20)  # kernels count past the last row by a tile or a few
 FEW_BLOCKS = 6  # of a window: so many are added one by one
+PACKED = 1024  # numbers of the taps that a program packs
+SUMS, AT_ONCE, SUM_WARPS = 256, 32, 4  # of `backward.total`: numbers a program, splits at once
 
 
 def cdiv(a: int, b: int) -> int:
@@ -39,8 +42,19 @@ def sure_of_taps(spec: Spec) -> None:
         )
 
 
+def kind_of(bias: torch.Tensor | None) -> Any:
+    """The part of a key that a bias makes."""
+    return None if bias is None else (bias.dtype, aligned(bias))
+
+
 class Form:
-    """One transform on one device in one output type."""
+    """One transform on one device in one output type.
+
+    Attributes:
+        limbs: fp16 summands of a tap; 0 where taps are fp32.
+        rows: taps of a frame, the window filled up to a power of two.
+        shapes: launches by everything that they depend on.
+    """
 
     def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan) -> None:
         sure_of_taps(spec)
@@ -50,6 +64,8 @@ class Form:
         self.index = device.index if device.type == "cuda" else None
         self.plan = plan
         self.shift = pack.shift_of(spec.W)
+        self.limbs = plan.get("limbs", 1 if spec.precision == "fast" else 2)
+        self.rows = pack.power_of_two(spec.W)
         self.shapes: dict[Any, Any] = {}
         cuda = device.type == "cuda"
         self.processors = (
@@ -60,6 +76,17 @@ class Form:
     def key_of(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Any:
         ends = None if lengths is None else aligned(lengths)
         return x.shape, x.stride(0), skip, ends, aligned(x)
+
+    def once(self, key: Any, make: Callable[..., Any], *args: Any) -> Any:
+        """What `make` returns for the arguments, which are the same wherever the key is."""
+        found = self.shapes.get(key)
+        if found is None:
+            found = self.shapes[key] = make(*args)
+        return found
+
+    def output(self, x: torch.Tensor, width: int, skip: int = 0) -> torch.Tensor:
+        shape = (x.shape[0], x.shape[1] - skip, width)
+        return torch.empty(shape, dtype=self.dtype, device=self.device)
 
     def pack_with(
         self,
@@ -76,10 +103,13 @@ class Form:
         kind = torch.float16 if count else torch.float32
         packed = torch.empty(shape, dtype=kind, device=taps.device)
         total = chunks * 2 * rows * width
-        rest = (taps.shape[1] // 2, factor * 2.0**self.shift / 255, total, taps.shape[0], rows,
-                width, pairs, count, 1024)  # fmt: skip
-        grid = (cdiv(total, 1024), 1, 1)
-        self.packing((taps.shape, aligned(taps), factor), grid, (taps, packed), rest, self.index)
+        key = (taps.shape, aligned(taps), count, rows, width, chunks, pairs, factor)
+        launch = self.packing.launch(
+            (cdiv(total, PACKED), 1, 1), K=taps.shape[1] // 2, scale=factor * 2.0**self.shift / 255,
+            total=total, W=taps.shape[0], WP=rows, WIDTH=width, PAIRS=pairs, LIMBS=count,
+            BLOCK=PACKED,
+        )  # fmt: skip
+        self.packing(key, launch, (taps, packed), self.index)
         return packed
 
 
@@ -90,29 +120,24 @@ class Dot(Form):
                  window: str | None = None) -> None:  # fmt: skip
         super().__init__(spec, dtype, device, plan)
         self.factor = pack.headroom(spec, window)
-        self.limbs = plan.get("limbs", 1 if spec.precision == "fast" else 2)
-        self.rows = pack.power_of_two(spec.W)
         self.bins = cdiv(spec.K, plan["be"]) * plan["be"]
         self.caller = Caller(kernels.encode, num_warps=plan["warps"])
 
     def pack(self, taps: torch.Tensor) -> torch.Tensor:
         return self.pack_with(taps, self.limbs, self.rows, self.bins, 1, 1, self.factor)
 
-    def empty(self, x: torch.Tensor, skip: int) -> torch.Tensor:
-        shape = (x.shape[0], x.shape[1] - skip, self.spec.features)
-        return torch.empty(shape, dtype=self.dtype, device=self.device)
-
-    def arguments(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Any:
+    def launch(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Launch:
         plan, spec = self.plan, self.spec
         M, R, T = rows_and_bytes(x, skip)
         tiles = cdiv(M, plan["bm"])
         shares = min(self.bins // plan["be"], max(1, 2 * self.processors // tiles))
-        even = M % plan["bm"] == 0 and spec.K % plan["be"] == 0
-        rest = (M, R, T, x.stride(0), skip + spec.shift, spec.shift, spec.K, spec.features,
-                1 / self.factor, spec.W, self.rows, self.bins, self.shift, self.limbs, spec.parts,
-                lengths is not None, even, plan["bm"], plan["be"], min(self.rows, plan["bk"]),
-                plan["stages"])  # fmt: skip
-        return (tiles, shares, 1), rest
+        return self.caller.launch(
+            (tiles, shares, 1), M=M, R=R, length=T, stride_x=x.stride(0), offset=skip + spec.shift,
+            lead=spec.shift, K=spec.K, E=spec.features, scale=1 / self.factor, W=spec.W,
+            WP=self.rows, KP=self.bins, SHIFT=self.shift, LIMBS=self.limbs, PARTS=spec.parts,
+            HAS_LENGTHS=lengths is not None, EVEN=M % plan["bm"] == 0 and spec.K % plan["be"] == 0,
+            BM=plan["bm"], BE=plan["be"], BK=min(self.rows, plan["bk"]), STAGES=plan["stages"],
+        )  # fmt: skip
 
     def __call__(
         self,
@@ -121,26 +146,13 @@ class Dot(Form):
         lengths: torch.Tensor | None = None,
         skip: int = 0,
     ) -> torch.Tensor:
-        out = self.empty(x, skip)
+        out = self.output(x, self.spec.features, skip)
         if out.numel():
-            self.into(out, x, packed, lengths, skip)
+            key = self.key_of(x, lengths, skip)
+            launch = self.once(key, self.launch, x, lengths, skip)
+            self.caller(key, launch, (x, packed, out, x if lengths is None else lengths),
+                        self.index)  # fmt: skip
         return out
-
-    def into(
-        self,
-        out: torch.Tensor,
-        x: torch.Tensor,
-        packed: torch.Tensor,
-        lengths: torch.Tensor | None,
-        skip: int,
-    ) -> None:
-        key = self.key_of(x, lengths, skip)
-        found = self.shapes.get(key)
-        if found is None:
-            found = self.shapes[key] = self.arguments(x, lengths, skip)
-        grid, rest = found
-        tensors = (x, packed, out, x if lengths is None else lengths)
-        self.caller(key, grid, tensors, rest, self.index)
 
 
 class Sliding(Form):
@@ -151,8 +163,6 @@ class Sliding(Form):
         super().__init__(spec, dtype, device, plan)
         self.tail = window == "tail"
         self.steps = min(plan["steps"], pack.power_of_two(spec.W + 1) // 2)  # at most W
-        self.limbs = plan["limbs"]
-        self.shift = pack.shift_of(spec.W)
         be = plan["state_be"]
         bins = cdiv(spec.K, be) * be
         turns = min(plan["turns"], self.steps)
@@ -171,7 +181,10 @@ class Sliding(Form):
         self.before = Caller(windows.windows, num_warps=plan["state_warps"], **options)
         self.caller = Caller(sliding.slide, num_warps=plan["warps"], **options)
 
-    def arguments(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Any:
+    def launches(
+        self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int
+    ) -> tuple[tuple[int, int, int], Launch, Launch]:
+        """The sizes of `state` and `moves` (chunks, numbers a chunk), and both launches."""
         plan, spec = self.plan, self.spec
         _, R, T = rows_and_bytes(x, skip)
         B, chunks, offset = x.shape[0], cdiv(R, self.steps), skip + spec.shift
@@ -180,20 +193,22 @@ class Sliding(Form):
         size = pack.power_of_two(q)
         segments = cdiv(chunks, size if few else q)
         groups = 3 if self.tail else 1
-        first = (T, x.stride(0), offset, chunks, segments, spec.K, self.scale, spec.W, self.bins,
-                 self.shift, self.limbs, groups, lengths is not None, self.steps, size, few,
-                 plan["state_be"], self.pdl)  # fmt: skip
+        before = self.before.launch(
+            (B * segments, cdiv(spec.K, plan["state_be"]), groups), length=T, stride_x=x.stride(0),
+            offset=offset, chunks=chunks, segments=segments, K=spec.K, scale=self.scale, W=spec.W,
+            KP=self.bins, SHIFT=self.shift, LIMBS=self.limbs, GROUPS=groups,
+            HAS_LENGTHS=lengths is not None, STEPS=self.steps, QP=size, FEW=few,
+            BE=plan["state_be"], PDL=self.pdl,
+        )  # fmt: skip
         sign = 1 if spec.W % spec.N == 0 else 2 if 2 * spec.W % spec.N == 0 else 0
-        even = R % self.steps == 0 and spec.K % be == 0
-        second = (R, T, offset, spec.shift, chunks, spec.K, spec.features, spec.parts, self.tail,
-                  lengths is not None, sign, even, self.steps, be, self.stride,
-                  self.device.type == "cuda", self.pdl)  # fmt: skip
-        grid = (B * segments, cdiv(spec.K, plan["state_be"]), groups)
-        return (
-            (B * chunks, 2 * groups * spec.K, 2 * self.steps),
-            (grid, first),
-            ((B * chunks, cdiv(spec.K, be), 1), second),
-        )
+        slide = self.caller.launch(
+            (B * chunks, cdiv(spec.K, be), 1), T=R, length=T, offset=offset, lead=spec.shift,
+            chunks=chunks, K=spec.K, E=spec.features, PARTS=spec.parts, TAIL=self.tail,
+            HAS_LENGTHS=lengths is not None, SIGN=sign,
+            EVEN=R % self.steps == 0 and spec.K % be == 0, STEPS=self.steps, BE=be,
+            TURNS=self.stride, FTZ=self.device.type == "cuda", PDL=self.pdl,
+        )  # fmt: skip
+        return (B * chunks, 2 * groups * spec.K, 2 * self.steps), before, slide
 
     def __call__(
         self,
@@ -203,21 +218,16 @@ class Sliding(Form):
         skip: int = 0,
     ) -> torch.Tensor:
         del packed
-        shape = (x.shape[0], x.shape[1] - skip, self.spec.features)
-        out = torch.empty(shape, dtype=self.dtype, device=self.device)
+        out = self.output(x, self.spec.features, skip)
         if not out.numel():
             return out
         key = self.key_of(x, lengths, skip)
-        found = self.shapes.get(key)
-        if found is None:
-            found = self.shapes[key] = self.arguments(x, lengths, skip)
-        size, (grid, rest), (steps, more) = found
-        chunks, *widths = size
+        sizes, before, slide = self.once(key, self.launches, x, lengths, skip)
+        chunks, *widths = sizes
         state, moves = (torch.empty((chunks, n), device=self.device) for n in widths)
         ends = x if lengths is None else lengths
-        self.before(key, grid, (x, self.packed, self.turns, state, moves, ends), rest, self.index)
-        tensors = (state, moves, self.table, self.ramp, out, ends)
-        self.caller(key, steps, tensors, more, self.index)
+        self.before(key, before, (x, self.packed, self.turns, state, moves, ends), self.index)
+        self.caller(key, slide, (state, moves, self.table, self.ramp, out, ends), self.index)
         return out
 
 
@@ -228,13 +238,25 @@ class Linear(Form):
                  width: int) -> None:  # fmt: skip
         super().__init__(spec, dtype, device, plan)
         self.width = width
-        self.limbs = plan.get("limbs", 1 if spec.precision == "fast" else 2)
-        self.rows = pack.power_of_two(spec.W)
         self.bins = cdiv(spec.K, plan["be"]) * plan["be"]
         self.caller = Caller(kernels.project, num_warps=plan["warps"])
 
     def pack(self, taps: torch.Tensor) -> torch.Tensor:
         return self.pack_with(taps, self.limbs, self.rows, self.bins, 1, 1)
+
+    def launch(
+        self, x: torch.Tensor, weight: torch.Tensor, bias: bool, lengths: torch.Tensor | None
+    ) -> Launch:
+        plan, spec = self.plan, self.spec
+        M, R, T = rows_and_bytes(x, 0)
+        return self.caller.launch(
+            (cdiv(M, plan["bm"]), cdiv(self.width, plan["bd"]), 1), M=M, R=R, length=T,
+            stride_x=x.stride(0), offset=spec.shift, lead=spec.shift, K=spec.K, D=self.width,
+            stride_w=weight.stride(0), W=spec.W, WP=self.rows, KP=self.bins, SHIFT=self.shift,
+            LIMBS=self.limbs, PARTS=spec.parts, HAS_LENGTHS=lengths is not None, HAS_BIAS=bias,
+            BM=plan["bm"], BE=plan["be"], BK=min(self.rows, plan["bk"]), BD=plan["bd"],
+            STAGES=plan["stages"],
+        )  # fmt: skip
 
     def __call__(
         self,
@@ -244,19 +266,70 @@ class Linear(Form):
         bias: torch.Tensor | None,
         lengths: torch.Tensor | None,
     ) -> torch.Tensor:
-        plan, spec = self.plan, self.spec
-        out = torch.empty((*x.shape, self.width), dtype=self.dtype, device=self.device)
-        if not out.numel():
-            return out
-        M, R, T = rows_and_bytes(x, 0)
-        rest = (M, R, T, x.stride(0), spec.shift, spec.shift, spec.K, self.width,
-                weight.stride(0), spec.W, self.rows, self.bins, self.shift, self.limbs, spec.parts,
-                lengths is not None, bias is not None, plan["bm"], plan["be"],
-                min(self.rows, plan["bk"]), plan["bd"], plan["stages"])  # fmt: skip
-        grid = (cdiv(M, plan["bm"]), cdiv(self.width, plan["bd"]), 1)
-        tensors = (x, packed, weight, x if bias is None else bias, out,
-                   x if lengths is None else lengths)  # fmt: skip
-        given = None if bias is None else (bias.dtype, aligned(bias))
-        key = (self.key_of(x, lengths, 0), aligned(weight), weight.stride(0), given)
-        self.caller(key, grid, tensors, rest, self.index)
+        out = self.output(x, self.width)
+        if out.numel():
+            key = (self.key_of(x, lengths, 0), aligned(weight), weight.stride(0), kind_of(bias))
+            launch = self.once(key, self.launch, x, weight, bias is not None, lengths)
+            tensors = (x, packed, weight, x if bias is None else bias, out,
+                       x if lengths is None else lengths)  # fmt: skip
+            self.caller(key, launch, tensors, self.index)
         return out
+
+
+class Gradient(Form):
+    """d loss / d taps from d loss / d features, on any device that Triton knows."""
+
+    def __init__(self, spec: Spec, device: torch.device, plan: Plan, count: int) -> None:
+        """count: fp16 limbs of the taps, where tensor cores multiply by them."""
+        super().__init__(spec, torch.float32, device, plan)
+        self.limbs = plan.get("limbs", count)
+        self.rows = pack.power_of_two(spec.W, least=max(16, plan["bk"]))
+        self.bins = cdiv(spec.K, plan["be"]) * plan["be"]
+        self.caller = Caller(backward.gradient, num_warps=plan["warps"])
+        self.summing = Caller(backward.total, num_warps=SUM_WARPS)
+
+    @property
+    def recomputes(self) -> bool:
+        """Magnitudes can be differentiated without reading re and im."""
+        return self.rows == self.plan["bk"] or self.spec.parts == "reim"
+
+    def splits(self, M: int) -> int:
+        """Partial sums of M rows."""
+        return max(1, min(self.plan["splits"], cdiv(M, self.plan["bm"])))
+
+    def __call__(
+        self,
+        x: torch.Tensor,
+        taps: torch.Tensor,
+        upstream: torch.Tensor,
+        lengths: torch.Tensor | None,
+        skip: int,
+    ) -> torch.Tensor:
+        plan, spec = self.plan, self.spec
+        M, R, T = rows_and_bytes(x, skip)
+        packed = self.pack_with(taps, self.limbs, self.rows, self.bins, 1, 1)
+        splits = self.splits(M)
+        partial = torch.empty((splits, 2, self.rows, self.bins), device=x.device)
+        launch = self.caller.launch(
+            (splits, self.bins // plan["be"], self.rows // plan["bk"]), M=M, R=R, length=T,
+            stride_x=x.stride(0), offset=skip + spec.shift, lead=spec.shift, K=spec.K,
+            E=spec.features, W=spec.W, WP=self.rows, KP=self.bins, SHIFT=self.shift,
+            LIMBS=self.limbs, PARTS=spec.parts, HAS_LENGTHS=lengths is not None, BM=plan["bm"],
+            BE=plan["be"], BK=plan["bk"], SPLITS=splits, TENSOR=self.limbs > 0,
+            STAGES=plan["stages"],
+        )  # fmt: skip
+        tensors = (x, packed, upstream, partial, x if lengths is None else lengths)
+        key = (self.key_of(x, lengths, skip), upstream.dtype, aligned(upstream))
+        self.caller(key, launch, tensors, self.index)
+        return self.sum_up(partial)
+
+    def sum_up(self, partial: torch.Tensor) -> torch.Tensor:
+        """The gradient (W, 2K) from partial (splits, 2, rows, bins)."""
+        spec, splits = self.spec, partial.shape[0]
+        found = torch.empty((spec.W, 2 * spec.K), device=partial.device)
+        launch = self.summing.launch(
+            (partial[0].numel() // SUMS, 1, 1), K=spec.K, scale=2.0**self.shift / 255,
+            SPLITS=splits, W=spec.W, WP=self.rows, KP=self.bins, BLOCK=SUMS, AT_ONCE=AT_ONCE,
+        )  # fmt: skip
+        self.summing(splits, launch, (partial, found), self.index)
+        return found

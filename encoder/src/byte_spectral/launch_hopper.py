@@ -8,14 +8,16 @@ import torch
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from byte_spectral import hopper, hopper_linear, pack
-from byte_spectral.caller import Caller, aligned
-from byte_spectral.launch import Form, cdiv, rows_and_bytes
+from byte_spectral import hopper, hopper_gradient, hopper_linear, hopper_sliding, pack
+from byte_spectral.caller import Caller, Launch, aligned
+from byte_spectral.launch import Form, Gradient, Sliding, cdiv, kind_of, rows_and_bytes
 from byte_spectral.plans import Plan
 from byte_spectral.spec import Spec
 
 LARGEST_BOX = 256  # rows that one bulk copy moves
 GROUP = 32  # columns of the output of which four threads hold 16 bytes each
+SHORTEST_CHUNK = 32  # bytes; below, lanes would have no byte of their own
+PACKED = 256  # numbers of the taps that a program packs, of the gradient
 
 
 def described(matrix: torch.Tensor, box: list[int], kind: Any) -> TensorDescriptor:
@@ -56,8 +58,6 @@ class Hopper(Form):
                  window: str | None = None) -> None:  # fmt: skip
         super().__init__(spec, dtype, device, plan)
         self.factor = pack.headroom(spec, window)
-        self.limbs = 1 if spec.precision == "fast" else 2
-        self.rows = pack.power_of_two(spec.W)
         self.pairs = 16 // dtype.itemsize // 2
         be = plan["be"]
         chunks = cdiv(spec.K, be)
@@ -69,7 +69,7 @@ class Hopper(Form):
 
     @staticmethod
     def fits(spec: Spec, plan: Plan) -> bool:
-        """Whether frames fit the registers and one chunk of taps the shared memory."""
+        """True where frames fit the registers and one chunk of taps the shared memory."""
         count = 1 if spec.precision == "fast" else 2
         rows = pack.power_of_two(spec.W)
         return rows <= plan.get("widest", 256) and 4 * count * rows * plan["be"] <= plan["shared"]
@@ -80,18 +80,21 @@ class Hopper(Form):
                                 self.factor)  # fmt: skip
         return described(packed, self.box, gl.float16)
 
-    def arguments(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Any:
+    def launch(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Launch:
         plan, spec = self.plan, self.spec
         M, R, _ = rows_and_bytes(x, skip)
-        tiles = cdiv(M, plan["bm"])
+        bm, be = plan["bm"], plan["be"]
         room = max(1, self.processors * plan["per_sm"] // self.split)
-        rest = (M, R, x.stride(0), skip, spec.shift, spec.K, spec.features, 1 / self.factor,
-                spec.W, self.rows, self.shift, self.limbs, spec.parts, lengths is not None,
-                M % plan["bm"] == 0, self.split * self.chunks * plan["be"] == spec.K, plan["bm"],
-                plan["be"], self.chunks, self.split,
-                regular(spec, plan["bm"], self.rows, R, lengths is None and skip == 0),
-                plan.get("cache", ""), plan.get("pdl", False))  # fmt: skip
-        return (self.split * min(tiles, room), 1, 1), rest
+        return self.caller.launch(
+            (self.split * min(cdiv(M, bm), room), 1, 1), M=M, T=R, stride_x=x.stride(0),
+            history=skip, shift=spec.shift, K=spec.K, E=spec.features, scale=1 / self.factor,
+            W=spec.W, WP=self.rows, SHIFT=self.shift, LIMBS=self.limbs, PARTS=spec.parts,
+            HAS_LENGTHS=lengths is not None, EVEN_M=M % bm == 0,
+            EVEN_K=self.split * self.chunks * be == spec.K, BM=bm, BE=be, CHUNKS=self.chunks,
+            SPLIT=self.split,
+            REGULAR=regular(spec, bm, self.rows, R, lengths is None and skip == 0),
+            CACHE=plan.get("cache", ""), PDL=plan.get("pdl", False),
+        )  # fmt: skip
 
     def __call__(
         self,
@@ -100,17 +103,12 @@ class Hopper(Form):
         lengths: torch.Tensor | None = None,
         skip: int = 0,
     ) -> torch.Tensor:
-        shape = (x.shape[0], x.shape[1] - skip, self.spec.features)
-        out = torch.empty(shape, dtype=self.dtype, device=self.device)
-        if not out.numel():
-            return out
-        key = self.key_of(x, lengths, skip)
-        found = self.shapes.get(key)
-        if found is None:
-            found = self.shapes[key] = self.arguments(x, lengths, skip)
-        grid, rest = found
-        tensors = (x, out, x if lengths is None else lengths)
-        self.caller(key, grid, tensors, rest, self.index, (packed,))
+        out = self.output(x, self.spec.features, skip)
+        if out.numel():
+            key = self.key_of(x, lengths, skip)
+            launch = self.once(key, self.launch, x, lengths, skip)
+            tensors = (x, out, x if lengths is None else lengths)
+            self.caller(key, launch, tensors, self.index, (packed,))
         return out
 
 
@@ -121,8 +119,6 @@ class HopperLinear(Form):
         self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan, width: int
     ) -> None:
         super().__init__(spec, dtype, device, plan)
-        self.limbs = 1 if spec.precision == "fast" else 2
-        self.rows = pack.power_of_two(spec.W)
         self.chunks = cdiv(spec.K, plan["be"])
         self.box = [min(LARGEST_BOX, self.limbs * self.rows), 2 * plan["be"]]
         self.width = width
@@ -159,17 +155,20 @@ class HopperLinear(Form):
         view = in_order(weight)
         return described(view, [self.bd // GROUP, *view.shape[1:4], box[1]], self.kind)
 
-    def arguments(self, x: torch.Tensor, lengths: torch.Tensor | None, bias: bool) -> Any:
+    def launch(self, x: torch.Tensor, lengths: torch.Tensor | None, bias: bool) -> Launch:
         plan, spec = self.plan, self.spec
         M, R, _ = rows_and_bytes(x, 0)
-        tiles, split = cdiv(M, plan["bm"]), cdiv(self.width, self.bd)
-        programs = split * min(tiles, max(1, self.processors // split))
-        rest = (M, R, x.stride(0), 0, spec.shift, self.width, spec.W, self.rows, self.shift,
-                self.limbs, spec.parts, lengths is not None, bias, M % plan["bm"] == 0,
-                self.width % self.bd == 0, plan["bm"], plan["be"], self.bd, self.chunks, split,
-                self.ordered, regular(spec, plan["bm"], self.rows, R, lengths is None),
-                plan.get("cache", ""), plan.get("pdl", False))  # fmt: skip
-        return (programs, 1, 1), rest
+        bm, split = plan["bm"], cdiv(self.width, self.bd)
+        programs = split * min(cdiv(M, bm), max(1, self.processors // split))
+        return self.caller.launch(
+            (programs, 1, 1), M=M, T=R, stride_x=x.stride(0), history=0, shift=spec.shift,
+            D=self.width, W=spec.W, WP=self.rows, SHIFT=self.shift, LIMBS=self.limbs,
+            PARTS=spec.parts, HAS_LENGTHS=lengths is not None, HAS_BIAS=bias, EVEN_M=M % bm == 0,
+            EVEN_K=self.width % self.bd == 0, BM=bm, BE=plan["be"], BD=self.bd, CHUNKS=self.chunks,
+            SPLIT=split, ORDERED=self.ordered,
+            REGULAR=regular(spec, bm, self.rows, R, lengths is None),
+            CACHE=plan.get("cache", ""), PDL=plan.get("pdl", False),
+        )  # fmt: skip
 
     def __call__(
         self,
@@ -179,16 +178,120 @@ class HopperLinear(Form):
         bias: torch.Tensor | None,
         lengths: torch.Tensor | None,
     ) -> torch.Tensor:
-        out = torch.empty((*x.shape, self.width), dtype=self.dtype, device=self.device)
-        if not out.numel():
-            return out
-        given = None if bias is None else (bias.dtype, aligned(bias))
-        key = (self.key_of(x, lengths, 0), given)
-        found = self.shapes.get(key)
-        if found is None:
-            found = self.shapes[key] = self.arguments(x, lengths, bias is not None)
-        grid, rest = found
-        matrix = self.matrix(weight)
-        tensors = (x, x if bias is None else bias, out, x if lengths is None else lengths)
-        self.caller(key, grid, tensors, rest, self.index, (packed, matrix))
+        out = self.output(x, self.width)
+        if out.numel():
+            key = (self.key_of(x, lengths, 0), kind_of(bias))
+            launch = self.once(key, self.launch, x, lengths, bias is not None)
+            tensors = (x, x if bias is None else bias, out, x if lengths is None else lengths)
+            self.caller(key, launch, tensors, self.index, (packed, self.matrix(weight)))
         return out
+
+
+class HopperSliding(Form):
+    """Windows "tail" in one kernel; see `hopper_sliding`."""
+
+    def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
+                 other: Sliding) -> None:  # fmt: skip
+        """other: what encodes rows that have a history."""
+        super().__init__(spec, dtype, device, plan)
+        self.other = other
+        self.steps = spec.W // plan["chunks"]
+        made = pack.walking(spec, self.steps, plan["turns"], plan["be"], plan["limbs"])
+        self.taps = described(made.taps.to(device), [self.steps, 2 * plan["be"]], gl.float16)
+        self.table, self.turn, self.ramp = (
+            t.contiguous().to(device) for t in (made.table, made.turn, made.ramp)
+        )
+        self.scale = made.scale
+        self.caller = Caller(hopper_sliding.walk, **options(plan))
+
+    @staticmethod
+    def fits(spec: Spec, plan: Plan, window: str) -> bool:
+        """True where the window is whole chunks, its bytes leave in phase, and X is not kept."""
+        steps = spec.W // plan["chunks"]
+        whole = plan["widest"] >= spec.W and steps * plan["chunks"] == spec.W
+        return (
+            whole
+            and steps >= SHORTEST_CHUNK
+            and steps == pack.power_of_two(steps)
+            and spec.W % spec.N == 0
+            and spec.K % plan["be"] == 0
+            and (window, spec.shift) == ("tail", 0)
+            and spec.parts != "reim"
+        )
+
+    def launch(self, x: torch.Tensor) -> Launch:
+        plan, spec = self.plan, self.spec
+        _, T, _ = rows_and_bytes(x, 0)
+        return self.caller.launch(
+            (x.shape[0] * cdiv(T, spec.W), spec.K // plan["be"], 1), length=T,
+            stride_x=x.stride(0), scale=self.scale, K=spec.K, CHUNKS=plan["chunks"],
+            STEPS=self.steps, TURNS=plan["turns"], BE=plan["be"], SHIFT=self.shift,
+            LIMBS=plan["limbs"], BYTE_LIMBS=plan["byte_limbs"], PARTS=spec.parts,
+            EVEN=T % spec.W == 0, PDL=plan["pdl"],
+        )  # fmt: skip
+
+    def __call__(
+        self,
+        x: torch.Tensor,
+        packed: None = None,
+        lengths: torch.Tensor | None = None,
+        skip: int = 0,
+    ) -> torch.Tensor:
+        if skip or lengths is not None:
+            return self.other(x, packed, lengths, skip)
+        out = self.output(x, self.spec.features)
+        if out.numel():
+            key = self.key_of(x, None, 0)
+            launch = self.once(key, self.launch, x)
+            tensors = (x, out, self.table, self.turn, self.ramp)
+            self.caller(key, launch, tensors, self.index, (self.taps,))
+        return out
+
+
+class HopperGradient(Gradient):
+    """The gradient of the taps; bins are the rows of the products, see `hopper_gradient`."""
+
+    def __init__(self, spec: Spec, device: torch.device, plan: Plan, count: int) -> None:
+        super().__init__(spec, device, plan, count)
+        early = {"launch_pdl": True} if plan["pdl"] else {}
+        self.packing = Caller(hopper_gradient.pack, num_warps=4, **early)
+        self.caller = Caller(hopper_gradient.gradient, **options(plan))
+
+    @staticmethod
+    def fits(spec: Spec, plan: Plan) -> bool:
+        """True where the frame of a window fits, and X is what the kernel makes it."""
+        return plan["widest"] >= spec.W and spec.parts != "reim" and spec.shift == 0
+
+    def __call__(
+        self,
+        x: torch.Tensor,
+        taps: torch.Tensor,
+        upstream: torch.Tensor,
+        lengths: None,
+        skip: int,
+    ) -> torch.Tensor:
+        del lengths, skip  # None and 0: `choose.gradient` sees to it
+        plan, spec = self.plan, self.spec
+        M, T, _ = rows_and_bytes(x, 0)
+        bm, be, pdl = plan["bm"], plan["be"], plan["pdl"]
+        size = 2 * self.rows * self.bins
+        packed = torch.empty((self.limbs * size // self.rows, self.rows), dtype=torch.float16,
+                             device=x.device)  # fmt: skip
+        pack_all = self.packing.launch(
+            (size // PACKED, 1, 1), K=spec.K, scale=2.0**self.shift / 255, W=spec.W, WP=self.rows,
+            BE=be, LIMBS=self.limbs, BLOCK=PACKED, PDL=pdl,
+        )  # fmt: skip
+        self.packing((taps.shape, aligned(taps)), pack_all, (taps, packed), self.index)
+        splits = self.splits(M)
+        partial = torch.empty((splits, 2, self.rows, self.bins), device=x.device)
+        launch = self.caller.launch(
+            (splits, self.bins // be, 1), M=M, T=T, stride_x=x.stride(0), K=spec.K, splits=splits,
+            WP=self.rows, KP=self.bins, SHIFT=self.shift, LIMBS=self.limbs,
+            OUT_LIMBS=plan["out_limbs"], PARTS=spec.parts,
+            REGULAR=T % bm == 0 and spec.K % be == 0, BN=bm, DEFER=plan["defer"],
+            AHEAD=plan["ahead"], PDL=pdl,
+        )  # fmt: skip
+        key = (self.key_of(x, None, 0), upstream.dtype, aligned(upstream))
+        matrix = described(packed, [2 * be, self.rows], gl.float16)
+        self.caller(key, launch, (x, upstream, partial), self.index, (matrix,))
+        return self.sum_up(partial)

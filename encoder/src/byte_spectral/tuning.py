@@ -99,7 +99,7 @@ def _form(spec: Spec, dtype: torch.dtype, device: torch.device, window: str, kin
     if kind == "dot":
         return launch.Dot(spec, dtype, device, plan, window)
     sliding = kind == "hopper_sliding"
-    forms = choose.of_hopper("launch_hopper_sliding" if sliding else "launch_hopper")
+    forms = choose.of_hopper()
     if device.type != "cuda" or forms is None:
         return None
     if not sliding:

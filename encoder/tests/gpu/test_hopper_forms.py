@@ -23,10 +23,8 @@ from byte_spectral import (
     plans,
     reference,
 )
-from byte_spectral.launch import Sliding
-from byte_spectral.launch_gradient import Gradient
-from byte_spectral.launch_hopper_gradient import HopperGradient
-from byte_spectral.launch_hopper_sliding import HopperSliding
+from byte_spectral.launch import Gradient, Sliding
+from byte_spectral.launch_hopper import HopperGradient, HopperSliding
 from byte_spectral.spec import make_spec
 from byte_spectral.taps import dft_taps
 

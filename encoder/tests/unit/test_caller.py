@@ -13,11 +13,13 @@ import torch
 pytest.importorskip("triton.knobs", reason="no Triton with knobs here")
 
 from byte_spectral import caller
+from byte_spectral.caller import Launch
 
 
 class KernelThatOnlyTakesNotes:
     packed_metadata = ("warps", 4)
     function = 77
+    arg_names = ("x", "out", "M", "scale")
 
     def __init__(self) -> None:
         self.first: list[Any] = []
@@ -44,16 +46,18 @@ def test_a_second_launch_is_direct(device_0: None, monkeypatch: pytest.MonkeyPat
     kernel = KernelThatOnlyTakesNotes()
     call = caller.Caller(kernel, num_warps=4)
     x, out = torch.zeros(4), torch.zeros(4)
+    launch = call.launch((3, 2, 1), scale=0.5, M=7)
+    assert launch == Launch((3, 2, 1), (7, 0.5))
     for _ in range(2):
-        call("key", (3, 2, 1), (x, out), (7, 0.5), 0, ("descriptor",))
+        call("key", launch, (x, out), 0, ("descriptor",))
     assert kernel.first == [((3, 2, 1), (x, "descriptor", out, 7, 0.5), {"num_warps": 4})]
     pointers = (x.data_ptr(), "descriptor", out.data_ptr())
     assert kernel.direct == [(3, 2, 1, 5, 77, ("warps", 4), None, None, None, *pointers, 7, 0.5)]
-    call("another shape", (3, 2, 1), (x, out), (8, 0.5), 0, ("descriptor",))
+    call("another shape", Launch((3, 2, 1), (8, 0.5)), (x, out), 0, ("descriptor",))
     assert len(kernel.first) == 2
     if hasattr(caller.knobs.runtime.launch_enter_hook, "add"):  # a profiler wants to see launches
         monkeypatch.setattr(caller.knobs.runtime.launch_enter_hook, "calls", [print])
-        call("key", (3, 2, 1), (x, out), (7, 0.5), 0, ("descriptor",))
+        call("key", launch, (x, out), 0, ("descriptor",))
         assert len(kernel.first) == 3
 
 
@@ -61,5 +65,11 @@ def test_without_a_device_every_launch_goes_through_triton() -> None:
     kernel = KernelThatOnlyTakesNotes()
     call = caller.Caller(kernel)
     for _ in range(2):
-        call("key", (1, 1, 1), (torch.zeros(1),), (), None)
+        call("key", Launch((1, 1, 1), ()), (torch.zeros(1),), None)
     assert (len(kernel.first), kernel.direct) == (2, [])
+
+
+@pytest.mark.parametrize("numbers", [{"M": 7, "other": 1}, {"M": 7, "scale": 0.5, "W": 3}])
+def test_a_launch_names_the_arguments_of_its_kernel(numbers: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="do not share: "):
+        caller.Caller(KernelThatOnlyTakesNotes()).launch((1, 1, 1), **numbers)

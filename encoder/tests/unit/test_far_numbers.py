@@ -15,7 +15,7 @@ pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon he
 
 from watched_kernels import gpu
 
-from byte_spectral import choose, launch, launch_gradient, plans
+from byte_spectral import choose, launch, plans
 from byte_spectral.spec import make_spec
 
 META = torch.device("meta")
@@ -85,7 +85,7 @@ def test_a_gradient(W: int, K: int, parts: str, capability: int, rows: str) -> N
 
     upstream = empty(*x.shape, spec.features, dtype=torch.bfloat16)
     with gpu(capability, ONE_EACH), mock.patch.object(plans, "plan", plan), \
-            mock.patch.object(launch_gradient.Gradient, "sum_up"):  # fmt: skip
+            mock.patch.object(launch.Gradient, "sum_up"):  # fmt: skip
         choose.gradient(spec, META, False)(x, empty(W, 2 * K), upstream, None, 0)
 
 

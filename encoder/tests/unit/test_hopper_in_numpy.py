@@ -12,8 +12,7 @@ pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon he
 from watched_kernels import gpu
 
 from byte_spectral import byte_spectral, byte_spectral_linear, launch_hopper, plans, reference
-from byte_spectral.launch_hopper_gradient import HopperGradient
-from byte_spectral.launch_hopper_sliding import HopperSliding
+from byte_spectral.launch_hopper import HopperGradient, HopperSliding
 from byte_spectral.spec import Spec, make_spec
 from byte_spectral.taps import dft_taps
 

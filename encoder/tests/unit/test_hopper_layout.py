@@ -13,9 +13,7 @@ pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon he
 from byte_spectral import pack, plans
 from byte_spectral.hopper import store_layout
 from byte_spectral.hopper_gradient import neighbours
-from byte_spectral.launch_hopper import in_order, regular
-from byte_spectral.launch_hopper_gradient import HopperGradient
-from byte_spectral.launch_hopper_sliding import HopperSliding
+from byte_spectral.launch_hopper import HopperGradient, HopperSliding, in_order, regular
 from byte_spectral.spec import make_spec
 
 Place = tuple[int, int]

@@ -20,7 +20,6 @@ from byte_spectral import (
     byte_spectral_taps,
     choose,
     launch,
-    launch_gradient,
     ops,
     pack,
     plans,
@@ -206,7 +205,7 @@ def test_the_gradient_of_taps(parts: str) -> None:
     taps = dft_taps(spec).requires_grad_()
     out = finish(frames(x, spec, ends) @ taps, spec, x, ends)
     (wanted,) = torch.autograd.grad(out, taps, upstream.double())
-    form = launch_gradient.Gradient(spec, CPU, plan, 2)
+    form = launch.Gradient(spec, CPU, plan, 2)
     found = form(x, taps.detach().float(), upstream, ends, 0)
     assert error(found, wanted) < 1e-5
     assert torch.equal(found, form(x, taps.detach().float(), upstream, ends, 0))

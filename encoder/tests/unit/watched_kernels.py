@@ -32,7 +32,7 @@ from byte_spectral import (
     launch,
     plans,
 )
-from byte_spectral.caller import Caller
+from byte_spectral.caller import Caller, Launch
 
 MODULES = {
     "encode": (hopper, hopper_frame),
@@ -158,14 +158,14 @@ def _of_hopper(kernel: Any, grid: Any, args: tuple[Any, ...], options: dict[str,
     model.run(name, MODULES[name], grid, options["num_warps"], programs, **given)
 
 
-def _called(self: Caller, key: Any, grid: Any, tensors: tuple[Any, ...], rest: Any, index: None,
+def _called(self: Caller, key: Any, launch: Launch, tensors: tuple[Any, ...], index: None,
             described: tuple[Any, ...] = ()) -> None:  # fmt: skip
     tensors = tuple(Far(t, i) if t.is_meta else t for i, t in enumerate(tensors))
     first, *others = tensors
-    args = (first, *described, *others, *rest)
+    args = (first, *described, *others, *launch.numbers)
     watch = Watch(list(tensors))
     run = _of_hopper if "gluon" in type(self.kernel).__module__ else _portable
-    run(self.kernel, grid, args, self.options, watch)
+    run(self.kernel, launch.grid, args, self.options, watch)
     if not watch.far:
         watch.done()
 
@@ -181,9 +181,9 @@ def gpu(capability: int, processors: int = 2) -> Iterator[None]:
         made(self, *args)
         self.processors = processors
 
-    def for_hopper(kind: str, module: str, device: object, what: plans.Purpose = ()) -> Any:
+    def for_hopper(kind: str, device: object, what: plans.Purpose = ()) -> Any:
         plan = plans.plan(kind, capability, what)
-        return (choose.of_hopper(module), plan) if plan is not None else (None, None)
+        return (choose.of_hopper(), plan) if plan is not None else (None, None)
 
     nothing = SimpleNamespace(gdc_wait=lambda: None, gdc_launch_dependents=lambda: None)
     choose.forget()

@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from byte_spectral import launch, launch_gradient, reference
+from byte_spectral import launch, reference
 from byte_spectral.definition import finish, frames
 from byte_spectral.spec import make_spec
 from byte_spectral.taps import dft_taps
@@ -100,7 +100,7 @@ class Walk(Sliding):
     """The sliding form of sm_90, in one launch."""
 
     def make(self):
-        from byte_spectral.launch_hopper_sliding import HopperSliding as Form
+        from byte_spectral.launch_hopper import HopperSliding as Form
 
         plan = {"chunks": 16, "limbs": 2, "byte_limbs": 2, **self.o}
         if self.dtype == torch.float32 and plan["byte_limbs"] == 1:
@@ -175,7 +175,7 @@ class Gradient(Case):
         self.bound = 2e-3 if self.o["limbs"] == 1 else 5e-5
         count = self.o["limbs"]
         plan = {"bk": 64, "be": 64, **{k: v for k, v in self.o.items() if k != "limbs"}}
-        self.form = launch_gradient.Gradient(self.spec, DEVICE, plan, count)
+        self.form = launch.Gradient(self.spec, DEVICE, plan, count)
         self.matrix = dft_taps(self.spec).to(DEVICE)
         self.float = self.matrix.float()
         self.streams = {}
@@ -201,7 +201,7 @@ class Turned(Gradient):
     """That of sm_90; `limbs` of the taps."""
 
     def make(self):
-        from byte_spectral.launch_hopper_gradient import HopperGradient as Form
+        from byte_spectral.launch_hopper import HopperGradient as Form
 
         super().make()
         plan = {"bk": 64, "be": 16 * self.o["warps"], "out_limbs": 2, "pdl": True, **self.o}

@@ -80,12 +80,12 @@ def _prepare(folder: Path) -> dict[str, tuple[Case, Any]]:
         lengths = torch.tensor(case.lengths, dtype=torch.int32) if case.lengths else None
         plan = {**TILE, "limbs": case.limbs, "bk": TILE["bk"] if case.limbs else 16}
         form = launch.Dot(spec, torch.float32, torch.device("cpu"), plan)
-        grid, numbers = form.arguments(x, lengths, 0)
+        made = form.launch(x, lengths, 0)
         taps = pack.arrange(dft_taps(spec), case.limbs, form.rows, form.bins, form.shift)
         described.append({
-            "name": name, "size": case.batch * case.length * spec.features, "grid": list(grid),
+            "name": name, "size": case.batch * case.length * spec.features, "grid": list(made.grid),
             "taps": "fp16" if case.limbs else "fp32", "lengths": bool(case.lengths),
-            "numbers": list(numbers), "warps": plan["warps"],
+            "numbers": list(made.numbers), "warps": plan["warps"],
         })  # fmt: skip
         for kind, tensor in (("bytes", x), ("taps", taps), ("lengths", lengths)):
             if tensor is not None:
