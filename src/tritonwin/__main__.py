@@ -11,10 +11,10 @@ from tritonwin import __version__
 def main() -> int:
     """Run the command line and return its exit status."""
     if sys.argv[1:] == ["--version"]:
-        # answered before click and the rest are imported, which takes longer than Python's start
+        # before the import of click and the rest, which takes longer than Python's own start
         try:
             print(f"tritonwin {__version__}", flush=True)  # noqa: T201
-        except OSError:  # the output cannot be written, which is said below
+        except OSError:  # the output cannot be written; reported below
             pass
         else:
             return 0
@@ -22,12 +22,12 @@ def main() -> int:
         from tritonwin.cli.app import run
 
         return run(sys.argv[1:])
-    except KeyboardInterrupt:  # before there was anybody to say so
+    except KeyboardInterrupt:  # during the imports
         return 130
 
 
 def _leave_out_the_current_folder() -> None:
-    """Nothing more is imported from where `python -m` was started: a `logging.py` may lie there."""
+    """Import nothing more from where `python -m` was started: a `logging.py` may lie there."""
     try:
         here = os.getcwd()  # noqa: PTH109 - pathlib would be imported from there
     except OSError:  # it was deleted, and is not on the path

@@ -1,4 +1,4 @@
-"""Errors that are the user's to solve: what is wrong, and what to do about it."""
+"""Errors that the user can solve, and the exit statuses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """Exit statuses; the table in the README is checked against this."""
+    """Exit statuses of all commands."""
 
     DONE = 0  # done, or nothing worse than information
     PROBLEMS = 1  # at least one error or warning, or a proof that failed
@@ -15,7 +15,7 @@ class Exit(IntEnum):
 
 
 class UserError(Exception):
-    """Something that the user gave cannot be used.
+    """An input that cannot be used.
 
     Attributes:
         help: what to do, a sentence or a command; may be empty.

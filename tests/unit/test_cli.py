@@ -139,7 +139,7 @@ def test_only(saved: Path) -> None:
         (("docter",), "did you mean 'doctor'?"),
         (("patch", "aply"), "did you mean 'apply'?"),
         (("help", "nonsense"), "there are doctor, explain"),
-        (("--json-lines", "doctor"), "behind the command"),
+        (("--json-lines", "doctor"), "after the command"),
         (("doctor", "--python", ""), "--python has no value; is a variable not set?"),
         (("doctor", "--app="), "--app has no value"),
         (("undo", ""), "one of the words is empty"),

@@ -1,4 +1,4 @@
-"""The command line: which command lives in which module, and what every ending exits with."""
+"""The command line: the commands, each in a module of its own, and the exit status of a run."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def main() -> None:
 
 
 def run(args: Sequence[str]) -> int:
-    """Run a command line; every ending becomes an exit status and, at most, a short message."""
+    """Run a command line and return its exit status; print at most a short message for an error."""
     _make_output_safe()
     if COMPLETING in os.environ:
         import_module("tritonwin.cli.completion")  # click has to know all shells by now
     with endings.watched_output(), told_to_end():
         status = _run(args)
     for stream in (sys.stdout, sys.stderr):
-        _let_go_of(stream)
+        _drop_unwritten(stream)
     return status
 
 
@@ -131,19 +131,19 @@ def _run(args: Sequence[str]) -> int:
 
 
 def _misused(error: click.ClickException, args: Sequence[str]) -> tuple[str, str]:
-    """What click finds wrong, and where to read how it is right."""
+    """click's message, and where the right use is described."""
     message = " ".join(error.format_message().split())
     context = getattr(error, "ctx", None)
     if isinstance(error, click.NoSuchOption) and context and not context.parent:
         message = f"There is no option {error.option_name} before the command."
-        return message, f"Write it behind the command: tritonwin COMMAND {error.option_name}"
-    # click does not always say what it was at
+        return message, f"Write it after the command: tritonwin COMMAND {error.option_name}"
+    # click does not always know the command
     begun = " ".join(("tritonwin", *(word for word in args[:1] if word in COMMANDS)))
     return message, f"Try: {context.command_path if context else begun} --help"
 
 
 def _unasked() -> int:
-    """What helps most who only typed the name: doctor, and what else there is."""
+    """Run doctor, which helps most if only the name was typed, and list the other commands."""
     try:
         result = main.main(args=["doctor"], prog_name="tritonwin", standalone_mode=False)
     finally:
@@ -154,21 +154,21 @@ def _unasked() -> int:
 
 
 def _make_output_safe() -> None:
-    """What a console cannot show is written as an escape; no print may fail for its encoding.
+    """Escape characters that the console cannot show, so that no print fails for its encoding.
 
-    Where there is no output at all (`pythonw`, a closed descriptor), what is printed is lost.
+    Without any output (`pythonw`, a closed descriptor) everything printed is lost.
     """
     sys.stdout = sys.stdout or io.StringIO()
     sys.stderr = sys.stderr or io.StringIO()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # it writes what was printed before first, which may be refused
+            # this flushes earlier output, which may fail
             with contextlib.suppress(OSError):
                 stream.reconfigure(errors="backslashreplace")
 
 
-def _let_go_of(stream: TextIO) -> None:
-    """What could not be written must not fail once more when the interpreter ends."""
+def _drop_unwritten(stream: TextIO) -> None:
+    """Drop output that could not be written: it must not fail again when the interpreter ends."""
     try:
         stream.flush()
     except OSError:

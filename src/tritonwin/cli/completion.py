@@ -16,8 +16,8 @@ from click.shell_completion import (
 from tritonwin.cli.options import COMPLETING
 from tritonwin.errors import Exit
 
-# Windows PowerShell 5.1 and PowerShell 7. A name that starts with - is handed on only by a native
-# completer; the words go through variables, since arguments would have to be quoted.
+# Windows PowerShell 5.1 and PowerShell 7. Only a native completer passes on names that start with
+# a dash. The words are passed in variables, because arguments would need quoting.
 _POWERSHELL = """\
 Register-ArgumentCompleter -Native -CommandName %(prog_name)s -ScriptBlock {
     param($wordToComplete, $commandAst, $cursorPosition)
@@ -50,7 +50,7 @@ class PowerShell(ShellComplete):
     source_template = _POWERSHELL
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the one that is being completed, and that one."""
+        """The words before the incomplete one, and the incomplete one."""
         words = os.environ.get("COMP_WORDS", "").splitlines()[1:]
         incomplete = os.environ.get("COMP_WORD", "")
         if incomplete and words and words[-1] == incomplete:
@@ -58,12 +58,12 @@ class PowerShell(ShellComplete):
         return words, incomplete
 
     def format_completion(self, item: CompletionItem) -> str:
-        """One line: what kind of thing it is, the thing, and a few words on it."""
+        """One line: kind, value and help, separated by tabs."""
         return "\t".join((item.type, str(item.value), " ".join((item.help or "").split())))
 
 
 class Bash(BashComplete):
-    """click's, without its start of whatever `bash` it finds, the current folder included."""
+    """click's class, without its check of the version, which starts any `bash` that it finds."""
 
     @staticmethod
     def _check_version() -> None:

@@ -1,13 +1,11 @@
-"""How a command line ends that cannot do what was asked: a short message, and an exit status."""
+"""Errors and exit codes: a short message for each kind of failure."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO, cast
 
@@ -24,7 +22,7 @@ _LOOKING = frozenset({"--dry-run", "--list", "list", "status", "diff"})
 
 
 class _Watched:
-    """A stream, and why it could not be written: its errors look like those of any file."""
+    """A stream that remembers its write errors, which otherwise look like those of any file."""
 
     def __init__(self, stream: Any, failures: list[OSError]) -> None:
         self._stream = stream
@@ -56,7 +54,7 @@ class _Watched:
 
 @contextlib.contextmanager
 def watched_output() -> Iterator[None]:
-    """For the block, `failed` can tell whether it was standard output that could not be written."""
+    """Watch standard output in the block, so that `failed` can tell its errors from others."""
     plain = sys.stdout
     sys.stdout = cast(TextIO, _Watched(plain, []))
     try:
@@ -66,24 +64,26 @@ def watched_output() -> Iterator[None]:
 
 
 def unwritten() -> OSError | None:
-    """Why standard output could not be written, where that is so."""
+    """The first error of writing to standard output, if any."""
     return next(iter(getattr(sys.stdout, "failures", ())), None)
 
 
 def refuse(args: Sequence[str], message: str, help_text: str) -> int:
-    """The user is told what cannot be used."""
+    """Print why the input cannot be used; the exit status for that."""
     _say(args, message, help_text)
     return Exit.USAGE
 
 
 def failed(args: Sequence[str], error: Exception) -> int:
-    """What was meant to be printed cannot be, or tritonwin itself failed."""
+    """Print why the command failed, or that its output could not be written; the exit status."""
     failure = unwritten()
     if _reader_left(failure or error):
-        # who read our output has seen enough; what was being changed is given back then
+        # the reader has seen enough; an interrupted change has been undone by then
         changing = _command(args) in _CHANGING and not _LOOKING & set(args)
         return Exit.PROBLEMS if changing else Exit.DONE
     if os.environ.get("TRITONWIN_DEBUG"):
+        import traceback
+
         with contextlib.suppress(OSError):
             traceback.print_exception(error)
     if failure is not None:
@@ -106,7 +106,7 @@ def failed(args: Sequence[str], error: Exception) -> int:
 
 
 def _reader_left(error: Exception) -> bool:
-    """Whether a pipe was closed at its other end; Windows calls that an invalid argument."""
+    """Whether a pipe was closed at its other end, an "invalid argument" on Windows."""
     if isinstance(error, BrokenPipeError):
         return True
     return os.name == "nt" and isinstance(error, OSError) and error.errno == errno.EINVAL
@@ -117,7 +117,7 @@ def _command(args: Sequence[str]) -> str:
 
 
 def _where_else(args: Sequence[str]) -> str:
-    """Where the answer can be had, or what came of the command."""
+    """How to get the whole answer, or to find out what the command did."""
     command = _command(args)
     if command in _CHANGING:
         return "What is written there is not whole. What was changed: tritonwin undo --list"
@@ -127,12 +127,14 @@ def _where_else(args: Sequence[str]) -> str:
 
 
 def _say(args: Sequence[str], message: str, help_text: str) -> None:
-    """As JSON on standard output if that was asked for, and on the other stream if it is full."""
+    """Print an error: as JSON on standard output if asked for, else or if that fails on stderr."""
     from tritonwin.output.text import printable
 
     message, help_text = printable(message), printable(help_text)
     if wants_json(args):
-        # put together here: what failed may be the very import of the documents
+        # built here: the import of output.documents may be what failed
+        import json
+
         error = {"message": message, "help": help_text}
         try:
             print(json.dumps({"schema": "tritonwin.error/1", "error": error}, indent=2), flush=True)  # noqa: T201

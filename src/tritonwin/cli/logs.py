@@ -1,7 +1,6 @@
-"""Logs as commands are given them: a file, or what another program is still writing.
+"""Logs that are given to commands: a file, or a pipe that another program still writes to.
 
-What comes through a pipe may have no end, or none soon. Ctrl-C is one: the command answers on what
-has come by then.
+A pipe may never end. Ctrl-C ends it: the command then answers on what has come so far.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 16  # bytes
 _AHEAD = 16  # chunks that wait to be taken
-_PAUSE = 0.1  # seconds between two looks whether it is enough
-_SILENT = 3.0  # seconds after which whoever watches is told what is going on
+_PAUSE = 0.1  # seconds between two checks for the end
+_SILENT = 3.0  # seconds before a terminal is told that input is awaited
 
 
 @contextmanager
@@ -38,8 +37,8 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         UserError: it cannot be read, or is a device, which need not have an end.
     """
     try:
-        if os.name != "nt":  # to ask a pipe of Windows is to open it, and its other end notices
-            _refuse_device(path, path.stat().st_mode)  # to open one may set something off
+        if os.name != "nt":  # stat opens a named pipe of Windows, and its other end notices
+            _refuse_device(path, path.stat().st_mode)  # opening a device may trigger something
         with path.open("rb") as stream:
             mode = os.fstat(stream.fileno()).st_mode
             _refuse_device(path, mode)
@@ -57,7 +56,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def piped_in() -> Iterator[BinaryIO]:
-    """What comes through standard input, which is no terminal.
+    """The content of standard input, which is not a terminal.
 
     Raises:
         UserError: it cannot be read.
@@ -99,10 +98,10 @@ def _incoming(descriptor: int) -> Iterator[BinaryIO]:
 
 
 class Incoming(io.RawIOBase):
-    """What comes through a pipe, until its end or until it is enough.
+    """The content of a pipe, until its end or until `enough`.
 
-    A thread reads: on Windows a read that waits cannot be ended, and elsewhere what it has read by
-    then would be lost.
+    A thread reads, because a blocked read cannot be ended on Windows, and elsewhere would lose what
+    it has read.
     """
 
     def __init__(
@@ -111,13 +110,13 @@ class Incoming(io.RawIOBase):
         """Begin to read.
 
         Args:
-            enough: asked often, in two threads.
-            told: how many bytes have come; called now and then, also when nothing comes.
+            enough: called often, in two threads.
+            told: called with the number of bytes so far, also when nothing comes.
         """
         self._enough, self._told = enough, told
         self._came: queue.Queue[bytes | OSError] = queue.Queue(_AHEAD)
         self._rest, self._total, self._ended = b"", 0, False
-        # of its own: one that is being read from cannot be closed everywhere
+        # a duplicate: a descriptor that is being read from cannot be closed everywhere
         own = os.dup(descriptor)
         threading.Thread(target=self._read, args=(own,), daemon=True).start()
 
@@ -134,7 +133,7 @@ class Incoming(io.RawIOBase):
         return len(part)
 
     def _take(self) -> None:
-        enough = self._enough()  # before the look, which then finds all that came until then
+        enough = self._enough()  # before the queue is read, which then holds all that came
         try:
             came = self._came.get(timeout=_PAUSE)
         except queue.Empty:
@@ -150,7 +149,7 @@ class Incoming(io.RawIOBase):
         while data and not self._enough():
             try:
                 data = os.read(descriptor, _CHUNK)
-            except BlockingIOError:  # whoever made the pipe waits for nothing
+            except BlockingIOError:  # a non-blocking pipe
                 time.sleep(_PAUSE)
                 continue
             except OSError as error:
@@ -162,7 +161,7 @@ class Incoming(io.RawIOBase):
 
 
 class _Told:
-    """Tells a terminal that input is waited for, and how much has come."""
+    """Tell a terminal that input is awaited, and how much has come."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()

@@ -1,4 +1,4 @@
-"""Being told to end, by the system or another program or Ctrl-C, and whose business that is."""
+"""Signals that end a command: SIGTERM, SIGHUP, a closed console, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ else:
 
 
 class ToldToEndError(KeyboardInterrupt):
-    """A signal: whoever tidies up after Ctrl-C does so after this as well."""
+    """A signal to end; a KeyboardInterrupt, so that code that cleans up after Ctrl-C does so."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
-        self.status = 128 + number  # what a shell calls the end by that signal
+        self.status = 128 + number  # the exit status that a shell reports for that signal
 
 
 @contextmanager
 def told_to_end() -> Iterator[None]:
-    """For the block, the first such signal raises ToldToEndError; further ones change nothing.
+    """In the block, the first such signal raises ToldToEndError; later ones are ignored.
 
-    What is ignored already, as after nohup, stays ignored.
+    Signals that are ignored already, as under nohup, stay ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -51,9 +51,9 @@ def told_to_end() -> Iterator[None]:
 
 @contextmanager
 def ctrl_c_is_not_ours() -> Iterator[None]:
-    """For the block, Ctrl-C means nothing here: a program that we wait for gets it as well.
+    """In the block, Ctrl-C is ignored here: the child program that is waited for receives it too.
 
-    As an exception it could come between the end of that program and our taking note of its status.
+    As an exception it could come between the child's end and the reading of its status.
     """
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -68,9 +68,9 @@ def ctrl_c_is_not_ours() -> Iterator[None]:
 
 @contextmanager
 def ctrl_c_noted() -> Iterator[Callable[[], bool]]:
-    """For the block, the first Ctrl-C is only noted: what is given tells whether it came.
+    """In the block, the first Ctrl-C is only noted; the yielded function tells whether it came.
 
-    A second one is as ever.
+    A second Ctrl-C raises KeyboardInterrupt.
     """
     noted = threading.Event()
 
