@@ -28,7 +28,7 @@ from figures import LINUX, WINE, Figure, all_met, tell
 from winlane import Environment, Lane, Machine
 from winlane.upstream import Upstream
 
-from tritonwin.patch.hook.apply import RuleChoice
+from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook.install import generate
 from tritonwin.patch.rules import RULES
 from tritonwin.patch.session import of_folder

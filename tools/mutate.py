@@ -60,17 +60,15 @@ AREAS = {
     "patch": Area(
         about="its rules and what they are made of",
         code=(
-            "patch/edits.py", "patch/engine.py", "patch/rules/*", "patch/sources.py",
-            "patch/status.py",
+            "patch/edits.py", "patch/engine.py", "patch/plan.py", "patch/rules/*",
         ),
-        tests=("unit/test_patch_[borv]*.py",),
+        tests=("unit/test_patch_[brv]*.py",),
         but="not mingw and not apply_and_revert and not the_marks",
     ),
     "patch-disk": Area(
         about="what it does to files, hook and journal",
         code=(
-            "patch/disk.py", "patch/hook/install.py", "patch/hook_session.py",
-            "patch/of_python.py", "patch/operations.py", "patch/session.py",
+            "patch/hook/install.py", "patch/operations.py", "patch/session.py",
         ),
         tests=("unit/test_patch_[cs]*.py", "unit/test_patch_di*.py", "unit/test_patch_hook_*.py"),
         # each of these starts dozens of processes, or takes the whole of patch once more

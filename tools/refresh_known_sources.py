@@ -15,7 +15,7 @@ from pathlib import Path
 from winlane.cache import Cache
 from winlane.upstream import Upstream
 
-from tritonwin.patch.known import digest
+from tritonwin.patch.engine import digest
 from tritonwin.patch.rules import FILES
 
 ROOT = Path(__file__).resolve().parents[1]

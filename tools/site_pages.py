@@ -22,7 +22,7 @@ from tritonwin.cli.app import main as program
 from tritonwin.errors import Exit
 from tritonwin.patch import engine
 from tritonwin.patch.edits import Source
-from tritonwin.patch.model import Flavour, Rule, RuleState
+from tritonwin.patch.engine import Flavour, Rule, RuleState
 from tritonwin.patch.rules import RULES
 from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import LAYERS, Entry, LinePattern, Signature

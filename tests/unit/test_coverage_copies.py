@@ -10,7 +10,7 @@ from coverage import CoverageData
 
 import tritonwin
 from tritonwin.facts.triton_facts import HOOK
-from tritonwin.patch.hook.apply import RuleChoice
+from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook.install import generate
 
 PACKAGE = Path(tritonwin.__file__).parent

@@ -43,13 +43,14 @@ def states(document: dict[str, Any]) -> set[str]:
 def test_from_status_to_revert(package: Path, patch: Any) -> None:
     before = describe_tree(package)
     status = patch("status", code=1)
-    assert status["rules"][1] == {
+    (rule,) = (each for each in status["rules"] if each["id"] == "windows-build")
+    assert rule == {
         "id": "windows-build",
         "defect": "CC",
         "need": "jit",
         "file": "runtime/build.py",
         "state": "needed",
-        "reason": status["rules"][1]["reason"],
+        "reason": rule["reason"],
     }
     assert (status["flavour"], status["version"]) == ("upstream", "3.6.0")
     assert {file["file"]: file["known"] for file in status["files"]}["knobs.py"] == ["3.6.0"]
@@ -114,7 +115,7 @@ def test_a_fork_is_offered_what_it_lacks(
     assert "This is triton-windows: it carries its own support" in shown
     needed = [line.split()[1] for line in shown.splitlines() if line.startswith("  needed")]
     assert needed == [
-        "tool-variables", "last-error-launcher", "last-error", "tensor-map-shape", "extern-grep",
+        "last-error", "tensor-map-shape", "last-error-launcher", "tool-variables", "extern-grep",
         "extern-folder",
     ]  # fmt: skip
 
@@ -151,6 +152,6 @@ def test_for_people(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
     assert "24 needed, 0 unknown" in call("status")
     assert "--- a/runtime/build.py\n" in call("diff")
-    assert "To give it back: tritonwin patch revert" in call("apply")
+    assert "To undo it: tritonwin patch revert" in call("apply")
     assert "Nothing is needed." in call("status")
     assert "Everything is as it was before." in call("revert")

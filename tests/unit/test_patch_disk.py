@@ -20,10 +20,9 @@ from tritonwin.facts.patch_record import read_manifest
 from tritonwin.journal import JournalError, Store, faults, undo
 from tritonwin.journal.tree import describe_tree
 from tritonwin.patch import operations
-from tritonwin.patch.disk import make_plan
-from tritonwin.patch.operations import Place, apply, revert
-from tritonwin.patch.sources import read_tree
-from tritonwin.patch.status import examine
+from tritonwin.patch.engine import RuleChoice
+from tritonwin.patch.operations import PatchPlace, apply, revert
+from tritonwin.patch.plan import examine, make_plan, read_triton
 
 VERSION = "3.6.0"
 DRIVER = "backends/nvidia/driver.py"
@@ -31,27 +30,28 @@ KNOBS = "knobs.py"
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PatchPlace:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     # a blank and letters that no code page of a Western Windows has
     package = make_tree(VERSION, tmp_path / "My 用户 site")
     data = tmp_path / "data"
-    return Place(package=package, target=str(package), store=Store(data / "journal"), data=data)
-
-
-def patch(place: Place, *only: str, allow_unknown: bool = False) -> str | None:
-    plan = make_plan(
-        read_tree(place.package), only, allow_unknown=allow_unknown, manifest=place.manifest()
+    return PatchPlace(
+        package=package, target=str(package), store=Store(data / "journal"), data=data
     )
+
+
+def patch(place: PatchPlace, *only: str, allow_unknown: bool = False) -> str | None:
+    choice = RuleChoice(only, allow_unknown)
+    plan = make_plan(read_triton(place.package), choice, place.manifest())
     assert plan.refused == ()
     return apply(plan, place)
 
 
-def needed(place: Place) -> list[str]:
-    return [rule.id for rule in examine(read_tree(place.package)).of("needed")]
+def needed(place: PatchPlace) -> list[str]:
+    return [rule.id for rule in examine(read_triton(place.package)).of("needed")]
 
 
-def state(place: Place) -> list[str]:
+def state(place: PatchPlace) -> list[str]:
     return describe_tree(place.package.parent)
 
 
@@ -59,7 +59,7 @@ def state(place: Place) -> list[str]:
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["", "byte order mark"])
-def test_line_ends_of_windows_stay(place: Place, mark: bytes) -> None:
+def test_line_ends_of_windows_stay(place: PatchPlace, mark: bytes) -> None:
     for name in (DRIVER, "backends/nvidia/driver.c"):
         path = place.package / name
         path.write_bytes(mark + path.read_bytes().replace(b"\n", b"\r\n"))
@@ -78,10 +78,10 @@ def test_line_ends_of_windows_stay(place: Place, mark: bytes) -> None:
 @pytest.mark.parametrize(
     "damage", [lambda data: data.replace(b"\n", b"\r\n", 5), lambda data: data + b"# \xff\n"]
 )
-def test_a_file_that_is_no_plain_text_is_refused(place: Place, damage: object) -> None:
+def test_a_file_that_is_no_plain_text_is_refused(place: PatchPlace, damage: object) -> None:
     path = place.package / DRIVER
     path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
-    plan = make_plan(read_tree(place.package), allow_unknown=True)
+    plan = make_plan(read_triton(place.package), RuleChoice(allow_unknown=True))
     assert [refusal.file for refusal in plan.refused] == [DRIVER]
 
 
@@ -103,39 +103,38 @@ def applied(text: str, diff: str) -> str:
 
 
 @pytest.mark.parametrize("end", ["\n", ""])
-def test_a_diff_makes_the_one_text_of_the_other(place: Place, end: str) -> None:
+def test_a_diff_makes_the_one_text_of_the_other(place: PatchPlace, end: str) -> None:
     extern = place.package / "tools/build_extern.py"
     extern.write_text(extern.read_text("utf-8").rstrip("\n") + end, "utf-8")
-    edits = make_plan(read_tree(place.package), allow_unknown=True).edits
+    edits = make_plan(read_triton(place.package), RuleChoice(allow_unknown=True)).edits
     assert len(edits) > 5
     for edit in edits:
-        shown, text = edit.diff(), edit.source.text
-        assert text is not None
-        assert shown.splitlines()[:2] == [f"--- a/{edit.source.file}", f"+++ b/{edit.source.file}"]
-        assert applied(text, shown) == "\n".join(edit.text.splitlines())
-        assert len(shown) < len(text) + len(edit.text)
+        shown, text = edit.diff(), edit.before.decode()
+        assert shown.splitlines()[:2] == [f"--- a/{edit.file}", f"+++ b/{edit.file}"]
+        assert applied(text, shown) == "\n".join(edit.after.decode().splitlines())
+        assert len(shown) < len(text) + len(edit.after.decode())
 
 
 # -- whose content it is
 
 
-def test_unknown_content_is_refused_whole_and_shown_from_three_sides(place: Place) -> None:
+def test_unknown_content_is_refused_whole_and_shown_from_three_sides(place: PatchPlace) -> None:
     path = place.package / KNOBS
     path.write_text(path.read_text() + "# mine\n")
-    plan = make_plan(read_tree(place.package))
+    plan = make_plan(read_triton(place.package))
     (refusal,) = plan.refused
     assert (refusal.file, refusal.fits, refusal.left) == (KNOBS, ("tool-variables",), None)
     assert "no known release" in refusal.released
-    assert refusal.found == read_tree(place.package).files[KNOBS].sha256
+    assert refusal.found == read_triton(place.package).files[KNOBS].sha256
 
 
-def test_what_fits_is_applied_to_unknown_content_on_demand(place: Place) -> None:
+def test_what_fits_is_applied_to_unknown_content_on_demand(place: PatchPlace) -> None:
     path = place.package / DRIVER
     text = path.read_text().replace("libraries = ['libcuda.so.1']", "libraries = ['mine']")
     path.write_text(text)
     before = state(place)
-    plan = make_plan(read_tree(place.package), allow_unknown=True)
-    (edit,) = (edit for edit in plan.edits if edit.source.file == DRIVER)
+    plan = make_plan(read_triton(place.package), RuleChoice(allow_unknown=True))
+    (edit,) = (edit for edit in plan.edits if edit.file == DRIVER)
     assert not edit.known
     assert "libcuda-folder" in edit.rules
     assert [(m.rule, m.reason) for m in plan.skipped] == [("libcuda-name", "it links ['mine']")]
@@ -145,7 +144,7 @@ def test_what_fits_is_applied_to_unknown_content_on_demand(place: Place) -> None
     assert state(place) == before
 
 
-def test_a_change_after_the_patch_is_not_destroyed(place: Place) -> None:
+def test_a_change_after_the_patch_is_not_destroyed(place: PatchPlace) -> None:
     patch(place)
     path = place.package / KNOBS
     path.write_text(path.read_text() + "# mine\n")
@@ -157,18 +156,18 @@ def test_a_change_after_the_patch_is_not_destroyed(place: Place) -> None:
     assert state(place) == there
 
 
-def test_a_change_after_the_patch_stops_the_next_rule_of_that_file(place: Place) -> None:
+def test_a_change_after_the_patch_stops_the_next_rule_of_that_file(place: PatchPlace) -> None:
     patch(place, "libcuda-name")
     path = place.package / DRIVER
-    ours = read_tree(place.package).files[DRIVER].sha256
+    ours = read_triton(place.package).files[DRIVER].sha256
     path.write_text(path.read_text() + "# mine\n")
-    plan = make_plan(read_tree(place.package), manifest=place.manifest())
+    plan = make_plan(read_triton(place.package), manifest=place.manifest())
     (refusal,) = plan.refused
     assert "after tritonwin patched it" in refusal.reason
     assert refusal.left == ours
 
 
-def test_rules_one_after_the_other_are_given_back_together(place: Place) -> None:
+def test_rules_one_after_the_other_are_given_back_together(place: PatchPlace) -> None:
     before = state(place)
     for rule in needed(place)[::4]:
         assert patch(place, rule)
@@ -182,7 +181,7 @@ def test_rules_one_after_the_other_are_given_back_together(place: Place) -> None
     assert read_manifest(place.data, place.package) is None
 
 
-def test_revert_is_the_undo_of_the_journal(place: Place) -> None:
+def test_revert_is_the_undo_of_the_journal(place: PatchPlace) -> None:
     before = state(place)
     journal = patch(place)
     assert journal
@@ -191,25 +190,24 @@ def test_revert_is_the_undo_of_the_journal(place: Place) -> None:
     assert revert(place).reports == ()
 
 
-def test_a_patch_within_a_larger_change_is_left_to_undo(place: Place) -> None:
+def test_a_patch_within_a_larger_change_is_left_to_undo(place: PatchPlace) -> None:
     journal = patch(place)
     assert journal
     (place.store.folder(journal) / "plan.json").write_text('{"changes": []}')
     with pytest.raises(UserError, match="part of a larger change") as refused:
         revert(place)
-    assert refused.value.help == f"Give all of it back: tritonwin undo {journal}"
+    assert refused.value.help == f"Undo all of it: tritonwin undo {journal}"
 
 
 # -- a reinstall
 
 
-def test_a_reinstall_ends_the_patch_and_is_patched_again(place: Place, tmp_path: Path) -> None:
+def test_a_reinstall_ends_the_patch_and_is_patched_again(place: PatchPlace, tmp_path: Path) -> None:
     before = state(place)
     patch(place)
     original = make_tree(VERSION, tmp_path / "wheel")
     shutil.rmtree(place.package)
     shutil.copytree(original, place.package)
-    assert place.manifest_in_force() is None
     assert patch(place)
     assert needed(place) == []
     revert(place)
@@ -217,7 +215,7 @@ def test_a_reinstall_ends_the_patch_and_is_patched_again(place: Place, tmp_path:
     assert read_manifest(place.data, place.package) is None
 
 
-def test_nothing_is_given_back_to_another_version(place: Place) -> None:
+def test_nothing_is_given_back_to_another_version(place: PatchPlace) -> None:
     patch(place)
     shutil.rmtree(place.package)
     make_tree("3.8.0", place.package.parent)
@@ -229,7 +227,7 @@ def test_nothing_is_given_back_to_another_version(place: Place) -> None:
 # -- the file system
 
 
-def test_compiled_files_go_and_others_stay(place: Place) -> None:
+def test_compiled_files_go_and_others_stay(place: PatchPlace) -> None:
     cached = place.package / "backends/nvidia/__pycache__"
     cached.mkdir()
     for name in ("driver.cpython-312.pyc", "driver.cpython-312.opt-1.pyc", "other.cpython-312.pyc"):
@@ -238,7 +236,7 @@ def test_compiled_files_go_and_others_stay(place: Place) -> None:
     assert [path.name for path in cached.iterdir()] == ["other.cpython-312.pyc"]
 
 
-def test_what_was_compiled_from_any_patched_file_goes_with_the_patch(place: Place) -> None:
+def test_what_was_compiled_from_any_patched_file_goes_with_the_patch(place: PatchPlace) -> None:
     files = {"dlfcn": "backends/nvidia/driver.c", "temp-files": "backends/nvidia/compiler.py"}
     for rule in ("tool-variables", *files):
         patch(place, rule)
@@ -251,7 +249,7 @@ def test_what_was_compiled_from_any_patched_file_goes_with_the_patch(place: Plac
     assert not any(path.exists() for path in compiled)
 
 
-def test_read_only_files_are_patched_and_stay_read_only(place: Place) -> None:
+def test_read_only_files_are_patched_and_stay_read_only(place: PatchPlace) -> None:
     path = place.package / DRIVER
     path.chmod(0o444)
     before = state(place)
@@ -262,7 +260,7 @@ def test_read_only_files_are_patched_and_stay_read_only(place: Place) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_folder_changes_nothing(place: Place) -> None:
+def test_a_read_only_folder_changes_nothing(place: PatchPlace) -> None:
     folder = place.package / "tools"  # the last file of all
     before = state(place)
     folder.chmod(0o555)
@@ -274,7 +272,7 @@ def test_a_read_only_folder_changes_nothing(place: Place) -> None:
     assert state(place) == before
 
 
-def test_a_hard_link_into_a_package_cache_is_left_alone(place: Place, tmp_path: Path) -> None:
+def test_a_hard_link_into_a_package_cache_is_left_alone(place: PatchPlace, tmp_path: Path) -> None:
     cached = tmp_path / "uv-cache.py"
     os.link(place.package / DRIVER, cached)
     content = cached.read_bytes()
@@ -284,7 +282,7 @@ def test_a_hard_link_into_a_package_cache_is_left_alone(place: Place, tmp_path: 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="symbolic links need rights there")
-def test_a_build_in_place_links_its_backends(place: Place, tmp_path: Path) -> None:
+def test_a_build_in_place_links_its_backends(place: PatchPlace, tmp_path: Path) -> None:
     folder = place.package / "backends/nvidia"
     there = tmp_path / "third_party"
     folder.rename(there)
@@ -303,9 +301,9 @@ def test_a_build_in_place_links_its_backends(place: Place, tmp_path: Path) -> No
     ids=["changed", "deleted"],
 )
 def test_a_file_that_changes_meanwhile_stops_everything(
-    place: Place, meanwhile: Callable[[Path], object]
+    place: PatchPlace, meanwhile: Callable[[Path], object]
 ) -> None:
-    plan = make_plan(read_tree(place.package))
+    plan = make_plan(read_triton(place.package))
     path = place.package / "tools/build_extern.py"
     meanwhile(path)
     before = state(place)
@@ -318,12 +316,12 @@ def test_a_file_that_changes_meanwhile_stops_everything(
 
 @pytest.mark.parametrize("act", ["apply", "revert"])
 def test_nobody_else_may_be_at_work_on_it_by_either_name(
-    place: Place, monkeypatch: pytest.MonkeyPatch, act: str
+    place: PatchPlace, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
     monkeypatch.setattr(operations, "_WAIT", 0.01)
     python = str(place.data / "python.exe")
     of_python = replace(place, target=python)
-    plan = make_plan(read_tree(place.package), ["dlfcn"])
+    plan = make_plan(read_triton(place.package), RuleChoice(["dlfcn"]))
     before = state(place)
     for name in (python, str(place.package)):
         with place.store.lock(name), pytest.raises(UserError, match="at work"):
@@ -340,21 +338,21 @@ import sys
 from pathlib import Path
 from tritonwin.journal import Store
 from tritonwin.patch import operations
-from tritonwin.patch.disk import make_plan
-from tritonwin.patch.operations import Place, apply
-from tritonwin.patch.sources import read_tree
+from tritonwin.patch.plan import make_plan
+from tritonwin.patch.operations import PatchPlace, apply
+from tritonwin.patch.plan import read_triton
 
 operations._WAIT = 120  # whatever the other takes
 package, data = Path(sys.argv[1]), Path(sys.argv[2])
-place = Place(package=package, target=sys.argv[3], store=Store(data / "journal"), data=data)
-plan = make_plan(read_tree(package), manifest=place.manifest())
+place = PatchPlace(package=package, target=sys.argv[3], store=Store(data / "journal"), data=data)
+plan = make_plan(read_triton(package), manifest=place.manifest())
 print("planned", flush=True)
 sys.stdin.readline()
 apply(plan, place)
 """
 
 
-def start_apply(place: Place, target: str) -> subprocess.Popen[str]:
+def start_apply(place: PatchPlace, target: str) -> subprocess.Popen[str]:
     """It waits for a line before it writes."""
     return subprocess.Popen(
         [sys.executable, "-c", _APPLY, place.package, place.data, target],
@@ -365,7 +363,7 @@ def start_apply(place: Place, target: str) -> subprocess.Popen[str]:
     )
 
 
-def test_of_two_at_once_one_patches(place: Place) -> None:
+def test_of_two_at_once_one_patches(place: PatchPlace) -> None:
     """One names the folder, the other the Python: they are kept apart all the same."""
     before = state(place)
     processes = [
@@ -390,7 +388,7 @@ def test_of_two_at_once_one_patches(place: Place) -> None:
 SOME = ("tool-variables", "temp-files", "dlfcn")
 
 
-def count_points(place: Place, rules: tuple[str, ...]) -> int:
+def count_points(place: PatchPlace, rules: tuple[str, ...]) -> int:
     os.environ[faults.VARIABLE] = "0"
     try:
         faults._passed.clear()
@@ -404,9 +402,9 @@ def count_points(place: Place, rules: tuple[str, ...]) -> int:
 @pytest.mark.parametrize(
     ("rules", "stride"), [(SOME, 2), pytest.param((), 1, marks=pytest.mark.full)]
 )
-def test_killed_at_any_point(place: Place, rules: tuple[str, ...], stride: int) -> None:
+def test_killed_at_any_point(place: PatchPlace, rules: tuple[str, ...], stride: int) -> None:
     before = state(place)
-    plan = make_plan(read_tree(place.package), rules)
+    plan = make_plan(read_triton(place.package), RuleChoice(rules))
     count = count_points(place, rules)
     assert count >= 8 * len(plan.edits)
     revert(place)
@@ -422,9 +420,9 @@ def test_killed_at_any_point(place: Place, rules: tuple[str, ...], stride: int) 
 @pytest.mark.parametrize(
     ("rules", "stride"), [(SOME, 3), pytest.param((), 1, marks=pytest.mark.full)]
 )
-def test_killed_while_reverting(place: Place, rules: tuple[str, ...], stride: int) -> None:
+def test_killed_while_reverting(place: PatchPlace, rules: tuple[str, ...], stride: int) -> None:
     before = state(place)
-    plan = make_plan(read_tree(place.package), rules)
+    plan = make_plan(read_triton(place.package), RuleChoice(rules))
     apply(plan, place)
     point = 1
     while killed_at(point, lambda: revert(place)):

@@ -16,8 +16,8 @@ from tritonwin.facts.model import Interpreter, PthFile
 from tritonwin.facts.triton_facts import HOOK, HOOK_START
 from tritonwin.journal import Journal, Store, undo
 from tritonwin.journal.tree import tree_hash
+from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook import install
-from tritonwin.patch.hook.apply import RuleChoice
 
 ALL = RuleChoice(only=(), allow_unknown=False)
 

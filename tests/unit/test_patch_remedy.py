@@ -15,8 +15,7 @@ from tritonwin.facts.patch_record import read_patch_record
 from tritonwin.facts.triton_sources import find_traits, read_sources
 from tritonwin.journal import Journal, Store, undo
 from tritonwin.journal.tree import describe_tree
-from tritonwin.patch.sources import read_tree
-from tritonwin.patch.status import examine
+from tritonwin.patch.plan import examine, read_triton
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.remedies.context import ApplyContext, PlanContext
@@ -77,7 +76,7 @@ def test_from_unpatched_over_overwritten_to_given_back(tmp_path: Path) -> None:
     assert change.action == "patch"
     assert "temp-files" in change.what
     journal = apply(change, data)
-    assert examine(read_tree(package)).of("needed", "unknown") == ()
+    assert examine(read_triton(package)).of("needed", "unknown") == ()
     assert problems(package, data) == []
 
     driver = package / "backends/nvidia/driver.py"

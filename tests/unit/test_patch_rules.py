@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 from triton_trees import sources
 from winlane.upstream import UPSTREAM
 
-from tritonwin.patch import engine, known
+from tritonwin.patch import engine
 from tritonwin.patch.edits import NoEdit, Source, is_guarded, replaced, unknown
-from tritonwin.patch.model import Rule
-from tritonwin.patch.payload import dlfcn
-from tritonwin.patch.rules import FILES, RULES, rule
+from tritonwin.patch.engine import Rule
+from tritonwin.patch.rules import BY_ID, FILES, RULES, c_text
 
-BY_ID = {each.id: each for each in RULES}
 each_rule = pytest.mark.parametrize("tried", RULES, ids=lambda r: r.id)
 
 
@@ -45,7 +43,6 @@ def test_a_rule_explains_itself(tried: Rule) -> None:
             assert value.isascii()
             assert value == " ".join(value.split())
     assert tried.why.endswith(".")
-    assert rule(tried.id) is tried
 
 
 def test_ids_are_unique_and_none_is_the_marker_of_another() -> None:
@@ -181,14 +178,14 @@ def test_an_include_once_more_than_expected_is_left_alone() -> None:
 
 
 def test_the_shim_in_an_f_string_is_the_shim() -> None:
-    inside = dlfcn.shim_in_f_string("tritonwin:x")
+    inside = c_text.shim_in_f_string("tritonwin:x")
     assert "\\" not in inside
     quoted = f'f"""{inside}"""'
-    assert eval(quoted) == dlfcn.shim("tritonwin:x")
+    assert eval(quoted) == c_text.shim("tritonwin:x")
 
 
 def test_the_shim_asks_no_last_error() -> None:
-    assert "GetLastError" not in dlfcn.shim("x")
+    assert "GetLastError" not in c_text.shim("x")
 
 
 @pytest.mark.parametrize(
@@ -218,14 +215,14 @@ def test_places_are_found_behind_letters_of_several_bytes_and_form_feeds() -> No
 
 def test_known_is_a_matter_of_content() -> None:
     text = (sources("3.6.0") / "knobs.py").read_text("utf-8")
-    assert known.releases("knobs.py", text) == ("3.6.0",)
-    assert known.releases("knobs.py", text + "#") == ()
-    assert known.releases("runtime/build.py", text) == ()
+    assert engine.releases("knobs.py", text) == ("3.6.0",)
+    assert engine.releases("knobs.py", text + "#") == ()
+    assert engine.releases("runtime/build.py", text) == ()
 
 
 def test_every_release_that_is_known_was_tried_or_equals_one_that_was() -> None:
     """Contents of releases that tests do not fetch are those of their neighbours, or forks."""
-    table = known._table()
+    table = engine.known_sources()
     assert set(table) == set(FILES)
     for file, contents in table.items():
         for releases in contents.values():

@@ -7,6 +7,7 @@ import shutil
 import sys
 import sysconfig
 import time
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,17 +24,19 @@ from tritonwin.facts.triton_facts import HOOK
 from tritonwin.journal import Journal, Store, undo
 from tritonwin.journal.refusal import JournalError
 from tritonwin.journal.tree import describe_tree
-from tritonwin.patch import of_python, operations
-from tritonwin.patch.of_python import helper_entries
-from tritonwin.patch.operations import Place
-from tritonwin.patch.session import Session
+from tritonwin.patch import operations
+from tritonwin.patch import session as of_python
+from tritonwin.patch.engine import RuleChoice
+from tritonwin.patch.operations import PatchPlace
+from tritonwin.patch.session import PatchSession, helper_entries, of_folder
 
 SUFFIX = ".cpython-312-x86_64-linux-gnu.so"
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Session:
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PatchSession:
     """A Python with upstream's 3.7 and compiled helper modules, one of them another Python's."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     package = make_tree("3.7.1", tmp_path / "site")
     cache = tmp_path / "cache"
     for entry, name in (
@@ -46,8 +49,8 @@ def session(tmp_path: Path) -> Session:
     python = target(tmp_path / "site", ext_suffix=SUFFIX, executable=str(tmp_path / "python"))
     host = fake_host(tmp_path, {"TRITON_CACHE_DIR": str(cache)}, windows=False)
     data = tmp_path / "data"
-    return Session(
-        place=Place(
+    return PatchSession(
+        place=PatchPlace(
             package=package, target=python.executable, store=Store(data / "journal"), data=data
         ),
         target=python,
@@ -55,15 +58,15 @@ def session(tmp_path: Path) -> Session:
     )
 
 
-def entries(session: Session) -> list[str]:
+def entries(session: PatchSession) -> list[str]:
     return sorted(path.name for path in cache_of(session).iterdir())
 
 
-def cache_of(session: Session) -> Path:
+def cache_of(session: PatchSession) -> Path:
     return session.place.package.parents[1] / "cache"
 
 
-def test_helper_modules_of_the_unpatched_triton_go_and_come_back(session: Session) -> None:
+def test_helper_modules_of_the_unpatched_triton_go_and_come_back(session: PatchSession) -> None:
     session.apply()
     assert entries(session) == ["BBB", "CCC"]
     clear = session.place.store.journals()[0]
@@ -73,7 +76,7 @@ def test_helper_modules_of_the_unpatched_triton_go_and_come_back(session: Sessio
     assert entries(session) == ["AAA", "BBB", "CCC"]
 
 
-def test_helper_modules_of_the_patched_triton_go_with_the_patch(session: Session) -> None:
+def test_helper_modules_of_the_patched_triton_go_with_the_patch(session: PatchSession) -> None:
     session.apply()
     folder = cache_of(session)
     (folder / "DDD").mkdir()
@@ -82,7 +85,7 @@ def test_helper_modules_of_the_patched_triton_go_with_the_patch(session: Session
     assert entries(session) == ["BBB", "CCC"]
 
 
-def test_files_or_a_hook_but_never_both(session: Session) -> None:
+def test_files_or_a_hook_but_never_both(session: PatchSession) -> None:
     before = describe_tree(session.place.package.parent)
     applied = session.apply(import_time=True)
     assert applied.hook is not None
@@ -101,21 +104,23 @@ def test_files_or_a_hook_but_never_both(session: Session) -> None:
     assert describe_tree(session.place.package.parent) == before
 
 
-def test_a_hook_that_somebody_else_wrote_is_left_to_him(session: Session, tmp_path: Path) -> None:
+def test_a_hook_that_somebody_else_wrote_is_left_to_him(
+    session: PatchSession, tmp_path: Path
+) -> None:
     session.apply(import_time=True)
     elsewhere = replace(session, place=replace(session.place, store=Store(tmp_path / "other")))
     with pytest.raises(UserError, match="was not written from here"):
         elsewhere.revert()
 
 
-def test_a_python_that_looks_for_no_pth_is_told_so(session: Session) -> None:
+def test_a_python_that_looks_for_no_pth_is_told_so(session: PatchSession) -> None:
     assert session.target
     isolated = replace(session, target=replace(session.target, site_loaded=False))
     with pytest.raises(UserError, match="does not load `site`"):
         isolated.apply(import_time=True)
 
 
-def test_edits_from_elsewhere_are_named(session: Session, tmp_path: Path) -> None:
+def test_edits_from_elsewhere_are_named(session: PatchSession, tmp_path: Path) -> None:
     """A portable installation that was patched on another machine."""
     session.apply()
     data = tmp_path / "other machine"
@@ -123,10 +128,10 @@ def test_edits_from_elsewhere_are_named(session: Session, tmp_path: Path) -> Non
     moved = replace(session, place=place)
     done = moved.revert()
     assert done.status == "nothing"
-    assert "install this Triton anew" in done.notes[0]
+    assert "install this Triton again" in done.notes[0]
 
 
-def test_a_diff_of_a_hook_says_what_stands_against_it(session: Session) -> None:
+def test_a_diff_of_a_hook_says_what_stands_against_it(session: PatchSession) -> None:
     before = describe_tree(session.place.package.parent)
     shown = session.diff(import_time=True)
     assert (shown.status, shown.hook) == ("planned", None)
@@ -140,21 +145,20 @@ def test_a_diff_of_a_hook_says_what_stands_against_it(session: Session) -> None:
     assert folder.diff().status == "planned"
 
 
-def test_a_second_hook_takes_the_place_of_the_first(session: Session) -> None:
+def test_a_second_hook_takes_the_place_of_the_first(session: PatchSession) -> None:
     session.apply(import_time=True)
-    again = session.apply(["dlfcn"], import_time=True)
+    again = session.apply(RuleChoice(["dlfcn"]), import_time=True)
     assert again.hook is not None
-    assert again.hook.choice is not None
-    assert again.hook.choice.only == ("dlfcn",)
+    assert again.hook.only == ("dlfcn",)
     before = [j.state for j in session.place.store.journals()]
     assert session.revert().status == "reverted"
     assert len(before) == 2
     assert {j.state for j in session.place.store.journals()} == {"undone"}
 
 
-def test_taking_the_hook_out_undoes_nothing_else(session: Session) -> None:
+def test_taking_the_hook_out_undoes_nothing_else(session: PatchSession) -> None:
     """Not what patch cleared, nor another change of this Python."""
-    session.apply(["dlfcn"])
+    session.apply(RuleChoice(["dlfcn"]))
     session.revert()
     store = session.place.store
     with Journal.begin(store, target=session.place.target, title="other") as journal:
@@ -170,7 +174,7 @@ def test_taking_the_hook_out_undoes_nothing_else(session: Session) -> None:
     assert (session.place.package / "kept.txt").read_bytes() == b"kept"
 
 
-def test_a_hook_that_was_changed_since_is_not_thrown_away(session: Session) -> None:
+def test_a_hook_that_was_changed_since_is_not_thrown_away(session: PatchSession) -> None:
     session.apply(import_time=True)
     hook = session.place.package.parent / HOOK
     hook.write_bytes(hook.read_bytes() + b"# mine\n")
@@ -180,16 +184,18 @@ def test_a_hook_that_was_changed_since_is_not_thrown_away(session: Session) -> N
     assert hook.read_bytes().endswith(b"# mine\n")
 
 
-def test_nothing_to_do_writes_no_journal(session: Session) -> None:
+def test_nothing_to_do_writes_no_journal(session: PatchSession) -> None:
     session.apply()
     journals = session.place.store.journals()
     again = session.apply()
     assert (again.status, again.journal) == ("nothing", None)
-    assert operations.apply(session._plan((), allow_unknown=False), session.place) is None
+    assert operations.apply(session.plan(), session.place) is None
     assert session.place.store.journals() == journals
 
 
-def test_another_change_that_was_cut_off_is_left_to_undo(session: Session, tmp_path: Path) -> None:
+def test_another_change_that_was_cut_off_is_left_to_undo(
+    session: PatchSession, tmp_path: Path
+) -> None:
     """Revert finishes what patch began; what is half done of something else is not patch's."""
     (tmp_path / "kept.txt").write_text("kept")
     cut_off = Journal.begin(session.place.store, target=session.place.target, title="other")
@@ -202,7 +208,7 @@ def test_another_change_that_was_cut_off_is_left_to_undo(session: Session, tmp_p
     assert not (tmp_path / "kept.txt").exists()
 
 
-def test_a_patch_that_was_cut_off_is_given_back(session: Session) -> None:
+def test_a_patch_that_was_cut_off_is_given_back(session: PatchSession) -> None:
     place = session.place
     before = describe_tree(place.package)
     plan = {"action": operations.ACTION}
@@ -215,25 +221,27 @@ def test_a_patch_that_was_cut_off_is_given_back(session: Session) -> None:
     assert describe_tree(place.package) == before
 
 
-def test_a_triton_that_does_not_say_its_version_has_none_in_the_title(session: Session) -> None:
+def test_a_triton_that_does_not_say_its_version_has_none_in_the_title(
+    session: PatchSession,
+) -> None:
     (session.place.package / "__init__.py").write_text("")
-    session.apply(["dlfcn"])
+    session.apply(RuleChoice(["dlfcn"]))
     title = session.place.store.journals()[-1].title
     assert title == f"patch Triton in {session.place.package}"
 
 
-def test_without_the_journal_nothing_can_be_given_back(session: Session) -> None:
+def test_without_the_journal_nothing_can_be_given_back(session: PatchSession) -> None:
     applied = session.apply()
     assert applied.journal
     shutil.rmtree(session.place.store.root / applied.journal)
     with pytest.raises(UserError, match="is not kept any more") as refused:
         session.revert()
-    assert "Install Triton anew" in refused.value.help
+    assert "Install Triton again" in refused.value.help
 
 
 @pytest.mark.parametrize(("binary", "noted"), [(None, True), ("pyd", False), ("so", False)])
 def test_sources_without_their_binary_are_said_to_be_so(
-    session: Session, binary: str | None, noted: bool
+    session: PatchSession, binary: str | None, noted: bool
 ) -> None:
     if binary:
         (session.place.package / "_C").mkdir()
@@ -242,7 +250,7 @@ def test_sources_without_their_binary_are_said_to_be_so(
     assert ("There is no libtriton" in notes) is noted
 
 
-def test_a_file_that_is_no_text_is_reported_as_unknown(session: Session) -> None:
+def test_a_file_that_is_no_text_is_reported_as_unknown(session: PatchSession) -> None:
     driver = session.place.package / "backends/nvidia/driver.c"
     driver.write_bytes(b"\xff\xfe" + driver.read_bytes())
     found = {r.id: r for r in session.status().report.rules}
@@ -261,7 +269,7 @@ def examined(monkeypatch: pytest.MonkeyPatch, site: Path) -> None:
     chosen = SimpleNamespace(executable=str(site.parent / "python"), reason="--python")
     monkeypatch.setattr(of_python, "find_target", lambda *_: chosen)
     monkeypatch.setattr(
-        of_python, "examine", lambda executable, *_: target(site, executable=executable)
+        of_python, "examine_target", lambda executable, *_: target(site, executable=executable)
     )
 
 
@@ -299,7 +307,7 @@ def test_the_triton_of_a_real_python_is_patched_and_given_back(
     )
     assert found.target.version == ".".join(map(str, sys.version_info[:3]))
     before = describe_tree(package)
-    assert found.apply(["dlfcn"]).status == "applied"
+    assert found.apply(RuleChoice(["dlfcn"])).status == "applied"
     assert describe_tree(package) != before
     assert found.revert().status == "reverted"
     assert describe_tree(package) == before
@@ -316,7 +324,7 @@ def test_a_python_that_does_not_answer_is_not_waited_for(tmp_path: Path) -> None
 
 
 def test_the_triton_that_a_python_imports_is_found(
-    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: PatchSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
@@ -329,3 +337,72 @@ def test_the_triton_that_a_python_imports_is_found(
     assert found.target.source == "--python"
     assert found.status().status == "examined"
     assert isinstance(found.helpers(), tuple)
+
+
+# -- the folder that is named
+
+
+@pytest.mark.parametrize("named", [".", "site", "site/triton"])
+def test_the_folder_of_a_triton_or_the_one_above(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    """An absolute one comes of it: a manifest is found by it from anywhere."""
+    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
+    package = make_tree("3.6.0", tmp_path / "site")
+    monkeypatch.chdir(package if named == "." else tmp_path)
+    place = of_folder(Path(named)).place
+    assert (place.package, place.target) == (package, str(package))
+    assert (place.data, place.store.root) == (tmp_path / "home", tmp_path / "home" / "journal")
+
+
+# -- what is not known
+
+
+def append(session: PatchSession, file: str, data: bytes = b"# mine\n") -> None:
+    path = session.place.package / file
+    path.write_bytes(path.read_bytes() + data)
+
+
+def test_a_changed_file_stops_the_rules_of_that_file_alone(session: PatchSession) -> None:
+    append(session, "knobs.py")
+    before = describe_tree(session.place.package)
+    for import_time in (False, True):
+        refused = session.apply(import_time=import_time)
+        assert refused.plan is not None
+        assert (refused.status, refused.changed, refused.journal) == ("refused", (), None)
+        assert [each.file for each in refused.plan.refused] == ["knobs.py"]
+    assert describe_tree(session.place.package) == before
+    others = session.apply(RuleChoice(["temp-files", "dlfcn"]))
+    assert others.changed == ("backends/nvidia/compiler.py", "backends/nvidia/driver.c")
+    trusted = session.apply(RuleChoice(["tool-variables"], allow_unknown=True))
+    assert trusted.changed == ("knobs.py",)
+    assert session.revert().status == "reverted"
+    assert describe_tree(session.place.package) == before
+
+
+def test_trust_edits_no_file_that_cannot_be_read_as_text(session: PatchSession) -> None:
+    append(session, "knobs.py", b"# \xff\n")
+    plan = session.plan(RuleChoice(["tool-variables", "temp-files"], allow_unknown=True))
+    (refusal,) = plan.refused
+    assert [(m.rule, m.reason[:9]) for m in refusal.misfits] == [("tool-variables", "not UTF-8")]
+    assert session.plan(RuleChoice(["temp-files"])).refused == ()
+
+
+def test_a_source_without_end_is_not_read(session: PatchSession) -> None:
+    """A sparse file of 3 GB took 16 GB of memory."""
+    driver = session.place.package / "backends/nvidia/driver.c"
+    with driver.open("r+b") as file:
+        file.truncate(3 * 2**30)
+    tracemalloc.start()
+    status, refused = session.status(), session.apply(RuleChoice(allow_unknown=True))
+    assert tracemalloc.get_traced_memory()[1] < 200 * 2**20
+    tracemalloc.stop()
+    found = {each.file: each.sha256 for each in status.report.files}
+    assert found["backends/nvidia/driver.c"] is None
+    assert {r.state for r in status.report.rules if r.file.endswith("nvidia/driver.c")} == {
+        "unknown"
+    }
+    assert refused.plan is not None
+    (refusal,) = refused.plan.refused
+    assert (refusal.file, refusal.found) == ("backends/nvidia/driver.c", None)
+    assert "larger than 4 MiB" in refusal.misfits[0].reason

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import os
 import subprocess
 from pathlib import Path
 
-import approved
 import pytest
 from triton_trees import make_tree, sources
 from winlane import wine
@@ -19,17 +17,16 @@ from winlane.upstream import UPSTREAM
 from winlane.wine import Wine
 
 from tritonwin.errors import UserError
+from tritonwin.facts.patch_record import Manifest, PatchedFile
 from tritonwin.facts.triton_sources import find_traits, read_sources, triton_traits
 from tritonwin.journal import Store
 from tritonwin.journal.tree import describe_tree, file_hash
 from tritonwin.patch import engine
-from tritonwin.patch.disk import make_plan
 from tritonwin.patch.edits import Source
-from tritonwin.patch.model import Flavour
-from tritonwin.patch.operations import Place, apply, revert
+from tritonwin.patch.engine import Flavour
+from tritonwin.patch.operations import PatchPlace, apply, revert
+from tritonwin.patch.plan import examine, make_plan, read_triton
 from tritonwin.patch.rules import RULES
-from tritonwin.patch.sources import read_tree
-from tritonwin.patch.status import examine
 
 FORKS = (
     "windows:3.1.0.post17", "windows:3.2.0.post21", "windows:3.3.1.post21", "windows:3.4.0.post21",
@@ -100,9 +97,16 @@ def expected(version: str) -> list[str]:
     return [rule.id for rule in RULES if rule.id in NEEDED and within(NEEDED[rule.id])]
 
 
-def place_of(package: Path, tmp_path: Path) -> Place:
+def place_of(package: Path, tmp_path: Path) -> PatchPlace:
     data = tmp_path / "data"
-    return Place(package=package, target=str(package), store=Store(data / "journal"), data=data)
+    return PatchPlace(
+        package=package, target=str(package), store=Store(data / "journal"), data=data
+    )
+
+
+def written(package: Path, after: dict[str, str]) -> Manifest:
+    files = (PatchedFile(file=f, before="", after=a, rules=()) for f, a in after.items())
+    return Manifest(package=str(package), tool_version="", journals=(), files=tuple(files))
 
 
 def test_every_rule_is_needed_somewhere() -> None:
@@ -117,39 +121,22 @@ def test_apply_and_revert(version: str, tmp_path: Path) -> None:
     before = describe_tree(tmp_path / "site")
     place = place_of(package, tmp_path)
 
-    plan = make_plan(read_tree(package))
+    plan = make_plan(read_triton(package))
     assert sorted(rule for edit in plan.edits for rule in edit.rules) == sorted(expected(version))
     assert plan.refused == ()
     assert all(edit.known for edit in plan.edits)
     assert apply(plan, place)
 
-    report = examine(read_tree(package))
+    report = examine(read_triton(package))
     assert [rule.id for rule in report.of("applied")] == expected(version)
     assert report.of("needed", "unknown") == ()
     for path in package.rglob("*.py"):
         ast.parse(path.read_bytes())
-    again = make_plan(read_tree(package), manifest=place.manifest())
+    again = make_plan(read_triton(package), manifest=place.manifest())
     assert (again.edits, again.refused) == ((), ())
 
     assert not revert(place).refused
     assert describe_tree(tmp_path / "site") == before
-
-
-def test_how_every_rule_stands_in_every_release(tmp_path: Path) -> None:
-    """With its reason, and by a hash what the rules make of each file."""
-    lines = []
-    for version in (*UPSTREAM, *FORKS):
-        tree = read_tree(make_tree(version, tmp_path / version.replace(":", "-")))
-        report = examine(tree)
-        lines += ["", f"# {version}: {report.flavour} {report.version}"]
-        lines += [
-            f"{rule.id} ({rule.need}, {rule.defect}): {rule.state}, {rule.reason}"
-            for rule in report.rules
-        ]
-        for edit in make_plan(tree).edits:
-            digest = hashlib.sha256(edit.data).hexdigest()[:12]
-            lines.append(f"{edit.source.file} becomes {digest} by {', '.join(edit.rules)}")
-    approved.check("patch-rules.txt", "\n".join(lines[1:]) + "\n")
 
 
 def test_whose_each_file_is(tmp_path: Path) -> None:
@@ -159,7 +146,7 @@ def test_whose_each_file_is(tmp_path: Path) -> None:
             file.write("# mine\n")
     ours = {name: file_hash(package / name) for name in ("knobs.py", "runtime/cache.py")}
     ours["runtime/build.py"] = "0" * 64
-    report = examine(read_tree(package), ours)
+    report = examine(read_triton(package), written(package, ours))
     found = {each.file: (each.sha256, each.known, each.ours) for each in report.files}
     assert found["knobs.py"] == (ours["knobs.py"], (), True)
     assert found["runtime/build.py"][1:] == ((), False)
@@ -174,7 +161,7 @@ def test_the_marks_that_doctor_looks_for_are_gone(version: str, tmp_path: Path) 
     package = make_tree(version, tmp_path / "site")
     blocking = {trait.id for trait in triton_traits() if trait.blocks}
     assert blocking & {hit.id for hit in find_traits(read_sources(package))}
-    apply(make_plan(read_tree(package)), place_of(package, tmp_path))
+    apply(make_plan(read_triton(package)), place_of(package, tmp_path))
     left = {hit.id for hit in find_traits(read_sources(package))}
     assert "patched-by-tritonwin" in left
     # what stays is either no defect or one that no rule is about
@@ -201,9 +188,9 @@ def test_no_rule_needs_another(version: str) -> None:
 def test_status_does_not_depend_on_the_version_string(flavour: Flavour, tmp_path: Path) -> None:
     version = {"upstream": "3.8.0", "fork": "windows:3.8.0.post29"}[flavour]
     package = make_tree(version, tmp_path)
-    before = examine(read_tree(package))
+    before = examine(read_triton(package))
     (package / "__init__.py").write_text("__version__ = '1.0'\n")
-    after = examine(read_tree(package))
+    after = examine(read_triton(package))
     assert (after.version, after.rules) == ("1.0", before.rules)
     assert {rule.state for rule in after.rules} & {"fixed-upstream", "fixed-by-fork"} == {
         {"upstream": "fixed-upstream", "fork": "fixed-by-fork"}[flavour]
@@ -245,7 +232,7 @@ def test_c_compiles_with_mingw_without_a_warning(
     package = make_tree(version, tmp_path / "site")
     include = (sources(version) / file).parent / "include"
     assert "dlfcn.h: No such file" in compiler_messages(mingw, package / file, include)
-    apply(make_plan(read_tree(package)), place_of(package, tmp_path))
+    apply(make_plan(read_triton(package)), place_of(package, tmp_path))
     assert compiler_messages(mingw, package / file, include) == ""
 
 
@@ -256,7 +243,7 @@ def test_a_folder_that_is_no_triton(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"is not the package folder of a Triton \(no runtime/build"
     ):
-        read_tree(tmp_path)
+        read_triton(tmp_path)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links are of those who may make them")
@@ -265,4 +252,4 @@ def test_of_a_linked_file_the_one_that_is_linked_is_read(tmp_path: Path) -> None
     (package / "runtime").mkdir(parents=True)
     elsewhere.write_text("x = 1\n")
     (package / "runtime" / "build.py").symlink_to(elsewhere)
-    assert read_tree(package).files["runtime/build.py"].path == elsewhere
+    assert read_triton(package).files["runtime/build.py"].path == elsewhere

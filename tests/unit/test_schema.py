@@ -31,7 +31,6 @@ from tritonwin.output.documents import (
     EventLine,
     ExplainReport,
     FixReport,
-    HookReport,
     InstallReport,
     JournalList,
     MatrixReport,
@@ -42,8 +41,7 @@ from tritonwin.output.documents import (
     UndoDocument,
     VerifyReport,
 )
-from tritonwin.patch.model import FileReport, RuleReport
-from tritonwin.patch.refusal import Misfit, Refusal
+from tritonwin.patch.records import FileRefusal, FileReport, HookReport, Misfit, RuleReport
 from tritonwin.problems.cache_state import JudgedEntry
 from tritonwin.problems.records import CheckResult, Evidence, Problem, Remedy
 from tritonwin.remedies.plan import CopyHeaders, Plan, Source, Unsolved
@@ -234,7 +232,7 @@ DOCUMENTS = {
         ),
         files=(FileReport(file="knobs.py", sha256="0" * 64, known=("3.6.0",)),),
         refused=(
-            Refusal(
+            FileRefusal(
                 file="knobs.py",
                 reason="changed",
                 released="a",

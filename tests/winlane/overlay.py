@@ -16,8 +16,7 @@ from typing import Any
 from winlane import Environment, Lane, Machine, standins
 from winlane.upstream import Upstream
 
-from tritonwin.patch.engine import transform
-from tritonwin.patch.model import Flavour, Rule
+from tritonwin.patch.engine import Flavour, Rule, transform
 
 PROGRAMS = Path(__file__).parent / "programs"
 LOG = r"C:\Users\Public\launches.jsonl"

@@ -11,7 +11,7 @@ import overlay
 import pytest
 from winlane import Environment, Machine
 
-from tritonwin.patch.rules import rule
+from tritonwin.patch.rules import BY_ID
 
 _VERSION = overlay.VERSIONS["3.6.0"]
 _LDCONFIG = '    libs = subprocess.check_output(["/sbin/ldconfig"'
@@ -33,7 +33,7 @@ def _applied(machine: Machine) -> Environment:
     for fix in _FIXES:
         _replace(made, *fix)
     # of Fix 5, what it says of driver.c
-    overlay.edit(made, [each for each in map(rule, ("dlfcn", "aligned-memory")) if each])
+    overlay.edit(made, [BY_ID["dlfcn"], BY_ID["aligned-memory"]])
     tcc = made.site_packages / "triton/runtime/tcc/tcc.exe"
     machine.variables["CC"] = made.win(tcc)
     return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +11,9 @@ from tritonwin.cli.options import Command, Group, TargetOptions, json_option, ta
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
-    from tritonwin.patch.session import Outcome, Session
+    from tritonwin.patch.engine import RuleChoice
+    from tritonwin.patch.records import PatchOutcome
+    from tritonwin.patch.session import PatchSession
 
 
 @click.group(
@@ -83,88 +85,68 @@ def status(*, target: TargetOptions, triton: Path | None, as_json: bool) -> int:
 @choice_options
 @place_options
 def diff(
-    *,
-    target: TargetOptions,
-    triton: Path | None,
-    only: tuple[str, ...],
-    import_time: bool,
-    allow_unknown: bool,
-    as_json: bool,
+    *, target: TargetOptions, triton: Path | None, import_time: bool, as_json: bool, **chosen: Any
 ) -> int:
     """Show what apply would change, as a unified diff; change nothing."""
-    _check_rules(only)
-    session = _session(target, triton)
-    outcome = session.diff(only, allow_unknown=allow_unknown, import_time=import_time)
-    _show(outcome, as_json=as_json)
-    return Exit.PROBLEMS if outcome.status == "refused" else Exit.DONE
+    choice = _choice(**chosen)
+    outcome = _session(target, triton).diff(choice, import_time=import_time)
+    return _show(outcome, as_json=as_json)
 
 
 @command.command("apply")
 @choice_options
 @place_options
 def apply(
-    *,
-    target: TargetOptions,
-    triton: Path | None,
-    only: tuple[str, ...],
-    import_time: bool,
-    allow_unknown: bool,
-    as_json: bool,
+    *, target: TargetOptions, triton: Path | None, import_time: bool, as_json: bool, **chosen: Any
 ) -> int:
     """Apply the rules that are needed, all of them or none; at once.
 
-    What was there before is kept outside of Triton: patch revert, or tritonwin undo, gives it back
+    What was there before is kept outside of Triton: patch revert, or tritonwin undo, restores it
     byte for byte. Exit status 1 when a file has a content that is not known.
     """
-    _check_rules(only)
-    session = _session(target, triton)
-    outcome = session.apply(only, allow_unknown=allow_unknown, import_time=import_time)
-    _show(outcome, as_json=as_json)
-    return Exit.PROBLEMS if outcome.status == "refused" else Exit.DONE
+    choice = _choice(**chosen)
+    outcome = _session(target, triton).apply(choice, import_time=import_time)
+    return _show(outcome, as_json=as_json)
 
 
 @command.command("revert")
 @place_options
 def revert(*, target: TargetOptions, triton: Path | None, as_json: bool) -> int:
-    """Give back what apply changed, on disk or as a hook.
+    """Undo what apply changed, on disk or as a hook.
 
     Exit status 1 when a file was changed by others since: nothing is done then.
     """
-    outcome = _session(target, triton).revert()
-    _show(outcome, as_json=as_json)
-    return Exit.PROBLEMS if outcome.status == "refused" else Exit.DONE
+    return _show(_session(target, triton).revert(), as_json=as_json)
 
 
-def _session(target: TargetOptions, triton: Path | None) -> Session:
-    if triton is not None and (target.python is not None or target.app is not None):
+def _session(target: TargetOptions, triton: Path | None) -> PatchSession:
+    from tritonwin.patch.session import of_folder, of_python
+
+    if triton is None:
+        return of_python(target.python, target.app, target.timeout)
+    if target.python is not None or target.app is not None:
         raise UserError(
             "--triton names the folder itself; --python and --app do not go with it",
             "Leave out --triton, or --python and --app.",
         )
-    if triton is not None:
-        from tritonwin.patch.session import of_folder
-
-        return of_folder(triton)
-    from tritonwin.patch.of_python import of_python
-
-    return of_python(target.python, target.app, target.timeout)
+    return of_folder(triton)
 
 
-def _check_rules(only: tuple[str, ...]) -> None:
-    from tritonwin.patch.rules import RULES
+def _choice(*, only: tuple[str, ...], allow_unknown: bool) -> RuleChoice:
+    from tritonwin.patch.engine import RuleChoice
+    from tritonwin.patch.rules import BY_ID
 
-    known = [rule.id for rule in RULES]
     for name in only:
-        if name not in known:
-            raise UserError(f"there is no rule {name}", f"The rules are: {', '.join(known)}")
+        if name not in BY_ID:
+            raise UserError(f"there is no rule {name}", f"The rules are: {', '.join(BY_ID)}")
+    return RuleChoice(only=only, allow_unknown=allow_unknown)
 
 
-def _show(outcome: Outcome, *, as_json: bool) -> None:
+def _show(outcome: PatchOutcome, *, as_json: bool) -> int:
+    from tritonwin.output import machine, patching
+
     if as_json:
-        from tritonwin.output import machine, patch_document
-
-        machine.print_document(patch_document.document(outcome))
+        machine.print_document(patching.document(outcome))
     else:
-        from tritonwin.output import patching
-
         patching.print_outcome(outcome)
+    return Exit.PROBLEMS if outcome.status == "refused" else Exit.DONE

@@ -16,8 +16,15 @@ from tritonwin.facts.model import Cache, PythonKind
 from tritonwin.journal import Conflict
 from tritonwin.journal.model import Header
 from tritonwin.journal.undo import UndoReport
-from tritonwin.patch.model import FileReport, Flavour, PatchStatus, RuleReport
-from tritonwin.patch.refusal import Misfit, Refusal
+from tritonwin.patch.engine import Flavour
+from tritonwin.patch.records import (
+    FileRefusal,
+    FileReport,
+    HookReport,
+    Misfit,
+    PatchStatus,
+    RuleReport,
+)
 from tritonwin.problems.cache_state import JudgedEntry
 from tritonwin.problems.records import CheckResult, Evidence, Problem
 from tritonwin.remedies.fix import FixResult
@@ -229,16 +236,6 @@ class DllsReport:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HookReport:
-    """The import hook of a target: where it lies and which rules it applies."""
-
-    folder: str
-    only: tuple[str, ...]  # ids of rules; none: all of them
-    starts: bool  # the .pth file that starts it is there
-    current: bool  # this tritonwin would write the same
-
-
-@dataclass(frozen=True, kw_only=True)
 class PatchReport:
     """What `tritonwin patch status|diff|apply|revert --json` prints.
 
@@ -256,7 +253,7 @@ class PatchReport:
     rules: tuple[RuleReport, ...]
     files: tuple[FileReport, ...]
     changed: tuple[str, ...] = ()
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[FileRefusal, ...] = ()
     conflicts: tuple[Conflict, ...] = ()  # with diff and revert: changed by others since
     skipped: tuple[Misfit, ...] = ()  # rules that --allow-unknown could not apply
     unverified: tuple[str, ...] = ()  # changed files that no known release holds

@@ -1,4 +1,4 @@
-"""What `tritonwin patch` did, for people."""
+"""The outcome of `tritonwin patch`, for people and for programs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from tritonwin.output.documents import PatchReport, Tool
 from tritonwin.output.journals import conflict_lines
+from tritonwin.output.machine import target_of
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
-from tritonwin.patch.model import RuleReport, RuleState
-from tritonwin.patch.refusal import Refusal
-from tritonwin.patch.session import Outcome
+from tritonwin.patch.engine import RuleState
+from tritonwin.patch.records import FileRefusal, PatchOutcome, RuleReport
 
 _STYLES: dict[RuleState, str] = {
     "needed": "yellow",
@@ -25,21 +26,45 @@ _WIDTH = max(map(len, _STYLES))
 _VERDICTS = {
     "examined": "",
     "planned": "Nothing was changed yet. Do it: tritonwin patch apply",
-    "applied": "Patched. To give it back: tritonwin patch revert",
+    "applied": "Patched. To undo it: tritonwin patch revert",
     "reverted": "Everything is as it was before.",
     "nothing": "There is nothing to do.",
     "refused": "Nothing was changed.",
 }
 
 
-def print_outcome(outcome: Outcome) -> None:
+def document(outcome: PatchOutcome) -> PatchReport:
+    report, plan = outcome.report, outcome.plan
+    shown = plan.edits if plan and outcome.status == "planned" else None
+    return PatchReport(
+        tool=Tool(),
+        target=target_of(outcome.target),
+        package=report.package,
+        flavour=report.flavour,
+        version=report.version,
+        status=outcome.status,
+        rules=report.rules,
+        files=report.files,
+        changed=outcome.changed,
+        refused=plan.refused if plan else (),
+        conflicts=outcome.conflicts,
+        skipped=plan.skipped if plan else (),
+        unverified=tuple(e.file for e in plan.edits if not e.known) if plan else (),
+        hook=outcome.hook,
+        journal=outcome.journal,
+        diff=None if shown is None else "".join(edit.diff() for edit in shown),
+        notes=outcome.notes,
+    )
+
+
+def print_outcome(outcome: PatchOutcome) -> None:
     """A line per rule, or what was changed, refused or left; then what to do."""
     out = console()
     for line in _lines(outcome):
         out.print(line, soft_wrap=True)
 
 
-def _lines(outcome: Outcome) -> Iterator[Text]:
+def _lines(outcome: PatchOutcome) -> Iterator[Text]:
     report = outcome.report
     whose = "triton-windows" if report.flavour == "fork" else "upstream's Triton"
     yield _plain(f"{whose} {report.version or ''} in {report.package}", "bold")
@@ -71,27 +96,28 @@ def _diff_line(line: str) -> Text:
     return _plain(line, style)
 
 
-def _done(outcome: Outcome) -> str:
-    return "given back" if outcome.status == "reverted" else "changed"
+def _done(outcome: PatchOutcome) -> str:
+    return "restored" if outcome.status == "reverted" else "changed"
 
 
-def _refusal(refusal: Refusal) -> Iterator[Text]:
+def _refusal(refusal: FileRefusal) -> Iterator[Text]:
     yield _plain(f"refused: {refusal.file}: {refusal.reason}", "yellow")
     yield _plain(f"      as released: {refusal.released}")
     if refusal.left:
         yield _plain(f"      as tritonwin left it: SHA-256 {refusal.left}")
-    yield _plain(f"      as it is: SHA-256 {refusal.found}")
+    if refusal.found:
+        yield _plain(f"      as it is: SHA-256 {refusal.found}")
     if refusal.fits:
         yield _plain(f"      rules that fit it all the same: {', '.join(refusal.fits)}")
     for misfit in refusal.misfits:
         yield _plain(f"      {misfit.rule} does not fit: {misfit.reason}")
 
 
-def _closing(outcome: Outcome) -> Iterator[Text]:
+def _closing(outcome: PatchOutcome) -> Iterator[Text]:
     plan = outcome.plan
     for misfit in plan.skipped if plan else ():
         yield _plain(f"left out: {misfit.rule}: {misfit.reason}", "yellow")
-    unverified = [e.source.file for e in plan.edits if not e.known] if plan else []
+    unverified = [e.file for e in plan.edits if not e.known] if plan else []
     if unverified and not (plan and plan.refused):
         yield _plain(f"unverified, of no known release: {', '.join(unverified)}", "yellow")
     if outcome.hook:
@@ -108,12 +134,12 @@ def _closing(outcome: Outcome) -> Iterator[Text]:
         yield _plain("help: apply what fits with --allow-unknown, or install a released Triton")
     if outcome.conflicts:
         yield _plain(
-            "help: tritonwin undo --list shows the change; tritonwin undo ID --force gives it back "
+            "help: tritonwin undo --list shows the change; tritonwin undo ID --force undoes it "
             "and keeps what is there now beside it"
         )
 
 
-def _summary(outcome: Outcome) -> str:
+def _summary(outcome: PatchOutcome) -> str:
     needed = len(outcome.report.of("needed"))
     unknown = len(outcome.report.of("unknown"))
     if outcome.hook or not needed + unknown:

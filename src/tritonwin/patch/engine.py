@@ -1,17 +1,107 @@
-"""The rules applied to a text: pure, and the same for the files on disk and the import hook."""
+"""Rules and what they make of a text: pure, the same for the files on disk and the import hook.
+
+A rule is a function from a source to its edited text, declared with `@rule`. This module, `edits`,
+`rules`, `payload` and `hook/apply` are valid on Python 3.9 and use the standard library alone: the
+hook carries them into a target. Hence no `kw_only` here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+import hashlib
+import json
+import pkgutil
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from tritonwin.patch.edits import NoEdit, Source
-from tritonwin.patch.model import Flavour, Rule, RuleState
+
+RuleState = Literal[
+    "needed",  # the defect is there, in a form that the rule can edit
+    "applied",  # by tritonwin: the marker is there
+    "fixed-upstream",  # the place is there and works on Windows
+    "fixed-by-fork",  # the same, in triton-windows
+    "not-applicable",  # this Triton has no such place
+    "unknown",  # the place is there in a form that the rule does not know
+]
+Flavour = Literal["fork", "upstream"]
+Need = Literal[
+    "jit",  # no kernel compiles or launches without it
+    "robust",  # fails in some situations, or misleads
+    "tools",  # outside compiling and launching kernels
+]
+Edit = Callable[[Source, str], str]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One defect of Triton's sources on Windows, and the edit that removes it.
+
+    Attributes:
+        id: also its marker in the edited text, see `marker`.
+        defect: its short name in the tables of docs/patch.
+        file: relative to the package folder, with slashes.
+        why: what goes wrong on Windows and what the edit does instead.
+        removes: the error as the user sees it.
+        edit: `edit(source, marker)` returns the edited text, with the marker in a comment of each
+            edited place; raises `edits.NoEdit` where there is nothing to edit, and why. Pure.
+            Structure decides, never a version. Other systems keep the behaviour they had.
+        covers: other defects that the same edit removes.
+    """
+
+    id: str
+    defect: str
+    file: str
+    need: Need
+    why: str
+    removes: str
+    edit: Edit
+    covers: tuple[str, ...] = ()
+
+    @property
+    def marker(self) -> str:
+        return f"tritonwin:{self.id}"
+
+    @property
+    def backend(self) -> str | None:
+        """The GPUs it is about: "nvidia", "amd"; None: all."""
+        return self.file.split("/")[1] if self.file.startswith("backends/") else None
+
+
+@dataclass(frozen=True)
+class RuleChoice:
+    """Rules by their ids (none: all), and whether files of no known release are edited."""
+
+    only: Collection[str] = ()
+    allow_unknown: bool = False
+
+
+declared: list[Rule] = []  # in the order in which the modules of `rules` are imported
+
+
+def rule(
+    id: str,  # noqa: A002 - the field's name
+    *,
+    defect: str,
+    file: str,
+    need: Need,
+    why: str,
+    removes: str,
+    covers: tuple[str, ...] = (),
+) -> Callable[[Edit], Edit]:
+    """Declare a rule whose edit is the decorated function; see `Rule`. Can be repeated."""
+
+    def declare(edit: Edit) -> Edit:
+        declared.append(Rule(id, defect, file, need, why, removes, edit, covers))
+        return edit
+
+    return declare
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a rule says to a text: its state, why, and the edited text where there is one."""
+    """How a rule stands in a text: its state, why, and the edited text where there is one."""
 
     state: RuleState
     reason: str
@@ -19,7 +109,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Transformed:
     """A text after the rules: what each did or why it did nothing, by its id."""
 
     text: str
@@ -34,11 +124,19 @@ def judge(rule: Rule, source: Source, flavour: Flavour) -> Verdict:
     if is_applied(rule, source.text):
         return Verdict("applied", "tritonwin's edit is there")
     try:
-        return Verdict("needed", rule.removes, rule.edit(source))
+        return Verdict("needed", rule.removes, rule.edit(source, rule.marker))
     except NoEdit as answer:
         return Verdict(_state(answer, flavour), answer.reason)
     except RecursionError:  # the parser goes deeper than Python's own functions can follow
         return Verdict("unknown", "it is nested too deeply")
+
+
+def _state(answer: NoEdit, flavour: Flavour) -> RuleState:
+    if answer.state == "absent":
+        return "not-applicable"
+    if answer.state == "unknown":
+        return "unknown"
+    return "fixed-by-fork" if flavour == "fork" else "fixed-upstream"
 
 
 def is_applied(rule: Rule, text: str) -> bool:
@@ -51,7 +149,7 @@ def is_applied(rule: Rule, text: str) -> bool:
     return False
 
 
-def transform(file: str, text: str, rules: Iterable[Rule], flavour: Flavour) -> Outcome:
+def transform(file: str, text: str, rules: Iterable[Rule], flavour: Flavour) -> Transformed:
     """Apply those of the rules that are about `file` and needed, in their order.
 
     A Python file that does not parse to begin with is left as it is, and no edit is made that would
@@ -67,9 +165,9 @@ def transform(file: str, text: str, rules: Iterable[Rule], flavour: Flavour) -> 
         # asked last: rules that edit by text alone need no parse, and most files are whole
         if original.fault:
             broken = Verdict("unknown", f"it does not parse: {original.fault}")
-            return Outcome(text, (), {**skipped, **dict.fromkeys(applied, broken)})
+            return Transformed(text, (), {**skipped, **dict.fromkeys(applied, broken)})
         source, applied, skipped = _edited(mine, original, flavour, each_parsed=True)
-    return Outcome(source.text, tuple(applied), skipped)
+    return Transformed(source.text, tuple(applied), skipped)
 
 
 def _edited(
@@ -90,9 +188,24 @@ def _edited(
     return source, applied, skipped
 
 
-def _state(answer: NoEdit, flavour: Flavour) -> RuleState:
-    if answer.state == "absent":
-        return "not-applicable"
-    if answer.state == "unknown":
-        return "unknown"
-    return "fixed-by-fork" if flavour == "fork" else "fixed-upstream"
+# -- the releases whose sources the rules were tried on, by content, never by a version string:
+# builds are patched, mixed and renamed
+
+
+@functools.cache
+def known_sources() -> dict[str, dict[str, list[str]]]:
+    """File -> digest of its text -> releases; made by tools/refresh_known_sources.py."""
+    data = pkgutil.get_data("tritonwin.patch", "known_sources.json")
+    assert data is not None  # noqa: S101 - it lies beside this module
+    table: dict[str, dict[str, list[str]]] = json.loads(data)
+    return table
+
+
+def digest(text: str) -> str:
+    """The key of a text with `\\n` line ends."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:32]
+
+
+def releases(file: str, text: str) -> tuple[str, ...]:
+    """The releases that hold this content: "3.6.0", "triton-windows 3.5.1.post24"; or none."""
+    return tuple(known_sources().get(file, {}).get(digest(text), ()))

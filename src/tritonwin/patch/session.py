@@ -2,56 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from tritonwin.errors import UserError
+from tritonwin.facts.cache_entries import read_entries
+from tritonwin.facts.caches import read_caches
+from tritonwin.facts.choose_target import find_target
+from tritonwin.facts.distributions import read_distributions
+from tritonwin.facts.dlls.search import dll_search
 from tritonwin.facts.model import Interpreter
+from tritonwin.facts.packages import find_package
+from tritonwin.facts.target import examine as examine_target
+from tritonwin.facts.torch_facts import read_torch
 from tritonwin.facts.triton_facts import is_fork
 from tritonwin.journal import Conflict, Store
-from tritonwin.patch import hook_session, operations
-from tritonwin.patch.disk import PatchPlan, make_plan
-from tritonwin.patch.hook.install import Installed
-from tritonwin.patch.model import PatchStatus, Report
-from tritonwin.patch.sources import Tree, read_tree
-from tritonwin.patch.status import examine
+from tritonwin.patch import operations
+from tritonwin.patch.engine import RuleChoice
+from tritonwin.patch.operations import PatchPlace
+from tritonwin.patch.plan import examine, make_plan, read_triton
+from tritonwin.patch.records import HookReport, PatchOutcome, PatchPlan, PatchStatus, Report
 from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import is_file
 from tritonwin.system.host import Host
 
-_HOOK_THERE = "an import hook patches this Triton already, in {folder}"
-_RESTART = "Programs that are running keep the Triton that they loaded; start them anew."
+ALL = RuleChoice()
+_RESTART = "Programs that are running keep the Triton that they loaded; restart them."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What a command did, and how the rules stand after it.
-
-    Attributes:
-        changed: files that were changed, or with diff would be.
-        conflicts: what somebody changed since, so that nothing was given back.
-    """
-
-    status: PatchStatus
-    report: Report
-    target: Interpreter | None
-    plan: PatchPlan | None = None
-    changed: tuple[str, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()
-    hook: Installed | None = None
-    journal: str | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def blocked(self) -> bool:
-        """Something is missing without which no kernel compiles or launches."""
-        missing = self.report.of("needed", "unknown")
-        return self.hook is None and any(rule.need == "jit" for rule in missing)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Session:
+class PatchSession:
     """A Triton to work on.
 
     Attributes:
@@ -59,42 +41,37 @@ class Session:
         helpers: gives the entries of the caches that hold compiled helper modules of the target.
     """
 
-    place: operations.Place
+    place: PatchPlace
     target: Interpreter | None = None
     helpers: Callable[[], tuple[Path, ...]] = tuple
 
-    def status(self) -> Outcome:
+    def status(self) -> PatchOutcome:
         return self._outcome("examined", notes=self._notes())
 
-    def diff(
-        self, only: Sequence[str] = (), *, allow_unknown: bool = False, import_time: bool = False
-    ) -> Outcome:
-        plan = self._plan(only, allow_unknown=allow_unknown)
+    def diff(self, choice: RuleChoice = ALL, *, import_time: bool = False) -> PatchOutcome:
+        plan = self.plan(choice)
         if import_time:
-            hook_session.check(self.target)
+            operations.hook_target(self.target)
         return self._planned(plan, "refused" if plan.refused else "planned")
 
-    def apply(
-        self, only: Sequence[str] = (), *, allow_unknown: bool = False, import_time: bool = False
-    ) -> Outcome:
-        plan = self._plan(only, allow_unknown=allow_unknown)
-        hook = hook_session.find(self.target)
+    def apply(self, choice: RuleChoice = ALL, *, import_time: bool = False) -> PatchOutcome:
+        plan = self.plan(choice)
+        hook = operations.find_hook(self.target)
         if plan.refused:
             return self._planned(plan, "refused")
         if import_time:
-            target = hook_session.check(self.target)
-            if self._examined(plan.tree).of("applied"):
+            target = operations.hook_target(self.target)
+            if self._report().of("applied"):
                 raise UserError(
                     f"the files in {self.place.package} are patched already",
-                    "Not both at once. Give the files back: tritonwin patch revert",
+                    "Not both at once. Restore the files: tritonwin patch revert",
                 )
-            journal, files = hook_session.write(
-                self.place, target, only, allow_unknown=allow_unknown
-            )
+            journal, files = operations.write_hook(self.place, target, choice)
             return self._outcome("applied", journal=journal, changed=files, notes=(_RESTART,))
         if hook is not None:
             raise UserError(
-                _HOOK_THERE.format(folder=hook.folder), "Take it out first: tritonwin patch revert"
+                f"an import hook patches this Triton already, in {hook.folder}",
+                "Take it out first: tritonwin patch revert",
             )
         if not plan.edits:
             return self._planned(plan, "nothing")
@@ -102,10 +79,10 @@ class Session:
         done = self._planned(plan, "applied")
         return replace(done, journal=written, notes=(*done.notes, _RESTART))
 
-    def revert(self) -> Outcome:
-        hook = hook_session.find(self.target)
+    def revert(self) -> PatchOutcome:
+        hook = operations.find_hook(self.target)
         if hook is not None and self.target is not None:
-            journal, files = hook_session.remove(self.place, self.target, hook)
+            journal, files = operations.remove_hook(self.place, self.target, hook)
             return self._outcome("reverted", journal=journal, changed=files, notes=(_RESTART,))
         done = operations.revert(self.place)
         conflicts = tuple(c for report in done.reports for c in report.conflicts)
@@ -118,16 +95,13 @@ class Session:
         journal = done.reports[-1].id
         return self._outcome("reverted", journal=journal, changed=done.changed, notes=(_RESTART,))
 
+    def plan(self, choice: RuleChoice = ALL) -> PatchPlan:
+        return make_plan(read_triton(self.place.package), choice, self.place.manifest())
+
     # -- inside
 
-    def _plan(self, only: Sequence[str], *, allow_unknown: bool) -> PatchPlan:
-        tree = read_tree(self.place.package)
-        manifest = self.place.manifest()
-        return make_plan(tree, only, allow_unknown=allow_unknown, manifest=manifest)
-
-    def _examined(self, tree: Tree) -> Report:
-        manifest = self.place.manifest()
-        return examine(tree, {f.file: f.after for f in manifest.files} if manifest else {})
+    def _report(self) -> Report:
+        return examine(read_triton(self.place.package), self.place.manifest())
 
     def _outcome(
         self,
@@ -137,20 +111,28 @@ class Session:
         conflicts: tuple[Conflict, ...] = (),
         journal: str | None = None,
         notes: tuple[str, ...] = (),
-    ) -> Outcome:
-        return Outcome(
+    ) -> PatchOutcome:
+        hook = operations.find_hook(self.target)
+        return PatchOutcome(
             status=status,
-            report=self._examined(read_tree(self.place.package)),
+            report=self._report(),
             target=self.target,
             changed=changed,
             conflicts=conflicts,
-            hook=hook_session.find(self.target),
+            hook=HookReport(
+                folder=str(hook.folder),
+                only=tuple(hook.choice.only),
+                starts=hook.starts,
+                current=hook.current,
+            )
+            if hook and hook.choice
+            else None,
             journal=journal,
             notes=notes,
         )
 
-    def _planned(self, plan: PatchPlan, status: PatchStatus) -> Outcome:
-        changed = () if plan.refused else tuple(edit.source.file for edit in plan.edits)
+    def _planned(self, plan: PatchPlan, status: PatchStatus) -> PatchOutcome:
+        changed = () if plan.refused else tuple(edit.file for edit in plan.edits)
         return replace(self._outcome(status, changed=changed, notes=self._notes()), plan=plan)
 
     def _notes(self) -> tuple[str, ...]:
@@ -169,17 +151,17 @@ class Session:
         return tuple(notes)
 
     def _foreign_edits(self) -> tuple[str, ...]:
-        if not self._examined(read_tree(self.place.package)).of("applied"):
+        if not self._report().of("applied"):
             return ()
         note = (
             "The files carry edits of tritonwin, but what they were before is not kept here: "
-            "install this Triton anew to get it back."
+            "install this Triton again to restore it."
         )
         return (note,)
 
 
-def of_folder(folder: Path) -> Session:
-    """The Triton whose package folder is named.
+def of_folder(folder: Path) -> PatchSession:
+    """The Triton whose package folder is named, or the folder above.
 
     Raises:
         UserError: it is none.
@@ -187,12 +169,41 @@ def of_folder(folder: Path) -> Session:
     inside = folder / "triton"
     package = inside if is_file(inside / "runtime" / "build.py") else folder
     package = package.absolute()
-    return Session(place=place_of(package, str(package), Host.this_machine()))
+    return PatchSession(place=_place(package, str(package), Host.this_machine()))
 
 
-def place_of(package: Path, target: str, host: Host) -> operations.Place:
-    """The Triton in that folder, whose journals are those of `target`."""
-    data = data_folder(host.env)
-    return operations.Place(
-        package=package, target=target, store=Store(data / "journal"), data=data
+def of_python(python: str | None, app: Path | None, timeout: float) -> PatchSession:
+    """The Triton that an interpreter imports.
+
+    Raises:
+        UserError: there is no such interpreter, or it has no Triton.
+    """
+    host = Host.this_machine(app)
+    choice = find_target(host, python, app)
+    target = replace(examine_target(choice.executable, host, timeout), source=choice.reason)
+    found = find_package(target, "triton")
+    if found is None or found.namespace:
+        raise UserError(
+            f"{target.executable} has no Triton",
+            "Name the package folder itself, if it lies elsewhere: --triton DIR",
+        )
+    return PatchSession(
+        place=_place(found.path, target.executable, host),
+        target=target,
+        helpers=partial(helper_entries, target, host),
     )
+
+
+def helper_entries(target: Interpreter, host: Host) -> tuple[Path, ...]:
+    """The entries of the caches that hold compiled helper modules of the target."""
+    torch = read_torch(target, read_distributions(target))
+    search = dll_search(target, torch, host)
+    entries = read_entries(read_caches(target, host, search), target, search)
+    return tuple(
+        Path(e.path) for e in entries if e.kind == "helper" and e.helper and e.helper.usable
+    )
+
+
+def _place(package: Path, target: str, host: Host) -> PatchPlace:
+    data = data_folder(host.env)
+    return PatchPlace(package=package, target=target, store=Store(data / "journal"), data=data)

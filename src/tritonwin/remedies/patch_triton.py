@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tritonwin.facts.patch_record import PatchedFile, compare, read_manifest
+from tritonwin.facts.patch_record import read_manifest
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import ApplyPatch, CannotRemedyError, ChangedSincePlanError
 from tritonwin.system.data_folder import data_folder
 
 if TYPE_CHECKING:
-    from tritonwin.patch.disk import PatchPlan
+    from tritonwin.patch.records import PatchPlan
 
 
 def plan_patch(context: PlanContext) -> ApplyPatch:
@@ -36,11 +35,10 @@ def plan_patch(context: PlanContext) -> ApplyPatch:
         raise CannotRemedyError(
             "no rule of tritonwin patch applies to this Triton", "See why: tritonwin patch status"
         )
-    rules = [rule for edit in plan.edits for rule in edit.rules]
     return ApplyPatch(
         package=str(package),
-        files=_files(plan),
-        what=f"patch {len(plan.edits)} files of Triton in {package} ({', '.join(rules)})",
+        files=tuple(edit.hashes for edit in plan.edits),
+        what=f"patch {len(plan.edits)} files of Triton in {package} ({', '.join(plan.rules)})",
         note="Installing Triton again takes the patch out; apply it again then.",
     )
 
@@ -51,36 +49,20 @@ def apply_patch(change: ApplyPatch, context: ApplyContext) -> None:
     Raises:
         ChangedSincePlanError: a file has another content now, or would be edited in another way.
     """
-    from tritonwin.patch.disk import drop_bytecode, write_edits
+    from tritonwin.patch.operations import write_edits
 
     package = Path(change.package)
     data = context.journal.store.root.parent
     plan = _patch_plan(package, data)
-    found = _files(plan)
+    found = tuple(edit.hashes for edit in plan.edits)
     if found != change.files:
         names = sorted({file.file for file in set(found) ^ set(change.files)})
         raise ChangedSincePlanError(f"Triton in {package} changed: {', '.join(names)}")
-    manifest = read_manifest(data, package)
-    in_force = manifest if manifest and compare(manifest, package).ours else None
-    write_edits(context.journal, plan, data, in_force)
-    drop_bytecode(package, [edit.source.file for edit in plan.edits])
+    write_edits(context.journal, plan, data)
 
 
 def _patch_plan(package: Path, data: Path) -> PatchPlan:
     # the rules take a while to import, and few plans need them
-    from tritonwin.patch.disk import make_plan
-    from tritonwin.patch.sources import read_tree
+    from tritonwin.patch.plan import make_plan, read_triton
 
-    return make_plan(read_tree(package), manifest=read_manifest(data, package))
-
-
-def _files(plan: PatchPlan) -> tuple[PatchedFile, ...]:
-    return tuple(
-        PatchedFile(
-            file=edit.source.file,
-            before=edit.source.sha256,
-            after=hashlib.sha256(edit.data).hexdigest(),
-            rules=edit.rules,
-        )
-        for edit in plan.edits
-    )
+    return make_plan(read_triton(package), manifest=read_manifest(data, package))

@@ -21,11 +21,9 @@ from pathlib import Path
 
 from tritonwin.journal import Store, faults
 from tritonwin.journal.tree import describe_tree
-from tritonwin.patch.disk import make_plan
-from tritonwin.patch.operations import Place, apply, revert
+from tritonwin.patch.operations import PatchPlace, apply, revert
+from tritonwin.patch.plan import examine, make_plan, read_triton
 from tritonwin.patch.rules import FILES
-from tritonwin.patch.sources import read_tree
-from tritonwin.patch.status import examine
 
 SOME = ("tool-variables", "temp-files", "dlfcn")
 
@@ -36,7 +34,7 @@ class Case:
         self.sources = Path(sources)
         self.package = Path(folder) / "Bibliothek \u7528\u6237" / "triton"
         data = Path(folder) / "data"
-        self.place = Place(
+        self.place = PatchPlace(
             package=self.package, target=str(self.package), store=Store(data / "journal"), data=data
         )
 
@@ -58,10 +56,10 @@ class Case:
         return describe_tree(self.package)
 
     def needed(self) -> int:
-        return len(examine(read_tree(self.package)).of("needed", "unknown"))
+        return len(examine(read_triton(self.package)).of("needed", "unknown"))
 
     def apply(self, *rules: str) -> None:
-        apply(make_plan(read_tree(self.package), rules), self.place)
+        apply(make_plan(read_triton(self.package), rules), self.place)
 
     def program(self, name: str, **variables: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(

@@ -8,15 +8,13 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib.util
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tritonwin.patch import engine, known
-from tritonwin.patch.model import Flavour
+from tritonwin.patch import engine
+from tritonwin.patch.engine import Flavour, RuleChoice
 from tritonwin.patch.rules import RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from types import CodeType
 
     # the code of a Python file, the text of a C file, or None where it is to be used as it is;
@@ -32,14 +30,6 @@ DETOURS = {
     "backends/nvidia/driver.py": _C_DETOUR,
     "backends/amd/driver.py": _C_DETOUR,
 }
-
-
-@dataclass(frozen=True)
-class RuleChoice:
-    """Rules by their ids (none: all), and whether files of no known release are edited."""
-
-    only: Collection[str] = ()
-    allow_unknown: bool = False
 
 
 def apply(file: str, path: str, data: bytes, flavour: Flavour, choice: RuleChoice | None) -> Result:
@@ -64,7 +54,7 @@ def apply(file: str, path: str, data: bytes, flavour: Flavour, choice: RuleChoic
         if verdict.state == "unknown"
     )
     trusted = choice is not None and choice.allow_unknown
-    if outcome.applied and not trusted and not known.releases(file, text):
+    if outcome.applied and not trusted and not engine.releases(file, text):
         return None, (), "not patched, its content is that of no known release"
     old, new = DETOURS.get(file, ("", ""))
     patched = outcome.text

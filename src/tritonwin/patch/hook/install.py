@@ -31,7 +31,8 @@ from tritonwin.errors import UserError
 from tritonwin.facts.model import Interpreter
 from tritonwin.facts.triton_facts import HOOK, HOOK_START
 from tritonwin.journal import Journal
-from tritonwin.patch.hook.apply import DETOURS, RuleChoice
+from tritonwin.patch.engine import RuleChoice
+from tritonwin.patch.hook.apply import DETOURS
 from tritonwin.patch.rules import FILES
 from tritonwin.system.access import can_write
 from tritonwin.system.files import is_file, is_folder, paths_in, read_text
@@ -61,8 +62,8 @@ _START = f"import sys; exec({_START_CODE!r})\n"
 # what the rules need, in a package of its own name: tritonwin may be installed in the target too
 _RULES = "_tritonwin_patch"
 _RULES_PARTS = (
-    "__init__.py", "model.py", "edits.py", "engine.py", "rules", "payload",
-    "known.py", "known_sources.json", "hook/__init__.py", "hook/apply.py",
+    "__init__.py", "edits.py", "engine.py", "rules", "payload", "known_sources.json",
+    "hook/__init__.py", "hook/apply.py",
 )  # fmt: skip
 _ON_DISK = "Patch its files instead: tritonwin patch apply --python {python}"
 

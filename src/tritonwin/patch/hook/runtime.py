@@ -280,6 +280,13 @@ class CarriedLoader:
         exec(_package(module.__name__)[1][module.__file__ or ""], module.__dict__)  # noqa: S102
 
     @staticmethod
+    def modules(package: str) -> list[str]:
+        """The names of the modules in a carried package, as pkgutil finds them elsewhere."""
+        inside = package.replace(".", "/") + "/"
+        names = (p[len(inside) : -3] for p in _package(package)[1] if p.startswith(inside))
+        return [name for name in names if "/" not in name and name != "__init__"]
+
+    @staticmethod
     def get_data(path: str) -> bytes:
         path = path.replace("\\", "/")
         return _package(path.replace("/", "."))[0][path].encode("utf-8")

@@ -6,7 +6,7 @@ import ast
 
 from tritonwin.patch import payload
 from tritonwin.patch.edits import Source, absent, calls, fixed, unknown, walk
-from tritonwin.patch.model import Rule
+from tritonwin.patch.engine import rule
 
 _DRIVER = "backends/nvidia/driver.py"
 _FOLDERS = """\
@@ -15,7 +15,44 @@ if os.name == "nt":  # {marker}
 """
 
 
-def _edit_folder(source: Source) -> str:
+@rule(
+    "libcuda-name",
+    defect="2",
+    file=_DRIVER,
+    need="jit",
+    why="From 3.6 on Triton links against 'libcuda.so.1'. The import library of nvcuda.dll is "
+    "called cuda.lib: neither nvcuda nor nothing at all can be linked in its place, since "
+    "driver.c calls more than a dozen functions of the driver directly.",
+    removes="LNK1181: cannot open input file 'libcuda.so.1.lib' (TinyCC: library 'libcuda.so.1' "
+    "not found)",
+)
+def _name(source: Source, marker: str) -> str:
+    assignment = source.assignment("libraries")
+    if assignment is None:
+        return fixed("what is linked depends on the system")
+    value = assignment.value
+    if ast.unparse(value) == "['cuda']":
+        return fixed("it links 'cuda', which is cuda.lib on Windows")
+    if ast.unparse(value) != "['libcuda.so.1']":
+        return unknown(f"it links {ast.unparse(value)}")
+    start, end = source.line_ends(value)
+    new = f"['cuda'] if os.name == \"nt\" else {source.text[start:end]}  # {marker}"
+    return source.spliced((start, end, new))
+
+
+@rule(
+    "libcuda-folder",
+    defect="1",
+    file=_DRIVER,
+    need="jit",
+    why="The folder of the CUDA driver is asked of /sbin/ldconfig, a program of Linux. On Windows "
+    "the driver's DLL needs no folder, but the linker needs the one that holds cuda.lib: beside "
+    "the backend, in a CUDA toolkit, in NVIDIA's wheels or in conda's Library. TinyCC brings its "
+    "own.",
+    removes="FileNotFoundError: [WinError 2] The system cannot find the file specified (ldconfig)",
+    covers=("3",),
+)
+def _folder(source: Source, marker: str) -> str:
     function = source.function("libcuda_dirs")
     if function is None:
         return absent("there is no libcuda_dirs")
@@ -30,25 +67,20 @@ def _edit_folder(source: Source) -> str:
         return fixed("ldconfig is not called on Windows")
     if len(statements) != 1:
         return unknown("ldconfig is called in another form")
-    edited = source.before(statements[0], _FOLDERS.format(marker=FOLDER.marker))
-    return payload.appended(edited, "cuda_folders.py", FOLDER.marker)
+    edited = source.before(statements[0], _FOLDERS.format(marker=marker))
+    return payload.appended(edited, "cuda_folders.py", marker)
 
 
-def _edit_name(source: Source) -> str:
-    assignment = source.assignment("libraries")
-    if assignment is None:
-        return fixed("what is linked depends on the system")
-    value = assignment.value
-    if ast.unparse(value) == "['cuda']":
-        return fixed("it links 'cuda', which is cuda.lib on Windows")
-    if ast.unparse(value) != "['libcuda.so.1']":
-        return unknown(f"it links {ast.unparse(value)}")
-    start, end = source.line_ends(value)
-    new = f"['cuda'] if os.name == \"nt\" else {source.text[start:end]}  # {NAME.marker}"
-    return source.spliced((start, end, new))
-
-
-def _edit_present(source: Source) -> str:
+@rule(
+    "driver-present",
+    defect="1b",
+    file=_DRIVER,
+    need="robust",
+    why="Without torch, Triton 3.8 and later find a GPU by loading libcuda.so.1. On Windows it is "
+    "nvcuda.dll.",
+    removes="RuntimeError: 0 active drivers ([]). There should only be one.",
+)
+def _present(source: Source, marker: str) -> str:
     function = source.function("_cuda_driver_is_active")
     if function is None:
         return absent("a GPU is found through torch alone")
@@ -59,47 +91,5 @@ def _edit_present(source: Source) -> str:
         return unknown("the driver is looked for in another form")
     start, end = source.line_ends(names[0].value)
     old = source.text[start:end]
-    new = f'["nvcuda.dll"] if os.name == "nt" else {old}  # {PRESENT.marker}'
+    new = f'["nvcuda.dll"] if os.name == "nt" else {old}  # {marker}'
     return source.spliced((start, end, new))
-
-
-FOLDER = Rule(
-    id="libcuda-folder",
-    defect="1",
-    file=_DRIVER,
-    need="jit",
-    backend="nvidia",
-    why="The folder of the CUDA driver is asked of /sbin/ldconfig, a program of Linux. On Windows "
-    "the driver's DLL needs no folder, but the linker needs the one that holds cuda.lib: beside "
-    "the backend, in a CUDA toolkit, in NVIDIA's wheels or in conda's Library. TinyCC brings its "
-    "own.",
-    removes="FileNotFoundError: [WinError 2] The system cannot find the file specified (ldconfig)",
-    edit=_edit_folder,
-    covers=("3",),
-)
-
-NAME = Rule(
-    id="libcuda-name",
-    defect="2",
-    file=_DRIVER,
-    need="jit",
-    backend="nvidia",
-    why="From 3.6 on Triton links against 'libcuda.so.1'. The import library of nvcuda.dll is "
-    "called cuda.lib: neither nvcuda nor nothing at all can be linked in its place, since "
-    "driver.c calls more than a dozen functions of the driver directly.",
-    removes="LNK1181: cannot open input file 'libcuda.so.1.lib' (TinyCC: library 'libcuda.so.1' "
-    "not found)",
-    edit=_edit_name,
-)
-
-PRESENT = Rule(
-    id="driver-present",
-    defect="1b",
-    file=_DRIVER,
-    need="robust",
-    backend="nvidia",
-    why="Without torch, Triton 3.8 and later find a GPU by loading libcuda.so.1. On Windows it is "
-    "nvcuda.dll.",
-    removes="RuntimeError: 0 active drivers ([]). There should only be one.",
-    edit=_edit_present,
-)

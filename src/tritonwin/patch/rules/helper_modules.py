@@ -1,19 +1,114 @@
-"""SO, 5j, 5k: helper modules that are named .so, and C longs that hold 64-bit numbers."""
+"""CC, 4, 4p, 4s, SO: how Triton compiles its helper modules and names them."""
 
 from __future__ import annotations
 
+import ast
 import re
 
-from tritonwin.patch.edits import Source, absent, fixed, substituted, unknown
-from tritonwin.patch.model import Rule
+from tritonwin.patch import payload
+from tritonwin.patch.edits import (
+    Source,
+    absent,
+    fixed,
+    unknown,
+)
+from tritonwin.patch.engine import rule
+
+_BUILD = "runtime/build.py"
+_ARGUMENTS = ["name", "src", "srcdir", "library_dirs", "include_dirs", "libraries"]
+_IMPLEMENTATION = "knobs.build.impl"
+_OPTIONAL = ("ccflags", "language")
+_CALL = """\
+if os.name == "nt":  # {marker}
+    return _tritonwin_build({arguments})
+"""
+_SETUPTOOLS = """\
+try:
+    import setuptools
+except ImportError:  # {marker}
+    setuptools = None
+"""
+
+
+@rule(
+    "setuptools-import",
+    defect="4s",
+    file=_BUILD,
+    need="robust",
+    why="Triton 3.0 to 3.2 import setuptools before they know that they need it. An embedded "
+    "Python and every virtual environment from Python 3.12 on are without it.",
+    removes="ModuleNotFoundError: No module named 'setuptools'",
+)
+def _setuptools(source: Source, marker: str) -> str:
+    imports = [
+        node
+        for node in source.tree.body
+        if isinstance(node, ast.Import) and ast.unparse(node) == "import setuptools"
+    ]
+    if not imports:
+        if "setuptools" in source.text:
+            return fixed("setuptools is imported only when it is used")
+        return absent("it does not use setuptools")
+    start, end = source.span(imports[0])
+    return source.spliced((start, end, _SETUPTOOLS.format(marker=marker).rstrip("\n")))
+
+
+@rule(
+    "windows-build",
+    defect="CC",
+    file=_BUILD,
+    need="jit",
+    why="Triton looks for gcc and clang alone, passes them options of Linux, and links no Python "
+    "library, which Windows needs. On Windows the whole command line is made anew, for TinyCC, "
+    "MSVC, clang-cl, clang, gcc or zig: the compiler that CC names, else that of a Visual Studio "
+    "prompt, the TinyCC that the wheel brings, one on PATH, or an installed Visual Studio. What a "
+    "compiler prints is shown when it fails, and always with TRITON_VERBOSE=1.",
+    removes="RuntimeError: Failed to find C compiler. Please specify via CC environment variable; "
+    "or: unresolved external symbol Py... (LNK1120)",
+    covers=("4", "4p", "MC"),
+)
+def _build(source: Source, marker: str) -> str:
+    function = source.function("_build")
+    if function is None:
+        return absent("there is no _build")
+    if re.search(r"\bis_msvc\(|\bis_tcc\(|\bfind_msvc", source.text):
+        return fixed("it has a command line for Windows")
+    if '"-shared"' not in source.segment(function) or "os.name" in source.segment(function):
+        return unknown("_build has another form")
+    names = [argument.arg for argument in function.args.args]
+    if names[:6] != _ARGUMENTS or set(names[6:]) - set(_OPTIONAL):
+        return unknown(f"_build takes {', '.join(names) or 'nothing'}")
+    arguments = ", ".join([*_ARGUMENTS, *(f"{name}={name}" for name in names[6:])])
+    # what the user put in the place of all this comes first
+    first = next((each for each in function.body if _IMPLEMENTATION not in ast.unparse(each)), None)
+    if first is None:
+        return unknown("_build has another form")
+    call = _CALL.format(marker=marker, arguments=arguments)
+    return payload.appended(source.before(first, call), "windows_build.py", marker)
+
 
 _SUFFIX = 'f"{name}.so"'
 _SUFFIX_OF_SYSTEM = """f"{name}.{'pyd' if os.name == 'nt' else 'so'}\""""
-_ARGUMENT = r'"int64_t": "l",(?=[ \t]*(?:#.*)?$)'
-_SHAPE = r"(shapeInt\[[^\]\n]{1,80}\] = )PyLong_AsLong\(item\);"
 
 
-def suffix(source: Source, marker: str) -> str:
+@rule(
+    "module-suffix",
+    defect="SO",
+    file="backends/nvidia/driver.py",
+    need="jit",
+    why="Triton 3.0 to 3.2 name their compiled helper modules .so. Python on Windows finds no "
+    "loader for that.",
+    removes="AttributeError: 'NoneType' object has no attribute 'loader'",
+)
+@rule(
+    "amd-module-suffix",
+    defect="SO",
+    file="backends/amd/driver.py",
+    need="jit",
+    why="Helper modules are named .so, for which Python on Windows has no loader.",
+    removes="AttributeError: 'NoneType' object has no attribute 'loader'",
+)
+def _module_suffix(source: Source, marker: str) -> str:
     function = source.function("compile_module_from_src")
     if function is None:
         return absent("helper modules are compiled in runtime/build.py")
@@ -26,66 +121,3 @@ def suffix(source: Source, marker: str) -> str:
     found = re.finditer(re.escape(_SUFFIX), text)
     changes = [(start + m.start(), start + m.end(), _SUFFIX_OF_SYSTEM) for m in found]
     return source.spliced(*changes, source.marked(function.lineno, marker))
-
-
-def arguments(source: Source, marker: str) -> str:
-    if '"int64_t": "' not in source.text:
-        return absent("arguments are not read by such a table")
-    if '"int64_t": "L"' in source.text:
-        return fixed("int64 is read as long long")
-    return substituted(source.text, _ARGUMENT, f'"int64_t": "L",  # {marker}')
-
-
-def _edit_shape(source: Source) -> str:
-    found = len(re.findall(_SHAPE, source.text))
-    if "shapeInt[" not in source.text:
-        return absent("it reads no shapes of tensor maps")
-    if not found:
-        return fixed("shapes are read as long long")
-    new = rf"\1PyLong_AsLongLong(item); /* {SHAPE.marker} */"
-    return substituted(source.text, _SHAPE, new, found)
-
-
-def _edit_suffix(source: Source) -> str:
-    return suffix(source, SUFFIX.marker)
-
-
-def _edit_arguments(source: Source) -> str:
-    return arguments(source, ARGUMENTS.marker)
-
-
-SUFFIX = Rule(
-    id="module-suffix",
-    defect="SO",
-    file="backends/nvidia/driver.py",
-    need="jit",
-    backend="nvidia",
-    why="Triton 3.0 to 3.2 name their compiled helper modules .so. Python on Windows finds no "
-    "loader for that.",
-    removes="AttributeError: 'NoneType' object has no attribute 'loader'",
-    edit=_edit_suffix,
-)
-
-ARGUMENTS = Rule(
-    id="int64-arguments",
-    defect="5j",
-    file="backends/nvidia/driver.py",
-    need="robust",
-    backend="nvidia",
-    why="64-bit arguments of a kernel are read as a C long, which has 32 bits on Windows.",
-    removes="OverflowError: Python int too large to convert to C long",
-    edit=_edit_arguments,
-)
-
-SHAPE = Rule(
-    id="tensor-map-shape",
-    defect="5k",
-    file="backends/nvidia/driver.c",
-    need="robust",
-    backend="nvidia",
-    why="The shape of a tensor that gets a descriptor is read as a C long, which has 32 bits on "
-    "Windows: one dimension of 2^31 elements or more is refused. Strides are read right.",
-    removes="OverflowError: Python int too large to convert to C long (then SystemError: ... "
-    "returned a result with an exception set)",
-    edit=_edit_shape,
-)

@@ -1,0 +1,187 @@
+"""The records of `patch`: how the rules stand, what an apply would write, what a command did.
+
+Records alone, so that whoever renders them imports no rule.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tritonwin.facts.model import Interpreter
+from tritonwin.facts.patch_record import PatchedFile
+from tritonwin.journal import Conflict
+from tritonwin.patch.engine import Flavour, Need, RuleState
+
+PatchStatus = Literal["examined", "planned", "applied", "reverted", "nothing", "refused"]
+
+
+@dataclass(frozen=True)
+class RuleReport:
+    """How one rule stands in one Triton."""
+
+    id: str
+    defect: str
+    need: Need
+    file: str
+    state: RuleState
+    reason: str  # why it stands so, in words
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """One source file that rules are about.
+
+    Attributes:
+        sha256: of the bytes on disk; None: the file is too large to be read.
+        known: the releases that hold exactly this content ("3.6.0", "triton-windows 3.5.1.post24").
+            Empty: a future version, or somebody's edits.
+        ours: tritonwin wrote this content, from a known one.
+    """
+
+    file: str
+    sha256: str | None
+    known: tuple[str, ...]
+    ours: bool = False
+
+
+@dataclass(frozen=True)
+class Report:
+    """How all rules stand in one Triton, in the order in which they are applied."""
+
+    package: str
+    flavour: Flavour
+    version: str | None
+    rules: tuple[RuleReport, ...]
+    files: tuple[FileReport, ...]
+
+    def of(self, *states: RuleState) -> tuple[RuleReport, ...]:
+        return tuple(rule for rule in self.rules if rule.state in states)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileEdit:
+    """One file, what it holds and what it becomes.
+
+    Attributes:
+        path: with links resolved.
+        before, after: all bytes, in the same line ends and with the same byte order mark.
+        rules: ids of those applied.
+        known: the content that is edited is that of a release, or tritonwin's.
+    """
+
+    file: str
+    path: Path
+    before: bytes
+    after: bytes
+    rules: tuple[str, ...]
+    known: bool
+
+    @property
+    def hashes(self) -> PatchedFile:
+        return PatchedFile(
+            file=self.file,
+            before=hashlib.sha256(self.before).hexdigest(),
+            after=hashlib.sha256(self.after).hexdigest(),
+            rules=self.rules,
+        )
+
+    def diff(self) -> str:
+        old, new = (
+            data.removeprefix(b"\xef\xbb\xbf").decode("utf-8").replace("\r\n", "\n")
+            for data in (self.before, self.after)
+        )
+        lines = difflib.unified_diff(
+            old.splitlines(keepends=True),
+            new.splitlines(keepends=True),
+            f"a/{self.file}",
+            f"b/{self.file}",
+        )
+        return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Misfit:
+    """A rule that does not know the form of the place that it is about."""
+
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileRefusal:
+    """A file that is not touched, from three sides.
+
+    Attributes:
+        released: what is known of its content as released.
+        left: as tritonwin left it, where it did; a SHA-256.
+        found: as it is; a SHA-256.
+        fits: the rules that could be applied all the same, with --allow-unknown.
+    """
+
+    file: str
+    reason: str
+    released: str
+    left: str | None
+    found: str | None
+    fits: tuple[str, ...]
+    misfits: tuple[Misfit, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchPlan:
+    """What an apply would write into a package, byte for byte, or why it writes nothing."""
+
+    package: Path
+    version: str | None  # of Triton
+    edits: tuple[FileEdit, ...]
+    refused: tuple[FileRefusal, ...] = ()
+    skipped: tuple[Misfit, ...] = ()  # left out of files that are edited all the same
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        return tuple(rule for edit in self.edits for rule in edit.rules)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HookReport:
+    """An import hook that lies in the target and applies rules.
+
+    Attributes:
+        starts: its `.pth` is there.
+        current: this tritonwin would write the same.
+    """
+
+    folder: str
+    only: tuple[str, ...]
+    starts: bool
+    current: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchOutcome:
+    """What a command did, and how the rules stand after it.
+
+    Attributes:
+        changed: files that were changed, or with diff would be.
+        conflicts: what somebody changed since, so that nothing was restored.
+    """
+
+    status: PatchStatus
+    report: Report
+    target: Interpreter | None
+    plan: PatchPlan | None = None
+    changed: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    hook: HookReport | None = None
+    journal: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def blocked(self) -> bool:
+        """Something is missing without which no kernel compiles or launches."""
+        missing = self.report.of("needed", "unknown")
+        return self.hook is None and any(rule.need == "jit" for rule in missing)

@@ -1,0 +1,112 @@
+"""R, LP, K: files and the key of Triton's cache."""
+
+from __future__ import annotations
+
+import ast
+
+from tritonwin.patch import payload
+from tritonwin.patch.edits import (
+    Source,
+    absent,
+    calls,
+    fixed,
+    unknown,
+    walk,
+)
+from tritonwin.patch.engine import rule
+
+_CACHE = "runtime/cache.py"
+_REPLACE = """\
+try:
+    {replace}
+except PermissionError:  # {marker}
+    if os.name != "nt" or not os.path.exists(filepath):
+        raise
+    os.remove(temp_path)
+"""
+_JOIN = "self.cache_dir = os.path.join(self.cache_dir, self.key)"
+
+
+@rule(
+    "cache-replace",
+    defect="R",
+    file=_CACHE,
+    need="robust",
+    why="Windows does not replace a file that a process has loaded. When two processes compile the "
+    "same helper module, the second one fails to put its equal copy there; it takes the one that "
+    "is there instead.",
+    removes="PermissionError: [WinError 5] Access is denied: '...cuda_utils.cp312-win_amd64.pyd'",
+)
+def _replace(source: Source, marker: str) -> str:
+    function = source.function("put", "FileCacheManager")
+    if function is None:
+        return absent("there is no FileCacheManager")
+    if "except PermissionError" in source.segment(function):
+        return fixed("a file that another process holds is left to it")
+    found = [s for s in function.body if calls(s, "os.replace")]
+    if len(found) != 1 or source.segment(found[0]) != "os.replace(temp_path, filepath)":
+        return unknown("put has another form")
+    statement = found[0]
+    text = _REPLACE.format(marker=marker, replace=source.segment(statement))
+    return source.instead(statement, text)
+
+
+@rule(
+    "long-paths",
+    defect="LP",
+    file=_CACHE,
+    need="robust",
+    why="The cache's folders have names of 52 or 64 characters, and files in them that are named "
+    "after kernels. Paths over 260 characters fail on most Windows, and a cache folder that is "
+    "relative fails when a module is loaded from it. The paths become absolute, with the prefix "
+    "that has no such limit.",
+    removes="FileNotFoundError: [Errno 2] No such file or directory, for a path of 260 characters "
+    "or more; ImportError: DLL load failed: The parameter is incorrect, for a relative one",
+    covers=("AP",),
+)
+def _long(source: Source, marker: str) -> str:
+    function = source.function("__init__", "FileCacheManager")
+    if function is None:
+        return absent("there is no FileCacheManager")
+    if "normalize_path" in source.text:
+        return fixed("its paths may be long")
+    joins = [n for n in ast.walk(function) if isinstance(n, ast.Assign) and _is_join(n)]
+    if len(joins) != 3 or source.segment(function).count(_JOIN) != 3:
+        return unknown("the folder of an entry is put together in another form")
+    changes = []
+    for join in joins:
+        start, end = source.line_ends(join.value)
+        new = f"_tritonwin_long_path({source.text[start:end]})  # {marker}"
+        changes.append((start, end, new))
+    return payload.appended(source.spliced(*changes), "long_path.py", marker)
+
+
+def _is_join(node: ast.Assign) -> bool:
+    return ast.unparse(node) == _JOIN
+
+
+_LIBRARY = '"_C/libtriton.so"'
+
+
+@rule(
+    "libtriton-name",
+    defect="K",
+    file="compiler/compiler.py",
+    need="jit",
+    why="Triton 3.0 to 3.2 read their own binary, libtriton.so, for the key of the cache. On "
+    "Windows it is libtriton.pyd.",
+    removes="FileNotFoundError: [Errno 2] No such file or directory: '...\\\\_C/libtriton.so'",
+)
+def _library(source: Source, marker: str) -> str:
+    function = source.function("triton_key")
+    if function is None:
+        return absent("triton_key is elsewhere")
+    if "libtriton.so" not in source.segment(function):
+        return fixed("the suffix of libtriton is that of the system")
+    names = [node for node in walk(function, ast.Constant) if source.segment(node) == _LIBRARY]
+    if len(names) != 1 or "os.name" in source.segment(function):
+        return fixed("Windows reads libtriton.pyd")
+    return source.spliced(
+        (*source.span(names[0]), f'"_C/libtriton.pyd" if os.name == "nt" else {_LIBRARY}'),
+        source.marked(names[0].lineno, marker),
+    )

@@ -1,0 +1,274 @@
+"""X, EK, PB, SH, T, T2, PV: which ptxas is started and how, its files and its PTX version."""
+
+from __future__ import annotations
+
+import ast
+
+from tritonwin.patch.edits import (
+    Source,
+    absent,
+    calls,
+    fixed,
+    unknown,
+    walk,
+)
+from tritonwin.patch.engine import rule
+
+_COMPILER = "backends/nvidia/compiler.py"
+_VARIABLES_WHY = (
+    "The name of the environment variable is built from the name of the program after .exe was "
+    "added to it: Triton reads TRITON_PTXAS.EXE_PATH, and the documented TRITON_PTXAS_PATH is "
+    "ignored without a word."
+)
+_VARIABLES_REMOVES = "(nothing is said: TRITON_PTXAS_PATH has no effect)"
+_BLACKWELL = """\
+if os.name == "nt":  # {marker}
+    try:
+        {returned}
+    except RuntimeError:
+        return {fallback}
+"""
+
+
+@rule(
+    "tool-suffix",
+    defect="X",
+    file=_COMPILER,
+    need="jit",
+    why="Triton 3.0 to 3.2 look for a file 'ptxas' beside the backend; on Windows it is ptxas.exe.",
+    removes="RuntimeError: Cannot find ptxas",
+)
+def _tool_suffix(source: Source, marker: str) -> str:
+    function = source.function("_path_to_binary")
+    if function is None:
+        return absent("there is no _path_to_binary")
+    text = source.segment(function)
+    if ".exe" in text or '"EXE"' in text:
+        return fixed("the name of the tool gets its .exe")
+    joins = [c for c in walk(function, ast.Call) if ast.unparse(c.func) == "os.path.join"]
+    if len(joins) != 1 or [ast.unparse(last) for last in joins[0].args[-1:]] != ["binary"]:
+        return unknown("the path of the tool is put together in another form")
+    return source.spliced(
+        (*source.span(joins[0].args[-1]), 'binary + (".exe" if os.name == "nt" else "")'),
+        source.marked(joins[0].end_lineno or 0, marker),
+    )
+
+
+@rule(
+    "tool-variables-3.3",
+    defect="EK",
+    file=_COMPILER,
+    need="robust",
+    why=_VARIABLES_WHY,
+    removes=_VARIABLES_REMOVES,
+)
+@rule(
+    "tool-variables",
+    defect="EK",
+    file="knobs.py",
+    need="robust",
+    why=_VARIABLES_WHY,
+    removes=_VARIABLES_REMOVES,
+)
+def _variables(source: Source, marker: str) -> str:
+    function = source.function("__init__", "env_nvidia_tool") or source.function("_path_to_binary")
+    if function is None:
+        return absent("the variables are not read here")
+    keys = [
+        node
+        for node in walk(function, ast.JoinedStr)
+        if ast.unparse(node).startswith(("f'TRITON_{", 'f"TRITON_{'))
+    ]
+    if len(keys) != 1:
+        return unknown("the name of the variable is put together in another form")
+    added = [n for n in function.body if isinstance(n, ast.AugAssign) and "EXE" in ast.unparse(n)]
+    if not added or added[0].lineno > keys[0].lineno:
+        return fixed("the name of the variable is built without .exe")
+    end = source.span(keys[0])[1]
+    return source.spliced((end, end, '.replace(".EXE", "")'), source.marked(keys[0].lineno, marker))
+
+
+@rule(
+    "ptxas-blackwell",
+    defect="PB",
+    file=_COMPILER,
+    need="jit",
+    why="For RTX 50 and other GPUs of compute capability 10.0 and above (Triton 3.9: 9.0) upstream "
+    "starts a second ptxas, ptxas-blackwell, that no Windows wheel brings. Where it is not there "
+    "the plain ptxas is started, which knows these GPUs from CUDA 12.8 on.",
+    removes="RuntimeError: Cannot find ptxas-blackwell.exe",
+)
+def _blackwell(source: Source, marker: str) -> str:
+    function = source.function("get_ptxas")
+    if function is None or "blackwell" not in source.segment(function):
+        return absent("one ptxas serves all GPUs")
+    returns = [node for node in walk(function, ast.Return) if node.value is not None]
+    if not returns:
+        return unknown("get_ptxas returns nothing")
+    last = returns[-1]
+    returned = source.segment(last)
+    code = {ast.unparse(node.value) for node in returns if node.value is not None}
+    if any("blackwell" in each for each in code):
+        fallback = "knobs.nvidia.ptxas"
+    elif code == {"_path_to_binary(name)"} and "os.name" not in ast.unparse(function):
+        fallback = '_path_to_binary("ptxas")'
+    else:
+        return fixed("Windows starts the plain ptxas")
+    if "blackwell" not in returned and fallback.startswith("knobs"):
+        return unknown("get_ptxas has another form")
+    return source.before(
+        last, _BLACKWELL.format(marker=marker, returned=returned, fallback=fallback)
+    )
+
+
+_REDIRECTED = "2> {flog.name}'"
+_ARGUMENTS = """\
+if os.name == "nt":  # {marker}
+    level = ['--opt-level', '0'] if os.environ.get("DISABLE_PTXAS_OPT", "0") == "1" else []
+    arch = f'--gpu-name=sm_{{capability}}{{suffix}}'.strip()
+    options = [*line_info.split(), *fmad.split(), '-v', *level, arch]
+    ptxas_cmd = [ptxas, *options, fsrc.name, '-o', fbin]
+    subprocess.run(ptxas_cmd, check=True, stdout=flog, stderr=flog)
+else:
+    {run}
+"""
+
+
+@rule(
+    "ptxas-shell",
+    defect="SH",
+    file=_COMPILER,
+    need="jit",
+    why="Triton 3.0 and 3.1 start ptxas as one line for a shell, which redirects its messages into "
+    "a file that Python holds open, and breaks at every blank in a path. On Windows ptxas is "
+    "started directly, with a list of arguments.",
+    removes="The process cannot access the file because it is being used by another process; "
+    "then FileNotFoundError: ...ptx.o",
+)
+def _shell(source: Source, marker: str) -> str:
+    function = source.function("make_cubin")
+    if function is None:
+        return absent("there is no make_cubin")
+    found = [c for c in calls(function, "subprocess.run") if "shell=True" in source.segment(c)]
+    if not found:
+        return fixed("ptxas is started without a shell")
+    statement = next(
+        (n for n in ast.walk(function) if isinstance(n, ast.Expr) and n.value is found[0]), None
+    )
+    if len(found) != 1 or statement is None or source.segment(function).count(_REDIRECTED) != 2:
+        return unknown("the shell command of ptxas has another form")
+    text = _ARGUMENTS.format(marker=marker, run=source.segment(statement))
+    return source.instead(statement, text)
+
+
+@rule(
+    "ptxas-output",
+    defect="T2",
+    file=_COMPILER,
+    need="robust",
+    why="Only what ptxas writes to its error stream goes to the log, but what -v says comes on the "
+    "other one and runs through the console. ptxas also inherits every open file of the program, "
+    "which then cannot be removed until it ends.",
+    removes="lines that begin with 'ptxas info' in the output of every program",
+)
+def _output(source: Source, marker: str) -> str:
+    function = source.function("make_cubin")
+    if function is None:
+        return absent("there is no make_cubin")
+    runs = calls(function, "subprocess.run")
+    for run in runs:
+        named = {keyword.arg: keyword.value for keyword in run.keywords}
+        if "shell" in named:
+            return absent("ptxas is started through a shell")
+        if "stdout" in named:
+            return fixed("all that ptxas prints goes to its log")
+        inherits, log = named.get("close_fds"), named.get("stderr")
+        if inherits is None or log is None or ast.unparse(inherits) != "False":
+            return unknown("ptxas is started in another form")
+        at = source.span(log)
+        stdout = f'{ast.unparse(log)}, stdout=flog if os.name == "nt" else None'
+        return source.spliced(
+            (*source.span(inherits), 'os.name == "nt"'),
+            (*at, stdout),
+            source.marked(run.end_lineno or run.lineno, marker),
+        )
+    return unknown("make_cubin starts nothing")
+
+
+_NAMES = ("fsrc", "flog")
+
+
+@rule(
+    "temp-files",
+    defect="T",
+    file=_COMPILER,
+    need="jit",
+    why="make_cubin removes its temporary .ptx and .log files inside the with block that holds "
+    "them open. Windows removes no open file, so each is closed first; that the block closes it "
+    "again does nothing.",
+    removes="PermissionError: [WinError 32] The process cannot access the file because it is "
+    "being used by another process",
+)
+def _temp_files(source: Source, marker: str) -> str:
+    function = source.function("make_cubin")
+    if function is None:
+        return absent("there is no make_cubin")
+    block = next((w for w in walk(function, ast.With) if _bound(w) == _NAMES), None)
+    if block is None:
+        return fixed("no temporary file is open while it is removed")
+    removals = [call for call in calls(block, "os.remove") if _removed(call) in _NAMES]
+    if not removals:
+        return fixed("the temporary files are removed after they are closed")
+    if {_removed(call) for call in removals} != set(_NAMES):
+        return unknown("make_cubin removes one of its temporary files and not the other")
+    changes = []
+    for call in removals:
+        start, end = source.line_ends(call)
+        # on one line, so that the lines below keep their numbers in tracebacks
+        new = f"{_removed(call)}.close(); {source.text[start:end]}  # {marker}"
+        changes.append((start, end, new))
+    return source.spliced(*changes)
+
+
+def _bound(block: ast.With) -> tuple[str, ...]:
+    names = [item.optional_vars for item in block.items]
+    return tuple(name.id for name in names if isinstance(name, ast.Name))
+
+
+def _removed(call: ast.Call) -> str:
+    return ast.unparse(call.args[0]).removesuffix(".name") if call.args else ""
+
+
+@rule(
+    "ptx-version",
+    defect="PV",
+    file=_COMPILER,
+    need="robust",
+    why="Triton 3.0 to 3.2 were made when CUDA 12.5 or 12.6 was the newest, and compute a PTX "
+    "version that does not exist, or none, for a later ptxas. From 12.6 on it is 79 plus the minor "
+    "version.",
+    removes="RuntimeError: Triton only support CUDA 10.0 or higher, but got CUDA version: 12.8",
+)
+def _ptx_version(source: Source, marker: str) -> str:
+    function = source.function("ptx_get_version")
+    if function is None:
+        return absent("there is no ptx_get_version")
+    block = next(
+        (
+            n
+            for n in function.body
+            if isinstance(n, ast.If) and ast.unparse(n.test) == "major == 12"
+        ),
+        None,
+    )
+    if block is None:
+        return unknown("ptx_get_version has another form")
+    body = [ast.unparse(statement) for statement in block.body]
+    start, end = source.start_of(block.body[0].lineno), source.line_ends(block.body[-1])[1]
+    if body == ["return 80 + minor"] or body == [
+        "if minor < 6:\n    return 80 + minor\nelif minor == 6:\n    return 85"
+    ]:
+        space = source.indent(block.body[0])
+        new = f"{space}return 80 + minor if minor < 6 else 79 + minor  # {marker}"
+        return source.spliced((start, end, new))
+    return fixed("it knows the PTX of every CUDA 12")
