@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tritonwin.facts.model import (
+from tritonwin.facts.records import (
     Cache,
     Compiler,
     CudaToolkit,

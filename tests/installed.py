@@ -10,7 +10,7 @@ from typing import Any
 
 from trees import write
 
-from tritonwin.facts.model import Interpreter
+from tritonwin.facts.records import Interpreter
 
 
 def target(*site_packages: Path, **fields: Any) -> Interpreter:

@@ -12,7 +12,7 @@ from hosts import fake_host
 from tritonwin.build.memory import Resources
 from tritonwin.build.model import GIB
 from tritonwin.build.order import Machine
-from tritonwin.facts.model import CudaToolkit, MsvcToolset, Torch
+from tritonwin.facts.records import CudaToolkit, MsvcToolset, Torch
 from tritonwin.system.host import Environment, Host
 
 HOME = "/home/ada/.local/share/tritonwin"

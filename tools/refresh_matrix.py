@@ -25,7 +25,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 
-from tritonwin.facts.toolchain.cuda_versions import banner_version
+from tritonwin.facts.toolchain.cuda import banner_version
 from tritonwin.support import download, matrix
 from tritonwin.support.download import NotFoundError
 from tritonwin.support.links import WheelLink

@@ -23,12 +23,10 @@ from source_edits import edited_facts, edited_source
 
 from tritonwin.build import ninja, recipe, unpack
 from tritonwin.build.source_files import SourceError
-from tritonwin.facts import requirement_lines, snapshot
-from tritonwin.facts.dlls.pe import read_pe
-from tritonwin.facts.dlls.pe_tables import read_tables
-from tritonwin.facts.dlls.places import Place
-from tritonwin.facts.dlls.tree import Walk
-from tritonwin.facts.model import Facts
+from tritonwin.facts import distributions, snapshot
+from tritonwin.facts.dlls.pe import read_pe, read_tables
+from tritonwin.facts.dlls.tree import Place, Walk
+from tritonwin.facts.records import Facts
 from tritonwin.output import machine
 from tritonwin.output.text import printable
 from tritonwin.patch import engine
@@ -127,7 +125,7 @@ def requirements(data: bytes) -> None:
     for name in ("requirements.txt", "pyproject.toml"):
         _file(f"app/{name}", data)
     app = _folder() / "app"
-    for line in requirement_lines.read_requirement_lines(fake_host(app)):
+    for line in distributions.read_requirement_lines(fake_host(app)):
         assert line.line >= 1
         assert "triton" in line.text.lower()
 

@@ -18,7 +18,7 @@ from trees import write
 from wheel_files import make_wheel
 
 from tritonwin.errors import UserError
-from tritonwin.facts.model import Interpreter
+from tritonwin.facts.records import Interpreter
 from tritonwin.journal import Journal, RegistryValue, Store, faults, undo
 from tritonwin.journal.tree import describe_tree
 from tritonwin.remedies import apply as applying

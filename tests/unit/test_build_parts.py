@@ -16,7 +16,7 @@ from tritonwin.build.model import GIB
 from tritonwin.build.order import Order
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import MemoryModel
-from tritonwin.facts.model import CudaToolkit
+from tritonwin.facts.records import CudaToolkit
 
 # --- toolkits: a build for torch 2.9 of CUDA 12.8
 

@@ -19,7 +19,7 @@ from tritonwin.build.planner import plan
 from tritonwin.build.recipe import RecipeError, load, names, read
 from tritonwin.build.toolkit import name_libraries
 from tritonwin.errors import UserError
-from tritonwin.facts.model import PythonDev, Variable
+from tritonwin.facts.records import PythonDev, Variable
 from tritonwin.support.wheel_choice import WheelChoice
 from tritonwin.system import codec
 

@@ -21,7 +21,7 @@ from tritonwin.build.model import GIB, BuildPlan
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
-from tritonwin.facts.model import PythonDev, Variable
+from tritonwin.facts.records import PythonDev, Variable
 from tritonwin.support.wheel_choice import WheelChoice
 from tritonwin.system import codec
 

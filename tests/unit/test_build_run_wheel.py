@@ -16,8 +16,7 @@ from tritonwin.build import info, tag
 from tritonwin.build.model import Source
 from tritonwin.build.proof import Step, WheelProof
 from tritonwin.build.state import Run, State
-from tritonwin.facts.redaction.identity import Identity
-from tritonwin.facts.redaction.redactor import Redactor
+from tritonwin.facts.redaction.redactor import Identity, Redactor
 from tritonwin.support.wheels import WheelNameError
 
 METADATA = "Metadata-Version: 2.1\nName: my_kernels\nVersion: 1.0\n\nVersion: of the description\n"

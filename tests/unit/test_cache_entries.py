@@ -14,10 +14,9 @@ from installed import target
 from pe_files import pe_file
 from trees import plant, write
 
-from tritonwin.facts.cache_entries import CacheEntry, read_entries
-from tritonwin.facts.caches import read_caches
-from tritonwin.facts.dlls.search import DllSearch
-from tritonwin.facts.model import Gpu
+from tritonwin.facts.caches import CacheEntry, read_caches, read_entries
+from tritonwin.facts.dlls.loading import DllSearch
+from tritonwin.facts.records import Gpu
 from tritonwin.problems.cache_state import JudgedEntry, judge
 
 SEARCH = DllSearch(frozenset({"python312.dll", "python311.dll", "nvcuda.dll"}))

@@ -10,8 +10,8 @@ from trees import plant, write
 
 from tritonwin.facts import caches
 from tritonwin.facts.caches import inductor_cache, read_caches, triton_cache
-from tritonwin.facts.dlls.search import DllSearch, dll_search
-from tritonwin.facts.model import Cache
+from tritonwin.facts.dlls.loading import DllSearch, dll_search
+from tritonwin.facts.records import Cache
 from tritonwin.system.host import Host
 
 NOWHERE = DllSearch(None)

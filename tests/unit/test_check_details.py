@@ -8,7 +8,7 @@ import healthy
 import pytest
 from healthy import SDK, TOOLSET, changed, dist, gpu, part, toolkit, variable, without
 
-from tritonwin.facts.model import Candidate, Driver, Facts, Gpu, Proven, Rocm
+from tritonwin.facts.records import Candidate, Driver, Facts, Gpu, Proven, Rocm
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose, findings_of
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from triton_trees import sources
 
-from tritonwin.facts.model import (
+from tritonwin.facts.records import (
     Compiler,
     Driver,
     ExtensionFile,

@@ -6,7 +6,7 @@ import pytest
 from hosts import fake_host
 from trees import plant, write
 
-from tritonwin.facts.choose_target import Choice, find_target, is_tool_environment
+from tritonwin.facts.interpreters import TargetChoice, find_target, is_tool_environment
 from tritonwin.facts.target import TargetError
 from tritonwin.system.host import Host
 
@@ -25,7 +25,7 @@ def choose(
     named: str | None = None,
     app: str | None = None,
     own: str = "own",
-) -> Choice:
+) -> TargetChoice:
     cwd = tmp_path / "deep" / "work"
     cwd.mkdir(parents=True, exist_ok=True)
     full = {name: str(tmp_path / value) for name, value in (env or {}).items()}
@@ -43,28 +43,28 @@ def test_each_place_in_turn(tmp_path: Path) -> None:
     """The order, from the last resort up: each new Python wins over all before it."""
     env: dict[str, str] = {}
     own = python(tmp_path, "own")
-    assert choose(tmp_path) == Choice(own, "the Python that runs tritonwin")
+    assert choose(tmp_path) == TargetChoice(own, "the Python that runs tritonwin")
     on_path = python(tmp_path, "on-path")
     env["PATH"] = "on-path"
-    assert choose(tmp_path, env) == Choice(on_path, "the first Python on PATH")
+    assert choose(tmp_path, env) == TargetChoice(on_path, "the first Python on PATH")
     plant(tmp_path / "own", TORCH)
     assert choose(tmp_path, env).executable == own
     near = python(tmp_path, "deep/work/.venv")
-    assert choose(tmp_path, env) == Choice(near, "in or beside the current folder")
+    assert choose(tmp_path, env) == TargetChoice(near, "in or beside the current folder")
     portable = python(tmp_path, "deep/python_embeded")
     assert choose(tmp_path, env).executable == portable
     conda = python(tmp_path, "conda")
     env["CONDA_PREFIX"] = "conda"
-    assert choose(tmp_path, env) == Choice(conda, "the activated environment (CONDA_PREFIX)")
+    assert choose(tmp_path, env) == TargetChoice(conda, "the activated environment (CONDA_PREFIX)")
     active = python(tmp_path, "active")
     env["VIRTUAL_ENV"] = "active"
-    assert choose(tmp_path, env) == Choice(active, "the activated environment (VIRTUAL_ENV)")
+    assert choose(tmp_path, env) == TargetChoice(active, "the activated environment (VIRTUAL_ENV)")
     plant(tmp_path / "own", "python312._pth")
-    assert choose(tmp_path, env) == Choice(own, "the embedded Python that runs tritonwin")
+    assert choose(tmp_path, env) == TargetChoice(own, "the embedded Python that runs tritonwin")
     app = python(tmp_path, "app/system/python")
     assert choose(tmp_path, env, app="app").executable == app
     named = python(tmp_path, "named")
-    assert choose(tmp_path, env, app="app", named=named) == Choice(named, "--python names it")
+    assert choose(tmp_path, env, app="app", named=named) == TargetChoice(named, "--python names it")
 
 
 def test_a_variable_that_names_no_environment_is_passed_over(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
-from tritonwin.facts.model import Driver, Gpu, Torch
+from tritonwin.facts.records import Driver, Gpu, Torch
 from tritonwin.support import fitting, matrix, packages, versions, wheels
 from tritonwin.support.chooser import Chosen, choose
 from tritonwin.support.fitting import Needs, needs_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tritonwin.facts.model import Facts, Gpu, System
+from tritonwin.facts.records import Facts, Gpu, System
 from tritonwin.system.codec import DecodeError, from_json, from_valid, map_text, parse, to_json
 
 

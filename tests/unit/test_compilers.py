@@ -9,7 +9,7 @@ import pytest
 from hosts import fake_host
 from trees import plant
 
-from tritonwin.facts.model import Compiler, Interpreter
+from tritonwin.facts.records import Compiler, Interpreter
 from tritonwin.facts.toolchain.compilers import find_compilers
 
 

@@ -9,7 +9,7 @@ import pytest
 from coverage import CoverageData
 
 import tritonwin
-from tritonwin.facts.triton_facts import HOOK
+from tritonwin.facts.torch_triton import HOOK
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook.install import generate
 

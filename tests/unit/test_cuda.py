@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trees import plant, write
 
-from tritonwin.facts.model import CudaToolkit, Interpreter
-from tritonwin.facts.toolchain import cuda_versions
-from tritonwin.facts.toolchain.cuda import find_cuda_toolkits
-from tritonwin.facts.toolchain.cuda_layout import BUILD_PARTS, KERNEL_PARTS
+from tritonwin.facts.records import CudaToolkit, Interpreter
+from tritonwin.facts.toolchain import cuda
+from tritonwin.facts.toolchain.cuda import BUILD_PARTS, KERNEL_PARTS, find_cuda_toolkits
 
 KERNEL = ("bin/ptxas.exe", "include/cuda.h", "lib/x64/cuda.lib")
 SYSTEM = (
@@ -269,10 +268,10 @@ def test_newest_host_msvc(tmp_path: Path, text: str, expected: str | None) -> No
 def test_readers_never_raise(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "any"
     path.write_bytes(content)
-    assert cuda_versions.json_version(path) is None or b"cuda" in content
-    assert cuda_versions.header_version(path) is None or b"CUDA_VERSION" in content
-    assert cuda_versions.banner_version(path) is None or b"release" in content
-    assert cuda_versions.newest_host_msvc(path) is None or b"_MSC_VER" in content
+    assert cuda.json_version(path) is None or b"cuda" in content
+    assert cuda.header_version(path) is None or b"CUDA_VERSION" in content
+    assert cuda.banner_version(path) is None or b"release" in content
+    assert cuda.newest_host_msvc(path) is None or b"_MSC_VER" in content
 
 
 @given(major=st.integers(10, 30), minor=st.integers(0, 12))
@@ -283,8 +282,8 @@ def test_header_and_banner_agree(
     version = f"{major}.{minor}"
     header = f"#define CUDA_VERSION {major * 1000 + minor * 10}\n"
     write(folder, {"cuda.h": header, "ptxas": f"\0tools, release {version}, V{version}.1\0"})
-    assert cuda_versions.header_version(folder / "cuda.h") == version
-    assert cuda_versions.banner_version(folder / "ptxas") == version
+    assert cuda.header_version(folder / "cuda.h") == version
+    assert cuda.banner_version(folder / "ptxas") == version
 
 
 @pytest.mark.parametrize(

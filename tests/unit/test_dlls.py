@@ -12,9 +12,8 @@ from pe_version import versioned
 from trees import write
 
 from tritonwin.cli import app
-from tritonwin.facts.dlls.faults import faults
 from tritonwin.facts.dlls.loading import Loading, dll_tree
-from tritonwin.facts.dlls.origins import origin
+from tritonwin.facts.dlls.tree import faults, origin
 from tritonwin.system.host import Host
 
 MODULE = "py/Lib/site-packages/pkg/mod.pyd"

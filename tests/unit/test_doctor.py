@@ -8,7 +8,7 @@ import healthy
 import pytest
 from healthy import changed, dist, gpu, part
 
-from tritonwin.facts.model import Facts, Gpu
+from tritonwin.facts.records import Facts, Gpu
 from tritonwin.problems.advice import context, shell_word
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.checks.check import Check, NotApplicable, Seen, seen

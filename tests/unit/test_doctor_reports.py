@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tritonwin.cli.app import run
-from tritonwin.facts.model import CudaToolkit, Facts, Gpu, System
+from tritonwin.facts.records import CudaToolkit, Facts, Gpu, System
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output.doctor_html import html_page
 from tritonwin.output.doctor_markdown import markdown

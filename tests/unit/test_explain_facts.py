@@ -7,7 +7,7 @@ from dataclasses import replace
 import healthy
 import pytest
 
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.problems import catalogue, explain
 from tritonwin.problems.conditions import allows
 from tritonwin.problems.explain import explain_lines

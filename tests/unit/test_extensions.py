@@ -8,9 +8,9 @@ from installed import target
 from pe_files import pe_file
 from trees import plant, write
 
-from tritonwin.facts.dlls.search import DllSearch, dll_search
-from tritonwin.facts.extensions import read_extensions
-from tritonwin.facts.model import ExtensionFile, Torch
+from tritonwin.facts.dlls.loading import DllSearch, dll_search
+from tritonwin.facts.dlls.of_target import read_extensions
+from tritonwin.facts.records import ExtensionFile, Torch
 from tritonwin.system.host import Host
 
 NEEDS = (

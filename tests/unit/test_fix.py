@@ -12,8 +12,8 @@ import pytest
 from hosts import fake_host
 
 from tritonwin.facts import snapshot
-from tritonwin.facts.model import Facts, Interpreter, Shadow
-from tritonwin.facts.proven import read_proven, write_proven
+from tritonwin.facts.history import read_proven, write_proven
+from tritonwin.facts.records import Facts, Interpreter, Shadow
 from tritonwin.journal import Journal, Store, tree_hash
 from tritonwin.output.fixing import print_outcome
 from tritonwin.remedies import fix as fixing

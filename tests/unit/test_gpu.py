@@ -16,9 +16,14 @@ from pe_version import versioned
 from trees import plant, write
 
 from tritonwin.facts import gpu as gpu_module
-from tritonwin.facts.display_adapters import display_adapters, nvidia_version
-from tritonwin.facts.gpu import nvidia_libraries, parse_smi, read_gpus
-from tritonwin.facts.model import Driver, Gpu
+from tritonwin.facts.gpu import (
+    display_adapters,
+    nvidia_libraries,
+    nvidia_version,
+    parse_smi,
+    read_gpus,
+)
+from tritonwin.facts.records import Driver, Gpu
 from tritonwin.system.host import Host
 from tritonwin.system.process import Completed
 from tritonwin.system.registry import MemoryRegistry, Value

@@ -42,7 +42,7 @@ ASKERS = {
     "system/files.py": "the answers themselves",
     "facts/snapshot.py": "an error of the file that the user named is the user's to know",
     "facts/caches.py": "entries of a folder being read, errors counted",
-    "facts/toolchain/python_headers.py": "entries of a folder being read, in one try",
+    "facts/toolchain/python_dev.py": "entries of a folder being read, in one try",
     "facts/dlls/pe.py": "names of a folder, in one try",
 }
 

@@ -14,7 +14,7 @@ from target_env import TargetEnvironment
 from wheel_files import add_to_index, make_wheel, sha256
 
 from tritonwin.errors import UserError
-from tritonwin.facts.model import Facts, Torch
+from tritonwin.facts.records import Facts, Torch
 from tritonwin.support import install_plan as install_plan_module
 from tritonwin.support import pip as pip_module
 from tritonwin.support.install_plan import (

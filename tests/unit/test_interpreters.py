@@ -11,11 +11,9 @@ from pe_files import pe_file
 from pe_version import versioned
 from trees import plant, write
 
-from tritonwin.facts.interpreter_kind import is_store_alias, read_pyvenv
-from tritonwin.facts.interpreters import find_interpreters
-from tritonwin.facts.model import Interpreter
-from tritonwin.facts.pep514 import registrations
-from tritonwin.facts.python_layout import describe, read_pth
+from tritonwin.facts.interpreters import find_interpreters, registrations
+from tritonwin.facts.python_layout import describe, is_store_alias, read_pth, read_pyvenv
+from tritonwin.facts.records import Interpreter
 from tritonwin.system.host import Host
 from tritonwin.system.registry import MemoryRegistry
 

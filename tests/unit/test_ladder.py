@@ -16,7 +16,7 @@ import healthy
 import pytest
 from pace import PATIENCE
 
-from tritonwin.facts.model import Driver, Gpu
+from tritonwin.facts.records import Driver, Gpu
 from tritonwin.system import process, waiting
 from tritonwin.system.process import Completed
 from tritonwin.verify import ladder, table

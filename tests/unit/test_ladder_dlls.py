@@ -9,7 +9,7 @@ import healthy
 import pytest
 from pe_files import pe_file
 
-from tritonwin.facts.model import ExtensionFile, Facts
+from tritonwin.facts.records import ExtensionFile, Facts
 from tritonwin.system.host import Environment, Host
 from tritonwin.system.registry import MemoryRegistry
 from tritonwin.verify import table

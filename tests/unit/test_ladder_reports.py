@@ -18,8 +18,7 @@ from pace import PATIENCE, wait_for
 import tritonwin
 from tritonwin.cli.app import run
 from tritonwin.errors import Exit, UserError
-from tritonwin.facts.redaction.identity import Identity
-from tritonwin.facts.redaction.redactor import Redactor
+from tritonwin.facts.redaction.redactor import Identity, Redactor
 from tritonwin.output import proof
 from tritonwin.output.documents import VerifyReport
 from tritonwin.output.proof_html import html_page

@@ -9,7 +9,7 @@ from importlib.resources import files
 import healthy
 import pytest
 
-from tritonwin.facts.model import Facts, Gpu, MsvcToolset, Torch
+from tritonwin.facts.records import Facts, Gpu, MsvcToolset, Torch
 from tritonwin.problems.catalogue import LAYERS
 from tritonwin.verify import demands, ladder, table
 from tritonwin.verify.demands import Machine

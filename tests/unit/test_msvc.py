@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pace import PATIENCE
 from trees import plant, write
 
-from tritonwin.facts.model import MsvcToolset
-from tritonwin.facts.toolchain import vswhere
+from tritonwin.facts.records import MsvcToolset
+from tritonwin.facts.toolchain import msvc
 from tritonwin.facts.toolchain.msvc import TOOLSET_PARTS, find_msvc
 
 needs_shebang = pytest.mark.skipif(os.name == "nt", reason="the stand-in program is a shell script")
@@ -120,7 +120,7 @@ def test_visual_studio_without_cpp_tools(tmp_path: Path) -> None:
 def test_without_an_answer_the_folders_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, trouble: str
 ) -> None:
-    monkeypatch.setattr(vswhere, "_TIMEOUT", 0.5 if trouble == "time limit" else PATIENCE)
+    monkeypatch.setattr(msvc, "_TIMEOUT", 0.5 if trouble == "time limit" else PATIENCE)
     say(tmp_path, script)
     toolset(tmp_path / "pf/Microsoft Visual Studio/2022/BuildTools", "14.44.35207")
     (found,) = find(tmp_path)
@@ -241,7 +241,7 @@ json_values = st.recursive(
 @given(value=json_values)
 def test_any_json_is_read_or_refused(value: object) -> None:
     try:
-        found = vswhere.parse(json.dumps(value).encode())
+        found = msvc.parse(json.dumps(value).encode())
     except ValueError:
         assert not isinstance(value, list)
         return
@@ -252,11 +252,11 @@ def test_any_json_is_read_or_refused(value: object) -> None:
 @given(output=st.binary(max_size=60))
 def test_any_output_is_read_or_refused(output: bytes) -> None:
     try:
-        assert isinstance(vswhere.parse(output), tuple)
+        assert isinstance(msvc.parse(output), tuple)
     except ValueError:
         assert output
 
 
 def test_json_nested_too_deeply_is_refused() -> None:
     with pytest.raises(ValueError, match="deep"):
-        vswhere.parse(b"[" * 200_000)
+        msvc.parse(b"[" * 200_000)

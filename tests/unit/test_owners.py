@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from healthy import TARGET, changed, dist
 
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.remedies.distributions import install_change
 from tritonwin.remedies.installed import leave_to_conda, of_the_base
 from tritonwin.remedies.plan import CannotRemedyError

@@ -16,7 +16,7 @@ from killing import CAN_FORK, killed_at
 from triton_trees import make_tree
 
 from tritonwin.errors import UserError
-from tritonwin.facts.patch_record import read_manifest
+from tritonwin.facts.history import read_manifest
 from tritonwin.journal import JournalError, Store, faults, undo
 from tritonwin.journal.tree import describe_tree
 from tritonwin.patch import operations

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from trees import write
 
-from tritonwin.facts.triton_facts import HOOK, HOOK_START
+from tritonwin.facts.torch_triton import HOOK, HOOK_START
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook.install import Payload, generate, payload
 

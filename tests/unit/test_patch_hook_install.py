@@ -12,8 +12,8 @@ import pytest
 from trees import plant
 
 from tritonwin.errors import UserError
-from tritonwin.facts.model import Interpreter, PthFile
-from tritonwin.facts.triton_facts import HOOK, HOOK_START
+from tritonwin.facts.records import Interpreter, PthFile
+from tritonwin.facts.torch_triton import HOOK, HOOK_START
 from tritonwin.journal import Journal, Store, undo
 from tritonwin.journal.tree import tree_hash
 from tritonwin.patch.engine import RuleChoice

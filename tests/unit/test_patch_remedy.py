@@ -10,9 +10,9 @@ import pytest
 from hosts import fake_host
 from triton_trees import make_tree
 
-from tritonwin.facts.model import Facts
-from tritonwin.facts.patch_record import read_patch_record
-from tritonwin.facts.triton_sources import find_traits, read_sources
+from tritonwin.facts.history import read_patch_record
+from tritonwin.facts.records import Facts
+from tritonwin.facts.torch_triton import find_traits, read_sources
 from tritonwin.journal import Journal, Store, undo
 from tritonwin.journal.tree import describe_tree
 from tritonwin.patch.plan import examine, read_triton

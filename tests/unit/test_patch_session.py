@@ -20,7 +20,7 @@ from trees import write
 from triton_trees import make_tree
 
 from tritonwin.errors import UserError
-from tritonwin.facts.triton_facts import HOOK
+from tritonwin.facts.torch_triton import HOOK
 from tritonwin.journal import Journal, Store, undo
 from tritonwin.journal.refusal import JournalError
 from tritonwin.journal.tree import describe_tree

@@ -17,8 +17,8 @@ from winlane.upstream import UPSTREAM
 from winlane.wine import Wine
 
 from tritonwin.errors import UserError
-from tritonwin.facts.patch_record import Manifest, PatchedFile
-from tritonwin.facts.triton_sources import find_traits, read_sources, triton_traits
+from tritonwin.facts.history import Manifest, PatchedFile
+from tritonwin.facts.torch_triton import find_traits, read_sources, triton_traits
 from tritonwin.journal import Store
 from tritonwin.journal.tree import describe_tree, file_hash
 from tritonwin.patch import engine

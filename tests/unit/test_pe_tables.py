@@ -12,8 +12,8 @@ from pe_files import pe_file
 from pe_version import versioned
 from trees import write
 
-from tritonwin.facts.dlls import pe_tables
-from tritonwin.facts.dlls.pe_tables import Import, read_tables
+from tritonwin.facts.dlls import pe
+from tritonwin.facts.dlls.pe import Import, read_tables
 from tritonwin.facts.dlls.tree import Walk
 
 
@@ -50,7 +50,7 @@ def test_more_functions_than_pefile_reads(tmp_path: Path) -> None:
 
 def test_dlls_that_share_one_long_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """4,096 DLLs with one list of a million functions, in a file of 8 MB, would never be read."""
-    monkeypatch.setattr(pe_tables, "_MAX_FUNCTIONS", 100)
+    monkeypatch.setattr(pe, "_MAX_FUNCTIONS", 100)
     assert tables(tmp_path, pe_file(functions={"a.dll": [1] * 60, "b.dll": [1] * 30})) is not None
     assert tables(tmp_path, pe_file(functions={"a.dll": [1] * 60, "b.dll": [1] * 60})) is None
 

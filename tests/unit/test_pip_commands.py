@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from healthy import TARGET, changed, without
 
-from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.problems.advice import _typed
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
-from tritonwin.facts.model import Facts, PthFile, Torch, Triton, Variable
-from tritonwin.facts.patch_record import PatchedFile
+from tritonwin.facts.history import PatchedFile
+from tritonwin.facts.records import Facts, PthFile, Torch, Triton, Variable
 from tritonwin.problems import catalogue
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose

@@ -8,8 +8,8 @@ from pathlib import Path
 import healthy
 import pytest
 
-from tritonwin.facts.model import Facts
-from tritonwin.facts.proven import forget_proven, proven_state, read_proven, write_proven
+from tritonwin.facts.history import forget_proven, proven_state, read_proven, write_proven
+from tritonwin.facts.records import Facts
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.system.data_folder import data_folder

@@ -10,10 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trees import plant, write
 
-from tritonwin.facts.model import Interpreter
-from tritonwin.facts.toolchain.import_library import ImportLibrary, read_import_library
-from tritonwin.facts.toolchain.python_dev import find_python_dev
-from tritonwin.facts.toolchain.python_headers import read_headers
+from tritonwin.facts.records import Interpreter
+from tritonwin.facts.toolchain.python_dev import (
+    ImportLibrary,
+    find_python_dev,
+    read_headers,
+    read_import_library,
+)
 
 HEADERS = {
     "Python.h": '#include "patchlevel.h"\n#include "pyconfig.h"\n#  include "object.h"\n',

@@ -21,7 +21,7 @@ from packaging.requirements import Requirement
 from pe_files import pe_file
 from pe_version import versioned
 
-from tritonwin.facts.model import Cache, Facts, PthFile, RuntimeDll, System, Variable
+from tritonwin.facts.records import Cache, Facts, PthFile, RuntimeDll, System, Variable
 from tritonwin.journal import Journal, RegistryValue, Store, tree_hash, undo
 from tritonwin.remedies import (
     archive,

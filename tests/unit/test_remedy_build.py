@@ -16,7 +16,7 @@ from tritonwin.build.outcome import Progress
 from tritonwin.build.proof import WheelProof
 from tritonwin.build.state import State, write_plan
 from tritonwin.errors import UserError
-from tritonwin.facts.model import Interpreter
+from tritonwin.facts.records import Interpreter
 from tritonwin.journal import Journal, Store, tree_hash, undo
 from tritonwin.problems.records import Action
 from tritonwin.remedies import build_wheel, distributions, planner, wheel_build

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trees import write
 
-from tritonwin.facts.requirement_lines import asks_for_triton, read_requirement_lines
+from tritonwin.facts.distributions import asks_for_triton, read_requirement_lines
 
 
 @pytest.mark.parametrize(

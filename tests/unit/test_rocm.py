@@ -8,7 +8,7 @@ import pytest
 from hosts import fake_host
 from trees import plant, write
 
-from tritonwin.facts.model import Interpreter, Rocm
+from tritonwin.facts.records import Interpreter, Rocm
 from tritonwin.facts.toolchain.rocm import find_rocm
 
 SDK = ("include/hip/hip_runtime.h", "lib/amdhip64.lib", "bin/clang.exe")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.markers import Marker, default_environment
 
-from tritonwin.facts.model import Interpreter
+from tritonwin.facts.records import Interpreter
 from tritonwin.support.install_plan import marker_environment, satisfied
 
 WINDOWS = Interpreter(

@@ -11,11 +11,10 @@ from referencing import Registry
 from tritonwin.build import fleet
 from tritonwin.build.order import Order
 from tritonwin.build.planner import plan
-from tritonwin.facts.cache_entries import CacheEntry
-from tritonwin.facts.dlls.faults import Fault
+from tritonwin.facts.caches import CacheEntry
 from tritonwin.facts.dlls.loading import Loading
-from tritonwin.facts.dlls.tree import DllTree, Module, Need
-from tritonwin.facts.model import Facts, Gpu, ImportResult, System
+from tritonwin.facts.dlls.tree import DllTree, Fault, Module, Need
+from tritonwin.facts.records import Facts, Gpu, ImportResult, System
 from tritonwin.facts.snapshot import Snapshot
 from tritonwin.journal import Conflict, Header, UndoReport
 from tritonwin.output import schema

@@ -7,8 +7,8 @@ from hosts import fake_host
 from installed import target
 from trees import plant
 
-from tritonwin.facts.model import PthFile
-from tritonwin.facts.shadows import read_shadows
+from tritonwin.facts.packages import read_shadows
+from tritonwin.facts.records import PthFile
 from tritonwin.system.host import Host
 from tritonwin.system.registry import MemoryRegistry
 

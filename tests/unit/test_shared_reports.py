@@ -24,9 +24,8 @@ from tritonwin.build.model import Source
 from tritonwin.build.outcome import BuildInfo
 from tritonwin.cli.app import run
 from tritonwin.facts import snapshot
-from tritonwin.facts.model import Facts
-from tritonwin.facts.redaction.identity import Identity
-from tritonwin.facts.redaction.redactor import Redactor
+from tritonwin.facts.records import Facts
+from tritonwin.facts.redaction.redactor import Identity, Redactor
 from tritonwin.output import bench as shown_bench
 from tritonwin.output import proof_report
 from tritonwin.output.doctor_markdown import markdown

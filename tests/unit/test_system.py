@@ -8,8 +8,7 @@ import pytest
 from hosts import fake_host
 from trees import plant, write
 
-from tritonwin.facts.git_config import core_setting, git_long_paths
-from tritonwin.facts.system import parse_meminfo, read_system
+from tritonwin.facts.system import core_setting, git_long_paths, parse_meminfo, read_system
 from tritonwin.system import winapi
 from tritonwin.system.host import Host
 from tritonwin.system.registry import MemoryRegistry

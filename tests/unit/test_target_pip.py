@@ -16,7 +16,7 @@ import healthy
 import pytest
 from target_env import TargetEnvironment, give_pip
 
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.remedies.plan import CannotRemedyError
 from tritonwin.remedies.target_pip import find_pip
 

@@ -13,9 +13,9 @@ import jsonschema
 import pytest
 
 import tritonwin
-from tritonwin.facts.dlls.origins import OriginTable
+from tritonwin.facts.dlls.tree import OriginTable
 from tritonwin.facts.packages import Knowledge
-from tritonwin.facts.triton_sources import TraitTable
+from tritonwin.facts.torch_triton import TraitTable
 from tritonwin.facts.variables import VariableTable
 from tritonwin.problems.catalogue import CatalogueFile
 from tritonwin.problems.explain.log_facts import FactTable

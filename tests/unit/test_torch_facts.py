@@ -7,8 +7,8 @@ from installed import install, target
 from trees import plant, write
 
 from tritonwin.facts.distributions import read_distributions
-from tritonwin.facts.model import Torch
-from tritonwin.facts.torch_facts import read_torch
+from tritonwin.facts.records import Torch
+from tritonwin.facts.torch_triton import read_torch
 
 VERSION_PY = """\
 from typing import Optional

@@ -8,8 +8,8 @@ from pe_files import pe_file
 from trees import write
 
 from tritonwin.facts.distributions import read_distributions
-from tritonwin.facts.model import Triton
-from tritonwin.facts.triton_facts import read_triton
+from tritonwin.facts.records import Triton
+from tritonwin.facts.torch_triton import read_triton
 
 BANNER = b"\0\0Cuda compilation tools, release 12.8, V12.8.93\0"
 FORK: dict[str, str | bytes] = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from trees import write
 
-from tritonwin.facts.triton_sources import find_traits, read_sources, triton_traits
+from tritonwin.facts.torch_triton import find_traits, read_sources, triton_traits
 
 NVIDIA = "backends/nvidia/driver.py"
 DRIVER_C = "backends/nvidia/driver.c"

@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 from trees import write
 
-from tritonwin.facts.proven import read_proven, write_proven
+from tritonwin.facts.history import read_proven, write_proven
 from tritonwin.journal import Journal, Store, tree_hash
 from tritonwin.output import schema
 from tritonwin.system.host import Environment

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hosts import fake_host
 
-from tritonwin.facts.toolchain import vcvars
-from tritonwin.facts.toolchain.vcvars import VcvarsError
+from tritonwin.facts.toolchain import msvc
+from tritonwin.facts.toolchain.msvc import VcvarsError
 from tritonwin.system.host import Environment, Host
 from tritonwin.system.process import Completed
 
@@ -35,7 +35,7 @@ def answering(
         out = noise + cookie + json.dumps(variables) + cookie[::-1]
         return Completed(0, out.encode(), b"not found")
 
-    monkeypatch.setattr(vcvars, "run", run)
+    monkeypatch.setattr(msvc, "run", run)
     return calls
 
 
@@ -51,7 +51,7 @@ def test_the_environment_is_captured_from_a_batch(
     seen = {"INCLUDE": "C:\\ü\\include", "TRITONWIN_PYTHON": "x", "Path": f"C:\\BT;{short}"}
     calls = answering(monkeypatch, seen, noise="** Visual Studio **\r\n")
     before = {"A": "1", "Include": "of an earlier prompt", "PATH": "C:\\long"}
-    found = vcvars.capture(VCVARSALL, before, host(tmp_path), toolset=toolset)
+    found = msvc.capture(VCVARSALL, before, host(tmp_path), toolset=toolset)
     assert found == {"INCLUDE": "C:\\ü\\include", "Path": "C:\\BT;C:\\long"}
     program, args, env, batch = calls[0]
     assert program == tmp_path / "System32" / "cmd.exe"
@@ -73,6 +73,6 @@ def test_a_capture_without_headers_is_refused(
 ) -> None:
     answering(monkeypatch, {"Path": "C:\\"})
     with pytest.raises(VcvarsError, match="gave no environment"):
-        vcvars.capture(VCVARSALL, {}, host(tmp_path))
+        msvc.capture(VCVARSALL, {}, host(tmp_path))
     with pytest.raises(VcvarsError, match="SystemRoot"):
-        vcvars.capture(VCVARSALL, {}, fake_host(tmp_path))
+        msvc.capture(VCVARSALL, {}, fake_host(tmp_path))

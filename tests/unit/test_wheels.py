@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tritonwin.facts.model import Interpreter
+from tritonwin.facts.records import Interpreter
 from tritonwin.support import wheels
 from tritonwin.support.wheels import BuiltFor, WheelNameError
 

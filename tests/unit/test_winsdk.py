@@ -7,7 +7,7 @@ import pytest
 from hosts import fake_host
 from trees import plant
 
-from tritonwin.facts.model import WindowsSdk
+from tritonwin.facts.records import WindowsSdk
 from tritonwin.facts.toolchain.winsdk import SDK_PARTS, find_windows_sdks
 from tritonwin.system.registry import MemoryRegistry
 

@@ -18,10 +18,9 @@ import pytest
 
 from tritonwin.build import fleet, ninja, recipe
 from tritonwin.errors import UserError
-from tritonwin.facts import distributions, requirement_lines
-from tritonwin.facts.redaction.identity import Identity
-from tritonwin.facts.redaction.redactor import Redactor
-from tritonwin.facts.requirement import holds, read_requirement
+from tritonwin.facts import distributions
+from tritonwin.facts.distributions import holds, read_requirement
+from tritonwin.facts.redaction.redactor import Identity, Redactor
 from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.facts.snapshot import read as read_snapshot
 from tritonwin.facts.windows_view import c_view, python_view
@@ -61,7 +60,7 @@ def names(text: str) -> None:
 
 
 def requirements(text: str) -> None:
-    requirement_lines.asks_for_triton(text)
+    distributions.asks_for_triton(text)
 
 
 def patched(text: str) -> None:
@@ -179,13 +178,13 @@ def test_toml_that_pythons_reader_falls_over(text: str) -> None:
         recipe.read("x", text)
     with pytest.raises(UserError, match="no TOML"):
         fleet.read("flash-attn", text)
-    assert requirement_lines._dependencies(text) == []
+    assert distributions._dependencies(text) == []
 
 
 def test_a_key_of_thousands_of_parts_is_nobodys() -> None:
     text = '[project]\ndependencies = ["triton"]\n'
-    assert requirement_lines._dependencies(text) == ["triton"]
-    assert requirement_lines._dependencies(text + "a." * 5000 + "a = 1\n") == []
+    assert distributions._dependencies(text) == ["triton"]
+    assert distributions._dependencies(text + "a." * 5000 + "a = 1\n") == []
 
 
 @pytest.mark.parametrize(
@@ -198,7 +197,7 @@ def test_a_key_of_thousands_of_parts_is_nobodys() -> None:
     ids=["no order", "no variable", "parentheses"],
 )
 def test_markers_without_a_meaning_do_not_hold(text: str) -> None:
-    assert not requirement_lines.asks_for_triton(text)
+    assert not distributions.asks_for_triton(text)
     parsed = read_requirement(text)
     assert parsed is None or not holds(parsed, {"os_name": "nt"})
 

@@ -158,7 +158,7 @@ def test_vcvarsall_that_fails_and_exits_with_0_is_seen(machine: Machine) -> None
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
         "from tritonwin.system.host import Host\n"
-        "from tritonwin.facts.toolchain.vcvars import VcvarsError, capture\n"
+        "from tritonwin.facts.toolchain.msvc import VcvarsError, capture\n"
         "host = Host.this_machine()\n"
         "try:\n"
         "    capture(Path(sys.argv[2]), host.env.data, host, toolset='14.38')\n"
@@ -296,7 +296,7 @@ from tritonwin.build.planner import plan
 from tritonwin.build.toolkit import assemble
 from tritonwin.facts.collect import collect
 from tritonwin.system.host import Host
-from tritonwin.facts.toolchain.cuda_versions import newest_host_msvc
+from tritonwin.facts.toolchain.cuda import newest_host_msvc
 from tritonwin.support.pip import Pip
 
 host = Host.this_machine()

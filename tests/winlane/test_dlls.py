@@ -12,10 +12,9 @@ import pytest
 from pe_files import pe_file
 from winlane import Environment, Machine
 
-from tritonwin.facts.dlls.faults import faults
 from tritonwin.facts.dlls.loading import dll_tree
-from tritonwin.facts.dlls.pe import SYSTEM_DLLS
-from tritonwin.facts.dlls.pe_tables import read_tables
+from tritonwin.facts.dlls.pe import SYSTEM_DLLS, read_tables
+from tritonwin.facts.dlls.tree import faults
 from tritonwin.system.host import Host
 
 PROGRAM = Path(__file__).parent / "programs" / "load_dlls.py"

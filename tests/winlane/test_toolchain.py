@@ -19,7 +19,7 @@ sys.path.insert(0, sys.argv[1])
 from triton import windows_utils
 from triton.runtime.build import _find_compiler
 from tritonwin.system.host import Host
-from tritonwin.facts.model import Interpreter
+from tritonwin.facts.records import Interpreter
 from tritonwin.facts.toolchain import compilers, cuda, msvc, python_dev, winsdk
 
 def path(value):

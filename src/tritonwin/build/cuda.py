@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tritonwin.build import tables
 from tritonwin.build.model import PinnedFile, Refusal, ToolkitChoice, ToolkitOrigin
-from tritonwin.facts.model import CudaToolkit
-from tritonwin.facts.toolchain.cuda_layout import BUILD_PARTS, Place, describe
+from tritonwin.facts.records import CudaToolkit
+from tritonwin.facts.toolchain.cuda import BUILD_PARTS, ToolkitPlace, describe
 from tritonwin.system.files import same_place, version_key
 
 ASSEMBLED = "assembled"
@@ -145,7 +145,7 @@ def _named(asked: str, found: Sequence[CudaToolkit], *, windows: bool) -> CudaTo
     for toolkit in found:
         if same_place(Path(toolkit.path)) == same_place(path):
             return toolkit
-    return describe(Place(path, "--cuda", named=True), windows=windows)
+    return describe(ToolkitPlace(path, "--cuda", named=True), windows=windows)
 
 
 def _is_path(asked: str) -> bool:

@@ -16,7 +16,7 @@ from tritonwin.build.layout import Layout
 from tritonwin.build.login import without_logins
 from tritonwin.build.model import BuildPlan, ToolkitChoice
 from tritonwin.errors import UserError
-from tritonwin.facts.toolchain.vcvars import capture
+from tritonwin.facts.toolchain.msvc import capture
 from tritonwin.system.files import is_file
 from tritonwin.system.host import Host
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.problems.explain import Explanation, explain_lines, explain_stream
 from tritonwin.problems.records import Evidence, Problem

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tritonwin.build.checkout import Checkout
 from tritonwin.build.memory import Resources
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.support.wheel_choice import WheelChoice
 from tritonwin.system.host import Host
 

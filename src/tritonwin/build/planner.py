@@ -30,7 +30,7 @@ from tritonwin.build.settings import Settings
 from tritonwin.build.tools import Tools
 from tritonwin.build.triton import TritonNeeds
 from tritonwin.errors import UserError
-from tritonwin.facts.model import Interpreter
+from tritonwin.facts.records import Interpreter
 
 _TRITON = "triton"
 

@@ -23,7 +23,7 @@ from tritonwin.build.fatbin import Code
 from tritonwin.build.model import BuildPlan
 from tritonwin.build.venv import Linked
 from tritonwin.facts.collect import collect
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.support.chooser import choose
 from tritonwin.support.fitting import needs_of
 from tritonwin.support.links import WheelLink

@@ -25,7 +25,7 @@ from tritonwin.build.outcome import Progress
 from tritonwin.build.state import Run, State, read_state, write_plan, write_state
 from tritonwin.build.venv import Linked
 from tritonwin.errors import UserError
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.journal.lock import locked
 from tritonwin.problems.explain import Explanation
 from tritonwin.problems.records import Evidence

@@ -13,7 +13,7 @@ from tritonwin.build import checkout, memory, place
 from tritonwin.build.order import Machine, Order
 from tritonwin.build.recipe import load
 from tritonwin.errors import UserError
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.support.chooser import SetChooser
 from tritonwin.support.install_plan import sources_for
 from tritonwin.support.pip import Pip

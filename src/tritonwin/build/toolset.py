@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tritonwin.build import tables
 from tritonwin.build.model import Decision, Refusal, ToolsetChoice
-from tritonwin.facts.model import MsvcToolset
+from tritonwin.facts.records import MsvcToolset
 from tritonwin.support.versions import fits
 from tritonwin.system import process
 from tritonwin.system.files import version_key

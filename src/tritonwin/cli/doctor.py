@@ -14,7 +14,7 @@ from tritonwin.cli.options import TargetOptions, json_option, target_options
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
-    from tritonwin.facts.model import Facts
+    from tritonwin.facts.records import Facts
     from tritonwin.problems.checks.check import Check
     from tritonwin.problems.records import Diagnosis
 

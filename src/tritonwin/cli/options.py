@@ -14,7 +14,7 @@ import click
 from tritonwin.errors import UserError
 
 if TYPE_CHECKING:
-    from tritonwin.facts.model import Facts
+    from tritonwin.facts.records import Facts
     from tritonwin.system.host import Host
 
     # subscripts that older versions of click do not take

@@ -106,7 +106,7 @@ def command(
 def _target(python: str | None, app: Path | None) -> str | None:
     if python is None and app is None:
         return None
-    from tritonwin.facts.choose_target import find_target
+    from tritonwin.facts.interpreters import find_target
     from tritonwin.system.host import Host
 
     return find_target(Host.this_machine(app), python, app).executable

@@ -76,7 +76,7 @@ def command(
       tritonwin verify --through vector-add --report proof.md
       tritonwin verify --only compile-cubin --arch 120
     """
-    from tritonwin.facts.proven import write_proven
+    from tritonwin.facts.history import write_proven
     from tritonwin.facts.redaction.redactor import Redactor
     from tritonwin.output import machine, proof, proof_report
     from tritonwin.system.host import Environment

@@ -9,7 +9,7 @@ from importlib.resources import as_file, files
 from typing import Any
 
 from tritonwin.facts import snapshot
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.records import Diagnosis

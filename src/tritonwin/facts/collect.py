@@ -14,13 +14,14 @@ from typing import TypeVar
 
 from tritonwin import __version__
 from tritonwin.facts.caches import read_caches
-from tritonwin.facts.choose_target import find_target
-from tritonwin.facts.distributions import read_distributions
-from tritonwin.facts.dlls.search import dll_search
-from tritonwin.facts.extensions import read_extensions
+from tritonwin.facts.distributions import read_distributions, read_requirement_lines
+from tritonwin.facts.dlls.loading import dll_search
+from tritonwin.facts.dlls.of_target import read_extensions, read_runtime_dlls
 from tritonwin.facts.gpu import read_gpus
-from tritonwin.facts.interpreters import find_interpreters
-from tritonwin.facts.model import (
+from tritonwin.facts.history import read_patch_record, read_proven
+from tritonwin.facts.interpreters import find_interpreters, find_target
+from tritonwin.facts.packages import read_shadows
+from tritonwin.facts.records import (
     CollectionError,
     Distribution,
     Driver,
@@ -32,11 +33,6 @@ from tritonwin.facts.model import (
     System,
     Triton,
 )
-from tritonwin.facts.patch_record import read_patch_record
-from tritonwin.facts.proven import read_proven
-from tritonwin.facts.requirement_lines import read_requirement_lines
-from tritonwin.facts.runtime_dlls import read_runtime_dlls
-from tritonwin.facts.shadows import read_shadows
 from tritonwin.facts.system import read_system
 from tritonwin.facts.target import deep_import, examine
 from tritonwin.facts.toolchain.compilers import find_compilers
@@ -45,8 +41,7 @@ from tritonwin.facts.toolchain.msvc import find_msvc
 from tritonwin.facts.toolchain.python_dev import find_python_dev
 from tritonwin.facts.toolchain.rocm import find_rocm
 from tritonwin.facts.toolchain.winsdk import find_windows_sdks
-from tritonwin.facts.torch_facts import read_torch
-from tritonwin.facts.triton_facts import read_triton
+from tritonwin.facts.torch_triton import read_torch, read_triton
 from tritonwin.facts.variables import read_variables
 from tritonwin.system.data_folder import data_folder
 from tritonwin.system.host import Host

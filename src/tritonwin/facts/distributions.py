@@ -1,19 +1,51 @@
-"""The distributions installed in the target, read from their metadata folders on disk."""
+"""Installed distributions, their requirements, and the requirement files of an application."""
 
 from __future__ import annotations
 
 import base64
+import fnmatch
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from tritonwin.facts.model import Distribution, Interpreter
 from tritonwin.facts.packages import knowledge, search_path
-from tritonwin.system.files import file_size, is_file, is_folder, names_in, read_bytes, read_text
+from tritonwin.facts.records import Distribution, Interpreter, RequirementLine
+from tritonwin.system import toml
+from tritonwin.system.files import (
+    encoding_of,
+    file_size,
+    is_file,
+    is_folder,
+    names_in,
+    read_bytes,
+    read_text,
+)
+from tritonwin.system.host import Host
+
+
+def read_requirement(text: str) -> Requirement | None:
+    """The requirement; None for a text that is none."""
+    try:
+        return Requirement(text)
+    except (InvalidRequirement, RecursionError):  # parentheses in a marker, without end
+        return None
+
+
+def holds(requirement: Requirement, environment: Mapping[str, str]) -> bool:
+    """Whether its marker holds, if any. What cannot be compared, `os_name ~= "nt"`, does not."""
+    if requirement.marker is None:
+        return True
+    try:
+        return requirement.marker.evaluate(dict(environment))
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return False
+
 
 _FOLDER = re.compile(
     r"(?P<name>[A-Za-z0-9][\w.]*)(?:-(?P<version>[^-]+))?(?:-py[\d.]+)?\.(?P<kind>dist|egg)-info"
@@ -63,11 +95,11 @@ def _read(folder: Path, entry: str, match: re.Match[str]) -> Distribution:
         version=next(iter(_values(headers, "Version")), version),
         location=str(location),
         site_packages=str(folder),
-        tags=_values(_text(location / "WHEEL"), "Tag"),
+        tags=_values(_metadata(location / "WHEEL"), "Tag"),
         requires=requires,
-        installer=_text(location / "INSTALLER").strip() or None,
+        installer=_metadata(location / "INSTALLER").strip() or None,
         missing_files=tuple(found.missing if headers else ("METADATA", *found.missing)),
-        editable=bool(_EDITABLE.search(_text(location / "direct_url.json"))),
+        editable=bool(_EDITABLE.search(_metadata(location / "direct_url.json"))),
         altered_files=tuple(found.altered),
         cut_files=tuple(found.cut),
     )
@@ -79,11 +111,11 @@ def _headers(location: Path, kind: str) -> str:
         path = location / "METADATA"
     else:
         path = location / "PKG-INFO" if is_folder(location) else location
-    text = _text(path)
+    text = _metadata(path)
     return text.partition("\n\n")[0]
 
 
-def _text(path: Path) -> str:
+def _metadata(path: Path) -> str:
     return (read_text(path) or "").replace("\r\n", "\n")
 
 
@@ -158,3 +190,79 @@ def _is_cut(path: Path, recorded: str) -> bool:
         return False
     size = file_size(path)
     return size is not None and len(recorded) < 20 and size < int(recorded)
+
+
+_COMMENT = re.compile(r"(?:^|\s)#.*$")
+_MOST_DOTS = 200  # in a line of pyproject.toml: keys with more parts are nobody's
+_OPTION = re.compile(r"\s--?[A-Za-z].*$")  # "--hash=..." after a requirement
+
+# A marker is judged for the machine that matters, whatever this one is.
+_WINDOWS = {
+    "os_name": "nt",
+    "sys_platform": "win32",
+    "platform_system": "Windows",
+    "platform_machine": "AMD64",
+    "extra": "",
+}
+
+
+def read_requirement_lines(host: Host) -> tuple[RequirementLine, ...]:
+    """Lines that name `triton` and hold on Windows, where no such wheel exists.
+
+    Looked at: `requirements*.txt` and `pyproject.toml` in the current and the application's
+    folder, and in the folders directly below their `custom_nodes`.
+    """
+    roots = dict.fromkeys(folder for folder in (host.cwd, host.app) if folder)
+    folders = dict.fromkeys(f for root in roots for f in (root, *_children(root / "custom_nodes")))
+    return tuple(line for folder in folders for line in _lines_in(folder))
+
+
+def _children(folder: Path) -> list[Path]:
+    return [path for name in names_in(folder) if is_folder(path := folder / name)]
+
+
+def _lines_in(folder: Path) -> Iterator[RequirementLine]:
+    for path in (folder / n for n in fnmatch.filter(names_in(folder), "requirements*.txt")):
+        for number, line in enumerate(_text(path).splitlines(), 1):
+            text = _OPTION.sub("", _COMMENT.sub("", line)).strip(" \t\\")
+            if asks_for_triton(text):
+                yield RequirementLine(path=str(path), line=number, text=text)
+    path = folder / "pyproject.toml"
+    text = _text(path)
+    for requirement in _dependencies(text):
+        if asks_for_triton(requirement):
+            yield RequirementLine(
+                path=str(path), line=_line_of(requirement, text), text=requirement
+            )
+
+
+def asks_for_triton(requirement: str) -> bool:
+    """Whether a requirement names the distribution `triton` and its marker holds on Windows."""
+    parsed = read_requirement(requirement)
+    return (
+        parsed is not None
+        and canonicalize_name(parsed.name) == "triton"
+        and holds(parsed, _WINDOWS)
+    )
+
+
+def _dependencies(text: str) -> list[str]:
+    # Python's reader takes a time that grows with the square of a key's parts
+    if max((line.count(".") for line in text.split("\n")), default=0) > _MOST_DOTS:
+        return []
+    try:
+        project: Any = toml.loads(text).get("project", {})
+    except (ValueError, RecursionError):  # ValueError: also a number of thousands of digits
+        return []
+    listed = project.get("dependencies", []) if isinstance(project, dict) else []
+    return [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
+
+
+def _line_of(requirement: str, text: str) -> int:
+    start = text.find(requirement)
+    return text.count("\n", 0, max(start, 0)) + 1
+
+
+def _text(path: Path) -> str:
+    data = read_bytes(path) or b""
+    return data.decode(encoding_of(data), "replace")

@@ -1,16 +1,20 @@
-"""The packages that matter (`packages.toml`), and the folder that Python would import one from."""
+"""The packages that matter (`packages.toml`), the folder that Python would import one from, and
+files that hide one.
+"""
 
 from __future__ import annotations
 
 import ast
 import contextlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tritonwin.facts.model import Interpreter
-from tritonwin.system.files import is_file, is_folder, paths_in, read_text, same_place
+from tritonwin.facts.records import Interpreter, Shadow
+from tritonwin.system.files import is_file, is_folder, names_in, paths_in, read_text, same_place
+from tritonwin.system.host import Host
 from tritonwin.system.toml import read_resource
 
 _MAPPING = re.compile(r"^MAPPING\b[^=\n]*=\s*(\{[^{}\n]*\})", re.MULTILINE)
@@ -100,3 +104,46 @@ def _mapping(folder: Path) -> dict[str, str]:
             if isinstance(entries, dict):  # {1} is a set
                 found.update((k, v) for k, v in entries.items() if isinstance(v, str))
     return found
+
+
+# Module -> a pattern in its folder that only the real, built package has.
+_MODULES = {"triton": "_C/libtriton*", "torch": "_C*"}
+
+
+def read_shadows(target: Interpreter, host: Host) -> tuple[Shadow, ...]:
+    """Files and folders named `triton` or `torch` that Python would import instead of the package.
+
+    A folder without `__init__.py` does no harm: a real package anywhere on the path wins over it.
+    """
+    found: dict[str, Shadow] = {}
+    for folder, reason in _folders(target, host):
+        for module in _MODULES:
+            for path in _hiding(folder, module):
+                found.setdefault(
+                    same_place(path), Shadow(module=module, path=str(path), reason=reason)
+                )
+    return tuple(found.values())
+
+
+def _folders(target: Interpreter, host: Host) -> Iterator[tuple[Path, str]]:
+    installed = {same_place(folder) for folder in search_path(target)}
+    places = [(host.cwd, "current folder")]
+    if host.app:
+        places.append((host.app, "application folder"))
+    if target.pth is None:  # a ._pth file makes Python ignore PYTHONPATH
+        separator = ";" if host.windows else ":"
+        entries = (host.env.get("PYTHONPATH") or "").split(separator)
+        places += [(Path(e.strip().strip('"')), "PYTHONPATH") for e in entries if e.strip()]
+    for folder, reason in places:
+        if same_place(folder) not in installed or reason != "PYTHONPATH":
+            yield folder, reason
+
+
+def _hiding(folder: Path, module: str) -> Iterator[Path]:
+    names = names_in(folder)  # Python compares case even where the file system does not
+    package = folder / module
+    if module in names and is_file(package / "__init__.py"):
+        if not paths_in(package, _MODULES[module]):
+            yield package
+    elif f"{module}.py" in names:
+        yield folder / f"{module}.py"

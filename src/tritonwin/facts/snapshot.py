@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from tritonwin.errors import UserError
-from tritonwin.facts.model import SCHEMA as FACTS_SCHEMA
-from tritonwin.facts.model import Facts
-from tritonwin.facts.redaction.identity import Identity
-from tritonwin.facts.redaction.redactor import Redactor
+from tritonwin.facts.records import SCHEMA as FACTS_SCHEMA
+from tritonwin.facts.records import Facts
+from tritonwin.facts.redaction.redactor import Identity, Redactor
 from tritonwin.system.codec import DecodeError, Json, from_json, map_text, parse, to_json
 from tritonwin.system.files import encoding_of
 from tritonwin.system.whole_file import write_whole

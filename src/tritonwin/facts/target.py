@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 from tritonwin.errors import UserError
 from tritonwin.facts.dlls.pe import read_pe
-from tritonwin.facts.interpreter_kind import is_store_alias
-from tritonwin.facts.model import ImportResult, Interpreter
-from tritonwin.facts.python_layout import describe
+from tritonwin.facts.python_layout import describe, is_store_alias
+from tritonwin.facts.records import ImportResult, Interpreter
 from tritonwin.system.files import file_size, is_file, is_folder
 from tritonwin.system.host import Host
 from tritonwin.system.process import Completed, run

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Literal
 
-from tritonwin.facts.model import Variable
+from tritonwin.facts.records import Variable
 from tritonwin.system.host import Host
 from tritonwin.system.toml import read_resource
 

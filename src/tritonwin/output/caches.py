@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from tritonwin.facts.model import Cache, Facts
+from tritonwin.facts.records import Cache, Facts
 from tritonwin.output.documents import CacheReport, Tool
 from tritonwin.output.machine import target_of
 from tritonwin.output.terminal import console

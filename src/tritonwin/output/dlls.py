@@ -8,9 +8,8 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from tritonwin.facts.dlls.faults import Fault, faults
 from tritonwin.facts.dlls.loading import Loading
-from tritonwin.facts.dlls.tree import BAD, DllTree, Module
+from tritonwin.facts.dlls.tree import BAD, DllTree, Fault, Module, faults
 from tritonwin.output.documents import DllsReport, Tool
 from tritonwin.output.terminal import console, wrapped
 from tritonwin.output.text import printable

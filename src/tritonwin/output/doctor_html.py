@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tritonwin import __version__
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.output.environment import described
 from tritonwin.output.page import listed, page, shown
 from tritonwin.output.terminal import verdict

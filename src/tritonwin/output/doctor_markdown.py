@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tritonwin import __version__
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.output.environment import described
 from tritonwin.output.markdown import fenced, inline
 from tritonwin.problems.records import Diagnosis, Problem

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tritonwin import __version__
-from tritonwin.facts.dlls.faults import Fault
 from tritonwin.facts.dlls.loading import Loading
-from tritonwin.facts.model import Cache, PythonKind
+from tritonwin.facts.dlls.tree import Fault
+from tritonwin.facts.records import Cache, PythonKind
 from tritonwin.journal import Conflict
 from tritonwin.journal.model import Header
 from tritonwin.journal.undo import UndoReport

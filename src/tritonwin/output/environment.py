@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tritonwin.facts.model import Facts, Gpu
+from tritonwin.facts.records import Facts, Gpu
 
 
 def described(facts: Facts) -> Iterator[tuple[str, str]]:

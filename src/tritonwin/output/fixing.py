@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.output.documents import FixReport, Tool
 from tritonwin.output.machine import target_of
 from tritonwin.output.terminal import console, counted, print_problem

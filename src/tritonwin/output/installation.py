@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.output.documents import InstallReport, Tool
 from tritonwin.output.machine import target_of
 from tritonwin.output.terminal import console

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, cast
 
-from tritonwin.facts.interpreter_kind import backslashes
+from tritonwin.facts.python_layout import backslashes
 from tritonwin.problems.advice import shell_word
 from tritonwin.system.host import Environment
 

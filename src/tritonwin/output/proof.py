@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.text import Text
 
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
 from tritonwin.problems import catalogue

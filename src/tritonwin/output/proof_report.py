@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output.documents import Tool, VerifyReport
 from tritonwin.output.machine import target_of

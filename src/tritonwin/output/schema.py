@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.facts.snapshot import Snapshot
 from tritonwin.output.build_documents import BuildReport, FleetReport, WheelIndex
 from tritonwin.output.documents import (

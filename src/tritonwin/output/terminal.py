@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tritonwin import __version__
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.output.environment import gpu_name, triton_name
 from tritonwin.output.invocation import speaking
 from tritonwin.output.text import printable

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from tritonwin import __version__
 from tritonwin.errors import UserError
-from tritonwin.facts.model import Interpreter
-from tritonwin.facts.patch_record import Manifest, compare, manifest_path, read_manifest
-from tritonwin.facts.triton_facts import HOOK, HOOK_START
+from tritonwin.facts.history import Manifest, compare, manifest_path, read_manifest
+from tritonwin.facts.records import Interpreter
+from tritonwin.facts.torch_triton import HOOK, HOOK_START
 from tritonwin.journal import Header, Journal, JournalError, Store, UndoReport, preview, undo
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook import install

@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.patch_record import Manifest
-from tritonwin.facts.triton_facts import is_fork, version_of
+from tritonwin.facts.history import Manifest
+from tritonwin.facts.torch_triton import is_fork, version_of
 from tritonwin.patch import engine
 from tritonwin.patch.edits import Source
 from tritonwin.patch.engine import Flavour, RuleChoice, Verdict

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tritonwin.facts.model import Interpreter
-from tritonwin.facts.patch_record import PatchedFile
+from tritonwin.facts.history import PatchedFile
+from tritonwin.facts.records import Interpreter
 from tritonwin.journal import Conflict
 from tritonwin.patch.engine import Flavour, Need, RuleState
 

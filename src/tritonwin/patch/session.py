@@ -8,16 +8,14 @@ from functools import partial
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.cache_entries import read_entries
-from tritonwin.facts.caches import read_caches
-from tritonwin.facts.choose_target import find_target
+from tritonwin.facts.caches import read_caches, read_entries
 from tritonwin.facts.distributions import read_distributions
-from tritonwin.facts.dlls.search import dll_search
-from tritonwin.facts.model import Interpreter
+from tritonwin.facts.dlls.loading import dll_search
+from tritonwin.facts.interpreters import find_target
 from tritonwin.facts.packages import find_package
+from tritonwin.facts.records import Interpreter
 from tritonwin.facts.target import examine as examine_target
-from tritonwin.facts.torch_facts import read_torch
-from tritonwin.facts.triton_facts import is_fork
+from tritonwin.facts.torch_triton import is_fork, read_torch
 from tritonwin.journal import Conflict, Store
 from tritonwin.patch import operations
 from tritonwin.patch.engine import RuleChoice

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import Entry
 from tritonwin.problems.records import Action, Finding, Problem, Question, Remedy

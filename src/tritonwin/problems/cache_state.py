@@ -7,8 +7,8 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
-from tritonwin.facts.cache_entries import CacheEntry
-from tritonwin.facts.model import Facts
+from tritonwin.facts.caches import CacheEntry
+from tritonwin.facts.records import Facts
 from tritonwin.problems.checks.caches import python_dll, stale_reason
 
 _STILL_WRITING = 3600  # seconds after which nobody writes an entry any more

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.problems.catalogue import ABSENT
 from tritonwin.support.versions import fits
 

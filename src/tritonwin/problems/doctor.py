@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.problems import catalogue
 from tritonwin.problems.advice import advise
 from tritonwin.problems.checks.check import Check, NotApplicable

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.cache_entries import read_entries
-from tritonwin.facts.dlls.search import dll_search
-from tritonwin.facts.model import Cache, Facts
+from tritonwin.facts.caches import read_entries
+from tritonwin.facts.dlls.loading import dll_search
+from tritonwin.facts.records import Cache, Facts
 from tritonwin.journal import Store
 from tritonwin.problems.cache_state import JudgedEntry, judge
 from tritonwin.remedies.apply import apply_plan

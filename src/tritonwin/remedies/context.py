@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal import Journal
 from tritonwin.remedies.plan import Plan, Source, target_to_change
 from tritonwin.support import download

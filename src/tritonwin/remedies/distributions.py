@@ -14,8 +14,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from tritonwin.facts.model import Distribution, Facts, Interpreter
 from tritonwin.facts.packages import knowledge
+from tritonwin.facts.records import Distribution, Facts, Interpreter
 from tritonwin.journal import Journal
 from tritonwin.problems.records import Action
 from tritonwin.remedies.context import ApplyContext, PlanContext

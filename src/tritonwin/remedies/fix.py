@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from tritonwin.facts import snapshot
 from tritonwin.facts.collect import collect
-from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.facts.history import write_proven
 from tritonwin.facts.packages import knowledge
-from tritonwin.facts.proven import write_proven
-from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.records import Facts, Interpreter
+from tritonwin.facts.redaction.redactor import Identity
 from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.journal import Store, undo
 from tritonwin.problems.advice import shell_word

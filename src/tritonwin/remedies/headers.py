@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tritonwin.facts.model import Interpreter
-from tritonwin.facts.toolchain.python_headers import read_headers
+from tritonwin.facts.records import Interpreter
+from tritonwin.facts.toolchain.python_dev import read_headers
 from tritonwin.remedies import archive
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import CannotRemedyError, CopyHeaders, Source

@@ -8,7 +8,7 @@ from functools import cache
 
 from packaging.requirements import Requirement
 
-from tritonwin.facts.model import Facts, ImportResult, Interpreter
+from tritonwin.facts.records import Facts, ImportResult, Interpreter
 from tritonwin.facts.target import deep_import
 from tritonwin.journal import Store
 from tritonwin.problems.advice import shell_word

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from tritonwin.facts.model import Distribution, Interpreter
+from tritonwin.facts.records import Distribution, Interpreter
 from tritonwin.remedies.plan import CannotRemedyError
 from tritonwin.system.files import is_file, is_folder, names_in, read_bytes
 

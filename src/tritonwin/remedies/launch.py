@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.model import Facts, MsvcToolset
-from tritonwin.facts.toolchain.vcvars import ACTIVATION, capture
+from tritonwin.facts.records import Facts, MsvcToolset
+from tritonwin.facts.toolchain.msvc import ACTIVATION, capture
 from tritonwin.problems.records import Problem
 from tritonwin.remedies.plan import CannotRemedyError, SetVariable, UnsetVariable
 from tritonwin.remedies.variables import CACHES, short_folder

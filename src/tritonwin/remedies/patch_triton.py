@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tritonwin.facts.patch_record import read_manifest
+from tritonwin.facts.history import read_manifest
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import ApplyPatch, CannotRemedyError, ChangedSincePlanError
 from tritonwin.system.data_folder import data_folder

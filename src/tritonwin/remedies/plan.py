@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 from tritonwin import __version__
 from tritonwin.errors import UserError
-from tritonwin.facts.model import Facts, Interpreter
-from tritonwin.facts.patch_record import PatchedFile
+from tritonwin.facts.history import PatchedFile
+from tritonwin.facts.records import Facts, Interpreter
 
 # how a fix ends
 Status = Literal[

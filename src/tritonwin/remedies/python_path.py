@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tritonwin.facts.model import Interpreter
+from tritonwin.facts.records import Interpreter
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import CannotRemedyError, EnableSite, RenameShadow
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal import faultpoint
 from tritonwin.remedies.installed import recorded
 from tritonwin.remedies.plan import CannotRemedyError, Source, target_to_change

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tritonwin.errors import UserError
-from tritonwin.facts.proven import forget_proven
+from tritonwin.facts.history import forget_proven
 from tritonwin.journal import Header, JournalError, Store, UndoReport, preview, undo
 from tritonwin.remedies.context import Agree
 from tritonwin.system.host import Environment

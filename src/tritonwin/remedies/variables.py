@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PureWindowsPath
 
-from tritonwin.facts.model import Facts, Variable
+from tritonwin.facts.records import Facts, Variable
 from tritonwin.facts.system import FILE_SYSTEM
 from tritonwin.facts.variables import STORED
 from tritonwin.journal import RegistryValue

@@ -5,9 +5,9 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path, PurePosixPath
 
+from tritonwin.facts.dlls.of_target import NAMES
 from tritonwin.facts.dlls.pe import read_pe
-from tritonwin.facts.model import RuntimeDll
-from tritonwin.facts.runtime_dlls import NAMES
+from tritonwin.facts.records import RuntimeDll
 from tritonwin.problems.checks.python_files import MUTEX_BREAK
 from tritonwin.remedies.archive import ArchiveError
 from tritonwin.remedies.context import ApplyContext, PlanContext

@@ -18,7 +18,7 @@ from tritonwin.build.runner import Setting, Tell
 from tritonwin.build.state import read_plan
 from tritonwin.build.survey import survey
 from tritonwin.errors import UserError
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.support.download import DownloadError
 from tritonwin.support.pip import Pip

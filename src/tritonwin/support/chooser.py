@@ -14,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.support import fitting, packages, wheels
 from tritonwin.support.download import without_secrets
 from tritonwin.support.fitting import Needs, needs_of

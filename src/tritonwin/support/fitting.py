@@ -14,8 +14,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import Tag
 from packaging.version import Version
 
-from tritonwin.facts.model import Facts, Torch
-from tritonwin.facts.requirement import read_requirement
+from tritonwin.facts.distributions import read_requirement
+from tritonwin.facts.records import Facts, Torch
 from tritonwin.support import matrix, packages, versions, wheels
 from tritonwin.support.links import WheelLink
 from tritonwin.support.matrix import Generation, served_series, wanted_series

@@ -11,7 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
-from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import download, matrix, packages
 from tritonwin.support.chooser import Chosen, SetChooser

@@ -12,7 +12,7 @@ from functools import cache
 
 from packaging.version import Version
 
-from tritonwin.facts.model import Torch
+from tritonwin.facts.records import Torch
 from tritonwin.support.versions import fits, parse, series
 from tritonwin.system.codec import from_valid
 from tritonwin.system.toml import read_resource, shipped

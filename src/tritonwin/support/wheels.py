@@ -20,7 +20,7 @@ from packaging.tags import Tag
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
-from tritonwin.facts.model import Interpreter
+from tritonwin.facts.records import Interpreter
 from tritonwin.support.versions import older, series
 
 # not part of a longer word, but after a date or another number: d20260328cu130

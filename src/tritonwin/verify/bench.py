@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.verify import ladder
 from tritonwin.verify.demands import gpu_of
 from tritonwin.verify.model import Rung, RungResult

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from tritonwin.facts.model import Facts, Gpu
+from tritonwin.facts.records import Facts, Gpu
 from tritonwin.support import matrix, packages, versions
 from tritonwin.support.matrix import Generation
 from tritonwin.support.versions import fits, older, parse

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tritonwin.facts.dlls.faults import faults
 from tritonwin.facts.dlls.loading import module_loading
-from tritonwin.facts.model import Facts
+from tritonwin.facts.dlls.tree import faults
+from tritonwin.facts.records import Facts
 from tritonwin.system.files import is_file
 from tritonwin.system.host import Host
 from tritonwin.verify.model import Rung

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.problems import catalogue
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose

@@ -1,4 +1,4 @@
-"""Who would load a file: the Python around it or a start of its own; and so its DLL tree.
+"""The loader of a file: the Python around it, or a start of its own.
 
 Everything is read from files, so that another machine's drive or an unpacked wheel serves too.
 """
@@ -6,22 +6,48 @@ Everything is read from files, so that another machine's drive or an unpacked wh
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from tritonwin.errors import UserError
 from tritonwin.facts.distributions import read_distributions
-from tritonwin.facts.dlls.pe import read_pe
-from tritonwin.facts.dlls.places import module_places, program_places
-from tritonwin.facts.dlls.tree import DllTree, Walk
-from tritonwin.facts.model import Interpreter, Torch
+from tritonwin.facts.dlls.pe import SYSTEM_DLLS, is_api_set, read_pe
+from tritonwin.facts.dlls.tree import DllTree, Walk, module_places, program_places
 from tritonwin.facts.python_layout import describe, python_in
-from tritonwin.facts.torch_facts import read_torch
+from tritonwin.facts.records import Interpreter, Torch
+from tritonwin.facts.torch_triton import read_torch
 from tritonwin.system.files import is_file, is_folder, names_in
 from tritonwin.system.host import Environment, Host
 from tritonwin.system.registry import MemoryRegistry
+
+
+@dataclass(frozen=True)
+class DllSearch:
+    """The DLLs that any module of the target finds, wherever the module itself lies.
+
+    `names` are file names in lower case. None: the machine is not Windows, so nothing can be said.
+    """
+
+    names: frozenset[str] | None
+
+    def unresolved(self, imports: Iterable[str], folder: Path) -> tuple[str, ...]:
+        """Those of a module's imports that a module which lies in `folder` would not find."""
+        if self.names is None:
+            return ()
+        there = self.names.union(name.lower() for name in names_in(folder))
+        return tuple(dll for dll in imports if not is_api_set(dll) and dll.lower() not in there)
+
+
+def dll_search(target: Interpreter, torch: Torch | None, host: Host) -> DllSearch:
+    """List the folders that count for every module: see `dll_places`."""
+    if not host.windows:
+        return DllSearch(None)
+    places = module_places(target, torch, host)
+    names = {name.lower() for place in places for name in names_in(place.folder)}
+    return DllSearch(SYSTEM_DLLS | names)
+
 
 Loader = Literal["python", "program", "dll"]
 

@@ -1,7 +1,12 @@
-"""What happens when Windows loads a file: every DLL that it needs, from where, and what is missing.
+"""The DLLs that a file needs, their places, and the faults that keep it from loading.
 
 Nothing is loaded. The walk goes breadth first, as the loader does, and keeps its rule that a name
 is looked for once in a process: what python.exe has loaded already serves all later modules.
+"Dynamic-link library search order" (Microsoft Learn) says where Windows looks. Python loads a
+compiled module with LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR and _DEFAULT_DIRS since version 3.8: the
+folder of the module, that of the running program, those that packages add with
+`os.add_dll_directory`, System32. PATH and the current folder do not count; for a program that is
+started they do.
 """
 
 from __future__ import annotations
@@ -9,13 +14,118 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from tritonwin.facts.dlls.pe import SYSTEM_DLLS, PeImage, is_api_set, read_pe
-from tritonwin.facts.dlls.pe_tables import Function, Tables, read_tables
-from tritonwin.facts.dlls.places import Place
+from tritonwin.facts.dlls.pe import (
+    SYSTEM_DLLS,
+    Function,
+    PeImage,
+    Tables,
+    is_api_set,
+    read_pe,
+    read_tables,
+)
+from tritonwin.facts.packages import search_path
+from tritonwin.facts.records import Interpreter, Torch
 from tritonwin.system.files import names_in
+from tritonwin.system.host import Host
+from tritonwin.system.toml import read_resource
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A folder; `reason` goes on after "found": "beside python.exe"."""
+
+    folder: Path
+    reason: str
+
+
+def module_places(target: Interpreter, torch: Torch | None, host: Host) -> tuple[Place, ...]:
+    """For any compiled module of the target, after the module's own folder."""
+    places = (*_of_program(target), *_of_prefixes(target), *_added(target, torch, host))
+    return _once((*places, *_system(host)))
+
+
+def program_places(program: Path, host: Host) -> tuple[Place, ...]:
+    """For a program that is started, and for a DLL that none of our Pythons loads."""
+    path = (Place(folder=f, reason=f"in {f}, which is on PATH") for f in host.env.path_entries())
+    beside = Place(folder=program.parent, reason="beside the file")
+    return _once((beside, *_system(host), *path))
+
+
+def _once(places: tuple[Place, ...]) -> tuple[Place, ...]:
+    return tuple({place.folder: place for place in reversed(places)}.values())[::-1]
+
+
+def _of_program(target: Interpreter) -> Iterator[Place]:
+    """The program of a virtual environment is the python.exe of its base."""
+    base = Path(target.base_executable or target.executable).parent
+    yield Place(folder=base, reason="beside python.exe")
+    yield Place(folder=Path(target.executable).parent, reason="beside python.exe")
+
+
+def _of_prefixes(target: Interpreter) -> Iterator[Place]:
+    for prefix in (target.prefix, target.base_prefix):
+        if prefix:
+            yield Place(folder=Path(prefix), reason="in Python's folder")
+            library = Path(prefix, "Library", "bin")
+            yield Place(folder=library, reason="in Library\\bin, which torch and conda add")
+
+
+def _added(target: Interpreter, torch: Torch | None, host: Host) -> Iterator[Place]:
+    if torch:
+        yield Place(folder=Path(torch.location, "lib"), reason="in torch\\lib, which torch adds")
+    for folder in search_path(target):
+        for part in names_in(folder / "nvidia"):
+            reason = f"in NVIDIA's wheel {part}, whose folder the packages that need it add"
+            yield Place(folder=folder / "nvidia" / part / "bin", reason=reason)
+            yield Place(folder=folder / "nvidia" / part / "bin" / "x86_64", reason=reason)
+        for name in names_in(folder):
+            if name.endswith(".libs"):
+                reason = f"in {name}, which {name.removesuffix('.libs')} adds"
+                yield Place(folder=folder / name, reason=reason)
+    cuda = host.env.folder("CUDA_PATH")
+    if cuda:
+        for folder in (cuda / "bin", cuda / "bin" / "x64"):
+            yield Place(folder=folder, reason="in CUDA_PATH, which torch adds")
+
+
+def _system(host: Host) -> Iterator[Place]:
+    system32 = host.system32()
+    if system32 is not None:
+        yield Place(folder=system32, reason="in System32")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """A product that brings DLLs along; `text` says what to do where one is missing."""
+
+    names: tuple[str, ...]  # patterns, lower case
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class OriginTable:
+    """The content of `dlls.toml`."""
+
+    origin: tuple[Origin, ...]
+
+
+def origin(name: str) -> str:
+    """The product that brings the DLL, and what to do where it is missing or too old."""
+    lower = name.lower()
+    return next(
+        row.text for row in _table().origin if any(fnmatchcase(lower, p) for p in row.names)
+    )
+
+
+@cache
+def _table() -> OriginTable:
+    return read_resource("tritonwin.facts.dlls", "dlls.toml", OriginTable)
+
 
 State = Literal[
     "found",
@@ -247,3 +357,71 @@ def _mark_delayed(modules: list[Module]) -> list[Module]:
                 reached.add(key)
                 queue.append(by_name[key])
     return [replace(m, delayed=m.name.lower() not in reached) for m in modules]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """A DLL that is missing, of the wrong kind, or too old.
+
+    Attributes:
+        needed_by: the modules that ask for it, the nearest to the file first.
+        lacking: functions that are asked of it and that it does not have.
+    """
+
+    dll: str
+    path: str | None
+    version: str | None
+    needed_by: tuple[str, ...]
+    lacking: tuple[str, ...]
+    text: str
+    help: str
+
+
+def faults(tree: DllTree) -> tuple[Fault, ...]:
+    """Empty where the file loads, as far as files tell."""
+    needed: dict[str, list[str]] = {}
+    lacking: dict[str, list[str]] = {}
+    found: dict[str, Module] = {}
+    for owner, need, module in tree.faults():
+        key = module.name.lower()
+        found.setdefault(key, module)
+        needed.setdefault(key, []).append(owner.name)
+        lacking.setdefault(key, []).extend(need.lacking)
+    return tuple(
+        _fault(module, tuple(dict.fromkeys(needed[key])), tuple(dict.fromkeys(lacking[key])), tree)
+        for key, module in found.items()
+    )
+
+
+def _fault(
+    module: Module, needed_by: tuple[str, ...], lacking: tuple[str, ...], tree: DllTree
+) -> Fault:
+    return Fault(
+        dll=module.name,
+        path=module.path,
+        version=module.version,
+        needed_by=needed_by,
+        lacking=lacking,
+        text=_text(module, needed_by[0], len(lacking), tree),
+        help=origin(module.name),
+    )
+
+
+def _text(module: Module, owner: str, lacking: int, tree: DllTree) -> str:
+    version = f" {module.version}" if module.version else ""
+    if module.state == "missing":
+        return f"{module.name}, which {owner} needs, was found nowhere (Windows' error 126)"
+    if module.state == "unreadable":
+        itself = module is tree.modules[0]
+        who = "" if itself else f", which {owner} needs,"
+        return f"{module.path}{who} is damaged (Windows' error 193)"
+    if module.state == "wrong-machine":
+        return (
+            f"{module.path} is built for {module.machine}, and {owner} for "
+            f"{tree.modules[0].machine} (Windows' error 193)"
+        )
+    functions = "a function" if lacking == 1 else f"{lacking} functions"
+    return (
+        f"{module.path}{version} lacks {functions} that {owner} needs, so it is of another "
+        "version (Windows' error 127)"
+    )

@@ -25,17 +25,141 @@ every other `--json`, the page of `doctor --html` with its commands, plans, scri
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal, TypeVar
 from urllib.parse import unquote
 
-from tritonwin.facts.redaction import paths as redact_paths
 from tritonwin.facts.redaction import rules as redact_rules
-from tritonwin.facts.redaction.identity import NOT_PERSONS, Identity, last_component
+from tritonwin.facts.redaction.rules import last_component
 from tritonwin.system.codec import Json, map_text
 from tritonwin.system.host import Host
+
+# Accounts of the system and of everybody: their names say nothing about a person, and are the same
+# on every machine. They stay in what is shown to others, `/root` too: that a program ran with all
+# rights, or as a service, can be the cause of a fault.
+NOT_PERSONS = frozenset(
+    {
+        "administrator",
+        "all users",
+        "default",
+        "default user",
+        "defaultaccount",
+        "guest",
+        "localservice",
+        "networkservice",
+        "nobody",
+        "public",
+        "root",
+        "system",
+        "systemprofile",
+        "wdagutilityaccount",
+    }
+)
+_NOT_DOMAINS = frozenset(
+    {
+        "azuread",
+        "builtin",
+        "localdomain",
+        "localhost",
+        "microsoftaccount",
+        "nt authority",
+        "workgroup",
+    }
+)
+_PROFILES = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion\ProfileList"
+_TCPIP = r"HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters"
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Names of people and machines. The first home is that of the user who runs the tool."""
+
+    users: tuple[str, ...] = ()
+    homes: tuple[str, ...] = ()  # whole folders: "D:\\Profiles\\alex"
+    hosts: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+
+    @classmethod
+    def this_machine(cls, host: Host) -> Identity:
+        """What environment, registry, kernel and, on Linux, the list of accounts tell.
+
+        The profile list of the registry holds the homes of everyone who ever signed in. Of the
+        accounts on Linux it is the own one alone: services and containers may name neither user
+        nor home in the environment.
+        """
+        env = host.env
+        drive, path = env.get("HOMEDRIVE"), env.get("HOMEPATH")
+        homes = [str(host.home), env.get("USERPROFILE"), env.get("HOME"), env.get("HOMESHARE")]
+        homes.append(f"{drive}{path}" if drive and path else None)
+        for key in host.registry.subkeys(_PROFILES):
+            value = host.registry.value(f"{_PROFILES}\\{key}", "ProfileImagePath")
+            homes.append(value if isinstance(value, str) else None)
+        account, folder = (None, None) if host.windows else _account()
+        homes.append(folder)
+        hosts = [
+            *(env.get(n) for n in ("COMPUTERNAME", "HOSTNAME", "_CLUSTER_NETWORK_NAME_")),
+            (env.get("LOGONSERVER") or "").strip("\\"),
+            _text(host.registry.value(_TCPIP, "Hostname")),
+            None if host.windows else _node_name(),
+        ]
+        domains = [
+            *(env.get(n) for n in ("USERDOMAIN", "USERDOMAIN_ROAMINGPROFILE", "USERDNSDOMAIN")),
+            _text(host.registry.value(_TCPIP, "Domain")),
+            _text(host.registry.value(_TCPIP, "DhcpDomain")),
+        ]
+        short = [name.split(".")[0] for name in _names(hosts)]
+        return cls(
+            users=_names([*map(env.get, ("USERNAME", "USER", "LOGNAME", "SUDO_USER")), account]),
+            homes=tuple(h for h in _names(homes) if _is_personal(h)),
+            hosts=_names([*hosts, *short]),
+            # without a domain, Windows gives the computer's name as one
+            domains=_names(domains, leave_out={*_names([*hosts, *short]), *_NOT_DOMAINS}),
+        )
+
+
+def _is_personal(home: str) -> bool:
+    name = last_component(home).casefold()
+    return bool(name) and name not in NOT_PERSONS and "%" not in home
+
+
+def _text(value: str | int | None) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _names(values: Iterable[str | None], leave_out: Iterable[str] = ()) -> tuple[str, ...]:
+    """Each name once, whatever its case; empty ones and those to leave out are dropped."""
+    ignored = {name.casefold() for name in leave_out}
+    found: dict[str, str] = {}
+    for value in values:
+        name = (value or "").strip()
+        if name and name.casefold() not in ignored | _NOT_DOMAINS:
+            found.setdefault(name.casefold(), name)
+    return tuple(found.values())
+
+
+def _account() -> tuple[str | None, str | None]:
+    """The name and home of the account that runs this; None where it is not listed."""
+    if sys.platform == "win32":
+        return None, None
+    import pwd
+
+    try:
+        entry = pwd.getpwuid(os.getuid())
+    except KeyError:  # a container may run as any number
+        return None, None
+    return entry.pw_name, entry.pw_dir
+
+
+def _node_name() -> str | None:
+    if sys.platform == "win32":
+        return None
+    return os.uname().nodename
+
 
 _SHORT_NAME = re.compile(r"(?P<start>[^~]{1,6})~\d{1,4}(?:\.[^.]{0,3})?")
 _ESCAPED = re.compile(
@@ -70,13 +194,13 @@ class Redactor:
         users = _any_of(names)
         self._telling = [n for n in names if _tells(_plain(n))]
         hosts, domains = _any_of(identity.hosts), _any_of(identity.domains)
-        end = redact_paths.NAME_END
+        end = redact_rules.NAME_END
         self._people = (
-            redact_paths.whole_text(users),
-            redact_paths.below_home_like(users),
-            *(redact_paths.home(home) for home in homes),
-            redact_paths.cache_folder(users),
-            redact_paths.folder_of(_any_of(self._telling)),
+            redact_rules.whole_text(users),
+            redact_rules.below_home_like(users),
+            *(redact_rules.home(home) for home in homes),
+            redact_rules.cache_folder(users),
+            redact_rules.folder_of(_any_of(self._telling)),
             re.compile(
                 rf"(?<![\w-])(?:{hosts}|{domains})\\{{1,8}}(?P<name>{users}){end}", re.IGNORECASE
             ),
@@ -102,7 +226,7 @@ class Redactor:
         for pattern in self._people:
             text = pattern.sub(self._person, text)
         text = redact_rules.ACCOUNT.sub(self._account, text)
-        text = redact_paths.SERVER.sub(self._server, text)
+        text = redact_rules.SERVER.sub(self._server, text)
         for rule in redact_rules.IDENTIFIERS:
             text = rule.pattern.sub(rule.replacement, text)
         text = redact_rules.UUID.sub(self._uuid, text)
@@ -224,7 +348,7 @@ def _without_value(match: re.Match[str]) -> str:
 def _any_of(names: Iterable[str]) -> str:
     """A pattern for any of the names, the longest first; for none of them, one that never fits."""
     forms = {form for n in names for form in (n, *(unicodedata.normalize(f, n) for f in _FORMS))}
-    return "|".join(map(redact_paths.spellings, sorted(forms, key=len, reverse=True))) or "(?!)"
+    return "|".join(map(redact_rules.spellings, sorted(forms, key=len, reverse=True))) or "(?!)"
 
 
 def _plain(name: str) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from tritonwin.facts.model import Compiler, Interpreter
 from tritonwin.facts.packages import platlib
+from tritonwin.facts.records import Compiler, Interpreter
 from tritonwin.facts.toolchain.precedence import in_order
 from tritonwin.system.files import is_file, is_folder, names_in
 from tritonwin.system.host import Host

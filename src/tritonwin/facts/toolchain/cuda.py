@@ -1,18 +1,203 @@
-"""CUDA toolkits of a target and its machine, and which of them Triton would take."""
+"""CUDA toolkits of a target and its machine, and the one that Triton would take.
+
+Layouts as found in NVIDIA's Windows installer, in the Windows wheels on PyPI, in conda's packages
+and in triton-windows' wheels. The Linux places stand in the same table: a file that cannot exist
+on one system does no harm there. No program is started to learn its version.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+import json
+import mmap
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
-from tritonwin.facts.model import CudaToolkit, Interpreter
 from tritonwin.facts.packages import platlib
-from tritonwin.facts.toolchain.cuda_layout import KERNEL_PARTS, Place, describe
+from tritonwin.facts.records import CudaToolkit, Interpreter
 from tritonwin.facts.toolchain.precedence import in_order
-from tritonwin.system.files import is_file, is_folder, names_in, version_key
+from tritonwin.system.files import first_file, is_file, is_folder, names_in, read_text, version_key
 from tritonwin.system.host import Host
+
+_BANNER = re.compile(rb"release (\d{1,3}\.\d{1,3}), V\d")
+_BANNER_LIMIT = 512 * 1024 * 1024  # ptxas of CUDA 13 has 27 MB
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+CUDA_VERSION[ \t]+(\d{4,6})\b", re.MULTILINE)
+_MSVC_RANGE = re.compile(
+    r"^[ \t]*#[ \t]*(?:el)?if\b[^\n]{0,200}_MSC_VER[ \t]*<[ \t]*\d+"
+    r"[^\n]{0,200}_MSC_VER[ \t]*>=[ \t]*(\d{4})\b",
+    re.MULTILINE,
+)
+
+
+def json_version(version_json: Path) -> str | None:
+    """The toolkit's "12.8" from the `version.json` that installers leave (not pip, not conda)."""
+    try:
+        version = json.loads(read_text(version_json) or "")["cuda"]["version"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return _short(version) if isinstance(version, str) else None
+
+
+def header_version(cuda_h: Path) -> str | None:
+    """ "12.8" from `#define CUDA_VERSION 12080` in cuda.h (1000 x major + 10 x minor)."""
+    found = _DEFINE.search(read_text(cuda_h) or "")
+    return f"{int(found[1]) // 1000}.{int(found[1]) % 1000 // 10}" if found else None
+
+
+def banner_version(program: Path) -> str | None:
+    """ "12.8" from the banner `release 12.8, V12.8.93` that nvcc and ptxas carry as text."""
+    if not is_file(program):
+        return None
+    try:
+        size = program.stat().st_size
+        if size == 0:
+            return None
+        with (
+            program.open("rb") as stream,
+            mmap.mmap(
+                stream.fileno(), min(size, _BANNER_LIMIT), access=mmap.ACCESS_READ
+            ) as content,
+        ):
+            found = _BANNER.search(content)
+            return found[1].decode("ascii") if found else None
+    except (OSError, ValueError):
+        return None
+
+
+def newest_host_msvc(host_config_h: Path) -> str | None:
+    """The newest `_MSC_VER` that nvcc accepts without a fight: "1949".
+
+    crt/host_config.h stops with #error on `_MSC_VER < 1910 || _MSC_VER >= 1950`.
+    """
+    found = _MSVC_RANGE.search(read_text(host_config_h) or "")
+    return str(int(found[1]) - 1) if found else None
+
+
+def _short(version: str) -> str | None:
+    found = re.match(r"\d{1,3}\.\d{1,3}", version)
+    return found[0] if found else None
+
+
+LayoutName = Literal["system", "pip-cu12", "pip-cu13", "conda", "bundled", "unknown"]
+
+# What Triton needs to compile a kernel and its helper modules, and what a build needs besides.
+# `CudaToolkit.missing` holds these names; on Linux no cuda.lib is needed, the driver's library
+# is linked.
+KERNEL_PARTS = ("ptxas", "cuda.h", "cuda.lib")
+BUILD_PARTS = ("nvcc", "cicc", "cudart.lib", "crt/host_config.h")
+
+_PREFIX: Mapping[str, tuple[str, ...]] = {
+    "ptxas": ("bin/ptxas",),
+    "nvcc": ("bin/nvcc",),
+    "cicc": ("nvvm/bin/cicc",),
+    "cuda.h": ("include/cuda.h", "targets/x86_64-linux/include/cuda.h"),
+    "cuda.lib": ("lib/x64/cuda.lib", "lib64/stubs/libcuda.so", "lib/stubs/libcuda.so"),
+    "cudart.lib": ("lib/x64/cudart.lib", "lib64/libcudart.so", "lib/libcudart.so"),
+    "crt/host_config.h": (
+        "include/crt/host_config.h",
+        "targets/x86_64-linux/include/crt/host_config.h",
+    ),
+}
+_CONDA = {
+    **_PREFIX,
+    "cuda.lib": ("lib/cuda.lib", *_PREFIX["cuda.lib"]),
+    "cudart.lib": ("lib/cudart.lib", *_PREFIX["cudart.lib"]),
+}
+_CU12 = {
+    "ptxas": ("cuda_nvcc/bin/ptxas",),
+    "nvcc": ("cuda_nvcc/bin/nvcc",),
+    "cicc": ("cuda_nvcc/nvvm/bin/cicc",),
+    "cuda.h": ("cuda_runtime/include/cuda.h",),
+    "cuda.lib": ("cuda_runtime/lib/x64/cuda.lib",),
+    "cudart.lib": ("cuda_runtime/lib/x64/cudart.lib", "cuda_runtime/lib/libcudart.so.12"),
+    "crt/host_config.h": ("cuda_nvcc/include/crt/host_config.h",),
+}
+_LAYOUTS: Mapping[LayoutName, Mapping[str, tuple[str, ...]]] = {
+    "system": _PREFIX,
+    "pip-cu13": _PREFIX,
+    "bundled": _PREFIX,
+    "unknown": _PREFIX,
+    "conda": _CONDA,
+    "pip-cu12": _CU12,
+}
+_PROGRAMS = frozenset({"ptxas", "nvcc", "cicc"})
+
+
+@dataclass(frozen=True)
+class ToolkitPlace:
+    """A folder that may be a toolkit, and whether Triton's own look-up would come to it."""
+
+    path: Path
+    source: str
+    layout: LayoutName | None = None  # None: to be told from what lies there
+    unreachable: str = ""  # why Triton does not look here; empty where it does
+    named: bool = False  # named by a variable: listed even where nothing is there
+
+
+def layout_of(path: Path) -> LayoutName:
+    """Tell the layout of a folder by its neighbours and by what is in it."""
+    name, parent = path.name.lower(), path.parent.name.lower()
+    if is_folder(path / "cuda_nvcc") or is_folder(path / "cuda_runtime"):
+        return "pip-cu12"
+    if parent == "nvidia" and name.startswith("cu"):
+        return "pip-cu13"
+    if (parent, name) == ("backends", "nvidia"):
+        return "bundled"
+    if is_folder(path / "conda-meta") or is_folder(path.parent / "conda-meta"):
+        return "conda"
+    if is_file(path / "version.json") or first_file(path, ("bin/nvcc.exe", "bin/nvcc")):
+        return "system"
+    return "unknown"
+
+
+def describe(place: ToolkitPlace, *, windows: bool) -> CudaToolkit:
+    """Read one toolkit. What Triton brings along itself is not expected to build anything.
+
+    `version` is that of version.json, else of cuda.h, else of the programs. Where the parts are
+    of different ages (triton-windows 3.8.0.post29 bundles cuda.h 13.1 and ptxas 12.9), what
+    ptxas can do is told by `banner_version`.
+    """
+    layout = place.layout or layout_of(place.path)
+    end = ".exe" if windows else ""
+    parts = {
+        name: first_file(place.path, tuple(p + end for p in where) if name in _PROGRAMS else where)
+        for name, where in _LAYOUTS[layout].items()
+    }
+    expected = KERNEL_PARTS if layout == "bundled" else KERNEL_PARTS + BUILD_PARTS
+    missing = (p for p in expected if parts[p] is None and (windows or p != "cuda.lib"))
+    host_config = parts["crt/host_config.h"]
+    return CudaToolkit(
+        path=str(place.path),
+        source=place.source,
+        layout=layout,
+        version=_version(place.path, parts),
+        nvcc=_text(parts["nvcc"]),
+        ptxas=_text(parts["ptxas"]),
+        header=_text(parts["cuda.h"]),
+        library=_text(parts["cuda.lib"]),
+        missing=tuple(missing),
+        host_msvc_max=newest_host_msvc(host_config) if host_config else None,
+        exists=is_folder(place.path),
+    )
+
+
+def _version(root: Path, parts: Mapping[str, Path | None]) -> str | None:
+    version = json_version(root / "version.json")
+    header = parts["cuda.h"]
+    if version is None and header:
+        version = header_version(header)
+    for name in ("nvcc", "ptxas"):
+        program = parts[name]
+        if version is None and program:
+            version = banner_version(program)
+    return version
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
 
 
 def find_cuda_toolkits(target: Interpreter | None, host: Host) -> tuple[CudaToolkit, ...]:
@@ -29,7 +214,7 @@ def find_cuda_toolkits(target: Interpreter | None, host: Host) -> tuple[CudaTool
     return in_order(there, lambda place: place.path, judge)
 
 
-def _judge(place: Place, taken: CudaToolkit | None, *, windows: bool) -> CudaToolkit:
+def _judge(place: ToolkitPlace, taken: CudaToolkit | None, *, windows: bool) -> CudaToolkit:
     toolkit = describe(place, windows=windows)
     lacking = [part for part in toolkit.missing if part in KERNEL_PARTS]
     if not toolkit.exists:
@@ -44,7 +229,7 @@ def _judge(place: Place, taken: CudaToolkit | None, *, windows: bool) -> CudaToo
     return replace(toolkit, chosen=True, reason="the first that holds all that a kernel needs")
 
 
-def _places(target: Interpreter | None, host: Host) -> Iterator[Place]:
+def _places(target: Interpreter | None, host: Host) -> Iterator[ToolkitPlace]:
     yield from _variables(host)
     if target:
         yield from _site_packages(target)
@@ -53,7 +238,7 @@ def _places(target: Interpreter | None, host: Host) -> Iterator[Place]:
     yield from _on_path(host)
 
 
-def _variables(host: Host) -> Iterable[Place]:
+def _variables(host: Host) -> Iterable[ToolkitPlace]:
     for name in ("CUDA_PATH", "CUDA_HOME"):
         folder = host.env.folder(name)
         if folder is None:
@@ -63,10 +248,10 @@ def _variables(host: Host) -> Iterable[Place]:
             unreachable = "Triton on Linux uses the toolkit that it brings along"
         elif '"' in (host.env.get(name) or ""):
             unreachable = f"{name} has quotes in it, which Triton takes for part of the name"
-        yield Place(folder, f"variable {name}", unreachable=unreachable, named=True)
+        yield ToolkitPlace(folder, f"variable {name}", unreachable=unreachable, named=True)
 
 
-def _site_packages(target: Interpreter) -> Iterable[Place]:
+def _site_packages(target: Interpreter) -> Iterable[ToolkitPlace]:
     folders = [Path(folder) for folder in target.site_packages]
     sought = platlib(target)
 
@@ -77,13 +262,17 @@ def _site_packages(target: Interpreter) -> Iterable[Place]:
         bundled = folder / "triton" / "backends" / "nvidia"
         # Other packages leave a folder of that name as well; without bin it is no toolkit.
         if is_folder(bundled / "bin"):
-            yield Place(bundled, "bundled with Triton", "bundled", unreachable=unreachable(folder))
+            yield ToolkitPlace(
+                bundled, "bundled with Triton", "bundled", unreachable=unreachable(folder)
+            )
     for folder in folders:
         nvidia = folder / "nvidia"
         if is_folder(nvidia / "cuda_nvcc") or is_folder(nvidia / "cuda_runtime"):
-            yield Place(nvidia, "wheels of CUDA 12", "pip-cu12", unreachable=unreachable(folder))
+            yield ToolkitPlace(
+                nvidia, "wheels of CUDA 12", "pip-cu12", unreachable=unreachable(folder)
+            )
     for folder in folders:
-        yield Place(
+        yield ToolkitPlace(
             folder / "nvidia" / "cu13",
             "wheels of CUDA 13",
             "pip-cu13",
@@ -91,20 +280,20 @@ def _site_packages(target: Interpreter) -> Iterable[Place]:
         )
 
 
-def _conda(target: Interpreter, host: Host) -> Iterable[Place]:
+def _conda(target: Interpreter, host: Host) -> Iterable[ToolkitPlace]:
     root = Path(target.prefix) if target.prefix else None
     if root and is_folder(root / "conda-meta"):
         folder = root / "Library" if host.windows else root
         if any(name.startswith(("nvcc", "ptxas")) for name in names_in(folder / "bin")):
-            yield Place(folder, "conda environment", "conda")
+            yield ToolkitPlace(folder, "conda environment", "conda")
 
 
-def _program_files(host: Host) -> Iterable[Place]:
+def _program_files(host: Host) -> Iterable[ToolkitPlace]:
     for root in host.program_files():
         parent = root / "NVIDIA GPU Computing Toolkit" / "CUDA"
         for name in sorted(names_in(parent), key=version_key, reverse=True):
             other = not name.startswith("v12")
-            yield Place(
+            yield ToolkitPlace(
                 parent / name,
                 "Program Files",
                 "system",
@@ -112,11 +301,11 @@ def _program_files(host: Host) -> Iterable[Place]:
             )
 
 
-def _usr_local() -> Iterable[Place]:
+def _usr_local() -> Iterable[ToolkitPlace]:
     parent = Path("/usr/local")
     names = (name for name in names_in(parent) if name.startswith("cuda"))
     for name in sorted(names, key=version_key, reverse=True):
-        yield Place(
+        yield ToolkitPlace(
             parent / name,
             "/usr/local",
             "system",
@@ -124,10 +313,10 @@ def _usr_local() -> Iterable[Place]:
         )
 
 
-def _on_path(host: Host) -> Iterable[Place]:
+def _on_path(host: Host) -> Iterable[ToolkitPlace]:
     """torch takes the toolkit of the first nvcc on PATH when no variable names one."""
     for program in host.executables("nvcc"):
-        yield Place(
+        yield ToolkitPlace(
             program.parent.parent,
             "nvcc on PATH",
             unreachable="Triton does not look at PATH; torch's extension builds do",

@@ -1,21 +1,120 @@
-"""Microsoft's C++ toolsets, side by side, and the one that triton-windows would take."""
+"""Visual Studio: its instances, their toolsets, and the environment that vcvarsall.bat sets.
+
+vcvarsall.bat may end with 0 although it failed, fails with "The input line is too long" where PATH
+is long or was extended by it before, and prints what code pages spoil. So it runs with a short
+PATH and without the variables of an earlier activation, and a Python at the end of the batch tells
+the outcome as JSON.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import secrets
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
-from tritonwin.facts.model import MsvcToolset
+from tritonwin.errors import UserError
+from tritonwin.facts.records import MsvcToolset
+from tritonwin.facts.target import parse_answer
 from tritonwin.facts.toolchain.precedence import in_order
-from tritonwin.facts.toolchain.vswhere import Instance, find_instances, product_name
-from tritonwin.system.files import (
-    is_file,
-    is_folder,
-    names_in,
-    version_key,
-)
+from tritonwin.system import process
+from tritonwin.system.files import is_file, is_folder, names_in, version_key
 from tritonwin.system.host import Host
+from tritonwin.system.process import run
+from tritonwin.system.scratch import scratch_folder
+
+_TIMEOUT = 20.0  # seconds; the first answer after a start of Windows may take five
+_ARGUMENTS = ("-all", "-prerelease", "-products", "*", "-format", "json", "-utf8")
+_YEARS = {"18": "2026"}  # since version 18 the folder is no longer named by the year
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One installation of Visual Studio or its Build Tools."""
+
+    path: Path
+    product: str  # "Visual Studio Build Tools 2022"
+    source: str
+    version: str = ""  # "17.14.36408.4"
+    complete: bool = True  # False while an installation is unfinished or has failed
+
+
+def find_instances(host: Host) -> tuple[Instance, ...]:
+    """All instances, the newest first: by vswhere, then what else lies in Program Files."""
+    asked, trouble = _asked(host)
+    newest_first = sorted(asked, key=lambda i: version_key(i.version), reverse=True)
+    return (*newest_first, *_in_program_files(host, trouble))
+
+
+def parse(output: bytes) -> tuple[Instance, ...]:
+    """Read the JSON of `vswhere -format json -utf8`.
+
+    Raises:
+        ValueError: it is not the JSON list that vswhere prints.
+    """
+    try:
+        listed = json.loads(output.decode("utf-8-sig", "replace") or "[]")
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if not isinstance(listed, list):
+        raise ValueError("not a list")  # noqa: TRY004 - one kind of error for output that is not vswhere's
+    return tuple(i for i in map(_instance, listed) if i)
+
+
+def _instance(entry: object) -> Instance | None:
+    if not isinstance(entry, dict) or not isinstance(entry.get("installationPath"), str):
+        return None
+    path = Path(entry["installationPath"])
+    return Instance(
+        path=path,
+        product=str(entry.get("displayName") or product_name(path)),
+        source="vswhere",
+        version=str(entry.get("installationVersion") or ""),
+        complete=entry.get("isComplete") is not False,
+    )
+
+
+def _asked(host: Host) -> tuple[tuple[Instance, ...], str]:
+    """The instances that vswhere knows, and what went wrong with it, if anything did."""
+    if not host.windows:
+        return (), ""
+    places = (f / "Microsoft Visual Studio/Installer/vswhere.exe" for f in _program_files(host))
+    program = next((p for p in places if p.is_absolute() and is_file(p)), None)
+    if program is None:
+        return (), ""
+    try:
+        done = process.run(program, _ARGUMENTS, timeout=_TIMEOUT)
+        return (parse(done.out), "") if done.code == 0 else ((), done.ending())
+    except OSError as error:
+        return (), error.strerror or "could not be started"
+    except ValueError:
+        return (), "unreadable output"
+
+
+def _in_program_files(host: Host, trouble: str) -> Iterable[Instance]:
+    source = f"Program Files (vswhere: {trouble})" if trouble else "Program Files"
+    for root in _program_files(host):
+        studio = root / "Microsoft Visual Studio"
+        for year in sorted(names_in(studio), key=version_key, reverse=True):
+            for edition in names_in(studio / year):
+                path = studio / year / edition
+                if "VC" in names_in(path):
+                    yield Instance(path=path, product=product_name(path), source=source)
+
+
+def _program_files(host: Host) -> tuple[Path, ...]:
+    """Program Files; `ProgramFiles(x86)` is missing from some environments (MSYS, services)."""
+    drive = host.env.get("SystemDrive") or "C:"
+    return tuple(dict.fromkeys((*host.program_files(), Path(f"{drive}\\Program Files (x86)"))))
+
+
+def product_name(path: Path) -> str:
+    """A name by the folder: "Visual Studio 2022 BuildTools"."""
+    year = path.parent.name
+    return f"Visual Studio {_YEARS.get(year, year)} {path.name}"
+
 
 _CL = "bin/Hostx64/x64/cl.exe"
 _TRITON_ASKS = (_CL, "include/vcruntime.h", "lib/x64/vcruntime.lib")
@@ -134,3 +233,106 @@ def _vc_above(toolset: Path) -> Path:
 def _instance_of(vc: Path, source: str) -> Instance:
     path = vc.parent
     return Instance(path=path, product=product_name(path), source=source)
+
+
+# What an earlier vcvarsall, perhaps half of one or one for x86, left: it would be taken for done.
+ACTIVATION = (
+    "INCLUDE",
+    "LIB",
+    "LIBPATH",
+    "EXTERNAL_INCLUDE",
+    "DevEnvDir",
+    "VSINSTALLDIR",
+    "VCINSTALLDIR",
+    "VCIDEInstallDir",
+    "VCToolsInstallDir",
+    "VCToolsRedistDir",
+    "VCToolsVersion",
+    "VisualStudioVersion",
+    "VSCMD_VER",
+    "VSCMD_ARG_app_plat",
+    "VSCMD_ARG_HOST_ARCH",
+    "VSCMD_ARG_TGT_ARCH",
+    "VSCMD_ARG_VCVARS_VER",
+    "__VSCMD_PREINIT_PATH",
+    "WindowsSdkDir",
+    "WindowsSDKVersion",
+    "WindowsSDKLibVersion",
+    "WindowsLibPath",
+    "UniversalCRTSdkDir",
+    "UCRTVersion",
+)
+_SECONDS = 120
+_BATCH = b"""\
+@call "%TRITONWIN_VCVARSALL%" %TRITONWIN_VCVARS_ARGUMENTS% >nul
+@"%TRITONWIN_PYTHON%" -I -B -c "import json, os, sys; c = sys.argv[1]; \
+sys.stdout.write(c + json.dumps(dict(os.environ)) + c[::-1])" %1
+"""
+
+
+class VcvarsError(UserError):
+    """Visual Studio's environment could not be captured."""
+
+
+def capture(
+    vcvarsall: Path, data: Mapping[str, str], host: Host, *, toolset: str | None = None
+) -> dict[str, str]:
+    """The environment after `vcvarsall.bat x64`: 64-bit tools for 64-bit programs.
+
+    Args:
+        data: the environment before; its PATH comes behind what vcvarsall puts there.
+        toolset: the version for `-vcvars_ver=`, such as "14.44"; None: the default one.
+
+    Raises:
+        VcvarsError: no environment came back, or one without INCLUDE.
+    """
+    system32 = host.system32()
+    if system32 is None:
+        raise VcvarsError("SystemRoot is not set")
+    gone = {name.upper() for name in ACTIVATION}
+    kept = {k: v for k, v in data.items() if k.upper() not in gone}
+    path = next((v for k, v in kept.items() if k.upper() == "PATH"), "")
+    short = ";".join(str(system32 / end) for end in ("", "Wbem", "WindowsPowerShell/v1.0"))
+    answer = _captured(
+        vcvarsall,
+        {**{k: v for k, v in kept.items() if k.upper() != "PATH"}, "PATH": short},
+        system32 / "cmd.exe",
+        "x64" if toolset is None else f"x64 -vcvars_ver={toolset}",
+    )
+    found = {n: v for n, v in answer.items() if not n.upper().startswith("TRITONWIN_VCVARS")}
+    return _with_path(found, short, path)
+
+
+def _captured(vcvarsall: Path, data: dict[str, str], cmd: Path, arguments: str) -> dict[str, str]:
+    cookie = secrets.token_hex(16)
+    own = {
+        "TRITONWIN_VCVARSALL": str(vcvarsall),
+        "TRITONWIN_VCVARS_ARGUMENTS": arguments,
+        "TRITONWIN_PYTHON": sys.executable,
+        "VSCMD_SKIP_SENDTELEMETRY": "1",
+    }
+    with scratch_folder() as folder:
+        batch = folder / "capture.bat"
+        batch.write_bytes(_BATCH.replace(b"\n", b"\r\n"))
+        done = run(
+            cmd,
+            ("/d", "/c", str(batch), cookie),
+            timeout=_SECONDS,
+            env={**data, **own},
+            cwd=folder,
+        )
+    answer = parse_answer(done.out, cookie)
+    if answer is None or not any(name.upper() == "INCLUDE" for name in answer):
+        said = done.err.decode("utf-8", "replace").strip()[-300:]
+        raise VcvarsError(
+            f"{vcvarsall} {arguments} gave no environment: {done.ending()} {said}".strip(),
+            "Repair Visual Studio with its installer, component VC.Tools.",
+        )
+    return {n: str(value) for n, value in answer.items() if n != "TRITONWIN_PYTHON"}
+
+
+def _with_path(found: dict[str, str], short: str, path: str) -> dict[str, str]:
+    """What vcvarsall put before the short PATH, then the PATH that there was."""
+    name = next((n for n in found if n.upper() == "PATH"), "PATH")
+    added = found.pop(name, "").removesuffix(short).rstrip(";")
+    return {**found, name: ";".join(part for part in (added, path or short) if part)}

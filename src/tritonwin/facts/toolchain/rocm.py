@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tritonwin.facts.model import Interpreter, Rocm
+from tritonwin.facts.records import Interpreter, Rocm
 from tritonwin.system.files import (
     first_file,
     is_folder,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
-from tritonwin.facts.model import WindowsSdk
+from tritonwin.facts.records import WindowsSdk
 from tritonwin.facts.toolchain.precedence import in_order
 from tritonwin.system.files import is_file, names_in, version_key
 from tritonwin.system.host import Host

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any
 
 from tritonwin import __version__
 from tritonwin.errors import UserError
-from tritonwin.facts.model import Interpreter
-from tritonwin.facts.triton_facts import HOOK, HOOK_START
+from tritonwin.facts.records import Interpreter
+from tritonwin.facts.torch_triton import HOOK, HOOK_START
 from tritonwin.journal import Journal
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook.apply import DETOURS

@@ -54,7 +54,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, get_args
 
-from tritonwin.facts.model import PythonKind
+from tritonwin.facts.records import PythonKind
 from tritonwin.problems.records import Action, Certainty, Question, Remedy, Severity
 from tritonwin.system.toml import read_resource
 

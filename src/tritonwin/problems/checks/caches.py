@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import PureWindowsPath
 
-from tritonwin.facts.model import Facts, HelperModule, Interpreter, Triton
+from tritonwin.facts.records import Facts, HelperModule, Interpreter, Triton
 from tritonwin.problems.checks.check import (
     NotApplicable,
     Seen,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from tritonwin.facts.model import Distribution, Facts, Interpreter, Torch, Triton
+from tritonwin.facts.records import Distribution, Facts, Interpreter, Torch, Triton
 from tritonwin.problems.records import Certainty, Evidence, Finding, Severity
 from tritonwin.support import versions
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import PureWindowsPath
 
-from tritonwin.facts.model import Compiler, Facts, MsvcToolset
+from tritonwin.facts.records import Compiler, Facts, MsvcToolset
 from tritonwin.problems.checks.check import (
     NotApplicable,
     Seen,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tritonwin.facts.model import CudaToolkit, Facts
+from tritonwin.facts.records import CudaToolkit, Facts
 from tritonwin.problems.checks.check import (
     NotApplicable,
     Seen,

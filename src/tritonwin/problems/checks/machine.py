@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tritonwin.facts.model import Facts, Interpreter
+from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.problems.checks.check import (
     NotApplicable,
     Seen,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tritonwin.facts.model import Facts
+from tritonwin.facts.history import proven_state
 from tritonwin.facts.packages import knowledge
-from tritonwin.facts.proven import proven_state
+from tritonwin.facts.records import Facts
 from tritonwin.problems.checks.check import (
     NotApplicable,
     Seen,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from tritonwin.facts.model import Facts, Torch
+from tritonwin.facts.records import Facts, Torch
 from tritonwin.problems.checks.check import (
     NotApplicable,
     Seen,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tritonwin.facts.model import Facts, PythonDev, RuntimeDll
+from tritonwin.facts.records import Facts, PythonDev, RuntimeDll
 from tritonwin.problems.checks.check import (
     NotApplicable,
     Seen,

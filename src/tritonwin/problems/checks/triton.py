@@ -1,6 +1,6 @@
 """The package triton: there, alone, complete, and with sources that work on Windows.
 
-Traits are structural marks (facts/triton_sources.py); the version string decides nothing here.
+Traits are structural marks (facts/torch_triton.py); the version string decides nothing here.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tritonwin.facts.model import Distribution, Facts, Triton
+from tritonwin.facts.distributions import holds, read_requirement
 from tritonwin.facts.packages import knowledge
-from tritonwin.facts.requirement import holds, read_requirement
-from tritonwin.facts.triton_sources import Trait, triton_traits
+from tritonwin.facts.records import Distribution, Facts, Triton
+from tritonwin.facts.torch_triton import Trait, triton_traits
 from tritonwin.problems.checks.check import (
     NotApplicable,
     Seen,

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
-from tritonwin.facts.model import Facts
+from tritonwin.facts.records import Facts
 from tritonwin.problems import catalogue
 from tritonwin.problems.advice import shell_word
 from tritonwin.problems.conditions import allows, value_of
@@ -237,9 +237,9 @@ def _with_dlls(problem: Problem, host: Host) -> Problem:
 
 
 def _below(evidence: Evidence, host: Host) -> Iterator[Evidence]:
-    from tritonwin.facts.dlls.faults import faults
     from tritonwin.facts.dlls.loading import dll_tree
     from tritonwin.facts.dlls.pe import read_pe
+    from tritonwin.facts.dlls.tree import faults
 
     if not _REFUSED.search(evidence.text):
         return

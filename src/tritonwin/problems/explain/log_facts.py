@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
-from tritonwin.facts.model import (
+from tritonwin.facts.records import (
     Distribution,
     Driver,
     Facts,

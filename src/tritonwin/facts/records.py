@@ -1,4 +1,4 @@
-"""Facts: what is on a machine, as frozen records that can be written to a file and read back.
+"""Facts: the state of a machine as frozen records that can be written to a file and read back.
 
 Every record says where it was read (`source`, or `sources` by field name where one record is put
 together from several places). `None` means "not known", never "no"; an empty tuple means "looked
@@ -170,7 +170,7 @@ class Triton:
     cuda_library: str | None = None
     tinycc: str | None = None
     tinycc_python_def: bool | None = None  # a .def for the target's Python lies beside TinyCC
-    traits: tuple[str, ...] = ()  # structural marks of its sources, see facts/triton_sources.py
+    traits: tuple[str, ...] = ()  # structural marks of its sources, see facts/torch_triton.py
     trait_places: dict[str, str] = field(default_factory=dict)  # trait -> "runtime/build.py:43"
     namespace: bool = False  # no __init__.py: what an uninstall left, importable but empty
     import_hook: str | None = None  # tritonwin's, which patches the sources as they are imported

@@ -1,15 +1,70 @@
-"""The VC runtime DLLs that a Python gets, and the older ones that may come before newer ones."""
+"""Compiled modules of the target whose loading matters, and the VC runtime that it gets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from tritonwin.facts.dlls.loading import DllSearch
 from tritonwin.facts.dlls.pe import read_pe
-from tritonwin.facts.model import Interpreter, RuntimeDll
-from tritonwin.system.files import is_file, is_folder
+from tritonwin.facts.packages import knowledge, search_path
+from tritonwin.facts.records import ExtensionFile, Interpreter, RuntimeDll, Torch
+from tritonwin.system.files import is_file, is_folder, names_in
 from tritonwin.system.host import Host
+
+_SUFFIXES = {".pyd", ".dll", ".so"}
+
+
+def read_extensions(
+    target: Interpreter, torch: Torch | None, search: DllSearch
+) -> tuple[ExtensionFile, ...]:
+    """The modules named in `packages.toml` that lie in the target, with what they import.
+
+    Files are looked for by name, not through a distribution, since a half-removed package is
+    one of the reasons why loading fails.
+    """
+    listing = cache(names_in)  # one listing of a folder serves all patterns
+    cuda = (torch.cuda or "").replace(".", "") if torch else ""
+    return tuple(
+        _read(path, package, search)
+        for package, patterns in knowledge().extensions.items()
+        for path in _find(search_path(target), patterns, cuda, listing)
+    )
+
+
+def _find(
+    folders: Iterable[Path],
+    patterns: Iterable[str],
+    cuda: str,
+    listing: Callable[[Path], tuple[str, ...]],
+) -> Iterator[Path]:
+    for pattern in patterns:
+        if "{cuda}" in pattern and not cuda:
+            continue
+        below, _, name = pattern.format(cuda=cuda).rpartition("/")
+        for folder in folders:
+            place = folder / below
+            found = [place / n for n in fnmatch.filter(listing(place), name)]
+            modules = [p for p in found if p.suffix in _SUFFIXES and is_file(p)]
+            yield from modules
+            if modules:
+                break  # Python takes the first on its path
+
+
+def _read(path: Path, package: str, search: DllSearch) -> ExtensionFile:
+    image = read_pe(path)
+    windows = path.suffix != ".so"
+    return ExtensionFile(
+        path=str(path),
+        package=package,
+        imports=image.imports if image else (),
+        unresolved=search.unresolved(image.imports, path.parent) if image else (),
+        error="not a readable Windows module" if windows and image is None else None,
+    )
+
 
 # libtriton, torch and flash-attn import these; vcomp140 is OpenMP, used by what cl compiles.
 NAMES = (

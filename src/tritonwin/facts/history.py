@@ -1,0 +1,137 @@
+"""Records that tritonwin keeps of a target: its last proven state, and the patched files.
+
+A reinstall silently restores the original files of a patched package. The manifest holds the
+hashes from before and after the patch, so that this shows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Literal
+
+from tritonwin.facts.packages import knowledge
+from tritonwin.facts.records import Facts, Interpreter, PatchRecord, Proven
+from tritonwin.system.codec import DecodeError, from_json, parse, to_json
+from tritonwin.system.data_folder import data_folder
+from tritonwin.system.files import read_bytes, read_text, same_place
+from tritonwin.system.host import Environment
+
+
+def read_proven(target: Interpreter, environment: Environment) -> Proven | None:
+    """The last proven state of this interpreter; None where there is none, or none to be read."""
+    text = read_text(_file(target.executable, environment))
+    if text is None:
+        return None
+    with contextlib.suppress(DecodeError, ValueError):
+        return from_json(Proven, parse(text))
+    return None
+
+
+def write_proven(facts: Facts, environment: Environment) -> None:
+    """Keep the present state as proven. A place that cannot be written is no reason to fail."""
+    state = proven_state(facts)
+    if facts.target is None or state is None:
+        return
+    file = _file(facts.target.executable, environment)
+    new = file.with_suffix(".new")
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text(json.dumps(to_json(state), indent=2), "utf-8")
+        new.replace(file)
+
+
+def forget_proven(executable: str, environment: Environment, *, since: str) -> None:
+    """Drop a proof that is not older than `since` (ISO 8601): what it rested on was given back."""
+    file = _file(executable, environment)
+    with contextlib.suppress(DecodeError, ValueError, TypeError, OSError):
+        proof = from_json(Proven, parse(file.read_text("utf-8")))
+        if datetime.fromisoformat(proof.when) >= datetime.fromisoformat(since):
+            file.unlink()
+
+
+def proven_state(facts: Facts) -> Proven | None:
+    """What a proof rests on: Python, driver, and the distributions that are compiled for it."""
+    if facts.target is None:
+        return None
+    driver = facts.nvidia_driver
+    names = {*knowledge().triton, *knowledge().extensions, "torch"}
+    return Proven(
+        when=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        python=facts.target.version,
+        driver=driver.version if driver else None,
+        versions={d.name: d.version for d in facts.distributions[::-1] if d.name in names},
+    )
+
+
+def _file(executable: str, environment: Environment) -> Path:
+    place = same_place(Path(executable)).encode("utf-8", "surrogatepass")
+    name = hashlib.sha256(place).hexdigest()[:32]
+    return data_folder(environment) / "proven" / f"{name}.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchedFile:
+    """A file as it was and as tritonwin left it (SHA-256 of the bytes)."""
+
+    file: str  # relative to the package folder, with slashes
+    before: str
+    after: str
+    rules: tuple[str, ...]  # applied to it so far
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """All edits of one Triton package."""
+
+    schema: Literal["tritonwin.patched/1"] = "tritonwin.patched/1"
+    package: str
+    tool_version: str
+    journals: tuple[str, ...]  # whose undo gives the files back, oldest first
+    files: tuple[PatchedFile, ...]
+
+    def of(self, file: str) -> PatchedFile | None:
+        return next((each for each in self.files if each.file == file), None)
+
+    def encode(self) -> bytes:
+        return (json.dumps(to_json(self), indent=2) + "\n").encode("utf-8")
+
+
+def manifest_path(data: Path, package: Path) -> Path:
+    """Where the manifest of a package lies below tritonwin's data folder."""
+    place = same_place(package).encode("utf-8", "surrogatepass")
+    return data / "patched" / f"{hashlib.sha256(place).hexdigest()[:32]}.json"
+
+
+def read_manifest(data: Path, package: Path) -> Manifest | None:
+    """None where there is none, or none that this version can read."""
+    text = read_text(manifest_path(data, package))
+    with contextlib.suppress(DecodeError, ValueError):
+        return None if text is None else from_json(Manifest, parse(text))
+    return None
+
+
+def read_patch_record(data: Path, package: Path) -> PatchRecord | None:
+    """How the files of the manifest stand on disk now."""
+    manifest = read_manifest(data, package)
+    return None if manifest is None else compare(manifest, package)
+
+
+def compare(manifest: Manifest, package: Path) -> PatchRecord:
+    """Which files are as tritonwin left them, as they were before, or neither."""
+    stands: dict[str, list[str]] = {"ours": [], "original": [], "other": []}
+    for each in manifest.files:
+        data = read_bytes(package / each.file)
+        found = None if data is None else hashlib.sha256(data).hexdigest()
+        kinds = {each.before: "original", each.after: "ours"}
+        stands[kinds.get(found or "", "other")].append(each.file)
+    return PatchRecord(
+        package=manifest.package,
+        tool_version=manifest.tool_version,
+        journals=manifest.journals,
+        **{kind: tuple(files) for kind, files in stands.items()},
+    )

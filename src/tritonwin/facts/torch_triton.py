@@ -1,0 +1,278 @@
+"""The torch and the Triton that the target imports, read from their files.
+
+Neither is ever imported. For Triton the version string decides nothing, since builds are patched,
+mixed and renamed: structural traits of its sources (`triton_traits.toml`) are searched in the
+part of each source that Windows sees.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from packaging.utils import canonicalize_name
+
+from tritonwin.facts.distributions import read_requirement
+from tritonwin.facts.dlls.pe import read_pe
+from tritonwin.facts.packages import PackageFolder, find_package, knowledge
+from tritonwin.facts.records import Distribution, Interpreter, Torch, Triton
+from tritonwin.facts.toolchain.cuda import banner_version, header_version
+from tritonwin.facts.windows_view import windows_view
+from tritonwin.system.files import is_file, names_in, paths_in, read_text
+from tritonwin.system.toml import read_resource
+
+# The DLLs by which a CUDA build is known, and those that other packages borrow from torch.
+_CUDA_DLL = re.compile(
+    r"(?:(?:cudart|cublas|cublasLt|cudnn|nvrtc|cusparse|cufft|curand|cusolver|cupti|nvJitLink)"
+    r"[\w.-]*|c10_(?:cuda|hip|xpu)|torch_(?:cuda|hip|xpu)[\w]*|caffe2_nvrtc)\.dll",
+    re.IGNORECASE,
+)
+
+
+def read_torch(target: Interpreter, distributions: Iterable[Distribution]) -> Torch | None:
+    """Version, CUDA build and wanted Triton of the target's torch; None when it has none.
+
+    The Triton that belongs to it stands in torch's own metadata, on Windows too, under a marker
+    that excludes Windows: the marker is ignored here, the version is what counts.
+    """
+    folder = find_package(target, "torch")
+    if folder is None or folder.namespace:
+        return None
+    site_packages = str(folder.path.parent)
+    distribution = next(
+        (d for d in distributions if d.name == "torch" and d.site_packages == site_packages), None
+    )
+    version_file = folder.path / "version.py"
+    names = _constants(version_file)
+    version = names.get("__version__") or (distribution.version if distribution else None)
+    if version is None:
+        return None
+    wants = _triton_requirement(distribution.requires) if distribution else None
+    return Torch(
+        version=version,
+        location=str(folder.path),
+        source=str(version_file if "__version__" in names else folder.path),
+        cuda=names.get("cuda"),
+        hip=names.get("hip"),
+        xpu=names.get("xpu"),
+        wants_triton=wants,
+        wants_triton_source=f"{distribution.location}: METADATA"
+        if distribution and wants
+        else None,
+        libraries=tuple(n for n in names_in(folder.path / "lib") if _CUDA_DLL.fullmatch(n)),
+    )
+
+
+def _constants(path: Path) -> dict[str, str]:
+    """The names that a module of assignments gives a string."""
+    try:
+        tree = ast.parse(read_text(path) or "")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    found = {}
+    for node in tree.body:
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)):
+            continue
+        goal = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        value = node.value.value if isinstance(node.value, ast.Constant) else None
+        if isinstance(goal, ast.Name) and isinstance(value, str):
+            found[goal.id] = value
+    return found
+
+
+def _triton_requirement(requires: Iterable[str]) -> str | None:
+    """The version specifier of the Triton requirement, whatever its marker: "==3.5.1"."""
+    found: dict[str, str] = {}
+    for line in requires:
+        requirement = read_requirement(line)
+        if requirement is None:
+            continue
+        found.setdefault(canonicalize_name(requirement.name), str(requirement.specifier))
+    return next((found[name] for name in knowledge().triton if found.get(name)), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trait:
+    """A mark to search for. `blocks`: no kernel compiles or launches on Windows with it."""
+
+    id: str
+    files: tuple[str, ...]  # relative to the package; the trait is there if any of them has it
+    pattern: str  # regular expressions, multi-line mode
+    unless: str | None = None  # found anywhere in the same file: the trait is not there
+    raw: bool = False  # search the file as it is, other systems' branches included
+    blocks: bool
+    meaning: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraitTable:
+    """The content of `triton_traits.toml`."""
+
+    trait: tuple[Trait, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraitHit:
+    """Where a trait was found: a file relative to the package, and a line counted from 1."""
+
+    id: str
+    file: str
+    line: int
+
+
+@cache
+def triton_traits() -> tuple[Trait, ...]:
+    """Every known trait, in the order of the data file."""
+    return read_resource("tritonwin.facts", "triton_traits.toml", TraitTable).trait
+
+
+def read_sources(package: Path) -> dict[str, str]:
+    """The sources that traits are searched in, by path relative to the package folder."""
+    names = dict.fromkeys(name for trait in triton_traits() for name in trait.files)
+    texts = {name: read_text(package / name) for name in names}
+    return {name: text for name, text in texts.items() if text is not None}
+
+
+def find_traits(sources: Mapping[str, str]) -> tuple[TraitHit, ...]:
+    """The traits of these sources, each once, at its first place."""
+    views: dict[str, str] = {}
+    hits = (_find(trait, sources, views) for trait in triton_traits())
+    return tuple(hit for hit in hits if hit is not None)
+
+
+def _find(trait: Trait, sources: Mapping[str, str], views: dict[str, str]) -> TraitHit | None:
+    for name in trait.files:
+        text = sources.get(name, "")
+        if not re.search(trait.pattern, text, re.MULTILINE):
+            continue  # a view only takes away, and it costs a parse
+        if not trait.raw:
+            if name not in views:
+                views[name] = windows_view(name, text)
+            text = views[name]
+        match = re.search(trait.pattern, text, re.MULTILINE)
+        if match and not (trait.unless and re.search(trait.unless, text, re.MULTILINE)):
+            line = text.count("\n", 0, match.start()) + 1
+            return TraitHit(id=trait.id, file=name, line=line)
+    return None
+
+
+_VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]+)", re.MULTILINE)
+_NVIDIA = Path("backends", "nvidia")
+_TINYCC = Path("runtime", "tcc")
+# the import hook of `tritonwin patch`, and the file with the line that starts it
+HOOK, HOOK_START = "_tritonwin_hook.py", "tritonwin-hook.pth"
+# marks of what no rule of the patch changes: with the hook these stay
+_NOT_PATCHED = {"windows-branches", "cuda-12-folders-only", "stable-abi-link", "nvcuda-library"}
+
+
+def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> Triton | None:
+    """Flavour, bundled tools and source traits of the target's Triton; None when it has none.
+
+    What an uninstall leaves behind, a folder without `__init__.py`, is given too: Python imports
+    it as an empty package.
+    """
+    folder = find_package(target, "triton")
+    if folder is None:
+        return None
+    package = folder.path
+    hook = _import_hook(target)
+    hits = find_traits(read_sources(package))
+    hits = tuple(hit for hit in hits if hook is None or hit.id in _NOT_PATCHED)
+    traits = tuple(hit.id for hit in hits)
+    libtriton = _libtriton(package)
+    image = read_pe(libtriton) if libtriton else None
+    ptxas = _existing(package / _NVIDIA / "bin" / "ptxas.exe", package / _NVIDIA / "bin" / "ptxas")
+    header = _existing(package / _NVIDIA / "include" / "cuda.h")
+    tinycc = _existing(package / _TINYCC / "tcc.exe")
+    owner = _owner(package, distributions)
+    return Triton(
+        version=version_of(package),
+        location=str(package),
+        source=owner.location if owner else str(package),
+        flavour=_flavour(folder),
+        distribution=owner.name if owner else None,
+        libtriton=_text(libtriton),
+        libtriton_imports=image.imports if image else (),
+        libtriton_linker=image.linker if image else None,
+        ptxas=_text(ptxas),
+        ptxas_version=banner_version(ptxas) if ptxas else None,
+        ptxas_blackwell=_text(
+            _existing(*(package / _NVIDIA / "bin" / f"ptxas-blackwell{e}" for e in (".exe", "")))
+        ),
+        cuda_header=_text(header),
+        cuda_header_version=header_version(header) if header else None,
+        cuda_library=_text(_existing(package / _NVIDIA / "lib" / "x64" / "cuda.lib")),
+        tinycc=_text(tinycc),
+        tinycc_python_def=_has_python_def(tinycc, target, traits) if tinycc else None,
+        traits=traits,
+        trait_places={hit.id: f"{hit.file}:{hit.line}" for hit in hits},
+        backends=_backends(package),
+        namespace=folder.namespace,
+        import_hook=_text(hook),
+    )
+
+
+def version_of(package: Path) -> str | None:
+    """`__version__` of a Triton's package folder."""
+    match = _VERSION.search(read_text(package / "__init__.py") or "")
+    return match[1] if match else None
+
+
+def is_fork(package: Path) -> bool:
+    """Whether these are the sources of triton-windows, by what only they hold."""
+    return is_file(package / "windows_utils.py")
+
+
+def _flavour(folder: PackageFolder) -> Literal["fork", "upstream", "unknown"]:
+    if is_fork(folder.path):
+        return "fork"
+    return "upstream" if is_file(folder.path / "runtime" / "build.py") else "unknown"
+
+
+def _owner(package: Path, distributions: Iterable[Distribution]) -> Distribution | None:
+    """The distribution that the files belong to: where two claim the folder, the one whose
+    RECORD describes more of what lies there. The folder of an editable one may be anywhere."""
+    known = [d for d in distributions if d.name in knowledge().triton]
+    claims = [d for d in known if d.site_packages == str(package.parent)]
+    claims = claims or [d for d in known if d.editable]
+    return min(claims, key=lambda d: len(d.missing_files) + len(d.altered_files), default=None)
+
+
+def _import_hook(target: Interpreter) -> Path | None:
+    """Where Python starts the hook from; without its `.pth` it is never started."""
+    folders = [Path(f) for f in (*target.site_packages, target.user_site or "") if f]
+    found = (f / HOOK for f in folders if is_file(f / HOOK) and is_file(f / HOOK_START))
+    return next(found, None) if target.site_loaded is not False else None
+
+
+def _libtriton(package: Path) -> Path | None:
+    """The binary; the name that Python on Windows loads is preferred."""
+    found = sorted(paths_in(package / "_C", "libtriton*"), key=lambda p: p.suffix != ".pyd")
+    return next((p for p in found if p.suffix in {".pyd", ".so"} and is_file(p)), None)
+
+
+def _has_python_def(tinycc: Path, target: Interpreter, traits: tuple[str, ...]) -> bool | None:
+    """Whether TinyCC has the list of exports of the Python DLL that this Triton links."""
+    if target.version is None:
+        return None
+    major, minor, *_ = target.version.split(".")
+    digits = major if "stable-abi-link" in traits else major + minor
+    suffix = "t" if target.free_threaded else ""
+    return is_file(tinycc.parent / "lib" / f"python{digits}{suffix}.def")
+
+
+def _backends(package: Path) -> tuple[str, ...]:
+    return tuple(p.parent.name for p in paths_in(package / "backends", "*/driver.py"))
+
+
+def _existing(*paths: Path) -> Path | None:
+    return next((path for path in paths if is_file(path)), None)
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
