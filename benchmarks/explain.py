@@ -1,4 +1,4 @@
-"""How fast `explain` reads, and in how much memory: `python benchmarks/explain.py [MEGABYTES]`.
+"""How fast `explain` reads, and in how much memory.
 
 States MB/s of one core on two logs (successes; nothing but errors), the peak memory, that the
 planted problems were found, and the ratio to `grep -F -f` looking for the same literals.
@@ -6,7 +6,6 @@ planted problems were found, and the ratio to `grep -F -f` looking for the same 
 
 from __future__ import annotations
 
-import argparse
 import resource
 import subprocess
 import sys
@@ -15,19 +14,13 @@ import time
 from pathlib import Path
 
 from explain_logs import PLANTED, failures, successes
-from figures import LINUX, Figure, all_met, tell
+from figures import LINUX, Figure, tell
 
 from tritonwin.problems import catalogue
 from tritonwin.problems.explain import explain_file
 from tritonwin.problems.explain.matches import Query
 
 GREP = "/bin/grep"
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("megabytes", type=int, nargs="?", default=100)
-    return all_met(measure(parser.parse_args().megabytes))
 
 
 def measure(megabytes: int) -> list[Figure]:
@@ -77,7 +70,3 @@ def grep(log: Path, literals: Path) -> float:
         env={"LC_ALL": "C"},
     )
     return time.perf_counter() - started
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,4 @@
-#!/usr/bin/env python3
 """What fix takes beyond pip, from a bare embedded Windows Python to a compiled kernel, under Wine.
-
-    python benchmarks/fix.py [--runs N]
 
 pip alone is `pip install triton-windows` from the same folder of wheels, by the pip that fix lends
 to the Python. Goal: fix takes at most 1.25 times as long, its proof included. The profile says
@@ -10,7 +7,6 @@ where the rest goes: seconds after the start at which each step began.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import sys
@@ -20,16 +16,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
-from figures import WINE, Figure, all_met, tell
+from figures import WINE, Figure, tell
 
 GOAL = 1.25
 NEEDED = ("triton-3.8", "pip")
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=3)
-    return all_met([measure(parser.parse_args().runs)])
 
 
 def measure(runs: int) -> Figure:
@@ -81,7 +71,3 @@ def profile(events: list[dict[str, Any]]) -> list[str]:
     lines = [f"{e['seconds']:.1f} {e['event']} {e.get('text', '')[:40]}".rstrip() for e in events]
     rungs = [f"{r['id']} {r['seconds']:.1f}" for r in events[-1]["outcome"]["proof"]]
     return [*lines, *rungs]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,4 @@
-#!/usr/bin/env python3
 """What `patch` costs: the import with the hook, a launch after an edit on disk, and `status`.
-
-    python benchmarks/patch.py [--runs N] [--triton VERSION]
 
 The first two are measured in Windows Python under Wine, with upstream's sources on the fork's
 binaries: the same import with and without the hook, in turn; and the same kernel launched by the
@@ -12,7 +9,6 @@ waits for a busy machine is no cost of ours.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import statistics
 import sys
@@ -24,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "winlane")]
 
 # ruff: noqa: E402 - the lane lies in folders that no installation adds
-from figures import LINUX, WINE, Figure, all_met, tell
+from figures import LINUX, WINE, Figure, tell
 from winlane import Environment, Lane, Machine
 from winlane.upstream import Upstream
 
@@ -103,15 +99,3 @@ def measure(runs: int, triton: str = "3.8.0") -> list[Figure]:
         with Machine(lane) as machine:
             figures.append(launch(machine, version, max(runs // 3, 2)))
     return figures
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=9)
-    parser.add_argument("--triton", default="3.8.0")
-    options = parser.parse_args()
-    return all_met(measure(options.runs, options.triton))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

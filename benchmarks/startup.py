@@ -1,27 +1,27 @@
-#!/usr/bin/env python3
-"""How long doctor and --version take, as ratios to what a user knows, in one run.
-
-    python benchmarks/startup.py [--runs N] [--lane]
+"""Start-up times as ratios, on Linux and in Windows Python under Wine.
 
 doctor is compared with `import torch` in the Python that it examines, `tritonwin --version` with
-`python -c pass`. Goals: at most 0.5 and at most 3. The Linux environment is the one with torch;
-with --lane the same is measured in Windows Python under Wine.
+`python -c pass`, and the single file, which has unpacked itself before, with the installed tool.
 """
 
 from __future__ import annotations
 
-import argparse
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
+import build_pyz
 from dev import TORCH
-from figures import LINUX, WINE, Figure, all_met, tell
+from figures import LINUX, WINE, Figure, tell
+
+SINGLE_FILE = "`tritonwin.pyz --version` / `tritonwin --version`"
 
 
 def seconds(action: Callable[[], object]) -> float:
@@ -80,16 +80,35 @@ def in_the_lane(runs: int) -> list[Figure]:
         ]  # fmt: skip
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--lane", action="store_true")
-    options = parser.parse_args()
-    figures = on_linux(options.runs)
-    if options.lane:
-        figures += in_the_lane(options.runs)
-    return all_met(figures)
+def _single_file_on_linux(file: Path, runs: int) -> Figure:
+    env = {**os.environ, "TRITONWIN_HOME": str(file.parent / "home")}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # the installed tool has been compiled before
+
+    def start(*words: str) -> None:
+        command = [sys.executable, *words, "--version"]
+        subprocess.run(command, env=env, check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+    single, installed = (lambda: start(str(file))), (lambda: start("-m", "tritonwin"))
+    return ratio(SINGLE_FILE, LINUX, 1.5, single, installed, runs)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _single_file_in_the_lane(file: Path, runs: int) -> Figure:
+    from winlane import Lane, Machine
+
+    with Lane.ready() as lane, Machine(lane) as machine:
+        machine.place(r"C:\tools\tritonwin.pyz", file)
+        env = machine.environment("3.12", "bare")
+        return ratio(
+            SINGLE_FILE, WINE, 1.5,
+            lambda: env.run(r"C:\tools\tritonwin.pyz", "--version").check(),
+            lambda: machine.tool("--version").check(),
+            runs,
+        )  # fmt: skip
+
+
+def measure(runs: int) -> list[Figure]:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "tritonwin.pyz")
+        build_pyz.build(file)
+        single = [_single_file_on_linux(file, 3 * runs), _single_file_in_the_lane(file, runs)]
+    return [*on_linux(runs), *in_the_lane(runs), *single]

@@ -1,8 +1,10 @@
 """Branch coverage of the areas in branch_coverage.toml.
 
     python tools/branch_coverage.py REPORT
+    python tools/branch_coverage.py --copies FOLDER
 
-REPORT is what `coverage json` writes. Prints the table of the areas, below it every module that has
+`--copies` is run on the data files of coverage before they are combined. REPORT is what
+`coverage json` writes. Prints the table of the areas, below it every module that has
 a branch no test took, with those branches as "line->next line"; exits with 1 where an area is below
 its bound.
 `test --full` of tools/dev.py ends with it.
@@ -100,7 +102,45 @@ def gaps(area: Area) -> Iterator[str]:
             yield f"{module.file}: {lines}"
 
 
+_PATCH = "src/tritonwin/patch"
+_HOOK = "_tritonwin_hook.py"
+_CARRIED = "_tritonwin_patch/"
+
+
+def original(file: str) -> str | None:
+    """The module that a measured file is a copy of; None if it is not a copy."""
+    path = file.replace("\\", "/")
+    if f"/{path}".endswith(f"/{_HOOK}"):
+        return f"{_PATCH}/hook/runtime.py"
+    _, carried, module = path.rpartition(_CARRIED)
+    return f"{_PATCH}/{module}" if carried else None
+
+
+def count_copies(data: Path) -> None:
+    """Write the coverage of copies, under the names of their originals, beside a data file.
+
+    The import hook of `patch` is a copy of hook/runtime.py that carries copies of the rules, and
+    tests start it in Pythons of its own. The copies have the lines of their originals.
+    """
+    from coverage import CoverageData
+
+    seen = CoverageData(basename=str(data))
+    seen.read()
+    arcs: dict[str, set[tuple[int, int]]] = {}
+    for file in seen.measured_files():
+        if module := original(file):
+            arcs.setdefault(module, set()).update(seen.arcs(file) or ())
+    if arcs:
+        counted = CoverageData(basename=f"{data}.copies")
+        counted.add_arcs(arcs)
+        counted.write()
+
+
 def main(argv: Sequence[str]) -> int:
+    if argv[:1] == ["--copies"] and len(argv) == 2:
+        for data in sorted(Path(argv[1]).glob(".coverage*")):
+            count_copies(data)
+        return 0
     if len(argv) != 1:
         print(__doc__)
         return 2

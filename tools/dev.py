@@ -23,11 +23,11 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Iterator, Sequence
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import not_run
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / ".test-reports"
@@ -149,10 +149,32 @@ def branch_coverage(env: dict[str, str]) -> int:
     """Put together what all processes measured, and hold it against the bounds."""
     coverage = (PYTHON, "-m", "coverage")
     report = REPORTS / "coverage.json"
-    call(PYTHON, "tools/coverage_copies.py", REPORTS)
+    call(PYTHON, "tools/branch_coverage.py", "--copies", REPORTS)
     call(*coverage, "combine", "--quiet", REPORTS, env=env)
     call(*coverage, "json", "--quiet", "--include=src/tritonwin/*", "-o", report, env=env)
     return call(PYTHON, "tools/branch_coverage.py", report)
+
+
+def skipped(reports: Iterable[Path]) -> Iterator[str]:
+    """Reasons with their count, from the JUnit files that pytest wrote."""
+    reasons: Counter[str] = Counter()
+    for report in reports:
+        # written by our own pytest
+        for case in ET.parse(report).iter("skipped"):  # noqa: S314
+            reasons[case.get("message") or "no reason given"] += 1
+    for reason, count in sorted(reasons.items()):
+        yield f"{count} x {reason}"
+
+
+def heavy(python: Path, root: Path, folder: str = "tests") -> Iterator[str]:
+    """The tests that only `--full` runs, counted by file."""
+    command: Sequence[str] = (
+        str(python), "-m", "pytest", folder, "-m", "full", "--collect-only", "-q",
+    )  # fmt: skip
+    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    files = Counter(line.split("::")[0] for line in listed.stdout.splitlines() if "::" in line)
+    for file, count in sorted(files.items()):
+        yield f"{count} x {file}: only with --full"
 
 
 def test(args: Sequence[str]) -> int:
@@ -186,12 +208,12 @@ def test(args: Sequence[str]) -> int:
         if full and not rest:  # of a part of the tests the figures say nothing
             results.append(("branch coverage", code, time.monotonic() - start))
     print("\nDid not run:")
-    for line in not_run.skipped(sorted(REPORTS.glob("*.xml"))):
+    for line in skipped(sorted(REPORTS.glob("*.xml"))):
         print(f"  {line}")
     if not full:
         for line in (
-            *not_run.heavy(PYTHON, ROOT),
-            *not_run.heavy(TORCH.python, ENCODER, "tests/unit"),
+            *heavy(PYTHON, ROOT),
+            *heavy(TORCH.python, ENCODER, "tests/unit"),
         ):
             print(f"  {line}")
     print()

@@ -22,6 +22,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from packaging.version import Version
 from winlane.upstream import RemoteFile, address
@@ -62,7 +63,8 @@ _IMPORT_LINE = re.compile(r"from (triton[\w.]*) import ([\w, ]+)")
 # Classes whose objects torch and applications hold, by the folder of their module
 _OBJECTS = ("triton.backends", "triton.compiler", "triton.runtime")
 
-Name = tuple[str, str]  # module and name in it
+Name = tuple[str, str]  # module and name in it; class and attribute; function and parameter
+Key = TypeVar("Key", str, Name)
 
 
 @dataclass
@@ -392,109 +394,103 @@ class Table:
     triton: Mapping[str, Api]
     torch: Mapping[str, Uses]
 
-    def row(self, has: Callable[[Api], bool], fails: Callable[[Uses, Api], bool]) -> str | None:
-        """A row, given whether a Triton has it and whether a torch fails with a Triton."""
-        exists = ranges((s for s, api in self.triton.items() if has(api)), list(self.triton))
-        if exists == ranges(self.triton, list(self.triton)):
-            return None
-        by_triton: dict[str, list[str]] = defaultdict(list)
-        for torch, uses in self.torch.items():
-            bad = ranges(
-                (s for s, api in self.triton.items() if fails(uses, api)), list(self.triton)
-            )
-            if bad:
-                by_triton[bad].append(torch)
-        pairs = ", ".join(
-            f'"{ranges(torch, list(self.torch))}" = "{bad}"' for bad, torch in by_triton.items()
-        )
-        return f'{{ triton = "{exists}"' + (f", fails = {{ {pairs} }} }}" if pairs else " }")
+    def _rows(
+        self,
+        keys: Iterable[Key],
+        has: Callable[[Api, Key], bool],
+        fails: Callable[[Uses, Api, Key], bool],
+        label: Callable[[Key], str],
+    ) -> Iterator[str]:
+        """Rows of the keys that not every Triton has, with the torches that fail for it.
 
-    def modules(self) -> Iterator[tuple[str, str | None]]:
+        Args:
+            has: whether a Triton has the key.
+            fails: whether a torch fails with a Triton for the key.
+        """
+        every, every_torch = list(self.triton), list(self.torch)
+        for key in sorted(keys):
+            exists = ranges((s for s, api in self.triton.items() if has(api, key)), every)
+            if exists == ranges(every, every):
+                continue
+            by_triton: dict[str, list[str]] = defaultdict(list)
+            for torch, uses in self.torch.items():
+                bad = ranges((s for s, api in self.triton.items() if fails(uses, api, key)), every)
+                if bad:
+                    by_triton[bad].append(torch)
+            pairs = ", ".join(
+                f'"{ranges(torch, every_torch)}" = "{bad}"' for bad, torch in by_triton.items()
+            )
+            rest = f", fails = {{ {pairs} }}" if pairs else ""
+            yield f'"{label(key)}" = {{ triton = "{exists}"{rest} }}'
+
+    def modules(self) -> Iterator[str]:
         def fails(uses: Uses, api: Api, module: str) -> bool:
             inside = {n: w for n, w in uses.names.items() if n[0] == module}
             return module not in api.modules and any(
                 not _all_there(api, first) for ways in inside.values() for first in ways
             )
 
-        for module in sorted(set().union(*(a.modules for a in self.triton.values()))):
-            yield (
-                module,
-                self.row(
-                    lambda a: module in a.modules,  # noqa: B023 - called at once
-                    lambda u, a: fails(u, a, module),  # noqa: B023
-                ),
-            )
+        keys = set().union(*(a.modules for a in self.triton.values()))
+        return self._rows(keys, lambda a, module: module in a.modules, fails, str)
 
-    def names(self) -> Iterator[tuple[str, str | None]]:
+    def names(self) -> Iterator[str]:
+        def counts(key: Name) -> bool:
+            module, name = key
+            defined = any(a.has(*key) and key not in a.imported for a in self.triton.values())
+            return key in used or (_public(module) and not name.startswith("_") and defined)
+
+        def fails(uses: Uses, api: Api, key: Name) -> bool:
+            ways = uses.names.get(key, ())
+            missing = key[0] in api.modules and not api.has(*key)
+            return missing and any(not _all_there(api, first) for first in ways)
+
         used = {key for u in self.torch.values() for key in u.names}
         offered = {(m, n) for a in self.triton.values() for m in a.names for n in a.names[m]}
-        for module, name in sorted(offered):
-            key = (module, name)
-            defined = any(a.has(*key) and key not in a.imported for a in self.triton.values())
-            public = _public(module) and not name.startswith("_") and defined
-            if key in used or public:
-                yield (
-                    f"{module}:{name}",
-                    self.row(
-                        lambda a: a.has(*key),  # noqa: B023
-                        lambda u, a: (
-                            module in a.modules  # noqa: B023
-                            and not a.has(*key)  # noqa: B023
-                            and any(not _all_there(a, f) for f in u.names.get(key, ()))  # noqa: B023
-                        ),
-                    ),
-                )
+        return self._rows(filter(counts, offered), lambda a, key: a.has(*key), fails, ":".join)
 
-    def attributes(self) -> Iterator[tuple[str, str | None]]:
-        known = {
-            (c, n) for a in self.triton.values() for c in a.attributes for n in a.attributes[c]
+    def attributes(self) -> Iterator[str]:
+        def has(api: Api, key: Name) -> bool:
+            return key[1] in api.attributes.get(key[0], ())
+
+        def fails(uses: Uses, api: Api, key: Name) -> bool:
+            owner, name = key
+            return owner in api.attributes and name in uses.attributes and not has(api, key)
+
+        read = set().union(*(u.attributes for u in self.torch.values()))
+        keys = {
+            (owner, name)
+            for a in self.triton.values()
+            for owner, names in a.attributes.items()
+            for name in names & read
+            if not name.startswith("__")
         }
-        for owner, name in sorted(known):
-            if not name.startswith("__") and any(name in u.attributes for u in self.torch.values()):
-                yield (
-                    f"{owner}.{name}",
-                    self.row(
-                        lambda a: name in a.attributes.get(owner, ()),  # noqa: B023
-                        lambda u, a: (
-                            owner in a.attributes  # noqa: B023
-                            and name in u.attributes  # noqa: B023
-                            and name not in a.attributes[owner]  # noqa: B023
-                        ),
-                    ),
-                )
+        return self._rows(keys, has, fails, ".".join)
 
-    def parameters(self) -> Iterator[tuple[str, str | None]]:
-        known = {
-            (f, p) for a in self.triton.values() for f in a.parameters for p in a.parameters[f]
+    def parameters(self) -> Iterator[str]:
+        def has(api: Api, key: Name) -> bool:
+            return bool({key[1], "**"} & set(api.parameters.get(key[0], ())))
+
+        def fails(uses: Uses, api: Api, key: Name) -> bool:
+            function, name = key
+            callee = function.removesuffix(".__init__").rpartition(".")[2]
+            given = function in api.parameters and name in uses.keywords.get(callee, ())
+            return given and not has(api, key)
+
+        keys = {
+            (function, name)
+            for a in self.triton.values()
+            for function, names in a.parameters.items()
+            for name in names
+            if not name.startswith("_") and not function.startswith("_")
         }
-        for function, name in sorted(known):
-            if not name.startswith("_") and not function.startswith("_"):
-                callee = function.removesuffix(".__init__").rpartition(".")[2]
-                yield (
-                    f"{function}({name})",
-                    self.row(
-                        lambda a: _takes(a, function, name),  # noqa: B023
-                        lambda u, a: (
-                            function in a.parameters  # noqa: B023
-                            and name in u.keywords.get(callee, ())  # noqa: B023
-                            and not _takes(a, function, name)  # noqa: B023
-                        ),
-                    ),
-                )
+        return self._rows(keys, has, fails, lambda key: f"{key[0]}({key[1]})")
 
-    def dataclasses(self) -> Iterator[tuple[str, str | None]]:
-        for name in sorted(set().union(*(u.fields for u in self.torch.values()))):
-            yield (
-                name,
-                self.row(
-                    lambda a: name in a.dataclasses,  # noqa: B023
-                    lambda u, a: (
-                        name in u.fields  # noqa: B023
-                        and name in a.attributes  # noqa: B023
-                        and name not in a.dataclasses  # noqa: B023
-                    ),
-                ),
-            )
+    def dataclasses(self) -> Iterator[str]:
+        def fails(uses: Uses, api: Api, name: str) -> bool:
+            return name in uses.fields and name in api.attributes and name not in api.dataclasses
+
+        keys = set().union(*(u.fields for u in self.torch.values()))
+        return self._rows(keys, lambda a, name: name in a.dataclasses, fails, str)
 
     def text(self) -> str:
         """The text of triton_names.toml."""
@@ -503,7 +499,7 @@ class Table:
         lines.append(f'torch = "{ranges(self.torch, list(self.torch))}"')
         for title in ("modules", "names", "attributes", "parameters", "dataclasses"):
             lines += ["", f"[{title}]"]
-            lines += [f'"{key}" = {row}' for key, row in getattr(self, title)() if row]
+            lines += getattr(self, title)()
         return "\n".join(lines) + "\n"
 
 
@@ -511,10 +507,6 @@ def _all_there(api: Api, names: Iterable[Name]) -> bool:
     """Whether the first branch of a `try` works, so that its handler never runs."""
     names = list(names)
     return bool(names) and all(api.has(*name) for name in names)
-
-
-def _takes(api: Api, function: str, name: str) -> bool:
-    return bool({name, "**"} & set(api.parameters.get(function, ())))
 
 
 def _public(module: str) -> bool:

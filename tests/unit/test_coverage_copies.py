@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import coverage_copies
+import branch_coverage
 import pytest
 from coverage import CoverageData
 
@@ -28,7 +28,7 @@ PACKAGE = Path(tritonwin.__file__).parent
     ],
 )
 def test_a_copy_is_known_by_its_name(file: str, module: str | None) -> None:
-    found = coverage_copies.original(file)
+    found = branch_coverage.original(file)
     assert found == (module and f"src/tritonwin/patch/{module}")
     assert found is None or (PACKAGE.parents[1] / found).is_file()
 
@@ -57,7 +57,7 @@ def test_what_copies_did_is_added_up(tmp_path: Path) -> None:
     other = CoverageData(basename=str(tmp_path / ".coverage.2"))
     other.add_arcs({"src/tritonwin/errors.py": [(6, 7)]})
     other.write()
-    assert coverage_copies.main([str(tmp_path)]) == 0
+    assert branch_coverage.main(["--copies", str(tmp_path)]) == 0
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         ".coverage.1", ".coverage.1.copies", ".coverage.2",
     ]  # fmt: skip
