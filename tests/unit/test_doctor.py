@@ -9,7 +9,7 @@ import pytest
 from healthy import changed, dist, gpu, part
 
 from tritonwin.facts.records import Facts, Gpu
-from tritonwin.problems.advice import context, shell_word
+from tritonwin.problems.advice import context
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.checks.check import Check, NotApplicable, Seen, seen
 from tritonwin.problems.doctor import diagnose, fold, merge
@@ -108,26 +108,6 @@ def test_where_no_interpreter_is_known_the_command_is_pythons() -> None:
     (found,) = diagnose(broken, [c for c in CHECKS if c.id == "cpu-only-torch"]).problems
     assert found.remedy.commands
     assert all(command.startswith("python -m pip ") for command in found.remedy.commands)
-
-
-@pytest.mark.parametrize(
-    ("path", "word"),
-    [
-        (r"C:\ComfyUI\python.exe", r"C:\ComfyUI\python.exe"),
-        (r"C:\my apps\python.exe", r'"C:\my apps\python.exe"'),
-        (r"C:\a&b\python.exe", r'"C:\a&b\python.exe"'),
-        (r"C:\用户\python.exe", r"C:\用户\python.exe"),
-        (r"C:\a(1)\python.exe", r'"C:\a(1)\python.exe"'),
-        ('C:\\x" & calc & "\\python.exe', "python"),
-        (r"C:\%TEMP%\python.exe", "python"),
-        ("/tmp/$(reboot)/python", "python"),
-        ("/tmp/`reboot`/python", "python"),
-        ("C:\\a\ncalc\n\\python.exe", "python"),
-        ("C:\\a b\\", "python"),
-    ],
-)
-def test_shell_word(path: str, word: str) -> None:
-    assert shell_word(path) == word
 
 
 @pytest.mark.parametrize(

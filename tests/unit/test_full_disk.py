@@ -14,7 +14,7 @@ import pytest
 from tritonwin.errors import Exit
 from tritonwin.facts import snapshot
 from tritonwin.facts.redaction.redactor import Identity
-from tritonwin.system.whole_file import write_whole
+from tritonwin.system.files import write_whole
 
 posix = pytest.mark.skipif(os.name == "nt", reason="/dev/full and limits on files are POSIX's")
 full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")

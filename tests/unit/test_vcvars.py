@@ -52,7 +52,7 @@ def test_the_environment_is_captured_from_a_batch(
     calls = answering(monkeypatch, seen, noise="** Visual Studio **\r\n")
     before = {"A": "1", "Include": "of an earlier prompt", "PATH": "C:\\long"}
     found = msvc.capture(VCVARSALL, before, host(tmp_path), toolset=toolset)
-    assert found == {"INCLUDE": "C:\\ü\\include", "Path": "C:\\BT;C:\\long"}
+    assert found == {"INCLUDE": "C:\\ü\\include", "PATH": "C:\\BT;C:\\long"}
     program, args, env, batch = calls[0]
     assert program == tmp_path / "System32" / "cmd.exe"
     assert args[:2] == ("/d", "/c")  # type: ignore[index]

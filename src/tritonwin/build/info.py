@@ -15,7 +15,7 @@ from tritonwin.build.state import State
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.journal.tree import file_hash
 from tritonwin.system.codec import from_json, parse, to_json
-from tritonwin.system.whole_file import write_whole
+from tritonwin.system.files import write_whole
 
 SUFFIX = ".build-info.json"
 

@@ -261,8 +261,7 @@ def _index(folder: Path, base_url: str | None, *, as_json: bool) -> int:
     from tritonwin.build import fleet
     from tritonwin.output import build_plan, machine, terminal
     from tritonwin.system.codec import to_json
-    from tritonwin.system.files import is_folder
-    from tritonwin.system.whole_file import write_whole
+    from tritonwin.system.files import is_folder, write_whole
 
     if not is_folder(folder):
         raise UserError(

@@ -129,7 +129,7 @@ def command(
 def _write_page(facts: Facts, diagnosis: Diagnosis, file: Path) -> None:
     from tritonwin.output.doctor_html import html_page
     from tritonwin.output.terminal import print_note
-    from tritonwin.system.whole_file import write_whole
+    from tritonwin.system.files import write_whole
 
     try:
         write_whole(file, html_page(facts, diagnosis).encode())

@@ -43,8 +43,8 @@ def command(
     from tritonwin.problems.checks import CHECKS
     from tritonwin.problems.doctor import diagnose
     from tritonwin.remedies import launch
+    from tritonwin.system.files import write_whole
     from tritonwin.system.host import Host
-    from tritonwin.system.whole_file import write_whole
 
     host = Host.this_machine(target.app)
     facts = target.collect(host=host)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tritonwin.demo.story import Story
 from tritonwin.facts.collect import collect
-from tritonwin.system.host import Environment, Host
+from tritonwin.system.host import Environment, Host, merged
 from tritonwin.system.scratch import scratch_folder
 
 
@@ -44,8 +44,7 @@ def stories(python: Path) -> Iterator[Story]:
     yield _story("a Python without Triton", "triton-missing", python, here)
     (work / "triton.py").write_text("print('my first kernel')\n", encoding="utf-8")
     yield _story("a script named triton.py", "script-shadows-triton", python, here)
-    env = {k: v for k, v in host.env.data.items() if k.upper() != "CC"}
-    wrong = replace(host, env=Environment({**env, "CC": str(work)}))
+    wrong = replace(host, env=Environment(merged(host.env.data, {"CC": str(work)})))
     yield _story("the variable CC names a folder", "cc-variable-wrong", python, wrong)
 
 

@@ -18,7 +18,7 @@ from tritonwin.facts.packages import knowledge
 from tritonwin.facts.records import Facts, Interpreter, PatchRecord, Proven
 from tritonwin.system.codec import DecodeError, from_json, parse, to_json
 from tritonwin.system.data_folder import data_folder
-from tritonwin.system.files import read_bytes, read_text, same_place
+from tritonwin.system.files import read_bytes, read_text, same_place, write_whole
 from tritonwin.system.host import Environment
 
 
@@ -38,11 +38,9 @@ def write_proven(facts: Facts, environment: Environment) -> None:
     if facts.target is None or state is None:
         return
     file = _file(facts.target.executable, environment)
-    new = file.with_suffix(".new")
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        new.write_text(json.dumps(to_json(state), indent=2), "utf-8")
-        new.replace(file)
+        write_whole(file, json.dumps(to_json(state), indent=2).encode())
 
 
 def forget_proven(executable: str, environment: Environment, *, since: str) -> None:

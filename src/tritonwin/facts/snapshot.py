@@ -13,8 +13,7 @@ from tritonwin.facts.records import SCHEMA as FACTS_SCHEMA
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import Identity, Redactor
 from tritonwin.system.codec import DecodeError, Json, from_json, map_text, parse, to_json
-from tritonwin.system.files import encoding_of
-from tritonwin.system.whole_file import write_whole
+from tritonwin.system.files import encoding_of, write_whole
 
 MAX_BYTES = 32 * 2**20
 

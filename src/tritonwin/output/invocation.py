@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from tritonwin.facts.python_layout import backslashes
-from tritonwin.problems.advice import shell_word
 from tritonwin.system.host import Environment
+from tritonwin.system.shells import word
 
 NAME = "tritonwin"
 COMMANDS = (
@@ -126,6 +126,5 @@ def _up_to(words: Sequence[str], script: str) -> list[str] | None:
 
 def _typed(words: Sequence[str]) -> str:
     """One line for cmd and PowerShell; `tritonwin` where a word would not survive a shell."""
-    quoted = [shell_word(word) for word in words]
-    unsafe = any(made == "python" != word for word, made in zip(words, quoted, strict=True))
-    return NAME if unsafe else " ".join(quoted)
+    quoted = [made for each in words if (made := word(each)) is not None]
+    return " ".join(quoted) if len(quoted) == len(words) else NAME

@@ -16,8 +16,7 @@ from tritonwin.output.machine import target_of
 from tritonwin.output.proof_html import html_page
 from tritonwin.output.proof_markdown import markdown
 from tritonwin.system.codec import to_json
-from tritonwin.system.files import read_text
-from tritonwin.system.whole_file import write_whole
+from tritonwin.system.files import read_text, write_whole
 from tritonwin.verify.model import Proof, RungResult
 
 MARK = "tritonwin.verify/"  # stands in every kind of report

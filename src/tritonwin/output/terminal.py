@@ -18,9 +18,9 @@ from tritonwin.output.environment import gpu_name, triton_name
 from tritonwin.output.invocation import speaking
 from tritonwin.output.text import printable
 from tritonwin.problems import catalogue
-from tritonwin.problems.advice import shell_word
 from tritonwin.problems.checks.check import Check
 from tritonwin.problems.records import CheckState, Diagnosis, Problem
+from tritonwin.system.shells import word
 
 _STYLES: dict[str, str] = {
     "ok": "green",
@@ -129,8 +129,8 @@ def _fix_command(facts: Facts) -> str:
     """For the same Python: one that was named has to be named again."""
     target = facts.target
     named = target is not None and target.source.startswith(("--python", "the Python of the appl"))
-    python = f" --python {shell_word(target.executable)}" if target and named else ""
-    return f"tritonwin fix --dry-run{python}"
+    python = word(target.executable) if target and named else None
+    return f"tritonwin fix --dry-run{f' --python {python}' if python else ''}"
 
 
 def _head(facts: Facts) -> Iterable[str]:

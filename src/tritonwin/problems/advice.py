@@ -18,6 +18,7 @@ from tritonwin.problems.records import Action, Finding, Problem, Question, Remed
 from tritonwin.support import matrix
 from tritonwin.support.matrix import indexes, released, served_series, torch_tag, wanted_series
 from tritonwin.support.packages import FORK
+from tritonwin.system.shells import word
 
 UPSTREAM = "triton"
 
@@ -65,7 +66,6 @@ _NAME = re.compile(r"\{([a-z_]+)\}")
 # PowerShell (which takes typographic quotes for quotes) or a Python literal. A log may name
 # anything.
 _BREAKS_QUOTES = re.compile(r"[\"'`$%\x00-\x1f\u2018-\u201f]|\\\Z")
-_ENDS_QUOTES = re.compile(r"[\"`$%!\x00-\x1f\x7f-\x9f\u201c-\u201f\u2028\u2029]|\\\Z")
 _PIP_OF_UV = frozenset({"install", "uninstall", "list"})
 _ANY_PYTHON = "python"
 
@@ -81,7 +81,7 @@ def advise(finding: Finding, facts: Facts) -> Problem:
     """
     entry = catalogue.load().entry(finding.id)
     target = facts.target
-    python = shell_word(target.executable) if target else _ANY_PYTHON
+    python = (word(target.executable) if target else None) or _ANY_PYTHON
     values = {**context(facts), **finding.values, "python": python}
     actions = _actions(entry, values)
     question = entry.question if finding.certainty != "certain" else None
@@ -104,17 +104,6 @@ def advise(finding: Finding, facts: Facts) -> Problem:
         if question and asked
         else None,
     )
-
-
-def shell_word(path: str) -> str:
-    """The path as one word of a command line, in double quotes only where it needs them.
-
-    `python` where it could end the quotes or be expanded inside them, in any shell: somebody else's
-    snapshot or log may name such a path so that it is copied with the rest of a command.
-    """
-    if _ENDS_QUOTES.search(path):
-        return _ANY_PYTHON
-    return f'"{path}"' if re.search(r"[^\w:\\/.~+-]", path) else path
 
 
 def names(text: str) -> Iterator[str]:

@@ -14,7 +14,6 @@ from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.facts.redaction.redactor import Identity
 from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.journal import Store, undo
-from tritonwin.problems.advice import shell_word
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.records import Problem
@@ -38,6 +37,7 @@ from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 from tritonwin.system.data_folder import data_folder
 from tritonwin.system.host import Host
+from tritonwin.system.shells import word
 from tritonwin.system.waiting import waiting_threads
 from tritonwin.verify import ladder
 from tritonwin.verify.model import Proof, RungResult
@@ -127,7 +127,7 @@ def _be_meant(target: Interpreter, facts: Facts) -> None:
     if facts.torch or facts.triton or any(d.name in wanted for d in facts.distributions):
         return
     others = [i.executable for i in facts.interpreters if wanted & i.packages.keys()]
-    named = shell_word((*others, target.executable)[0])
+    named = word((*others, target.executable)[0]) or "PATH\\TO\\python.exe"
     raise CannotRemedyError(
         f"{target.executable} ({target.source}) has neither torch nor Triton",
         f"Name the Python to repair: tritonwin fix --python {named} (or the folder of the "

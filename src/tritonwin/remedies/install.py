@@ -11,7 +11,6 @@ from packaging.requirements import Requirement
 from tritonwin.facts.records import Facts, ImportResult, Interpreter
 from tritonwin.facts.target import deep_import
 from tritonwin.journal import Store
-from tritonwin.problems.advice import shell_word
 from tritonwin.remedies.apply import apply_plan
 from tritonwin.remedies.context import (
     Agree,
@@ -32,6 +31,7 @@ from tritonwin.support.packages import FORK, module_of
 from tritonwin.support.pip import Pip
 from tritonwin.support.wheel_choice import InstallStatus, Kept, WheelChoice
 from tritonwin.system.host import Host
+from tritonwin.system.shells import word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +109,7 @@ def _permitted(plan: Plan, facts: Facts, target: Interpreter) -> None:
         raise CannotRemedyError(
             f"this needs administrator rights: {change.what}",
             "Run it in a terminal started as administrator, or make an environment of your own: "
-            f"{shell_word(target.executable)} -m venv FOLDER",
+            f"{word(target.executable) or 'python'} -m venv FOLDER",
         )
 
 

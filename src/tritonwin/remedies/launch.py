@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts, MsvcToolset
@@ -18,8 +19,9 @@ from tritonwin.facts.toolchain.msvc import ACTIVATION, capture
 from tritonwin.problems.records import Problem
 from tritonwin.remedies.plan import CannotRemedyError, SetVariable, UnsetVariable
 from tritonwin.remedies.variables import CACHES, short_folder
+from tritonwin.system import shells
 from tritonwin.system.files import read_text
-from tritonwin.system.host import Host
+from tritonwin.system.host import Host, merged
 
 MARK = "Written by tritonwin run"
 
@@ -77,12 +79,10 @@ def environment(chosen: Settings, host: Host) -> dict[str, str]:
     Raises:
         VcvarsError: vcvarsall.bat does not do what it should.
     """
-    gone = {name.upper() for name in chosen.unset}
-    data = {k: v for k, v in host.env.data.items() if k.upper() not in gone}
+    data = merged(host.env.data, dict.fromkeys(chosen.unset))
     if chosen.vcvarsall:
         data = capture(Path(chosen.vcvarsall), data, host)
-    new = {name.upper() for name in chosen.set}
-    return {**{k: v for k, v in data.items() if k.upper() not in new}, **chosen.set}
+    return merged(data, chosen.set)
 
 
 def batch_file(chosen: Settings, python: str, args: Sequence[str]) -> str:
@@ -98,26 +98,28 @@ def batch_file(chosen: Settings, python: str, args: Sequence[str]) -> str:
         'pushd "%SystemRoot%\\System32"',
         "chcp 65001 >nul",
         *(f'set "{name}="' for name in chosen.unset),
-        *([f'call "{_escaped(chosen.vcvarsall)}" x64 >nul'] if chosen.vcvarsall else []),
+        *([f"call {_word(chosen.vcvarsall)} x64 >nul"] if chosen.vcvarsall else []),
         "popd",
-        *(f'set "{name}={_escaped(value)}"' for name, value in chosen.set.items()),
-        " ".join([f'"{_escaped(python)}"', *(f'"{_escaped(a)}"' for a in args), "%*"]),
+        *(f'set "{name}={_value(value)}"' for name, value in chosen.set.items()),
+        " ".join([*map(_word, (python, *args)), "%*"]),
     ]
     return "".join(f"{line}\r\n" for line in lines)
 
 
-def _escaped(text: str) -> str:
-    """The text between quotes in a batch file.
+def _word(text: str) -> str:
+    return shells.batch_word(text) or _unwritable(text)
 
-    Raises:
-        LaunchError: it cannot be written there.
-    """
-    if '"' in text or "\n" in text or "\r" in text:
-        raise LaunchError(
-            f"{text!r} cannot be written into a batch file",
-            "Leave the quotation mark out, or start it through: tritonwin run",
-        )
-    return text.replace("%", "%%")
+
+def _value(text: str) -> str:
+    escaped = shells.batch_value(text)
+    return _unwritable(text) if escaped is None else escaped
+
+
+def _unwritable(text: str) -> NoReturn:
+    raise LaunchError(
+        f"{text!r} cannot be written into a batch file",
+        "Leave the quotation mark out, or start it through: tritonwin run",
+    )
 
 
 def refuse_foreign(file: Path) -> None:

@@ -18,7 +18,7 @@ from tritonwin.remedies.plan import (
     StoredScope,
     UnsetVariable,
 )
-from tritonwin.system.host import Environment
+from tritonwin.system.host import Environment, merged
 from tritonwin.system.winapi import in_ascii
 
 CACHES = {"TRITON_CACHE_DIR": "t", "TORCHINDUCTOR_CACHE_DIR": "i"}
@@ -116,9 +116,8 @@ def environment_after(plan: Plan, environment: Environment) -> Environment:
     data = dict(environment.data)
     for change in plan.changes:
         if isinstance(change, (SetVariable, UnsetVariable)):
-            data = {k: v for k, v in data.items() if k.upper() != change.variable.upper()}
-        if isinstance(change, SetVariable):
-            data[change.variable] = change.value
+            value = change.value if isinstance(change, SetVariable) else None
+            data = merged(data, {change.variable: value})
     return Environment(data, windows=environment.windows)
 
 

@@ -1,10 +1,11 @@
-"""Reading a disk that may hold anything: whatever lies there, nothing here raises."""
+"""Reading a disk that may hold anything, where nothing raises; and writing a file whole."""
 
 from __future__ import annotations
 
 import codecs
 import os
 import re
+import secrets
 import stat
 from pathlib import Path
 
@@ -94,3 +95,35 @@ def version_key(name: str) -> tuple[int, ...]:
 def same_place(path: Path) -> str:
     """A key under which two spellings of one path meet, as far as names alone can tell."""
     return os.path.normcase(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow links
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file whole, or leave what was there: a new file beside it takes its name.
+
+    A link still points where it did. A device or a pipe is written to directly.
+
+    Raises:
+        OSError: it cannot be written; nothing is left of the attempt.
+    """
+    place = Path(os.path.realpath(path))
+    mode = _mode(place)
+    if mode is not None and not stat.S_ISREG(mode):
+        place.write_bytes(data)
+        return
+    aside = place.with_name(f".tritonwin-{secrets.token_hex(6)}.tmp")
+    try:
+        with aside.open("xb") as file:
+            file.write(data)
+        if mode is not None:
+            aside.chmod(stat.S_IMODE(mode))
+        aside.replace(place)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +36,28 @@ class Environment:
         separator = ";" if self.windows else ":"
         parts = (part.strip().strip('"') for part in (self.get("PATH") or "").split(separator))
         return tuple(Path(part) for part in parts if part)
+
+
+def merged(
+    data: Mapping[str, str], new: Mapping[str, str | None], *, windows: bool = True
+) -> dict[str, str]:
+    """The variables with those of `new` set, or left out where they are None.
+
+    Windows does not tell PATH from Path, so only one of them may remain there.
+    """
+    key = str.upper if windows else str
+    names = {key(name) for name in new}
+    kept = {name: value for name, value in data.items() if key(name) not in names}
+    return {**kept, **{name: value for name, value in new.items() if value is not None}}
+
+
+def with_folders(
+    data: Mapping[str, str], folders: Sequence[str], *, windows: bool = True
+) -> dict[str, str]:
+    """The variables with folders at the head of PATH, however its name is spelled."""
+    name = next((n for n in data if windows and n.upper() == "PATH"), "PATH")
+    entries = [*folders, *([data[name]] if data.get(name) else [])]
+    return {**data, name: (";" if windows else ":").join(entries)}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import IO
 
 from tritonwin.system.files import is_file
-from tritonwin.system.ntstatus import describe_exit
 
 if sys.platform == "win32":
     import msvcrt
@@ -186,3 +185,33 @@ def _end_tree(process: subprocess.Popen[bytes]) -> None:
         process.kill()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_AFTERMATH)
+
+
+# From the "NTSTATUS Values" reference of Microsoft's open specifications.
+_NTSTATUS = {
+    0x80000003: "breakpoint",
+    0xC0000005: "access violation",
+    0xC0000017: "no memory",
+    0xC000001D: "illegal instruction",
+    0xC000007B: "invalid image format: 32 and 64 bit mixed",
+    0xC00000FD: "stack overflow",
+    0xC0000135: "a DLL was not found",
+    0xC0000138: "a DLL lacks an ordinal",
+    0xC0000139: "a DLL lacks a function",
+    0xC0000142: "a DLL failed to initialise",
+    0xC0000374: "heap corruption",
+    0xC0000409: "fail fast: the process ended itself",
+    0xC06D007E: "a delay-loaded DLL was not found",
+    0xC06D007F: "a delay-loaded DLL lacks a function",
+}
+
+
+def describe_exit(code: int) -> str:
+    """Say an exit code: "exit 1", "0xC0000005 (access violation)", "signal 9"."""
+    if -64 <= code < 0:
+        return f"signal {-code}"
+    unsigned = code & 0xFFFFFFFF
+    if unsigned >= 0x80000000:
+        name = _NTSTATUS.get(unsigned)
+        return f"0x{unsigned:08X} ({name})" if name else f"0x{unsigned:08X}"
+    return f"exit {code}"

@@ -21,7 +21,7 @@ from tritonwin.facts.target import parse_answer
 from tritonwin.facts.toolchain.precedence import in_order
 from tritonwin.system import process
 from tritonwin.system.files import is_file, is_folder, names_in, version_key
-from tritonwin.system.host import Host
+from tritonwin.system.host import Environment, Host, merged, with_folders
 from tritonwin.system.process import run
 from tritonwin.system.scratch import scratch_folder
 
@@ -289,13 +289,12 @@ def capture(
     system32 = host.system32()
     if system32 is None:
         raise VcvarsError("SystemRoot is not set")
-    gone = {name.upper() for name in ACTIVATION}
-    kept = {k: v for k, v in data.items() if k.upper() not in gone}
-    path = next((v for k, v in kept.items() if k.upper() == "PATH"), "")
+    kept = merged(data, dict.fromkeys(ACTIVATION))
+    path = Environment(kept, windows=True).get("PATH") or ""
     short = ";".join(str(system32 / end) for end in ("", "Wbem", "WindowsPowerShell/v1.0"))
     answer = _captured(
         vcvarsall,
-        {**{k: v for k, v in kept.items() if k.upper() != "PATH"}, "PATH": short},
+        merged(kept, {"PATH": short}),
         system32 / "cmd.exe",
         "x64" if toolset is None else f"x64 -vcvars_ver={toolset}",
     )
@@ -332,7 +331,6 @@ def _captured(vcvarsall: Path, data: dict[str, str], cmd: Path, arguments: str) 
 
 
 def _with_path(found: dict[str, str], short: str, path: str) -> dict[str, str]:
-    """What vcvarsall put before the short PATH, then the PATH that there was."""
-    name = next((n for n in found if n.upper() == "PATH"), "PATH")
-    added = found.pop(name, "").removesuffix(short).rstrip(";")
-    return {**found, name: ";".join(part for part in (added, path or short) if part)}
+    """PATH as vcvarsall left it, the PATH from before it in the place of the short one."""
+    added = (Environment(found, windows=True).get("PATH") or "").removesuffix(short).rstrip(";")
+    return with_folders(merged(found, {"PATH": path or short}), [added] if added else [])

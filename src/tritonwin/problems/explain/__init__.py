@@ -12,7 +12,6 @@ from typing import BinaryIO
 
 from tritonwin.facts.records import Facts
 from tritonwin.problems import catalogue
-from tritonwin.problems.advice import shell_word
 from tritonwin.problems.conditions import allows, value_of
 from tritonwin.problems.doctor import by_certainty, findings_of, problems_of
 from tritonwin.problems.explain.decode import text_blocks
@@ -24,6 +23,7 @@ from tritonwin.problems.explain.suspects import Suspects
 from tritonwin.problems.records import CERTAINTIES, Evidence, Finding, Problem, Question
 from tritonwin.system.files import is_file
 from tritonwin.system.host import Host
+from tritonwin.system.shells import word
 
 HEAD = 200_000  # characters, the beginning of a log
 MAX_QUOTE = 500  # characters of a line that is quoted
@@ -214,8 +214,8 @@ def _with_question(problem: Problem, facts: Facts) -> Problem:
     checked = not catalogue.load().entry(problem.id).log_only
     if problem.certainty == "certain" or problem.question or not checked:
         return problem
-    python = shell_word(facts.target.executable) if facts.target else "python"
-    target = "" if python == "python" else f" --python {python}"
+    python = word(facts.target.executable) if facts.target else None
+    target = "" if python is None else f" --python {python}"
     question = Question(
         text="Does this hold on the machine?",
         command=f"tritonwin doctor{target} --only {problem.id}",

@@ -1,0 +1,40 @@
+"""Words of command lines for cmd, PowerShell and batch files.
+
+A path may come from somebody else's snapshot or log, and is copied with the rest of a command. So
+what could end its quotes, or be expanded inside them, is refused: the answer is None.
+"""
+
+from __future__ import annotations
+
+import re
+
+# typographic quotes are quotes to PowerShell
+_UNSAFE = re.compile(r"[\"`$%!\x00-\x1f\x7f-\x9f\u201c-\u201f\u2028\u2029]|\\\Z")
+_PLAIN = re.compile(r"[\w:\\/.~+-]+")
+_SPECIAL = frozenset("&|<>^")  # cmd reads them outside of quotes
+
+
+def word(path: str) -> str | None:
+    """The path as one word for cmd, PowerShell and sh, in double quotes only where it needs them.
+
+    None where no quotes make it one word in all of these shells.
+    """
+    if _UNSAFE.search(path):
+        return None
+    return path if _PLAIN.fullmatch(path) else f'"{path}"'
+
+
+def batch_word(text: str) -> str | None:
+    """The text as one quoted word in a batch file; None where cmd cannot be given it."""
+    if '"' in text or not text.isprintable():
+        return None
+    backslashes = len(text) - len(text.rstrip("\\"))  # one before a quote would escape it
+    return '"' + text.replace("%", "%%") + "\\" * backslashes + '"'
+
+
+def batch_value(value: str) -> str | None:
+    """The value inside of `set "NAME=..."` in a batch file; None where it cannot be written."""
+    outside = "".join(value.split('"')[1::2])  # the quote before NAME is open where it begins
+    if not value.isprintable() or not _SPECIAL.isdisjoint(outside):
+        return None
+    return value.replace("%", "%%")
