@@ -139,7 +139,7 @@ class Kept:
 
     @staticmethod
     def read(out: Path, settings: Settings, texts: Corpus) -> Kept:
-        """What the file holds of runs with these settings, whatever their cards.
+        """The runs of the file with these settings, on any card.
 
         Raises:
             ValueError: it holds something else, which would be lost.
@@ -162,7 +162,7 @@ class Kept:
         self.results.append(result)
 
     def write(self) -> None:
-        """Whole or not at all."""
+        """Write the file atomically."""
         document = {
             "schema": SCHEMA,
             "unigram": unigram_entropy(self.texts.held_out),

@@ -32,7 +32,7 @@ class Corpus:
 
 
 def default_folder() -> Path:
-    """Where the archive is kept between runs. Raises SystemExit where nobody can say."""
+    """The folder that keeps the archive between runs. Raises SystemExit if it is not known."""
     try:
         import platformdirs  # not needed where the folder is named
     except ModuleNotFoundError:

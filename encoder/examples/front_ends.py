@@ -1,4 +1,4 @@
-"""What turns bytes into the first layer's input, interchangeable: sound ones and warning examples.
+"""Interchangeable front ends, from bytes to the first layer's input: sound ones and bad examples.
 
 Every front end maps uint8 (B, T) to (B, T, width). `ARMS` names them as the tables of
 docs/encoder.md do. An arm with `causal=False` shows a language model the bytes that it is asked to
@@ -75,7 +75,7 @@ class Pointwise(nn.Module):
 
 
 def published(signal: Tensor) -> Tensor:
-    """What the published kernel computes, in closed form: |sum of the row|, at every position."""
+    """The published kernel's result in closed form: |sum of the row|, at every position."""
     return signal.sum(dim=1, keepdim=True).abs().expand_as(signal)
 
 

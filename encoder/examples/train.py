@@ -33,7 +33,7 @@ _KEPT = {"settings", "step", "model", "optimiser"}  # in a checkpoint
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Of a run; the defaults are those of the table of arms in docs/encoder.md."""
+    """Settings of a run; the defaults are those of the table of arms in docs/encoder.md."""
 
     arm: str = "embedding"
     shape: Shape = field(default_factory=Shape)
@@ -88,7 +88,7 @@ class Workers:
 
 
 def windows(text: Tensor, settings: Settings, workers: Workers) -> Tensor:
-    """Where each row of each step begins: (steps, rows of this process)."""
+    """Start of each row of each step: (steps, rows of this process)."""
     if settings.batch % workers.count:
         raise ValueError(
             f"a batch of {settings.batch} rows cannot be split among {workers.count} processes"
@@ -242,7 +242,7 @@ class Run:
 
 
 def read_checkpoint(file: Path, device: torch.device) -> dict[str, Any]:
-    """What `Run.save` wrote; nothing in the file is executed.
+    """Read a file of `Run.save`; nothing in it is executed.
 
     Raises:
         OSError: it cannot be read.

@@ -42,7 +42,7 @@ The heart-ache and the thousand natural shocks
 
 
 def results(name: str) -> list[Json]:
-    """What a program wrote, in NAME.json or in NAME-CARD.json for each card."""
+    """The results in NAME.json, or in NAME-CARD.json for each card."""
     files = [RESULTS / f"{name}.json", *sorted(RESULTS.glob(f"{name}-*.json"))]
     return [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
 
@@ -60,7 +60,7 @@ def measured_on(found: Json) -> str:
 
 
 def card(device: str) -> str:
-    """What a column is called: "H100" of "NVIDIA H100 80GB HBM3"."""
+    """Title of a column: "H100" of "NVIDIA H100 80GB HBM3"."""
     return device.removeprefix("NVIDIA ").split()[0]
 
 
@@ -134,7 +134,7 @@ def end_to_end(benches: list[Json]) -> str:
 
 
 def counters(recorded: list[Json]) -> str:
-    """Which part of the chip each kernel keeps busy, in percent of what that part can do."""
+    """Load of each part of the chip by each kernel, in percent of its capacity."""
     (found,) = recorded
     shares = ("tensor", "transcendental", "issue", "l1", "l2", "dram", "occupancy")
 
@@ -170,7 +170,7 @@ def mean(runs: list[Json], key: str) -> float:
 
 
 def cards(found: Json) -> str:
-    """Which card ran how many of the runs."""
+    """Number of runs on each card."""
     counts = Counter(f"{each['device']}, PyTorch {each['torch']}" for each in found["results"])
     return "; ".join(f"{where}: {n} run{'s' * (n != 1)}" for where, n in counts.items()) + ".\n\n"
 

@@ -1,1 +1,1 @@
-"""What benchmarks/bench.py is made of."""
+"""The parts of benchmarks/bench.py."""

@@ -1,4 +1,4 @@
-"""What the encoder is compared with: the same function by other means.
+"""Baselines of the encoder: the same function by other means.
 
 All but `lookup` return float32 magnitudes (B, T, K) of the definition in docs/encoder.md.
 """

@@ -49,7 +49,7 @@ class Clock:
         return self.device.type == "cuda"
 
     def launches(self, output_bytes: int) -> int:
-        """How many launches rotate over enough memory."""
+        """Number of launches that rotate over enough memory."""
         if not self.on_gpu:
             return 2
         return max(4, min(LAUNCHES, ROTATION // max(1, output_bytes)))
@@ -118,7 +118,7 @@ class Clock:
         return 1e6 * (time.perf_counter() - begin)
 
     def host(self, call: Callable[[], object], calls: int = 200, repeats: int = 15) -> Timing:
-        """What a call costs before it returns; the device works behind."""
+        """Time until a call returns, while the device still works."""
         samples = []
         for _ in range(repeats if self.on_gpu else 2):
             if self.on_gpu:

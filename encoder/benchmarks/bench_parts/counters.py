@@ -1,4 +1,4 @@
-"""What Nsight Compute counted, made small: which part of the chip a kernel keeps busy."""
+"""A summary of Nsight Compute's counters: the load of each part of the chip."""
 
 from __future__ import annotations
 

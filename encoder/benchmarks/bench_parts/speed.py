@@ -187,7 +187,7 @@ def host_time(bench: Bench) -> None:
 
 
 def ceilings(bench: Bench) -> None:
-    """What this card can do at all: bytes a second copied and filled, in GB/s."""
+    """Ceilings of this card: bytes a second copied and filled, in GB/s."""
     size = 1 << (20 if bench.tiny else 31)
     source, target = (torch.ones(size, dtype=torch.uint8, device=bench.clock.device) for _ in "12")
     for what, moved, call in (("copy", 2, partial(target.copy_, source)),

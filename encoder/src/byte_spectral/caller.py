@@ -32,7 +32,7 @@ def raw_stream(index: int) -> int:
 
 
 def hooked() -> bool:
-    """Whether something wants to hear of launches; a chain of no hooks (Triton 3.5) does not."""
+    """True where a hook listens to launches; a chain of no hooks (Triton 3.5) does not."""
     if knobs is None:
         return True
     hook = knobs.runtime.launch_enter_hook

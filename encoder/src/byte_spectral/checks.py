@@ -1,4 +1,4 @@
-"""What may be given: bytes, lengths, taps. Wrong input is named, never wrapped silently."""
+"""Checks of bytes, lengths and taps. Errors name the argument; nothing is wrapped silently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which form encodes: by device, window and precision. Forms are made once and kept."""
+"""Choice of the form by device, window and precision. Forms are made once and kept."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def check_choice(backend: str, dtype: torch.dtype) -> None:
 
 
 def autocast_type(device: torch.device) -> torch.dtype | None:
-    """What autocast makes of a linear layer's operands there; None where it is off or unknown."""
+    """The type to which autocast casts a linear layer's operands; None without autocast."""
     kind = device.type
     if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind):
         return None
@@ -62,7 +62,7 @@ def autocast_type(device: torch.device) -> torch.dtype | None:
 
 
 def use_triton(device: torch.device, backend: str, dtype: torch.dtype) -> bool:
-    """Whether the kernels run; raises where they were asked for and cannot."""
+    """True where the kernels run; raises an error where they were requested and cannot."""
     check_choice(backend, dtype)
     if backend == "torch":
         return False
@@ -88,7 +88,7 @@ def capability(device: torch.device) -> int:
 
 
 def purpose(spec: Spec, dtype: torch.dtype) -> plans.Purpose:
-    """What plans may differ by."""
+    """The conditions by which plans differ."""
     return (
         ("precision", spec.precision),
         ("bytes", dtype.itemsize),
@@ -160,7 +160,7 @@ def gradient(spec: Spec, device: torch.device, has_lengths: bool) -> Any:
 
 
 def forget() -> None:
-    """Make all forms anew, from the plans as they are now."""
+    """Drop all forms, so that the next calls use the present plans."""
     ready.clear()
     for cache in (form, prepared, gradient, projected):
         cache.cache_clear()

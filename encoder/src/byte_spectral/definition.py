@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from byte_spectral.spec import LOG_FLOOR, Spec, make_spec
@@ -11,23 +13,17 @@ from byte_spectral.taps import dft_taps
 def reference(
     x: torch.Tensor,
     *,
-    W: int = 64,
-    K: int = 256,
-    N: int | None = None,
-    parts: str = "mag",
     window: str | torch.Tensor = "tail",
-    causal: bool = True,
-    precision: str = "exact",
     dtype: torch.dtype = torch.float64,
     lengths: torch.Tensor | None = None,
-    backend: str = "torch",
+    **transform: Any,
 ) -> torch.Tensor:
     """The short-time DFT of bytes (B, T) as (B, T, E), E = 2K for "reim" and K otherwise.
 
-    `precision` and `backend` are accepted and change nothing.
+    Args:
+        transform: W, K, N, parts and causal as of `byte_spectral`; precision changes nothing.
     """
-    del backend
-    spec = make_spec(W, K, N, parts, causal, precision)
+    spec = make_spec(**transform)
     spectrum = frames(x, spec, lengths) @ dft_taps(spec, window).to(x.device)
     return finish(spectrum, spec, x, lengths).to(dtype)
 

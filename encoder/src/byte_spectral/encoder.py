@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import torch
 from torch import nn
@@ -21,10 +22,13 @@ from byte_spectral.taps import dft_taps, window_tensor
 
 
 class ByteSpectral(nn.Module):
-    """Bytes (B, T) -> features (B, T, E); see `byte_spectral` for the other parameters.
+    """Bytes (B, T) -> features (B, T, E).
 
     Args:
+        window, dtype, backend: as of `byte_spectral`.
+        transform: W, K, N, parts, causal and precision, likewise.
         learnable: False, "window" (the W window values) or "taps" (the W x 2K map, DFT at first).
+        mode: "window", or "global" for `global_.global_spectral`.
         project: D; a linear layer follows, fused where its weight is half precision (also by
             autocast) and nothing before it learns. The output is then (B, T, D).
 
@@ -36,21 +40,16 @@ class ByteSpectral(nn.Module):
     def __init__(
         self,
         *,
-        W: int = 64,
-        K: int = 256,
-        N: int | None = None,
-        parts: str = "mag",
         window: str | torch.Tensor = "tail",
-        causal: bool = True,
-        precision: str = "exact",
         dtype: torch.dtype = torch.float32,
         learnable: bool | str = False,
         project: int | None = None,
         mode: str = "window",
         backend: Backend = "auto",
+        **transform: Any,
     ) -> None:
         super().__init__()
-        self.spec = make_spec(W, K, N, parts, causal, precision)
+        self.spec = make_spec(**transform)
         if learnable not in (False, "window", "taps"):
             raise ValueError(f'learnable must be False, "window" or "taps", not {learnable!r}')
         if mode not in ("window", "global"):
@@ -68,7 +67,7 @@ class ByteSpectral(nn.Module):
         self.backend = backend
         self.features = self.spec.features
         self.window: str | torch.Tensor
-        values = window_tensor(window, W)  # also a check
+        values = window_tensor(window, self.spec.W)  # also a check
         if learnable == "window":
             self.window = nn.Parameter(values.float())
         elif isinstance(window, str):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -123,15 +123,10 @@ def byte_spectral_linear(
     weight: torch.Tensor,
     bias: torch.Tensor | None = None,
     *,
-    W: int = 64,
-    K: int | None = None,
-    N: int | None = None,
-    parts: str = "mag",
     window: str | torch.Tensor = "tail",
-    causal: bool = True,
-    precision: str = "fast",
     lengths: torch.Tensor | None = None,
     backend: Backend = "auto",
+    **transform: Any,
 ) -> torch.Tensor:
     """`linear(byte_spectral(x), weight, bias)` (B, T, D) without writing the features.
 
@@ -139,19 +134,21 @@ def byte_spectral_linear(
         weight: (D, E), on x's device; E is K, or 2K for "reim". Under autocast it is cast like
             that of a linear layer. The features have its type when they are multiplied.
         bias: (D,), there too.
-        K: implied by weight; checked if given.
+        transform: W, K, N, parts, causal and precision as of `byte_spectral`, but "fast" is the
+            default; K is implied by weight, and checked if given.
 
     Differentiable in weight, bias and a window that learns.
     """
     x = bytes_of(x)
     lengths = lengths_of(lengths, x)
+    parts = transform.get("parts", "mag")
     bins = bins_of(x, weight, bias, parts)
-    if K is not None and bins != K:
+    if transform.get("K", bins) not in (None, bins):
         raise ValueError(
-            f"weight (D, E) has E = {weight.shape[1]}, which is not that of K = {K}, {parts}"
+            f"weight (D, E) has E = {weight.shape[1]}, "
+            f"which is not that of K = {transform['K']}, {parts}"
         )
-    K = bins
-    spec = make_spec(W, K, N, parts, causal, precision)
+    spec = make_spec(**{"precision": "fast", **transform, "K": bins})
     weight = weight.to(choose.autocast_type(x.device) or weight.dtype)
     if bias is not None:
         bias = bias.to(weight.dtype)
@@ -162,9 +159,12 @@ def byte_spectral_linear(
         and choose.use_triton(x.device, backend, weight.dtype)
     )
     if fused:
-        return ops.linear(x, weight, bias, lengths, W, spec.N, parts, window, causal, precision)
+        return ops.linear(
+            x, weight, bias, lengths, spec.W, spec.N, spec.parts, window, spec.causal,
+            spec.precision,
+        )  # fmt: skip
     features = byte_spectral(
-        x, W=W, K=K, N=N, parts=parts, window=window, causal=causal, precision=precision,
-        dtype=weight.dtype, lengths=lengths, backend=backend,
+        x, W=spec.W, K=spec.K, N=spec.N, parts=spec.parts, window=window, causal=spec.causal,
+        precision=spec.precision, dtype=weight.dtype, lengths=lengths, backend=backend,
     )  # fmt: skip
     return torch.nn.functional.linear(features, weight, bias)

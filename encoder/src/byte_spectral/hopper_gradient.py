@@ -53,7 +53,7 @@ def pack(taps, packed, K, scale, W: tl.constexpr, WP: tl.constexpr, BE: tl.const
 
 @gluon.constexpr_function
 def neighbours(BE, columns, warps):
-    """Of (BE, columns), bins as in memory: the accumulators of wgmma under other names."""
+    """Layout of (BE, columns), bins as in memory: the accumulators of wgmma under other names."""
     registers = [[1, 0], [0, 1]] + [[0, 8 << i] for i in range((columns // 8).bit_length() - 1)]
     lanes = [[0, 2], [0, 4], [2, 0], [4, 0], [8, 0]]
     groups = [[16 << i, 0] for i in range(warps.bit_length() - 1)]

@@ -41,7 +41,7 @@ def _moved(x, row, first, length, scale, CHUNKS: gl.constexpr, STEPS: gl.constex
 @gluon.jit
 def _put_moves(x, moves, row, first, length, scale, CHUNKS: gl.constexpr, STEPS: gl.constexpr,
                TURNS: gl.constexpr, flat: gl.constexpr):  # fmt: skip
-    """Of each position scale times (the byte that comes - the one that leaves, their sum)."""
+    """For each position scale times (the byte that comes - the one that leaves, their sum)."""
     BLOCKS: gl.constexpr = STEPS // TURNS
     new = _moved(x, row, first, length, scale, CHUNKS, STEPS, flat)
     old = _moved(x, row, first - CHUNKS * STEPS, length, scale, CHUNKS, STEPS, flat)

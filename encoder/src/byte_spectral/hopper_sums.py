@@ -105,7 +105,7 @@ def _block_sums(u, cos, sin, left, taps, ready, LIMBS: gl.constexpr, BYTE_LIMBS:
 
 @gluon.jit
 def _scan(re, im, z_re, z_im, CHUNKS: gl.constexpr, WIDTH: gl.constexpr, one: gl.constexpr):
-    """Of this segment, before each chunk: n[0] = 0, n[c+1] = z n[c] + sum[c]."""
+    """For this segment, before each chunk: n[0] = 0, n[c+1] = z n[c] + sum[c]."""
     sums_re = rows_of(re, CHUNKS, WIDTH, log2(CHUNKS), one)
     sums_im = rows_of(im, CHUNKS, WIDTH, log2(CHUNKS), one)
     n_re = sums_re[0] * 0.0
@@ -126,7 +126,7 @@ def _scan(re, im, z_re, z_im, CHUNKS: gl.constexpr, WIDTH: gl.constexpr, one: gl
 @gluon.jit
 def _back_scan(re, im, z_re, z_im, last_re, last_im, CHUNKS: gl.constexpr, WIDTH: gl.constexpr,
                one: gl.constexpr):  # fmt: skip
-    """Of the segment before, what the windows of these chunks still reach:
+    """The part of the previous segment that the windows of these chunks still reach:
     o[c] = z^c sum over c' >= c of z^(CHUNKS-1-c') sum[c']; last = z^(CHUNKS-1)."""
     sums_re = rows_of(re, CHUNKS, WIDTH, log2(CHUNKS), one)
     sums_im = rows_of(im, CHUNKS, WIDTH, log2(CHUNKS), one)

@@ -4,7 +4,7 @@ Pointers may be tensors or raw addresses: nothing here needs torch. `x` is uint8
 x + b*stride_x, of `length` bytes; output row m = b*R + r has its newest byte at r + offset of its
 row, which is `lead` bytes after the row's own. u = 2x - 255 is exact in fp16
 and bf16, so the only rounding is in the taps; they come as fp16 limbs (tensor cores) or fp32
-(none), oldest lag first, times 2^SHIFT, which the bytes give back.
+(none), oldest lag first, times 2^SHIFT, by which the bytes are divided.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def frame_of(x, row, newest, end, w0, W: tl.constexpr, BK: tl.constexpr, SHIFT: 
 @triton.jit
 def rows_of(pid, lengths, M, R, length, stride_x, offset, lead, BM: tl.constexpr,
             HAS_LENGTHS: tl.constexpr):  # fmt: skip
-    """Of a tile of output rows: number, start of the row of bytes, newest byte, end of the row
+    """For a tile of output rows: number, start of the row of bytes, newest byte, end of the row
     (0 where the position itself is past the end, so that its frame and output are 0)."""
     m = pid * BM + tl.arange(0, BM)
     b = m // R
@@ -94,6 +94,35 @@ def dot_tiles(frame, tiles, LIMBS: tl.constexpr):
 
 
 @triton.jit
+def whole_frame(x, row, newest, end, W: tl.constexpr, WP: tl.constexpr, SHIFT: tl.constexpr,
+                LIMBS: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """The frame that serves every bin where one step takes all taps; else nothing of use."""
+    if WP == BK:
+        frame = frame_of(x, row, newest, end, 0, W, BK, SHIFT, WP)
+        if LIMBS != 0:
+            frame = frame.to(tl.float16)
+    else:
+        frame = row
+    return frame
+
+
+@triton.jit
+def spectrum(x, taps, frame, row, newest, end, k, W: tl.constexpr, WP: tl.constexpr,
+             KP: tl.constexpr, SHIFT: tl.constexpr, LIMBS: tl.constexpr, BM: tl.constexpr,
+             BE: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """re and im (BM, BE) of the bins k; `frame` is that of `whole_frame`."""
+    re = tl.zeros((BM, BE), tl.float32)
+    im = tl.zeros((BM, BE), tl.float32)
+    if WP == BK:
+        re, im = dot_taps(frame, taps, k, 0, WP, KP, BK, LIMBS, re, im)
+    else:
+        for w0 in range(0, WP, BK):
+            part = frame_of(x, row, newest, end, w0, W, BK, SHIFT, WP)
+            re, im = dot_taps(part, taps, k, w0, WP, KP, BK, LIMBS, re, im)
+    return re, im
+
+
+@triton.jit
 def encode(x, taps, out, lengths, M, R, length, stride_x, offset, lead, K, E, scale,
            W: tl.constexpr, WP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr,
            LIMBS: tl.constexpr, PARTS: tl.constexpr, HAS_LENGTHS: tl.constexpr,
@@ -103,22 +132,12 @@ def encode(x, taps, out, lengths, M, R, length, stride_x, offset, lead, K, E, sc
     m, row, newest, end = rows_of(tl.program_id(0), lengths, M, R, length, stride_x, offset,
                                   lead, BM, HAS_LENGTHS)  # fmt: skip
     to = out + m.to(tl.int64)[:, None] * E
-    if WP == BK:  # one frame serves every bin
-        frame = frame_of(x, row, newest, end, 0, W, BK, SHIFT, WP)
-        if LIMBS != 0:
-            frame = frame.to(tl.float16)
+    frame = whole_frame(x, row, newest, end, W, WP, SHIFT, LIMBS, BK)
     share = tl.cdiv(tl.cdiv(K, BE), tl.num_programs(1)) * BE
     start = tl.program_id(1) * share
     for e in tl.range(start, tl.minimum(start + share, K), BE, num_stages=STAGES):
         k = e + tl.arange(0, BE)
-        re = tl.zeros((BM, BE), tl.float32)
-        im = tl.zeros((BM, BE), tl.float32)
-        if WP == BK:
-            re, im = dot_taps(frame, taps, k, 0, WP, KP, BK, LIMBS, re, im)
-        else:
-            for w0 in range(0, WP, BK):
-                part = frame_of(x, row, newest, end, w0, W, BK, SHIFT, WP)
-                re, im = dot_taps(part, taps, k, w0, WP, KP, BK, LIMBS, re, im)
+        re, im = spectrum(x, taps, frame, row, newest, end, k, W, WP, KP, SHIFT, LIMBS, BM, BE, BK)
         mask = None if EVEN else (m < M)[:, None] & (k < K)[None, :]
         if PARTS == "reim":
             tl.store(to + k[None, :], (re * scale).to(out.dtype.element_ty), mask=mask)
@@ -140,21 +159,11 @@ def project(x, taps, weight, bias, out, lengths, M, R, length, stride_x, offset,
     m, row, newest, end = rows_of(tl.program_id(0), lengths, M, R, length, stride_x, offset,
                                   lead, BM, HAS_LENGTHS)  # fmt: skip
     d = tl.program_id(1) * BD + tl.arange(0, BD)
-    if WP == BK:
-        frame = frame_of(x, row, newest, end, 0, W, BK, SHIFT, WP)
-        if LIMBS != 0:
-            frame = frame.to(tl.float16)
+    frame = whole_frame(x, row, newest, end, W, WP, SHIFT, LIMBS, BK)
     acc = tl.zeros((BM, BD), tl.float32)
     for e in tl.range(0, K, BE, num_stages=STAGES):
         k = e + tl.arange(0, BE)
-        re = tl.zeros((BM, BE), tl.float32)
-        im = tl.zeros((BM, BE), tl.float32)
-        if WP == BK:
-            re, im = dot_taps(frame, taps, k, 0, WP, KP, BK, LIMBS, re, im)
-        else:
-            for w0 in range(0, WP, BK):
-                part = frame_of(x, row, newest, end, w0, W, BK, SHIFT, WP)
-                re, im = dot_taps(part, taps, k, w0, WP, KP, BK, LIMBS, re, im)
+        re, im = spectrum(x, taps, frame, row, newest, end, k, W, WP, KP, SHIFT, LIMBS, BM, BE, BK)
         value = select_parts(re, im, PARTS)
         if HAS_LENGTHS and PARTS == "logmag":
             value = tl.where((end > 0)[:, None], value, 0.0)

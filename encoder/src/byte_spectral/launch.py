@@ -78,7 +78,7 @@ class Form:
         return x.shape, x.stride(0), skip, ends, aligned(x)
 
     def once(self, key: Any, make: Callable[..., Any], *args: Any) -> Any:
-        """What `make` returns for the arguments, which are the same wherever the key is."""
+        """The result of `make`, computed once for each key; the key determines the arguments."""
         found = self.shapes.get(key)
         if found is None:
             found = self.shapes[key] = make(*args)

@@ -32,12 +32,12 @@ def in_order(weight: torch.Tensor) -> torch.Tensor:
 
 
 def shares(chunks: int, chunk_bytes: int, shared: int) -> int:
-    """Into how many parts the bins are split, so that a program's taps fit; at most one a chunk."""
+    """Number of parts of the bins for which a program's taps fit; at most one a chunk."""
     return cdiv(chunks, max(1, min(chunks, shared // chunk_bytes)))
 
 
 def options(plan: Plan) -> dict[str, Any]:
-    """What a launch is given besides arguments."""
+    """The options of a launch."""
     given: dict[str, Any] = {"num_warps": plan["warps"]}
     if plan.get("pdl"):
         given["launch_pdl"] = True
@@ -47,7 +47,10 @@ def options(plan: Plan) -> dict[str, Any]:
 
 
 def regular(spec: Spec, bm: int, rows: int, length: int, bare: bool) -> bool:
-    """Which frames `hopper.frame_of` reads almost without masks. bare: no history, no lengths."""
+    """True for frames that `hopper.frame_of` reads almost without masks.
+
+    bare: there is no history and there are no lengths.
+    """
     return bare and spec.shift == 0 and length % bm == 0 and rows == spec.W
 
 

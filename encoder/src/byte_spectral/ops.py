@@ -7,11 +7,7 @@ from torch.library import custom_op
 
 from byte_spectral import choose
 from byte_spectral.definition import before_select
-from byte_spectral.spec import Spec, make_spec
-
-
-def _spec(W: int, K: int, N: int | None, parts: str, causal: bool, precision: str) -> Spec:
-    return make_spec(W, K, N, parts, causal, precision)
+from byte_spectral.spec import make_spec
 
 
 def _empty(x: torch.Tensor, features: int, dtype: torch.dtype, skip: int = 0) -> torch.Tensor:
@@ -33,7 +29,7 @@ def encode(
     skip: int,
 ) -> torch.Tensor:
     """Features of a named window; the first `skip` bytes of each row are history."""
-    spec = _spec(W, K, N, parts, causal, precision)
+    spec = make_spec(W, K, N, parts, causal, precision)
     form, packed = choose.prepared(spec, dtype, x.device, window, lengths is not None)
     return form(x, packed, lengths, skip)
 
@@ -54,7 +50,7 @@ def encode_taps(
     dtype: torch.dtype,
 ) -> torch.Tensor:
     """Features by any taps (W, 2K) fp32."""
-    spec = _spec(taps.shape[0], taps.shape[1] // 2, None, parts, causal, precision)
+    spec = make_spec(taps.shape[0], taps.shape[1] // 2, None, parts, causal, precision)
     form = choose.form(spec, dtype, x.device, None, lengths is not None)
     return form(x, form.pack(taps), lengths)
 
@@ -75,12 +71,12 @@ def taps_backward(
     precision: str,
 ) -> torch.Tensor:
     """d loss / d taps; the same bits at every call."""
-    spec = _spec(taps.shape[0], taps.shape[1] // 2, None, parts, causal, precision)
+    spec = make_spec(taps.shape[0], taps.shape[1] // 2, None, parts, causal, precision)
     form = choose.gradient(spec, x.device, lengths is not None)
     if not x.numel():
         return torch.zeros_like(taps)
     if not form.recomputes:  # long windows: the spectrum once more, then the linear gradient
-        linear = _spec(spec.W, spec.K, None, "reim", causal, precision)
+        linear = make_spec(spec.W, spec.K, None, "reim", causal, precision)
         spectrum = encode_taps(x, taps, lengths, "reim", causal, precision, torch.float32)
         upstream = before_select(spectrum, upstream.float(), parts)
         form = choose.gradient(linear, x.device, lengths is not None)
@@ -120,7 +116,7 @@ def linear(
     precision: str,
 ) -> torch.Tensor:
     """Features times weight^T (D, K) plus bias, in the type of the weight."""
-    spec = _spec(W, weight.shape[1], N, parts, causal, precision)
+    spec = make_spec(W, weight.shape[1], N, parts, causal, precision)
     form, packed = choose.projected(
         spec, weight.dtype, x.device, window, weight.shape[0], lengths is not None
     )

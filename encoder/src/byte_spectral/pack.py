@@ -21,7 +21,7 @@ def shift_of(W: int) -> int:
 
 
 def headroom(spec: Spec, window: str | None) -> float:
-    """By what taps are multiplied, and re and im divided, where they are rounded to fp16 once.
+    """Factor of the taps, by which re and im are divided again, where taps are one fp16 number.
 
     The largest are brought just below a power of two, where rounding is finest for their size:
     2.1e-4 becomes 1.9e-4. Magnitudes, whose error is smaller, are not worth the multiplication.
@@ -87,7 +87,7 @@ def arrange(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sliding:
-    """What `windows.windows` and `sliding.slide` read; see there."""
+    """Tables that `windows.windows` and `sliding.slide` read; see there."""
 
     taps: torch.Tensor  # float64 (steps, 2 * groups * bins), in the order of `padded`
     turns: torch.Tensor
@@ -129,7 +129,7 @@ def sliding(spec: Spec, window: str, steps: int, turns: int, bins: int) -> Slidi
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Walking:
-    """What `hopper_sliding.walk` reads; d = pi/W, w = 2 pi k/N, z_v = e^{-iv steps}.
+    """Tables that `hopper_sliding.walk` reads; d = pi/W, w = 2 pi k/N, z_v = e^{-iv steps}.
 
     Attributes:
         taps: fp16 (tiles * limbs * steps, 2 width), g/2 e^{iw(j - steps)} scaled like taps, re and

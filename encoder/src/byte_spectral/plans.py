@@ -1,4 +1,4 @@
-"""Which kernel with which tiles: the data of plans.toml, by compute capability."""
+"""Kernels and their tiles by compute capability: the data of plans.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is computed: the parameters of the transform, checked once, and its shapes."""
+"""The parameters of the transform, checked once, and its shapes."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class Spec:
 
     @property
     def shift(self) -> int:
-        """How many bytes after its own a position sees: the centred frame is t-W//2 .. ."""
+        """Bytes after its own that a position sees; the centred frame begins at t-W//2."""
         return 0 if self.causal else (self.W - 1) // 2
 
 
 def make_spec(
-    W: int,
-    K: int,
-    N: int | None,
-    parts: str,
-    causal: bool,
+    W: int = 64,
+    K: int = 256,
+    N: int | None = None,
+    parts: str = "mag",
+    causal: bool = True,
     precision: str = "exact",
 ) -> Spec:
     """Check and complete the parameters; raises TypeError or ValueError that names the one."""

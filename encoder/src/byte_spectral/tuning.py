@@ -21,26 +21,21 @@ ROUNDS, LAUNCHES = 5, 20
 def autotune(
     x: torch.Tensor,
     *,
-    W: int = 64,
-    K: int = 256,
-    N: int | None = None,
-    parts: str = "mag",
     window: str = "tail",
-    causal: bool = True,
-    precision: str = "exact",
     dtype: torch.dtype = torch.float32,
+    **transform: Any,
 ) -> tuple[str, plans.Plan, float]:
     """Time every plan for calls like this one, and use the best from now on in this process.
 
     Takes seconds to minutes: each plan is compiled. Calls of the same precision, output size and
-    window share what was found.
+    window share what was found. The parameters are those of `byte_spectral`.
 
     Returns:
         The kind of kernel, its plan, and microseconds a call.
     """
     x = bytes_of(x)
     choose.use_triton(x.device, "triton", dtype)
-    spec = make_spec(W, K, N, parts, causal, precision)
+    spec = make_spec(**transform)
     found = choose.capability(x.device)
     us, kind, plan = min(
         (

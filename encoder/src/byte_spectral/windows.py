@@ -43,7 +43,7 @@ def _block_sums(byte, here, tiles, SHIFT: tl.constexpr, LIMBS: tl.constexpr):
 def _few_sums(x, tiles, turns, base, newest, end, k, K, GROUPS: tl.constexpr, GROUP,
               SHIFT: tl.constexpr, LIMBS: tl.constexpr, Q: tl.constexpr, STEPS: tl.constexpr,
               QP: tl.constexpr, BE: tl.constexpr, good):  # fmt: skip
-    """Of each chunk: the sum over the Q blocks before it, phases counted from the chunk."""
+    """For each chunk the sum over the Q blocks before it, phases counted from the chunk."""
     o = tl.arange(0, QP)
     sum_re = tl.zeros((QP, BE), tl.float32)
     sum_im = tl.zeros((QP, BE), tl.float32)
@@ -86,7 +86,7 @@ def _many_sums(x, tiles, turns, base, newest, end, reaches, k, K, GROUPS: tl.con
 @triton.jit
 def _put_moves(x, moves, base, newest, end, row, live, scale, W: tl.constexpr,
                STEPS: tl.constexpr):  # fmt: skip
-    """Of each chunk's positions: the byte that comes into the window and the one that leaves it."""
+    """Store for each position of a chunk the byte that enters the window and that which leaves."""
     n = tl.arange(0, STEPS)
     to = moves + (row * (2 * STEPS))[:, None] + 2 * n[None, :]
     put = live[:, None] & (n >= 0)[None, :]
