@@ -236,7 +236,7 @@ workers.finished()
 
 @pytest.mark.full
 def test_two_processes_learn_what_one_does(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
+    script = tmp_path / "distributed.py"
     script.write_text(_DISTRIBUTED, encoding="utf-8")
     found = tmp_path / "weights.pt"
     paths = os.pathsep.join(p for p in sys.path if p)
