@@ -63,7 +63,7 @@ REJECTED = [
     ("flash-attn", FA.format("2.8.3+cu128torch2.9"), {"torch": torch("2.9.1+cpu", None)}, "needs torch for CUDA, torch 2.9.1+cpu is built without"),
     ("flash-attn", FA.format("2.8.3+cu128torch2.9"), {"torch": None}, "built for torch 2.9, and no torch is installed"),
     ("flash-attn<2.8", FA.format("2.8.3+cu128torch2.9"), {}, "not what was asked for (<2.8)"),
-    ("flash-attn", "flash_attn-2.8.3.whl", {}, "no wheel by its name (Invalid wheel filename (wrong number of parts): 'flash_attn-2.8.3')"),
+    ("flash-attn", "flash_attn-2.8.3.whl", {}, "not a valid wheel name (Invalid wheel filename (wrong number of parts): 'flash_attn-2.8.3')"),
     ("flash-attn-3", "flash_attn_3-3.0.0+cu128torch2.9gite2743ab-cp39-abi3-win_amd64.whl", {"gpus": ("12.0",)}, "works on compute capability >=8.0,<10.0, this GPU has 12.0"),
     ("sageattn3", "sageattn3-1.0.0+cu128torch291-cp312-cp312-win_amd64.whl", {}, "works on compute capability >=10.0, this GPU has 8.9"),
     ("sageattention", SAGE.format("2.2.0+cu128torch2.10.0andhigher.post4"), {}, "needs torch 2.10 or later, this is torch 2.9"),
@@ -101,7 +101,7 @@ def test_every_reason_is_given() -> None:
         ({"requires_python": ">=3.13"}, "needs Python >=3.13, this is 3.12.9"),
         ({"yanked": "broken"}, "withdrawn by its makers broken"),
         ({"yanked": ""}, "withdrawn by its makers"),
-        ({"sha256": None}, "no hash is known for it (--allow-unhashed takes it all the same)"),
+        ({"sha256": None}, "no hash is known for it (--allow-unhashed takes it anyway)"),
     ],
 )
 def test_what_a_list_says_counts(more: dict[str, Any], text: str) -> None:

@@ -21,20 +21,20 @@ _MIB = 2**20
 
 
 def leads_out(name: str) -> bool:
-    """Whether a member of this name would land outside of the folder that is unpacked to."""
+    """True for a name that would be unpacked outside of the target folder."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     return any(part in {"..", "/", "//"} or ":" in part for part in parts)
 
 
 class TooMuchError(Exception):
-    """More than an archive may hold; the text is the end of a sentence about it."""
+    """An archive exceeds a bound; the text continues a sentence about the archive."""
 
 
 class Allowance:
-    """What may still come out of an archive.
+    """Bounds on the content of one archive.
 
     Attributes:
-        bytes: that may come out of it in all.
+        bytes: upper bound of all content together.
     """
 
     def __init__(self, packed: int) -> None:
@@ -43,10 +43,10 @@ class Allowance:
         self._taken = self._members = 0
 
     def take(self, name: str, size: int) -> None:
-        """Count a member of `size` bytes in, before it is unpacked.
+        """Count a member of `size` bytes before it is unpacked.
 
         Raises:
-            TooMuchError: it, or all members together, are more than may be.
+            TooMuchError: it, or all members together, exceed a bound.
         """
         self._members += 1
         self._taken += size
@@ -66,10 +66,11 @@ class Allowance:
 
 try:
     from lzma import LZMAError
-except ImportError:  # a Python that was built without; it refuses such members with RuntimeError
+except ImportError:  # a Python built without lzma refuses such members with RuntimeError
     LZMAError = RuntimeError  # type: ignore[assignment,misc]
 
-# Found by fuzzing. RuntimeError: a member with a password, or packed in a way that is not known.
+# What Python's readers raise on damaged files, besides OSError; found by fuzzing. RuntimeError: a
+# member with a password, or with an unknown compression.
 DAMAGE = (
     zipfile.BadZipFile,
     tarfile.TarError,
@@ -85,14 +86,14 @@ DAMAGE = (
 
 
 def opened(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
-    """The content of a member, to be read in parts of a size.
+    """Open a member of a zip, so that reading takes no more memory than asked for.
 
     Raises:
-        NotImplementedError (of DAMAGE): packed by bzip2 or LZMA, of which Python unpacks all that
-            it has read at once: a megabyte may become 20 GB, whatever size the archive tells.
+        NotImplementedError (of DAMAGE): compressed by bzip2 or LZMA, which Python unpacks in whole
+            blocks: a megabyte may become 20 GB, whatever size the archive states.
     """
     if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise NotImplementedError(
-            f"{member.filename} is packed in a way that no wheel and no package is"
+            f"{member.filename} has a compression that no wheel and no package uses"
         )
     return archive.open(member)

@@ -28,7 +28,7 @@ from tritonwin.support.wheels import WheelNameError
 
 RequiresOf = Callable[[WheelLink], "tuple[str, ...] | None"]
 
-# What an entry of `_merits` means, for a wheel that fits and is not the best.
+# The entries of `_merits` in words, for a wheel that fits and is not the best.
 _PREFERRED = (
     "says for which torch it is built",
     "is newer",
@@ -43,7 +43,7 @@ _PREFERRED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """The wheel that was taken, if any, and the report of the choice."""
+    """The wheel that was taken, if any, and the record of the choice."""
 
     link: WheelLink | None
     choice: WheelChoice
@@ -62,10 +62,10 @@ def choose(
 
     Args:
         links: candidates of the requested package, preferred sources first.
-        requires_of: reads a wheel's Requires-Dist lines, None where they cannot be had; it is
-            asked for wheels that fit by name alone, the best first, until one is taken.
+        requires_of: reads a wheel's Requires-Dist lines, None if they cannot be read; called for
+            wheels that fit by name, best first, until one is taken.
         allow_unhashed: take a wheel from the network for which no hash is known.
-        notes: what was said while the candidates were collected.
+        notes: messages from the collection of the candidates.
     """
     rejected: list[Rejection] = []
     ranked: list[tuple[tuple[Any, ...], WheelLink]] = []
@@ -123,19 +123,19 @@ def _against(
     try:
         version = link.name.version
     except WheelNameError as error:
-        return (f"no wheel by its name ({error})",)
+        return (f"not a valid wheel name ({error})",)
     found = list(fitting.reasons(link, needs))
     if not request.specifier.contains(version, prereleases=True):
         found.insert(0, f"not what was asked for ({request.specifier})")
     elif version.is_prerelease and not request.specifier.prereleases:
         found.append("a pre-release: ask for it by its version")
     if not link.local and link.sha256 is None and not allow_unhashed:
-        found.append("no hash is known for it (--allow-unhashed takes it all the same)")
+        found.append("no hash is known for it (--allow-unhashed takes it anyway)")
     return tuple(found)
 
 
 def _merits(link: WheelLink, needs: Needs, place: int) -> tuple[Any, ...]:
-    """What makes a wheel better than another that fits as well; compared from the first on."""
+    """The sort key of a fitting wheel: its entries are compared from the first on."""
     name, built_for = link.name, link.built_for
     knows = bool(built_for.torch or link.local or link.index or link.metadata)
     torch = needs.torch.version.partition("+")[0] if needs.torch else None
@@ -192,7 +192,7 @@ def _notes(link: WheelLink, needs: Needs) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class WheelSet:
-    """A wheel for every request, as far as there is one, torch's the first."""
+    """The choices for all requests, torch first."""
 
     chosen: tuple[Chosen, ...]
     notes: tuple[str, ...] = ()
@@ -218,7 +218,7 @@ class SetChooser:
     _listings: dict[tuple[str, str | None], Listing] = field(default_factory=dict)
 
     def choose(self, requests: Sequence[Requirement]) -> WheelSet:
-        """The newest torch for which everything else has a wheel; the newest where none has."""
+        """The newest torch for which all other requests have a wheel, else the newest torch."""
         first = tried = self._for_one_torch(requests)
         while tried.torch and not tried.complete:
             older = [_below(request, tried.torch) for request in requests]
@@ -277,7 +277,7 @@ def _ordered(requests: Iterable[Requirement]) -> list[Requirement]:
 
 
 def _below(request: Requirement, torch: str) -> Requirement:
-    """The request, where it is torch's with its range ending below this series."""
+    """The request; for torch with its range ending below this series."""
     if canonicalize_name(request.name) != "torch":
         return request
     narrowed = Requirement(str(request))

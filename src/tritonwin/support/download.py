@@ -28,7 +28,7 @@ _BLOCK = 1024 * 1024
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 # a user before an "@", wherever the slashes stand
 _USER = re.compile(r"[^/?#]*/{2,}[^/?#]*@")
-# the variables by which pip and its libraries are told of a company's own certificates
+# the variables that name a company's own certificates for pip and its libraries
 _CERTIFICATE_VARIABLES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
@@ -45,18 +45,18 @@ def is_url(text: str) -> bool:
 
 
 def without_secrets(url: str) -> str:
-    """The address as it may be printed: user name, password and tokens left out."""
+    """The address without user name, password and tokens, for printing."""
     try:
         parts = urlsplit(url)
         shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-    except ValueError:  # no address at all, but it may hold a password all the same
+    except ValueError:  # an invalid address may still hold a password
         return hide_secrets(url.rpartition("@")[2])
     # "x://a@//b@host", "x:////b@host": what comes next now stands, or is read, in its place
     return hide_secrets(url.rpartition("@")[2] if _USER.match(shown) else shown)
 
 
 def local_path(location: str) -> Path | None:
-    """The path that a `file:` address or a plain path means; None for what lies elsewhere."""
+    """The path of a `file:` address or a plain path; None for other addresses."""
     if not is_url(location):
         return Path(location)
     if not location.lower().startswith("file:"):
@@ -95,11 +95,11 @@ def fetch(
 ) -> None:
     """Write the content of an address to the file `to`, which appears only when the hash is right.
 
-    Processes that fetch the same file do not meet before it is whole: each has a folder of its own
-    beside it, and what one that was killed left there, the next takes away.
+    Processes that fetch the same file do not disturb each other: each writes in a folder of its own
+    beside it, and the next one removes what a killed one left.
 
     Args:
-        progress: told the bytes that have come so far.
+        progress: called with the bytes that have come so far.
 
     Raises:
         DownloadError: as for `read`, or the content has another hash.
@@ -180,7 +180,7 @@ def _open(url: str, timeout: float, headers: Mapping[str, str]) -> IO[bytes]:
 
 
 def is_trusted(location: str) -> bool:
-    """Whether something may be fetched from there: https, this machine, or a file."""
+    """True for an address that may be fetched from: https, this machine, or a file."""
     if local_path(location) is not None:
         return True
     try:
@@ -225,7 +225,7 @@ def _certificates() -> ssl.SSLContext:
 
 
 class _CheckedRedirects(urllib.request.HTTPRedirectHandler):
-    """Follow a redirect only to where we would have gone ourselves, without the password."""
+    """Follow a redirect only to a trusted address, and to another host without the password."""
 
     def redirect_request(
         self,

@@ -6,13 +6,12 @@ wheel's name and its list; `requirements` judges the wheel's own metadata.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import Tag
-from packaging.version import Version
 
 from tritonwin.facts.distributions import read_requirement
 from tritonwin.facts.records import Facts, Torch
@@ -25,14 +24,14 @@ from tritonwin.support.versions import fits, older, series
 
 @dataclass(frozen=True, kw_only=True)
 class Needs:
-    """The target, as far as it decides between wheels.
+    """The properties of a target that decide between wheels.
 
     Attributes:
         tags: of wheels that this Python loads, the best first.
         torch: the torch that will be there, which may be one that is still to be installed.
         gpus: compute capabilities of the NVIDIA GPUs.
         driver_cuda: the highest CUDA that the NVIDIA driver runs.
-        other_gpu: the vendor of the GPU where there is none of NVIDIA's.
+        other_gpu: the vendor of the GPU if there is no NVIDIA GPU.
     """
 
     python: str | None
@@ -45,7 +44,7 @@ class Needs:
 
     @cached_property
     def triton_series(self) -> tuple[str, ...]:
-        """The series of triton-windows that serve the torch; empty where it asks for none."""
+        """The series of triton-windows that serve the torch; empty if it needs no Triton."""
         wanted = wanted_series(self.torch) if self.torch else None
         return served_series(self.torch, wanted) if self.torch and wanted else ()
 
@@ -66,7 +65,7 @@ class Needs:
 
 
 def needs_of(facts: Facts) -> Needs:
-    """What the facts say; without a target interpreter no wheel fits."""
+    """The needs of the target in the facts; without a target interpreter no wheel fits."""
     target = facts.target
     nvidia = facts.nvidia_gpus
     others = [g.vendor for g in facts.gpus if g.vendor in {"amd", "intel"}]
@@ -82,12 +81,14 @@ def needs_of(facts: Facts) -> Needs:
     )
 
 
-Rule = Callable[[WheelLink, Needs], "str | None"]
-
-
 def reasons(link: WheelLink, needs: Needs) -> tuple[str, ...]:
-    """Everything that stands against the wheel; empty where it fits."""
-    return tuple(reason for rule in _RULES if (reason := rule(link, needs)))
+    """All reasons against the wheel; empty if it fits."""
+    package = link.name.distribution
+    if package == "torch":
+        rules = _FOR_TORCH
+    else:
+        rules = (*_FOR_EXTENSIONS, *(_FOR_TRITON if package == FORK else ()), _package_gpus)
+    return tuple(reason for rule in (*_FOR_ALL, *rules) if (reason := rule(link, needs)))
 
 
 def _tags(link: WheelLink, needs: Needs) -> str | None:
@@ -113,7 +114,7 @@ def _yanked(link: WheelLink, needs: Needs) -> str | None:
 
 def _torch_abi(link: WheelLink, needs: Needs) -> str | None:
     built_for = link.built_for
-    if needs.torch is None or link.name.distribution == "torch":
+    if needs.torch is None:
         return None
     # on Linux the builds for CUDA of the default index have no +cu in their version
     without_cuda = needs.torch.cuda is None and (needs.windows or "+" in needs.torch.version)
@@ -145,8 +146,6 @@ def _package_gpus(link: WheelLink, needs: Needs) -> str | None:
 
 def _torch_build(link: WheelLink, needs: Needs) -> str | None:
     built_for = link.built_for
-    if link.name.distribution != "torch":
-        return None
     if needs.other_gpu and built_for.backend is None:
         return f"not a build for this machine's GPU ({needs.other_gpu.upper()})"
     if not needs.gpus:
@@ -165,8 +164,6 @@ def _torch_build(link: WheelLink, needs: Needs) -> str | None:
 
 
 def _torch_generation(link: WheelLink, needs: Needs) -> str | None:
-    if link.name.distribution != "torch":
-        return None
     for generation in _generations(needs):
         version, cuda = link.name.version.public, link.built_for.cuda
         torch_fits = not generation.torch or fits(version, generation.torch)
@@ -181,7 +178,7 @@ def _torch_generation(link: WheelLink, needs: Needs) -> str | None:
 
 
 def _torch_has_triton(link: WheelLink, needs: Needs) -> str | None:
-    if link.name.distribution != "torch" or not needs.windows:
+    if not needs.windows:
         return None
     version = str(link.name.version)
     pair = matrix.load().pair(version)
@@ -196,7 +193,7 @@ def _torch_has_triton(link: WheelLink, needs: Needs) -> str | None:
 
 
 def _triton_pair(link: WheelLink, needs: Needs) -> str | None:
-    if link.name.distribution != FORK or needs.torch is None:
+    if needs.torch is None:
         return None
     if not needs.triton_series:
         return f"no triton-windows is known to serve torch {needs.torch.version}"
@@ -207,7 +204,7 @@ def _triton_pair(link: WheelLink, needs: Needs) -> str | None:
 
 def _triton_gpu(link: WheelLink, needs: Needs) -> str | None:
     generations = tuple(_generations(needs))
-    if link.name.distribution != FORK or not generations:
+    if not generations:
         return None
     version = link.name.version.public
     if any(_works(version, g) or _works_partly(version, g) for g in generations):
@@ -224,7 +221,7 @@ def _generations(needs: Needs) -> Iterator[Generation]:
 
 
 def advice(package: str, needs: Needs) -> Iterator[str]:
-    """What to do where no wheel of the package fits."""
+    """Advice for when no wheel of the package fits."""
     known = packages.load().get(package)
     on_gpu = known is not None or package in {"torch", FORK}
     if on_gpu and needs.other_gpu:
@@ -242,7 +239,7 @@ def advice(package: str, needs: Needs) -> Iterator[str]:
 
 
 def works_partly(link: WheelLink, needs: Needs) -> str | None:
-    """What does not work with this triton-windows on the GPU; None where everything does."""
+    """The limits of this triton-windows on the GPU; None if everything works."""
     version = link.name.version.public
     generations = tuple(_generations(needs))
     if link.name.distribution != FORK or any(_works(version, g) for g in generations):
@@ -258,34 +255,21 @@ def _works_partly(version: str, generation: Generation) -> bool:
     return generation.triton_partly is not None and fits(version, generation.triton_partly)
 
 
-_RULES: tuple[Rule, ...] = (
-    _tags,
-    _python,
-    _yanked,
-    _without_torch,
-    _torch_abi,
-    _torch_build,
-    _torch_generation,
-    _torch_has_triton,
-    _triton_pair,
-    _triton_gpu,
-    _package_gpus,
-)
+_FOR_ALL = (_tags, _python, _yanked)
+_FOR_TORCH = (_torch_build, _torch_generation, _torch_has_triton)
+_FOR_EXTENSIONS = (_without_torch, _torch_abi)
+_FOR_TRITON = (_triton_pair, _triton_gpu)
 
 
 def requirements(lines: Iterable[str], needs: Needs) -> str | None:
-    """What the Requires-Dist lines of a wheel's metadata have against the torch that is there."""
+    """The reason in a wheel's Requires-Dist lines against the torch of the target."""
     if needs.torch is None:
         return None
-    base = (
-        Version(needs.torch.version).base_version if versions.parse(needs.torch.version) else None
-    )
-    for line in lines:
+    have = versions.parse(needs.torch.version)
+    for line in lines if have else ():
         wanted = read_requirement(line)
-        if wanted is None:
+        if wanted is None or wanted.name.lower() != "torch" or "extra" in str(wanted.marker):
             continue
-        if wanted.name.lower() != "torch" or "extra" in str(wanted.marker):
-            continue
-        if base and not wanted.specifier.contains(base, prereleases=True):
+        if have and not wanted.specifier.contains(have.base_version, prereleases=True):
             return f"needs torch {wanted.specifier}, this is torch {needs.torch.version}"
     return None

@@ -37,11 +37,11 @@ from tritonwin.system.scratch import scratch_folder
 
 @dataclass(frozen=True, kw_only=True)
 class InstallPlan:
-    """What would be installed: the choices with their reasons, and every file.
+    """The choices with their reasons, and every file that would be installed.
 
     Attributes:
-        downloads: the chosen wheels and what they miss, in the order of installation; they replace
-            what is installed under the same name.
+        downloads: the chosen wheels and missing dependencies, in the order of installation; they
+            replace distributions of the same name.
     """
 
     target: str | None
@@ -52,7 +52,7 @@ class InstallPlan:
 
     @property
     def complete(self) -> bool:
-        """Whether a wheel was found for everything that was asked for."""
+        """True if a wheel was found for every request."""
         return all(choice.file for choice in self.choices)
 
 
@@ -64,10 +64,10 @@ def sources_for(
     indexes: Iterable[str] = (),
     offline: bool = False,
 ) -> Sources:
-    """Where to look for wheels: what the user named first, then where the target's pip looks.
+    """The places of wheels: those that the user named, then those of the target's pip.
 
     Args:
-        pip: gives the pip that runs in the target; asked only where its configuration counts.
+        pip: returns the pip that runs in the target; called only if its configuration counts.
         indexes: package indexes in the place of those that pip is configured for.
     """
     named = Sources(lists=tuple(lists), indexes=tuple(indexes), offline=offline)
@@ -97,10 +97,10 @@ def plan(
     allow_unhashed: bool = False,
     reinstall: bool = False,
 ) -> InstallPlan:
-    """Choose a wheel for every request and find out what else is missing. Nothing changes.
+    """Choose a wheel for every request, and find the missing dependencies. Nothing changes.
 
-    Where one request finds no wheel, there are no downloads: see `InstallPlan.complete`. A torch
-    that is needed and not installed comes along.
+    If one request finds no wheel, there are no downloads: see `InstallPlan.complete`. A torch
+    that is needed and not installed is added.
 
     Args:
         requests: from `parse_request`.
@@ -159,7 +159,7 @@ def parse_request(text: str) -> Requirement:
 
 
 def parse_requests(texts: Iterable[str]) -> tuple[Requirement, ...]:
-    """What was asked for together; raises UserError for no package, or one that is named twice."""
+    """The requests by name; raises UserError for an invalid one, or one that is named twice."""
     found: dict[str, Requirement] = {}
     for text in texts:
         request = parse_request(text)
@@ -193,8 +193,8 @@ def resolve(
 ) -> tuple[Download, ...]:
     """The chosen wheels in their order, then what they need and the target lacks.
 
-    Installed distributions that matter are held in their version, so that nothing replaces torch
-    behind our back; torchvision and torchaudio follow a new torch.
+    Installed distributions that matter are held in their version, so that no dependency replaces
+    torch; torchvision and torchaudio follow a new torch.
 
     Raises:
         PipError: pip finds no set that fits, or insists on other files.
@@ -229,7 +229,7 @@ def resolve(
 
 
 def _need_nothing(facts: Facts, links: Sequence[WheelLink], sources: Sources) -> bool:
-    """Whether it is plain that nothing is missing; pip, which may take seconds, is not asked."""
+    """True if metadata alone shows that nothing is missing; pip would take seconds."""
     if facts.target is None or os.environ.get(f"PIP_{CONSTRAINT}"):
         return False
     versions = {d.name: d.version for d in facts.distributions}
@@ -315,14 +315,12 @@ def _hash_of_file(link: WheelLink) -> str | None:
     return file_hash(path) if path is not None else None
 
 
-# markers that ask for no fact of a target; packaging would answer them for our own system
+# markers without a fact of the target; packaging would evaluate them for this system
 _UNKNOWN = ("platform_version", "platform_release")
 
 
 def satisfied(lines: Iterable[str], target: Interpreter, versions: Mapping[str, str]) -> bool:
-    """Whether everything in these Requires-Dist lines is there already.
-
-    False also where it cannot be told from here: pip knows then.
+    """True if these Requires-Dist lines are satisfied; False also if only pip can tell.
 
     Args:
         versions: of what is there or comes along, by normalised name.
@@ -349,7 +347,7 @@ def _is_there(
 
 
 def marker_environment(target: Interpreter) -> dict[str, str] | None:
-    """What environment markers (PEP 508) mean in the target; None where that is not known."""
+    """The values of environment markers (PEP 508) in the target; None if not known."""
     if target.version is None or target.platform_tag is None or target.machine is None:
         return None
     windows = target.platform_tag.startswith("win")

@@ -1,8 +1,7 @@
 """Lists of wheels as people publish them: index pages, JSON lists, lists of addresses, folders.
 
-Read here is text alone; `sources` fetches it. What a name cannot tell but a list claims (the torch
-that a wheel was built for) is kept apart, because public lists are wrong in places and the name
-is not.
+This module reads text; `sources` fetches it. Claims of a list that the name does not state (the
+torch that a wheel was built for) are kept apart, because public lists are wrong in places.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class WheelLink:
 
     @cached_property
     def built_for(self) -> BuiltFor:
-        """What its name says it was built for, filled up from the list's claims."""
+        """The torch and CUDA of its name, completed from the list's claims."""
         said = self.name.built_for
         return replace(
             said,
@@ -114,7 +113,7 @@ def _from_lines(text: str, base: str, source: str) -> Iterator[WheelLink]:
         hashes = _HASH.findall(line)
         found = [address for word in _WORD.findall(line) if (address := _wheel_in(word))]
         for address in found:
-            # a hash elsewhere in the line can only be told to belong to a single address
+            # a hash elsewhere in the line belongs to the address only if there is one address
             known = {"sha256": hashes[0].lower()} if len(hashes) == len(found) == 1 else {}
             yield _link(address, base, source, **known)
 

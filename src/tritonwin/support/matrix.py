@@ -163,7 +163,7 @@ def served_series(torch: Torch, wanted: str) -> tuple[str, ...]:
 
 
 def released(triton_series: str) -> bool:
-    """Whether a triton-windows of that series, or of a later one, is known to exist."""
+    """True if a triton-windows of that series, or of a later one, is known to exist."""
     return Version(triton_series) <= Version(load().newest_release().series)
 
 

@@ -46,7 +46,7 @@ class Package:
     follows_torch: bool = False
 
     def has_kernels(self, version: Version, cuda: str | None, gpu: str) -> bool:
-        """Whether a wheel of that version, built with that CUDA, holds kernels for the GPU."""
+        """True if a wheel of that version, built with that CUDA, has kernels for the GPU."""
         # "12" alone says too little to reject a wheel
         known = cuda if cuda and "." in cuda else None
         return all(

@@ -98,8 +98,8 @@ class Pip:
         """Run pip, never asking and never looking for a newer pip.
 
         Args:
-            heard: given what pip prints, as it comes.
-            settled: variables, without their PIP_, that do not count: the arguments say it all.
+            heard: called with pip's output as it comes.
+            settled: variables, without their PIP_, that the arguments replace.
 
         Raises:
             PipError: it cannot be started, or took too long.
@@ -123,7 +123,7 @@ class Pip:
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """Where a pip looks: package indexes and folders or pages of links."""
+    """The package indexes, and the folders or pages of links, of a pip."""
 
     index: str | None
     extra_indexes: tuple[str, ...] = ()
@@ -131,20 +131,20 @@ class Places:
 
 
 def configured_places(pip: Pip) -> Places:
-    """Where this pip looks without being told, from its files and variables.
+    """The places that this pip is configured for, by its files and variables.
 
     No address of an index is written into this program: the default one is pip's own, which its
     help names.
 
     Raises:
-        PipError: a file or variable that pip cannot make out.
+        PipError: pip cannot read a file or variable.
     """
     settings: dict[str, str] = {}
     done = pip.run(["config", "list"], timeout=QUERY_TIMEOUT)
     if done.code != 0:
         raise PipError(
             f"pip cannot read its configuration: {last_words(done)}",
-            "Mend or rename the file (pip.ini) or variable that it names.",
+            "Repair or rename the file (pip.ini) or variable that it names.",
         )
     text = done.out.decode("utf-8", "replace")
     for _, name, value in sorted(_SETTING.findall(text), key=lambda m: _SECTIONS.index(m[0])):
@@ -198,10 +198,10 @@ def environment(ours: Mapping[str, str], settled: frozenset[str] = frozenset()) 
     """The variables for pip.
 
     Args:
-        settled: names without their PIP_ that do not count either: the arguments say it all.
+        settled: names without their PIP_ that the arguments replace.
     """
     heeded = _HEEDED - settled
-    # PYTHONPATH and PYTHONHOME of our own process are none of the target's business
+    # PYTHONPATH and PYTHONHOME of this process do not apply to the target
     kept = {
         name: value
         for name, value in ours.items()
@@ -209,7 +209,7 @@ def environment(ours: Mapping[str, str], settled: frozenset[str] = frozenset()) 
         and (not name.startswith("PIP_") or name.removeprefix("PIP_") in heeded)
     }
     with_index = {"PIP_NO_INDEX": "0"} if "NO_INDEX" in settled else {}
-    # what pip says is read, not shown: in a narrow window it would break addresses in two
+    # the output is parsed: in a narrow window pip would break addresses in two
     return {**kept, **_SWITCHES, **with_index, "PYTHONUTF8": "1", "COLUMNS": "200"}
 
 
@@ -220,7 +220,7 @@ def dry_run(
     options: Sequence[str] = (),
     constraints: Path | None = None,
 ) -> tuple[Download, ...]:
-    """What `pip install` would install, dependencies that are missing included. Nothing changes.
+    """The files that `pip install` would install, missing dependencies included. Nothing changes.
 
     Only wheels: a source distribution would run its own code to be asked for its name.
 
@@ -268,15 +268,15 @@ def _download(entry: dict[str, Any]) -> Download:
 
 
 def by_address(name: str, location: str, sha256: str | None) -> str:
-    """A wheel as pip is told of it: by its address or path, held to its hash."""
+    """A requirement for pip: the wheel by its address or path, held to its hash."""
     path = local_path(location)
     address = path.absolute().as_uri() if path is not None else location
     return f"{name} @ {address}" + (f"#sha256={sha256}" if sha256 else "")
 
 
 def last_words(done: Completed) -> str:
-    """What pip gives as its reason. It hides passwords in addresses itself, but no other tokens."""
-    # what is wrong with its configuration pip says on the other stream
+    """The reason that pip prints. pip hides passwords in addresses, but no other tokens."""
+    # pip reports errors of its configuration on the other stream
     said = done.err.strip() or done.out
     lines = said.decode("utf-8", "replace").strip().splitlines()
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR:")]

@@ -24,7 +24,7 @@ _LIST_LIMIT = 64 * 1024 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """Where to look for wheels, in the order in which equal ones are preferred.
+    """Places of wheels, in the order in which equal wheels are preferred.
 
     Attributes:
         lists: what the user named: folders of wheels, files with a list, pages.
@@ -58,7 +58,7 @@ def find(package: str, sources: Sources) -> Listing:
         try:
             links = _index_page(place, package) if is_index else read_place(place, package)
         except NotFoundError as error:
-            if not is_index:  # an index without the package is nothing to speak of
+            if not is_index:  # an index without the package is normal
                 notes.append(str(error))
             continue
         except DownloadError as error:
@@ -115,7 +115,7 @@ def read_place(place: str, package: str) -> tuple[WheelLink, ...]:
 
 
 def _of(package: str, links: Iterable[WheelLink]) -> tuple[WheelLink, ...]:
-    """Those of the package; names that are none stay, so that the chooser can say so."""
+    """The wheels of the package; invalid names stay, so that the chooser can report them."""
     return tuple(link for link in links if _belongs(link, package))
 
 
@@ -147,7 +147,7 @@ _LIMIT = 4 * 1024 * 1024
 
 
 def requires_dist(link: WheelLink, *, offline: bool = False) -> tuple[str, ...] | None:
-    """What the wheel asks for; None where its metadata cannot be had without the whole wheel."""
+    """The wheel's Requires-Dist lines; None if they cannot be read without the whole wheel."""
     path = download.local_path(link.location)
     if path is not None:
         return _of_file(str(path), link)

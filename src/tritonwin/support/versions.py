@@ -1,4 +1,4 @@
-"""Versions as they stand in files and answers of programs: read, cut to a series, compared."""
+"""Versions from files and programs: parsed, cut to a series, compared."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def series(version: str) -> str | None:
 
 
 def older(version: str | None, than: str) -> bool:
-    """Whether the version is known and lower, local labels and post-releases counted."""
+    """True for a valid version that is lower, local labels and post-releases included."""
     have = parse(version) if version else None
     return have is not None and have < Version(than)
 
 
 def fits(version: str, specifier: str) -> bool:
-    """Whether the version lies in the range; pre-releases and local labels count as usual."""
+    """True for a valid version in the range; pre-releases and local labels count as finals."""
     parsed = parse(version)
     try:
         return parsed is not None and SpecifierSet(specifier).contains(

@@ -1,4 +1,4 @@
-"""Records of a choice of wheels: plain, and light to import for whoever prints them."""
+"""Records of a choice of wheels, light to import for output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ InstallStatus = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Rejection:
-    """A wheel that was not taken, and everything that stands against it."""
+    """A wheel that was not taken, with all reasons against it."""
 
     file: str
     location: str
@@ -48,7 +48,7 @@ class WheelChoice:
         return tuple(("; ".join(reasons), tuple(files)) for reasons, files in nearest)
 
     def in_short(self, limit: int = 3) -> tuple[str, ...]:
-        """Why nothing, or nothing else, was taken, in a few sentences."""
+        """The main reasons against the other wheels, in a few sentences."""
         return tuple(
             f"{files[0]}: {reason}" + (f" (and {len(files) - 1} more)" if len(files) > 1 else "")
             for reason, files in self.grouped()[:limit]
@@ -57,7 +57,7 @@ class WheelChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """A distribution that is there already and is what would have been chosen."""
+    """An installed distribution that is the same as the choice."""
 
     name: str
     version: str

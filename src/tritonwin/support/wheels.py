@@ -38,7 +38,7 @@ class WheelNameError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltFor:
-    """What a compiled wheel was built against; None: its name does not say."""
+    """The torch and CUDA that a compiled wheel was built for; None: its name does not say."""
 
     torch: str | None = None  # "2.9.1" or "2.9"
     cuda: str | None = None  # "12.8", or "12" where only the major version is named
@@ -95,7 +95,7 @@ def read(name_or_url: str) -> WheelName:
 
 
 def _bounded(file: str) -> None:
-    """Refuse a name whose compressed tags, `py2.py3-none-any`, stand for more than any has."""
+    """Refuse a name whose compressed tags, `py2.py3-none-any`, expand to too many."""
     tags = file.removesuffix(".whl").split("-")[-3:]
     count = math.prod(part.count(".") + 1 for part in tags)
     if count > _MOST_TAGS:
@@ -156,7 +156,7 @@ def tag_rank(wheel: Iterable[Tag], target: tuple[Tag, ...]) -> int | None:
 
 
 def tag_misfit(wheel: Iterable[Tag], target: tuple[Tag, ...]) -> str | None:
-    """Why the wheel cannot be loaded: "cp311, this Python is cp313"; None where it fits."""
+    """The reason why the wheel cannot be loaded, such as "made for cp311, ..."; None if it fits."""
     wheel = frozenset(wheel)
     if tag_rank(wheel, target) is not None:
         return None
@@ -176,7 +176,7 @@ def _python_and_abi(tag: Tag) -> str:
 
 
 def torch_misfit(built_for: BuiltFor, torch: str, cuda: str | None) -> str | None:
-    """Why an extension built for one torch does not load into another; None: no reason is known.
+    """The reason why an extension for one torch does not load into another; None: not known.
 
     It loads into the same series of torch, or a newer one if it uses libtorch's stable ABI, with
     the same CUDA major version; `cxx11abi` means nothing on Windows. A wheel that keeps this rule
