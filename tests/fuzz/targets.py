@@ -27,7 +27,7 @@ from tritonwin.facts import distributions, snapshot
 from tritonwin.facts.dlls.pe import read_pe, read_tables
 from tritonwin.facts.dlls.tree import Place, Walk
 from tritonwin.facts.records import Facts
-from tritonwin.output import machine
+from tritonwin.output import documents
 from tritonwin.output.text import printable
 from tritonwin.patch import engine
 from tritonwin.patch.rules import FILES, RULES
@@ -53,7 +53,7 @@ def log(data: bytes) -> None:
         for evidence in problem.evidence:
             assert len(evidence.text) <= MAX_QUOTE + 5
             assert 1 <= int(evidence.where.removeprefix("line ")) <= explanation.lines
-    json.dumps(to_json(machine.explain_report(explanation, None, None)))
+    json.dumps(to_json(documents.explain_report(explanation, None, None)))
 
 
 def pe(data: bytes) -> None:

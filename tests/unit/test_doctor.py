@@ -10,8 +10,8 @@ from healthy import changed, dist, gpu, part
 
 from tritonwin.facts.records import Facts, Gpu
 from tritonwin.problems.advice import context
+from tritonwin.problems.check import Check, NotApplicable, Seen, seen
 from tritonwin.problems.checks import CHECKS
-from tritonwin.problems.checks.check import Check, NotApplicable, Seen, seen
 from tritonwin.problems.doctor import diagnose, fold, merge
 from tritonwin.problems.records import CERTAINTIES, Evidence, Problem, Remedy
 

@@ -12,9 +12,9 @@ import pytest
 from tritonwin.cli.app import run
 from tritonwin.facts.records import CudaToolkit, Facts, Gpu, System
 from tritonwin.facts.redaction.redactor import Redactor
-from tritonwin.output.doctor_html import html_page
-from tritonwin.output.doctor_markdown import markdown
-from tritonwin.output.environment import described
+from tritonwin.output.html import diagnosis_page
+from tritonwin.output.markdown import issue
+from tritonwin.output.view import described, of_diagnosis
 from tritonwin.problems.explain import decode
 from tritonwin.problems.records import CheckResult, Diagnosis, Evidence, Problem, Remedy
 
@@ -37,6 +37,7 @@ DIAGNOSIS = Diagnosis(
     problems=(PROBLEM,),
     checks=(CheckResult(id="triton-missing", title="Triton", state="problem", detail=HOSTILE),),
 )
+VIEW = of_diagnosis(FACTS, DIAGNOSIS)
 # elements without an end
 VOID = {"meta", "br", "hr", "img", "input", "link", "line"}
 
@@ -65,7 +66,7 @@ class Reader(HTMLParser):
 
 
 def test_the_page_is_whole_and_loads_nothing() -> None:
-    page = Reader(html_page(FACTS, DIAGNOSIS))
+    page = Reader(diagnosis_page(VIEW))
     assert page.open == []
     assert page.tags[0] == ("html", {"lang": "en"})
     names = [tag for tag, _ in page.tags]
@@ -80,14 +81,14 @@ def test_the_page_is_whole_and_loads_nothing() -> None:
 
 
 def test_what_the_machine_says_stays_text() -> None:
-    text = html_page(FACTS, DIAGNOSIS)
+    text = diagnosis_page(VIEW)
     assert "<script>alert" not in text
     assert "\x1b" not in text
     assert "alert(1)" in Reader(text).text
 
 
 def test_the_issue_has_the_fields_of_the_form() -> None:
-    text = markdown(FACTS, DIAGNOSIS, log="line 1\n```\nline 2")
+    text = issue(VIEW, log="line 1\n```\nline 2")
     assert re.findall(r"^### (.*)$", text, re.MULTILINE)[:2] == [
         "Describe the bug",
         "Environment details",
@@ -99,7 +100,7 @@ def test_the_issue_has_the_fields_of_the_form() -> None:
 
 
 def test_no_markup_of_the_machine_works_in_an_issue() -> None:
-    text = markdown(FACTS, DIAGNOSIS)
+    text = issue(VIEW)
     assert "<script>" not in text.replace("\\<", "")
     assert not re.search(r"(?<!\\)@everyone", text)
     assert "\x1b" not in text
@@ -107,7 +108,7 @@ def test_no_markup_of_the_machine_works_in_an_issue() -> None:
 
 
 def test_a_log_too_long_for_an_issue_keeps_its_end() -> None:
-    text = markdown(FACTS, DIAGNOSIS, log="x\n" * 100_000 + "the end")
+    text = issue(VIEW, log="x\n" * 100_000 + "the end")
     assert len(text) < 65_536
     assert "the end" in text
 

@@ -15,13 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from regex_lint import samples
 
-from tritonwin.output import machine
-from tritonwin.output.explanation import print_explanation
+from tritonwin.output import documents
+from tritonwin.output.terminal import print_explanation
 from tritonwin.output.text import printable
+from tritonwin.output.view import of_explanation
 from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import LinePattern
-from tritonwin.problems.explain import Explanation, explain_stream
+from tritonwin.problems.explain import explain_stream
 from tritonwin.problems.explain.matches import PIECE, Query, compiled
+from tritonwin.problems.records import Explanation
 from tritonwin.system.codec import to_json
 
 PATTERNS = Query(catalogue.load()).patterns
@@ -63,9 +65,9 @@ def test_output_is_always_safe_to_print(data: bytes) -> None:
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.stdout", printed)
-        print_explanation(explanation, "standard input")
+        print_explanation(of_explanation(explanation), "standard input")
     assert all(printable(line) == line for line in printed.getvalue().split("\n"))
-    report = machine.explain_report(explanation, None, None)
+    report = documents.explain_report(explanation, None, None)
     assert "\\u001b" not in json.dumps(to_json(report))
 
 

@@ -15,7 +15,7 @@ from tritonwin.facts import snapshot
 from tritonwin.facts.history import read_proven, write_proven
 from tritonwin.facts.records import Facts, Interpreter, Shadow
 from tritonwin.journal import Journal, Store, tree_hash
-from tritonwin.output.fixing import print_outcome
+from tritonwin.output.changes import print_fix
 from tritonwin.remedies import fix as fixing
 from tritonwin.remedies.context import Event, PlanEvent, ProofEvent, StepEvent
 from tritonwin.remedies.fix import FixOptions, FixResult, fix
@@ -390,5 +390,5 @@ def test_a_failed_change_leaves_everything_as_it_was(
 def test_what_runs_already_has_to_be_started_again(
     capsys: pytest.CaptureFixture[str], journals: tuple[str, ...], said: bool
 ) -> None:
-    print_outcome(healthy.HEALTHY, FixResult(status="proven", journals=journals))
+    print_fix(healthy.HEALTHY, FixResult(status="proven", journals=journals))
     assert ("start it again" in capsys.readouterr().out) is said

@@ -12,7 +12,7 @@ from wheel_files import make_wheel
 
 from tritonwin.cli.app import run
 from tritonwin.output import schema
-from tritonwin.output.documents import EventLine
+from tritonwin.output.changes import EventLine
 from tritonwin.system.codec import from_json
 
 SAGE = "sageattention-1.0.6-py3-none-any.whl"
@@ -106,7 +106,7 @@ def test_no_is_no(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tritonwin.output.consent.agreed", lambda _: False)
+    monkeypatch.setattr("tritonwin.output.terminal.agreed", lambda _: False)
     before = target.files()
     assert install(target, wheels, "sageattention") == 1
     assert "Nothing was changed." in capsys.readouterr().out

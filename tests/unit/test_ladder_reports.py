@@ -19,11 +19,11 @@ import tritonwin
 from tritonwin.cli.app import run
 from tritonwin.errors import Exit, UserError
 from tritonwin.facts.redaction.redactor import Identity, Redactor
-from tritonwin.output import proof
+from tritonwin.output import markdown, proof
 from tritonwin.output.documents import VerifyReport
-from tritonwin.output.proof_html import html_page
-from tritonwin.output.proof_markdown import markdown
-from tritonwin.output.proof_report import refuse_place, verify_report, write_report
+from tritonwin.output.html import proof_page
+from tritonwin.output.proof import refuse_place, verify_report, write_report
+from tritonwin.output.view import proof_verdict
 from tritonwin.system.codec import from_json
 from tritonwin.verify import table
 from tritonwin.verify.model import Proof, RungResult, RungState
@@ -82,11 +82,11 @@ class Page(HTMLParser):
 
 def test_the_page_draws_the_ladder_and_runs_nothing() -> None:
     page = Page()
-    page.feed(html_page(REPORT))
+    page.feed(proof_page(REPORT))
     assert "script" not in page.tags
     assert page.tags.count("svg") == 1
-    assert "default-src 'none'" in html_page(REPORT)
-    assert "prefers-color-scheme: dark" in html_page(REPORT)
+    assert "default-src 'none'" in proof_page(REPORT)
+    assert "prefers-color-scheme: dark" in proof_page(REPORT)
     # from every drawn rung to its entry
     assert len(page.links) == len(RESULTS)
     assert {link.removeprefix("#") for link in page.links} <= page.ids
@@ -98,7 +98,7 @@ def test_the_page_draws_the_ladder_and_runs_nothing() -> None:
 
 
 def test_markdown_shows_foreign_text_as_it_is() -> None:
-    text = markdown(REPORT)
+    text = markdown.proof(REPORT)
     assert text.startswith("<!-- tritonwin.verify/1 -->")
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert all(line.replace("\\|", "").count("|") in {3, 6} for line in rows), rows
@@ -141,7 +141,7 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_terminal_shows_states_and_problems(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = proof.print_climb(healthy.changed(), RESULTS, Watch())
+    shown = proof.print_climb(healthy.changed(), RESULTS, Watch(), rungs=len(table.load()))
     out = capsys.readouterr().out
     assert shown.results == RESULTS
     for words in ("ok ", "FAILED", "CRASHED", "TIMEOUT", "n/a", "absent", "skipped"):
@@ -157,12 +157,17 @@ def test_the_terminal_shows_states_and_problems(capsys: pytest.CaptureFixture[st
 def test_nothing_that_broke_and_something_that_passed_is_proof() -> None:
     good = Proof(results=(result("passed"), result("not-installed"), result("not-applicable")))
     whole = len(table.load())
-    said = proof.verdict(good)
+    said = proof_verdict(good, rungs=len(table.load()))
     assert f"Proven, as far as it could be tried; {whole - 3} of {whole} rungs were left" in said
     every = Proof(results=tuple(result("passed", id=rung.id) for rung in table.load()))
-    assert proof.verdict(every) == f"{whole} passed. Proven, as far as it could be tried."
-    assert "Not proven." in proof.verdict(Proof(results=(result("not-applicable"),)))
-    assert proof.verdict(Proof(results=())).startswith("nothing was tried")
+    assert (
+        proof_verdict(every, rungs=len(table.load()))
+        == f"{whole} passed. Proven, as far as it could be tried."
+    )
+    assert "Not proven." in proof_verdict(
+        Proof(results=(result("not-applicable"),)), rungs=len(table.load())
+    )
+    assert proof_verdict(Proof(results=()), rungs=len(table.load())).startswith("nothing was tried")
 
 
 @pytest.mark.parametrize(
@@ -217,9 +222,9 @@ def test_what_was_reached_is_in_the_report_of_a_climb_that_was_ended(tmp_path: P
 
 def test_an_unfinished_report_says_so() -> None:
     half = replace(REPORT, complete=False)
-    assert "Not finished." in markdown(half)
-    assert "Not finished." in html_page(half)
-    assert "Not finished." not in markdown(REPORT)
+    assert "Not finished." in markdown.proof(half)
+    assert "Not finished." in proof_page(half)
+    assert "Not finished." not in markdown.proof(REPORT)
 
 
 def test_the_rungs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,8 +15,9 @@ from threading import Thread
 import pytest
 from rich.console import Console
 
-from tritonwin.output import progress
-from tritonwin.output.progress import Download, ProgressPrinter
+from tritonwin.output import terminal
+from tritonwin.output.changes import ProgressPrinter
+from tritonwin.output.terminal import Download
 from tritonwin.remedies.context import ProgressEvent
 from tritonwin.remedies.plan import Source
 from tritonwin.remedies.target_pip import stage
@@ -103,7 +104,7 @@ def test_a_size_that_is_not_known_is_not_made_up() -> None:
 
 def test_a_quiet_line_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([0.0, 1.0, 16.0, 16.0, 17.0])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: next(now))
     out = Console(file=io.StringIO(), width=80)
     bar = Download(out)
     for done in (1_000_000, 2_000_000, 3_000_000):
@@ -115,7 +116,7 @@ def test_a_download_that_fails_leaves_the_terminal_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     out = Console(file=io.StringIO(), force_terminal=True, width=80)
-    monkeypatch.setattr("tritonwin.output.progress.console", lambda: out)
+    monkeypatch.setattr("tritonwin.output.changes.console", lambda: out)
     with contextlib.closing(ProgressPrinter()) as printer:
         printer(ProgressEvent(done=1_000_000, total=4_000_000))
         # what comes next, a line or a proof, would take the bar away; an error brings none

@@ -18,28 +18,24 @@ from tritonwin.facts.records import Facts, Gpu, ImportResult, System
 from tritonwin.facts.snapshot import Snapshot
 from tritonwin.journal import Conflict, Header, UndoReport
 from tritonwin.output import schema
+from tritonwin.output.bench import BenchComparison, BenchReport
 from tritonwin.output.build_documents import BuildReport, FleetReport, WheelIndex
+from tritonwin.output.caches import CacheReport
+from tritonwin.output.changes import EventLine, FixReport, InstallReport
+from tritonwin.output.dlls import DllsReport
 from tritonwin.output.documents import (
-    BenchComparison,
-    BenchReport,
-    CacheReport,
     CheckList,
     CheckName,
-    DllsReport,
     DoctorReport,
-    EventLine,
     ExplainReport,
-    FixReport,
-    InstallReport,
-    JournalList,
-    MatrixReport,
-    PatchReport,
     RungList,
     Target,
     Tool,
-    UndoDocument,
     VerifyReport,
 )
+from tritonwin.output.journals import JournalList, UndoDocument
+from tritonwin.output.matrix import MatrixReport
+from tritonwin.output.patching import PatchReport
 from tritonwin.patch.records import FileRefusal, FileReport, HookReport, Misfit, RuleReport
 from tritonwin.problems.cache_state import JudgedEntry
 from tritonwin.problems.records import CheckResult, Evidence, Problem, Remedy

@@ -27,8 +27,9 @@ from tritonwin.facts import snapshot
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import Identity, Redactor
 from tritonwin.output import bench as shown_bench
-from tritonwin.output import proof_report
-from tritonwin.output.doctor_markdown import markdown
+from tritonwin.output import proof as proof_report
+from tritonwin.output.markdown import issue
+from tritonwin.output.view import of_diagnosis
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.system.codec import map_text, to_json
@@ -78,13 +79,17 @@ def as_snapshot(facts: Facts, _: str, __: Redactor, identity: Identity, folder: 
 
 def as_issue(facts: Facts, place: str, redactor: Redactor, _: Identity, __: Path) -> str:
     safe = snapshot.redacted(facts, redactor)
-    return markdown(safe, diagnose(safe, CHECKS), redactor.text(f'File "{place}", line 3'))
+    return issue(
+        of_diagnosis(safe, diagnose(safe, CHECKS)), redactor.text(f'File "{place}", line 3')
+    )
 
 
 def as_proof(ending: str) -> Written:
     def write(facts: Facts, place: str, redactor: Redactor, _: Identity, folder: Path) -> str:
         file = folder / f"proof{ending}"
-        scribe = proof_report.Scribe(facts=facts, arch=89, files=(file,), redactor=redactor)
+        scribe = proof_report.Scribe(
+            facts=facts, arch=89, ladder=39, files=(file,), redactor=redactor
+        )
         document = scribe.finish(Proof(results=rungs(place)))
         return file.read_text("utf-8") + json.dumps(to_json(document), ensure_ascii=False)
 

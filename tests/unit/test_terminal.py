@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from dataclasses import replace as changed
 
@@ -10,11 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tritonwin.output.terminal import counted, print_diagnosis
+from tritonwin.facts.records import Facts
+from tritonwin.output.documents import doctor_report
+from tritonwin.output.html import diagnosis_page
+from tritonwin.output.markdown import issue
+from tritonwin.output.terminal import print_diagnosis
 from tritonwin.output.text import printable
+from tritonwin.output.view import Origin, counted, of_diagnosis
+from tritonwin.problems.check import Check, Seen, seen
 from tritonwin.problems.checks import CHECKS
-from tritonwin.problems.checks.check import Check, seen
 from tritonwin.problems.doctor import diagnose
+from tritonwin.system.codec import to_json
 
 # joiners and vowel signs of scripts that need them, and Arabic number signs
 NEEDED = {"\u200c", "\u200d", *map(chr, range(0x600, 0x606)), "\u06dd", "\u070f", "\u08e2"}
@@ -40,7 +47,7 @@ def test_long_values_and_many_pieces_of_evidence_are_cut(
 ) -> None:
     many = [seen(f"{n:03} " + "x" * 32_000, "here") for n in range(100)]
     check = Check(id="triton-missing", title="t", run=lambda _: many, windows_only=False)
-    print_diagnosis(healthy.HEALTHY, diagnose(healthy.HEALTHY, [check]))
+    print_diagnosis(of_diagnosis(healthy.HEALTHY, diagnose(healthy.HEALTHY, [check])))
     out = capsys.readouterr().out
     assert len(out) < 40_000
     assert "and 80 more, with --json" in out
@@ -65,32 +72,55 @@ def test_powershell_is_spoken_of_where_it_is(python: str, hint: bool) -> None:
     assert ("PowerShell" in counted([problem])) == hint
 
 
+MISSING = healthy.changed(triton=None, distributions=healthy.without("triton-windows"))
+
+
 @pytest.mark.parametrize(
-    ("source", "command"),
+    ("origin", "command"),
     [
-        ("the first Python on PATH", "tritonwin fix --dry-run"),
-        ("--python names it", f"tritonwin fix --dry-run --python {healthy.TARGET.executable}"),
-        (
-            "the Python of the application in .",
-            f"tritonwin fix --dry-run --python {healthy.TARGET.executable}",
-        ),
+        ("chosen", "tritonwin fix --dry-run"),
+        ("named", f"tritonwin fix --dry-run --python {healthy.TARGET.executable}"),
     ],
 )
 def test_doctor_says_how_fix_is_asked(
-    capsys: pytest.CaptureFixture[str], source: str, command: str
+    capsys: pytest.CaptureFixture[str], origin: Origin, command: str
 ) -> None:
-    facts = changed(
-        healthy.changed(triton=None, distributions=healthy.without("triton-windows")),
-        target=changed(healthy.TARGET, source=source),
-    )
-    print_diagnosis(facts, diagnose(facts, CHECKS))
+    print_diagnosis(of_diagnosis(MISSING, diagnose(MISSING, CHECKS), origin))
     assert capsys.readouterr().out.endswith(
         f"To see what fix would do about it:\n      {command}\n"
     )
 
 
+def test_a_snapshot_gets_no_command_of_this_machine(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tritonwin.output.invocation._of_this_process", lambda: "mine.exe t.pyz")
+    print_diagnosis(of_diagnosis(MISSING, diagnose(MISSING, CHECKS), "snapshot"))
+    out = capsys.readouterr().out
+    assert "mine.exe" not in out
+    assert "On the machine in question:\n      tritonwin fix --dry-run\n" in out
+    print_diagnosis(of_diagnosis(MISSING, diagnose(MISSING, CHECKS)))
+    assert "      mine.exe t.pyz fix --dry-run\n" in capsys.readouterr().out
+
+
+def test_a_check_that_failed_is_no_health_and_said_so(capsys: pytest.CaptureFixture[str]) -> None:
+    def fails(facts: Facts) -> list[Seen]:
+        raise ZeroDivisionError
+
+    check = Check(id="triton-missing", title="Triton is there", run=fails, windows_only=False)
+    diagnosis = diagnose(healthy.HEALTHY, [check])
+    assert not diagnosis.healthy
+    view = of_diagnosis(healthy.HEALTHY, diagnosis)
+    print_diagnosis(view)
+    texts = [capsys.readouterr().out, issue(view), diagnosis_page(view)]
+    texts.append(json.dumps(to_json(doctor_report(healthy.HEALTHY, diagnosis, None))))
+    for text in texts:
+        assert "ZeroDivisionError" in text
+        assert "crashed" in text or "1 check(s) failed" in text
+
+
 def test_doctor_names_no_fix_where_nothing_is_to_be_done(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    print_diagnosis(healthy.HEALTHY, diagnose(healthy.HEALTHY, CHECKS))
+    print_diagnosis(of_diagnosis(healthy.HEALTHY, diagnose(healthy.HEALTHY, CHECKS)))
     assert "fix would" not in capsys.readouterr().out

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import hide_secrets
-from tritonwin.problems.explain import Explanation, explain_lines, explain_stream
-from tritonwin.problems.records import Evidence, Problem
+from tritonwin.problems.explain import explain_lines, explain_stream
+from tritonwin.problems.records import Evidence, Explanation, Problem
 
 # Ids of the catalogue whose cure is fewer compilers at once.
 OUT_OF_MEMORY = frozenset({"build-resource-limits"})

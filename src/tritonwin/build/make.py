@@ -12,8 +12,7 @@ from tritonwin.build.proof import WheelProof
 from tritonwin.build.runner import Setting
 from tritonwin.build.state import State
 from tritonwin.facts.redaction.redactor import Redactor
-from tritonwin.problems.explain import Explanation
-from tritonwin.problems.records import Evidence
+from tritonwin.problems.records import Evidence, Explanation
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,8 +27,7 @@ from tritonwin.build.venv import Linked
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
 from tritonwin.journal.lock import locked
-from tritonwin.problems.explain import Explanation
-from tritonwin.problems.records import Evidence
+from tritonwin.problems.records import Evidence, Explanation
 from tritonwin.system.files import paths_in
 from tritonwin.system.host import Host
 

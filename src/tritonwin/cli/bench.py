@@ -55,7 +55,7 @@ def command(
         return _compare(*compare, as_json=as_json)
     from tritonwin.facts.redaction.redactor import Redactor
     from tritonwin.output import bench as shown
-    from tritonwin.output import machine
+    from tritonwin.output import documents
     from tritonwin.verify import bench, ladder
     from tritonwin.verify.model import BROKEN
 
@@ -68,7 +68,7 @@ def command(
     if as_json:
         parts = list(bench.measure(setting, only))
         document = shown.report(bench.benchmark(facts, parts), Redactor.this_machine())
-        machine.print_document(document)
+        documents.print_document(document)
     else:
         parts = shown.print_parts(bench.machine(facts), bench.measure(setting, only))
     broken = any(part.state in BROKEN for part in parts)
@@ -78,13 +78,13 @@ def command(
 
 def _compare(first: Path, second: Path, *, as_json: bool) -> int:
     from tritonwin.output import bench as shown
-    from tritonwin.output import machine
+    from tritonwin.output import documents
     from tritonwin.verify import bench
 
     one, two = shown.read(first), shown.read(second)
     rows = bench.compare(one, two)
     if as_json:
-        machine.print_document(shown.comparison(one, two, rows))
+        documents.print_document(shown.comparison(one, two, rows))
     else:
         shown.print_comparison(one, two, rows)
     return Exit.DONE

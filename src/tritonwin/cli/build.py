@@ -207,8 +207,8 @@ def _print_script(prepared: Prepared, shell: Shell) -> int:
 def _carry_out(
     prepared: Prepared, *, only_plan: bool, resume: bool, yes: bool, as_json: bool
 ) -> int:
-    from tritonwin.output import build_plan, building, machine
-    from tritonwin.output.consent import agreed
+    from tritonwin.output import build_plan, building, documents
+    from tritonwin.output.terminal import agreed
 
     plan = prepared.unfinished() if resume else prepared.plan
     possible = plan.possible or resume
@@ -216,11 +216,11 @@ def _carry_out(
         build_plan.print_build_plan(plan)
     if only_plan or not possible or not (yes or agreed("Build it?")):
         if as_json:
-            machine.print_document(build_plan.report(plan, "planned" if possible else "refused"))
+            documents.print_document(build_plan.report(plan, "planned" if possible else "refused"))
         return Exit.DONE if only_plan and possible else Exit.PROBLEMS
     if as_json:
         outcome = prepared.make(plan, resume=resume)
-        machine.print_document(build_plan.outcome_report(plan, outcome))
+        documents.print_document(build_plan.outcome_report(plan, outcome))
     else:
         with building.Follower() as tell:
             outcome = prepared.make(plan, resume=resume, tell=tell)
@@ -233,7 +233,7 @@ def _fleet(recipe: str, file: Path, *, as_json: bool) -> int:
     import json
 
     from tritonwin.build import fleet
-    from tritonwin.output import build_plan, machine
+    from tritonwin.output import build_plan, documents
     from tritonwin.system.codec import to_json
 
     try:
@@ -246,7 +246,7 @@ def _fleet(recipe: str, file: Path, *, as_json: bool) -> int:
         ) from None
     found = fleet.read(recipe, text)
     if as_json:
-        machine.print_document(build_plan.fleet_report(found))
+        documents.print_document(build_plan.fleet_report(found))
         return Exit.DONE
     for dropped in found.dropped:
         click.echo(f"left out: {dropped.id}: {dropped.reason}", err=True)
@@ -259,7 +259,7 @@ def _index(folder: Path, base_url: str | None, *, as_json: bool) -> int:
     import json
 
     from tritonwin.build import fleet
-    from tritonwin.output import build_plan, machine, terminal
+    from tritonwin.output import build_plan, documents, terminal
     from tritonwin.system.codec import to_json
     from tritonwin.system.files import is_folder, write_whole
 
@@ -281,7 +281,7 @@ def _index(folder: Path, base_url: str | None, *, as_json: bool) -> int:
             "Make room there, or copy the wheels to another folder.",
         ) from None
     if as_json:
-        machine.print_document(document)
+        documents.print_document(document)
     else:
         terminal.print_note(f"written: {file} ({len(wheels)} wheels)")
     return Exit.DONE if wheels else Exit.PROBLEMS

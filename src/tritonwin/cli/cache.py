@@ -47,7 +47,7 @@ def list_entries(*, target: TargetOptions, as_json: bool) -> int:
     stale    of no use to anybody, or in the way
     """
     from tritonwin.output import caches as shown
-    from tritonwin.output import machine
+    from tritonwin.output import documents
     from tritonwin.remedies.caches import judged_entries
     from tritonwin.system.host import Host
 
@@ -55,7 +55,7 @@ def list_entries(*, target: TargetOptions, as_json: bool) -> int:
     facts = target.collect(host=host)
     entries = judged_entries(facts, host, facts.caches)
     if as_json:
-        machine.print_document(shown.report(facts, entries))
+        documents.print_document(shown.report(facts, entries))
     else:
         shown.print_entries(facts, entries)
     return Exit.DONE
@@ -89,8 +89,8 @@ def clear(
     """
     from tritonwin.journal import Store
     from tritonwin.output import caches as shown
-    from tritonwin.output import machine
-    from tritonwin.output.consent import agreed
+    from tritonwin.output import documents
+    from tritonwin.output.terminal import agreed
     from tritonwin.remedies import caches
     from tritonwin.system.host import Host
 
@@ -109,7 +109,7 @@ def clear(
         agree = (lambda _: True) if yes else agreed
         clearing = caches.clear(clearing, facts, Store.default(), agree)
     if as_json:
-        machine.print_document(shown.report(facts, entries, clearing))
+        documents.print_document(shown.report(facts, entries, clearing))
     elif clearing.journal is not None:
         shown.print_cleared(clearing.journal)
     return Exit.DONE

@@ -46,12 +46,12 @@ def command(*, lane: bool) -> int:
 
 
 def _tell(stories: Iterable[Story]) -> int:
-    from tritonwin.output import terminal
+    from tritonwin.output import terminal, view
 
     told = kept = 0
     for story in stories:
         diagnosis = story.diagnosis()
-        terminal.print_story(story.title, story.facts, diagnosis)
+        terminal.print_story(story.title, view.of_diagnosis(story.facts, diagnosis, "snapshot"))
         told += 1
         kept += story.kept(diagnosis)
     terminal.print_note(f"{kept} of {told} machines: doctor named what was done to them.")

@@ -39,14 +39,12 @@ def command(*, file: Path, python: Path | None, root: Path | None, as_json: bool
       tritonwin dlls wheel/triton/_C/libtriton.pyd --root wheel
     """
     from tritonwin.facts.dlls.loading import dll_tree
-    from tritonwin.output import dlls
+    from tritonwin.output import dlls, documents
     from tritonwin.system.host import Host
 
     loading = dll_tree(file, Host.this_machine(), python, root)
     if as_json:
-        from tritonwin.output import machine
-
-        machine.print_document(dlls.report(loading))
+        documents.print_document(dlls.report(loading))
     else:
         dlls.print_tree(loading)
     return Exit.DONE if loading.tree.loads else Exit.PROBLEMS

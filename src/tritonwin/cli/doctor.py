@@ -15,8 +15,8 @@ from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
     from tritonwin.facts.records import Facts
-    from tritonwin.problems.checks.check import Check
-    from tritonwin.problems.records import Diagnosis
+    from tritonwin.output.view import DiagnosisView
+    from tritonwin.problems.check import Check
 
 
 @click.command("doctor")
@@ -72,7 +72,7 @@ def command(
       tritonwin doctor --markdown --log comfyui.log > issue.md
       tritonwin doctor --html report.html
     """
-    from tritonwin.output import machine, terminal
+    from tritonwin.output import documents, terminal, view
     from tritonwin.problems.checks import CHECKS
     from tritonwin.problems.doctor import diagnose
 
@@ -103,10 +103,11 @@ def command(
         )
     checks = [c for c in CHECKS if not only or c.id in only]
     if list_checks:
+        listed = documents.check_list((c.id, c.title) for c in checks)
         if as_json:
-            machine.print_document(machine.check_list(checks))
+            documents.print_document(listed)
         else:
-            terminal.print_checks(checks)
+            terminal.print_checks(listed.checks)
         return Exit.DONE
     if snapshot:
         from tritonwin.facts import snapshot as snapshots
@@ -115,24 +116,28 @@ def command(
     else:
         facts = target.collect(deep=deep)
     diagnosis = diagnose(facts, checks)
+    origin: view.Origin = "snapshot" if snapshot else "chosen"
+    if target.python or target.app:
+        origin = "named"
+    shown = view.of_diagnosis(facts, diagnosis, origin)
     if html:
-        _write_page(facts, diagnosis, html)
+        _write_page(shown, html)
     if markdown:
         _print_issue(facts, checks, log)
     elif as_json:
-        machine.print_document(machine.doctor_report(facts, diagnosis, snapshot))
+        documents.print_document(documents.doctor_report(facts, diagnosis, snapshot))
     elif not html:
-        terminal.print_diagnosis(facts, diagnosis)
+        terminal.print_diagnosis(shown)
     return Exit.DONE if diagnosis.healthy else Exit.PROBLEMS
 
 
-def _write_page(facts: Facts, diagnosis: Diagnosis, file: Path) -> None:
-    from tritonwin.output.doctor_html import html_page
+def _write_page(shown: DiagnosisView, file: Path) -> None:
+    from tritonwin.output.html import diagnosis_page
     from tritonwin.output.terminal import print_note
     from tritonwin.system.files import write_whole
 
     try:
-        write_whole(file, html_page(facts, diagnosis).encode())
+        write_whole(file, diagnosis_page(shown).encode())
     except OSError as error:
         raise UserError(
             f"cannot write {file}: {error.strerror or error}", "Choose another place: --html FILE"
@@ -145,7 +150,8 @@ def _print_issue(facts: Facts, checks: Sequence[Check], log: Path | None) -> Non
     from tritonwin.cli.logs import opened
     from tritonwin.facts import snapshot as snapshots
     from tritonwin.facts.redaction.redactor import Redactor
-    from tritonwin.output.doctor_markdown import markdown
+    from tritonwin.output import view
+    from tritonwin.output.markdown import issue
     from tritonwin.problems.doctor import diagnose
     from tritonwin.problems.explain.decode import text_blocks
 
@@ -157,4 +163,4 @@ def _print_issue(facts: Facts, checks: Sequence[Check], log: Path | None) -> Non
             text = redactor.text("".join(deque(text_blocks(stream), maxlen=2)))
     safe = snapshots.redacted(facts, redactor)
     # not click.echo, which takes a console of ASCII for one of UTF-8
-    sys.stdout.write(markdown(safe, diagnose(safe, checks), text))
+    sys.stdout.write(issue(view.of_diagnosis(safe, diagnose(safe, checks)), text))

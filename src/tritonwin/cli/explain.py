@@ -42,8 +42,7 @@ def command(ctx: click.Context, *, log: str, snapshot: Path | None, as_json: boo
       python test_triton.py 2>&1 | tritonwin explain -
       tritonwin explain issue.md --snapshot report.json --json
     """
-    from tritonwin.output import machine
-    from tritonwin.output.explanation import print_explanation
+    from tritonwin.output import documents, terminal, view
     from tritonwin.problems.explain import explain_stream
 
     facts = None
@@ -60,9 +59,10 @@ def command(ctx: click.Context, *, log: str, snapshot: Path | None, as_json: boo
 
         explanation = with_dlls(explanation, Host.this_machine())
     if as_json:
-        machine.print_document(machine.explain_report(explanation, path, snapshot))
+        documents.print_document(documents.explain_report(explanation, path, snapshot))
     else:
-        print_explanation(explanation, log if path else "standard input")
+        name = log if path else "standard input"
+        terminal.print_explanation(view.of_explanation(explanation), name)
     return Exit.DONE if explanation.healthy else Exit.PROBLEMS
 
 

@@ -64,10 +64,9 @@ def command(
       tritonwin fix --offline --find-links D:\\wheels
     """
     from tritonwin.journal import Store
-    from tritonwin.output import fixing, machine
-    from tritonwin.output.consent import agreed
-    from tritonwin.output.events import EventWriter
-    from tritonwin.output.progress import ProgressPrinter
+    from tritonwin.output import documents
+    from tritonwin.output.changes import EventWriter, ProgressPrinter, fix_report, print_fix
+    from tritonwin.output.terminal import agreed
     from tritonwin.problems import catalogue
     from tritonwin.remedies.context import ignore
     from tritonwin.remedies.fix import FixOptions, fix
@@ -107,10 +106,10 @@ def command(
             host=host,
         )
     if json_lines:
-        writer.finish(fixing.report(facts, result))
+        writer.finish(fix_report(facts, result))
     if as_json:
-        machine.print_document(fixing.report(facts, result))
+        documents.print_document(fix_report(facts, result))
     elif not json_lines:
-        fixing.print_outcome(facts, result)
+        print_fix(facts, result)
     good = {"healthy", "proven", "planned"}
     return Exit.DONE if result.status in good and not result.problems else Exit.PROBLEMS

@@ -63,10 +63,14 @@ def command(
       tritonwin install sageattention --find-links D:\\wheels --offline
     """
     from tritonwin.journal import Store
-    from tritonwin.output import installation, machine
-    from tritonwin.output.consent import agreed
-    from tritonwin.output.events import EventWriter
-    from tritonwin.output.progress import ProgressPrinter
+    from tritonwin.output import documents
+    from tritonwin.output.changes import (
+        EventWriter,
+        ProgressPrinter,
+        install_report,
+        print_installation,
+    )
+    from tritonwin.output.terminal import agreed
     from tritonwin.remedies.context import ignore
     from tritonwin.remedies.install import InstallOptions, install
     from tritonwin.support.install_plan import parse_requests
@@ -95,10 +99,10 @@ def command(
             on_event=writer if json_lines else ignore if as_json else printer,
         )
     if json_lines:
-        writer.finish(installation.report(facts, done))
+        writer.finish(install_report(facts, done))
     if as_json:
-        machine.print_document(installation.report(facts, done))
+        documents.print_document(install_report(facts, done))
     elif not json_lines:
-        installation.print_outcome(done)
+        print_installation(done)
     failed = {"nothing-fits", "import-failed", "declined"}
     return Exit.PROBLEMS if done.status in failed else Exit.DONE

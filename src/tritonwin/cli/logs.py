@@ -21,7 +21,7 @@ from tritonwin.cli.signals import ctrl_c_noted
 from tritonwin.errors import UserError
 
 if TYPE_CHECKING:
-    from tritonwin.output.progress import Download
+    from tritonwin.output.terminal import Download
 
 _CHUNK = 1 << 16  # bytes
 _AHEAD = 16  # chunks that wait to be taken
@@ -183,8 +183,7 @@ class _Told:
 
 
 def _shown() -> Download:
-    from tritonwin.output.progress import Download
-    from tritonwin.output.terminal import console
+    from tritonwin.output.terminal import Download, console
 
     out = console(sys.stderr)
     out.print("Reading until the input ends. Ctrl-C ends it here, with an answer on what has come.")

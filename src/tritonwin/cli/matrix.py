@@ -18,14 +18,12 @@ def command(*, as_json: bool) -> int:
       tritonwin matrix
       tritonwin matrix --json
     """
+    from tritonwin.output import documents
+    from tritonwin.output import matrix as shown
     from tritonwin.support import matrix
 
     if as_json:
-        from tritonwin.output import machine
-
-        machine.print_document(machine.matrix_report(matrix.load()))
+        documents.print_document(shown.report(matrix.load()))
     else:
-        from tritonwin.output.matrix import print_matrix
-
-        print_matrix(matrix.load())
+        shown.print_matrix(matrix.load())
     return Exit.DONE

@@ -143,10 +143,10 @@ def _choice(*, only: tuple[str, ...], allow_unknown: bool) -> RuleChoice:
 
 
 def _show(outcome: PatchOutcome, *, as_json: bool) -> int:
-    from tritonwin.output import machine, patching
+    from tritonwin.output import documents, patching
 
     if as_json:
-        machine.print_document(patching.document(outcome))
+        documents.print_document(patching.document(outcome))
     else:
         patching.print_outcome(outcome)
     return Exit.PROBLEMS if outcome.status == "refused" else Exit.DONE

@@ -41,13 +41,13 @@ def command(
     """
     from tritonwin.facts import snapshot as snapshots
     from tritonwin.facts.redaction.redactor import Identity
-    from tritonwin.output import machine, terminal
+    from tritonwin.output import documents, terminal
     from tritonwin.system.host import Host
 
     facts = target.collect(deep=deep)
     snapshots.write(facts, output, Identity.this_machine(Host.this_machine()))
     if as_json:
-        machine.print_document({"schema": "tritonwin.snapshot-written/1", "path": str(output)})
+        documents.print_document({"schema": "tritonwin.snapshot-written/1", "path": str(output)})
     else:
         terminal.print_snapshot_written(output)
     return Exit.DONE

@@ -54,10 +54,10 @@ def command(
       tritonwin undo 261128-003015-041526 --dry-run
     """
     from tritonwin.journal import Store
-    from tritonwin.output import journals, machine
-    from tritonwin.output.consent import agreed
-    from tritonwin.output.documents import JournalList, Tool, UndoDocument
-    from tritonwin.output.terminal import print_note
+    from tritonwin.output import documents, journals
+    from tritonwin.output.documents import Tool
+    from tritonwin.output.journals import JournalList, UndoDocument
+    from tritonwin.output.terminal import agreed, print_note
     from tritonwin.remedies.undo import UndoOptions, forget_change, undo_change
 
     store = Store.default()
@@ -71,7 +71,7 @@ def command(
     if list_them:
         headers = store.journals(target)[::-1]
         if as_json:
-            machine.print_document(JournalList(tool=Tool(), journals=headers))
+            documents.print_document(JournalList(tool=Tool(), journals=headers))
         else:
             journals.print_journals(headers)
         return Exit.DONE
@@ -97,7 +97,7 @@ def command(
     result = undo_change(options, store, agree)
     if as_json:
         first, *others = result.reports
-        machine.print_document(UndoDocument(tool=Tool(), undo=first, also=tuple(others)))
+        documents.print_document(UndoDocument(tool=Tool(), undo=first, also=tuple(others)))
     elif not result.declined:
         journals.print_undone(result)
     return Exit.PROBLEMS if result.stuck else Exit.DONE

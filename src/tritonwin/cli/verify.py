@@ -78,9 +78,9 @@ def command(
     """
     from tritonwin.facts.history import write_proven
     from tritonwin.facts.redaction.redactor import Redactor
-    from tritonwin.output import machine, proof, proof_report
+    from tritonwin.output import documents, proof
     from tritonwin.system.host import Environment
-    from tritonwin.verify import ladder
+    from tritonwin.verify import ladder, table
     from tritonwin.verify.model import Proof
     from tritonwin.verify.watch import Watch
 
@@ -90,21 +90,27 @@ def command(
     if list_rungs:
         return _print_list(rungs, as_json=as_json)
     for file in reports:
-        proof_report.refuse_place(file)
+        proof.refuse_place(file)
     facts = target.collect()
     setting = ladder.setting(facts, dict(os.environ), arch=arch, timeout=rung_timeout, forced=force)
-    scribe = proof_report.Scribe(
+    whole = len(table.load())
+    scribe = proof.Scribe(
         facts=facts,
         arch=setting.arch,
+        ladder=whole,
         files=reports,
         redactor=Redactor.this_machine(),
     )
     watch = Watch()
     results = scribe.follow(ladder.climb(setting, rungs, watch))
-    shown = Proof(results=tuple(results)) if as_json else proof.print_climb(facts, results, watch)
+    shown = (
+        Proof(results=tuple(results))
+        if as_json
+        else proof.print_climb(facts, results, watch, rungs=whole)
+    )
     document = scribe.finish(shown)
     if as_json:
-        machine.print_document(document)
+        documents.print_document(document)
     if shown.holds and through is None and not only:
         write_proven(facts, Environment(dict(os.environ)))
     return Exit.DONE if shown.holds else Exit.PROBLEMS
@@ -128,11 +134,11 @@ def _chosen(through: str | None, only: tuple[str, ...]) -> tuple[Rung, ...]:
 
 
 def _print_list(rungs: tuple[Rung, ...], *, as_json: bool) -> int:
-    from tritonwin.output import machine, proof
+    from tritonwin.output import documents, proof
     from tritonwin.output.documents import RungList
 
     if as_json:
-        machine.print_document(RungList(rungs=rungs))
+        documents.print_document(RungList(rungs=rungs))
     else:
         proof.print_rungs(rungs)
     return Exit.DONE

@@ -3,21 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 from rich.text import Text
 
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import Redactor
-from tritonwin.output.documents import BenchComparison, BenchReport, Tool
-from tritonwin.output.proof import STATE_WORDS, print_rung
+from tritonwin.output.documents import Tool
+from tritonwin.output.proof import print_rung
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
+from tritonwin.output.view import STATE_WORDS
 from tritonwin.system.codec import DecodeError, from_json, parse
 from tritonwin.system.files import encoding_of, read_bytes
 from tritonwin.verify.bench import BenchMachine, Benchmark, Comparison
 from tritonwin.verify.model import RungResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchReport:
+    """What `tritonwin bench --json` prints, and `bench --compare` reads."""
+
+    schema: Literal["tritonwin.bench/1"] = "tritonwin.bench/1"
+    tool: Tool
+    benchmark: Benchmark
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchComparison:
+    """What `tritonwin bench --compare A B --json` prints."""
+
+    schema: Literal["tritonwin.bench-comparison/1"] = "tritonwin.bench-comparison/1"
+    tool: Tool
+    first: BenchMachine
+    second: BenchMachine
+    figures: tuple[Comparison, ...]
+
 
 _WIDTH = 24
 

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from rich.text import Text
 
 from tritonwin.facts.records import Cache, Facts
-from tritonwin.output.documents import CacheReport, Tool
-from tritonwin.output.machine import target_of
+from tritonwin.output.documents import Target, Tool, target_of
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable, size
 from tritonwin.problems.cache_state import CacheState, JudgedEntry
 from tritonwin.remedies.caches import Clearing
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheReport:
+    """What `tritonwin cache list|clear --json` prints: every entry and how it stands."""
+
+    schema: Literal["tritonwin.cache/1"] = "tritonwin.cache/1"
+    tool: Tool
+    target: Target | None
+    caches: tuple[Cache, ...]
+    entries: tuple[JudgedEntry, ...]
+    cleared: tuple[str, ...] = ()  # entries that were taken away, or with --dry-run would be
+    left: tuple[str, ...] = ()  # what is there and has not the form of an entry
+    journal: str | None = None  # what `tritonwin undo` gives them back by
+
 
 _SHOWN = 20
 _STYLES: dict[CacheState, str] = {"usable": "green", "foreign": "dim", "stale": "yellow"}

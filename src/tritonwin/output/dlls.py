@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -10,9 +12,21 @@ from rich.tree import Tree
 
 from tritonwin.facts.dlls.loading import Loading
 from tritonwin.facts.dlls.tree import BAD, DllTree, Fault, Module, faults
-from tritonwin.output.documents import DllsReport, Tool
+from tritonwin.output.documents import Tool
 from tritonwin.output.terminal import console, wrapped
 from tritonwin.output.text import printable
+
+
+@dataclass(frozen=True, kw_only=True)
+class DllsReport:
+    """What `tritonwin dlls --json` prints: the tree, and what keeps the file from being loaded."""
+
+    schema: Literal["tritonwin.dlls/1"] = "tritonwin.dlls/1"
+    tool: Tool
+    loads: bool
+    faults: tuple[Fault, ...]
+    loading: Loading
+
 
 _LOADERS = {
     "python": "as Python loads a compiled module",

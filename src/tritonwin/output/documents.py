@@ -1,4 +1,4 @@
-"""The JSON documents that commands print with `--json`, as records.
+"""The JSON documents that commands print with `--json`, as records: one object each.
 
 A document's first field, `schema`, names its kind and its version; the version changes only when
 something is taken away or changes its meaning, not when something is added.
@@ -6,33 +6,17 @@ something is taken away or changes its meaning, not when something is added.
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Any, Literal
 
 from tritonwin import __version__
-from tritonwin.facts.dlls.loading import Loading
-from tritonwin.facts.dlls.tree import Fault
-from tritonwin.facts.records import Cache, PythonKind
-from tritonwin.journal import Conflict
-from tritonwin.journal.model import Header
-from tritonwin.journal.undo import UndoReport
-from tritonwin.patch.engine import Flavour
-from tritonwin.patch.records import (
-    FileRefusal,
-    FileReport,
-    HookReport,
-    Misfit,
-    PatchStatus,
-    RuleReport,
-)
-from tritonwin.problems.cache_state import JudgedEntry
-from tritonwin.problems.records import CheckResult, Evidence, Problem
-from tritonwin.remedies.fix import FixResult
-from tritonwin.remedies.install import Installation
-from tritonwin.remedies.plan import Plan
-from tritonwin.support.matrix import Matrix
-from tritonwin.support.wheel_choice import Kept, WheelChoice
-from tritonwin.verify.bench import BenchMachine, Benchmark, Comparison
+from tritonwin.facts.records import Facts, Interpreter, PythonKind
+from tritonwin.problems.records import CheckResult, Diagnosis, Evidence, Explanation, Problem
+from tritonwin.system.codec import to_json
 from tritonwin.verify.model import Rung, RungResult
 
 
@@ -107,6 +91,7 @@ class VerifyReport:
     arch: int  # what kernels were compiled for: 89
     proven: bool
     rungs: tuple[RungResult, ...]
+    ladder: int = 0  # how many rungs there are
     machine: dict[str, str] = field(default_factory=dict)  # "GPU": "NVIDIA H100 (9.0)"
     when: str | None = None  # ISO 8601, UTC
     complete: bool = True  # False in a report that is written while rungs are still tried
@@ -120,144 +105,48 @@ class RungList:
     rungs: tuple[Rung, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _OfTarget:
-    schema: str
-    tool: Tool
-    target: Target | None
+def print_document(document: Any) -> None:
+    """Print a record of `output.documents`, or a tree of plain JSON values."""
+    tree = document if isinstance(document, dict) else to_json(document)
+    json.dump(tree, sys.stdout, indent=2)
+    sys.stdout.write("\n")
 
 
-@dataclass(frozen=True, kw_only=True)
-class FixReport(FixResult, _OfTarget):
-    """What `tritonwin fix --json` prints: the plan of every round, how it ended, what remains."""
-
-    schema: Literal["tritonwin.fix/2"] = "tritonwin.fix/2"
+def check_list(checks: Iterable[tuple[str, str]]) -> CheckList:
+    """The ids and titles of checks."""
+    return CheckList(checks=tuple(CheckName(id=name, title=title) for name, title in checks))
 
 
-@dataclass(frozen=True, kw_only=True)
-class UndoDocument:
-    """What `tritonwin undo --json` prints: what was given back, or what is in the way."""
-
-    schema: Literal["tritonwin.undo/1"] = "tritonwin.undo/1"
-    tool: Tool
-    undo: UndoReport
-    also: tuple[UndoReport, ...] = ()  # the earlier rounds of the same fix, the newest first
-
-
-@dataclass(frozen=True, kw_only=True)
-class JournalList:
-    """What `tritonwin undo --list --json` prints, the newest first."""
-
-    schema: Literal["tritonwin.journals/1"] = "tritonwin.journals/1"
-    tool: Tool
-    journals: tuple[Header, ...]
+def doctor_report(facts: Facts, diagnosis: Diagnosis, snapshot: Path | None) -> DoctorReport:
+    return DoctorReport(
+        tool=Tool(),
+        target=target_of(facts.target, snapshot),
+        problems=diagnosis.problems,
+        checks=diagnosis.checks,
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class InstallReport(Installation, _OfTarget):
-    """What `tritonwin install --json` prints: every choice with its reasons, and the plan."""
-
-    schema: Literal["tritonwin.install/2"] = "tritonwin.install/2"
-
-
-EventKind: TypeAlias = Literal["step", "progress", "choices", "plan", "agreed", "proof", "outcome"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class EventLine:
-    """One line of `--json-lines`; which fields it has depends on `event`."""
-
-    schema: Literal["tritonwin.event/2"] = "tritonwin.event/2"
-    event: EventKind
-    seconds: float  # since the command began
-    text: str | None = None
-    done: int | None = None  # bytes of a download, or steps of a build
-    total: int | None = None
-    choices: tuple[WheelChoice, ...] = ()
-    kept: tuple[Kept, ...] = ()
-    notes: tuple[str, ...] = ()
-    plan: Plan | None = None
-    rungs: tuple[RungResult, ...] = ()
-    outcome: FixReport | InstallReport | None = None
+def target_of(found: Interpreter | None, snapshot: Path | None = None) -> Target | None:
+    if found is None:
+        return None
+    return Target(
+        executable=found.executable,
+        version=found.version,
+        kind=found.kind,
+        reason=found.source,
+        snapshot=str(snapshot) if snapshot else None,
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class MatrixReport:
-    """What `tritonwin matrix --json` prints."""
-
-    schema: Literal["tritonwin.matrix/1"] = "tritonwin.matrix/1"
-    tool: Tool
-    matrix: Matrix
-
-
-@dataclass(frozen=True, kw_only=True)
-class CacheReport:
-    """What `tritonwin cache list|clear --json` prints: every entry and how it stands."""
-
-    schema: Literal["tritonwin.cache/1"] = "tritonwin.cache/1"
-    tool: Tool
-    target: Target | None
-    caches: tuple[Cache, ...]
-    entries: tuple[JudgedEntry, ...]
-    cleared: tuple[str, ...] = ()  # entries that were taken away, or with --dry-run would be
-    left: tuple[str, ...] = ()  # what is there and has not the form of an entry
-    journal: str | None = None  # what `tritonwin undo` gives them back by
-
-
-@dataclass(frozen=True, kw_only=True)
-class BenchReport:
-    """What `tritonwin bench --json` prints, and `bench --compare` reads."""
-
-    schema: Literal["tritonwin.bench/1"] = "tritonwin.bench/1"
-    tool: Tool
-    benchmark: Benchmark
-
-
-@dataclass(frozen=True, kw_only=True)
-class BenchComparison:
-    """What `tritonwin bench --compare A B --json` prints."""
-
-    schema: Literal["tritonwin.bench-comparison/1"] = "tritonwin.bench-comparison/1"
-    tool: Tool
-    first: BenchMachine
-    second: BenchMachine
-    figures: tuple[Comparison, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DllsReport:
-    """What `tritonwin dlls --json` prints: the tree, and what keeps the file from being loaded."""
-
-    schema: Literal["tritonwin.dlls/1"] = "tritonwin.dlls/1"
-    tool: Tool
-    loads: bool
-    faults: tuple[Fault, ...]
-    loading: Loading
-
-
-@dataclass(frozen=True, kw_only=True)
-class PatchReport:
-    """What `tritonwin patch status|diff|apply|revert --json` prints.
-
-    `rules` and `files` are how they stand after the command; `changed` is what it changed, or with
-    diff what apply would change.
-    """
-
-    schema: Literal["tritonwin.patch/1"] = "tritonwin.patch/1"
-    tool: Tool
-    target: Target | None  # None: --triton named the folder
-    package: str
-    flavour: Flavour
-    version: str | None  # of Triton, as its __init__.py says
-    status: PatchStatus
-    rules: tuple[RuleReport, ...]
-    files: tuple[FileReport, ...]
-    changed: tuple[str, ...] = ()
-    refused: tuple[FileRefusal, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()  # with diff and revert: changed by others since
-    skipped: tuple[Misfit, ...] = ()  # rules that --allow-unknown could not apply
-    unverified: tuple[str, ...] = ()  # changed files that no known release holds
-    hook: HookReport | None = None
-    journal: str | None = None
-    diff: str | None = None
-    notes: tuple[str, ...] = ()
+def explain_report(
+    explanation: Explanation, log: Path | None, snapshot: Path | None
+) -> ExplainReport:
+    return ExplainReport(
+        tool=Tool(),
+        log=str(log) if log else None,
+        snapshot=str(snapshot) if snapshot else None,
+        lines=explanation.lines,
+        problems=explanation.problems,
+        known=explanation.known,
+        suspicious=explanation.suspicious,
+    )

@@ -4,15 +4,38 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from rich.text import Text
 
 from tritonwin.journal import Conflict
 from tritonwin.journal.model import Header, State
 from tritonwin.journal.undo import UndoReport
+from tritonwin.output.documents import Tool
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
 from tritonwin.remedies.undo import UndoResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndoDocument:
+    """What `tritonwin undo --json` prints: what was given back, or what is in the way."""
+
+    schema: Literal["tritonwin.undo/1"] = "tritonwin.undo/1"
+    tool: Tool
+    undo: UndoReport
+    also: tuple[UndoReport, ...] = ()  # the earlier rounds of the same fix, the newest first
+
+
+@dataclass(frozen=True, kw_only=True)
+class JournalList:
+    """What `tritonwin undo --list --json` prints, the newest first."""
+
+    schema: Literal["tritonwin.journals/1"] = "tritonwin.journals/1"
+    tool: Tool
+    journals: tuple[Header, ...]
+
 
 _STATES: dict[State, str] = {
     "open": "cut off",

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from rich.table import Table
 from rich.text import Text
 
+from tritonwin.output.documents import Tool
 from tritonwin.output.terminal import console, wrapped
 from tritonwin.support.matrix import Generation, Matrix, Pair
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixReport:
+    """What `tritonwin matrix --json` prints."""
+
+    schema: Literal["tritonwin.matrix/1"] = "tritonwin.matrix/1"
+    tool: Tool
+    matrix: Matrix
+
+
+def report(matrix: Matrix) -> MatrixReport:
+    return MatrixReport(tool=Tool(), matrix=matrix)
 
 
 def print_matrix(matrix: Matrix) -> None:

@@ -3,16 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 from rich.text import Text
 
-from tritonwin.output.documents import PatchReport, Tool
+from tritonwin.journal import Conflict
+from tritonwin.output.documents import Target, Tool, target_of
 from tritonwin.output.journals import conflict_lines
-from tritonwin.output.machine import target_of
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
-from tritonwin.patch.engine import RuleState
-from tritonwin.patch.records import FileRefusal, PatchOutcome, RuleReport
+from tritonwin.patch.engine import Flavour, RuleState
+from tritonwin.patch.records import (
+    FileRefusal,
+    FileReport,
+    HookReport,
+    Misfit,
+    PatchOutcome,
+    PatchStatus,
+    RuleReport,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchReport:
+    """What `tritonwin patch status|diff|apply|revert --json` prints.
+
+    `rules` and `files` are how they stand after the command; `changed` is what it changed, or with
+    diff what apply would change.
+    """
+
+    schema: Literal["tritonwin.patch/1"] = "tritonwin.patch/1"
+    tool: Tool
+    target: Target | None  # None: --triton named the folder
+    package: str
+    flavour: Flavour
+    version: str | None  # of Triton, as its __init__.py says
+    status: PatchStatus
+    rules: tuple[RuleReport, ...]
+    files: tuple[FileReport, ...]
+    changed: tuple[str, ...] = ()
+    refused: tuple[FileRefusal, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()  # with diff and revert: changed by others since
+    skipped: tuple[Misfit, ...] = ()  # rules that --allow-unknown could not apply
+    unverified: tuple[str, ...] = ()  # changed files that no known release holds
+    hook: HookReport | None = None
+    journal: str | None = None
+    diff: str | None = None
+    notes: tuple[str, ...] = ()
+
 
 _STYLES: dict[RuleState, str] = {
     "needed": "yellow",

@@ -12,25 +12,21 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from tritonwin.facts.records import Facts
 from tritonwin.facts.snapshot import Snapshot
+from tritonwin.output.bench import BenchComparison, BenchReport
 from tritonwin.output.build_documents import BuildReport, FleetReport, WheelIndex
+from tritonwin.output.caches import CacheReport
+from tritonwin.output.changes import EventLine, FixReport, InstallReport
+from tritonwin.output.dlls import DllsReport
 from tritonwin.output.documents import (
-    BenchComparison,
-    BenchReport,
-    CacheReport,
     CheckList,
-    DllsReport,
     DoctorReport,
-    EventLine,
     ExplainReport,
-    FixReport,
-    InstallReport,
-    JournalList,
-    MatrixReport,
-    PatchReport,
     RungList,
-    UndoDocument,
     VerifyReport,
 )
+from tritonwin.output.journals import JournalList, UndoDocument
+from tritonwin.output.matrix import MatrixReport
+from tritonwin.output.patching import PatchReport
 from tritonwin.system.codec import SCALARS, Json, fields_of
 
 DOCUMENTS: Mapping[str, type] = MappingProxyType(

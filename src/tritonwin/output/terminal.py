@@ -1,63 +1,64 @@
-"""Output for people. Our own words are plain ASCII; colour is an addition, never the message."""
+"""Output for people. Own words are plain ASCII; colour is an addition, never the message."""
 
 from __future__ import annotations
 
 import os
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 from rich.text import Text
 
 from tritonwin import __version__
-from tritonwin.facts.records import Facts
-from tritonwin.output.environment import gpu_name, triton_name
+from tritonwin.output.documents import CheckName
 from tritonwin.output.invocation import speaking
 from tritonwin.output.text import printable
-from tritonwin.problems import catalogue
-from tritonwin.problems.checks.check import Check
-from tritonwin.problems.records import CheckState, Diagnosis, Problem
-from tritonwin.system.shells import word
+from tritonwin.output.view import (
+    DiagnosisView,
+    ExplanationView,
+    ProblemView,
+    Tone,
+    of_problem,
+)
+from tritonwin.problems.records import Problem
 
-_STYLES: dict[str, str] = {
-    "ok": "green",
-    "info": "cyan",
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+STYLES: dict[Tone, str] = {
+    "good": "green",
+    "notice": "cyan",
     "warning": "yellow",
-    "problem": "bold red",
-    "error": "bold red",
-    "not-applicable": "dim",
+    "bad": "bold red",
+    "absent": "dim",
     "crashed": "magenta",
 }
-_WORDS: dict[CheckState, str] = {
-    "ok": "ok",
-    "info": "info",
-    "warning": "warning",
-    "problem": "problem",
-    "not-applicable": "n/a",
-    "crashed": "crashed",
-}
-_WIDTH = max(len(w) for w in _WORDS.values())
+_WIDTH = len("crashed")
 # wide enough that a path or a command is not broken where nobody sees the output
 _PIPE_WIDTH = 1000
 _PROSE_WIDTH = 100
 _MOST_EVIDENCE = 20  # of a problem; a hostile snapshot may bring a hundred thousand
 _LONGEST_TEXT = 1500
 _NARROWEST = 30  # a terminal may call itself one of 0 columns
+_QUIET = 15.0  # seconds between two lines where nobody watches a bar
+_MEGABYTE = 1_000_000
 
 
-def console(stream: TextIO | None = None) -> Console:
+def console(stream: TextIO | None = None, *, own: bool = True) -> Console:
     """A console that honours NO_COLOR and FORCE_COLOR and keeps commands whole in a pipe.
 
     Args:
         stream: where it writes; None: standard output.
+        own: commands are for this machine, and begin as tritonwin was started here.
     """
     stream = stream or sys.stdout
     interactive = stream.isatty()
     made = Console(
-        file=speaking(stream),
+        file=speaking(stream) if own else stream,
         highlight=False,
         emoji=False,
         markup=False,
@@ -69,89 +70,92 @@ def console(stream: TextIO | None = None) -> Console:
     return made
 
 
-def print_checks(checks: Iterable[Check]) -> None:
+def print_checks(checks: Iterable[CheckName]) -> None:
     out = console()
     for check in checks:
         out.print(Text.assemble((check.id, "bold"), f"  {check.title}"), soft_wrap=True)
 
 
 def print_snapshot_written(path: Path) -> None:
-    out = console()
-    out.print(Text(f"written: {printable(str(path))}"), soft_wrap=True)
-    out.print(Text("Look at it before you send it; it is plain text."), soft_wrap=True)
+    print_note(f"written: {path}")
+    print_note("Look at it before you send it; it is plain text.")
 
 
-def print_note(text: str) -> None:
-    console().print(Text(printable(text)), soft_wrap=True)
+def print_note(text: str, style: str = "") -> None:
+    console().print(Text(printable(text), style), soft_wrap=True)
 
 
-def print_story(title: str, facts: Facts, diagnosis: Diagnosis) -> None:
+def agreed(question: str) -> bool:
+    """Whether the person answers yes; an input that has ended says no."""
+    console().print(Text(f"{printable(question)} [y/N] "), end="")
+    sys.stdout.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def print_story(title: str, view: DiagnosisView) -> None:
     """A diagnosis in short: the machine, how many checks are fine, and the gravest problem."""
-    out = console()
+    out = console(own=False)
     out.print(Text(printable(f"== {title}"), "bold"), soft_wrap=True)
-    for line in list(_head(facts))[1:]:
+    for line in view.head:
         out.print(Text(printable(line), "dim"), soft_wrap=True)
-    fine = sum(c.state == "ok" for c in diagnosis.checks)
-    out.print(Text(f"{fine} checks ok. {verdict(diagnosis)}"), soft_wrap=True)
-    for problem in diagnosis.problems[:1]:
-        if problem.severity != "info":
-            print_problem(out, problem)
+    fine = sum(c.tone == "good" for c in view.checks)
+    out.print(Text(f"{fine} checks ok. {view.verdict}"), soft_wrap=True)
+    if view.problems and view.problems[0].tone != "notice":
+        show_problem(out, view.problems[0])
     out.print()
 
 
-def print_diagnosis(facts: Facts, diagnosis: Diagnosis) -> None:
-    out = console()
-    for line in _head(facts):
+def print_diagnosis(view: DiagnosisView) -> None:
+    """The checks, the problems, the verdict and the command that shows a repair."""
+    out = console(own=view.origin != "snapshot")
+    for line in (f"tritonwin {__version__}", *view.head):
         out.print(Text(printable(line)), soft_wrap=True)
     out.print()
-    for result in diagnosis.checks:
+    for check in view.checks:
         row = Text.assemble(
-            ("  " + _WORDS[result.state].ljust(_WIDTH), _STYLES[result.state]),
-            "  " + result.title,
+            (f"  {check.word.ljust(_WIDTH)}", STYLES[check.tone]), f"  {check.title}"
         )
-        if result.state in {"not-applicable", "crashed"}:
-            row.append(f" ({printable(result.detail)})", "dim")
+        if check.tone in {"absent", "crashed"}:
+            row.append(f" ({printable(check.detail)})", "dim")
         out.print(row, soft_wrap=True)
-    for problem in diagnosis.problems:
+    for problem in view.problems:
         out.print()
-        print_problem(out, problem)
-    for error in facts.errors:
+        show_problem(out, problem)
+    for unread in view.unread:
         out.print()
-        out.print(Text(f"not read: {error.collector} ({printable(error.error)})"), soft_wrap=True)
+        out.print(Text(f"not read: {printable(unread)}"), soft_wrap=True)
     out.print()
-    out.print(Text(verdict(diagnosis)), soft_wrap=True)
-    if any(p.remedy.automatic and p.severity != "info" for p in diagnosis.problems):
-        out.print(Text("To see what fix would do about it:"), soft_wrap=True)
-        out.print(Text(f"      {printable(_fix_command(facts))}", "bold"), soft_wrap=True)
+    out.print(Text(view.verdict), soft_wrap=True)
+    if view.fix:
+        where = " On the machine in question:" if view.origin == "snapshot" else ""
+        out.print(Text(f"To see what fix would do about it:{where}"), soft_wrap=True)
+        out.print(Text(f"      {printable(view.fix)}", "bold"), soft_wrap=True)
 
 
-def _fix_command(facts: Facts) -> str:
-    """For the same Python: one that was named has to be named again."""
-    target = facts.target
-    named = target is not None and target.source.startswith(("--python", "the Python of the appl"))
-    python = word(target.executable) if target and named else None
-    return f"tritonwin fix --dry-run{f' --python {python}' if python else ''}"
-
-
-def _head(facts: Facts) -> Iterable[str]:
-    target = facts.target
-    yield f"tritonwin {__version__}"
-    if target:
-        yield f"Python {target.version} ({target.kind})  {target.executable}"
-    parts = [f"torch {facts.torch.version}" if facts.torch else "no torch"]
-    parts.append(triton_name(facts) or "no Triton")
-    parts += map(gpu_name, facts.gpus)
-    parts += [f"driver {d.version}" for d in facts.drivers if d.version]
-    yield "  ".join(parts)
+def print_explanation(view: ExplanationView, name: str) -> None:
+    """The problems of a log, the root cause first, or where to look if none is known."""
+    out = console()
+    lines = [f"tritonwin {__version__}", f"{name}: {view.lines} lines"]
+    lines += [f"the log says: {', '.join(view.known)}"] if view.known else []
+    for line in lines:
+        out.print(Text(printable(line)), soft_wrap=True)
+    for problem in view.problems:
+        out.print()
+        show_problem(out, problem)
+    out.print()
+    for line in view.verdict:
+        out.print(Text(printable(line)), soft_wrap=True)
 
 
 def print_problem(out: Console, problem: Problem) -> None:
+    show_problem(out, of_problem(problem))
+
+
+def show_problem(out: Console, problem: ProblemView) -> None:
     """Cause, evidence and help, and the question that would decide where it is not certain."""
-    style = _STYLES[problem.severity]
-    sure = "" if problem.certainty == "certain" else f", {problem.certainty}"
     out.print(
         Text.assemble(
-            (f"{problem.severity}{sure}: ", style),
+            (f"{problem.label}: ", STYLES[problem.tone]),
             (problem.title, "bold"),
             (f"  [{problem.id}]", "dim"),
         ),
@@ -164,16 +168,15 @@ def print_problem(out: Console, problem: Problem) -> None:
     if len(problem.evidence) > _MOST_EVIDENCE:
         more = len(problem.evidence) - _MOST_EVIDENCE
         out.print(Text(f"    - and {more} more, with --json"), soft_wrap=True)
-    wrapped(out, "help: " + problem.remedy.summary)
-    for command in problem.remedy.commands:
+    wrapped(out, f"help: {problem.help}")
+    for command in problem.commands:
         # a command is copied: never wrapped, never coloured inside
         out.print(Text("      " + printable(command), "bold"), soft_wrap=True)
     if problem.question:
-        wrapped(out, "to be sure: " + problem.question.text)
+        wrapped(out, f"to be sure: {problem.question.text}")
         out.print(Text("      " + printable(problem.question.command), "bold"), soft_wrap=True)
     if problem.explains:
-        titles = [catalogue.load().entry(i).title for i in problem.explains]
-        wrapped(out, "This also explains: " + "; ".join(titles) + ".")
+        wrapped(out, f"This also explains: {'; '.join(problem.explains)}.")
     for reference in problem.references:
         out.print(Text(f"    see {reference}", "dim"), soft_wrap=True)
 
@@ -192,21 +195,36 @@ def wrapped(out: Console, text: str) -> None:
     out.print(Text("\n".join(lines)), soft_wrap=True)
 
 
-def counted(problems: Sequence[Problem]) -> str:
-    """How many problems there are, and how to copy commands of Windows into PowerShell."""
-    counts = {s: sum(p.severity == s for p in problems) for s in ("error", "warning")}
-    text = f"{counts['error']} error(s), {counts['warning']} warning(s)."
-    commands = [c for p in problems for c in p.remedy.commands]
-    if any(c.startswith('"') and not c.startswith('"/') for c in commands):
-        text += " In PowerShell put & before a command that starts with a quote."
-    return text
+class Download:
+    """The download that is under way, if one is."""
 
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._bar: Progress | None = None
+        self._said = time.monotonic()
 
-def verdict(diagnosis: Diagnosis) -> str:
-    """The last line: how it stands."""
-    crashed = sum(c.state == "crashed" for c in diagnosis.checks)
-    if diagnosis.healthy:
-        text = "Nothing is wrong that these checks can see."
-    else:
-        text = counted(diagnosis.problems)
-    return text + (f" {crashed} check(s) could not be run." if crashed else "")
+    def update(self, done: int, total: int | None) -> None:
+        """So many bytes of so many have come; fewer than before: the next file has begun."""
+        if self._out.is_terminal:
+            self._draw(done, total)
+        elif time.monotonic() - self._said >= _QUIET:
+            self._said = time.monotonic()
+            of = f" of {total // _MEGABYTE}" if total else ""
+            self._out.print(Text(f"  {done // _MEGABYTE}{of} MB"), soft_wrap=True)
+
+    def end(self) -> None:
+        """Take the bar away."""
+        if self._bar:
+            self._bar.stop()
+        self._bar = None
+
+    def _draw(self, done: int, total: int | None) -> None:
+        if self._bar is None:
+            from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+            columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=self._out, transient=True)
+            self._bar.add_task("", total=total)
+            self._bar.start()
+        self._bar.tasks[0].total = total  # to `update`, None means that the total stays
+        self._bar.update(self._bar.task_ids[0], completed=done)

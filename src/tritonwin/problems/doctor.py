@@ -8,7 +8,7 @@ from dataclasses import replace
 from tritonwin.facts.records import Facts
 from tritonwin.problems import catalogue
 from tritonwin.problems.advice import advise
-from tritonwin.problems.checks.check import Check, NotApplicable
+from tritonwin.problems.check import Check, NotApplicable
 from tritonwin.problems.records import (
     CERTAINTIES,
     SEVERITIES,

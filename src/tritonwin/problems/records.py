@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tritonwin.facts.records import Facts
+
 Severity = Literal["error", "warning", "info"]
 Certainty = Literal["certain", "likely", "possible"]
 
@@ -101,3 +103,27 @@ class Diagnosis:
     def crashed(self) -> tuple[CheckResult, ...]:
         """Checks that failed themselves: their problem may be there."""
         return tuple(check for check in self.checks if check.state == "crashed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """The result of reading a log.
+
+    Attributes:
+        problems: the root cause first, what it explains folded into it.
+        known: what the log says about the machine, with the lines that say it.
+        suspicious: where to look when no problem is known: first error, last exception.
+        facts: the machine as the log, and the snapshot if any, describe it at the log's end.
+        lines: how many lines were read.
+    """
+
+    problems: tuple[Problem, ...]
+    known: tuple[Evidence, ...]
+    suspicious: tuple[Evidence, ...]
+    facts: Facts
+    lines: int
+
+    @property
+    def healthy(self) -> bool:
+        """Nothing worse than information was recognised."""
+        return all(p.severity == "info" for p in self.problems)

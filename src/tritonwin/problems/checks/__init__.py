@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tritonwin.problems.check import Check
 from tritonwin.problems.checks import (
     caches,
     compiler,
@@ -13,7 +14,6 @@ from tritonwin.problems.checks import (
     python_files,
     triton,
 )
-from tritonwin.problems.checks.check import Check
 
 _MODULES = (machine, gpu, triton, pairs, python_files, packages, compiler, cuda, caches)
 

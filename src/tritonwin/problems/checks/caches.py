@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PureWindowsPath
 
 from tritonwin.facts.records import Facts, HelperModule, Interpreter, Triton
-from tritonwin.problems.checks.check import (
+from tritonwin.problems.check import (
     NotApplicable,
     Seen,
     check,

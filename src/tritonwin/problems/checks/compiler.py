@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import PureWindowsPath
 
 from tritonwin.facts.records import Compiler, Facts, MsvcToolset
-from tritonwin.problems.checks.check import (
+from tritonwin.problems.check import (
     NotApplicable,
     Seen,
     check,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from tritonwin.facts.records import Facts
-from tritonwin.problems.checks.check import (
+from tritonwin.problems.check import (
     NotApplicable,
     Seen,
     check,

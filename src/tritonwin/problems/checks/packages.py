@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tritonwin.facts.history import proven_state
 from tritonwin.facts.packages import knowledge
 from tritonwin.facts.records import Facts
-from tritonwin.problems.checks.check import (
+from tritonwin.problems.check import (
     NotApplicable,
     Seen,
     check,

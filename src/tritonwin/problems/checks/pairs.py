@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from tritonwin.facts.records import Facts, Torch
-from tritonwin.problems.checks.check import (
+from tritonwin.problems.check import (
     NotApplicable,
     Seen,
     check,

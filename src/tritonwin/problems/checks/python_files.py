@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tritonwin.facts.records import Facts, PythonDev, RuntimeDll
-from tritonwin.problems.checks.check import (
+from tritonwin.problems.check import (
     NotApplicable,
     Seen,
     check,

@@ -14,7 +14,7 @@ from tritonwin.facts.distributions import holds, read_requirement
 from tritonwin.facts.packages import knowledge
 from tritonwin.facts.records import Distribution, Facts, Triton
 from tritonwin.facts.torch_triton import Trait, triton_traits
-from tritonwin.problems.checks.check import (
+from tritonwin.problems.check import (
     NotApplicable,
     Seen,
     check,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO
@@ -20,7 +20,14 @@ from tritonwin.problems.explain.log_facts import LogFacts, facts_at
 from tritonwin.problems.explain.matches import Matches, Query, Window
 from tritonwin.problems.explain.scan import Candidate, Scanner
 from tritonwin.problems.explain.suspects import Suspects
-from tritonwin.problems.records import CERTAINTIES, Evidence, Finding, Problem, Question
+from tritonwin.problems.records import (
+    CERTAINTIES,
+    Evidence,
+    Explanation,
+    Finding,
+    Problem,
+    Question,
+)
 from tritonwin.system.files import is_file
 from tritonwin.system.host import Host
 from tritonwin.system.shells import word
@@ -32,30 +39,6 @@ MAX_QUOTE = 500  # characters of a line that is quoted
 _NAMED = re.compile(r"""["']([A-Za-z]:\\[^"'<>|]{1,400}\.(?:dll|pyd))["']""", re.IGNORECASE)
 _REFUSED = re.compile(r"WinError (?:126|127|193|1114)|DLL load failed|Could not find module")
 _MOST = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class Explanation:
-    """What a log shows.
-
-    Attributes:
-        problems: the root cause first, what it explains folded into it.
-        known: what the log says about the machine, with the lines that say it.
-        suspicious: where to look when no problem is known: first error, last exception.
-        facts: the machine as the log, and the snapshot if any, describe it at the log's end.
-        lines: how many lines were read.
-    """
-
-    problems: tuple[Problem, ...]
-    known: tuple[Evidence, ...]
-    suspicious: tuple[Evidence, ...]
-    facts: Facts
-    lines: int
-
-    @property
-    def healthy(self) -> bool:
-        """Nothing worse than information was recognised."""
-        return all(p.severity == "info" for p in self.problems)
 
 
 def explain_file(path: str | Path, snapshot: Facts | None = None) -> Explanation:
