@@ -17,8 +17,8 @@ from tritonwin.output.view import of_diagnosis
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.system.codec import map_text
-from tritonwin.verify import table
-from tritonwin.verify.model import Proof, RungResult
+from tritonwin.verify import records
+from tritonwin.verify.records import Proof, RungResult
 
 SNAPSHOTS = Path(str(resources.files("tritonwin") / "demo" / "snapshots"))
 _TRACEBACK = """\
@@ -42,7 +42,7 @@ def _where_users_have_it(text: str) -> str:
 def verify() -> str:
     """A ladder with a broken rung, one that was skipped, and proven ones below."""
     rungs = []
-    for number, rung in enumerate(table.load()):
+    for number, rung in enumerate(records.load().rung):
         state = "passed" if number < 6 else "failed" if number == 6 else "skipped"
         plain = RungResult(
             id=rung.id, title=rung.title, state="passed", detail="seen", seconds=1.3,

@@ -28,7 +28,7 @@ from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import LAYERS, Entry, LinePattern, Signature
 from tritonwin.problems.checks import CHECKS
 from tritonwin.system import toml
-from tritonwin.verify import table as ladder
+from tritonwin.verify import records as ladder
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "tests" / "corpus" / "signatures"
@@ -278,7 +278,7 @@ def ladder_page() -> str:
             ", ".join((*rung.packages, *rung.demands)),
             f"{rung.limit:g}",
         )
-        for number, rung in enumerate(ladder.load(), 1)
+        for number, rung in enumerate(ladder.load().rung, 1)
     ]
     head = ("", "id", "what is proven when it passes", "rungs before", "asks for", "limit, s")
     return _page(

@@ -13,7 +13,7 @@ from tritonwin.output.bench import report
 from tritonwin.system.codec import to_json
 from tritonwin.verify import bench
 from tritonwin.verify.bench import Benchmark, Comparison, benchmark, compare
-from tritonwin.verify.model import RungResult
+from tritonwin.verify.records import RungResult
 
 FACTS = Facts(
     tool_version="0",

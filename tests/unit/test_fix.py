@@ -23,8 +23,8 @@ from tritonwin.remedies.plan import CannotRemedyError, Plan
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 from tritonwin.verify import ladder
-from tritonwin.verify.ladder import Setting
-from tritonwin.verify.model import Proof, Rung, RungResult, RungState
+from tritonwin.verify.records import Proof, Rung, RungResult, RungState
+from tritonwin.verify.setting import ProofSetting
 
 
 @dataclass
@@ -76,7 +76,7 @@ class World:
         self.ahead: RungState = "passed"
         self.known: list[tuple[RungState, ...]] = []
 
-    def prove(self, setting: Setting, rungs: Sequence[Rung] = ladder.BASIC) -> Proof:
+    def prove(self, setting: ProofSetting, rungs: Sequence[Rung] = ladder.BASIC) -> Proof:
         if rungs == ladder.AHEAD:
             assert setting.timeout == fixing.AHEAD_LIMIT
             return proof(self.ahead)

@@ -19,9 +19,9 @@ from pace import PATIENCE
 from tritonwin.facts.records import Driver, Gpu
 from tritonwin.system import process, waiting
 from tritonwin.system.process import Completed
-from tritonwin.verify import ladder, table
-from tritonwin.verify.ladder import Setting
-from tritonwin.verify.model import Proof, Rung, RungResult, RungState
+from tritonwin.verify import ladder, records
+from tritonwin.verify.records import Proof, Rung, RungResult, RungState
+from tritonwin.verify.setting import DEFAULT_ARCH, ProofSetting, setting_for
 
 TRITON = {
     "__init__.py": "__version__ = '3.5.1'\nfrom triton import compiler\n"
@@ -41,14 +41,14 @@ TRITON = {
 HEADERS = Path(sysconfig.get_paths()["include"], "Python.h")
 
 
-def setting(tmp_path: Path, changes: dict[str, str] | None = None) -> Setting:
+def setting(tmp_path: Path, changes: dict[str, str] | None = None) -> ProofSetting:
     for name, text in {**TRITON, **(changes or {})}.items():
         file = tmp_path / "packages" / "triton" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "packages")}
     compiler = shutil.which("gcc") or shutil.which("cc")
-    return Setting(
+    return ProofSetting(
         facts=healthy.changed(),
         python=sys.executable,
         environment=environment,
@@ -119,7 +119,7 @@ def test_a_killed_process_is_said_in_words(tmp_path: Path, number: int, word: st
 
 def test_noise_on_stdout_is_not_taken_for_the_answer(tmp_path: Path) -> None:
     noisy = TRITON["__init__.py"] + 'print(\'{"state": "failed"}\')\n'
-    rungs = table.select(only=["import-triton"])
+    rungs = records.select(only=["import-triton"])
     shown = ladder.prove(setting(tmp_path, {"__init__.py": noisy}), rungs)
     assert [r.state for r in shown.results] == ["passed"]
 
@@ -158,14 +158,14 @@ def test_the_users_caches_neither_help_nor_change(tmp_path: Path) -> None:
     mine = replace(plain, environment={**plain.environment, **users})
     if HEADERS.is_file():
         assert ladder.prove(mine).holds
-    ladder.prove(mine, table.select(only=["compile-cubin"]))
+    ladder.prove(mine, records.select(only=["compile-cubin"]))
     assert not [name for name in users if (tmp_path / name).exists()]
     assert plain.user_cache == next(c.path for c in plain.facts.caches if c.kind == "triton")
 
 
 def test_a_rung_that_hangs_is_ended(tmp_path: Path) -> None:
     slow = replace(setting(tmp_path, {"__init__.py": "import time; time.sleep(600)"}), timeout=1)
-    result = ladder.prove(slow, table.select(only=["import-triton"])).results[-1]
+    result = ladder.prove(slow, records.select(only=["import-triton"])).results[-1]
     assert (result.state, result.detail) == ("timed-out", "no end within 1 s")
 
 
@@ -189,7 +189,7 @@ def test_closing_the_climb_ends_what_runs_and_what_is_just_being_started(
     monkeypatch.setattr(waiting, "end_running", end_running)
     hang = {"_C/libtriton.py": "import time; time.sleep(600)"}
     here = replace(setting(tmp_path, hang), compiler=None)
-    climb = ladder.climb(here, table.select(through="import-triton"))
+    climb = ladder.climb(here, records.select(through="import-triton"))
     assert next(climb).state == "not-applicable"
     assert begun.wait(PATIENCE)
     climb.close()
@@ -226,7 +226,7 @@ def test_no_variable_of_triton_names_a_folder_that_is_not_in_ascii(
         return process.run(*words, env=env, cwd=cwd, **more)
 
     monkeypatch.setattr(ladder, "run", run)
-    proof = ladder.prove(setting(tmp_path), table.select(only=["import-triton"]))
+    proof = ladder.prove(setting(tmp_path), records.select(only=["import-triton"]))
     assert proof.results[0].detail
     assert len(seen) == 3
     assert all(text.startswith(str(short)) for text in seen)
@@ -235,7 +235,7 @@ def test_no_variable_of_triton_names_a_folder_that_is_not_in_ascii(
 
 def test_a_python_that_cannot_be_started_fails_its_rungs(tmp_path: Path) -> None:
     gone = replace(setting(tmp_path), python=str(tmp_path / "python"))
-    results = ladder.prove(gone, table.select(only=["import-triton"])).results
+    results = ladder.prove(gone, records.select(only=["import-triton"])).results
     assert results[0].state == "failed"
     assert "cannot be started" in results[0].detail
 
@@ -244,14 +244,14 @@ def test_no_place_for_temporary_files_fails_its_rungs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
-    result = ladder.prove(setting(tmp_path), table.select(only=["import-triton"])).results[0]
+    result = ladder.prove(setting(tmp_path), records.select(only=["import-triton"])).results[0]
     assert result.state == "failed"
     assert result.detail.startswith("the folder for temporary files cannot be written: ")
 
 
 def test_what_is_not_here_does_not_apply(tmp_path: Path) -> None:
     bare = replace(setting(tmp_path), compiler=None, driver=False)
-    proof = ladder.prove(bare, table.select(through="launcher"))
+    proof = ladder.prove(bare, records.select(through="launcher"))
     reasons = {r.id: r.detail for r in proof.results if r.state == "not-applicable"}
     assert set(reasons) == {"headers-and-library", "helper-module", "launcher"}
     assert "no NVIDIA driver" in reasons["launcher"]
@@ -284,7 +284,9 @@ def test_what_needs_an_absent_rung_is_absent_and_what_needs_a_broken_one_is_skip
 def test_a_known_failure_is_named(tmp_path: Path) -> None:
     error = "ModuleNotFoundError: No module named 'triton.ops'"
     said = {"__init__.py": f'raise ModuleNotFoundError("{error}")'}
-    result = ladder.prove(setting(tmp_path, said), table.select(only=["import-triton"])).results[0]
+    result = ladder.prove(setting(tmp_path, said), records.select(only=["import-triton"])).results[
+        0
+    ]
     assert result.problems[:1] == ("stale-package-needs-triton-ops",)
 
 
@@ -297,7 +299,7 @@ def test_a_silent_death_is_named_by_what_doctor_finds(tmp_path: Path) -> None:
             )
         ),
     )
-    result = ladder.prove(died, table.select(only=["import-triton"])).results[0]
+    result = ladder.prove(died, records.select(only=["import-triton"])).results[0]
     assert result.state == "crashed"
     assert "vcredist-too-old-beside-python" in result.problems, result
 
@@ -307,14 +309,14 @@ def test_the_setting_follows_the_facts() -> None:
         gpus=(Gpu(index=0, vendor="nvidia", name="G", source="s", compute_capability="12.0"),),
         drivers=(Driver(vendor="nvidia", source="s", version="581.57", error=None),),
     )
-    found = ladder.setting(facts, {})
+    found = setting_for(facts, {})
     assert (found.arch, found.driver) == (120, True)
     assert facts.triton
     assert found.compiler == facts.triton.tinycc
-    assert ladder.setting(facts, {}, arch=75).arch == 75
-    assert ladder.setting(replace(facts, gpus=(), drivers=()), {}).arch == ladder.DEFAULT_ARCH
+    assert setting_for(facts, {}, arch=75).arch == 75
+    assert setting_for(replace(facts, gpus=(), drivers=()), {}).arch == DEFAULT_ARCH
     with pytest.raises(ValueError, match="no target"):
-        ladder.setting(replace(facts, target=None), {})
+        setting_for(replace(facts, target=None), {})
 
 
 def test_rungs_share_a_large_gpu_only() -> None:
@@ -322,7 +324,7 @@ def test_rungs_share_a_large_gpu_only() -> None:
         card = Gpu(index=0, vendor="nvidia", name="G", source="s", compute_capability="9.0")
         system = replace(healthy.SYSTEM, cpu_count=processors)
         facts = healthy.changed(gpus=(replace(card, memory_bytes=memory),), system=system)
-        return ladder.setting(facts, {}).workers
+        return setting_for(facts, {}).workers
 
     assert (workers(80 * 2**30, 16), workers(80 * 2**30, 8)) == (8, 4)
     assert workers(24_564 * 2**20, 16) == 8  # a GeForce RTX 4090

@@ -12,10 +12,10 @@ from pe_files import pe_file
 from tritonwin.facts.records import ExtensionFile, Facts
 from tritonwin.system.host import Environment, Host
 from tritonwin.system.registry import MemoryRegistry
-from tritonwin.verify import table
-from tritonwin.verify.dll_hints import dll_hints
+from tritonwin.verify import records
+from tritonwin.verify.causes import dll_hints
 
-RUNGS = {rung.id: rung for rung in table.load()}
+RUNGS = {rung.id: rung for rung in records.load().rung}
 REFUSED = "ImportError: DLL load failed while importing libtriton: The specified module could ..."
 
 

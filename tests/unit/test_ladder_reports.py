@@ -25,9 +25,9 @@ from tritonwin.output.html import proof_page
 from tritonwin.output.proof import refuse_place, verify_report, write_report
 from tritonwin.output.view import proof_verdict
 from tritonwin.system.codec import from_json
-from tritonwin.verify import table
-from tritonwin.verify.model import Proof, RungResult, RungState
-from tritonwin.verify.watch import Watch
+from tritonwin.verify import records
+from tritonwin.verify.ladder import ClimbWatch
+from tritonwin.verify.records import Proof, RungResult, RungState
 
 REDACTOR = Redactor(Identity(users=("ada",), homes=(r"C:\Users\ada",), hosts=("ENGINE",)))
 
@@ -141,7 +141,9 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_terminal_shows_states_and_problems(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = proof.print_climb(healthy.changed(), RESULTS, Watch(), rungs=len(table.load()))
+    shown = proof.print_climb(
+        healthy.changed(), RESULTS, ClimbWatch(), rungs=len(records.load().rung)
+    )
     out = capsys.readouterr().out
     assert shown.results == RESULTS
     for words in ("ok ", "FAILED", "CRASHED", "TIMEOUT", "n/a", "absent", "skipped"):
@@ -156,18 +158,20 @@ def test_the_terminal_shows_states_and_problems(capsys: pytest.CaptureFixture[st
 
 def test_nothing_that_broke_and_something_that_passed_is_proof() -> None:
     good = Proof(results=(result("passed"), result("not-installed"), result("not-applicable")))
-    whole = len(table.load())
-    said = proof_verdict(good, rungs=len(table.load()))
+    whole = len(records.load().rung)
+    said = proof_verdict(good, rungs=len(records.load().rung))
     assert f"Proven, as far as it could be tried; {whole - 3} of {whole} rungs were left" in said
-    every = Proof(results=tuple(result("passed", id=rung.id) for rung in table.load()))
+    every = Proof(results=tuple(result("passed", id=rung.id) for rung in records.load().rung))
     assert (
-        proof_verdict(every, rungs=len(table.load()))
+        proof_verdict(every, rungs=len(records.load().rung))
         == f"{whole} passed. Proven, as far as it could be tried."
     )
     assert "Not proven." in proof_verdict(
-        Proof(results=(result("not-applicable"),)), rungs=len(table.load())
+        Proof(results=(result("not-applicable"),)), rungs=len(records.load().rung)
     )
-    assert proof_verdict(Proof(results=()), rungs=len(table.load())).startswith("nothing was tried")
+    assert proof_verdict(Proof(results=()), rungs=len(records.load().rung)).startswith(
+        "nothing was tried"
+    )
 
 
 @pytest.mark.parametrize(
@@ -230,7 +234,7 @@ def test_an_unfinished_report_says_so() -> None:
 def test_the_rungs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["verify", "--list"]) == Exit.DONE
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [rung.id for rung in table.load()]
+    assert [line.split()[0] for line in lines] == [rung.id for rung in records.load().rung]
     assert run(["verify", "--list", "--json", "--through", "import-triton"]) == Exit.DONE
     document = json.loads(capsys.readouterr().out)
     assert document["schema"] == "tritonwin.rungs/1"

@@ -11,11 +11,12 @@ import pytest
 
 from tritonwin.facts.records import Facts, Gpu, MsvcToolset, Torch
 from tritonwin.problems.catalogue import LAYERS
-from tritonwin.verify import demands, ladder, table
-from tritonwin.verify.demands import Machine
-from tritonwin.verify.model import Rung, RungState
+from tritonwin.verify import ladder, records
+from tritonwin.verify.records import Rung, RungState
+from tritonwin.verify.setting import DEMANDS, ProofSetting, obstacle, setting_for
 
-RUNGS = table.load()
+RUNGS = records.load().rung
+ALL = (*RUNGS, *records.load().bench)
 BY_ID = {rung.id: rung for rung in RUNGS}
 
 
@@ -29,7 +30,7 @@ def test_rows_name_what_there_is() -> None:
         assert set(rung.needs) <= {earlier.id for earlier in RUNGS[:n]}, rung.id
         for file in (rung.program, *rung.helpers):
             assert folder.joinpath(file).is_file(), file
-        assert {demand.partition(":")[0] for demand in rung.demands} <= demands.WORDS, rung.id
+        assert {demand.partition(":")[0] for demand in rung.demands} <= set(DEMANDS), rung.id
         assert set(rung.layers) <= set(LAYERS), rung.id
 
 
@@ -43,12 +44,11 @@ def test_fix_tries_the_same_four_as_ever() -> None:
 
 
 def test_programs_are_those_of_a_rung() -> None:
-    used = {file for rung in RUNGS for file in (rung.program, *rung.helpers)}
+    used = {file for rung in ALL for file in (rung.program, *rung.helpers)}
     there = {
         item.name for item in files("tritonwin.verify.rungs").iterdir() if item.name[-3:] == ".py"
     }
-    ours = {name for name in there if not name.startswith(("bench_", "stopwatch", "__"))}
-    assert ours - used == {"frame.py"}
+    assert there - used == {"probe_runner.py", "__init__.py"}
 
 
 def modules_of(file: str) -> set[str]:
@@ -68,18 +68,18 @@ def _imported(node: ast.AST) -> list[str]:
     return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
 
 
-@pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: rung.id)
+@pytest.mark.parametrize("rung", ALL, ids=lambda rung: rung.id)
 def test_what_a_program_imports_is_copied_beside_it(rung: Rung) -> None:
     used, waiting = set[str](), {rung.program}
     while waiting:
         used |= waiting
         waiting = {m for file in waiting for m in modules_of(file)} - used
-    assert used - {rung.program, "frame.py"} == set(rung.helpers)
+    assert used - {rung.program, "probe_runner.py"} == set(rung.helpers)
 
 
 def test_the_ladder_is_cut_and_picked() -> None:
     def ids(through: str | None, *only: str) -> list[str]:
-        return [rung.id for rung in table.select(through, only)]
+        return [rung.id for rung in records.select(through, only)]
 
     assert ids("import-triton") == ["headers-and-library", "import-triton"]
     assert ids(None, "ptxas", "import-triton") == ["import-triton", "ptxas"]
@@ -87,15 +87,23 @@ def test_the_ladder_is_cut_and_picked() -> None:
     assert ids(None) == [rung.id for rung in RUNGS]
     for through, only in ((None, ["nothing"]), ("nothing", ())):
         with pytest.raises(KeyError, match="nothing"):
-            table.select(through, only)
+            records.select(through, only)
 
 
 def card(capability: str | None) -> Gpu:
     return Gpu(index=0, vendor="nvidia", name="G", source="s", compute_capability=capability)
 
 
-def machine(facts: Facts, capability: str) -> Machine:
-    return Machine(facts=facts, compiler="/usr/bin/cc", driver=True, capability=capability)
+def where(facts: Facts, capability: str) -> ProofSetting:
+    """A setting with a driver, whose GPU, or the architecture asked for, has that capability."""
+    return ProofSetting(
+        facts=facts,
+        python="python",
+        environment={},
+        compiler="/usr/bin/cc",
+        driver=True,
+        arch=int(capability.replace(".", "")),
+    )
 
 
 def with_triton(version: str, owner: str | None = None) -> Facts:
@@ -133,7 +141,7 @@ def test_what_a_generation_cannot_do_is_named_by_the_matrix(
 ) -> None:
     short = triton.partition(".post")[0]
     facts = replace(with_triton(short, triton), gpus=(card(capability),))
-    found = demands.obstacle(BY_ID[rung], machine(facts, capability))
+    found = obstacle(BY_ID[rung], where(facts, capability))
     assert (found[0] if found else None) == state
     assert says in (found[1] if found else "")
 
@@ -168,7 +176,7 @@ def test_what_is_not_there(
 ) -> None:
     gpus = {"gpus": (card("8.9"),)}
     facts = healthy.changed(**{**gpus, **changes})
-    found = demands.obstacle(BY_ID[rung], machine(facts, "8.9"))
+    found = obstacle(BY_ID[rung], where(facts, "8.9"))
     assert (found[0] if found else None) == state
     assert says in (found[1] if found else "")
 
@@ -178,7 +186,7 @@ def test_a_package_that_the_gpu_is_too_old_for() -> None:
     fitting = replace(facts, gpus=(card("7.5"),), torch=replace_cuda(facts))
     flash = healthy.dist("flash-attn", "2.8.3")
     old = replace(fitting, distributions=(*facts.distributions, flash))
-    state, reason = demands.obstacle(BY_ID["flash-attn"], machine(old, "7.5")) or ("", "")
+    state, reason = obstacle(BY_ID["flash-attn"], where(old, "7.5")) or ("", "")
     assert state == "not-applicable"
     assert "flash-attn works on compute capability >=8.0" in reason
 
@@ -190,7 +198,7 @@ def replace_cuda(facts: Facts) -> Torch:
 
 def test_the_tables_can_be_overruled() -> None:
     facts = replace(with_triton("3.5.1"), gpus=(card("6.1"),))
-    setting = replace(ladder.setting(facts, {}), python="/nowhere/python")
+    setting = replace(setting_for(facts, {}), python="/nowhere/python")
     rungs = [replace(BY_ID["compile-cubin"], needs=())]
     assert ladder.prove(setting, rungs).results[0].state == "not-applicable"
     tried = ladder.prove(replace(setting, forced=True), rungs).results[0]
@@ -199,12 +207,8 @@ def test_the_tables_can_be_overruled() -> None:
 
 def test_launches_are_asked_of_the_gpu_and_compiling_of_the_wish() -> None:
     facts = replace(with_triton("3.5.1"), gpus=(card("7.5"),))
-    setting = ladder.setting(facts, {}, arch=90)
-    assert setting.machine(on_gpu=True).capability == "7.5"
-    assert setting.machine(on_gpu=False).capability == "9.0"
-    assert ladder.setting(facts, {}, arch=120).machine(on_gpu=False).capability == "12.0"
-
-
-def test_rows_are_data() -> None:
-    assert all(isinstance(rung, Rung) for rung in RUNGS)
-    assert BY_ID["dot-bf16"].options == {"dtype": "bf16"}
+    setting = setting_for(facts, {}, arch=90)
+    assert setting.capability(BY_ID["vector-add"]) == "7.5"
+    assert setting.capability(BY_ID["compile-cubin"]) == "9.0"
+    wide = setting_for(facts, {}, arch=120)
+    assert wide.capability(BY_ID["compile-cubin"]) == "12.0"

@@ -20,20 +20,20 @@ from rich.console import Console
 
 import tritonwin
 from tritonwin.output import proof
-from tritonwin.verify import ladder, table
-from tritonwin.verify.model import RungResult
-from tritonwin.verify.setting import Setting
-from tritonwin.verify.watch import Trial, Watch, last_step
+from tritonwin.verify import ladder, records
+from tritonwin.verify.ladder import ClimbWatch, Trial, last_step
+from tritonwin.verify.records import RungResult
+from tritonwin.verify.setting import ProofSetting
 
-STUCK = "import time, frame; frame.doing('counting \x1b[2J sheep'); time.sleep(600)"
-IMPORTED = table.select(only=["import-triton"])
+STUCK = "import time, probe_runner; probe_runner.doing('counting \x1b[2J sheep'); time.sleep(600)"
+IMPORTED = records.select(only=["import-triton"])
 
 
-def stuck(tmp_path: Path) -> Setting:
+def stuck(tmp_path: Path) -> ProofSetting:
     package = tmp_path / "triton"
     package.mkdir()
     (package / "__init__.py").write_text(STUCK)
-    return Setting(
+    return ProofSetting(
         facts=healthy.changed(),
         python=sys.executable,
         environment={**os.environ, "PYTHONPATH": str(tmp_path)},
@@ -43,7 +43,7 @@ def stuck(tmp_path: Path) -> Setting:
     )
 
 
-def waited(watch: Watch, *, tried: bool) -> tuple[Trial, ...]:
+def waited(watch: ClimbWatch, *, tried: bool) -> tuple[Trial, ...]:
     wait_for(lambda: bool([t for t in watch.now() if t.step]) is tried)
     return watch.now()
 
@@ -78,9 +78,9 @@ def test_what_the_user_says_goes_before_a_rungs_own_limit(tmp_path: Path) -> Non
 
 
 def test_who_watches_sees_what_is_tried(tmp_path: Path) -> None:
-    watch, started = Watch(), time.monotonic()
+    watch, started = ClimbWatch(), time.monotonic()
     with closing(
-        ladder.climb(stuck(tmp_path), table.select(through="import-triton"), watch)
+        ladder.climb(stuck(tmp_path), records.select(through="import-triton"), watch)
     ) as climb:
         assert next(climb).state == "not-applicable"
         (trial,) = waited(watch, tried=True)
@@ -132,7 +132,7 @@ def test_a_terminal_shows_what_is_tried(
     console = Console(file=screen, force_terminal=terminal, width=200, legacy_windows=False)
     monkeypatch.setattr(proof, "console", lambda: console)
     monkeypatch.setattr(proof, "_SOON", 0)
-    watch = Watch()
+    watch = ClimbWatch()
     (tmp_path / "doing").write_text("counting \x1b[2J sheep")
 
     def results() -> Iterator[RungResult]:

@@ -63,15 +63,23 @@ def test_nothing_newer_is_called(path: Path) -> None:
 
 
 def test_files_of_a_rung_find_each_other_in_an_embedded_python(tmp_path: Path) -> None:
-    (tmp_path / "frame.py").write_bytes((FOLDER / "frame.py").read_bytes())
-    (tmp_path / "beside.py").write_text("from frame import KnownError\n")
+    (tmp_path / "probe_runner.py").write_bytes((FOLDER / "probe_runner.py").read_bytes())
+    (tmp_path / "beside.py").write_text("from probe_runner import KnownError\n")
     rung = tmp_path / "rung.py"
     rung.write_text(
         "from beside import KnownError\n"
         "def prove(arguments):\n    raise KnownError(arguments['text'], 'an-id')\n"
     )
     # -I leaves out the script's folder, as an embedded Python's ._pth file does
-    command = [sys.executable, "-I", "-B", tmp_path / "frame.py", "ab", rung, '{"text": "a\\n b"}']
+    command = [
+        sys.executable,
+        "-I",
+        "-B",
+        tmp_path / "probe_runner.py",
+        "ab",
+        rung,
+        '{"text": "a\\n b"}',
+    ]
     out = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
     answer = json.loads(out.decode().removeprefix("ab").removesuffix("ba"))
     assert answer == {"state": "failed", "detail": "a b", "problem": "an-id"}
@@ -85,45 +93,6 @@ def test_problems_that_rungs_name_are_in_the_catalogue() -> None:
     }
     assert len(named) >= 5
     assert named <= set(catalogue.load().entries)
-
-
-numbers8 = program("numbers8")
-
-
-@given(st.integers(-2048, 2048))
-def test_fp16_bits_are_those_of_python(number: int) -> None:
-    assert numbers8.bits("fp16", number) == struct.unpack("<H", struct.pack("<e", number))[0]
-
-
-@given(st.integers(-256, 256))
-def test_bf16_bits_are_the_upper_half_of_a_float(number: int) -> None:
-    wanted = struct.unpack("<I", struct.pack("<f", number))[0] >> 16
-    if number:
-        assert numbers8.bits("bf16", number) == wanted
-
-
-@pytest.mark.parametrize(
-    ("dtype", "number", "bits"),
-    [
-        # OCP 8-bit floating point specification, revision 1.0
-        ("fp8e4nv", 1, 0x38),
-        ("fp8e4nv", -4, 0xC8),
-        ("fp8e4nv", 3, 0x44),
-        ("fp8e4nv", 240, 0x77),
-        ("fp8e5", 1, 0x3C),
-        ("fp8e5", -3, 0xC2),
-        ("fp8e5", 4, 0x44),
-        ("fp8e5", 0, 0x00),
-    ],
-)
-def test_fp8_bits(dtype: str, number: int, bits: int) -> None:
-    assert numbers8.bits(dtype, number) == bits
-
-
-@pytest.mark.parametrize(("dtype", "number"), [("fp8e4nv", 17), ("fp8e5", 9), ("fp16", 70000)])
-def test_numbers_that_a_format_lacks_are_refused(dtype: str, number: int) -> None:
-    with pytest.raises(ValueError, match="does not hold"):
-        numbers8.bits(dtype, number)
 
 
 @pytest.fixture
@@ -140,6 +109,46 @@ def no_triton(monkeypatch: pytest.MonkeyPatch) -> None:
         ("triton.language.extra", extra),
     ):
         monkeypatch.setitem(sys.modules, name, module)
+
+
+@pytest.mark.usefixtures("no_triton")
+@given(st.integers(-2048, 2048))
+def test_fp16_bits_are_those_of_python(number: int) -> None:
+    assert program("dot").bits("fp16", number) == struct.unpack("<H", struct.pack("<e", number))[0]
+
+
+@pytest.mark.usefixtures("no_triton")
+@given(st.integers(-256, 256))
+def test_bf16_bits_are_the_upper_half_of_a_float(number: int) -> None:
+    wanted = struct.unpack("<I", struct.pack("<f", number))[0] >> 16
+    if number:
+        assert program("dot").bits("bf16", number) == wanted
+
+
+@pytest.mark.usefixtures("no_triton")
+@pytest.mark.parametrize(
+    ("dtype", "number", "bits"),
+    [
+        # OCP 8-bit floating point specification, revision 1.0
+        ("fp8e4nv", 1, 0x38),
+        ("fp8e4nv", -4, 0xC8),
+        ("fp8e4nv", 3, 0x44),
+        ("fp8e4nv", 240, 0x77),
+        ("fp8e5", 1, 0x3C),
+        ("fp8e5", -3, 0xC2),
+        ("fp8e5", 4, 0x44),
+        ("fp8e5", 0, 0x00),
+    ],
+)
+def test_fp8_bits(dtype: str, number: int, bits: int) -> None:
+    assert program("dot").bits(dtype, number) == bits
+
+
+@pytest.mark.usefixtures("no_triton")
+@pytest.mark.parametrize(("dtype", "number"), [("fp8e4nv", 17), ("fp8e5", 9), ("fp16", 70000)])
+def test_numbers_that_a_format_lacks_are_refused(dtype: str, number: int) -> None:
+    with pytest.raises(ValueError, match="does not hold"):
+        program("dot").bits(dtype, number)
 
 
 PRINTED = "pid (0, 0, 0) idx () tritonwin says: 1000\n"
@@ -223,7 +232,6 @@ def mocked_xformers(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
             "xformers",
             "xformers.ops",
             "xformers._cpp_lib",
-            "attention",
             "compare",
         )
     }
@@ -232,8 +240,7 @@ def mocked_xformers(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     library = modules["xformers._cpp_lib"]
     vars(modules["xformers"]).update(__version__="0.0.35", _cpp_lib=library)
     vars(modules["xformers.ops"]).update(LowerTriangularMask=object, fmha=ModuleType("fmha"))
-    vars(modules["attention"]).update(attention=None, random=None)
-    vars(modules["compare"]).update(Judge=None, seed=None)
+    vars(modules["compare"]).update(Judge=None, attention=None, random=None, seed=None)
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
 
@@ -323,7 +330,7 @@ def test_the_operator_that_xformers_took_is_named(
 
     vars(mocked_xformers).update(memory_efficient_attention=attention)
     tensor = SimpleNamespace(double=lambda: None)
-    vars(sys.modules["attention"]).update(
+    vars(sys.modules["compare"]).update(
         attention=lambda *tensors, causal: None, random=lambda *shape: (tensor,) * 3
     )
     judge = SimpleNamespace(
@@ -331,7 +338,7 @@ def test_the_operator_that_xformers_took_is_named(
     )
     vars(sys.modules["compare"]).update(Judge=lambda: judge, seed=lambda: None)
     vars(sys.modules["torch"]).update(float16=None)
-    said, figures = program("xformers_attention").prove({})
+    said, figures = program("xformers_attention").prove()
     assert said == f"xformers 0.0.35: memory_efficient_attention {detail}"
     assert figures.pop("error") == 0.0
     assert len(figures) == 4
@@ -346,7 +353,7 @@ def test_every_type_is_spelled_in_one_way(monkeypatch: pytest.MonkeyPatch) -> No
     used = set(re.findall(r"torch\.(b?float\d+)\b", text))
     vars(torch).update({name: f"torch.{name}" for name in used})
     monkeypatch.setitem(sys.modules, "torch", torch)
-    short = program("attention").short
+    short = program("compare").short
     names = {short(f"torch.{name}") for name in used}
     assert names == {"fp16", "bf16", "fp32"}
 

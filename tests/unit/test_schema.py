@@ -44,7 +44,7 @@ from tritonwin.support import matrix
 from tritonwin.support.wheel_choice import Kept, Rejection, WheelChoice
 from tritonwin.system.codec import DecodeError, from_json, to_json
 from tritonwin.verify.bench import BenchMachine, Benchmark, Comparison
-from tritonwin.verify.model import Rung, RungResult
+from tritonwin.verify.records import Rung, RungResult
 
 FACTS = Facts(
     tool_version="0",

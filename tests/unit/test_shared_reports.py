@@ -34,7 +34,7 @@ from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.system.codec import map_text, to_json
 from tritonwin.verify import bench
-from tritonwin.verify.model import Proof, RungResult
+from tritonwin.verify.records import Proof, RungResult
 
 NAMES = ("alice", "Mustermann", "hsu.lin", "O'Brien", "Zo\u00e9 Waldner", "\u5f20\u4f1f\u660e",
          "jean-luc", "PC_Admin7")  # fmt: skip

@@ -23,6 +23,7 @@ from tritonwin.support.matrix import HardwareTable, IndexTable, PairTable
 from tritonwin.support.packages import PackageTable
 from tritonwin.support.triton_names import NameTable
 from tritonwin.system.codec import DecodeError, from_json, from_valid
+from tritonwin.verify.records import LadderTable
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -44,6 +45,7 @@ RECORDS: dict[str, type] = {
     "support/matrix.toml": PairTable,
     "support/packages.toml": PackageTable,
     "support/triton_names.toml": NameTable,
+    "verify/rungs/ladder.toml": LadderTable,
 }
 TABLES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.toml"))
 

@@ -31,7 +31,8 @@ from tritonwin.support.pip import Pip, PipError, last_words
 from tritonwin.system.process import run
 from tritonwin.system.scratch import scratch_folder
 from tritonwin.verify import ladder
-from tritonwin.verify.model import BROKEN, RungResult
+from tritonwin.verify.records import BROKEN, RungResult
+from tritonwin.verify.setting import setting_for
 
 _INSTALL_TIMEOUT = 600.0
 _IMPORT_TIMEOUT = 300.0  # seconds; the first import of torch reads gigabytes
@@ -184,7 +185,7 @@ def _climb(plan: BuildPlan, facts: Facts, tell: Callable[[str], None]) -> Iterat
     rungs = [rung for rung in ladder.RUNGS if rung.id in plan.rungs]
     if not rungs or not any(gpu.vendor == "nvidia" for gpu in facts.gpus):
         return
-    setting = ladder.setting(facts, dict(os.environ), timeout=600)
+    setting = setting_for(facts, dict(os.environ), timeout=600)
     for result in ladder.climb(setting, rungs):
         tell(f"{result.id}: {result.state}. {result.detail}")
         yield result

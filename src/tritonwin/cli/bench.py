@@ -56,15 +56,16 @@ def command(
     from tritonwin.facts.redaction.redactor import Redactor
     from tritonwin.output import bench as shown
     from tritonwin.output import documents
-    from tritonwin.verify import bench, ladder
-    from tritonwin.verify.model import BROKEN
+    from tritonwin.verify import bench
+    from tritonwin.verify.records import BROKEN
+    from tritonwin.verify.setting import setting_for
 
     names = [part.id for part in bench.PARTS]
     for name in only:
         if name not in names:
             raise UserError(f"there is no part {name!r}", f"The parts are: {', '.join(names)}")
     facts = target.collect()
-    setting = ladder.setting(facts, dict(os.environ), arch=arch, timeout=max(target.timeout, 300))
+    setting = setting_for(facts, dict(os.environ), arch=arch, timeout=max(target.timeout, 300))
     if as_json:
         parts = list(bench.measure(setting, only))
         document = shown.report(bench.benchmark(facts, parts), Redactor.this_machine())

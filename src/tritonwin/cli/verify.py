@@ -12,7 +12,7 @@ from tritonwin.cli.options import Arch, Number, TargetOptions, json_option, targ
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
-    from tritonwin.verify.model import Rung
+    from tritonwin.verify.records import Rung
 
 
 @click.command("verify")
@@ -80,9 +80,10 @@ def command(
     from tritonwin.facts.redaction.redactor import Redactor
     from tritonwin.output import documents, proof
     from tritonwin.system.host import Environment
-    from tritonwin.verify import ladder, table
-    from tritonwin.verify.model import Proof
-    from tritonwin.verify.watch import Watch
+    from tritonwin.verify import ladder, records
+    from tritonwin.verify.ladder import ClimbWatch
+    from tritonwin.verify.records import Proof
+    from tritonwin.verify.setting import setting_for
 
     rungs = _chosen(through, only)
     if list_rungs and reports:
@@ -92,8 +93,8 @@ def command(
     for file in reports:
         proof.refuse_place(file)
     facts = target.collect()
-    setting = ladder.setting(facts, dict(os.environ), arch=arch, timeout=rung_timeout, forced=force)
-    whole = len(table.load())
+    setting = setting_for(facts, dict(os.environ), arch=arch, timeout=rung_timeout, forced=force)
+    whole = len(records.load().rung)
     scribe = proof.Scribe(
         facts=facts,
         arch=setting.arch,
@@ -101,7 +102,7 @@ def command(
         files=reports,
         redactor=Redactor.this_machine(),
     )
-    watch = Watch()
+    watch = ClimbWatch()
     results = scribe.follow(ladder.climb(setting, rungs, watch))
     shown = (
         Proof(results=tuple(results))
@@ -117,13 +118,13 @@ def command(
 
 
 def _chosen(through: str | None, only: tuple[str, ...]) -> tuple[Rung, ...]:
-    from tritonwin.verify import table
+    from tritonwin.verify import records
 
     try:
-        found = table.select(through, only)
+        found = records.select(through, only)
     except KeyError as error:
         msg = f"there is no rung {error.args[0]!r}"
-        names = ", ".join(rung.id for rung in table.load())
+        names = ", ".join(rung.id for rung in records.load().rung)
         raise UserError(msg, f"The rungs are: {names}") from None
     if not found:
         raise UserError(

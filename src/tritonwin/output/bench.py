@@ -20,7 +20,7 @@ from tritonwin.output.view import STATE_WORDS
 from tritonwin.system.codec import DecodeError, from_json, parse
 from tritonwin.system.files import encoding_of, read_bytes
 from tritonwin.verify.bench import BenchMachine, Benchmark, Comparison
-from tritonwin.verify.model import RungResult
+from tritonwin.verify.records import RungResult
 
 
 @dataclass(frozen=True, kw_only=True)

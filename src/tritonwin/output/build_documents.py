@@ -10,7 +10,7 @@ from tritonwin.build.model import BuildPlan
 from tritonwin.build.outcome import BuildInfo
 from tritonwin.output.documents import Tool
 from tritonwin.problems.records import Problem
-from tritonwin.verify.model import RungResult
+from tritonwin.verify.records import RungResult
 
 BuildStatus = Literal[
     "planned",

@@ -30,7 +30,7 @@ from tritonwin.remedies.install import Installation
 from tritonwin.remedies.plan import Change, Plan
 from tritonwin.support.wheel_choice import Kept, WheelChoice
 from tritonwin.system.codec import to_json
-from tritonwin.verify.model import RungResult
+from tritonwin.verify.records import RungResult
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from tritonwin import __version__
 from tritonwin.facts.records import Facts, Interpreter, PythonKind
 from tritonwin.problems.records import CheckResult, Diagnosis, Evidence, Explanation, Problem
 from tritonwin.system.codec import to_json
-from tritonwin.verify.model import Rung, RungResult
+from tritonwin.verify.records import Rung, RungResult
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from tritonwin.output.view import (
     of_rung,
     proof_verdict,
 )
-from tritonwin.verify.model import Proof
+from tritonwin.verify.records import Proof
 
 _COPY = """
 for (const block of document.querySelectorAll("pre.command")) {

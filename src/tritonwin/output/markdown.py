@@ -11,7 +11,7 @@ from tritonwin import __version__
 from tritonwin.output.documents import VerifyReport
 from tritonwin.output.text import printable
 from tritonwin.output.view import DiagnosisView, ProblemView, RungView, of_rung, proof_verdict
-from tritonwin.verify.model import Proof
+from tritonwin.verify.records import Proof
 
 _LONGEST_CELL = 300
 _LONGEST_LOG = 40_000  # characters; GitHub takes 65,536 for an issue

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
@@ -25,8 +26,10 @@ from tritonwin.output.text import printable
 from tritonwin.output.view import of_rung, proof_verdict
 from tritonwin.system.codec import to_json
 from tritonwin.system.files import read_text, write_whole
-from tritonwin.verify.model import Proof, Rung, RungResult
-from tritonwin.verify.watch import Watch
+from tritonwin.verify.records import Proof, Rung, RungResult
+
+if TYPE_CHECKING:
+    from tritonwin.verify.ladder import ClimbWatch
 
 _WIDTH = len("CRASHED")
 _SOON = 2  # seconds; most rungs are tried before anybody asks
@@ -42,7 +45,9 @@ def print_rungs(rungs: Iterable[Rung]) -> None:
         out.print(row, soft_wrap=True)
 
 
-def print_climb(facts: Facts, results: Iterable[RungResult], watch: Watch, *, rungs: int) -> Proof:
+def print_climb(
+    facts: Facts, results: Iterable[RungResult], watch: ClimbWatch, *, rungs: int
+) -> Proof:
     """Print the results as they come; return them as a proof.
 
     Args:
@@ -64,7 +69,7 @@ def print_climb(facts: Facts, results: Iterable[RungResult], watch: Watch, *, ru
 class _Meanwhile:
     """Drawn again several times a second, by a thread of rich."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: ClimbWatch) -> None:
         self._watch = watch
 
     def __rich__(self) -> Text:
@@ -81,7 +86,7 @@ def _step(step: str | None) -> str:
 
 
 @contextmanager
-def _shown(watch: Watch, out: Console) -> Iterator[None]:
+def _shown(watch: ClimbWatch, out: Console) -> Iterator[None]:
     if not out.is_terminal:
         yield
         return

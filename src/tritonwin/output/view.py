@@ -19,7 +19,7 @@ from tritonwin.problems.records import (
     Severity,
 )
 from tritonwin.system.shells import word
-from tritonwin.verify.model import BROKEN, Proof, RungResult, RungState
+from tritonwin.verify.records import BROKEN, Proof, RungResult, RungState
 
 # How a state looks: each format has a colour for it.
 Tone = Literal["good", "notice", "warning", "bad", "absent", "crashed"]

@@ -15,7 +15,7 @@ from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 from tritonwin.support.wheel_choice import Kept, WheelChoice
 from tritonwin.system.host import Host
-from tritonwin.verify.model import RungResult
+from tritonwin.verify.records import RungResult
 
 if TYPE_CHECKING:
     from tritonwin.remedies.wheel_build import Prepared

@@ -40,7 +40,8 @@ from tritonwin.system.host import Host
 from tritonwin.system.shells import word
 from tritonwin.system.waiting import waiting_threads
 from tritonwin.verify import ladder
-from tritonwin.verify.model import Proof, RungResult
+from tritonwin.verify.records import Proof, RungResult
+from tritonwin.verify.setting import setting_for
 
 if TYPE_CHECKING:
     from tritonwin.remedies.wheel_build import Prepared
@@ -272,7 +273,7 @@ class _Fix:
         self.on_event(ProofEvent(rungs=self.result.proof))
 
     def _prove(self, known: tuple[RungResult, ...] = ()) -> Proof:
-        setting = ladder.setting(self.facts, self.host.env.data)
+        setting = setting_for(self.facts, self.host.env.data)
         return ladder.prove(replace(setting, known=known))
 
     def _examine_and_prove(self) -> Proof:
@@ -280,7 +281,7 @@ class _Fix:
 
         Where that fails it is tried again, for the new facts name the cause.
         """
-        setting = ladder.setting(self.facts, self.host.env.data, timeout=AHEAD_LIMIT)
+        setting = setting_for(self.facts, self.host.env.data, timeout=AHEAD_LIMIT)
         with waiting_threads(most=1) as threads:
             ahead = threads.submit(ladder.prove, setting, ladder.AHEAD)
             self._examine()

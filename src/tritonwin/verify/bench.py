@@ -8,50 +8,10 @@ from datetime import datetime, timezone
 
 from tritonwin.facts.records import Facts
 from tritonwin.verify import ladder
-from tritonwin.verify.demands import gpu_of
-from tritonwin.verify.model import Rung, RungResult
-from tritonwin.verify.setting import Setting
+from tritonwin.verify.records import RungResult, load
+from tritonwin.verify.setting import ProofSetting, gpu_of
 
-_ON_GPU = ("device.py", "stopwatch.py", "bench_kernels.py")
-
-PARTS = (
-    Rung(
-        id="bench-compile",
-        title="compiling",
-        proves="seconds to compile a matrix product, by stage, and again from the cache",
-        program="bench_compile.py",
-        helpers=("bench_kernels.py",),
-        demands=("generation",),
-        layers=("cuda", "gpu"),
-    ),
-    Rung(
-        id="bench-launch",
-        title="launching",
-        proves="processor time of one launch, and seconds to build the C module that launches need",
-        program="bench_launch.py",
-        helpers=_ON_GPU,
-        demands=("gpu", "generation"),
-        layers=("headers", "compiler", "gpu"),
-    ),
-    Rung(
-        id="bench-bandwidth",
-        title="memory",
-        proves="bytes a second of a sum of two long vectors, beside torch's on the same GPU",
-        program="bench_bandwidth.py",
-        helpers=_ON_GPU,
-        demands=("gpu", "generation"),
-        layers=("gpu", "runtime"),
-    ),
-    Rung(
-        id="bench-matmul",
-        title="matrix product in fp16",
-        proves="operations a second of a plain kernel, beside torch's library on the same GPU",
-        program="bench_matmul.py",
-        helpers=_ON_GPU,
-        demands=("gpu", "tensor-cores"),
-        layers=("gpu", "runtime"),
-    ),
-)
+PARTS = load().bench
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +51,7 @@ class Comparison:
     ratio: float | None
 
 
-def measure(setting: Setting, only: Collection[str] = ()) -> Iterator[RungResult]:
+def measure(setting: ProofSetting, only: Collection[str] = ()) -> Iterator[RungResult]:
     """Run the parts one at a time: each has the machine for itself. `only`: ids of some."""
     chosen = [part for part in PARTS if not only or part.id in only]
     return ladder.climb(replace(setting, workers=1), chosen)

@@ -10,9 +10,12 @@ from __future__ import annotations
 import json
 import secrets
 import signal
+import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -22,28 +25,66 @@ from tritonwin.system.process import Completed, run
 from tritonwin.system.scratch import scratch_folder
 from tritonwin.system.waiting import waiting_threads
 from tritonwin.system.winapi import in_ascii
-from tritonwin.verify import table
-from tritonwin.verify.demands import obstacle
-from tritonwin.verify.dll_hints import dll_hints
-from tritonwin.verify.model import ABSENT, BROKEN, Proof, Rung, RungResult, RungState
-from tritonwin.verify.naming import name_problems
-from tritonwin.verify.setting import DEFAULT_ARCH, Setting, setting
-from tritonwin.verify.watch import Watch, last_step
+from tritonwin.verify.causes import dll_hints, name_problems
+from tritonwin.verify.records import ABSENT, BROKEN, Proof, Rung, RungResult, RungState, load
+from tritonwin.verify.setting import ProofSetting, obstacle
 
-__all__ = ["AHEAD", "BASIC", "DEFAULT_ARCH", "RUNGS", "Setting", "climb", "prove", "setting"]
-
-RUNGS = table.load()
+RUNGS = load().rung
 BASIC = tuple(rung for rung in RUNGS if rung.basic)
 # can be tried before the facts are there: whether it passes rests on none but the program and its
 # variables
 AHEAD = tuple(rung for rung in BASIC if rung.id == "import-triton")
-_FRAME = "frame.py"
+_RUNNER = "probe_runner.py"
 _TAIL = 1000  # characters of a crashed program's output that are shown
 _HEARD = 200_000  # characters of a program's output that are explained
 
 
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """A rung that is being tried, since `seconds`; `step`: what it says that it is doing."""
+
+    title: str
+    seconds: float
+    step: str | None
+
+
+class ClimbWatch:
+    """The rungs that are being tried. Filled by the threads of a climb, read by any other."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._begun: dict[str, tuple[Rung, Path, float]] = {}
+
+    @contextmanager
+    def trying(self, rung: Rung, folder: Path) -> Iterator[None]:
+        """While its program runs in `folder`."""
+        with self._lock:
+            self._begun[rung.id] = rung, folder, time.monotonic()
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._begun[rung.id]
+
+    def now(self) -> tuple[Trial, ...]:
+        with self._lock:
+            begun = tuple(self._begun.values())
+        return tuple(
+            Trial(title=rung.title, seconds=time.monotonic() - start, step=last_step(folder))
+            for rung, folder, start in begun
+        )
+
+
+def last_step(folder: Path) -> str | None:
+    """What the program that runs in `folder` said last that it is doing (`doing`)."""
+    try:
+        return (folder / "doing").read_text("utf-8", "replace") or None
+    except OSError:
+        return None
+
+
 def climb(
-    setting: Setting, rungs: Sequence[Rung] = BASIC, watch: Watch | None = None
+    setting: ProofSetting, rungs: Sequence[Rung] = BASIC, watch: ClimbWatch | None = None
 ) -> Generator[RungResult, None, None]:
     """Try the rungs; each result in its order, as soon as it is there.
 
@@ -51,7 +92,7 @@ def climb(
     among `rungs` is waited for. Closing the generator ends the programs that run. `watch` knows
     meanwhile what is being tried.
     """
-    watch = watch or Watch()
+    watch = watch or ClimbWatch()
     tried: dict[str, Future[RungResult]] = {}
     with waiting_threads(most=setting.workers) as threads:
         for rung in rungs:
@@ -62,19 +103,19 @@ def climb(
             yield threads.result(result)
 
 
-def prove(setting: Setting, rungs: Sequence[Rung] = BASIC) -> Proof:
+def prove(setting: ProofSetting, rungs: Sequence[Rung] = BASIC) -> Proof:
     return Proof(results=tuple(climb(setting, rungs)))
 
 
 def _climb(
-    rung: Rung, setting: Setting, needed: Sequence[Future[RungResult]], watch: Watch
+    rung: Rung, setting: ProofSetting, needed: Sequence[Future[RungResult]], watch: ClimbWatch
 ) -> RungResult:
     known = next((result for result in setting.known if result.id == rung.id), None)
     if known is not None:
         return known
     results = [future.result() for future in needed]
     # what this machine cannot do says more than what failed before
-    if found := None if setting.forced else _obstacle(rung, setting):
+    if found := None if setting.forced else obstacle(rung, setting):
         return _untried(rung, *found)
     lacking = [r for r in results if r.state != "passed"]
     if lacking:
@@ -84,17 +125,13 @@ def _climb(
     return _try(rung, setting, watch)
 
 
-def _obstacle(rung: Rung, setting: Setting) -> tuple[RungState, str] | None:
-    return obstacle(rung, setting.machine(on_gpu="gpu" in rung.demands))
-
-
 def _untried(rung: Rung, state: RungState, reason: str) -> RungResult:
     return RungResult(
         id=rung.id, title=rung.title, state=state, detail=reason, seconds=0.0, proves=rung.proves
     )
 
 
-def _try(rung: Rung, setting: Setting, watch: Watch) -> RungResult:
+def _try(rung: Rung, setting: ProofSetting, watch: ClimbWatch) -> RungResult:
     started = time.perf_counter()
     cookie = secrets.token_hex(16)
     cannot = "the folder for temporary files cannot be written"
@@ -133,11 +170,11 @@ def _try(rung: Rung, setting: Setting, watch: Watch) -> RungResult:
 def _lay_out(rung: Rung, folder: Path) -> None:
     """Copy the rung's program and its helpers into the folder."""
     programs = files("tritonwin.verify.rungs")
-    for name in (_FRAME, rung.program, *rung.helpers):
+    for name in (_RUNNER, rung.program, *rung.helpers):
         (folder / name).write_bytes(programs.joinpath(name).read_bytes())
 
 
-def _run(rung: Rung, setting: Setting, cookie: str, folder: Path) -> Completed:
+def _run(rung: Rung, setting: ProofSetting, cookie: str, folder: Path) -> Completed:
     arguments = {
         "arch": setting.arch,
         "compiler": setting.compiler,
@@ -155,7 +192,7 @@ def _run(rung: Rung, setting: Setting, cookie: str, folder: Path) -> Completed:
         "PYTHONDONTWRITEBYTECODE": "1",
         "HF_HUB_OFFLINE": "1",
     }
-    words = (str(folder / _FRAME), cookie, str(folder / rung.program), json.dumps(arguments))
+    words = (str(folder / _RUNNER), cookie, str(folder / rung.program), json.dumps(arguments))
     # the current folder is the scratch folder: Python would import from the user's
     return run(
         setting.python,
@@ -168,7 +205,7 @@ def _run(rung: Rung, setting: Setting, cookie: str, folder: Path) -> Completed:
     )
 
 
-def _limit(rung: Rung, setting: Setting) -> float:
+def _limit(rung: Rung, setting: ProofSetting) -> float:
     return setting.timeout or rung.limit
 
 

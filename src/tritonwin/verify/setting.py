@@ -1,13 +1,16 @@
-"""What rungs are run in and with, as the facts suggest it."""
+"""What rungs are run in and with, as the facts suggest it, and why a rung is not tried there."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tritonwin.facts.records import Facts
-from tritonwin.verify.demands import Machine, gpu_of, has_driver
-from tritonwin.verify.model import RungResult
+from packaging.version import Version
+
+from tritonwin.facts.records import Facts, Gpu
+from tritonwin.support import matrix, packages, versions
+from tritonwin.support.versions import fits, older, parse
+from tritonwin.verify.records import Rung, RungResult, RungState
 
 DEFAULT_ARCH = 80  # where there is no GPU: every CUDA and every Triton of today knows Ampere
 # bytes of a GPU that several rungs can share; a card of "24 GB" says that it has 23.99 GiB
@@ -16,7 +19,7 @@ _MOST_WORKERS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class ProofSetting:
     """What rungs are run in and with.
 
     Attributes:
@@ -40,16 +43,10 @@ class Setting:
     forced: bool = False
     known: tuple[RungResult, ...] = ()
 
-    def machine(self, *, on_gpu: bool) -> Machine:
-        """What demands are held against: the GPU, or the architecture that was asked for."""
-        gpu = gpu_of(self.facts) if on_gpu else None
-        asked = f"{self.arch // 10}.{self.arch % 10}"
-        return Machine(
-            facts=self.facts,
-            compiler=self.compiler,
-            driver=self.driver,
-            capability=(gpu and gpu.compute_capability) or asked,
-        )
+    def capability(self, rung: Rung) -> str:
+        """The compute capability that a rung is about: the GPU's, or the one asked for."""
+        gpu = gpu_of(self.facts) if "gpu" in rung.demands else None
+        return (gpu and gpu.compute_capability) or f"{self.arch // 10}.{self.arch % 10}"
 
     @property
     def user_cache(self) -> str | None:
@@ -57,14 +54,14 @@ class Setting:
         return next((c.path for c in self.facts.caches if c.kind == "triton"), None)
 
 
-def setting(
+def setting_for(
     facts: Facts,
     environment: Mapping[str, str],
     *,
     arch: int | None = None,
     timeout: float | None = None,
     forced: bool = False,
-) -> Setting:
+) -> ProofSetting:
     """The setting that the facts suggest: the GPU's architecture, Triton's own compiler.
 
     Raises:
@@ -74,20 +71,26 @@ def setting(
         raise ValueError("no target interpreter")
     gpu = gpu_of(facts)
     found = int((gpu.compute_capability or "").replace(".", "")) if gpu else DEFAULT_ARCH
-    return Setting(
+    driver = facts.nvidia_driver
+    return ProofSetting(
         facts=facts,
         python=facts.target.executable,
         environment=environment,
-        compiler=_compiler(facts),
+        compiler=_c_compiler(facts),
         arch=arch or found,
-        driver=has_driver(facts),
+        driver=driver is not None and driver.error is None,
         timeout=timeout,
         workers=_workers(facts),
         forced=forced,
     )
 
 
-def _compiler(facts: Facts) -> str | None:
+def gpu_of(facts: Facts) -> Gpu | None:
+    """The GPU that Triton takes: NVIDIA's first whose compute capability is known."""
+    return next((gpu for gpu in facts.nvidia_gpus if gpu.compute_capability), None)
+
+
+def _c_compiler(facts: Facts) -> str | None:
     if facts.triton and facts.triton.tinycc:
         return facts.triton.tinycc
     named = (c.path for c in facts.compilers if c.family in {"gcc", "clang"} and c.flaw is None)
@@ -101,3 +104,107 @@ def _workers(facts: Facts) -> int:
         return 2
     # each imports torch, which keeps one processor busy for seconds
     return min(_MOST_WORKERS, max(2, (facts.system.cpu_count or 1) // 2))
+
+
+# -- demands
+
+# The words of `demands` in ladder.toml, and what each asks of the facts.
+DEMANDS = {
+    "compiler": "a C compiler that takes gcc's options",
+    "cxx-compiler": "one for C++: cl.exe on Windows, gcc or clang elsewhere",
+    "driver": "NVIDIA's driver",
+    "gpu": "a GPU whose compute capability is known, and its driver",
+    "generation": "Triton compiles for this GPU generation (support/hardware.toml)",
+    "tensor-cores": "everything of Triton works on it, dot products included",
+    "dtype": "dtype:NAME: the GPU, or Triton on it, has the number format (support/hardware.toml)",
+    "torch": "torch is installed",
+    "torch-cuda": "it is built for CUDA",
+    "package-gpu": "the rung's package has kernels for the GPU (support/packages.toml)",
+}
+
+
+def obstacle(rung: Rung, setting: ProofSetting) -> tuple[RungState, str] | None:
+    """Why the rung is not tried in this setting; None where it is."""
+    for package in rung.packages:
+        if setting.facts.distribution(package) is None:
+            return "not-installed", f"{package} is not installed"
+    for demand in rung.demands:
+        word, _, value = demand.partition(":")
+        if word in {"torch", "torch-cuda"} and setting.facts.torch is None:
+            return "not-installed", "torch is not installed"
+        if reason := _lacking(word, value or (rung.packages or ("",))[-1], setting, rung):
+            return "not-applicable", reason
+    return None
+
+
+def _lacking(word: str, value: str, setting: ProofSetting, rung: Rung) -> str | None:
+    """Why the setting does not have what a word of `DEMANDS` asks for; None: it has."""
+    facts, capability = setting.facts, setting.capability(rung)
+    match word:
+        case "compiler" if setting.compiler is None:
+            return "no TinyCC, gcc or clang was found to try it with"
+        case "cxx-compiler":
+            return _no_cxx_compiler(facts)
+        case "driver" | "gpu" if not setting.driver:
+            return "no NVIDIA driver is here"
+        case "gpu" if gpu_of(facts) is None:
+            return "no NVIDIA GPU is here"
+        case "generation" | "tensor-cores":
+            return _too_old(facts, capability, dots=word == "tensor-cores")
+        case "dtype":
+            return _no_dtype(facts, capability, value)
+        case "torch-cuda" if facts.torch and not facts.torch.cuda:
+            return f"torch {facts.torch.version} is built without CUDA"
+        case "package-gpu":
+            package = packages.load().get(value)
+            if package and package.capability and not fits(capability, package.capability):
+                return (
+                    f"{value} works on compute capability {package.capability}, this is "
+                    f"{capability} ({package.source})"
+                )
+    return None
+
+
+def _no_cxx_compiler(facts: Facts) -> str | None:
+    if facts.windows:
+        found = any(m.compiler and not m.missing for m in facts.msvc)
+        return None if found else "no cl.exe is here; only the CPU path of torch.compile needs it"
+    found = any(c.family in {"gcc", "clang"} and c.flaw is None for c in facts.compilers)
+    return None if found else "no C++ compiler was found"
+
+
+def _too_old(facts: Facts, capability: str, *, dots: bool) -> str | None:
+    row = matrix.load().generation(capability)
+    version = facts.triton.version if facts.triton else None
+    if row is None or version is None or parse(version) is None:
+        return None
+    whole = bool(row.triton and fits(version, row.triton))
+    partly = bool(row.triton_partly and fits(version, row.triton_partly))
+    if whole or (partly and not dots):
+        return None
+    reason = (
+        f"dot products do not work on it with Triton {version}"
+        if partly
+        else f"Triton {version} does not compile for it"
+    )
+    return f"{row.name} ({row.examples}): {reason}. {row.advice or ''} ({row.source})".strip()
+
+
+def _no_dtype(facts: Facts, capability: str, name: str) -> str | None:
+    row = matrix.load().dtype(name)
+    if not older(capability, row.capability):
+        return None
+    triton = facts.triton
+    # with its post-release, which `triton.__version__` lacks
+    owner = facts.distribution((triton and triton.distribution) or "")
+    version = parse((owner.version if owner else triton and triton.version) or "")
+    if version and any(
+        version >= Version(first)
+        for series, first in row.emulated.items()
+        if versions.series(str(version)) == series
+    ):
+        return None
+    return (
+        f"{name} needs compute capability {row.capability}, this is {capability}: "
+        f"{row.text} ({row.source})"
+    )

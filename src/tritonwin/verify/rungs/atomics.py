@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import triton
 import triton.language as tl
-from device import Device, report
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from device import first_device, report
 
 PROGRAMS = 512
 BLOCK = 128
@@ -34,10 +32,8 @@ def locked(lock_ptr, total_ptr):
     tl.atomic_xchg(lock_ptr, 0)
 
 
-def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    del arguments
-    triton.runtime.driver.active.get_current_target()  # before torch is imported: see driver.py
-    device = Device()
+def prove() -> tuple[str, dict[str, Any]]:
+    device = first_device()
     total, largest = device.upload_new("i32", [0]), device.upload_new("i32", [-1])
     halves, bins = device.upload_new("fp32", [0.0]), device.upload_new("i32", [0] * 7)
     count[(PROGRAMS,)](total, halves, largest, bins, BLOCK=BLOCK)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import importlib
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import torch
-from attention import random, short
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from compare import random, short
 
 PACKAGES = (
     ("flash-attn", "flash_attn"),
@@ -74,8 +71,7 @@ def of_transformers() -> dict[str, str]:
     return {"transformers": str(model.config._attn_implementation)}
 
 
-def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    del arguments
+def prove() -> tuple[str, dict[str, Any]]:
     found = {**of_torch(), **of_packages(), **of_transformers()}
     kernels = ", ".join(dict.fromkeys(v for k, v in found.items() if k.startswith("torch, ")))
     parts = [f"torch: {kernels}"]

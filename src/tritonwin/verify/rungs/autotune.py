@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
 from compare import seed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 COUNT = 1_000_003
 
@@ -25,18 +23,15 @@ def scale(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + offsets, 2 * tl.load(x_ptr + offsets, mask=mask), mask=mask)
 
 
-def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    del arguments
+def prove() -> tuple[str, dict[str, Any]]:
     seed()
     x = torch.randn(COUNT, device="cuda")
     for _ in range(2):
         out = torch.full_like(x, float("nan"))
         scale[lambda meta: (triton.cdiv(COUNT, meta["BLOCK"]),)](x, out, COUNT)
         if not torch.equal(out, 2 * x):
-            msg = f"{int((out != 2 * x).sum())} of {COUNT} numbers are wrong"
-            raise AssertionError(msg)
+            raise AssertionError(f"{int((out != 2 * x).sum())} of {COUNT} numbers are wrong")
     if len(scale.cache) != 1:
-        msg = f"one choice should have been kept, not {len(scale.cache)}"
-        raise AssertionError(msg)
+        raise AssertionError(f"one choice should have been kept, not {len(scale.cache)}")
     best = scale.best_config.kwargs["BLOCK"]
     return f"3 forms measured, BLOCK={best} kept", {"block": best}

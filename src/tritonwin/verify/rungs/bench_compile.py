@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import triton
 from bench_kernels import matmul
 from triton.backends.compiler import GPUTarget
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _SIGNATURE = {"a": "*fp16", "b": "*fp16", "c": "*fp16", "M": "i32", "N": "i32", "K": "i32"}
 _CONSTANTS = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP": 8}

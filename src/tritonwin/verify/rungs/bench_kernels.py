@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from typing import Any
 
 import triton
 import triton.language as tl
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _LOCATIONS = re.compile(r"^\s*(?:\.(?:loc|file)\b|//|\$L__(?:tmp|BB|func)).*$", re.MULTILINE)
 

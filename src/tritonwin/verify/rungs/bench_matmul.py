@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import array
 import os
+from typing import Any
 
 from bench_kernels import code_id, matmul
 from device import Device, torch_with_cuda
 from stopwatch import Stopwatch
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _SIZE = 4096
 # block M, N, K, warps, stages: by the least compute capability; what shared memory holds
@@ -85,8 +82,7 @@ def _check(device: Device, left: array.array[int], right: array.array[int], c: A
         want = sum(_value(a) * _value(b) for a, b in pairs)
         got = _half(c.read(row * n + column, 1)[0])
         if device.computes and abs(got - want) > 0.01 + 0.002 * abs(want):
-            msg = f"element {row},{column} is {got}, must be {want}"
-            raise AssertionError(msg)
+            raise AssertionError(f"element {row},{column} is {got}, must be {want}")
 
 
 def _torch(watch: Stopwatch, left: array.array[int], right: array.array[int]) -> float | None:

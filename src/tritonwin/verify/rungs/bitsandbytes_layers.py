@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bitsandbytes
 import torch
 from bitsandbytes.nn import Linear4bit, Linear8bitLt
 from compare import Judge, relative_error, seed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 WIDTH = 256
 # what rounding to 8 and to 4 bits costs a product of normally distributed numbers
 ALLOWED = {"8 bits": 0.05, "4 bits": 0.2}
 
 
-def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    del arguments
+def prove() -> tuple[str, dict[str, Any]]:
     seed()
     plain = torch.nn.Linear(WIDTH, WIDTH, bias=False)
     x = torch.randn(32, WIDTH).half()

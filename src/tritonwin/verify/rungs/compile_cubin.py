@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _ELF = b"\x7fELF"
 
@@ -21,22 +19,35 @@ def add(x_ptr, y_ptr, out_ptr, n):
     tl.store(out_ptr + offsets, total, mask=mask)
 
 
-def signature() -> dict[Any, str]:
-    """Arguments by name; Triton before 3.2 counts them."""
-    types = {"x_ptr": "*fp32", "y_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"}
-    if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 2):
-        return dict(enumerate(types.values()))
-    return types
+@triton.jit
+def convert(x_ptr, out_ptr):
+    offsets = tl.arange(0, 128)
+    small = tl.load(x_ptr + offsets).to(tl.float8e4nv)
+    tl.store(out_ptr + offsets, small.to(tl.float32))
+
+
+KERNELS = {
+    "add": (add, {"x_ptr": "*fp32", "y_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"}),
+    "fp8": (convert, {"x_ptr": "*fp32", "out_ptr": "*fp32"}),
+}
+
+
+def compiled_kernel(name: str, arch: int) -> tuple[Any, Any]:
+    """The source and what Triton makes of it."""
+    kernel, types = KERNELS[name]
+    # arguments by name; Triton before 3.2 counts them
+    old = tuple(map(int, triton.__version__.split(".")[:2])) < (3, 2)
+    signature: dict[Any, str] = dict(enumerate(types.values())) if old else types
+    source = triton.compiler.ASTSource(fn=kernel, signature=signature)
+    return source, triton.compile(source, target=GPUTarget("cuda", arch, 32))
 
 
 def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     arch = arguments["arch"]
-    source = triton.compiler.ASTSource(fn=add, signature=signature())
-    compiled = triton.compile(source, target=GPUTarget("cuda", arch, 32))
+    _, compiled = compiled_kernel(arguments.get("kernel", "add"), arch)
     cubin = compiled.asm["cubin"]
     if not cubin.startswith(_ELF):
-        msg = f"ptxas gave no cubin: {cubin[:16]!r}"
-        raise RuntimeError(msg)
+        raise RuntimeError(f"ptxas gave no cubin: {cubin[:16]!r}")
     lines = compiled.asm["ptx"].count("\n")
     stages = {f"{stage}, bytes": len(compiled.asm[stage]) for stage in compiled.asm}
     return f"sm_{arch}: a cubin of {len(cubin)} bytes, {lines} lines of PTX", stages

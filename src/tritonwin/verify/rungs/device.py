@@ -10,12 +10,7 @@ from __future__ import annotations
 import array
 import ctypes
 import os
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Iterable
-
-    from torch import Tensor
+from typing import Any, Iterable
 
 # Triton's names of number formats: the code of the array module, bytes an element
 FORMATS = {
@@ -82,7 +77,7 @@ class Device:
         self._driver = load_driver()
         self.computes = computes(self._driver)
         self._torch = torch_with_cuda()
-        self._kept: list[Tensor] = []
+        self._kept: list[Any] = []  # tensors
         if self._torch is None:
             self._make_context()
         else:
@@ -117,7 +112,7 @@ class Device:
 
     def synchronize(self) -> None:
         """Wait; an error of a kernel that was launched shows here."""
-        from frame import KnownError
+        from probe_runner import KnownError
 
         try:
             if self._torch:
@@ -173,8 +168,19 @@ class Device:
     def call(self, function: str, *arguments: Any) -> None:
         status = getattr(self._driver, function)(*arguments)
         if status:
-            msg = f"{function}: CUDA error {status} ({self.error_name(status)})"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"{function}: CUDA error {status} ({self.error_name(status)})")
+
+
+def first_device() -> Device:
+    """The first GPU, for what launches kernels.
+
+    Triton finds it before torch is imported: 3.8 asks a torch that is there, which may be one
+    without CUDA.
+    """
+    import triton
+
+    triton.runtime.driver.active.get_current_target()
+    return Device()
 
 
 def torch_with_cuda() -> Any:
@@ -196,6 +202,5 @@ def report(device: Device, detail: str, wrong: int) -> tuple[str, dict[str, Any]
     if not device.computes:
         return NOT_COMPUTED, {"numbers": "not checked"}
     if wrong:
-        msg = f"{wrong} numbers are wrong: {detail}"
-        raise AssertionError(msg)
+        raise AssertionError(f"{wrong} numbers are wrong: {detail}")
     return f"{detail} (memory by {device.through})", {"numbers": "right", "memory": device.through}

@@ -10,12 +10,8 @@ import sys
 
 import triton
 import triton.language as tl
-from device import NOT_COMPUTED, Device, computes, load_driver
-from frame import NotApplicableError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from device import NOT_COMPUTED, computes, first_device, load_driver
+from probe_runner import NotApplicableError
 
 WORD = "tritonwin says"
 SECONDS = 200
@@ -31,8 +27,7 @@ def speak(x_ptr):
 
 
 def main() -> None:
-    triton.runtime.driver.active.get_current_target()  # before torch is imported: see driver.py
-    device = Device()
+    device = first_device()
     numbers = device.upload_new("i32", [1000 + i for i in range(PROGRAMS)])
     speak[(PROGRAMS,)](numbers, num_warps=1)
     device.synchronize()
@@ -53,17 +48,14 @@ def heard(said: str, *, wine: bool) -> str:
     if found == {1000 + i for i in range(PROGRAMS)}:
         return f"{PROGRAMS} programs printed their numbers: {said.splitlines()[0].strip()!r}"
     if wine and not said.strip():
-        text = (
+        raise NotApplicableError(
             f"{PROGRAMS} programs ran; under Wine a Linux driver prints, to the console of Linux, "
             "which no pipe of Windows reads"
         )
-        raise NotApplicableError(text)
-    msg = f"{PROGRAMS} numbers should have been printed; this was: {said[:500]!r}"
-    raise AssertionError(msg)
+    raise AssertionError(f"{PROGRAMS} numbers should have been printed; this was: {said[:500]!r}")
 
 
-def prove(arguments: dict[str, Any]) -> str:
-    del arguments
+def prove() -> str:
     done = subprocess.run(
         [sys.executable, "-B", "-c", CHILD, os.path.dirname(os.path.abspath(__file__))],
         stdin=subprocess.DEVNULL,
@@ -73,8 +65,9 @@ def prove(arguments: dict[str, Any]) -> str:
         check=False,
     )
     if done.returncode:
-        msg = f"exit {done.returncode}: {done.stderr.decode('utf-8', 'replace')[-2000:]}"
-        raise RuntimeError(msg)
+        raise RuntimeError(
+            f"exit {done.returncode}: {done.stderr.decode('utf-8', 'replace')[-2000:]}"
+        )
     if not computes(load_driver()):
         return NOT_COMPUTED
     return heard(done.stdout.decode("utf-8", "replace"), wine=under_wine())

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import triton
 import triton.language as tl
-from device import Device, report
-from numbers8 import bits
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from device import first_device, report
 
 M, N, K = 64, 64, 128
 # option dtype -> Triton's name of it in memory, of the result
@@ -21,6 +19,27 @@ MEMORY = {
     "fp8e5": ("fp8e5", "fp32"),
     "int8": ("i8", "i32"),
 }
+
+# exponent bits, mantissa bits, bias
+_FORMATS = {"fp16": (5, 10, 15), "bf16": (8, 7, 127), "fp8e4nv": (4, 3, 7), "fp8e5": (5, 2, 15)}
+
+
+def bits(dtype: str, number: int) -> int:
+    """The number's bits, for numbers that the format holds exactly.
+
+    Raises:
+        ValueError: it does not.
+    """
+    exponent_bits, mantissa_bits, bias = _FORMATS[dtype]
+    if number == 0:
+        return 0
+    fraction, power = math.frexp(abs(number))  # 0.5 <= fraction < 1
+    mantissa = (fraction * 2 - 1) * (1 << mantissa_bits)
+    exponent = power - 1 + bias
+    if mantissa != int(mantissa) or not 0 < exponent < (1 << exponent_bits) - 1:
+        raise ValueError(f"{dtype} does not hold {number}")
+    sign = int(number < 0) << (exponent_bits + mantissa_bits)
+    return sign | exponent << mantissa_bits | int(mantissa)
 
 
 @triton.jit
@@ -56,8 +75,7 @@ def reference(x: list[int], y: list[int]) -> list[int]:
 def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     dtype = arguments["dtype"]
     stored, result = MEMORY[dtype]
-    triton.runtime.driver.active.get_current_target()  # before torch is imported: see driver.py
-    device = Device()
+    device = first_device()
     one, two = pattern(M * K, 1), pattern(K * N, 2)
     x = device.upload_new(stored, encoded(dtype, one))
     y = device.upload_new(stored, encoded(dtype, two))

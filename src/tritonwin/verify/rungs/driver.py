@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
-from device import Device
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from device import Device, first_device
 
 
 def devices(device: Device) -> tuple[int, str, str]:
@@ -22,20 +19,16 @@ def devices(device: Device) -> tuple[int, str, str]:
     return count.value, name.value.decode("utf-8", "replace"), f"{major.value}.{minor.value}"
 
 
-def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    del arguments
-    # first: Triton 3.8 asks a torch that is imported already, which may be one without CUDA
+def prove() -> tuple[str, dict[str, Any]]:
     import triton
 
+    device = first_device()
     target = triton.runtime.driver.active.get_current_target()
-    device = Device()
     count, name, capability = devices(device)
     if target.backend != "cuda":
-        msg = f"Triton's active driver is {target.backend!r}, not CUDA's"
-        raise RuntimeError(msg)
+        raise RuntimeError(f"Triton's active driver is {target.backend!r}, not CUDA's")
     if str(target.arch) != capability.replace(".", ""):
-        msg = f"Triton compiles for sm_{target.arch}, the GPU has {capability}"
-        raise RuntimeError(msg)
+        raise RuntimeError(f"Triton compiles for sm_{target.arch}, the GPU has {capability}")
     said = f"{count} device(s), the first: {name}, sm_{target.arch}"
     if not device.computes:
         said += " (a stand-in driver that computes nothing)"

@@ -8,10 +8,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 SOURCE = """\
 #define PY_SSIZE_T_CLEAN
@@ -77,11 +74,9 @@ def prove(arguments: dict[str, Any]) -> str:
     )
     if done.returncode:
         said = done.stdout.decode("utf-8", "replace").strip()
-        msg = f"{compiler} ended with {done.returncode}: {said[-2000:]}"
-        raise RuntimeError(msg)
+        raise RuntimeError(f"{compiler} ended with {done.returncode}: {said[-2000:]}")
     module = load(out)
     built, running = module.version(), sys.version.split()[0]
     if built.split(".")[:2] != running.split(".")[:2]:
-        msg = f"headers of Python {built}, this is Python {running}"
-        raise RuntimeError(msg)
+        raise RuntimeError(f"headers of Python {built}, this is Python {running}")
     return f"{compiler} compiled a module for Python {built}, which was imported"

@@ -5,12 +5,9 @@ from __future__ import annotations
 import glob
 import os
 import subprocess
+from typing import Any
 
-from frame import KnownError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from probe_runner import KnownError
 
 
 def is_of_cc(proven: str | None) -> bool:
@@ -33,6 +30,5 @@ def prove(arguments: dict[str, Any]) -> str:
     built = [p for p in glob.glob(os.path.join(cache, "*", "*cuda_utils*")) if "json" not in p]
     if not built:
         # it came from elsewhere: nothing was built, so nothing was shown
-        msg = f"no helper module appeared in {cache}"
-        raise RuntimeError(msg)
+        raise RuntimeError(f"no helper module appeared in {cache}")
     return f"{os.path.basename(built[0])} was built and loaded"

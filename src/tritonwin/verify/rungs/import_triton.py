@@ -5,10 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 _MOST_MODULES = 1024
 _LONGEST_PATH = 1024
@@ -46,8 +43,7 @@ def _loaded_on_windows() -> list[str]:
     return paths
 
 
-def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    del arguments
+def prove() -> tuple[str, dict[str, Any]]:
     before = set(loaded())
     import triton
     from triton._C import libtriton

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import triton
 import triton.language as tl
-from device import Device, report
-from frame import NotApplicableError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from device import first_device, report
+from probe_runner import NotApplicableError
 
 COUNT = 2**32 + 4096  # bytes
 SPARE = 2**30
@@ -29,10 +27,8 @@ def echo(out_ptr, n):
     tl.store(out_ptr, n * 3)
 
 
-def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    del arguments
-    triton.runtime.driver.active.get_current_target()  # before torch is imported: see driver.py
-    device = Device()
+def prove() -> tuple[str, dict[str, Any]]:
+    device = first_device()
     small = device.upload_new("i64", [0])
     echo[(1,)](small, COUNT)
     wrong = int(small.read()[0] != 3 * COUNT)
@@ -40,8 +36,9 @@ def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         return report(device, "", wrong)
     free = device.free_memory()
     if free < COUNT + SPARE:
-        msg = f"an array of more than 4 GB needs more GPU memory than is free: {free >> 20} MiB"
-        raise NotApplicableError(msg)
+        raise NotApplicableError(
+            f"an array of more than 4 GB needs more GPU memory than is free: {free >> 20} MiB"
+        )
     big = device.empty("i8", COUNT)
     big.write(_zeros(), 0)
     big.write(_zeros(), COUNT - 2 * BLOCK)

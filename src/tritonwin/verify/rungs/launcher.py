@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import glob
 import os
+from typing import Any
 
-import triton
-from compile_cubin import add, signature
-from triton.backends.compiler import GPUTarget
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from compile_cubin import compiled_kernel
 
 
 def prove(arguments: dict[str, Any]) -> str:
     from triton.backends.nvidia.driver import CudaLauncher
 
-    source = triton.compiler.ASTSource(fn=add, signature=signature())
-    compiled = triton.compile(source, target=GPUTarget("cuda", arguments["arch"], 32))
+    source, compiled = compiled_kernel("add", arguments["arch"])
     CudaLauncher(source, compiled.metadata)
     cache = os.environ["TRITON_CACHE_DIR"]
     built = [p for p in glob.glob(os.path.join(cache, "*", "*launcher*")) if "json" not in p]

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 import struct
+from typing import Any, Callable
 
 import triton
 import triton.language as tl
-from device import Device, report
+from device import first_device, report
 
 try:
     from triton.language.extra import libdevice
 except ImportError:  # Triton 3.0
     from triton.language.extra.cuda import libdevice
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Callable
 
 BLOCK = 1024
 # the order in which the kernel stores them; units in the last place that CUDA's documentation
@@ -64,10 +61,8 @@ def single(x: float) -> float:
     return float(struct.unpack("<f", struct.pack("<f", x))[0])
 
 
-def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    del arguments
-    triton.runtime.driver.active.get_current_target()  # before torch is imported: see driver.py
-    device = Device()
+def prove() -> tuple[str, dict[str, Any]]:
+    device = first_device()
     inputs = [single(0.01 + i * 0.003) for i in range(BLOCK)]
     x = device.upload_new("fp32", inputs)
     out = device.upload_new("fp32", [-9.0] * (BLOCK * len(FUNCTIONS)))
@@ -82,7 +77,6 @@ def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         errors[f"{name}, units in the last place"] = round(max(units), 2)
         wrong += sum(not u <= allowed for u in units)
     if device.computes and wrong:
-        msg = f"{wrong} results are off: {errors}"
-        raise AssertionError(msg)
+        raise AssertionError(f"{wrong} results are off: {errors}")
     detail, figures = report(device, f"{len(FUNCTIONS)} functions of {BLOCK} numbers", 0)
     return detail, {**figures, **(errors if device.computes else {})}

@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 KERNEL = """\
 .version {version}
@@ -29,8 +26,7 @@ def find(arch: int) -> tuple[str, str]:
     path, version = ptxas(arch)
     release = re.search(r"\d+\.\d+", str(version))
     if not release:
-        msg = f"{path} names no version: {version!r}"
-        raise RuntimeError(msg)
+        raise RuntimeError(f"{path} names no version: {version!r}")
     return path, release[0]
 
 
@@ -53,8 +49,9 @@ def run(path: str, *arguments: str) -> str:
     )
     said = done.stdout.decode("utf-8", "replace").strip()
     if done.returncode:
-        msg = f"ptxas failed with error code {done.returncode}: {path}: {said[-2000:]}"
-        raise RuntimeError(msg)
+        raise RuntimeError(
+            f"ptxas failed with error code {done.returncode}: {path}: {said[-2000:]}"
+        )
     return said
 
 

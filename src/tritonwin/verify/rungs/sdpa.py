@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import torch
-from attention import attention, random, short
-from compare import Judge, seed
+from compare import Judge, attention, random, seed, short
 from torch.nn.functional import scaled_dot_product_attention
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from torch import Tensor
 
 # how torch says that it has no such kernel
@@ -43,8 +40,7 @@ def with_kernel(name: str, q: Tensor, k: Tensor, v: Tensor) -> Tensor | None:
             raise
 
 
-def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    del arguments
+def prove() -> tuple[str, dict[str, Any]]:
     seed()
     judge = Judge()
     there = []

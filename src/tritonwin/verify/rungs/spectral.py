@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib.metadata import entry_points
 
-from frame import NotApplicableError
+from probe_runner import NotApplicableError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

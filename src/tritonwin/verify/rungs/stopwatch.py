@@ -10,11 +10,7 @@ import ctypes
 import os
 import statistics
 import time
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+from typing import Any, Callable
 
 _WARM_UP = 0.2  # seconds, in which the clocks of an idle GPU rise
 _SAMPLE = 0.01  # seconds of GPU work between two events: their resolution is 0.5 us
@@ -68,5 +64,4 @@ class Stopwatch:
     def _call(self, function: str, *arguments: Any) -> None:
         status = getattr(self._driver, function)(*arguments)
         if status:
-            msg = f"{function}: CUDA error {status}"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"{function}: CUDA error {status}")

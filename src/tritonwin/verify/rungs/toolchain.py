@@ -7,12 +7,9 @@ import os
 import re
 import shutil
 import sysconfig
+from typing import Any
 
-from frame import KnownError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from probe_runner import KnownError
 
 
 def ptxas(arch: int) -> tuple[str, str]:

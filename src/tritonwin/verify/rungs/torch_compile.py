@@ -1,17 +1,14 @@
-"""Compile a small module with torch.compile; results and gradients against float64."""
+"""torch.compile: results and gradients against float64, and one graph for sizes that change."""
 
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import torch
 from compare import Judge, cubins, seed
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from torch import Tensor
+LENGTHS = (37, 64, 129, 700, 5)
 
 
 class Block(torch.nn.Module):
@@ -23,13 +20,13 @@ class Block(torch.nn.Module):
         self.up = torch.nn.Linear(96, 192)
         self.down = torch.nn.Linear(192, 96)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         hidden = torch.nn.functional.gelu(self.up(self.norm(x)))
-        result: Tensor = (x + self.down(hidden)).softmax(dim=-1) * 10
+        result: torch.Tensor = (x + self.down(hidden)).softmax(dim=-1) * 10
         return result
 
 
-def run(module: torch.nn.Module, x: Tensor, weight: Tensor) -> dict[str, Tensor]:
+def run(module: torch.nn.Module, x: torch.Tensor, weight: torch.Tensor) -> dict[str, torch.Tensor]:
     """The output, and the gradients of a weighted sum of it."""
     x = x.detach().requires_grad_()
     out = module(x)
@@ -38,7 +35,7 @@ def run(module: torch.nn.Module, x: Tensor, weight: Tensor) -> dict[str, Tensor]
     return {"output": out.detach(), "x.grad": x.grad, **gradients}
 
 
-def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def static(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     seed()
     eager = Block().cuda()
     x, weight = (torch.randn(33, 96, device="cuda") for _ in range(2))
@@ -53,7 +50,30 @@ def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         judge.as_right_as(name, same, value, exact[name], factor=4)
     kernels = cubins(arguments["scratch"])
     if not kernels:
-        msg = "inductor made no Triton kernel"
-        raise AssertionError(msg)
+        raise AssertionError("inductor made no Triton kernel")
     judge.figures["Triton kernels"] = kernels
     return judge.verdict(f"{kernels} Triton kernels; output and {len(usual) - 1} gradients right")
+
+
+def step(x: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.silu(x).softmax(dim=-1) / (1 + x.square().sum(-1, keepdim=True))
+
+
+def dynamic(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    from torch._dynamo.utils import counters
+
+    seed()
+    compiled = torch.compile(step, dynamic=True)
+    judge = Judge()
+    for length in LENGTHS:
+        x = torch.randn(length, 80, device="cuda")
+        judge.as_right_as(f"length {length}", compiled(x), step(x), step(x.double()), factor=4)
+    graphs = counters["stats"]["unique_graphs"]
+    if graphs != 1:
+        raise AssertionError(f"{len(LENGTHS)} sizes were compiled {graphs} times")
+    kernels = cubins(arguments["scratch"])
+    return judge.verdict(f"{len(LENGTHS)} sizes with one graph, {kernels} Triton kernels")
+
+
+def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    return (dynamic if arguments.get("dynamic") else static)(arguments)

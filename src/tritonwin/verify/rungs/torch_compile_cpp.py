@@ -10,20 +10,15 @@ from __future__ import annotations
 import glob
 import os
 import time
+from typing import Any
 
 import torch
 import torch._inductor.config
 from compare import Judge, seed
-from frame import doing
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from torch import Tensor
+from probe_runner import doing
 
 
-def step(x: Tensor) -> Tensor:
+def step(x: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.gelu(x).softmax(dim=-1) * x.sum(-1, keepdim=True)
 
 
@@ -55,8 +50,7 @@ def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     folder = os.path.join(arguments["scratch"], "inductor")
     sources = glob.glob(os.path.join(folder, "**", "*.cpp"), recursive=True)
     if not sources:
-        msg = "inductor wrote no C++"
-        raise AssertionError(msg)
+        raise AssertionError("inductor wrote no C++")
     tried, compiled = round(begun - start, 1), round(end - begun, 1)
     judge.figures.update({"vector instructions, s": tried, "compiling, s": compiled})
     return judge.verdict(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torchao
 from compare import Judge, relative_error, seed
 from torchao import quantization
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 WIDTH = 256
 ALLOWED = 0.03  # rounding of normally distributed weights to 8 bits
 
 
-def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    del arguments
+def prove() -> tuple[str, dict[str, Any]]:
     seed()
     layer = torch.nn.Sequential(torch.nn.Linear(WIDTH, WIDTH, bias=False)).cuda().bfloat16()
     x = torch.randn(32, WIDTH, device="cuda").bfloat16()

@@ -8,14 +8,10 @@ from __future__ import annotations
 import os
 import struct
 import tempfile
+from typing import Any, Iterator
 
-from frame import KnownError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Iterator
-
-    from device import Device
+from device import Device
+from probe_runner import KnownError
 
 MOST = 2000  # kernels, the newest
 _ELF = b"\x7fELF"
@@ -135,8 +131,6 @@ def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 def _device() -> Device | None:
     """None where there is no driver: then the files alone are looked at."""
-    from device import Device
-
     try:
         made = Device()
     except (OSError, RuntimeError):

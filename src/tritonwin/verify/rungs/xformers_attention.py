@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import torch
 import xformers
-from attention import attention, random
-from compare import Judge, seed
-from frame import KnownError
+from compare import Judge, attention, random, seed
+from probe_runner import KnownError
 from xformers import _cpp_lib
 from xformers.ops import LowerTriangularMask, fmha, memory_efficient_attention
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from torch import Tensor
 
 UNKNOWN = "not known"
@@ -80,8 +78,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Tensor:
     return found
 
 
-def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    del arguments
+def prove() -> tuple[str, dict[str, Any]]:
     seed()
     judge, dispatch = Judge(), Dispatch()
     operators: dict[str, Any] = {}

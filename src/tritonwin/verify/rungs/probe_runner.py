@@ -1,10 +1,11 @@
 """Run one rung in the Python that runs this file; print how it ended as one JSON object.
 
-Started by `tritonwin.verify.ladder` as `python -B frame.py COOKIE RUNG.py ARGUMENTS watched`, where
-ARGUMENTS is JSON; with the last word, the end of standard input ends everything. The answer stands
-between COOKIE and the reversed COOKIE, so that what Triton and compilers print is not taken for it.
-A rung is a module with a function `prove(arguments)` that returns what it saw, alone or with a
-dictionary of figures, or raises. Standard library only, valid on Python 3.8 and later.
+Started by `tritonwin.verify.ladder` as `python -B probe_runner.py COOKIE RUNG.py ARGUMENTS
+watched`, where ARGUMENTS is JSON; with the last word, the end of standard input ends everything.
+The answer stands between COOKIE and the reversed COOKIE, so that what Triton and compilers print is
+not taken for it. A rung is a module with a function `prove(arguments)`, or `prove()`, that returns
+what it saw, alone or with a dictionary of figures, or raises. Standard library only, valid on
+Python 3.8 and later.
 """
 
 from __future__ import annotations
@@ -17,10 +18,7 @@ import signal
 import sys
 import threading
 import traceback
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 ERROR_LENGTH = 4000
 
@@ -53,7 +51,7 @@ def climb(path: str, arguments: dict[str, Any]) -> dict[str, Any]:
     sys.modules["tritonwin_rung"] = rung
     try:
         spec.loader.exec_module(rung)
-        seen = rung.prove(arguments)
+        seen = rung.prove(arguments) if rung.prove.__code__.co_argcount else rung.prove()
     except NotApplicableError as error:
         return {"state": "not-applicable", "detail": str(error)}
     except KnownError as error:
@@ -92,7 +90,7 @@ def main(argv: list[str]) -> None:
     if argv[4:] == ["watched"]:
         _end_with_starter()
     # rungs import this file by its name, for its exceptions
-    sys.modules["frame"] = sys.modules["__main__"]
+    sys.modules["probe_runner"] = sys.modules["__main__"]
     # an embedded Python leaves out the folder of the script, where the rung's other files are
     folder = os.path.dirname(os.path.abspath(path))
     if folder not in sys.path:

@@ -1,4 +1,4 @@
-"""Which DLL it is, where a program of a rung could not load a compiled module."""
+"""Why a rung did not pass: known problems, and DLLs that could not be loaded."""
 
 from __future__ import annotations
 
@@ -10,13 +10,46 @@ from pathlib import Path
 from tritonwin.facts.dlls.loading import module_loading
 from tritonwin.facts.dlls.tree import faults
 from tritonwin.facts.records import Facts
+from tritonwin.problems import catalogue
+from tritonwin.problems.checks import CHECKS
+from tritonwin.problems.doctor import diagnose
+from tritonwin.problems.explain import explain_lines
+from tritonwin.problems.records import CERTAINTIES, Problem
 from tritonwin.system.files import is_file
 from tritonwin.system.host import Host
-from tritonwin.verify.model import Rung
+from tritonwin.verify.records import Rung
 
+_OF_WINDOWS = frozenset(check.id for check in CHECKS if check.windows_only)
+_MOST_PROBLEMS = 3  # of what is merely possible, more would say nothing
 # Windows names the module that it could not load, never the DLL that is missing below it.
 _REFUSED = re.compile(r"DLL load failed|\[WinError (?:126|127|193|1114)\]|0xC0000135|0xC0000139")
-_MOST = 5
+_MOST_HINTS = 5
+
+
+def name_problems(rung: Rung, output: str, facts: Facts) -> tuple[str, ...]:
+    """Ids of the catalogue: what `explain` recognises in the output, with these facts.
+
+    Where it is sure of nothing there, what doctor finds in the layers that the rung rests on comes
+    first: a program that dies without a word says nothing that could be recognised.
+    """
+    said = [
+        p
+        for p in explain_lines(output.splitlines(), facts).problems
+        if p.severity != "info" and (facts.windows or p.id not in _OF_WINDOWS)
+    ]
+    sure = [p for p in said if p.certainty != "possible"]
+    found = sure or [*_found_by_doctor(rung, facts), *said]
+    found.sort(key=lambda p: CERTAINTIES.index(p.certainty))
+    return tuple(dict.fromkeys(p.id for p in found))[:_MOST_PROBLEMS]
+
+
+def _found_by_doctor(rung: Rung, facts: Facts) -> list[Problem]:
+    entries = catalogue.load().entries
+    return [
+        p
+        for p in diagnose(facts, CHECKS).problems
+        if p.severity == "error" and entries[p.id].layer in rung.layers
+    ]
 
 
 def dll_hints(rung: Rung, output: str, facts: Facts, host: Host | None = None) -> tuple[str, ...]:
@@ -36,7 +69,7 @@ def dll_hints(rung: Rung, output: str, facts: Facts, host: Host | None = None) -
         if is_file(file)
         for fault in faults(module_loading(file, facts.target, facts.torch, host).tree)
     )
-    return tuple(found)[:_MOST]
+    return tuple(found)[:_MOST_HINTS]
 
 
 def _modules(rung: Rung, facts: Facts) -> Iterator[Path]:

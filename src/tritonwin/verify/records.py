@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal, TypeAlias
+
+from tritonwin.system.toml import read_resource
 
 RungState = Literal[
     "passed",
@@ -36,6 +40,34 @@ class Rung:
     options: dict[str, str] = field(default_factory=dict)
     layers: tuple[str, ...] = ()
     limit: float = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class LadderTable:
+    """What `rungs/ladder.toml` holds, from the ground up."""
+
+    rung: tuple[Rung, ...]
+    bench: tuple[Rung, ...]  # parts of `tritonwin bench`
+
+
+@cache
+def load() -> LadderTable:
+    return read_resource("tritonwin.verify.rungs", "ladder.toml", LadderTable)
+
+
+def select(through: str | None = None, only: Collection[str] = ()) -> tuple[Rung, ...]:
+    """The ladder up to and with `through`; of it, those named in `only`, if any.
+
+    Raises:
+        KeyError: there is no rung of that name.
+    """
+    rungs = load().rung
+    names = [rung.id for rung in rungs]
+    for name in (*only, *([through] if through else [])):
+        if name not in names:
+            raise KeyError(name)
+    last = names.index(through) if through else len(names) - 1
+    return tuple(rung for rung in rungs[: last + 1] if not only or rung.id in only)
 
 
 @dataclass(frozen=True, kw_only=True)
