@@ -206,8 +206,8 @@ TOOLSET = MsvcToolset(
 SDK = WindowsSdk(version="10.0.22621.0", path=r"C:\Kits\10", source="registry", chosen=True)
 
 
-def toolkit(version: str, source: str, **more: Any) -> CudaToolkit:
-    """A complete CUDA toolkit, unless `more` takes a part away."""
+def toolkit(version: str, place: str, **more: Any) -> CudaToolkit:
+    """A complete CUDA toolkit, unless `more` takes a part away; `place` may be a variable."""
     root = rf"C:\CUDA\v{version}"
     parts: dict[str, Any] = {
         "nvcc": root + r"\bin\nvcc.exe",
@@ -216,7 +216,12 @@ def toolkit(version: str, source: str, **more: Any) -> CudaToolkit:
         "library": root + r"\lib\x64\cuda.lib",
     }
     return CudaToolkit(
-        path=root, source=source, layout="system", version=version, **{**parts, **more}
+        path=root,
+        source=place,
+        variable=place if place in ("CUDA_PATH", "CUDA_HOME") else None,
+        layout="system",
+        version=version,
+        **{**parts, **more},
     )
 
 

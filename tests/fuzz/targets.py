@@ -61,7 +61,7 @@ def pe(data: bytes) -> None:
     path = _file("fuzzed.dll", data)
     read_pe(path, version=True)
     read_tables(path)
-    tree = Walk(places=[Place(folder=path.parent, reason="beside")]).tree(path)
+    tree = Walk(places=[Place(folder=path.parent, kind="file")]).tree(path)
     assert tree.loads is (tree.modules[0].state == "found" and not list(tree.faults()))
 
 

@@ -71,8 +71,8 @@ SAID = [
         "cuda-path-wrong",
         changed(
             cuda_toolkits=(
-                toolkit("12.8", "variable CUDA_PATH", header=None, library=None),
-                toolkit("11.8", "variable CUDA_HOME"),
+                toolkit("12.8", "CUDA_PATH", header=None, library=None),
+                toolkit("11.8", "CUDA_HOME"),
                 toolkit("11.7", "PATH"),
             )
         ),
@@ -81,10 +81,10 @@ SAID = [
             r"CUDA_HOME is C:\CUDA\v11.8: CUDA 11.8; Triton needs 12 or later",
         ],
     ),
-    ("cuda-path-wrong", changed(cuda_toolkits=(toolkit("12.0", "variable CUDA_PATH"),)), []),
+    ("cuda-path-wrong", changed(cuda_toolkits=(toolkit("12.0", "CUDA_PATH"),)), []),
     (
         "cuda-path-wrong",
-        changed(cuda_toolkits=(toolkit("12.8", "variable CUDA_PATH", ptxas=None),)),
+        changed(cuda_toolkits=(toolkit("12.8", "CUDA_PATH", ptxas=None),)),
         [r"CUDA_PATH is C:\CUDA\v12.8: incomplete: ptxas not there"],
     ),
     (

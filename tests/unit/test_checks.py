@@ -460,28 +460,28 @@ BROKEN = [
     ("inductor-needs-cl", H, "Visual C++"),
     (
         "cuda-path-wrong",
-        changed(cuda_toolkits=(toolkit("11.8", "variable CUDA_PATH"),)),
+        changed(cuda_toolkits=(toolkit("11.8", "CUDA_PATH"),)),
         "11.8",
     ),
     (
         "cuda-path-wrong",
-        changed(cuda_toolkits=(toolkit("12.8", "variable CUDA_PATH", exists=False),)),
+        changed(cuda_toolkits=(toolkit("12.8", "CUDA_PATH", exists=False),)),
         "does not exist",
     ),
     (
         "cuda-path-wrong",
-        changed(cuda_toolkits=(toolkit("12.8", "variable CUDA_HOME", header=None),)),
+        changed(cuda_toolkits=(toolkit("12.8", "CUDA_HOME", header=None),)),
         "cuda.h",
     ),
     (
         "ptxas-older-than-ptx",
-        changed(cuda_toolkits=(toolkit("12.4", "variable CUDA_PATH"), *H.cuda_toolkits)),
+        changed(cuda_toolkits=(toolkit("12.4", "CUDA_PATH"), *H.cuda_toolkits)),
         "12.4",
     ),
     (
         "ptxas-older-than-ptx",
         changed(
-            cuda_toolkits=(toolkit("12.4", "variable CUDA_PATH"), *H.cuda_toolkits),
+            cuda_toolkits=(toolkit("12.4", "CUDA_PATH"), *H.cuda_toolkits),
             gpus=(gpu("12.0"),),
         ),
         "12.4",
@@ -490,7 +490,7 @@ BROKEN = [
         "ptxas-older-than-ptx",  # and new enough for the GPU
         replace(
             part("triton", ptxas_version="12.9.86"),
-            cuda_toolkits=(toolkit("12.8", "variable CUDA_PATH"),),
+            cuda_toolkits=(toolkit("12.8", "CUDA_PATH"),),
             gpus=(gpu("12.0"),),
         ),
         "12.8",
@@ -698,7 +698,7 @@ FINE = [
     # a whole toolkit in CUDA_PATH, newer than what Triton brings along, and a compiler it accepts
     changed(
         variables=(variable("CUDA_PATH", toolkit("12.9", "CUDA_PATH").path),),
-        cuda_toolkits=(toolkit("12.9", "variable CUDA_PATH"), *H.cuda_toolkits),
+        cuda_toolkits=(toolkit("12.9", "CUDA_PATH"), *H.cuda_toolkits),
         msvc=(healthy.TOOLSET,),
         windows_sdks=(healthy.SDK,),
     ),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hosts import fake_host
@@ -39,32 +40,37 @@ def choose(
     )
 
 
+def chosen(*args: Any, **named: Any) -> tuple[str, str]:
+    choice = choose(*args, **named)
+    return choice.executable, choice.chosen_by
+
+
 def test_each_place_in_turn(tmp_path: Path) -> None:
     """The order, from the last resort up: each new Python wins over all before it."""
     env: dict[str, str] = {}
     own = python(tmp_path, "own")
-    assert choose(tmp_path) == TargetChoice(own, "the Python that runs tritonwin")
+    assert chosen(tmp_path) == (own, "running")
     on_path = python(tmp_path, "on-path")
     env["PATH"] = "on-path"
-    assert choose(tmp_path, env) == TargetChoice(on_path, "the first Python on PATH")
+    assert chosen(tmp_path, env) == (on_path, "first-on-path")
     plant(tmp_path / "own", TORCH)
     assert choose(tmp_path, env).executable == own
     near = python(tmp_path, "deep/work/.venv")
-    assert choose(tmp_path, env) == TargetChoice(near, "in or beside the current folder")
+    assert chosen(tmp_path, env) == (near, "near")
     portable = python(tmp_path, "deep/python_embeded")
     assert choose(tmp_path, env).executable == portable
     conda = python(tmp_path, "conda")
     env["CONDA_PREFIX"] = "conda"
-    assert choose(tmp_path, env) == TargetChoice(conda, "the activated environment (CONDA_PREFIX)")
+    assert chosen(tmp_path, env) == (conda, "CONDA_PREFIX")
     active = python(tmp_path, "active")
     env["VIRTUAL_ENV"] = "active"
-    assert choose(tmp_path, env) == TargetChoice(active, "the activated environment (VIRTUAL_ENV)")
+    assert chosen(tmp_path, env) == (active, "VIRTUAL_ENV")
     plant(tmp_path / "own", "python312._pth")
-    assert choose(tmp_path, env) == TargetChoice(own, "the embedded Python that runs tritonwin")
+    assert chosen(tmp_path, env) == (own, "running-embedded")
     app = python(tmp_path, "app/system/python")
     assert choose(tmp_path, env, app="app").executable == app
     named = python(tmp_path, "named")
-    assert choose(tmp_path, env, app="app", named=named) == TargetChoice(named, "--python names it")
+    assert chosen(tmp_path, env, app="app", named=named) == (named, "python")
 
 
 def test_a_variable_that_names_no_environment_is_passed_over(tmp_path: Path) -> None:

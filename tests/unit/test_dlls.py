@@ -46,12 +46,12 @@ def test_a_module_that_loads(tmp_path: Path) -> None:
     found = load(tmp_path, files)
     assert found.loader == "python"
     assert found.tree.loads
-    states = {m.name: (m.state, m.where) for m in found.tree.modules}
+    states = {m.name: (m.state, m.found_in) for m in found.tree.modules}
     assert states == {
         "mod.pyd": ("found", "named"),
-        "python312.dll": ("found", "beside python.exe; python.exe has loaded it before"),
-        "KERNEL32.dll": ("found", "in System32"),
-        "helper.dll": ("found", "beside the file"),
+        "python312.dll": ("found", "program"),
+        "KERNEL32.dll": ("found", "system32"),
+        "helper.dll": ("found", "file"),
         "api-ms-win-crt-heap-l1-1-0.dll": ("api-set", None),
     }
 
@@ -64,7 +64,7 @@ def test_what_python_loaded_comes_before_a_copy_beside_the_module(tmp_path: Path
     found = load(tmp_path, files).tree.module("VCRUNTIME140.dll")
     assert found is not None
     assert found.version == "14.40.33807.0"
-    assert found.where == "beside python.exe; python.exe has loaded it before"
+    assert (found.found_in, found.preloaded) == ("program", True)
 
 
 def test_copies_that_windows_ignores(tmp_path: Path) -> None:
@@ -77,7 +77,10 @@ def test_copies_that_windows_ignores(tmp_path: Path) -> None:
     tree = load(tmp_path, {**files, **old}).tree
     assert tree.loads
     found = [tree.module(name) for name in names]
-    assert [(m.state, m.where) for m in found if m] == [("api-set", None), ("found", "in System32")]
+    assert [(m.state, m.found_in) for m in found if m] == [
+        ("api-set", None),
+        ("found", "system32"),
+    ]
 
 
 # what is seeded, the DLL that has to be named, and words of the sentence
@@ -160,11 +163,7 @@ def test_the_folders_that_packages_add(tmp_path: Path) -> None:
         f"{site}/nvidia/cu13/bin/x86_64/b.dll": pe_file(exports=["f"]),
     }
     tree = load(tmp_path, files).tree
-    found = [m.where for m in tree.modules if m.name in names]
-    assert found == [
-        "in pkg.libs, which pkg adds",
-        "in NVIDIA's wheel cu13, whose folder the packages that need it add",
-    ]
+    assert [m.found_in for m in tree.modules if m.name in names] == ["libs", "nvidia"]
 
 
 def test_a_cycle_ends(tmp_path: Path) -> None:
@@ -191,9 +190,8 @@ def test_a_program_finds_what_is_on_path(tmp_path: Path) -> None:
     )
     found = dll_tree(tmp_path / "bin" / "ptxas.exe", host)
     assert found.loader == "program"
-    wheres = {m.name: m.where for m in found.tree.modules[1:]}
-    tools = tmp_path / "tools"
-    assert wheres == {"a.dll": "beside the file", "b.dll": f"in {tools}, which is on PATH"}
+    places = {m.name: m.found_in for m in found.tree.modules[1:]}
+    assert places == {"a.dll": "file", "b.dll": "path"}
 
 
 def test_an_unpacked_wheel_has_no_python_and_no_system(tmp_path: Path) -> None:

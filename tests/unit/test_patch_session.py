@@ -266,7 +266,7 @@ def test_a_file_that_is_no_text_is_reported_as_unknown(session: PatchSession) ->
 
 def examined(monkeypatch: pytest.MonkeyPatch, site: Path) -> None:
     """The interpreter that a user named is looked at elsewhere; here it is a made-up one."""
-    chosen = SimpleNamespace(executable=str(site.parent / "python"), reason="--python")
+    chosen = SimpleNamespace(executable=str(site.parent / "python"), source="", chosen_by="python")
     monkeypatch.setattr(of_python, "find_target", lambda *_: chosen)
     monkeypatch.setattr(
         of_python, "examine_target", lambda executable, *_: target(site, executable=executable)
@@ -334,7 +334,7 @@ def test_the_triton_that_a_python_imports_is_found(
     assert found.place.package == session.place.package
     assert found.place.data == tmp_path / "home"
     assert found.target is not None
-    assert found.target.source == "--python"
+    assert found.target.chosen_by == "python"
     assert found.status().status == "examined"
     assert isinstance(found.helpers(), tuple)
 

@@ -80,7 +80,7 @@ def collect(
         gpus = threads.submit(guard.call, "gpus", lambda: _gpus(host, timeout), ((), ()))
         msvc = threads.submit(guard.call, "msvc", lambda: find_msvc(host), ())
         facts = _of_machine(host, guard)
-        examined = replace(threads.result(target), source=choice.reason)
+        examined = replace(threads.result(target), source=choice.source, chosen_by=choice.chosen_by)
         facts = _of_target(examined, host, facts, guard)
         imports = _deep(threads, facts, timeout) if deep else ()
         found, drivers = threads.result(gpus)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from tritonwin.facts.python_layout import (
     backslashes,
@@ -22,7 +23,7 @@ from tritonwin.facts.python_layout import (
     read_pyvenv,
     uv_folders,
 )
-from tritonwin.facts.records import Interpreter, PythonKind
+from tritonwin.facts.records import ChosenBy, Interpreter, PythonKind
 from tritonwin.facts.target import TargetError
 from tritonwin.system.files import is_file, is_folder, paths_in, read_text
 from tritonwin.system.host import Host
@@ -171,7 +172,8 @@ def near(folder: Path, host: Host) -> Iterator[PythonPlace]:
 def places(host: Host) -> Iterator[PythonPlace]:
     """Every interpreter, in the order in which a user would meet them."""
     yield from on_path(host)
-    yield from _activated(host)
+    for name, path in _activated(host):
+        yield PythonPlace(path=path, source=f"variable {name}")
     yield from near(host.cwd, host)
     if host.app is not None:
         yield from near(host.app, host)
@@ -192,12 +194,13 @@ def on_path(host: Host) -> Iterator[PythonPlace]:
         yield PythonPlace(path=path, source="PATH")
 
 
-def _activated(host: Host) -> Iterator[PythonPlace]:
-    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+def _activated(host: Host) -> Iterator[tuple[Literal["VIRTUAL_ENV", "CONDA_PREFIX"], Path]]:
+    names: tuple[Literal["VIRTUAL_ENV", "CONDA_PREFIX"], ...] = ("VIRTUAL_ENV", "CONDA_PREFIX")
+    for name in names:
         folder = host.env.folder(name)
         path = python_in(folder, host) if folder else None
         if path is not None:
-            yield PythonPlace(path=path, source=f"variable {name}")
+            yield name, path
 
 
 def _registered(host: Host) -> Iterator[PythonPlace]:
@@ -341,7 +344,8 @@ class TargetChoice:
     """The interpreter to examine, and why it is that one."""
 
     executable: str
-    reason: str
+    chosen_by: ChosenBy
+    source: str  # in words, for people
 
 
 def find_target(
@@ -393,14 +397,16 @@ def _named(python: str, host: Host) -> TargetChoice:
         inside = python_in(path, host)
         if inside is None:
             raise TargetError(f"{path} is a folder without a Python in it", NAME_IT)
-        return TargetChoice(str(inside.absolute()), f"--python names its folder {path}")
+        return TargetChoice(
+            str(inside.absolute()), "python-folder", f"--python names its folder {path}"
+        )
     if path.parent == Path() and not is_file(path):
         # a bare name means PATH; the current folder is not searched for programs
         found = host.executables(path.name.removesuffix(".exe"))
         if not found:
             raise TargetError(f"no program called {python} on PATH", NAME_IT)
-        return TargetChoice(str(found[0]), "--python names it, found on PATH")
-    return TargetChoice(str(path.absolute()), "--python names it")
+        return TargetChoice(str(found[0]), "python-on-path", "--python names it, found on PATH")
+    return TargetChoice(str(path.absolute()), "python", "--python names it")
 
 
 def _of_application(app: Path, host: Host) -> TargetChoice:
@@ -410,29 +416,25 @@ def _of_application(app: Path, host: Host) -> TargetChoice:
             "Name the folder of ComfyUI, FramePack or the like: --app FOLDER",
         )
     for place in near(app.absolute(), host):
-        return TargetChoice(str(place.path), f"the Python of the application in {app}")
+        return TargetChoice(str(place.path), "app", f"the Python of the application in {app}")
     raise TargetError(f"no Python in or beside {app}", NAME_IT)
 
 
 def _candidates(host: Host, own: Path | None) -> Iterator[TargetChoice]:
     known = describe(own, "running", host) if own else None
     if known and known.kind == "embedded":
-        yield TargetChoice(str(own), "the embedded Python that runs tritonwin")
-    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
-        folder = host.env.folder(name)
-        path = python_in(folder, host) if folder else None
-        if path is not None:
-            yield TargetChoice(str(path), f"the activated environment ({name})")
-    yield from _choices(near(host.cwd, host), "in or beside the current folder")
+        yield TargetChoice(str(own), "running-embedded", "the embedded Python that runs tritonwin")
+    for name, place in _activated(host):
+        yield TargetChoice(str(place), name, f"the activated environment ({name})")
+    for found in near(host.cwd, host):
+        yield TargetChoice(str(found.path), "near", "in or beside the current folder")
     if known and known.packages:
-        yield TargetChoice(str(own), "the Python that runs tritonwin, with torch or Triton in it")
-    yield from _choices(on_path(host), "the first Python on PATH")
+        source = "the Python that runs tritonwin, with torch or Triton in it"
+        yield TargetChoice(str(own), "running-with-packages", source)
+    for found in on_path(host):
+        yield TargetChoice(str(found.path), "first-on-path", "the first Python on PATH")
     if own:
-        yield TargetChoice(str(own), "the Python that runs tritonwin")
-
-
-def _choices(found: Iterable[PythonPlace], reason: str) -> Iterator[TargetChoice]:
-    return (TargetChoice(str(place.path), reason) for place in found)
+        yield TargetChoice(str(own), "running", "the Python that runs tritonwin")
 
 
 def _below(executable: str, folder: Path | None) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from tritonwin.facts.records import Interpreter, Shadow
 from tritonwin.system.files import is_file, is_folder, names_in, paths_in, read_text, same_place
@@ -107,6 +108,7 @@ def _mapping(folder: Path) -> dict[str, str]:
 
 
 # Module -> a pattern in its folder that only the real, built package has.
+SearchedFor = Literal["current folder", "application folder", "PYTHONPATH"]
 _MODULES = {"triton": "_C/libtriton*", "torch": "_C*"}
 
 
@@ -125,9 +127,9 @@ def read_shadows(target: Interpreter, host: Host) -> tuple[Shadow, ...]:
     return tuple(found.values())
 
 
-def _folders(target: Interpreter, host: Host) -> Iterator[tuple[Path, str]]:
+def _folders(target: Interpreter, host: Host) -> Iterator[tuple[Path, SearchedFor]]:
     installed = {same_place(folder) for folder in search_path(target)}
-    places = [(host.cwd, "current folder")]
+    places: list[tuple[Path, SearchedFor]] = [(host.cwd, "current folder")]
     if host.app:
         places.append((host.app, "application folder"))
     if target.pth is None:  # a ._pth file makes Python ignore PYTHONPATH

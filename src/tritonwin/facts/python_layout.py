@@ -97,13 +97,13 @@ def kind_of(
 
 def managers_of(
     kind: PythonKind, prefix: Path, base_prefix: Path, pyvenv: Pyvenv | None, *, base_embedded: bool
-) -> tuple[str, ...]:
+) -> tuple[PythonKind, ...]:
     """The environment managers whose files meet in one environment.
 
     More than one is a mixture: conda and a virtual environment, a virtual environment on an
     embedded Python. What only provides an interpreter to build on (uv, pyenv) does not count.
     """
-    found: list[str] = []
+    found: list[PythonKind] = []
     if pyvenv is not None:
         found.append("poetry" if kind == "poetry" else "uv" if pyvenv.uv else "venv")
     elif kind in ("uv", "pyenv", "embedded"):

@@ -71,6 +71,21 @@ PythonKind = Literal[
 ]
 
 
+ChosenBy = Literal[
+    "python",  # `--python` names it
+    "python-folder",  # `--python` names its folder
+    "python-on-path",  # `--python` names a program on PATH
+    "app",  # the Python of the application that `--app` names
+    "running-embedded",  # runs tritonwin, and is an embedded Python
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "near",  # in or beside the current folder
+    "running-with-packages",  # runs tritonwin, with torch or Triton in it
+    "first-on-path",
+    "running",  # runs tritonwin
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Interpreter:
     """A Python. Only the target is started; of the others only files and registry are read."""
@@ -78,6 +93,7 @@ class Interpreter:
     executable: str
     source: str
     kind: PythonKind
+    chosen_by: ChosenBy | None = None  # the target alone
     version: str | None = None  # "3.12.9"
     bits: int | None = None
     machine: str | None = None  # "AMD64", "ARM64", "x86"
@@ -96,7 +112,7 @@ class Interpreter:
     sys_path: tuple[str, ...] = ()
     site_loaded: bool | None = None
     writable: bool | None = None  # the first site-packages
-    managers: tuple[str, ...] = ()  # "conda", "venv", "uv", ...: more than one is a mixture
+    managers: tuple[PythonKind, ...] = ()  # more than one is a mixture
     packages: dict[str, str] = field(default_factory=dict)  # the few that matter: name -> version
     has_pip: bool | None = None
     error: str | None = None  # why it could not be examined
@@ -235,6 +251,7 @@ class CudaToolkit:
     missing: tuple[str, ...] = ()  # parts that a compile or a build would need
     host_msvc_max: str | None = None  # the newest MSC_VER that host_config.h accepts: "1949"
     exists: bool = True
+    variable: Literal["CUDA_PATH", "CUDA_HOME"] | None = None  # names this folder
     chosen: bool = False
     reason: str = ""
 
@@ -270,7 +287,13 @@ class Compiler:
 
     family: Literal["cl", "clang-cl", "clang", "gcc", "zig", "tinycc", "unknown"]
     path: str
-    source: str
+    source: Literal[
+        "variable CC",
+        "ROCm wheels",
+        "activated Visual Studio prompt",
+        "bundled with Triton",
+        "PATH",
+    ]
     target: str | None = None  # "x64", "x86"
     flaw: Literal["missing", "folder"] | None = None  # what CC names instead of a program
     chosen: bool = False
@@ -284,7 +307,7 @@ class Variable:
     name: str
     value: str
     scope: Literal["process", "user", "machine"]
-    flaws: tuple[str, ...] = ()  # "trailing-blank", "leading-blank", "quotes", "semicolon"
+    flaws: tuple[Literal["trailing-blank", "leading-blank", "quotes", "semicolon"], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,7 +353,7 @@ class Shadow:
 
     module: str
     path: str
-    reason: str  # "current folder", "application folder", "PYTHONPATH"
+    reason: Literal["current folder", "application folder", "PYTHONPATH"]  # why it is searched
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from tritonwin.system.host import Host
 from tritonwin.system.toml import read_resource
 
 Kind = Literal["value", "path", "list", "options"]
+Flaw = Literal["trailing-blank", "leading-blank", "quotes", "semicolon"]
 Scope = Literal["process", "user", "machine"]
 
 # Where Windows keeps what new processes will see, which may differ from what this one sees.
@@ -79,7 +80,7 @@ def _variable(name: str, value: str, scope: Scope) -> Variable | None:
     )
 
 
-def flaws(value: str, kind: Kind) -> Iterator[str]:
+def flaws(value: str, kind: Kind) -> Iterator[Flaw]:
     """What is wrong with the form of a value of that kind.
 
     `set X=1 && command` in a batch file or prompt stores "1 ", with the blank.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Literal
 
 from rich.console import Console
@@ -11,7 +12,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from tritonwin.facts.dlls.loading import Loading
-from tritonwin.facts.dlls.tree import BAD, DllTree, Fault, Module, faults
+from tritonwin.facts.dlls.tree import BAD, DllTree, Fault, Module, PlaceKind, faults
 from tritonwin.output.documents import Tool
 from tritonwin.output.terminal import console, wrapped
 from tritonwin.output.text import printable
@@ -32,6 +33,18 @@ _LOADERS = {
     "python": "as Python loads a compiled module",
     "program": "as a program that is started",
     "dll": "as a DLL that no Python here loads",
+}
+_PLACES: Mapping[PlaceKind, str] = {
+    "file": "beside the file",
+    "program": "beside python.exe",
+    "prefix": "in Python's folder",
+    "library": "in Library\\bin, which torch and conda add",
+    "torch": "in torch\\lib, which torch adds",
+    "nvidia": "in a wheel of NVIDIA's, whose folder the packages that need it add",
+    "libs": "in {folder}, which its package adds",
+    "CUDA_PATH": "in CUDA_PATH, which torch adds",
+    "system32": "in System32",
+    "path": "in {folder}, which is on PATH",
 }
 _SHOWN_FUNCTIONS = 3
 
@@ -74,10 +87,17 @@ def _line(module: Module, *, delayed: bool = False) -> Text:
         f"{module.bits} bit" if module.bits else "",
         "" if module.state == "found" else module.state,
         "at the first call" if delayed else "",
-        module.where if module.where and module.where != "named" else "",
+        _place(module),
     ]
     line.append(printable("  " + ", ".join(filter(None, facts))), "dim")
     return line
+
+
+def _place(module: Module) -> str:
+    if module.found_in is None or module.found_in == "named":
+        return ""
+    text = _PLACES[module.found_in].format(folder=PurePath(module.path or "").parent)
+    return f"{text}; python.exe has loaded it before" if module.preloaded else text
 
 
 def _print_faults(out: Console, loading: Loading) -> None:

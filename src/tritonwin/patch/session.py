@@ -178,7 +178,11 @@ def of_python(python: str | None, app: Path | None, timeout: float) -> PatchSess
     """
     host = Host.this_machine(app)
     choice = find_target(host, python, app)
-    target = replace(examine_target(choice.executable, host, timeout), source=choice.reason)
+    target = replace(
+        examine_target(choice.executable, host, timeout),
+        source=choice.source,
+        chosen_by=choice.chosen_by,
+    )
     found = find_package(target, "triton")
     if found is None or found.namespace:
         raise UserError(

@@ -34,13 +34,27 @@ from tritonwin.system.files import names_in
 from tritonwin.system.host import Host
 from tritonwin.system.toml import read_resource
 
+PlaceKind = Literal[
+    "named",  # the file itself
+    "file",  # beside the file
+    "program",  # beside python.exe
+    "prefix",  # Python's folder
+    "library",  # Library\\bin, which torch and conda add
+    "torch",  # torch\\lib, which torch adds
+    "nvidia",  # a wheel of NVIDIA's, whose folder the packages that need it add
+    "libs",  # NAME.libs, which the package NAME adds
+    "CUDA_PATH",  # added by torch
+    "system32",
+    "path",  # on PATH
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A folder; `reason` goes on after "found": "beside python.exe"."""
+    """A folder that Windows looks in, and why."""
 
     folder: Path
-    reason: str
+    kind: PlaceKind
 
 
 def module_places(target: Interpreter, torch: Torch | None, host: Host) -> tuple[Place, ...]:
@@ -51,8 +65,8 @@ def module_places(target: Interpreter, torch: Torch | None, host: Host) -> tuple
 
 def program_places(program: Path, host: Host) -> tuple[Place, ...]:
     """For a program that is started, and for a DLL that none of our Pythons loads."""
-    path = (Place(folder=f, reason=f"in {f}, which is on PATH") for f in host.env.path_entries())
-    beside = Place(folder=program.parent, reason="beside the file")
+    path = (Place(folder=f, kind="path") for f in host.env.path_entries())
+    beside = Place(folder=program.parent, kind="file")
     return _once((beside, *_system(host), *path))
 
 
@@ -63,40 +77,38 @@ def _once(places: tuple[Place, ...]) -> tuple[Place, ...]:
 def _of_program(target: Interpreter) -> Iterator[Place]:
     """The program of a virtual environment is the python.exe of its base."""
     base = Path(target.base_executable or target.executable).parent
-    yield Place(folder=base, reason="beside python.exe")
-    yield Place(folder=Path(target.executable).parent, reason="beside python.exe")
+    yield Place(folder=base, kind="program")
+    yield Place(folder=Path(target.executable).parent, kind="program")
 
 
 def _of_prefixes(target: Interpreter) -> Iterator[Place]:
     for prefix in (target.prefix, target.base_prefix):
         if prefix:
-            yield Place(folder=Path(prefix), reason="in Python's folder")
+            yield Place(folder=Path(prefix), kind="prefix")
             library = Path(prefix, "Library", "bin")
-            yield Place(folder=library, reason="in Library\\bin, which torch and conda add")
+            yield Place(folder=library, kind="library")
 
 
 def _added(target: Interpreter, torch: Torch | None, host: Host) -> Iterator[Place]:
     if torch:
-        yield Place(folder=Path(torch.location, "lib"), reason="in torch\\lib, which torch adds")
+        yield Place(folder=Path(torch.location, "lib"), kind="torch")
     for folder in search_path(target):
         for part in names_in(folder / "nvidia"):
-            reason = f"in NVIDIA's wheel {part}, whose folder the packages that need it add"
-            yield Place(folder=folder / "nvidia" / part / "bin", reason=reason)
-            yield Place(folder=folder / "nvidia" / part / "bin" / "x86_64", reason=reason)
+            yield Place(folder=folder / "nvidia" / part / "bin", kind="nvidia")
+            yield Place(folder=folder / "nvidia" / part / "bin" / "x86_64", kind="nvidia")
         for name in names_in(folder):
             if name.endswith(".libs"):
-                reason = f"in {name}, which {name.removesuffix('.libs')} adds"
-                yield Place(folder=folder / name, reason=reason)
+                yield Place(folder=folder / name, kind="libs")
     cuda = host.env.folder("CUDA_PATH")
     if cuda:
         for folder in (cuda / "bin", cuda / "bin" / "x64"):
-            yield Place(folder=folder, reason="in CUDA_PATH, which torch adds")
+            yield Place(folder=folder, kind="CUDA_PATH")
 
 
 def _system(host: Host) -> Iterator[Place]:
     system32 = host.system32()
     if system32 is not None:
-        yield Place(folder=system32, reason="in System32")
+        yield Place(folder=system32, kind="system32")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,14 +173,16 @@ class Module:
     """A file of the tree.
 
     Attributes:
-        where: why it was found there: "beside the file".
+        found_in: the kind of place that it was found in.
+        preloaded: python.exe has loaded it before.
         delayed: only delayed imports lead to it, so that nothing needs it to be loaded.
     """
 
     name: str
     state: State
     path: str | None = None
-    where: str | None = None
+    found_in: PlaceKind | None = None
+    preloaded: bool = False
     version: str | None = None
     bits: int | None = None
     machine: str | None = None
@@ -223,7 +237,7 @@ class Walk:
     def tree(self, file: Path) -> DllTree:
         self._system_known = any("kernel32.dll" in self._listing(p.folder) for p in self.places)
         preloaded = self._preloaded(file)
-        beside = Place(folder=file.parent, reason="beside the file")
+        beside = Place(folder=file.parent, kind="file")
         ordered = (beside, *(p for p in self.places if p.folder != beside.folder))
         modules = self._walk(file, ordered, preloaded)
         return DllTree(
@@ -236,14 +250,12 @@ class Walk:
         """What the program has loaded before it loads the file."""
         if self.program is None or self.program == file:
             return {}
-        beside = Place(folder=self.program.parent, reason="beside python.exe")
-        system = tuple(p for p in self.places if p.reason == "in System32")
+        beside = Place(folder=self.program.parent, kind="program")
+        system = tuple(p for p in self.places if p.kind == "system32")
         found = self._walk(self.program, (beside, *system), {})
         return {
             # what it needs is walked anew, so that all of it is in the tree
-            m.name.lower(): replace(
-                m, where=f"{m.where}; python.exe has loaded it before", needs=()
-            )
+            m.name.lower(): replace(m, preloaded=True, needs=())
             for m in found[1:]
             if m.state == "found" and not m.delayed
         }
@@ -284,27 +296,27 @@ class Walk:
         if is_api_set(name):  # before any folder: conda's environments hold files of these names
             return Module(name=name, state="api-set"), None
         for place in places:
-            if key in KNOWN_DLLS and place.reason != "in System32":
+            if key in KNOWN_DLLS and place.kind != "system32":
                 continue
             spelled = self._listing(place.folder).get(key)
             if spelled is not None:
-                return self._read(name, place.folder / spelled, place.reason, machine)
+                return self._read(name, place.folder / spelled, place.kind, machine)
         if not self._system_known and key in SYSTEM_DLLS:
             return Module(name=name, state="system"), None
         return Module(name=name, state="missing"), None
 
     def _read(
-        self, name: str, path: Path, where: str, machine: str | None
+        self, name: str, path: Path, found_in: PlaceKind, machine: str | None
     ) -> tuple[Module, Tables | None]:
         image = read_pe(path, version=True)
         tables = self._table(path) if image else None
         if image is None or tables is None:
-            return Module(name=name, state="unreadable", path=str(path), where=where), None
+            return Module(name=name, state="unreadable", path=str(path), found_in=found_in), None
         module = Module(
             name=name,
             state=_state(image, machine),
             path=str(path),
-            where=where,
+            found_in=found_in,
             version=image.file_version,
             bits=image.bits,
             machine=image.machine,

@@ -15,6 +15,13 @@ from tritonwin.system.host import Host
 
 Family = Literal["cl", "clang-cl", "clang", "gcc", "zig", "tinycc", "unknown"]
 Flaw = Literal["missing", "folder"]
+CompilerSource = Literal[
+    "variable CC",
+    "ROCm wheels",
+    "activated Visual Studio prompt",
+    "bundled with Triton",
+    "PATH",
+]
 
 _ON_PATH: tuple[Family, ...] = ("cl", "gcc", "clang", "clang-cl", "zig")
 _NEVER_SOUGHT = frozenset({"clang-cl", "zig"})
@@ -26,7 +33,7 @@ _GCC_TARGETS = {"x86_64": "x64", "i686": "x86", "i586": "x86", "aarch64": "arm64
 class _Found:
     path: Path
     family: Family
-    source: str
+    source: CompilerSource
     flaw: Flaw | None = None
     unreachable: str = ""
 
@@ -87,7 +94,7 @@ def _variable(host: Host) -> Iterator[_Found]:
     value = host.env.get("CC") or ""
     if not value.strip():
         return
-    source = "variable CC"
+    source: CompilerSource = "variable CC"
     if "/" not in value and "\\" not in value:
         stem = value[:-4] if value.lower().endswith(".exe") else value
         program = next(iter(host.executables(stem)), None)

@@ -134,7 +134,8 @@ class ToolkitPlace:
     source: str
     layout: LayoutName | None = None  # None: to be told from what lies there
     unreachable: str = ""  # why Triton does not look here; empty where it does
-    named: bool = False  # named by a variable: listed even where nothing is there
+    named: bool = False  # by a user: listed even where nothing is there
+    variable: Literal["CUDA_PATH", "CUDA_HOME"] | None = None
 
 
 def layout_of(path: Path) -> LayoutName:
@@ -172,6 +173,7 @@ def describe(place: ToolkitPlace, *, windows: bool) -> CudaToolkit:
     return CudaToolkit(
         path=str(place.path),
         source=place.source,
+        variable=place.variable,
         layout=layout,
         version=_version(place.path, parts),
         nvcc=_text(parts["nvcc"]),
@@ -239,7 +241,8 @@ def _places(target: Interpreter | None, host: Host) -> Iterator[ToolkitPlace]:
 
 
 def _variables(host: Host) -> Iterable[ToolkitPlace]:
-    for name in ("CUDA_PATH", "CUDA_HOME"):
+    names: tuple[Literal["CUDA_PATH", "CUDA_HOME"], ...] = ("CUDA_PATH", "CUDA_HOME")
+    for name in names:
         folder = host.env.folder(name)
         if folder is None:
             continue
@@ -248,7 +251,8 @@ def _variables(host: Host) -> Iterable[ToolkitPlace]:
             unreachable = "Triton on Linux uses the toolkit that it brings along"
         elif '"' in (host.env.get(name) or ""):
             unreachable = f"{name} has quotes in it, which Triton takes for part of the name"
-        yield ToolkitPlace(folder, f"variable {name}", unreachable=unreachable, named=True)
+        source = f"variable {name}"
+        yield ToolkitPlace(folder, source, unreachable=unreachable, named=True, variable=name)
 
 
 def _site_packages(target: Interpreter) -> Iterable[ToolkitPlace]:

@@ -37,6 +37,7 @@ class Instance:
     path: Path
     product: str  # "Visual Studio Build Tools 2022"
     source: str
+    asked: bool = False  # told by vswhere, not by its folder
     version: str = ""  # "17.14.36408.4"
     complete: bool = True  # False while an installation is unfinished or has failed
 
@@ -71,6 +72,7 @@ def _instance(entry: object) -> Instance | None:
         path=path,
         product=str(entry.get("displayName") or product_name(path)),
         source="vswhere",
+        asked=True,
         version=str(entry.get("installationVersion") or ""),
         complete=entry.get("isComplete") is not False,
     )
@@ -183,9 +185,9 @@ def _judge(found: _Found, taken: MsvcToolset | None) -> MsvcToolset:
 def _candidates(host: Host) -> Iterator[_Found]:
     yield from _variables(host)
     instances = find_instances(host)
-    yield from _toolsets(i for i in instances if i.source == "vswhere")
+    yield from _toolsets(i for i in instances if i.asked)
     yield from _toolsets(_on_path(host))
-    yield from _toolsets(i for i in instances if i.source != "vswhere")
+    yield from _toolsets(i for i in instances if not i.asked)
 
 
 def _variables(host: Host) -> Iterator[_Found]:

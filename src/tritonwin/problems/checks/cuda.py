@@ -23,11 +23,10 @@ _JIT_PARTS = ("ptxas", "header", "library")
 
 
 def _named(facts: Facts) -> list[tuple[str, CudaToolkit]]:
-    found = [
-        (name, toolkit)
-        for name in _VARIABLES
+    found: list[tuple[str, CudaToolkit]] = [
+        (toolkit.variable, toolkit)
         for toolkit in facts.cuda_toolkits
-        if name in toolkit.source.split()
+        if toolkit.variable is not None
     ]
     if not found:
         raise NotApplicable("neither CUDA_PATH nor CUDA_HOME is set")
