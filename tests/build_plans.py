@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tritonwin.build.model import GIB, BuildPlan, Memory, Source
+from tritonwin.build.plan import GIB, BuildPlan, BuildSource, CompilerMemory
 
 
 def plan(root: Path, **fields: Any) -> BuildPlan:
@@ -15,7 +15,7 @@ def plan(root: Path, **fields: Any) -> BuildPlan:
         recipe="cuda-extension",
         distribution="x",
         version="1.0",
-        source=Source(kind="folder", location=str(root / "mine")),
+        source=BuildSource(kind="folder", location=str(root / "mine")),
         root=str(root),
         target=sys.executable,
         python="3.12.9",
@@ -28,7 +28,7 @@ def plan(root: Path, **fields: Any) -> BuildPlan:
         cpp_standard=None,
         jobs=8,
         nvcc_threads=1,
-        memory=Memory(
+        memory=CompilerMemory(
             free=None, reserve=0, base=GIB, compiler=GIB, together=0.5, bound=9 * GIB, expected=GIB
         ),
         disk_bytes=GIB,

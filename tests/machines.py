@@ -9,9 +9,9 @@ from typing import Any
 from healthy import HEALTHY, gpu
 from hosts import fake_host
 
-from tritonwin.build.memory import Resources
-from tritonwin.build.model import GIB
-from tritonwin.build.order import Machine
+from tritonwin.build.jobs import Resources
+from tritonwin.build.order import BuildMachine
+from tritonwin.build.plan import GIB
 from tritonwin.facts.records import CudaToolkit, MsvcToolset, Torch
 from tritonwin.system.host import Environment, Host
 
@@ -57,7 +57,7 @@ def torch(version: str, cuda: str | None) -> Torch:
     return Torch(version=version, location="", source="", cuda=cuda)
 
 
-def windows(tmp: Path, **facts: Any) -> Machine:
+def windows(tmp: Path, **facts: Any) -> BuildMachine:
     """A PC with an RTX 4090, 16 cores, 64 GiB free, torch 2.9 for CUDA 12.8, its toolkit, VS 2022."""
     found = replace(
         HEALTHY,
@@ -70,10 +70,10 @@ def windows(tmp: Path, **facts: Any) -> Machine:
             **facts,
         },
     )
-    return Machine(facts=found, host=fake_host(tmp), resources=room(64), disk_free=500 * GIB)
+    return BuildMachine(facts=found, host=fake_host(tmp), resources=room(64), disk_free=500 * GIB)
 
 
-def linux(tmp: Path, **facts: Any) -> Machine:
+def linux(tmp: Path, **facts: Any) -> BuildMachine:
     """The same on Linux, with a stand-in for g++ on PATH that answers nothing."""
     compiler = tmp / "bin" / "c++"
     compiler.parent.mkdir(exist_ok=True)

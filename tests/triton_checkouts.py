@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tritonwin.build import checkout
-from tritonwin.build.model import BuildPlan
-from tritonwin.build.order import Machine, Order
+from tritonwin.build.order import BuildMachine, Order
+from tritonwin.build.plan import BuildPlan
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
 
@@ -32,7 +32,7 @@ def source(folder: Path, version: str = "3.8.0", *, old: bool = False, below: st
     return folder
 
 
-def planned(order: Order, machine: Machine, folder: Path | None = None) -> BuildPlan:
+def planned(order: Order, machine: BuildMachine, folder: Path | None = None) -> BuildPlan:
     found = checkout.read(folder, load("triton"), windows=machine.host.windows) if folder else None
     order = replace(order, source=str(folder)) if folder else order
     return plan(order, replace(machine, checkout=found))

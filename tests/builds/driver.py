@@ -14,15 +14,15 @@ sys.path[:0] = [str(HERE.parent.parent / "src"), str(HERE)]
 
 from world import World  # noqa: E402
 
-from tritonwin.build import runner, state  # noqa: E402
+from tritonwin.build import runner  # noqa: E402
 
 
 def main(argv: list[str]) -> int:
     known = json.loads(Path(argv[0]).read_text())
     world = World(Path(known["folder"]), Path(known["target"]))
-    plan = state.read_plan(world.folder / "root")
+    plan = runner.read_plan(world.folder / "root/plan.json")
     try:
-        built = runner.build(plan, world.setting(), resume="--resume" in argv)
+        built = runner.build(plan, world.context(), resume="--resume" in argv)
     except KeyboardInterrupt:
         return 130
     return 0 if built.wheel else 1

@@ -19,8 +19,8 @@ from pathlib import Path
 from pace import PATIENCE, wait_for
 from world import HERE, World
 
-from tritonwin.build import ninja, state
-from tritonwin.build.model import BuildPlan
+from tritonwin.build import ninja, runner
+from tritonwin.build.plan import BuildPlan
 
 # Ctrl-C; what a window manager or a time limit sends; a crash; a crash that takes the keeper along
 WAYS = ("SIGINT", "SIGTERM", "SIGKILL", "all")
@@ -47,7 +47,7 @@ def interrupt(
     """
     chance = random.Random(seed)
     Path(plan.root).mkdir(parents=True)
-    state.write_plan(plan)
+    runner.write_plan(plan)
     seen = Interruptions()
     while True:
         process = _start(world, resume=seen.runs > 0)

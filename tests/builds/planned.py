@@ -9,9 +9,8 @@ from typing import Any
 from world import PIP
 
 from tritonwin.build import planner
-from tritonwin.build.model import BuildPlan
-from tritonwin.build.order import Order
-from tritonwin.build.survey import survey
+from tritonwin.build.order import Order, survey
+from tritonwin.build.plan import BuildPlan
 from tritonwin.facts.collect import collect
 from tritonwin.system.host import Host
 

@@ -11,9 +11,8 @@ import pytest
 from world import HERE, PIP, cached_target
 
 from tritonwin.build import runner
-from tritonwin.build.depot import Depot
-from tritonwin.build.environment import variables
-from tritonwin.build.runner import Setting
+from tritonwin.build.runner import RunContext
+from tritonwin.build.source import SourceCache
 from tritonwin.system.host import Host
 
 pytestmark = pytest.mark.full
@@ -46,12 +45,11 @@ def test_a_second_build_compiles_nothing(
         torch_target, root, {}, recipe="cuda-extension", source=str(HERE / "tiny_cuda"),
         archs=("9.0", "12.0"), cuda="assembled", jobs=2,
     )  # fmt: skip
-    host = Host.this_machine()
-    setting = Setting(environment=variables(plan, host), depot=Depot(pip=PIP), host=host)
+    context = RunContext(cache=SourceCache(pip=PIP), host=Host.this_machine())
 
     def build() -> tuple[bool, bool]:
         log.unlink(missing_ok=True)
-        assert runner.build(plan, setting).wheel, plan.layout.log.read_text()[-4000:]
+        assert runner.build(plan, context).wheel, plan.layout.log.read_text()[-4000:]
         said = log.read_text()
         return hit in said, miss in said
 

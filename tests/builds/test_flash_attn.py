@@ -15,10 +15,11 @@ import planned
 import pytest
 from world import PIP, World
 
-from tritonwin.build import proof, runner, tag
-from tritonwin.build.depot import Depot
-from tritonwin.build.model import BuildPlan
+from tritonwin.build import proof, runner
+from tritonwin.build.plan import BuildPlan
 from tritonwin.build.recipe import load
+from tritonwin.build.source import SourceCache
+from tritonwin.build.wheel import tagged
 from tritonwin.system.files import paths_in
 
 VERSION = "2.8.3.post2"
@@ -34,7 +35,7 @@ def sdist(torch_target: Path) -> Path:
     assert release.file
     assert release.sha256
     folder = torch_target.parent.parent.parent
-    return Depot(pip=PIP).obtain("flash-attn", release.file, release.sha256, folder)
+    return SourceCache(pip=PIP).obtain("flash-attn", release.file, release.sha256, folder)
 
 
 @pytest.fixture
@@ -63,10 +64,10 @@ def undisturbed(
     world = World(tmp_path_factory.mktemp("undisturbed"), torch_target)
     world.write()
     plan = plan_of(world, sdist)
-    built = runner.build(plan, world.setting())
+    built = runner.build(plan, world.context())
     assert built.wheel, plan.layout.log.read_text()[-4000:]
     assert world.compiled().total() == STEPS
-    wheel = tag.tagged(built.wheel, plan.local_version)
+    wheel = tagged(built.wheel, plan.local_version)
     assert wheel == built.wheel, "setup.py itself gives the local version"
     assert f"-{VERSION}+{plan.local_version}-" in wheel.name
     shown = proof.prove(plan, wheel, PIP)
@@ -85,7 +86,7 @@ def test_a_compiler_killed_for_memory_at_file_k(
     world.fail = {f"#{k}": (failure, 1)}
     world.write()
     plan = plan_of(world, sdist)
-    built = runner.build(plan, world.setting())
+    built = runner.build(plan, world.context())
     assert built.wheel
     assert [(r.jobs, r.ending) for r in built.state.runs] == [(4, "out-of-memory"), (2, "finished")]
     assert set(world.compiled().values()) == {1}

@@ -13,25 +13,27 @@ import pytest
 from stub_compiler import FAILURES
 from world import PIP, World
 
-from tritonwin.build import info, ninja, proof, runner
-from tritonwin.build.make import make
-from tritonwin.build.model import BuildPlan, Source
-from tritonwin.build.outcome import Progress
-from tritonwin.build.runner import Built
+from tritonwin.build import ninja, proof, runner
+from tritonwin.build.outcome import BuildOutcome, Progress
+from tritonwin.build.plan import BuildPlan, BuildSource
+from tritonwin.build.runner import make
+from tritonwin.build.script import script
+from tritonwin.build.wheel import read_info
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.journal.lock import TargetBusyError, locked
 from tritonwin.system.files import paths_in
+from tritonwin.system.process import run
 
 SOURCES = {"api.cpp", *(f"kernel_{n:02}.cu" for n in range(6))}
 
 
-def build(world: World, plan: BuildPlan | None = None, *, resume: bool = False) -> Built:
+def build(world: World, plan: BuildPlan | None = None, *, resume: bool = False) -> BuildOutcome:
     world.write()
-    return runner.build(plan or world.plan(), world.setting(), resume=resume)
+    return runner.build(plan or world.plan(), world.context(), resume=resume)
 
 
-def endings(built: Built) -> list[tuple[int, str]]:
+def endings(built: BuildOutcome) -> list[tuple[int, str]]:
     return [(run.jobs, run.ending) for run in built.state.runs]
 
 
@@ -46,8 +48,8 @@ def test_a_wheel_that_is_proven_and_described(world: World, target: Path) -> Non
         if isinstance(event, Progress) and event.done and event.memory:
             midway.touch()
 
-    setting = replace(world.setting(), tell=follow)
-    outcome = make(world.plan(local_version="cu130"), setting)
+    context = replace(world.context(), on_event=follow)
+    outcome = make(world.plan(local_version="cu130"), context)
     assert outcome.wheel is not None, outcome.log.read_text()
     assert outcome.wheel.name.startswith("tiny_kernels-1.0+cu130-cp")
     assert outcome.proof is not None
@@ -65,8 +67,8 @@ def test_a_wheel_that_is_proven_and_described(world: World, target: Path) -> Non
     assert [p for p in progress if p.total == 7 and 0 < p.done < 7 and p.remaining and p.memory]
     # the record says from what, and can be read again
     assert outcome.info_path is not None
-    record = info.read(outcome.info_path)
-    assert record == Redactor.this_machine(setting.host).record(outcome.info)
+    record = read_info(outcome.info_path)
+    assert record == Redactor.this_machine(context.host).record(outcome.info)
     assert record.sha256 in outcome.info_path.read_text()
     assert record.versions["ninja"]
     assert record.peak_memory
@@ -178,7 +180,7 @@ def test_of_a_changed_source_the_changed_files_alone_are_compiled(
     for name in SOURCES:
         body = "PYBIND11_MODULE" if name.endswith(".cpp") else "kernel"
         (place / "csrc" / name).write_text(f"// {body}\n")
-    plan = world.plan(source=Source(kind="folder", location=str(place)))
+    plan = world.plan(source=BuildSource(kind="folder", location=str(place)))
     world.fail = {"kernel_05.cu": ("syntax", 1)}
     world.extra = {}
     assert build(world, plan).wheel is None
@@ -223,3 +225,17 @@ def test_interrupted_at_random_and_resumed(world: World, tmp_path: Path) -> None
     assert whole
     assert interrupting.content(wheel) == interrupting.content(whole)
     assert json.loads((plan.layout.root / "state.json").read_text())["runs"]
+
+
+def test_what_is_prepared_is_built_by_the_script(world: World) -> None:
+    world.write()
+    plan, context = world.plan(), world.context()
+    runner.prepare(plan, context)
+    assert world.compiled("start") == {}
+    file = world.folder / "build.sh"
+    file.write_text(script(plan, "sh", context.host, ["true"]))
+    done = run("/bin/sh", [str(file)], timeout=120, env=dict(context.host.env.data))
+    assert done.code == 0, done.err
+    (wheel,) = paths_in(plan.layout.dist, "*.whl")
+    assert interrupting.content(wheel)
+    assert world.compiled() == dict.fromkeys(SOURCES, 1)

@@ -9,10 +9,8 @@ import planned
 import pytest
 from world import HERE, PIP
 
-from tritonwin.build.depot import Depot
-from tritonwin.build.environment import variables
-from tritonwin.build.make import make
-from tritonwin.build.runner import Setting
+from tritonwin.build.runner import RunContext, make
+from tritonwin.build.source import SourceCache
 from tritonwin.system.host import Host
 
 pytestmark = pytest.mark.full
@@ -27,15 +25,12 @@ def test_with_a_toolkit_from_the_package_index(
     )  # fmt: skip
     assert plan.cuda
     assert plan.cuda.origin == "assembled"
-    host = Host.this_machine()
     # what a torch with CUDA would have loaded before the extension is imported
     monkeypatch.setenv("LD_LIBRARY_PATH", str(Path(plan.cuda.path) / "lib"))
     said: list[object] = []
     outcome = make(
         plan,
-        Setting(
-            environment=variables(plan, host), depot=Depot(pip=PIP), host=host, tell=said.append
-        ),
+        RunContext(cache=SourceCache(pip=PIP), host=Host.this_machine(), on_event=said.append),
     )
     assert outcome.wheel, outcome.log.read_text()[-4000:]
     assert plan.cuda.path in outcome.log.read_text(), "another nvcc was used"

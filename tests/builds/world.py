@@ -15,17 +15,11 @@ from pathlib import Path
 import platformdirs
 from filelocks import only_one
 
-from tritonwin.build.depot import Depot
-from tritonwin.build.model import (
-    GIB,
-    BuildPlan,
-    Memory,
-    Source,
-    ToolkitChoice,
-)
-from tritonwin.build.runner import Setting
+from tritonwin.build.plan import GIB, BuildPlan, BuildSource, CompilerMemory, Toolkit
+from tritonwin.build.runner import RunContext
+from tritonwin.build.source import SourceCache
 from tritonwin.support.pip import Pip
-from tritonwin.system.host import Host
+from tritonwin.system.host import Environment, Host
 
 HERE = Path(__file__).resolve().parent
 PIP = Pip((sys.executable, "-m", "pip"))
@@ -112,7 +106,7 @@ class World:
             recipe="cuda-extension",
             distribution="tiny-kernels",
             version="1.0",
-            source=Source(kind="folder", location=str(HERE / "project")),
+            source=BuildSource(kind="folder", location=str(HERE / "project")),
             root=str(self.folder / "root"),
             target=str(self.target),
             python=sys.version.split()[0],
@@ -120,12 +114,12 @@ class World:
             torch=None,
             torch_cuda=None,
             archs=("8.0", "9.0"),
-            cuda=ToolkitChoice(origin="system", path=str(self.cuda), version="13.0"),
+            cuda=Toolkit(origin="system", path=str(self.cuda), version="13.0"),
             toolset=None,
             cpp_standard=None,
             jobs=4,
             nvcc_threads=1,
-            memory=Memory(free=None, reserve=0, base=GIB, compiler=GIB, together=1.0,
+            memory=CompilerMemory(free=None, reserve=0, base=GIB, compiler=GIB, together=1.0,
                           bound=5 * GIB, expected=5 * GIB),
             disk_bytes=GIB,
             seconds=None,
@@ -143,17 +137,17 @@ class World:
         )  # fmt: skip
         return replace(known, **changes)  # type: ignore[arg-type]
 
-    def setting(self) -> Setting:
-        return Setting(
-            environment={
-                "PATH": "/usr/bin:/bin",
-                "HOME": str(self.folder),
-                "LANG": "C.UTF-8",
-                "CXX": str(self.folder / "c++"),
-            },
-            depot=Depot(pip=PIP),
-            host=Host.this_machine(),
-            tell=self.said.append,
+    def context(self) -> RunContext:
+        variables = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(self.folder),
+            "LANG": "C.UTF-8",
+            "CXX": str(self.folder / "c++"),
+        }
+        return RunContext(
+            cache=SourceCache(pip=PIP),
+            host=replace(Host.this_machine(), env=Environment(variables)),
+            on_event=self.said.append,
         )
 
     def compiled(self, word: str = "end") -> Counter[str]:

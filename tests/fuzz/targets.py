@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 from hosts import fake_host
 from source_edits import edited_facts, edited_source
 
-from tritonwin.build import ninja, recipe, unpack
-from tritonwin.build.source_files import SourceError
+from tritonwin.build import ninja, unpack
+from tritonwin.build.copying import SourceError
 from tritonwin.facts import distributions, snapshot
 from tritonwin.facts.dlls.pe import read_pe, read_tables
 from tritonwin.facts.dlls.tree import Place, Walk
@@ -179,12 +179,6 @@ def ninja_log(data: bytes) -> None:
     ninja.is_whole(_file("a.obj", data))
 
 
-def recipes(data: bytes) -> None:
-    """Recipes of builds."""
-    with contextlib.suppress(recipe.RecipeError):
-        recipe.read("fuzzed", data.decode("utf-8", "replace"))
-
-
 def terminal(data: bytes) -> None:
     """Foreign text made safe to print: it stays on its line and moves nothing."""
     shown = printable(_text(data))
@@ -197,7 +191,7 @@ TARGETS: dict[str, Target] = {
     target.__name__: target
     for target in (
         *(log, pe, snapshots, facts, wheel_name, index, wheel, patch_text, patch_edits, ninja_log),
-        *(recipes, requirements, terminal, unpacked),
+        *(requirements, terminal, unpacked),
     )
 }
 

@@ -9,8 +9,8 @@ import figures
 import pytest
 from figures import Figure
 
-from tritonwin.build import estimate, memory
-from tritonwin.build.memory import Resources
+from tritonwin.build import jobs
+from tritonwin.build.jobs import Resources
 from tritonwin.build.recipe import load
 
 
@@ -44,8 +44,8 @@ def test_the_recipe_of_flash_attn_expects_what_was_measured() -> None:
     recipe, files = load("flash-attn"), len(found["files"])
     free = found["plan"]["memory"]["free"]
     have = Resources(allocatable=free, physical=free, cores=found["cores"])
-    now = memory.choose(recipe.memory, have, files=files, archs=1)
-    seconds = estimate.seconds(
+    now = jobs.choose(recipe.memory, have, files=files, archs=1).value
+    seconds = jobs.seconds(
         recipe.work, 1, jobs=now.jobs, threads=now.threads, cores=have.cores, files=files
     )
     peak = max(run["peak_memory"] for run in found["runs"])

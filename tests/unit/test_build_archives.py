@@ -6,8 +6,6 @@ import gzip
 import io
 import os
 import stat
-import subprocess
-import sys
 import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
@@ -17,18 +15,18 @@ import machines
 import pytest
 from build_plans import plan
 
-from tritonwin.build import programs, source
-from tritonwin.build.depot import Depot
-from tritonwin.build.model import Source
+from tritonwin.build import source
+from tritonwin.build.copying import SourceError
 from tritonwin.build.order import Order
+from tritonwin.build.plan import BuildSource
 from tritonwin.build.planner import plan as planned
-from tritonwin.build.source_files import SourceError
+from tritonwin.build.source import SourceCache
 from tritonwin.support import archives
 from tritonwin.support.archives import Allowance, TooMuchError
 from tritonwin.support.pip import Pip
 from tritonwin.system.host import Host
 
-NOBODY = Depot(pip=Pip(("/nowhere",)), offline=True)
+NOBODY = SourceCache(pip=Pip(("/nowhere",)), offline=True)
 FILES = {"x-1.0/setup.py": b"setup()", "x-1.0/csrc/a.cu": b"kernel", "x-1.0/big/b": b"skipped"}
 MIB = 2**20
 
@@ -67,7 +65,9 @@ Maker = Callable[..., Path]
 
 
 def prepare(tmp_path: Path, archive: Path, skip: tuple[str, ...] = ("big",)) -> Path:
-    made = plan(tmp_path / "root", source=Source(kind="sdist", location=str(archive), skip=skip))
+    made = plan(
+        tmp_path / "root", source=BuildSource(kind="sdist", location=str(archive), skip=skip)
+    )
     made.layout.root.mkdir(exist_ok=True)
     source.prepare(made, NOBODY, Host.this_machine())
     return made.layout.source
@@ -82,12 +82,6 @@ def refused(tmp_path: Path, archive: Path, why: str) -> str:
     return caught.value.help
 
 
-def by_script(tmp_path: Path, archive: Path) -> subprocess.CompletedProcess[bytes]:
-    program = programs.UNPACK_ZIP if archive.suffix == ".zip" else programs.UNPACK_TAR
-    words = (sys.executable, "-c", program, archive, tmp_path / "scripted", "big")
-    return subprocess.run(words, capture_output=True, timeout=60, check=False)
-
-
 @pytest.mark.parametrize("make", MAKERS)
 def test_a_file_of_either_kind_is_a_source(tmp_path: Path, make: Maker) -> None:
     archive = make(tmp_path / "x", FILES)
@@ -95,11 +89,8 @@ def test_a_file_of_either_kind_is_a_source(tmp_path: Path, make: Maker) -> None:
     made = planned(Order(recipe="cuda-extension", source=str(archive)), machine)
     assert (made.source.kind, made.source.location) == ("sdist", str(archive))
     to = prepare(tmp_path, archive)
-    done = by_script(tmp_path, archive)
-    assert done.returncode == 0, done.stderr
-    for folder in (to, tmp_path / "scripted"):
-        found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
-        assert found == {"setup.py", "csrc/a.cu"}
+    found = {p.relative_to(to).as_posix() for p in to.rglob("*") if p.is_file()}
+    assert found == {"setup.py", "csrc/a.cu"}
     assert os.name == "nt" or os.access(to / "setup.py", os.X_OK)
 
 
@@ -108,10 +99,6 @@ def test_more_zeros_than_an_archive_may_hold(tmp_path: Path, make: Maker) -> Non
     archive = make(tmp_path / "x", {"x/zeros": bytes(80 * MIB)})
     assert archive.stat().st_size < MIB
     assert "--source DIR" in refused(tmp_path, archive, "would unpack to more than 64 MiB")
-    done = by_script(tmp_path, archive)
-    assert done.returncode == 1
-    assert b"it would unpack to too much" in done.stderr
-    assert not (tmp_path / "scripted").exists()
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -210,14 +197,6 @@ def test_a_link_to_what_is_not_in_the_archive(
     tmp_path: Path, make: Maker, target: str, why: str
 ) -> None:
     refused(tmp_path, make(tmp_path / "x", FILES, {"x-1.0/bad": target}), why)
-
-
-@pytest.mark.parametrize("make", MAKERS)
-def test_a_script_loses_no_link(tmp_path: Path, make: Maker) -> None:
-    archive = make(tmp_path / "x", FILES, {"x-1.0/include": "csrc"})
-    done = by_script(tmp_path, archive)
-    assert done.returncode == 1
-    assert b"neither file nor folder: include" in done.stderr
 
 
 @pytest.mark.parametrize("make", MAKERS)

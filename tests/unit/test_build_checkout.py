@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +13,13 @@ from git_repositories import ALLOW_FILES, Repositories, commit, with_submodules
 from trees import write
 
 from tritonwin.build import planner, source
-from tritonwin.build.depot import Depot
-from tritonwin.build.info import describe
-from tritonwin.build.model import BuildPlan, Edit, Source
+from tritonwin.build.copying import SourceError
+from tritonwin.build.environment import inherited
 from tritonwin.build.order import Order
-from tritonwin.build.script import script
-from tritonwin.build.source_files import SourceError
-from tritonwin.build.state import State
+from tritonwin.build.outcome import BuildState
+from tritonwin.build.plan import BuildPlan, BuildSource, SourceEdit
+from tritonwin.build.source import SourceCache
+from tritonwin.build.wheel import describe
 from tritonwin.errors import UserError
 from tritonwin.support.pip import Pip
 from tritonwin.system.host import Host
@@ -45,10 +42,10 @@ def _files_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def checked_out(tmp_path: Path, repository: Path, **fields: Any) -> BuildPlan:
-    found = Source(kind="git", location=repository.as_uri(), **fields)
+    found = BuildSource(kind="git", location=repository.as_uri(), **fields)
     made = plan(tmp_path / "root", source=found)
     made.layout.root.mkdir(parents=True)
-    source.prepare(made, Depot(pip=Pip(("/nowhere",)), offline=True), Host.this_machine())
+    source.prepare(made, SourceCache(pip=Pip(("/nowhere",)), offline=True), Host.this_machine())
     return made
 
 
@@ -82,7 +79,7 @@ def test_all_submodules_of_the_newest_commit(
     assert (made.layout.source / "csrc/cutlass/include/cutlass.h").read_text() == "new"
     assert "csrc/composable_kernel/deep.hpp" in held(made)
     (tmp_path / "x.whl").touch()
-    record = describe(made, tmp_path / "x.whl", State(), {})
+    record = describe(made, tmp_path / "x.whl", BuildState(), {})
     assert record.inputs == {made.source.location: repositories.second}
 
 
@@ -115,13 +112,7 @@ def test_the_repository_that_a_hook_works_in_is_left_alone(
     for name, place in {"DIR": ".git", "WORK_TREE": ".", "INDEX_FILE": ".git/index"}.items():
         monkeypatch.setenv(f"GIT_{name}", str(theirs / place))
     made = checked_out(tmp_path, repositories.mine, submodules=("csrc/cutlass",))
-    made = dataclasses.replace(made, command=("-c", "import os; print('GIT_DIR' in os.environ)"),
-                               python=sys.version.split()[0])  # fmt: skip
-    shutil.rmtree(made.layout.source)
-    file = tmp_path / "build.sh"
-    file.write_text(script(made, "sh"))
-    done = run("/bin/sh", [str(file)], timeout=120, env=dict(os.environ))
-    assert done.out.split()[-1:] == [b"False"], done.err
+    assert "GIT_DIR" not in inherited(made, Host.this_machine())
     assert before == {p: p.read_bytes() for p in theirs.rglob("*") if p.is_file()}
 
 
@@ -139,17 +130,12 @@ def test_a_link_of_a_commit_leads_to_no_change_elsewhere(
     write(mine, {"setup.py": ""})
     (mine / link).symlink_to(theirs / link if edit == link else theirs)
     commit(mine, {})
-    edits = (Edit(file=edit, find="old", replace="new", reason=""),) if edit else ()
-    named = Source(kind="git", location=mine.as_uri(), skip=skip)
+    edits = (SourceEdit(file=edit, find="old", replace="new", reason=""),) if edit else ()
+    named = BuildSource(kind="git", location=mine.as_uri(), skip=skip)
     made = plan(tmp_path / "root", source=named, edits=edits)
     made.layout.root.mkdir(parents=True)
     with pytest.raises(SourceError, match="a link to elsewhere"):
-        source.prepare(made, Depot(pip=Pip(("/nowhere",)), offline=True), Host.this_machine())
-    file = tmp_path / "build.sh"
-    file.write_text(script(made, "sh"))
-    done = run("/bin/sh", [str(file)], timeout=120, env=dict(os.environ))
-    assert done.code != 0
-    assert b"a link to elsewhere" in done.err
+        source.prepare(made, SourceCache(pip=Pip(("/nowhere",)), offline=True), Host.this_machine())
     assert [p.read_bytes() for p in (theirs / "cutlass/a", theirs / "x.py")] == [b"old", b"old"]
 
 
@@ -161,13 +147,10 @@ def test_what_a_link_leads_to_keeps_its_rights(tmp_path: Path) -> None:
     write(mine, {"setup.py": "", "csrc/a": ""})
     (mine / "csrc/b").symlink_to(theirs)
     commit(mine, {})
-    named = Source(kind="git", location=mine.as_uri(), skip=("csrc",))
-    made = plan(tmp_path / "root", source=named, command=("-c", "print(2)"),
-                python=sys.version.split()[0])  # fmt: skip
-    file = tmp_path / "build.sh"
-    file.write_text(script(made, "sh"))
-    run("/bin/sh", [str(file)], timeout=120, env=dict(os.environ))
-    source.prepare(made, Depot(pip=Pip(("/nowhere",)), offline=True), Host.this_machine())
+    named = BuildSource(kind="git", location=mine.as_uri(), skip=("csrc",))
+    made = plan(tmp_path / "root", source=named)
+    made.layout.root.mkdir(parents=True)
+    source.prepare(made, SourceCache(pip=Pip(("/nowhere",)), offline=True), Host.this_machine())
     assert not (made.layout.source / "csrc").exists()
     assert theirs.stat().st_mode & 0o777 == 0o444
 
@@ -181,20 +164,3 @@ def test_a_ref_of_what_is_taken_as_it_is(tmp_path: Path) -> None:
     order = Order(recipe="cuda-extension", source=tmp_path.as_uri(), ref="v1")
     made = planner.plan(order, machines.linux(tmp_path))
     assert (made.source.ref, made.source.submodules) == ("v1", (".",))
-
-
-def test_the_script_checks_out_the_same(tmp_path: Path, repositories: Repositories) -> None:
-    """Twice: the second time it finds what the first one left."""
-    named = Source(kind="git", location=repositories.mine.as_uri(), ref=repositories.first,
-                   submodules=("csrc/cutlass",), skip=("csrc/cutlass/examples",))  # fmt: skip
-    ours = checked_out(tmp_path / "ours", repositories.mine, ref=named.ref,
-                       submodules=named.submodules, skip=named.skip)  # fmt: skip
-    made = plan(tmp_path / "theirs", source=named, command=("-c", "print(2)"),
-                python=sys.version.split()[0])  # fmt: skip
-    file = tmp_path / "build.sh"
-    file.write_text(script(made, "sh"))
-    for _ in range(2):
-        done = run("/bin/sh", [str(file)], timeout=120, env=dict(os.environ))
-        assert (done.code, done.out.split()[-1:]) == (0, [b"2"]), done.err
-        assert held(made) - {".checked-out"} == held(ours)
-        assert not (made.layout.source / ".git").exists()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -11,7 +13,7 @@ import pytest
 
 from tritonwin.build.checkout import read
 from tritonwin.build.environment import UnfitEnvironmentError, verify_capture
-from tritonwin.build.order import Machine, Order
+from tritonwin.build.order import BuildMachine, Order
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
 from tritonwin.cli import app
@@ -20,7 +22,7 @@ from tritonwin.remedies import wheel_build
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuildMachine:
     """The machine of every command: a Linux with a torch, and no package index to ask."""
     made = machines.linux(tmp_path)
     monkeypatch.setattr("tritonwin.facts.collect.collect", lambda **_: made.facts)
@@ -40,7 +42,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
      ("+main", False), ("a:b", False), ("a b", False), ("a\nb", False), ("*", False)],
 )  # fmt: skip
 def test_what_is_no_ref_is_refused(
-    machine: Machine, capsys: pytest.CaptureFixture[str], ref: str, good: bool
+    machine: BuildMachine, capsys: pytest.CaptureFixture[str], ref: str, good: bool
 ) -> None:
     code, out, err = run(capsys, "flash-attn", "--plan", f"--ref={ref}")
     assert (code == 2) is not good
@@ -49,7 +51,7 @@ def test_what_is_no_ref_is_refused(
 
 
 def test_a_plan_is_shown_with_its_reasons(
-    machine: Machine, capsys: pytest.CaptureFixture[str]
+    machine: BuildMachine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, _ = run(capsys, "flash-attn", "--plan")
     assert code == 0
@@ -58,7 +60,7 @@ def test_a_plan_is_shown_with_its_reasons(
     assert out.isascii()
 
 
-def test_a_plan_as_a_document(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_as_a_document(machine: BuildMachine, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "flash-attn", "--plan", "--json", "--arch", "sm_90", "--jobs", "2")
     document = json.loads(out)
     jsonschema.validate(document, schema.load("tritonwin.build/1"))
@@ -67,7 +69,7 @@ def test_a_plan_as_a_document(machine: Machine, capsys: pytest.CaptureFixture[st
     assert document["plan"]["jobs"] == 2
 
 
-def test_a_refused_plan(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refused_plan(machine: BuildMachine, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "flash-attn", "--plan", "--arch", "7.5")
     assert code == 1
     assert "refused: flash-attn 2.8.3.post2 with CUDA 12.8 does not compile for 7.5" in out
@@ -77,16 +79,41 @@ def test_a_refused_plan(machine: Machine, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_script_is_printed_alone(
-    machine: Machine,
-    capfdbinary: pytest.CaptureFixture[bytes],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    machine: BuildMachine, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    monkeypatch.setattr(wheel_build.Prepared, "addresses", lambda _: {})
     assert app.run(["build", "flash-attn", "--script", "sh"]) == 0
     out, _ = capfdbinary.readouterr()
     assert out.startswith(b"#!/bin/sh\nset -eu\n")
     assert b"export MAX_JOBS=8\n" in out
+
+
+def test_a_script_prepares_what_was_asked_for(
+    machine: BuildMachine,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """From any folder, and without the login."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bin" / "git").touch()
+    words = ["--source", "https://me:opaque@example.org/x", "--ref", "v1", "--root", "b"]
+    words += ["--arch", "8.9", "--arch", "9.0", "--no-compiler-cache", "--anyway"]
+    assert app.run(["build", "cuda-extension", *words, "--script", "sh"]) == 0
+    out, _ = capfd.readouterr()
+    (line,) = [line for line in out.splitlines() if " --prepare " in line]
+    target = machine.facts.target
+    assert target is not None
+    called = shlex.split(line)
+    assert called[:6] == [sys.executable, "-m", "tritonwin", "build", "cuda-extension", "--prepare"]
+    assert sorted(called[6:]) == sorted(
+        (
+            *("--python", target.executable, "--source", "https://example.org/x", "--ref", "v1"),
+            *("--arch", "8.9", "--arch", "9.0", "--root", str(tmp_path / "b")),
+            *("--no-compiler-cache", "--anyway"),
+        )
+    )
+    assert "opaque" not in out
+    assert "TRITONWIN_LOGIN_EXAMPLE_ORG must hold USER:TOKEN" in out
 
 
 @pytest.mark.parametrize(
@@ -111,7 +138,7 @@ def test_a_script_is_printed_alone(
     ],
 )
 def test_wrong_use_is_the_users_to_solve(
-    machine: Machine, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+    machine: BuildMachine, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
     code, out, err = run(capsys, *words)
     said = err or out
@@ -121,7 +148,7 @@ def test_wrong_use_is_the_users_to_solve(
 
 
 def test_an_option_that_would_count_for_nothing(
-    machine: Machine, capsys: pytest.CaptureFixture[str]
+    machine: BuildMachine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, _, err = run(capsys, "flash-attn", "--fleet", "x.toml", "--memory-per-job", "4")
     assert (code, "--memory-per-job counts for nothing beside --fleet" in err) == (2, True)
@@ -156,7 +183,7 @@ def test_a_source_of_ones_own(tmp_path: Path, named: str, kind: str) -> None:
     )
     machine = machines.linux(tmp_path)
     checkout = read(local, load("flash-attn"), windows=False) if kind == "folder" else None
-    made = plan(order, Machine(
+    made = plan(order, BuildMachine(
         facts=machine.facts, host=machine.host, resources=machine.resources, checkout=checkout
     ))  # fmt: skip
     assert made.source.kind == kind
@@ -181,7 +208,7 @@ def test_a_checkout_without_its_submodule(tmp_path: Path) -> None:
     machine = machines.linux(tmp_path)
     made = plan(
         Order(recipe="flash-attn", source=str(folder), version="2.8.3"),
-        Machine(
+        BuildMachine(
             facts=machine.facts,
             host=machine.host,
             resources=machine.resources,

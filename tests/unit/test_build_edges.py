@@ -15,22 +15,22 @@ import machines
 import pytest
 from machines import linux, msvc, toolkit, torch, windows
 
-from tritonwin.build import archs, environment, fleet, memory, obstacles, place, survey, toolset
-from tritonwin.build.depot import Depot
+from tritonwin.build import archs, environment, fleet, jobs, order, tools
 from tritonwin.build.environment import UnfitEnvironmentError
-from tritonwin.build.info import describe
-from tritonwin.build.model import BuildPlan, PinnedFile
-from tritonwin.build.order import Machine, Order
+from tritonwin.build.order import BuildMachine, Order
+from tritonwin.build.outcome import BuildState
+from tritonwin.build.plan import BuildPlan, PinnedFile
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
-from tritonwin.build.state import State
+from tritonwin.build.source import SourceCache
 from tritonwin.build.toolkit import assemble
+from tritonwin.build.wheel import describe
 from tritonwin.errors import UserError
 from tritonwin.journal.tree import file_hash
 from tritonwin.output.build_plan import print_build_plan, report
 from tritonwin.support.pip import Pip, PipError
 from tritonwin.system.codec import to_json
-from tritonwin.system.host import Environment
+from tritonwin.system.host import Environment, Host, merged
 from tritonwin.system.process import Completed
 
 FLASH = "flash-attn"
@@ -41,7 +41,7 @@ def refused(made: BuildPlan) -> str:
     return " | ".join(f"{r.problem}: {r.message} {r.help}" for r in made.refusals)
 
 
-def having(machine: Machine, **variables: str) -> Machine:
+def having(machine: BuildMachine, **variables: str) -> BuildMachine:
     env = Environment({**machine.host.env.data, **variables}, windows=machine.host.windows)
     return replace(machine, host=replace(machine.host, env=env))
 
@@ -137,7 +137,7 @@ def test_a_toolkit_is_put_together_once_and_whole(tmp_path: Path) -> None:
         "nvidia/cu13/C:/evil", "nvidia_cuda_nvcc-13.0.88.dist-info/METADATA",
     )  # fmt: skip
     pinned = parts(tmp_path / "wheels", *members)
-    depot = Depot(pip=Pip(("no pip",)), folders=[tmp_path / "wheels"], offline=True)
+    depot = SourceCache(pip=Pip(("no pip",)), folders=[tmp_path / "wheels"], offline=True)
     said: list[str] = []
     (tmp_path / "b" / "c.part").mkdir(parents=True)
     (tmp_path / "b" / "c.part" / "of an earlier run").touch()
@@ -153,7 +153,7 @@ def test_a_toolkit_is_put_together_once_and_whole(tmp_path: Path) -> None:
 
 def test_parts_without_a_compiler_are_no_toolkit(tmp_path: Path) -> None:
     pinned = parts(tmp_path / "wheels", "nvidia/cu13/include/cuda.h")
-    depot = Depot(pip=Pip(("no pip",)), folders=[tmp_path / "wheels"], offline=True)
+    depot = SourceCache(pip=Pip(("no pip",)), folders=[tmp_path / "wheels"], offline=True)
     with pytest.raises(UserError, match="hold no nvcc"):
         assemble(pinned, tmp_path / "c", depot, str)
     assert not (tmp_path / "c").exists()
@@ -164,13 +164,11 @@ def test_parts_without_a_compiler_are_no_toolkit(tmp_path: Path) -> None:
 
 def test_the_standard_library_of_a_toolset_refuses_a_cuda() -> None:
     """nvcc would take it: `accepts` is what the toolkit's own header says."""
-    why = toolset.why_not("14.44.35207", cuda="12.3", accepts=">=14.20,<14.50")
+    why = tools.why_not("14.44.35207", cuda="12.3", accepts=">=14.20,<14.50")
     assert why == "its standard library wants CUDA >=12.4 (STL1002)"
-    assert toolset.why_not("14.44.35207", cuda=None) == ""
-    assert (
-        toolset.why_not("14.44.35207", cuda="12.8", wants=">=14.50") == "the recipe wants >=14.50"
-    )
-    assert "older than" in toolset.why_not("14.0.23918", cuda=None)
+    assert tools.why_not("14.44.35207", cuda=None) == ""
+    assert tools.why_not("14.44.35207", cuda="12.8", wants=">=14.50") == "the recipe wants >=14.50"
+    assert "older than" in tools.why_not("14.0.23918", cuda=None)
 
 
 def gcc(folder: Path, name: str, says: str, code: int = 0) -> str:
@@ -190,10 +188,10 @@ def test_the_compiler_on_path_is_asked_its_version(
 ) -> None:
     machine = linux(tmp_path)
     gcc(tmp_path, "c++", says, code)
-    found = toolset.choose_gcc(machine.host, "12.8")
-    assert found.choice is not None
-    assert found.choice.version == version
-    assert found.decision.reason == "the first one on PATH"
+    found = tools.choose_gcc(machine.host, "12.8")
+    assert found.value is not None
+    assert found.value.version == version
+    assert found.reasons[0].reason == "the first one on PATH"
 
 
 @needs_sh
@@ -203,7 +201,7 @@ def test_the_newest_gcc_that_nvcc_accepts_is_taken(
 ) -> None:
     machine = linux(tmp_path)
     gcc(tmp_path, "c++", version)
-    assert (toolset.choose_gcc(machine.host, "12.8").choice is not None) is taken
+    assert (tools.choose_gcc(machine.host, "12.8").value is not None) is taken
 
 
 @needs_sh
@@ -214,7 +212,7 @@ def test_a_gcc_that_nvcc_refuses_names_one_that_it_takes(tmp_path: Path) -> None
     assert "nvcc of CUDA 12.8 accepts gcc up to 14" in refused(made)
     assert "CXX=g++-14" in refused(made)
     # without a toolkit nobody limits it
-    assert toolset.choose_gcc(machine.host, None).choice is not None
+    assert tools.choose_gcc(machine.host, None).value is not None
 
 
 @needs_sh
@@ -222,12 +220,12 @@ def test_a_gcc_that_nvcc_refuses_names_one_that_it_takes(tmp_path: Path) -> None
 def test_cxx_names_another_compiler(tmp_path: Path, by: str) -> None:
     machine = linux(tmp_path)
     path = gcc(tmp_path, "g++-13", "13.3.0")
-    found = toolset.choose_gcc(
+    found = tools.choose_gcc(
         having(machine, CXX=f" {path if by == 'path' else 'g++-13'} ").host, "12.8"
     )
-    assert found.choice is not None
-    assert (found.choice.compiler, found.choice.version) == (path, "13.3.0")
-    assert found.decision.reason == "the variable CXX"
+    assert found.value is not None
+    assert (found.value.compiler, found.value.version) == (path, "13.3.0")
+    assert found.reasons[0].reason == "the variable CXX"
 
 
 def test_no_compiler_at_all_is_a_refusal(tmp_path: Path) -> None:
@@ -235,8 +233,8 @@ def test_no_compiler_at_all_is_a_refusal(tmp_path: Path) -> None:
     assert "no-c-compiler: there is no C++ compiler: c++" in refused(
         plan(Order(recipe=FLASH), machine)
     )
-    gone = toolset.choose_gcc(having(machine, CXX=str(tmp_path / "gone/g++")).host, "12.8")
-    assert gone.choice is None or gone.choice.version == ""
+    gone = tools.choose_gcc(having(machine, CXX=str(tmp_path / "gone/g++")).host, "12.8")
+    assert gone.value is None or gone.value.version == ""
 
 
 # --- target and place
@@ -259,17 +257,15 @@ def test_no_python_is_no_target(tmp_path: Path) -> None:
 
 def test_a_variable_that_nvcc_obeys_is_reported(tmp_path: Path) -> None:
     machine = having(windows(tmp_path), NVCC_PREPEND_FLAGS="-g")
-    order = Order(recipe=FLASH)
-    assert list(obstacles.warnings(order, machine)) == [
-        "NVCC_PREPEND_FLAGS is set, and nvcc obeys it"
-    ]
-    assert list(obstacles.warnings(order, windows(tmp_path))) == []
+    said = "NVCC_PREPEND_FLAGS is set, and nvcc obeys it"
+    assert said in plan(Order(recipe=FLASH), machine).warnings
+    assert said not in plan(Order(recipe=FLASH), windows(tmp_path)).warnings
 
 
 def test_makefiles_cut_paths_with_blanks(tmp_path: Path) -> None:
     made = plan(Order(recipe=FLASH, root=tmp_path / "a b"), linux(tmp_path))
     assert "has a blank, which the build's makefiles cut in two" in refused(made)
-    assert place.refusals(r"C:\a b", 10, windows(tmp_path)) == ()
+    assert plan(Order(recipe=FLASH, root=Path("a b")), windows(tmp_path)).possible
 
 
 @pytest.mark.parametrize("error", [True, False])
@@ -283,17 +279,17 @@ def test_a_disk_that_cannot_be_asked_is_no_obstacle(
         monkeypatch.setattr(shutil, "disk_usage", usage)
     folder = tmp_path if error else Path("nowhere")  # relative, and its parents are taken away
     if not error:
-        monkeypatch.setattr(survey, "is_folder", lambda _: False)
-    assert survey._free(folder) is None
-    assert place.too_small(10**12, None, "b") == ()
+        monkeypatch.setattr(order, "is_folder", lambda _: False)
+    assert order._free(folder) is None
+    assert plan(Order(recipe=FLASH), replace(windows(tmp_path), disk_free=None)).possible
 
 
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("A B", "1", "is no name for a variable"),
-        ("", "1", "is no name for a variable"),
-        ("A=B", "1", "is no name for a variable"),
+        ("A B", "1", "is not a valid name"),
+        ("", "1", "is not a valid name"),
+        ("A=B", "1", "is not a valid name"),
         ("MAX_JOBS", "4 ", "stray blank"),
         ("MAX_JOBS", '"4"', "stray blank, quote"),
         ("MAX_JOBS", "4\n5", "control character"),
@@ -305,7 +301,7 @@ def test_variables_that_programs_would_misread(name: str, value: str, why: str) 
 
 
 def test_linux_tells_path_from_Path() -> None:
-    assert environment.merged({"Path": "a", "PATH": "b"}, {"PATH": "c"}, windows=False) == {
+    assert merged({"Path": "a", "PATH": "b"}, {"PATH": "c"}, windows=False) == {
         "Path": "a",
         "PATH": "c",
     }
@@ -315,11 +311,16 @@ def test_the_plans_environment_on_linux(tmp_path: Path) -> None:
     """No Visual Studio is captured; the plan's folders come first on PATH."""
     machine = having(linux(tmp_path), MAX_JOBS="64 ", PYTHONPATH="x", KEPT=" 1 ")
     made = replace(plan(Order(recipe=FLASH), machine), path=("/first",))
-    found = environment.variables(made, machine.host)
-    assert found["PATH"] == f"/first:{tmp_path / 'bin'}"
+    found = variables(made, machine.host)
+    assert found["PATH"] == f"/scripts:/first:{tmp_path / 'bin'}"
     assert (found["MAX_JOBS"], found["KEPT"]) == ("8", "1")
     bare = replace(machine.host, env=Environment({}, windows=False))
-    assert environment.variables(made, bare)["PATH"] == "/first"
+    assert variables(made, bare)["PATH"] == "/scripts:/first"
+
+
+def variables(made: BuildPlan, host: Host) -> dict[str, str]:
+    start = environment.command(made, host, ["/scripts"])
+    return start.environment(environment.inherited(made, host))
 
 
 # --- memory
@@ -345,12 +346,10 @@ def test_free_memory_is_the_least_of_what_is_said(
     if limit:
         (tmp_path / "memory.max").write_text(limit)
         (tmp_path / "memory.current").write_text("0")
-    read = memory._read
-    monkeypatch.setattr(
-        memory, "_read", lambda f: meminfo if f == Path("/proc/meminfo") else read(f)
-    )
-    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
-    found = memory.resources()
+    read = jobs._read
+    monkeypatch.setattr(jobs, "_read", lambda f: meminfo if f == Path("/proc/meminfo") else read(f))
+    monkeypatch.setattr(jobs, "_CGROUP", tmp_path)
+    found = jobs.resources()
     assert (found.allocatable, found.physical) == (free, free)
     assert found.cores >= 1
 
@@ -362,7 +361,6 @@ def test_a_family_of_architectures_is_asked_for_where_nvcc_has_one() -> None:
     recipe = load("cuda-extension")
     for arch, exists in (("9.0a", True), ("9.0f", False), ("10.0f", True), ("8.9a", False)):
         found = archs.choose(recipe, "0", "13.0", gpus=(), asked=(arch,), windows=False)
-        assert found is not None
         assert (found.refusals == ()) is exists, arch
 
 
@@ -402,7 +400,7 @@ def test_the_password_of_an_address_is_shown_nowhere(
     assert made.source.location == "https://example.org/x"
     print_build_plan(made)
     (tmp_path / "x.whl").touch()
-    shown = (report(made, "planned"), describe(made, tmp_path / "x.whl", State(), {}))
+    shown = (report(made, "planned"), describe(made, tmp_path / "x.whl", BuildState(), {}))
     for text in (capsys.readouterr().out, *(json.dumps(to_json(each)) for each in shown)):
         assert "https://example.org/x" in text
         assert "hidden" not in text
@@ -443,7 +441,5 @@ def test_a_pip_that_fails_makes_no_wheel_and_no_failure(tmp_path: Path) -> None:
             raise PipError("pip is broken", "Repair it.")
 
     machine = windows(tmp_path)
-    found = survey.survey(
-        Order(recipe=FLASH), machine.facts, machine.host, lambda: Broken(("pip",))
-    )
+    found = order.survey(Order(recipe=FLASH), machine.facts, machine.host, lambda: Broken(("pip",)))
     assert found.wheel is None

@@ -15,10 +15,11 @@ from machines import torch, windows
 from packaging.requirements import Requirement
 from wheel_files import make_wheel
 
-from tritonwin.build import fleet, info
+from tritonwin.build import fleet
 from tritonwin.build.order import Order
 from tritonwin.build.outcome import BuildInfo
 from tritonwin.build.planner import plan
+from tritonwin.build.wheel import INFO_SUFFIX, write_info
 from tritonwin.cli import app
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import Identity, Redactor
@@ -80,7 +81,7 @@ def test_a_toolset_that_the_runner_has_not_is_left_out() -> None:
         ('python = ["3.12"]', "needs a list torch"),
         ('pyton = ["3.12"]', "unknown axis: pyton"),
         (MATRIX.replace('"3.11"', "3.11"), "is no text"),
-        (MATRIX.replace('"8.9"', '"ampere"'), "no GPU architecture"),
+        (MATRIX.replace('"8.9"', '"ampere"'), "not a GPU architecture"),
         (MATRIX.replace('["3.11", "3.12"]', str([f"3.{n}" for n in range(99)])), "256"),
         (MATRIX.replace('python = ["3.11", "3.12"]', "python = []"), "needs a list python"),
         ("exclude = 3\n" + MATRIX.partition("[[")[0], "exclude is no list of tables"),
@@ -119,7 +120,7 @@ def made(tmp_path: Path, folder: Path) -> Path:
         plan=plan(Order(recipe="flash-attn"), windows(tmp_path)),
         archs=("8.0",),
     )
-    info.write(record, folder, Redactor(Identity()))
+    write_info(record, folder, Redactor(Identity()))
     return wheel
 
 
@@ -158,7 +159,7 @@ def test_an_index_holds_to_what_was_built(tmp_path: Path, damage: str) -> None:
     elif damage == "gone":
         wheel.unlink()
     else:
-        Path(f"{wheel}{info.SUFFIX}").write_text("{")
+        Path(f"{wheel}{INFO_SUFFIX}").write_text("{")
     with pytest.raises(UserError):
         fleet.index(tmp_path)
 

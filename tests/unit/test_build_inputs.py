@@ -12,11 +12,10 @@ from packaging.version import Version
 from trees import write
 
 from tritonwin.build import copying, fleet
-from tritonwin.build.model import BuildPlan
-from tritonwin.build.order import Order
+from tritonwin.build.order import Order, survey
+from tritonwin.build.plan import BuildPlan
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
-from tritonwin.build.survey import survey
 from tritonwin.errors import UserError
 from tritonwin.remedies.wheel_build import prepare
 from tritonwin.support.pip import Pip
@@ -29,15 +28,15 @@ def planned(tmp_path: Path, recipe: str = "flash-attn", **order: Any) -> BuildPl
 @pytest.mark.parametrize(
     ("order", "why"),
     [
-        ({"local_version": "a b;c"}, r"'a b;c' cannot stand behind the \+"),
-        ({"local_version": "../x"}, "cannot stand behind"),
-        ({"local_version": ""}, "cannot stand behind"),
-        ({"local_version": "x" * 5000}, f"'{'x' * 60}' cannot stand behind"),
+        ({"local_version": "a b;c"}, r"'a b;c' is not a valid local version"),
+        ({"local_version": "../x"}, "is not a valid local version"),
+        ({"local_version": ""}, "is not a valid local version"),
+        ({"local_version": "x" * 5000}, f"'{'x' * 60}' is not a valid local version"),
         ({"nvcc_flags": ("a\nb",)}, "NVCC_APPEND_FLAGS has a stray blank, quote or control"),
         ({"nvcc_flags": ('-DX="',)}, "NVCC_APPEND_FLAGS has a stray"),
-        ({"source": ""}, "--source names nothing"),
-        ({"source": "  "}, "--source names nothing"),
-        ({"source": "nowhere"}, "nowhere is no source"),
+        ({"source": ""}, "--source is empty"),
+        ({"source": "  "}, "--source is empty"),
+        ({"source": "nowhere"}, "nowhere cannot be built"),
         ({"version": "9.9"}, "has no version 9.9"),
     ],
 )
@@ -125,7 +124,7 @@ FLEET = 'python = ["3.12"]\ntorch = ["2.9.1"]\ncuda = ["12.8"]\narchs = ["8.9"]\
         ('"2.9.1"', '"$(x)"', r"torch: '\$\(x\)' cannot be used"),
         ('"12.8"', '"12"', "cuda: '12' cannot be used"),
         ('"12.8"', f'"{"9" * 5000}"', f"cuda: '{'9' * 60}' cannot be used"),
-        ('"8.9"', f'"{"9" * 5000}"', f"'{'9' * 40}' is no GPU architecture"),
+        ('"8.9"', f'"{"9" * 5000}"', f"'{'9' * 40}' is not a GPU architecture"),
         ("python", 'os = ["win\\"dows"]\npython', "os: 'win\"dows' cannot be used"),
         ("python", 'version = ["main branch"]\npython', "version: 'main branch' cannot be used"),
         ("python", "pyhton = []\npython", "unknown axis: pyhton"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import machines
@@ -13,13 +11,12 @@ import pytest
 from build_plans import plan
 from trees import write
 
-from tritonwin.build import copying, programs, source
-from tritonwin.build.depot import Depot
-from tritonwin.build.model import Edit, Source
-from tritonwin.build.order import Order
+from tritonwin.build import copying, source
+from tritonwin.build.copying import SourceError
+from tritonwin.build.order import Order, survey
+from tritonwin.build.plan import BuildSource, SourceEdit
 from tritonwin.build.planner import plan as planned
-from tritonwin.build.source_files import SourceError
-from tritonwin.build.survey import survey
+from tritonwin.build.source import SourceCache
 from tritonwin.support.pip import Pip
 from tritonwin.system.host import Host
 
@@ -56,22 +53,15 @@ def mine(tmp_path: Path) -> Path:
     return folder
 
 
-def by_us(mine: Path, to: Path) -> None:
+def copied(mine: Path, to: Path) -> None:
     copying.copy(mine, to, copying.NOT_COPIED, ())
 
 
-def by_script(mine: Path, to: Path) -> None:
-    words = (sys.executable, "-c", programs.COPY, mine, to, *copying.NOT_COPIED)
-    subprocess.run(words, check=True, timeout=60)
-
-
-@pytest.mark.parametrize("copy", [by_us, by_script])
-def test_links_lead_from_the_copy_where_they_led(tmp_path: Path, mine: Path, copy: object) -> None:
-    assert callable(copy)
+def test_links_lead_from_the_copy_where_they_led(tmp_path: Path, mine: Path) -> None:
     to = tmp_path / "copy"
     to.mkdir()
     for _ in range(2):  # the second time as a resumed build does
-        copy(mine, to)
+        copied(mine, to)
         for name, (_, leads) in LINKS.items():
             assert (to / name).is_symlink(), name
             assert os.path.realpath(to / name) == os.path.realpath(tmp_path / leads), name
@@ -102,11 +92,11 @@ def test_the_plan_names_what_leads_out(tmp_path: Path, mine: Path) -> None:
 def test_a_link_becomes_a_folder_and_a_folder_a_link(tmp_path: Path, mine: Path) -> None:
     """What an earlier run has linked is never written through."""
     to = tmp_path / "copy"
-    by_us(mine, to)
+    copied(mine, to)
     for name in ("out", "far"):
         (mine / name).unlink()
     write(mine, {"out/large.bin": "mine now", "far": "a file"})
-    by_us(mine, to)
+    copied(mine, to)
     assert (to / "out/large.bin").read_text() == "mine now"
     assert (to / "far").read_text() == "a file"
     assert (tmp_path / "elsewhere/large.bin").read_text() == "large"
@@ -119,40 +109,38 @@ def test_a_link_becomes_a_folder_and_a_folder_a_link(tmp_path: Path, mine: Path)
     (mine / "csrc/deep/sibling").unlink()
     shutil.rmtree(mine / "csrc")
     write(mine, {"csrc": "a file"})
-    by_us(mine, to)
+    copied(mine, to)
     assert (to / "out/large.bin").read_text() == "large"
     assert (to / "far/b").read_text() == "a folder"
     assert (to / "csrc").read_text() == "a file"
 
 
 def test_nothing_is_edited_through_a_link(tmp_path: Path, mine: Path) -> None:
-    edits = (Edit(file="out/large.bin", find="large", replace="small", reason="", required=False),)
-    made = plan(tmp_path / "root", source=Source(kind="folder", location=str(mine)), edits=edits)
+    edits = (
+        SourceEdit(file="out/large.bin", find="large", replace="small", reason="", required=False),
+    )
+    made = plan(
+        tmp_path / "root", source=BuildSource(kind="folder", location=str(mine)), edits=edits
+    )
     made.layout.root.mkdir()
     with pytest.raises(SourceError, match="is a link") as refused:
-        source.prepare(made, Depot(pip=NOBODY, offline=True), Host.this_machine())
+        source.prepare(made, SourceCache(pip=NOBODY, offline=True), Host.this_machine())
     assert "in place of the link" in refused.value.help
     assert (tmp_path / "elsewhere/large.bin").read_text() == "large"
 
 
-@pytest.mark.parametrize("copy", [by_us, by_script])
-def test_a_virtual_environment_is_not_part_of_a_source(
-    tmp_path: Path, mine: Path, copy: object
-) -> None:
-    assert callable(copy)
+def test_a_virtual_environment_is_not_part_of_a_source(tmp_path: Path, mine: Path) -> None:
     write(mine, {".venv/pyvenv.cfg": "", ".venv/lib/torch/large.so": "", "tools/env/pyvenv.cfg": "",
                  "tools/env/x": "", "tools/y": ""})  # fmt: skip
     (tmp_path / "copy").mkdir()
-    copy(mine, tmp_path / "copy")
+    copied(mine, tmp_path / "copy")
     assert not (tmp_path / "copy/.venv").exists()
     assert os.listdir(tmp_path / "copy/tools") == ["y"]
 
 
-@pytest.mark.parametrize("copy", [by_us, by_script])
-def test_what_is_no_file_holds_nothing_up(tmp_path: Path, mine: Path, copy: object) -> None:
-    assert callable(copy)
+def test_what_is_no_file_holds_nothing_up(tmp_path: Path, mine: Path) -> None:
     os.mkfifo(mine / "pipe")
     (mine / "round").symlink_to("round")
     (tmp_path / "copy").mkdir()
-    copy(mine, tmp_path / "copy")
+    copied(mine, tmp_path / "copy")
     assert not (tmp_path / "copy/pipe").exists()

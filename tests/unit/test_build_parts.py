@@ -10,10 +10,12 @@ import pytest
 from machines import linux, msvc, toolkit, windows
 from trees import plant, write
 
-from tritonwin.build import cuda, memory, tables
-from tritonwin.build.memory import Resources
-from tritonwin.build.model import GIB
+from tritonwin.build import jobs as compilers
+from tritonwin.build import recipe
+from tritonwin.build import toolkit as toolkits
+from tritonwin.build.jobs import Resources
 from tritonwin.build.order import Order
+from tritonwin.build.plan import GIB
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import MemoryModel
 from tritonwin.facts.records import CudaToolkit
@@ -39,9 +41,7 @@ def folder(path: Path, *, windows: bool) -> Path:
 
 
 def versions(found: tuple[CudaToolkit, ...], asked: str | None, *, windows: bool) -> list[str]:
-    each = cuda.candidates(
-        found, torch_cuda="12.8", asked=asked, root=Path("made"), windows=windows
-    )
+    each = toolkits.candidates(found, torch_cuda="12.8", asked=asked, windows=windows)
     return [f"{choice.version} {choice.origin}" for choice in each]
 
 
@@ -49,7 +49,7 @@ def test_a_folder_is_read_as_a_toolkit_of_that_system(tmp_path: Path, *, on_wind
     path = folder(tmp_path / "cuda", windows=on_windows)
     assert versions((), str(path), windows=on_windows) == ["12.8 system"]
     assert versions((), str(path), windows=not on_windows) == []
-    refused = cuda.refusal((), "12.8", str(path), windows=not on_windows).message
+    refused = toolkits.refusal((), "12.8", str(path), windows=not on_windows).message
     assert refused.endswith(f"--cuda {path} names none; not taken: {path} (no cicc, no nvcc)")
 
 
@@ -78,13 +78,13 @@ def test_a_folder_that_is_known_is_taken_as_it_is_known(tmp_path: Path) -> None:
     ],
 )
 def test_why_no_toolkit_fits(found: tuple[CudaToolkit, ...], asked: str | None, said: str) -> None:
-    refused = cuda.refusal(found, "12.8", asked, windows=True)
+    refused = toolkits.refusal(found, "12.8", asked, windows=True)
     assert refused.message == f"the build needs a toolkit of CUDA 12, and {said}"
 
 
 def test_where_torch_wants_none_no_version_is_wrong() -> None:
     nameless = replace(toolkit("9.0"), version=None)
-    said = cuda.refusal((toolkit("13.0"), nameless), None, windows=True)
+    said = toolkits.refusal((toolkit("13.0"), nameless), None, windows=True)
     assert said.message == (
         "the build needs a CUDA toolkit, and there is none; "
         r"not taken: C:\CUDA\v9.0 (its version is not known)"
@@ -103,12 +103,12 @@ def test_the_nearest_minor_version_comes_first() -> None:
 
 
 def test_what_no_table_knows() -> None:
-    assert tables.msvc_for("99.0") == ""
-    assert tables.newest_gcc("99.0") is None
-    assert tables.nvcc_archs("99.0") == ()
-    assert tables.cuda_for("14.0") == ""
-    assert tables.cpp_standard("no version") == "17"
-    assert tables.parts_of("99.0", windows=True) == ()
+    assert recipe.msvc_for("99.0") == ""
+    assert recipe.newest_gcc("99.0") is None
+    assert recipe.nvcc_archs("99.0") == ()
+    assert recipe.cuda_for("14.0") == ""
+    assert recipe.cpp_standard("no version") == "17"
+    assert recipe.parts_of("99.0", windows=True) == ()
 
 
 # --- memory
@@ -126,7 +126,7 @@ def test_cores_are_those_that_the_process_may_run_on(
     else:
         monkeypatch.setattr(os, "sched_getaffinity", lambda process: bound_to, raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: count)
-    assert memory.resources().cores == cores
+    assert compilers.resources().cores == cores
 
 
 # A compiler takes 4 GiB, each further one half of that at the same time, and 2 GiB are always taken;
@@ -159,8 +159,8 @@ def test_how_many_compilers_fit(
         physical=None if physical is None else round(physical * GIB),
         cores=64,
     )
-    found = memory.choose(MODEL, have, files=64, archs=1)
-    assert found.jobs == (64 if jobs is None else max(jobs, 1))
+    found = compilers.choose(MODEL, have, files=64, archs=1)
+    assert found.value.jobs == (64 if jobs is None else max(jobs, 1))
     assert bool(found.refusals) is (jobs == 0)
 
 
@@ -179,7 +179,9 @@ def test_jobs_and_their_threads_share_the_cores(
     cores: int, files: int | None, archs: int, threads: int | None, jobs: int
 ) -> None:
     have = Resources(allocatable=1000 * GIB, physical=1000 * GIB, cores=cores)
-    assert memory.choose(MODEL, have, files=files, archs=archs, threads=threads).jobs == jobs
+    assert (
+        compilers.choose(MODEL, have, files=files, archs=archs, threads=threads).value.jobs == jobs
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,13 +192,13 @@ def test_spare_cores_become_threads_where_nothing_was_asked(
     files: int | None, jobs: int | None, threads: int
 ) -> None:
     have = Resources(allocatable=1000 * GIB, physical=1000 * GIB, cores=8)
-    assert memory.choose(MODEL, have, files=files, archs=8, jobs=jobs).threads == threads
+    assert compilers.choose(MODEL, have, files=files, archs=8, jobs=jobs).value.threads == threads
 
 
 def test_what_the_kernel_says_is_read_whatever_its_bytes(tmp_path: Path) -> None:
     statistics = b"name \xff\xfe\ninactive_file 150\n"
     write(tmp_path, {"memory.max": "1000", "memory.current": "700", "memory.stat": statistics})
-    assert memory.container_free(tmp_path) == 450
+    assert compilers.container_free(tmp_path) == 450
 
 
 # --- compilers

@@ -16,9 +16,10 @@ from healthy import gpu
 from machines import linux, msvc, room, toolkit, torch, windows
 from triton_checkouts import planned, source
 
-from tritonwin.build import archs, cuda, toolset
-from tritonwin.build.model import GIB, BuildPlan
-from tritonwin.build.order import Machine, Order
+from tritonwin.build import archs, tools
+from tritonwin.build import toolkit as toolkits
+from tritonwin.build.order import BuildMachine, Order
+from tritonwin.build.plan import GIB, BuildPlan
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
 from tritonwin.facts.records import PythonDev, Variable
@@ -48,7 +49,7 @@ def lines(made: BuildPlan) -> Iterator[str]:
             yield f"{name} = {json.dumps(value, sort_keys=True)}"
 
 
-def answering(machine: Machine, answer: str, **env: str) -> Machine:
+def answering(machine: BuildMachine, answer: str, **env: str) -> BuildMachine:
     """The machine with a g++ that says its version."""
     folder = Path(machine.host.env.get("PATH") or "")
     (folder / "c++").write_text(f"#!/bin/sh\necho {answer}\n")
@@ -65,7 +66,9 @@ def cases(tmp: Path) -> dict[str, Callable[[], BuildPlan]]:
     def with_room(gib: float, order: Order = flash, **more: Any) -> Callable[[], BuildPlan]:
         return lambda: plan(order, replace(windows(tmp), resources=room(gib, **more)))
 
-    def of_triton(version: str, machine: Machine, old: bool = False, **order: Any) -> BuildPlan:
+    def of_triton(
+        version: str, machine: BuildMachine, old: bool = False, **order: Any
+    ) -> BuildPlan:
         folder = tmp / f"triton-{version}-{machine.host.windows}-{len(order)}"
         return planned(Order(recipe="triton", **order), machine, source(folder, version, old=old))
 
@@ -173,9 +176,8 @@ def test_every_architecture_of_every_source() -> None:
                 found = archs.choose(
                     load(recipe), version, nvcc, gpus=(arch,), asked=(), windows=True
                 )
-                assert found is not None
-                answers = [*found.tokens, *(f"{r.message}. {r.help}" for r in found.refusals)]
-                told.append(f"{arch}: {' '.join(answers)} ({found.decision.reason})")
+                answers = [*found.value.tokens, *(f"{r.message}. {r.help}" for r in found.refusals)]
+                told.append(f"{arch}: {' '.join(answers)} ({found.reasons[0].reason})")
     approved.check("build-archs.txt", "\n".join(told[1:]) + "\n")
 
 
@@ -183,14 +185,14 @@ def test_every_pair_of_toolset_and_toolkit() -> None:
     told = []
     for version in ("14.16.27023", "14.29.30133", "14.39.33519", "14.44.35207", "14.51.36014"):
         for nvcc in (None, "11.8", "12.1", "12.4", "12.8", "13.0", "13.3"):
-            why = toolset.why_not(version, cuda=nvcc) or "they go together"
+            why = tools.why_not(version, cuda=nvcc) or "they go together"
             told.append(f"{version}, CUDA {nvcc}: {why}")
-    told.append(toolset.why_not("14.44.35207", cuda="12.8", accepts="<14.44"))
-    told.append(toolset.why_not("14.29.30133", cuda="12.8", wants=">=14.30"))
+    told.append(tools.why_not("14.44.35207", cuda="12.8", accepts="<14.44"))
+    told.append(tools.why_not("14.29.30133", cuda="12.8", wants=">=14.30"))
     approved.check("build-toolsets.txt", "\n".join(told) + "\n")
 
 
 @pytest.mark.parametrize(("torch_cuda", "version"), [("12.6", "12.6"), (None, "13.0")])
 def test_a_toolkit_is_asked_for_by_the_cuda_of_torch(torch_cuda: str | None, version: str) -> None:
-    refused = cuda.refusal((), torch_cuda, windows=True)
+    refused = toolkits.refusal((), torch_cuda, windows=True)
     assert f"cuda-toolkit={version}," in refused.help

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tritonwin.build.fatbin import Code, read
+from tritonwin.build.wheel import Code, gpu_code
 
 
 def entry(kind: int, arch: int, flags: int, head: int = 64, size: int = 8) -> bytes:
@@ -58,7 +58,7 @@ MAGIC = struct.pack("<I", 0xBA55ED50)
 def test_code_in_a_module(tmp_path: Path, content: bytes, expected: list[str]) -> None:
     path = tmp_path / "module.so"
     path.write_bytes(content)
-    assert [str(code) for code in read(path)] == expected
+    assert [str(code) for code in gpu_code(path)] == expected
 
 
 @pytest.mark.parametrize(
@@ -89,4 +89,4 @@ def test_no_bytes_confuse_it(noise: bytes, more: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "module.so")
         path.write_bytes(noise + MAGIC + more + container(SM_90))
-        assert all(0 < code.arch < 500 for code in read(path))
+        assert all(0 < code.arch < 500 for code in gpu_code(path))

@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tritonwin.build.make import Outcome
-from tritonwin.build.model import GIB
-from tritonwin.build.outcome import Progress
-from tritonwin.build.proof import Step, WheelProof
-from tritonwin.build.state import Run, State
+from tritonwin.build.outcome import (
+    BuildOutcome,
+    BuildRun,
+    BuildState,
+    Progress,
+    ProofStep,
+    WheelProof,
+)
+from tritonwin.build.plan import GIB
 from tritonwin.output import building
 from tritonwin.output.building import Follower, duration, line
 from tritonwin.problems.explain import explain_lines
@@ -91,13 +95,15 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     return out
 
 
-RUNS = State(runs=(Run(jobs=4, ending="finished", seconds=60, peak_memory=2 * GIB, steps=73),))
+RUNS = BuildState(
+    runs=(BuildRun(jobs=4, ending="finished", seconds=60, peak_memory=2 * GIB, steps=73),)
+)
 
 
 def test_a_proven_wheel_can_be_installed(printed: io.StringIO) -> None:
     wheel = Path("dist", "flash_attn-2.8.3+cu130torch2.11-cp312-cp312-win_amd64.whl")
-    proof = WheelProof(steps=(Step(name="import x", state="passed", detail=""),))
-    building.print_outcome(Outcome(state=RUNS, log=Path("l"), wheel=wheel, proof=proof))
+    proof = WheelProof(steps=(ProofStep(name="import x", state="passed", detail=""),))
+    building.print_outcome(BuildOutcome(state=RUNS, log=Path("l"), wheel=wheel, proof=proof))
     assert 'install: tritonwin install flash-attn --find-links "dist"' in printed.getvalue()
     assert "built in 60 s with 4 jobs, 2.0 GiB at the peak\n" in printed.getvalue()
 
@@ -109,17 +115,17 @@ def test_a_proven_wheel_can_be_installed(printed: io.StringIO) -> None:
 def test_runs_are_told_without_saying_the_same_twice(
     jobs: tuple[int, ...], words: str, printed: io.StringIO
 ) -> None:
-    state = State(runs=tuple(Run(jobs=number, seconds=45) for number in jobs))
-    building.print_outcome(Outcome(state=state, log=Path("l"), wheel=Path("x.whl")))
+    state = BuildState(runs=tuple(BuildRun(jobs=number, seconds=45) for number in jobs))
+    building.print_outcome(BuildOutcome(state=state, log=Path("l"), wheel=Path("x.whl")))
     assert words in printed.getvalue()
 
 
 def test_the_last_word_of_a_wheel(printed: io.StringIO) -> None:
     steps = (
-        Step(name="import x", state="passed", detail="0.1 s"),
-        Step(name="architectures", state="failed", detail="holds 8.0, but 9.0 was planned"),
+        ProofStep(name="import x", state="passed", detail="0.1 s"),
+        ProofStep(name="architectures", state="failed", detail="holds 8.0, but 9.0 was planned"),
     )
-    outcome = Outcome(
+    outcome = BuildOutcome(
         state=RUNS, log=Path("build.log"), wheel=Path("x.whl"), proof=WheelProof(steps=steps)
     )
     assert not outcome.proven
@@ -137,7 +143,7 @@ def test_the_last_word_of_a_wheel(printed: io.StringIO) -> None:
 
 
 def test_the_last_word_of_a_failure(printed: io.StringIO) -> None:
-    outcome = Outcome(
+    outcome = BuildOutcome(
         state=RUNS,
         log=Path("build.log"),
         explanation=explain_lines(["[1/2] nvcc", "kernel.cu(1): error: no such thing"]),

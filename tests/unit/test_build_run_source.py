@@ -15,10 +15,10 @@ from build_plans import plan
 from trees import write
 
 from tritonwin.build import runner, source
-from tritonwin.build.depot import Depot, address_in
-from tritonwin.build.model import Edit, Source
-from tritonwin.build.runner import Setting
-from tritonwin.build.source_files import SourceError
+from tritonwin.build.copying import SourceError
+from tritonwin.build.plan import BuildSource, SourceEdit
+from tritonwin.build.runner import RunContext
+from tritonwin.build.source import SourceCache, address_in
 from tritonwin.errors import UserError
 from tritonwin.support.download import DownloadError, NotFoundError
 from tritonwin.support.pip import Pip
@@ -40,11 +40,11 @@ def sdist(path: Path, files: dict[str, str], *, links: dict[str, str] | None = N
     return path
 
 
-def prepare(tmp_path: Path, depot: Depot | None = None, **fields: Any) -> Path:
+def prepare(tmp_path: Path, cache: SourceCache | None = None, **fields: Any) -> Path:
     edits = fields.pop("edits", ())
-    made = plan(tmp_path / "root", source=Source(**fields), edits=edits)
+    made = plan(tmp_path / "root", source=BuildSource(**fields), edits=edits)
     (tmp_path / "root").mkdir(parents=True, exist_ok=True)
-    source.prepare(made, depot or Depot(pip=NOBODY, offline=True), Host.this_machine())
+    source.prepare(made, cache or SourceCache(pip=NOBODY, offline=True), Host.this_machine())
     return made.layout.source
 
 
@@ -63,7 +63,7 @@ def test_an_sdist_without_what_is_skipped(tmp_path: Path) -> None:
     assert found == {"setup.py", "csrc/a.cu", "csrc/composable_kernels.txt", "link.py"}
     assert (to / "link.py").read_text() == "setup()"
     assert not (to / "link.py").is_symlink()
-    # a file from the future would be compiled anew in every run
+    # a file from the future would be compiled again in every run
     assert (to / "csrc/a.cu").stat().st_mtime <= time.time() + 2
     assert os.name == "nt" or os.access(to / "setup.py", os.X_OK)
 
@@ -78,10 +78,10 @@ def test_a_folder_that_cannot_be_copied_is_no_failure_of_ours(tmp_path: Path) ->
 
 def test_a_build_folder_that_cannot_be_made(tmp_path: Path) -> None:
     write(tmp_path, {"file": ""})
-    setting = Setting(environment={}, host=Host.this_machine(),
-                      depot=Depot(pip=NOBODY, offline=True))  # fmt: skip
+    context = RunContext(host=Host.this_machine(),
+                      cache=SourceCache(pip=NOBODY, offline=True))  # fmt: skip
     with pytest.raises(UserError, match="cannot be made") as refused:
-        runner.build(plan(tmp_path / "file/root"), setting)
+        runner.build(plan(tmp_path / "file/root"), context)
     assert "--root" in refused.value.help
 
 
@@ -105,16 +105,16 @@ def test_a_file_of_another_content_is_not_replaced_in_silence(tmp_path: Path) ->
 
 def test_what_is_no_project_is_told_before_an_environment_is_made(tmp_path: Path) -> None:
     archive = sdist(tmp_path / "x.tar.gz", {"x/readme": ""})
-    made = plan(tmp_path / "root", source=Source(kind="sdist", location=str(archive)))
-    setting = Setting(environment={}, host=Host.this_machine(),
-                      depot=Depot(pip=NOBODY, offline=True))  # fmt: skip
+    made = plan(tmp_path / "root", source=BuildSource(kind="sdist", location=str(archive)))
+    context = RunContext(host=Host.this_machine(),
+                      cache=SourceCache(pip=NOBODY, offline=True))  # fmt: skip
     with pytest.raises(UserError, match=r"holds neither setup\.py nor") as refused:
-        runner.build(made, setting)
+        runner.build(made, context)
     assert "--source DIR" in refused.value.help
     assert not made.layout.venv.exists()
 
 
-def test_half_unpacked_is_begun_anew(tmp_path: Path) -> None:
+def test_half_unpacked_is_begun_again(tmp_path: Path) -> None:
     write(tmp_path, {"root/s.part/csrc/stale.cu": "of a run that was killed"})
     to = prepare(tmp_path, kind="sdist", location=str(sdist(tmp_path / "x.tar.gz", FILES)))
     assert not (to / "csrc/stale.cu").exists()
@@ -172,7 +172,7 @@ def test_a_folder_is_not_copied_into_itself(tmp_path: Path) -> None:
         prepare(tmp_path, kind="folder", location=str(tmp_path / "none"))
 
 
-EDIT = Edit(file="setup.py", find='"-O3",\n"-std=c++17"', replace='"-std=c++20"', reason="")
+EDIT = SourceEdit(file="setup.py", find='"-O3",\n"-std=c++17"', replace='"-std=c++20"', reason="")
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -194,7 +194,7 @@ def test_edits(tmp_path: Path, kind: str, end: str) -> None:
 @pytest.mark.parametrize("required", [True, False])
 @pytest.mark.parametrize("files", [{"x/setup.py": "other"}, {"x/a": ""}])
 def test_an_edit_that_finds_nothing(tmp_path: Path, files: dict[str, str], required: bool) -> None:
-    edit = Edit(file="setup.py", find="-std=c++17", replace="", reason="", required=required)
+    edit = SourceEdit(file="setup.py", find="-std=c++17", replace="", reason="", required=required)
     location = str(sdist(tmp_path / "x.tar.gz", files))
     if required:
         with pytest.raises(SourceError, match="which the recipe has to change"):
@@ -206,11 +206,11 @@ def test_an_edit_that_finds_nothing(tmp_path: Path, files: dict[str, str], requi
 def test_a_file_is_taken_from_a_folder_when_its_hash_is_right(tmp_path: Path) -> None:
     write(tmp_path, {"a/x.whl": "wrong", "b/x.whl": "right"})
     sha256 = hashlib.sha256(b"right").hexdigest()
-    depot = Depot(pip=NOBODY, folders=(tmp_path / "a", tmp_path / "b"), offline=True)
-    assert depot.obtain("x", "x.whl", sha256, tmp_path / "into") == tmp_path / "b/x.whl"
+    cache = SourceCache(pip=NOBODY, folders=(tmp_path / "a", tmp_path / "b"), offline=True)
+    assert cache.obtain("x", "x.whl", sha256, tmp_path / "into") == tmp_path / "b/x.whl"
     with pytest.raises(DownloadError, match="nothing may be fetched"):
-        depot.obtain("x", "x.whl", "0" * 64, tmp_path / "into")
-    online = Depot(pip=NOBODY)
+        cache.obtain("x", "x.whl", "0" * 64, tmp_path / "into")
+    online = SourceCache(pip=NOBODY)
     url = (tmp_path / "b/x.whl").as_uri()
     assert online.obtain("x", "x.whl", sha256, tmp_path / "into", url).read_text() == "right"
     with pytest.raises(DownloadError, match="has the hash"):
@@ -237,7 +237,7 @@ def test_the_address_of_a_file_on_an_index_page(page: str, address: str | None) 
 
 
 def test_no_index_has_it(tmp_path: Path) -> None:
-    depot = Depot(pip=NOBODY)
-    vars(depot)["places"] = type("Places", (), {"index": tmp_path.as_uri(), "extra_indexes": ()})()
+    cache = SourceCache(pip=NOBODY)
+    vars(cache)["places"] = type("Places", (), {"index": tmp_path.as_uri(), "extra_indexes": ()})()
     with pytest.raises(NotFoundError, match="no index"):
-        depot.obtain("x", "x.whl", "0" * 64, tmp_path / "into")
+        cache.obtain("x", "x.whl", "0" * 64, tmp_path / "into")

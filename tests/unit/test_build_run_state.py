@@ -4,37 +4,37 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import machines
 import pytest
 from build_plans import plan
 from environments import make_venv
 from hosts import fake_host
 from trees import write
 
-from tritonwin.build import compiler_cache, failure, venv
-from tritonwin.build.compiler_cache import CompilerCache
-from tritonwin.build.model import ToolkitChoice
-from tritonwin.build.state import (
-    Ending,
-    Run,
-    State,
-    read_plan,
-    read_state,
-    write_plan,
-    write_state,
-)
+from tritonwin.build import choices, failure, venv
+from tritonwin.build.order import Order, Request
+from tritonwin.build.outcome import BuildRun, BuildState, Ending
+from tritonwin.build.plan import Layout, Toolkit
+from tritonwin.build.recipe import load
+from tritonwin.build.runner import read_plan, read_state, write_plan, write_state
 from tritonwin.build.venv import BuildEnvironmentError
 from tritonwin.errors import UserError
+from tritonwin.support.choice import Choice
+from tritonwin.system.host import Host
 
 
 def test_plan_and_state_are_read_as_they_were_written(tmp_path: Path) -> None:
     made = plan(tmp_path)
-    state = State(runs=(Run(jobs=8, ending="out-of-memory", peak_memory=2**33, total=73),))
+    state = BuildState(
+        runs=(BuildRun(jobs=8, ending="out-of-memory", peak_memory=2**33, total=73),)
+    )
     write_plan(made)
-    write_state(tmp_path, state)
-    assert read_plan(tmp_path) == made
-    assert read_state(tmp_path) == state
+    write_state(made, state)
+    assert read_plan(made.layout.plan) == made
+    assert read_state(made) == state
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "[]", '{"recipe": 1}', "\0"])
@@ -42,9 +42,9 @@ def test_no_plan_of_ours(tmp_path: Path, content: str | None) -> None:
     if content is not None:
         write(tmp_path, {"plan.json": content, "state.json": content})
     with pytest.raises(UserError, match=r"no build was begun|cannot be used") as error:
-        read_plan(tmp_path)
+        read_plan(plan(tmp_path).layout.plan)
     assert error.value.help
-    assert read_state(tmp_path) == State()
+    assert read_state(plan(tmp_path)) == BuildState()
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_no_plan_of_ours(tmp_path: Path, content: str | None) -> None:
     ],
 )
 def test_jobs_of_the_next_run(runs: list[tuple[int, Ending]], jobs: int) -> None:
-    assert State(runs=tuple(Run(jobs=n, ending=e) for n, e in runs)).jobs(8) == jobs
+    assert BuildState(runs=tuple(BuildRun(jobs=n, ending=e) for n, e in runs)).jobs(8) == jobs
 
 
 # Table 2.3 of the facts: what nvcc, gcc, cl and shells print when memory is short. A step that
@@ -156,9 +156,6 @@ def test_an_environment_that_sees_the_target(tmp_path: Path) -> None:
     assert venv.installed(made.python)["torch"] == "2.12.0"
     assert venv.make(str(target.python), tmp_path / "v") == made
     assert [p for p in sorted(target.folder.rglob("*")) if "__pycache__" not in str(p)] == before
-    env = venv.environment(made, {"PATH": "/bin", "PYTHONPATH": "/evil", "VIRTUAL_ENV": "x"})
-    assert env["PATH"].split(os.pathsep) == [*map(str, made.scripts), "/bin"]
-    assert set(env) == {"PATH"}
 
 
 def test_an_environment_that_was_half_made(tmp_path: Path) -> None:
@@ -190,27 +187,34 @@ def test_a_target_that_can_make_none(tmp_path: Path) -> None:
         assert "--python" in error.value.help
 
 
+def cached(toolkit: Toolkit | None, host: Host, root: str) -> Choice[dict[str, str]]:
+    machine = replace(machines.linux(host.home), host=host)
+    request = Request(recipe=load("flash-attn"), order=Order(recipe="flash-attn"), machine=machine)
+    layout = Layout.below(root, windows=host.windows)
+    return choices.compiler_cache(request, toolkit, layout)
+
+
 @pytest.mark.parametrize(("home", "used"), [("cuda", True), ("Program Files", False)])
 def test_nvcc_behind_a_cache(tmp_path: Path, home: str, used: bool) -> None:
     write(tmp_path, {f"{home}/bin/nvcc": "", "bin/ccache": "", "bin/ccache.exe": ""})
-    toolkit = ToolkitChoice(origin="system", path=str(tmp_path / home), version="13.0")
+    toolkit = Toolkit(origin="system", path=str(tmp_path / home), version="13.0")
     host = fake_host(tmp_path, {"PATH": str(tmp_path / "bin")}, windows=os.name == "nt")
-    found = compiler_cache.choose(toolkit, host, "root")
-    (said,) = found.decisions
+    found = cached(toolkit, host, "root")
+    (said,) = found.reasons
     assert (said.flag, Path(said.value).stem) == ("--no-compiler-cache", "ccache")
     assert ("not used" in said.reason) is not used
     expected = f"{said.value} {tmp_path / home / 'bin' / 'nvcc'}"
-    assert found.environment == ({"PYTORCH_NVCC": expected} if used else {})
-    nothing = compiler_cache.choose(None, host, "root")
-    assert nothing == compiler_cache.choose(toolkit, fake_host(tmp_path), "root") == CompilerCache()
+    assert found.value == ({"PYTORCH_NVCC": expected} if used else {})
+    nothing = cached(None, host, "root")
+    assert nothing == cached(toolkit, fake_host(tmp_path), "root") == Choice(value={})
 
 
 def test_each_build_has_a_server_of_sccache_for_itself(tmp_path: Path) -> None:
     write(tmp_path, {"bin/ccache": "", "bin/sccache": "", "bin/sccache.exe": ""})
-    toolkit = ToolkitChoice(origin="system", path=str(tmp_path / "cuda"), version="13.0")
+    toolkit = Toolkit(origin="system", path=str(tmp_path / "cuda"), version="13.0")
     host = fake_host(tmp_path, {"PATH": str(tmp_path / "bin")}, windows=os.name == "nt")
     ports = [
-        int(compiler_cache.choose(toolkit, host, root).environment["SCCACHE_SERVER_PORT"])
+        int(cached(toolkit, host, root).value["SCCACHE_SERVER_PORT"])
         for root in ("one", "one", "another", "no \udce9 text")
     ]
     assert ports[0] == ports[1] != ports[2]
@@ -230,9 +234,9 @@ def test_sccache_needs_room_for_the_name_of_a_socket(
     tmp_path: Path, there: list[str], length: int, used: str | None
 ) -> None:
     write(tmp_path, {f"bin/{name}": "" for name in there})
-    toolkit = ToolkitChoice(origin="system", path="/cuda", version="13.0")
+    toolkit = Toolkit(origin="system", path="/cuda", version="13.0")
     host = fake_host(tmp_path, {"PATH": str(tmp_path / "bin")}, windows=False)
-    found = compiler_cache.choose(toolkit, host, "/" + "r" * (length - len("/" + "/t")))
-    (said,) = found.decisions
-    assert found.environment.get("PYTORCH_NVCC") == (used and f"{said.value} /cuda/bin/nvcc")
+    found = cached(toolkit, host, "/" + "r" * (length - len("/" + "/t")))
+    (said,) = found.reasons
+    assert found.value.get("PYTORCH_NVCC") == (used and f"{said.value} /cuda/bin/nvcc")
     assert ("--root" in said.reason) is (used is None)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pace import PATIENCE, gone, wait_for
 
-from tritonwin.build import tree, watch
+from tritonwin.build import attempt
 from tritonwin.system.winapi import wine_version
 
 # starts two children that give signs of life for ten minutes, each in a process group of its own as
@@ -37,9 +37,9 @@ sys.exit(7)
 
 
 @pytest.fixture
-def started(tmp_path: Path) -> Iterator[tree.Tree]:
+def started(tmp_path: Path) -> Iterator[attempt.ProcessTree]:
     with (tmp_path / "log").open("wb") as log:
-        made = tree.start(
+        made = attempt.start(
             [sys.executable, "-c", PROGRAM, "600"],
             env=dict(os.environ),
             cwd=tmp_path,
@@ -49,13 +49,13 @@ def started(tmp_path: Path) -> Iterator[tree.Tree]:
         made.end()
 
 
-def test_all_processes_are_seen_and_ended(started: tree.Tree, tmp_path: Path) -> None:
+def test_all_processes_are_seen_and_ended(started: attempt.ProcessTree, tmp_path: Path) -> None:
     wait_for(lambda: (tmp_path / "log").read_text().startswith("started"))
     wait_for(lambda: signs_of_life(tmp_path) == 2)
     assert started.poll() is None
     assert len(started.pids()) >= 3  # on Windows there is one that draws the console
-    found = watch.sample(started.pids())
-    assert 2**26 < found.memory < 2**30
+    memory, _ = attempt.sample(started)
+    assert 2**26 < memory < 2**30
     started.end()
     assert started.pids() == ()
     assert signs_of_life(tmp_path) == 0
@@ -65,7 +65,7 @@ def test_all_processes_are_seen_and_ended(started: tree.Tree, tmp_path: Path) ->
 
 def test_what_a_program_leaves_behind_is_ended(tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as log:
-        made = tree.start(
+        made = attempt.start(
             [sys.executable, "-c", PROGRAM, "0"],
             env=dict(os.environ),
             cwd=tmp_path,
@@ -89,7 +89,7 @@ def test_processor_time_of_what_is_ended_counts(tmp_path: Path) -> None:
     )
     log = tmp_path / "log"
     with log.open("wb") as stream:
-        made = tree.start(
+        made = attempt.start(
             [sys.executable, "-c", program], env=dict(os.environ), cwd=tmp_path, log=stream
         )
         wait_for(lambda: log.read_text().startswith("worked"))
@@ -100,13 +100,13 @@ def test_processor_time_of_what_is_ended_counts(tmp_path: Path) -> None:
 
 def test_a_bare_name_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as log, pytest.raises(ValueError, match="absolute"):
-        tree.start(["python"], env={}, cwd=tmp_path, log=log)
+        attempt.start(["python"], env={}, cwd=tmp_path, log=log)
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as log:
         try:
-            made = tree.start([str(tmp_path / "none")], env={}, cwd=tmp_path, log=log)
+            made = attempt.start([str(tmp_path / "none")], env={}, cwd=tmp_path, log=log)
         except OSError:
             return
         wait_for(lambda: made.poll() is not None)
@@ -118,9 +118,9 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
 OWNER = """
 import os, sys, time
 from pathlib import Path
-from tritonwin.build import tree
+from tritonwin.build import attempt
 log = open(sys.argv[1], "wb")
-made = tree.start([sys.executable, "-c", sys.argv[2], "600"], env=dict(os.environ), cwd=Path.cwd(), log=log)
+made = attempt.start([sys.executable, "-c", sys.argv[2], "600"], env=dict(os.environ), cwd=Path.cwd(), log=log)
 time.sleep(600)
 """
 
@@ -128,7 +128,7 @@ time.sleep(600)
 @pytest.mark.parametrize("how", ["kill", "terminate"])
 def test_the_tree_dies_with_tritonwin(tmp_path: Path, how: str) -> None:
     log = tmp_path / "log"
-    source = str(Path(tree.__file__).parent.parent.parent)
+    source = str(Path(attempt.__file__).parent.parent.parent)
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(log), PROGRAM],
         env={**os.environ, "PYTHONPATH": source},
@@ -149,7 +149,9 @@ def signs_of_life(folder: Path) -> int:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows needs no keeper: it ends a job itself")
-def test_without_its_keeper_the_tree_is_ended_by_us(started: tree.Tree, tmp_path: Path) -> None:
+def test_without_its_keeper_the_tree_is_ended_by_us(
+    started: attempt.ProcessTree, tmp_path: Path
+) -> None:
     wait_for(lambda: len(started.pids()) == 3)
     children = started.pids()
     parents = {
@@ -175,8 +177,9 @@ def test_without_its_keeper_the_tree_is_ended_by_us(started: tree.Tree, tmp_path
     ],
 )
 def test_source_of_a_compiler(line: str, source: str) -> None:
-    assert watch.source_in(line) == source
+    assert attempt.source_in(line) == source
 
 
-def test_memory_of_processes_that_are_gone() -> None:
-    assert watch.sample([2**22 + 1]) == watch.Sample()
+def test_memory_of_processes_that_are_gone(started: attempt.ProcessTree) -> None:
+    assert started.memory(2**22 + 1) is None
+    assert started.command_line(2**22 + 1) == ""

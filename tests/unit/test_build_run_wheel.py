@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 from build_plans import plan
 
-from tritonwin.build import info, tag
-from tritonwin.build.model import Source
-from tritonwin.build.proof import Step, WheelProof
-from tritonwin.build.state import Run, State
+from tritonwin.build import wheel
+from tritonwin.build.outcome import BuildRun, BuildState, ProofStep, WheelProof
+from tritonwin.build.plan import BuildSource
 from tritonwin.facts.redaction.redactor import Identity, Redactor
 from tritonwin.support.wheels import WheelNameError
 
@@ -31,7 +30,7 @@ FILES = {
 NAME = "my_kernels-1.0-cp312-cp312-linux_x86_64.whl"
 
 
-def wheel(folder: Path, name: str = NAME) -> Path:
+def a_wheel(folder: Path, name: str = NAME) -> Path:
     path = folder / name
     with zipfile.ZipFile(path, "w") as files:
         for member, content in FILES.items():
@@ -42,7 +41,7 @@ def wheel(folder: Path, name: str = NAME) -> Path:
 
 
 def test_a_local_version_is_put_into_a_wheel(tmp_path: Path) -> None:
-    made = tag.tagged(wheel(tmp_path), "cu130torch2.11")
+    made = wheel.tagged(a_wheel(tmp_path), "cu130torch2.11")
     assert made.name == "my_kernels-1.0+cu130torch2.11-cp312-cp312-linux_x86_64.whl"
     assert sorted(tmp_path.iterdir()) == [made]
     with zipfile.ZipFile(made) as files:
@@ -69,30 +68,32 @@ def test_a_local_version_is_put_into_a_wheel(tmp_path: Path) -> None:
     ("name", "local"), [(NAME, ""), ("my_kernels-1.0+mine-cp312-cp312-linux_x86_64.whl", "cu130")]
 )
 def test_a_wheel_that_stays_as_it_is(tmp_path: Path, name: str, local: str) -> None:
-    path = wheel(tmp_path, name)
+    path = a_wheel(tmp_path, name)
     before = path.read_bytes()
-    assert tag.tagged(path, local) == path
+    assert wheel.tagged(path, local) == path
     assert path.read_bytes() == before
 
 
 def test_no_wheel(tmp_path: Path) -> None:
     with pytest.raises(WheelNameError):
-        tag.tagged(tmp_path / "x.zip", "cu130")
+        wheel.tagged(tmp_path / "x.zip", "cu130")
 
 
 def test_the_record_of_a_wheel(tmp_path: Path) -> None:
-    path = wheel(tmp_path)
-    made = plan(tmp_path / "root", source=Source(kind="sdist", location="x-1.tar.gz", sha256="ab"))
-    state = State(
+    path = a_wheel(tmp_path)
+    made = plan(
+        tmp_path / "root", source=BuildSource(kind="sdist", location="x-1.tar.gz", sha256="ab")
+    )
+    state = BuildState(
         runs=(
-            Run(jobs=8, ending="out-of-memory", seconds=10, cpu_seconds=70, peak_memory=5),
-            Run(jobs=4, ending="finished", seconds=20.04, cpu_seconds=None, peak_memory=9),
+            BuildRun(jobs=8, ending="out-of-memory", seconds=10, cpu_seconds=70, peak_memory=5),
+            BuildRun(jobs=4, ending="finished", seconds=20.04, cpu_seconds=None, peak_memory=9),
         )
     )
     proof = WheelProof(
-        steps=(Step(name="import x", state="passed", detail="0.1 s"),), archs=("9.0",)
+        steps=(ProofStep(name="import x", state="passed", detail="0.1 s"),), archs=("9.0",)
     )
-    record = info.describe(made, path, state, {"torch": "2.11.0", "idna": "1"}, proof)
+    record = wheel.describe(made, path, state, {"torch": "2.11.0", "idna": "1"}, proof)
     assert record.inputs == {"x-1.tar.gz": "ab"}
     assert record.versions["torch"] == "2.11.0"
     assert "idna" not in record.versions
@@ -105,6 +106,6 @@ def test_the_record_of_a_wheel(tmp_path: Path) -> None:
     assert record.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert record.proof == {"import x": "passed: 0.1 s"}
     redactor = Redactor(Identity())
-    file = info.write(record, tmp_path, redactor)
+    file = wheel.write_info(record, tmp_path, redactor)
     assert file.name == f"{NAME}.build-info.json"
-    assert info.read(file) == redactor.record(record)
+    assert wheel.read_info(file) == redactor.record(record)

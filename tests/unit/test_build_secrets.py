@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,32 +11,32 @@ from urllib.parse import quote
 import machines
 import pytest
 from build_plans import plan
-from git_repositories import ALLOW_FILES, commit, git
+from git_repositories import ALLOW_FILES, commit
+from git_repositories import git as call_git
 from git_server import AVAILABLE, served
 
-from tritonwin.build import environment, failure, fleet, login, planner, source
-from tritonwin.build.depot import Depot
-from tritonwin.build.info import describe
-from tritonwin.build.model import BuildPlan, PinnedFile, Source, ToolkitChoice
+from tritonwin.build import environment, failure, fleet, git, planner, runner, source
+from tritonwin.build.copying import SourceError
 from tritonwin.build.order import Order
-from tritonwin.build.runner import Setting
+from tritonwin.build.outcome import BuildState
+from tritonwin.build.plan import BuildPlan, BuildSource
+from tritonwin.build.runner import RunContext, write_plan
 from tritonwin.build.script import SHELLS, script
-from tritonwin.build.source_files import SourceError
-from tritonwin.build.state import State, write_plan
+from tritonwin.build.source import SourceCache
+from tritonwin.build.wheel import describe
 from tritonwin.errors import UserError
 from tritonwin.output.build_plan import print_build_plan, report
-from tritonwin.remedies import wheel_build
 from tritonwin.remedies.wheel_build import Prepared
 from tritonwin.support import pip
 from tritonwin.support.pip import Pip
 from tritonwin.system.codec import to_json
 from tritonwin.system.host import Host
-from tritonwin.system.process import Completed, run
+from tritonwin.system.process import Completed
 
 PASSWORD = "hid$den *:%x"
 LOGIN = f"me:{PASSWORD}"
 QUOTED = f"me:{quote(PASSWORD, safe='')}"
-NOBODY = Depot(pip=Pip(("/nowhere",)), offline=True)
+NOBODY = SourceCache(pip=Pip(("/nowhere",)), offline=True)
 needs_git = pytest.mark.skipif(not AVAILABLE, reason="needs git with its http-backend")
 
 
@@ -56,7 +54,7 @@ needs_git = pytest.mark.skipif(not AVAILABLE, reason="needs git with its http-ba
     ],
 )
 def test_a_login_is_taken_out_of_an_address(address: str, clean: str, value: str | None) -> None:
-    found, held = login.split(address)
+    found, held = git.split_login(address)
     assert found == clean
     assert (held.value if held else None) == value
     assert "opaque" not in repr(held)
@@ -114,8 +112,9 @@ def test_a_plan_names_the_variable_instead(
         capsys.readouterr().out,
         made.layout.plan.read_text(),
         *(json.dumps(to_json(each))
-          for each in (report(made, "planned"), describe(made, wheel, State(), {}))),
-        *(script(replace(made, windows=shell != "sh", toolset=None), shell) for shell in SHELLS),
+          for each in (report(made, "planned"), describe(made, wheel, BuildState(), {}))),
+        *(script(replace(made, windows=shell == "cmd"), shell, Host.this_machine(), ["prepare"])
+          for shell in SHELLS),
     ]  # fmt: skip
     for text in texts:
         assert "TRITONWIN_LOGIN_EXAMPLE_ORG" in text
@@ -142,10 +141,10 @@ def test_the_build_itself_gets_no_login(tmp_path: Path) -> None:
     made = planned(tmp_path, "https://example.org/x", TRITONWIN_LOGIN_EXAMPLE_ORG=LOGIN)
     host = replace(Host.this_machine())
     host = replace(host, env=replace(host.env, data={"TRITONWIN_LOGIN_EXAMPLE_ORG": LOGIN}))
-    assert LOGIN not in environment.variables(made, host).values()
-    lines = script(made, "sh").splitlines()
+    assert LOGIN not in environment.inherited(made, host).values()
+    lines = script(made, "sh", host, ["prepare"]).splitlines()
     gone = lines.index("unset TRITONWIN_LOGIN_EXAMPLE_ORG || true")
-    assert max(n for n, line in enumerate(lines) if "submodule" in line) < gone < len(lines) - 1
+    assert lines.index("prepare") < gone < len(lines) - 1
 
 
 def test_the_login_of_the_command_line_reaches_git_alone(
@@ -153,17 +152,16 @@ def test_the_login_of_the_command_line_reaches_git_alone(
 ) -> None:
     address = f"https://{QUOTED}@example.org/x"
     made, machine = planned(tmp_path, address), machines.linux(tmp_path)
-    seen: list[Setting] = []
-    monkeypatch.setattr(wheel_build, "make", lambda _, setting, **__: seen.append(setting))
+    seen: list[RunContext] = []
+    monkeypatch.setattr(runner, "make", lambda _, context, **__: seen.append(context))
     order = Order(recipe="cuda-extension", source=address)
     prepared = Prepared(
         order=order, plan=made, facts=machine.facts, host=machine.host, pip=lambda: NOBODY.pip
     )
     prepared.make(made)
-    (setting,) = seen
-    assert setting.logins == {"TRITONWIN_LOGIN_EXAMPLE_ORG": LOGIN}
-    assert LOGIN not in setting.environment.values()
-    assert PASSWORD not in repr(setting)
+    (context,) = seen
+    assert context.logins == {"TRITONWIN_LOGIN_EXAMPLE_ORG": LOGIN}
+    assert PASSWORD not in repr(context)
 
 
 @pytest.fixture
@@ -174,7 +172,7 @@ def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     root = tmp_path / "repositories"
     commit(root / "inner", {"inner.h": "inner"})
     commit(root / "x", {"setup.py": "print('built')"})
-    git(root / "x", "submodule", "--quiet", "add", (root / "inner").as_uri(), "inner")
+    call_git(root / "x", "submodule", "--quiet", "add", (root / "inner").as_uri(), "inner")
     with served(root, LOGIN) as address:
         modules = (root / "x/.gitmodules").read_text()
         modules = modules.replace((root / "inner").as_uri(), f"{address}/inner/.git")
@@ -182,9 +180,9 @@ def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield f"{address}/x/.git"
 
 
-def source_of(address: str) -> Source:
-    variable = login.variable(address)
-    return Source(kind="git", location=address, submodules=(".",), login=variable)
+def source_of(address: str) -> BuildSource:
+    variable = git.login_variable(address)
+    return BuildSource(kind="git", location=address, submodules=(".",), login=variable)
 
 
 def holding(folder: Path, word: str) -> list[Path]:
@@ -221,52 +219,12 @@ def test_a_token_alone_is_a_login(tmp_path: Path) -> None:
 @needs_git
 def test_no_other_host_gets_the_login(tmp_path: Path, private: str) -> None:
     here = private.replace("127.0.0.1", "localhost")
-    found = replace(source_of(here), login=login.variable(private))
+    found = replace(source_of(here), login=git.login_variable(private))
     made = plan(tmp_path / "root", source=found)
     made.layout.root.mkdir()
     # the repository is fetched from localhost, its submodule from 127.0.0.1
     with pytest.raises(SourceError, match="git submodule failed"):
         source.prepare(made, NOBODY, Host.this_machine(), {made.source.login: LOGIN})
-
-
-@needs_git
-def test_a_script_reads_the_login_from_the_variable(tmp_path: Path, private: str) -> None:
-    made = plan(tmp_path / "root", source=source_of(private), command=("setup.py",),
-                python=sys.version.split()[0])  # fmt: skip
-    file = tmp_path / "build.sh"
-    file.write_text(script(made, "sh"))
-    done = run("/bin/sh", [str(file)], timeout=120, env=dict(os.environ))
-    assert (done.code, made.source.login in done.err.decode()) == (1, True)
-    done = run("/bin/sh", [str(file)], timeout=120, env={**os.environ, made.source.login: LOGIN})
-    assert done.out.split()[-1:] == [b"built"], done.err
-    assert holding(made.layout.root, PASSWORD) == []
-    assert PASSWORD not in (done.out + done.err).decode()
-
-
-@needs_git
-def test_a_file_of_an_index_with_a_login(tmp_path: Path) -> None:
-    (tmp_path / "index").mkdir()
-    (tmp_path / "index/part.whl").write_bytes(b"no wheel")
-    part = PinnedFile(name="x", version="1", file="part.whl", sha256="0" * 64)
-    toolkit = ToolkitChoice(
-        origin="assembled", path=str(tmp_path / "root/c"), version="13.0", parts=(part,)
-    )
-    (tmp_path / "mine").mkdir()
-    made = plan(tmp_path / "root", source=Source(kind="folder", location=str(tmp_path / "mine")),
-                cuda=toolkit, python=sys.version.split()[0])  # fmt: skip
-    with served(tmp_path / "index", LOGIN) as address:
-        known = {"part.whl": f"{address.replace('//', f'//{QUOTED}@')}/part.whl"}
-        texts = [script(replace(made, windows=s != "sh"), s, lambda: known) for s in SHELLS]
-        variable = login.variable(address)
-        assert all(variable in text and QUOTED not in text for text in texts)
-        file = tmp_path / "build.sh"
-        file.write_text(texts[SHELLS.index("sh")])
-        done = run("/bin/sh", [str(file)], timeout=120, env=dict(os.environ))
-        assert f"set the variable {variable} to USER:TOKEN" in done.err.decode()
-        done = run("/bin/sh", [str(file)], timeout=120, env={**os.environ, variable: LOGIN})
-        assert b"wrong hash" in done.err  # so it was fetched
-    token = {"part.whl": "https://h.org/part.whl?sig=opaque"}
-    assert "opaque" not in script(made, "sh", lambda: token)
 
 
 def test_what_pip_and_a_build_say_is_told_without_secrets(tmp_path: Path) -> None:

@@ -9,9 +9,8 @@ import machines
 import pytest
 from wheel_files import make_wheel
 
-from tritonwin.build.order import Order
+from tritonwin.build.order import Order, survey
 from tritonwin.build.planner import plan
-from tritonwin.build.survey import survey
 from tritonwin.errors import UserError
 from tritonwin.support.pip import Pip
 

@@ -10,8 +10,8 @@ from machines import linux, msvc, torch, windows
 from triton_checkouts import SHA, planned, source
 
 from tritonwin.build import checkout
-from tritonwin.build.model import BuildPlan
-from tritonwin.build.order import Machine, Order
+from tritonwin.build.order import BuildMachine, Order
+from tritonwin.build.plan import BuildPlan
 from tritonwin.build.recipe import load
 
 
@@ -47,7 +47,7 @@ def test_an_older_checkout_says_no_hash(tmp_path: Path) -> None:
     assert "cmake>=3.18,<4.0" in made.requirements
 
 
-def allowed(machine: Machine) -> Machine:
+def allowed(machine: BuildMachine) -> BuildMachine:
     system = replace(machine.facts.system, developer_mode=True)
     return replace(machine, facts=replace(machine.facts, system=system))
 

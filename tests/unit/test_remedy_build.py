@@ -10,11 +10,9 @@ import machines
 import pytest
 from wheel_files import make_wheel
 
-from tritonwin.build.make import Outcome
 from tritonwin.build.order import Order
-from tritonwin.build.outcome import Progress
-from tritonwin.build.proof import WheelProof
-from tritonwin.build.state import State, write_plan
+from tritonwin.build.outcome import BuildOutcome, BuildState, Progress, WheelProof
+from tritonwin.build.runner import write_plan
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Interpreter
 from tritonwin.journal import Journal, Store, tree_hash, undo
@@ -135,7 +133,7 @@ def scene(
         means.facts.target, executable=str(prefix / "bin" / "python"), prefix=str(prefix)
     )
     proof = WheelProof(steps=()) if wheel else None
-    ended = Outcome(state=State(), log=tmp_path / "build.log", wheel=wheel, proof=proof)
+    ended = BuildOutcome(state=BuildState(), log=tmp_path / "build.log", wheel=wheel, proof=proof)
 
     def stage(_: object, wheels: list[Any], root: Path, progress: object) -> None:
         assert [w.location for w in wheels] == [str(wheel)]
@@ -181,9 +179,9 @@ def test_what_the_build_says_reaches_who_watches(
     made, target = scene(tmp_path, means, monkeypatch, make_wheel(tmp_path / "dist", WHEEL))
     ended = wheel_build.Prepared.make
 
-    def make(prepared: Any, plan: Any, *, tell: Any) -> Any:
-        tell("compiling")
-        tell(Progress(done=3, total=73, jobs=8, seconds=1.0))
+    def make(prepared: Any, plan: Any, *, on_event: Any) -> Any:
+        on_event("compiling")
+        on_event(Progress(done=3, total=73, jobs=8, seconds=1.0))
         return ended(prepared, plan)
 
     monkeypatch.setattr(wheel_build.Prepared, "make", make)
@@ -233,31 +231,6 @@ def prepared(
 ) -> Prepared:
     monkeypatch.setattr(wheel_build, "find_pip", lambda *_: pip)
     return wheel_build.prepare(order, means.facts, means.host)
-
-
-def test_the_source_of_a_script_is_found_in_the_index(
-    tmp_path: Path, means: PlanContext, index: Pip, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = prepared(means, Order(recipe="flash-attn"), index, monkeypatch)
-    assert made.addresses() == {
-        "flash_attn-2.8.3.post2.tar.gz": (
-            tmp_path / "index" / "files" / "flash_attn-2.8.3.post2.tar.gz"
-        ).as_uri()
-    }
-    (tmp_path / "index" / "flash-attn" / "index.html").write_text("another file")
-    assert made.addresses() == {}
-
-
-def test_a_source_of_ones_own_needs_no_address(
-    tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Neither a file that lies here nor a folder is looked for; pip is not even started."""
-    source = tmp_path / "mine-1.0.tar.gz"
-    source.touch()
-    order = Order(recipe="cuda-extension", source=str(source))
-    made = wheel_build.prepare(order, means.facts, means.host)
-    assert made.plan.source.kind == "sdist"
-    assert made.addresses() == {}
 
 
 def test_what_was_begun_goes_on_as_it_was_planned_but_for_its_jobs(

@@ -19,9 +19,9 @@ from hosts import fake_host
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tritonwin.build import info
-from tritonwin.build.model import Source
+from tritonwin.build import wheel
 from tritonwin.build.outcome import BuildInfo
+from tritonwin.build.plan import BuildSource
 from tritonwin.cli.app import run
 from tritonwin.facts import snapshot
 from tritonwin.facts.records import Facts
@@ -106,11 +106,11 @@ def as_build_info(_: Facts, place: str, redactor: Redactor, __: Identity, folder
     plan = replace(
         build_plans.plan(folder, target=f"{place}/python", command=(place,)),
         root=place,
-        source=Source(kind="git", location=place, ref="v1"),
+        source=BuildSource(kind="git", location=place, ref="v1"),
         environment={"CC": place},
     )
     record = BuildInfo(wheel="x.whl", sha256="0", size=1, plan=plan, inputs={place: "abc"})
-    return info.write(record, folder, redactor).read_text("utf-8")
+    return wheel.write_info(record, folder, redactor).read_text("utf-8")
 
 
 WRITTEN: dict[str, Written] = {

@@ -18,8 +18,7 @@ PACKAGE = Path(tritonwin.__file__).parent
 STARTERS = {
     "build/heavy_first.py": "stands for ninja in a build, and starts it",
     "build/job.py": "a build, whose output is followed",
-    "build/keeper.py": "ends a build whose tritonwin was killed",
-    "build/session.py": "starts the keeper",
+    "build/session.py": "starts the leader of a build, which ends it when tritonwin was killed",
     "cli/run.py": "the user's own program, in the user's console",
     "system/process.py": "with limits of time and output",
 }

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 import tritonwin
+from tritonwin.build.recipe import CudaWheelTable, Recipe, Toolchain
 from tritonwin.facts.dlls.tree import OriginTable
 from tritonwin.facts.packages import Knowledge
 from tritonwin.facts.torch_triton import TraitTable
@@ -34,6 +35,9 @@ PACKAGE = Path(tritonwin.__file__).parent
 SCHEMAS = Path(__file__).parents[1] / "toml_schemas"
 # a file of the package, or a folder whose files are alike -> the record of its content
 RECORDS: dict[str, type] = {
+    "build/cuda_wheels.toml": CudaWheelTable,
+    "build/recipes": Recipe,
+    "build/toolchain.toml": Toolchain,
     "facts/dlls/dlls.toml": OriginTable,
     "facts/packages.toml": Knowledge,
     "facts/triton_traits.toml": TraitTable,
@@ -111,7 +115,6 @@ def test_every_schema_has_a_file() -> None:
 @pytest.mark.parametrize(
     ("file", "change", "says"),
     [
-        ("build/recipes/triton.toml", {"longest_path": -1}, "longest_path"),
         ("remedies/python_packages.toml", {"address": "http://example.org/{version}"}, "address"),
     ],
 )

@@ -8,16 +8,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
-import build_plans
 import pytest
 from winlane import Environment, Machine, standins
 
-from tritonwin.build import script as scripts
-from tritonwin.build.model import Source
-from tritonwin.build.tables import msvc_for, parts_of
+from tritonwin.build.recipe import msvc_for, parts_of
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 TOOLKITS = ("11.8", "12.4", "12.8", "13.0", "13.2")
@@ -41,8 +37,8 @@ import json, os, subprocess, sys
 from dataclasses import replace
 sys.path.insert(0, sys.argv[1])
 from tritonwin.build import environment
-from tritonwin.build.memory import resources
-from tritonwin.build.order import Machine, Order
+from tritonwin.build.jobs import resources
+from tritonwin.build.order import BuildMachine, Order
 from tritonwin.build.planner import plan
 from tritonwin.facts.collect import collect
 from tritonwin.system.host import Host
@@ -53,12 +49,12 @@ torch = facts.torch
 found = {}
 for cuda in sys.argv[2:]:
     seen = replace(facts, torch=replace(torch, version="2.7.0+x", cuda=cuda))
-    machine = Machine(facts=seen, host=host, resources=resources())
+    machine = BuildMachine(facts=seen, host=host, resources=resources())
     made = plan(Order(recipe="flash-attn", archs=("8.9",), jobs=1), machine)
     if not made.possible:
         found[cuda] = {"refused": [r.message for r in made.refusals]}
         continue
-    env = environment.variables(made, host)
+    env = environment.command(made, host).environment(environment.inherited(made, host))
     child = subprocess.run(
         [sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))"],
         env=env, capture_output=True, timeout=60, check=True,
@@ -118,7 +114,7 @@ def test_each_toolkit_gets_its_toolset_and_its_environment(machine: Machine) -> 
         assert rf"MSVC\{BEST[cuda]}\include" in seen["INCLUDE"]
         assert "older" not in seen["INCLUDE"]
         assert seen["CUDA_HOME"].endswith(rf"\CUDA\v{cuda}")
-        assert seen["PATH"].startswith(seen["CUDA_HOME"] + "\\bin;")
+        assert seen["CUDA_HOME"] + "\\bin;" in seen["PATH"]
         assert seen["MAX_JOBS"] == seen["DISTUTILS_USE_SDK"] == "1"
         assert seen["VSLANG"] == "1033"
         assert seen["GREETING"] == "Grüße"
@@ -190,24 +186,20 @@ def project(machine: Machine) -> str:
     return r"C:\ext"
 
 
-def prepare_environment(machine: Machine, made: Environment, folder: str) -> None:
-    """Put there what `venv` would have made, since the lane's Python has no `venv`.
+PLANTED = ("chcp", "git", "where", "reg", "powershell", "python", "cmd", "findstr")
 
-    The stand-in for pip notes what it is asked for.
-    """
-    ready = machine.drives.linux(folder)
-    ready.parent.mkdir(parents=True)
-    shutil.copytree(made.root / "venv", ready, copy_function=shutil.copyfile)
-    place = ready / "Lib" / "site-packages" / "pip"
-    place.rename(ready / "pip-of-the-lane")
-    place.mkdir()
-    (place / "__init__.py").touch()
-    (place / "__main__.py").write_text(
-        "import sys; open(r'C:\\asked.txt', 'a').write(repr(sys.argv[1:]) + chr(10))\n"
-    )
+
+def plant(machine: Machine, folder: str) -> None:
+    for name in PLANTED:
+        machine.place(rf"{folder}\{name}.exe", machine.fakes.tool())
+
+
+def started(machine: Machine, folder: str) -> list[str]:
+    return [path.name for path in machine.drives.linux(folder).glob("*.log")]
 
 
 def test_the_script_for_cmd_builds_with_exact_values(machine: Machine) -> None:
+    """It also starts nothing from the current folder, in which cmd looks first."""
     machine.visual_studio("2022", "BuildTools", "14.44.35207")
     machine.visual_studio("2026", "Community", "14.51.36014")
     machine.windows_sdk()
@@ -222,61 +214,36 @@ def test_the_script_for_cmd_builds_with_exact_values(machine: Machine) -> None:
         cwd="C:\\", timeout=120,
     ).check().stdout.replace("\r\n", "\n")  # fmt: skip
     before, _, build = script.partition("rem --- the build\n")
+    (prepare,) = [line for line in before.splitlines() if '"--prepare"' in line]
+    assert re.match(r'"[A-Z]:\\[^"]+\\python\.exe" ', prepare)
+    assert r'"--source" "C:\ext" "--arch" "8.9" "--jobs" "3" "--root" "C:\b"' in prepare
     planned = dict(re.findall(r'^set "(\w+)=(.+)"$', build, re.MULTILINE))
     assert planned["MAX_JOBS"] == "3"
     assert planned["NVCC_APPEND_FLAGS"] == "--threads 1 -DUSE_CUDA=1"
     root = re.findall(r'^cd /d "(.+)\\s"$', build, re.MULTILINE)[0]
-    prepare_environment(machine, made, rf"{root}\v")
-    # there is no pip that could build: setup.py itself says what it was started with
-    text = script.replace('-m" "pip" "wheel"', 'setup.py" "wheel"').replace("\n", "\r\n")
+    # the lane's Python has no venv and no pip that could build: stand-ins prepare, and setup.py
+    # itself says what it was started with
+    plant(machine, r"C:\planted")
+    machine.place(r"C:\good\prepare.exe", machine.fakes.tool())
+    machine.place(rf"{root}\s\setup.py", SETUP)
+    ready = machine.drives.linux(rf"{root}\v")
+    shutil.copytree(made.root / "venv", ready, copy_function=shutil.copyfile)
+    text = script.replace(prepare, r'"C:\good\prepare.exe" "--prepare"')
+    text = text.replace('-m" "pip" "wheel"', 'setup.py" "wheel"').replace("\n", "\r\n")
     machine.place(r"C:\build.cmd", text.encode("utf-8"))
     machine.variables.update({"MAX_JOBS": "64 ", "_CL_": "/DX", "SEEN": r"C:\seen"})
-    done = machine.wine("cmd", "/d", "/c", r"C:\build.cmd", cwd="C:\\", timeout=120)
+    done = machine.wine("cmd", "/d", "/c", r"C:\build.cmd", cwd=r"C:\planted", timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     seen = json.loads(machine.drives.linux(r"C:\seen\seen.json").read_text("utf-8"))
     variables = {name.upper(): value for name, value in seen["environ"].items()}
     for name in planned.keys() - {"PATH", "TW_PATH"}:
-        assert variables[name] == planned[name]
+        assert variables[name] == planned[name].replace("%%", "%")
     assert variables["DISTUTILS_USE_SDK"] == "1"
     assert variables["VCTOOLSVERSION"] == "14.44.35207"
     assert "_CL_" not in variables
     assert seen["cwd"] == root + r"\s"
-    assert "ninja>=1.13" in machine.drives.linux(r"C:\asked.txt").read_text()
     assert before.startswith("@echo off\n")
-
-
-PLANTED = ("chcp", "git", "where", "reg", "powershell", "python", "cmd", "findstr")
-
-
-def plant(machine: Machine, folder: str) -> None:
-    for name in PLANTED:
-        machine.place(rf"{folder}\{name}.exe", machine.fakes.tool())
-
-
-def started(machine: Machine, folder: str) -> list[str]:
-    return [path.name for path in machine.drives.linux(folder).glob("*.log")]
-
-
-def test_the_script_for_cmd_starts_nothing_from_where_it_is_started(machine: Machine) -> None:
-    """Wine's cmd looks in the current folder first, as Windows' does."""
-    plant(machine, r"C:\planted")
-    machine.place(r"C:\good\git.exe", machine.fakes.tool())
-    machine.path_entries.append(r"C:\good")
-    machine.place(r"C:\a.cmd", b'@"git" bare\r\n')
-    machine.wine("cmd", "/d", "/c", r"C:\a.cmd", cwd=r"C:\planted")
-    assert started(machine, r"C:\planted") == ["git.exe.log"]
-    machine.drives.linux(r"C:\planted\git.exe.log").unlink()
-    made = machine.environment("3.12", "bare")
-    source = Source(kind="git", location="https://example.org/x", ref="v1")
-    plan = build_plans.plan(Path("b"), target=made.python, source=source, windows=True)
-    text = scripts.script(replace(plan, root=r"C:\b"), "cmd").partition(
-        "rem --- the build environment"
-    )[0]
-    machine.place(r"C:\build.cmd", text.encode("utf-8"))
-    done = machine.wine("cmd", "/d", "/c", r"C:\build.cmd", cwd=r"C:\planted", timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    asked = machine.drives.linux(r"C:\good\git.exe.log").read_text()
-    assert '"fetch" "--quiet"' in asked
+    assert started(machine, r"C:\good") == ["prepare.exe.log"]
     assert started(machine, r"C:\planted") == []
 
 
@@ -289,10 +256,10 @@ from dataclasses import replace
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tritonwin.build import environment
-from tritonwin.build.depot import Depot
-from tritonwin.build.memory import resources
-from tritonwin.build.order import Machine, Order
+from tritonwin.build.jobs import resources
+from tritonwin.build.order import BuildMachine, Order
 from tritonwin.build.planner import plan
+from tritonwin.build.source import SourceCache
 from tritonwin.build.toolkit import assemble
 from tritonwin.facts.collect import collect
 from tritonwin.system.host import Host
@@ -301,17 +268,17 @@ from tritonwin.support.pip import Pip
 
 host = Host.this_machine()
 facts = collect(python=sys.argv[2], host=host)
-machine = Machine(facts=facts, host=host, resources=resources())
+machine = BuildMachine(facts=facts, host=host, resources=resources())
 order = Order(recipe="flash-attn", archs=("8.9",), jobs=1, root=Path(r"C:\b"), cuda="assembled")
 made = plan(order, machine)
 assert made.possible, made.refusals
 parts = [p for p in made.cuda.parts if p.name in sys.argv[4:]]
-depot = Depot(pip=Pip((), ""), folders=(Path(sys.argv[3]),), offline=True)
+cache = SourceCache(pip=Pip((), ""), folders=(Path(sys.argv[3]),), offline=True)
 home = Path(made.cuda.path)
 home.parent.mkdir(parents=True)
 made.layout.temp.mkdir()
-assemble(parts, home, depot, lambda _: None)
-env = environment.variables(made, host)
+assemble(parts, home, cache, lambda _: None)
+env = environment.command(made, host).environment(environment.inherited(made, host))
 without = {n: v for n, v in env.items() if n.upper() != "PATH"} | {"PATH": r"C:\windows\system32"}
 Path(r"C:\a.cu").write_text("__global__ void k() {}\n")
 def nvcc(*words, env=env):

@@ -82,13 +82,13 @@ def _json(path: Path) -> dict[str, Any]:
 
 def fetch(folder: Path) -> int:
     """Bring together what the other machine cannot fetch."""
-    from tritonwin.build.depot import Depot
     from tritonwin.build.recipe import load
+    from tritonwin.build.source import SourceCache
     from tritonwin.support.pip import Pip
 
     release = load("flash-attn").release("2.8.3.post2")
     assert release is not None and release.file and release.sha256  # noqa: PT018, S101
-    depot = Depot(pip=Pip((sys.executable, "-m", "pip")))
+    depot = SourceCache(pip=Pip((sys.executable, "-m", "pip")))
     print(depot.obtain("flash-attn", release.file, release.sha256, folder))
     download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest"]
     download += [str(folder), "--only-binary=:all:", "--python-version", "3.12"]

@@ -6,13 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tritonwin.build.model import Decision, Refusal
-from tritonwin.build.recipe import ArchRule, ArchToken, Circumstances, Recipe
-from tritonwin.build.tables import nvcc_archs
+from tritonwin.build.recipe import ArchRule, ArchToken, Circumstances, Recipe, nvcc_archs
 from tritonwin.errors import UserError
+from tritonwin.support.choice import Choice, Obstacle, Reason
 from tritonwin.support.versions import fits
 
-_FLAG = "--arch"
 _LONGEST = 40  # characters of a wrong word that are shown
 _ASKED = re.compile(r"(?:sm_?|compute_?)?(\d{1,2})\.?(\d)([af]?)")
 
@@ -26,10 +24,8 @@ class Archs:
         tokens: the words for the source's variable.
     """
 
-    archs: tuple[str, ...]
-    tokens: tuple[str, ...]
-    decision: Decision
-    refusals: tuple[Refusal, ...] = ()
+    archs: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()
 
 
 def parse(text: str) -> str:
@@ -41,7 +37,7 @@ def parse(text: str) -> str:
     found = _ASKED.fullmatch(text.strip().lower())
     if found is None:
         raise UserError(
-            f"{text[:_LONGEST]!r} is no GPU architecture",
+            f"{text[:_LONGEST]!r} is not a GPU architecture",
             "Write the compute capability: --arch 8.9 (RTX 40), --arch 12.0",
         )
     return f"{found[1]}.{found[2]}{found[3]}"
@@ -55,61 +51,58 @@ def choose(
     gpus: Sequence[str],
     asked: Sequence[str],
     windows: bool,
-) -> Archs | None:
-    """The architectures of a build; None where the recipe has none.
+) -> Choice[Archs]:
+    """The architectures of a build; empty where the recipe has none.
 
     Args:
         gpus: compute capabilities of the machine's NVIDIA GPUs.
-        asked: what the user asked for, as `parse` gives it; it takes precedence over the GPUs.
+        asked: what the user asked for, as `parse` returns it; it takes precedence over the GPUs.
     """
     rule = recipe.arch
     if rule is None:
-        return None
+        return Choice(value=Archs())
     wanted = tuple(dict.fromkeys(asked or gpus))
     if not wanted:
-        none = _decision((), "no NVIDIA GPU is here, and none is asked for")
-        return Archs(archs=(), tokens=(), decision=none, refusals=(_NO_GPU,))
+        return _chosen((), "no NVIDIA GPU is here, and none is asked for", (_NO_GPU,))
     known = tuple(_known(rule, version, cuda, windows=windows))
-    chosen: dict[str, ArchToken] = {}
-    refusals = []
-    for arch in wanted:
-        token = _token_for(arch, known, rule)
-        if token:
-            chosen[token.token] = token
-        else:
-            why = _why_not(arch, recipe, version, cuda)
-            refusals.append(Refusal(problem=_PROBLEM, message=why, help=_help(known)))
-    if reads_variable(rule, version):
-        reason = _reason(wanted, [_capability(token) for token in chosen], asked=bool(asked))
-    else:
-        chosen = {token.token: token for token in known}
-        reason = f"{recipe.name} {version} compiles for all of them, whatever is asked for"
-    archs = tuple(_capability(token) for token in chosen)
-    return Archs(
-        archs=archs,
-        tokens=tuple(chosen),
-        decision=_decision(archs, reason),
-        refusals=tuple(refusals),
+    found = {arch: _token_for(arch, known, rule) for arch in wanted}
+    missing = tuple(
+        Obstacle(problem=_PROBLEM, message=_why_not(a, recipe, version, cuda), help=_help(known))
+        for a, token in found.items()
+        if token is None
     )
+    tokens = [token.token for token in found.values() if token]
+    if rule.reads_variable(version):
+        reason = _reason(wanted, map(_capability, tokens), asked=bool(asked))
+    else:
+        tokens = [token.token for token in known]
+        reason = f"{recipe.name} {version} compiles for all of them, whatever is asked for"
+    return _chosen(tuple(dict.fromkeys(tokens)), reason, missing)
 
 
 _PROBLEM = "gpu-generation-unsupported"
-_NO_GPU = Refusal(
+_NO_GPU = Obstacle(
     problem="build-arch-unknown",
     message="there is no NVIDIA GPU here whose architecture could be compiled for",
     help="Name the compute capability of the GPU that it is for: --arch 8.9 (RTX 40)",
 )
 
 
-def _reason(wanted: Sequence[str], archs: Sequence[str], *, asked: bool) -> str:
+def _chosen(tokens: tuple[str, ...], reason: str, refusals: tuple[Obstacle, ...]) -> Choice[Archs]:
+    archs = tuple(map(_capability, tokens))
+    value = ", ".join(archs) or "none"
+    return Choice(
+        value=Archs(archs=archs, tokens=tokens),
+        reasons=(Reason(name="archs", value=value, reason=reason, flag="--arch"),),
+        refusals=refusals,
+    )
+
+
+def _reason(wanted: Sequence[str], archs: Iterator[str], *, asked: bool) -> str:
     reason = f"{'asked for' if asked else 'the GPUs of this machine'}: {', '.join(wanted)}"
     if {arch.rstrip("af") for arch in archs} == {arch.rstrip("af") for arch in wanted}:
         return reason
     return f"{reason}; code for an architecture runs on the later ones of its generation"
-
-
-def _decision(archs: Sequence[str], reason: str) -> Decision:
-    return Decision(name="archs", value=", ".join(archs) or "none", reason=reason, flag=_FLAG)
 
 
 def _known(rule: ArchRule, version: str, cuda: str | None, *, windows: bool) -> Iterator[ArchToken]:
@@ -118,7 +111,7 @@ def _known(rule: ArchRule, version: str, cuda: str | None, *, windows: bool) -> 
     if rule.any:
         yield from (ArchToken(token=arch, serves=(arch,)) for arch in by_nvcc)
     for token in rule.tokens:
-        if token.when.holds(Circumstances(version=version, cuda=cuda, windows=windows)):
+        if token.holds(Circumstances(version=version, cuda=cuda, windows=windows)):
             yield token
 
 
@@ -134,11 +127,6 @@ def _token_for(arch: str, known: Sequence[ArchToken], rule: ArchRule) -> ArchTok
     return ArchToken(token=arch, serves=(plain,)) if exists else None
 
 
-def reads_variable(rule: ArchRule, version: str) -> bool:
-    """Whether this version of the source asks for its architectures at all."""
-    return not rule.variable_since or fits(version, rule.variable_since)
-
-
 def _capability(token: str) -> str:
     return token if "." in token else f"{token[:-1]}.{token[-1]}"
 
@@ -150,10 +138,10 @@ def _why_not(arch: str, recipe: Recipe, version: str, cuda: str | None) -> str:
     start = f"{recipe.name} {version} with CUDA {cuda} does not compile for {arch}"
     reasons = []
     for token in serving:
-        if token.when.version and not fits(version, token.when.version):
-            reasons.append(f"it takes version {token.when.version}")
-        elif token.when.cuda and not (cuda and fits(cuda, token.when.cuda)):
-            reasons.append(f"it takes CUDA {token.when.cuda}")
+        if token.version and not fits(version, token.version):
+            reasons.append(f"it takes version {token.version}")
+        elif token.cuda and not (cuda and fits(cuda, token.cuda)):
+            reasons.append(f"it takes CUDA {token.cuda}")
     if not serving and cuda and recipe.arch and recipe.arch.any:
         reasons.append("its nvcc does not know it")
     return f"{start}: {' and '.join(dict.fromkeys(reasons))}" if reasons else start

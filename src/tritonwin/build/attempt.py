@@ -2,20 +2,85 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
-from tritonwin.build import tree, watch
 from tritonwin.build.ninja import Counter
-from tritonwin.build.outcome import Progress
-from tritonwin.build.state import Ending, Run
+from tritonwin.build.outcome import BuildRun, Ending, Progress
 
 _PAUSE = 0.1  # seconds between two looks at the log
 _SAMPLE = 0.5  # seconds between two looks at the memory
 _NOTE = 2.0  # seconds between two notes of how far the run is
+_SOURCE = re.compile(r"([^\\/\s\"']{1,200}\.(?:cu|cpp|cc|cxx|c))(?=[\s\"']|$)", re.IGNORECASE)
+# what starts compilers; it holds little, and its command line names the source as theirs does
+_DRIVERS = frozenset({"nvcc", "ninja", "sh", "cmd", "python", "ccache", "sccache"})
+
+
+class ProcessTree(Protocol):
+    """The processes of one build command: they are killed when this process exits."""
+
+    def poll(self) -> int | None:
+        """Exit code of the command; None while it runs."""
+
+    def end(self) -> None:
+        """End every process, wait for that, and free what the system keeps for the tree."""
+
+    def pids(self) -> tuple[int, ...]:
+        """The living processes, in no order."""
+
+    def memory(self, pid: int) -> tuple[str, int] | None:
+        """Name of a process and its bytes, resident on Linux, committed on Windows."""
+
+    def command_line(self, pid: int) -> str:
+        """The command line of a process; empty where it is not known."""
+
+    def cpu_seconds(self) -> float | None:
+        """Processor time of all processes that have ended; None where it is not known."""
+
+
+def start(
+    command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: IO[bytes]
+) -> ProcessTree:
+    """Start a program with all that it will start; what they print goes into `log`.
+
+    Raises:
+        OSError: it cannot be started.
+        ValueError: the program is not an absolute path.
+    """
+    if not Path(command[0]).is_absolute():
+        raise ValueError(f"not an absolute path: {command[0]}")
+    if sys.platform == "win32":
+        from tritonwin.build.job import JobTree
+
+        return JobTree(command, env=env, cwd=cwd, log=log)
+    else:
+        from tritonwin.build.session import SessionTree
+
+        program = files("tritonwin.build").joinpath("session.py").read_text("utf-8")
+        return SessionTree(command, env=env, cwd=cwd, log=log, program=program)
+
+
+def sample(tree: ProcessTree) -> tuple[int, str]:
+    """Bytes that the processes hold, and the heaviest: "cicc flash_bwd_hdim256_bf16_sm80.cu"."""
+    held = [(pid, *found) for pid in tree.pids() if (found := tree.memory(pid)) is not None]
+    compilers = [each for each in held if each[1] not in _DRIVERS]
+    heaviest = ""
+    if compilers:
+        pid, name, _ = max(compilers, key=lambda each: each[2])
+        heaviest = f"{name} {source_in(tree.command_line(pid))}".strip()
+    return sum(memory for _, _, memory in held), heaviest
+
+
+def source_in(command_line: str) -> str:
+    """The name of the last source file that a command line names; empty where it names none."""
+    found = _SOURCE.findall(command_line)
+    return found[-1] if found else ""
 
 
 class Attempt:
@@ -23,20 +88,20 @@ class Attempt:
 
     Args:
         counter: counts the steps that the log tells of.
-        tell: given the progress, twice a second.
-        note: given the run as it stands, now and then and at its end, to be kept.
+        on_progress: called twice a second.
+        note: called with the run so far, now and then and at its end, to store it.
     """
 
     def __init__(
         self,
-        run: Run,
+        run: BuildRun,
         counter: Counter,
-        tell: Callable[[Progress], None],
-        note: Callable[[Run], None],
+        on_progress: Callable[[Progress], None],
+        note: Callable[[BuildRun], None],
     ) -> None:
-        self._run = run
+        self.run = run
         self._counter = counter
-        self._tell = tell
+        self._on_progress = on_progress
         self._note = note
         self._started = time.monotonic()
         self._sampled = self._noted = 0.0
@@ -52,29 +117,28 @@ class Attempt:
         """
         with log.open("ab") as stream, log.open("rb") as reader:
             reader.seek(0, 2)
-            started = tree.start(command, env=env, cwd=cwd, log=stream)
+            tree = start(command, env=env, cwd=cwd, log=stream)
+            ending: Ending = "interrupted"
             try:
-                code = self._follow(started, reader)
-            except BaseException:
-                started.end()
+                code = self._follow(tree, reader)
+                ending = "finished" if code == 0 else "failed"
+            finally:
+                tree.end()
                 self._read(reader)
-                self._finish(started, "interrupted")
-                raise
-            started.end()
-            self._read(reader)
-            self._finish(started, "finished" if code == 0 else "failed")
+                self._update(ending=ending, cpu_seconds=tree.cpu_seconds())
+                self._note(self.run)
         return code
 
-    def _follow(self, started: tree.Tree, reader: IO[bytes]) -> int:
-        while (code := started.poll()) is None:
+    def _follow(self, tree: ProcessTree, reader: IO[bytes]) -> int:
+        while (code := tree.poll()) is None:
             self._read(reader)
             now = time.monotonic()
             if now - self._sampled >= _SAMPLE:
                 self._sampled = now
-                self._look(started)
+                self._look(tree)
             if now - self._noted >= _NOTE:
                 self._noted = now
-                self._note(self._run)
+                self._note(self.run)
             time.sleep(_PAUSE)
         return code
 
@@ -84,47 +148,31 @@ class Attempt:
         for line in lines:
             self._counter.feed(line.decode("utf-8", "replace").rstrip("\r"))
 
-    def _look(self, started: tree.Tree) -> None:
-        found = watch.sample(started.pids())
-        seconds = time.monotonic() - self._started
-        self._run = replace(
-            self._run,
-            seconds=round(seconds, 2),
-            peak_memory=max(self._run.peak_memory, found.memory),
-            steps=self._counter.done_now,
-            total=self._counter.total,
-        )
-        self._tell(
+    def _update(self, **fields: object) -> None:
+        seconds = round(time.monotonic() - self._started, 2)
+        known = {"seconds": seconds, "steps": self._counter.done_now, "total": self._counter.total}
+        self.run = replace(self.run, **known, **fields)  # type: ignore[arg-type]
+
+    def _look(self, tree: ProcessTree) -> None:
+        memory, heaviest = sample(tree)
+        self._update(peak_memory=max(self.run.peak_memory, memory))
+        counter, seconds = self._counter, time.monotonic() - self._started
+        self._on_progress(
             Progress(
-                done=self._counter.done,
-                total=self._counter.total,
-                jobs=self._run.jobs,
+                done=counter.done,
+                total=counter.total,
+                jobs=self.run.jobs,
                 seconds=seconds,
-                rate=self._counter.done_now / seconds if self._counter.done_now else None,
-                remaining=remaining(self._counter, self._run.jobs, seconds),
-                memory=found.memory,
-                heaviest=found.heaviest,
+                rate=counter.done_now / seconds if counter.done_now else None,
+                remaining=remaining(counter, self.run.jobs, seconds),
+                memory=memory,
+                heaviest=heaviest,
             )
         )
 
-    def _finish(self, started: tree.Tree, ending: Ending) -> None:
-        self._run = replace(
-            self._run,
-            ending=ending,
-            seconds=round(time.monotonic() - self._started, 2),
-            cpu_seconds=started.cpu_seconds(),
-            steps=self._counter.done_now,
-            total=self._counter.total,
-        )
-        self._note(self._run)
-
-    @property
-    def run(self) -> Run:
-        return self._run
-
 
 def remaining(counter: Counter, jobs: int, seconds: float) -> float | None:
-    """Seconds to go, if the rest goes as what is done. A step that runs is taken for half done."""
+    """Seconds to go, if the rest goes as before. A step that runs is taken for half done."""
     if counter.total is None or not counter.done_now:
         return None
     left = max(0, counter.total - counter.done)

@@ -1,4 +1,4 @@
-"""What an unpacked source says of itself: its version, and what a Triton pins."""
+"""A source folder of the user: its version, its links, and what a Triton pins."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonwin.build.copying import NOT_COPIED, Link, links_out
-from tritonwin.build.model import PinnedFile
+from tritonwin.build.copying import NOT_COPIED, Link, is_project, links_out
+from tritonwin.build.plan import PinnedFile
 from tritonwin.build.recipe import Recipe
 from tritonwin.system.files import is_file, is_folder, read_text
 
@@ -100,11 +100,6 @@ def llvm_archive(pins: TritonPins, *, windows: bool) -> PinnedFile | None:
         url=f"{_LLVM}/{file}",
         sha256=pins.llvm_sha256,
     )
-
-
-def is_project(folder: Path) -> bool:
-    """Whether pip could build what lies there."""
-    return is_file(folder / "setup.py") or is_file(folder / "pyproject.toml")
 
 
 def _version(root: Path, project: Path, recipe: Recipe) -> str | None:

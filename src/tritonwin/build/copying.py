@@ -1,8 +1,9 @@
-"""Copy the folder of a source: files that have changed, and links that lead where they led.
+"""The source in the build folder: copied, with the recipe's edits.
 
-A link to a file becomes the file. A link to a folder stays one (on Windows a junction, for which
-nobody needs rights): a folder of the source is linked in the copy, a folder elsewhere where it is.
-Nothing is followed on the way, so that no circle of links is without end.
+Files that have changed are copied, and links lead where they led. A link to a file becomes the
+file. A link to a folder stays one (on Windows a junction, which needs no rights): a folder of the
+source is linked in the copy, a folder elsewhere where it is. No link is followed while walking, so
+a circle of links does no harm.
 """
 
 from __future__ import annotations
@@ -12,22 +13,47 @@ import filecmp
 import io
 import os
 import re
+import shutil
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO
 
-from tritonwin.build.edits import edited_content
-from tritonwin.build.model import Edit
-from tritonwin.build.source_files import SourceError, is_executable, skipped, write
+from tritonwin.build.plan import SourceEdit
+from tritonwin.errors import UserError
 from tritonwin.journal.disk import discard
-from tritonwin.system.files import is_file, is_folder
+from tritonwin.system.files import is_file, is_folder, long_path
 
+_BLOCK = 64 * 1024
 # history, and what earlier builds left, which belongs to other toolkits
 NOT_COPIED = (".git", "build", "dist", "python/build")
 _ENVIRONMENT = "pyvenv.cfg"  # what marks a virtual environment, which no build needs
 _JUNCTION = 0xA0000003  # IO_REPARSE_TAG_MOUNT_POINT of winnt.h
+
+
+class SourceError(UserError):
+    """The source cannot be fetched, read or unpacked."""
+
+
+def skipped(path: PurePosixPath, skip: Sequence[str]) -> bool:
+    """Whether a path below the root is one of the folders, or in one of them."""
+    return any(path == entry or entry in path.parents for entry in map(PurePosixPath, skip))
+
+
+def write(content: IO[bytes], place: Path, *, executable: bool) -> None:
+    """Write a file with the current time: one from the future would be compiled in every run."""
+    target = long_path(place)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("wb") as stream:
+        shutil.copyfileobj(content, stream, _BLOCK)
+    if executable and sys.platform != "win32":
+        target.chmod(0o755)
+
+
+def is_executable(path: Path) -> bool:
+    return os.access(path, os.X_OK)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +70,7 @@ class Link:
     inside: PurePosixPath | None
 
 
-def copy(source: Path, to: Path, skip: Sequence[str], edits: Sequence[Edit]) -> None:
+def copy(source: Path, to: Path, skip: Sequence[str], edits: Sequence[SourceEdit]) -> None:
     """Make `to` the edited source. Files that are the same already keep their time.
 
     Raises:
@@ -76,6 +102,11 @@ def copy(source: Path, to: Path, skip: Sequence[str], edits: Sequence[Edit]) -> 
         elif not is_file(place) or not filecmp.cmp(path, place, shallow=False):
             with path.open("rb") as content:
                 write(content, place, executable=is_executable(path))
+
+
+def is_project(folder: Path) -> bool:
+    """Whether pip could build what is in the folder."""
+    return is_file(folder / "setup.py") or is_file(folder / "pyproject.toml")
 
 
 def links_out(root: Path, skip: Sequence[str]) -> tuple[Link, ...]:
@@ -157,3 +188,48 @@ def _make_link(link: Link, to: Path) -> None:
         _winapi.CreateJunction(str(target), str(place))
     else:
         place.symlink_to(target)
+
+
+def edit(folder: Path, edits: Sequence[SourceEdit]) -> None:
+    """Make the changes in an unpacked source.
+
+    Raises:
+        SourceError: a file or text that has to be changed is not there, or is a link to elsewhere.
+    """
+    for file in dict.fromkeys(change.file for change in edits):
+        refuse_link(folder, file)
+        if is_file(folder / file) or any(c.required for c in edits if c.file == file):
+            (folder / file).write_bytes(edited_content(folder / file, file, edits))
+
+
+def edited_content(path: Path, name: str, edits: Sequence[SourceEdit]) -> bytes:
+    """The content of a file of the source, with the edits for `name`, line ends as they are."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise SourceError(
+            f"the source has no {name}, which the recipe has to change",
+            "It may be of another version: name it with --version",
+        ) from None
+    for change in edits:
+        if change.file != name:
+            continue
+        find, put = change.find.encode(), change.replace.encode()
+        if b"\r\n" in content:
+            find, put = find.replace(b"\n", b"\r\n"), put.replace(b"\n", b"\r\n")
+        if find not in content and change.required:
+            raise SourceError(
+                f"{name} does not hold {change.find!r}, which the recipe has to change",
+                "It may be of another version: name it with --version",
+            )
+        content = content.replace(find, put)
+    return content
+
+
+def refuse_link(folder: Path, name: str) -> None:
+    """Refuse to change what lies elsewhere: a commit may hold links to anywhere."""
+    if not (folder / name).resolve().is_relative_to(folder.resolve()):
+        raise SourceError(
+            f"the source has a link to elsewhere at {name}, which the recipe has to change",
+            "Give a source that has a file or folder there: --source DIR",
+        )

@@ -1,24 +1,23 @@
-"""The variables of a build: Visual Studio's environment, then those of the plan.
+"""The command of a build with its variables: Visual Studio's environment, then those of the plan.
 
 They reach the programs as a mapping. `set X=1 && ...` in a console stores "1 ", and then nvcc stops
-("'1 ': expected a number"), MAX_JOBS counts for nothing and an architecture is lost without a
-word. No value with a blank at its end leaves this module.
+("'1 ': expected a number"), MAX_JOBS is ignored and an architecture is lost without a message. No
+value but NINJA_STATUS has a blank at its end.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from tritonwin.build import repository
-from tritonwin.build.layout import Layout
-from tritonwin.build.login import without_logins
-from tritonwin.build.model import BuildPlan, ToolkitChoice
+from tritonwin.build import git, ninja
+from tritonwin.build.plan import BuildPlan, Layout, Toolkit
 from tritonwin.errors import UserError
 from tritonwin.facts.toolchain.msvc import capture
 from tritonwin.system.files import is_file
-from tritonwin.system.host import Host
+from tritonwin.system.host import Environment, Host, merged, with_folders
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 # variables that would change a build without being seen
@@ -33,42 +32,104 @@ _CLEARED = (
 )
 _CLEARED_ON_WINDOWS = ("CC", "CXX")  # torch and setuptools shall take the captured cl
 # read by every cl and link, also by the cl inside nvcc, where cudafe++ ends with 0xC0000409
-_OF_TOOLS = ("CL", "_CL_", "LINK", "_LINK_", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
-NEVER = (*_OF_TOOLS, *repository.VARIABLES)
+_OF_TOOLS = ("CL", "_CL_", "LINK", "_LINK_")
+_OF_PYTHON = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
+NEVER = (*_OF_TOOLS, *_OF_PYTHON, *git.VARIABLES)
+# 2020-01-01: a wheel depends on its sources, not on the hour at which it was made
+_EPOCH = "1577836800"
 
 
 class UnfitEnvironmentError(UserError):
     """The environment is not what a build needs."""
 
 
-def variables(plan: BuildPlan, host: Host) -> dict[str, str]:
-    """The whole environment of the build's programs.
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """The command of a build: the runner starts it, and a script prints it.
+
+    Attributes:
+        folder: in which it is started.
+        unset: variables that it does not get.
+        variables: that it gets on top of the captured environment.
+        path: folders for the head of PATH.
+        vcvarsall: the batch file whose environment it runs in, with the toolset for it.
+    """
+
+    argv: tuple[str, ...]
+    folder: str
+    unset: tuple[str, ...]
+    variables: Mapping[str, str]
+    path: tuple[str, ...]
+    vcvarsall: str | None = None
+    toolset: str | None = None
+    windows: bool
+
+    def environment(self, captured: Mapping[str, str]) -> dict[str, str]:
+        """All variables of the command, from those that `inherited` captured."""
+        data = merged(captured, self.variables, windows=self.windows)
+        return with_folders(data, self.path, windows=self.windows)
+
+
+def command(plan: BuildPlan, host: Host, scripts: Sequence[Path | str] = ()) -> Command:
+    """The command of a plan.
+
+    Args:
+        scripts: folders for the head of PATH with the programs of the build environment and of
+            the target; by default those that every such environment has.
+
+    Raises:
+        UnfitEnvironmentError: a value is malformed.
+    """
+    layout, toolset = plan.layout, plan.toolset
+    target = type(layout.python)(plan.target).parent
+    if not scripts:
+        scripts = (layout.python.parent, target)
+        scripts += (target / "Scripts",) if plan.windows else ()
+    temp = dict.fromkeys(("TEMP", "TMP", "TMPDIR"), str(layout.temp))
+    return Command(
+        argv=(str(layout.python), *plan.command),
+        folder=str(layout.source / plan.source.subfolder),
+        unset=(*NEVER, *plan.unset, *filter(None, [plan.source.login])),
+        variables={
+            "SOURCE_DATE_EPOCH": host.env.get("SOURCE_DATE_EPOCH") or _EPOCH,
+            **checked(plan.environment),
+            **temp,
+            "NINJA_STATUS": ninja.STATUS,
+            "PYTHONUNBUFFERED": "1",
+        },
+        path=(*map(str, scripts), *plan.path),
+        vcvarsall=toolset.vcvarsall if toolset else None,
+        toolset=toolset.vcvars_ver if toolset else None,
+        windows=plan.windows,
+    )
+
+
+def inherited(plan: BuildPlan, host: Host) -> dict[str, str]:
+    """The variables that the build takes over: this process's, with Visual Studio's.
 
     Raises:
         VcvarsError: vcvarsall.bat gave no environment.
-        UnfitEnvironmentError: it gave another one than the plan's, or a value is malformed.
+        UnfitEnvironmentError: it gave another one than the plan's.
     """
-    gone = {name.upper() for name in (*NEVER, *plan.unset)}
-    data = {k: v for k, v in without_logins(host.env.data).items() if k.upper() not in gone}
+    gone = dict.fromkeys((*NEVER, *plan.unset))
+    data = merged(git.without_logins(host.env.data), gone, windows=plan.windows)
     toolset = plan.toolset
     if toolset and toolset.vcvarsall:
         data = capture(Path(toolset.vcvarsall), data, host, toolset=toolset.vcvars_ver)
         verify_capture(data, toolset.version)
-    data = {name: value.strip() for name, value in data.items()}
-    data = merged(data, checked(plan.environment), windows=plan.windows)
-    return _with_folders(data, plan.path, ";" if plan.windows else ":")
+    return {name: value.strip() for name, value in data.items()}
 
 
 def checked(values: Mapping[str, str]) -> dict[str, str]:
     """The values, none of which a program would read as something else.
 
     Raises:
-        UnfitEnvironmentError: a name is none, or a value has something stray around it.
+        UnfitEnvironmentError: a name is invalid, or a value has something stray around it.
     """
     for name, value in values.items():
         if _NAME.fullmatch(name) is None:
             raise UnfitEnvironmentError(
-                f"{name!r} is no name for a variable",
+                f"{name!r} is not a valid name for a variable",
                 "It comes from the plan: look at it with --plan",
             )
         if value != value.strip() or value.strip("\"'") != value or not value.isprintable():
@@ -79,42 +140,28 @@ def checked(values: Mapping[str, str]) -> dict[str, str]:
     return dict(values)
 
 
-def merged(data: Mapping[str, str], new: Mapping[str, str], *, windows: bool) -> dict[str, str]:
-    """Set variables; Windows does not tell PATH from Path, so only one of them may remain."""
-    if not windows:
-        return {**data, **new}
-    names = {name.upper() for name in new}
-    return {**{k: v for k, v in data.items() if k.upper() not in names}, **new}
-
-
-def _with_folders(data: dict[str, str], folders: Sequence[str], between: str) -> dict[str, str]:
-    """Put folders at the head of PATH."""
-    name = next((n for n in data if n.upper() == "PATH"), "PATH") if between == ";" else "PATH"
-    return {**data, name: between.join([*folders, *([data[name]] if data.get(name) else [])])}
-
-
 def verify_capture(data: Mapping[str, str], version: str) -> None:
     """Refuse an environment that is not the 64-bit one of the toolset: vcvarsall may exit with 0.
 
     Raises:
         UnfitEnvironmentError: it says which part is wrong.
     """
-    upper = {name.upper(): value for name, value in data.items()}
+    env = Environment(data, windows=True)
     for name, wanted in (
         ("VSCMD_ARG_TGT_ARCH", "x64"),
         ("VSCMD_ARG_HOST_ARCH", "x64"),
-        ("VCTOOLSVERSION", version),
+        ("VCToolsVersion", version),
     ):
-        if upper.get(name, "").strip("\\") != wanted:
+        if (env.get(name) or "").strip("\\") != wanted:
             raise UnfitEnvironmentError(
-                f"vcvarsall.bat sets {name} to {upper.get(name)!r}, not {wanted}", _REPAIR
+                f"vcvarsall.bat sets {name} to {env.get(name)!r}, not {wanted}", _REPAIR
             )
-    cl = _first(upper.get("PATH", ""), "cl.exe")
+    cl = next((f / "cl.exe" for f in env.path_entries() if is_file(f / "cl.exe")), None)
     if cl is None or [part.lower() for part in cl.parts[-3:]] != ["hostx64", "x64", "cl.exe"]:
         raise UnfitEnvironmentError(
             f"the 64-bit cl.exe is not the first on PATH after vcvarsall.bat, but {cl}", _REPAIR
         )
-    if "ucrt" not in upper.get("INCLUDE", "").lower():
+    if "ucrt" not in (env.get("INCLUDE") or "").lower():
         raise UnfitEnvironmentError(
             "INCLUDE names no Universal C Runtime after vcvarsall.bat: the Windows SDK is missing",
             _REPAIR,
@@ -124,40 +171,34 @@ def verify_capture(data: Mapping[str, str], version: str) -> None:
 _REPAIR = "Repair Visual Studio with its installer: VC.Tools.x86.x64 and a Windows SDK."
 
 
-def _first(path: str, program: str) -> Path | None:
-    folders = (Path(part.strip('"')) for part in path.split(";") if part.strip())
-    return next((f / program for f in folders if is_file(f / program)), None)
-
-
 def cleared(*, windows: bool) -> tuple[str, ...]:
     """Variables of the user's that must not reach a build."""
     return (*_CLEARED, *(_CLEARED_ON_WINDOWS if windows else ()))
 
 
-def planned(layout: Layout, toolkit: ToolkitChoice | None, *, windows: bool) -> dict[str, str]:
+def planned(layout: Layout, toolkit: Toolkit | None) -> dict[str, str]:
     """Variables that every build gets, whatever its recipe says.
 
     DISTUTILS_USE_SDK must be "1" exactly: setuptools then takes the captured environment in place
     of a 32-bit-hosted one, and flash-attn adds its flags for MSVC. VSLANG asks for messages in
-    English, which torch, ninja and people who are to help can read.
+    English, which torch and ninja can read.
     """
     found = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    found |= dict.fromkeys(("TEMP", "TMP", "TMPDIR"), str(layout.temp))
-    if windows:
+    if layout.windows:
         found |= {"DISTUTILS_USE_SDK": "1", "VSLANG": "1033", "VSCMD_SKIP_SENDTELEMETRY": "1"}
     else:
         found["LC_ALL"] = "C.UTF-8"
     if toolkit:
         found |= dict.fromkeys(("CUDA_HOME", "CUDA_PATH"), toolkit.path)
-        if toolkit.origin == "packages" and not windows:
+        if toolkit.origin == "packages" and not layout.windows:
             # libcudart.so, which a wheel cannot hold, is made there
             found["LIBRARY_PATH"] = str(layout.cuda)
     return found
 
 
-def folders_of(toolkit: ToolkitChoice | None, *, windows: bool) -> tuple[str, ...]:
+def folders_of(toolkit: Toolkit | None, *, windows: bool) -> tuple[str, ...]:
     """Folders of the toolkit for PATH: nvcc finds its parts by itself, but not its DLLs."""
     if toolkit is None:
         return ()
-    folder = Path(toolkit.path)
+    folder = PureWindowsPath(toolkit.path) if windows else PurePosixPath(toolkit.path)
     return (str(folder / "bin"), *([str(folder / "nvvm" / "bin")] if windows else []))

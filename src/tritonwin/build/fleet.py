@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tritonwin.build import archs, info, tables, toolset
-from tritonwin.build.recipe import Recipe, load
+from tritonwin.build import archs, tools, wheel
+from tritonwin.build.recipe import Recipe, load, nvcc_archs
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.journal.tree import file_hash
@@ -186,13 +186,13 @@ def _why_not(recipe: Recipe, chosen: Mapping[str, str]) -> str:
     found = archs.choose(
         recipe, version, cuda, gpus=(), asked=chosen["archs"].split(), windows=windows
     )
-    if found and found.refusals:
+    if found.refusals:
         return "; ".join(refusal.message for refusal in found.refusals)
     compiler = _TOOLSETS.get(chosen["os"])
-    against = toolset.why_not(compiler, cuda=cuda, wants=recipe.msvc) if compiler else ""
+    against = tools.why_not(compiler, cuda=cuda, wants=recipe.msvc) if compiler else ""
     if against:
         return f"MSVC {compiler} of {chosen['os']}: {against}"
-    return "" if tables.nvcc_archs(cuda) else f"CUDA {cuda} is not known"
+    return "" if nvcc_archs(cuda) else f"CUDA {cuda} is not known"
 
 
 def _id(recipe: Recipe, chosen: Mapping[str, str]) -> str:
@@ -228,22 +228,22 @@ def index(folder: Path) -> tuple[IndexedWheel, ...]:
 
 
 def _indexed(folder: Path) -> Iterator[IndexedWheel]:
-    for path in paths_in(folder, f"**/*{info.SUFFIX}"):
+    for path in paths_in(folder, f"**/*{wheel.INFO_SUFFIX}"):
         try:
-            record = info.read(path)
+            record = wheel.read_info(path)
         except (OSError, ValueError) as error:
             raise UserError(
                 f"{path} is no build-info: {error}",
                 "Build that wheel again, or take the file away.",
             ) from None
-        wheel = path.with_name(record.wheel)
-        if not wheel.is_file() or file_hash(wheel) != record.sha256:
+        file = path.with_name(record.wheel)
+        if not file.is_file() or file_hash(file) != record.sha256:
             raise UserError(
-                f"{wheel} is not the file that {path.name} describes",
+                f"{file} is not the file that {path.name} describes",
                 "Build that wheel again, or take both files away.",
             )
         yield IndexedWheel(
-            url=wheel.relative_to(folder).as_posix(),
+            url=file.relative_to(folder).as_posix(),
             sha256=record.sha256,
             size=record.size,
             torch_version=series(record.plan.torch) if record.plan.torch else None,
@@ -272,9 +272,9 @@ def below(wheels: Sequence[IndexedWheel], address: str) -> tuple[IndexedWheel, .
         )
     return tuple(
         replace(
-            wheel,
-            url=f"{base}/{wheel.url.rpartition('/')[2]}",
-            build_info=f"{base}/{wheel.build_info.rpartition('/')[2]}",
+            one,
+            url=f"{base}/{one.url.rpartition('/')[2]}",
+            build_info=f"{base}/{one.build_info.rpartition('/')[2]}",
         )
-        for wheel in wheels
+        for one in wheels
     )

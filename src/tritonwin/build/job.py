@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 if sys.platform != "win32":
-    raise ImportError("jobs are a thing of Windows")
+    raise ImportError("only Windows has jobs")
 
 from ctypes import wintypes
 
@@ -22,6 +23,9 @@ _SUSPENDED_GROUP_NO_WINDOW = 0x4 | 0x200 | 0x08000000
 _MOST_PROCESSES = 4096
 _TICKS = 1e7  # FILETIME, a second
 _LAST_WORDS = 10.0
+_QUERY_AND_READ = 0x1000 | 0x10
+_COMMAND_LINE = 60  # PROCESSINFOCLASS, since Windows 8.1
+_LONGEST = 65536
 
 _kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
 _kernel32.CreateJobObjectW.restype = wintypes.HANDLE
@@ -44,6 +48,22 @@ _kernel32.QueryInformationJobObject.argtypes = (
 )
 _ntdll = ctypes.WinDLL("ntdll")
 _ntdll.NtResumeProcess.argtypes = (wintypes.HANDLE,)
+_kernel32.OpenProcess.restype = wintypes.HANDLE
+_kernel32.OpenProcess.argtypes = (wintypes.DWORD, wintypes.BOOL, wintypes.DWORD)
+_kernel32.K32GetProcessMemoryInfo.argtypes = (wintypes.HANDLE, wintypes.LPVOID, wintypes.DWORD)
+_kernel32.QueryFullProcessImageNameW.argtypes = (
+    wintypes.HANDLE,
+    wintypes.DWORD,
+    wintypes.LPWSTR,
+    wintypes.LPVOID,
+)
+_ntdll.NtQueryInformationProcess.argtypes = (
+    wintypes.HANDLE,
+    ctypes.c_int,
+    wintypes.LPVOID,
+    wintypes.ULONG,
+    wintypes.LPVOID,
+)
 
 
 class _BasicLimits(ctypes.Structure):
@@ -100,8 +120,33 @@ class _ProcessIds(ctypes.Structure):
     )
 
 
+class _Counters(ctypes.Structure):
+    """PROCESS_MEMORY_COUNTERS_EX of psapi.h."""
+
+    _fields_ = (
+        ("size", wintypes.DWORD),
+        ("page_faults", wintypes.DWORD),
+        ("peak_working_set", ctypes.c_size_t),
+        ("working_set", ctypes.c_size_t),
+        ("quotas", ctypes.c_size_t * 4),
+        ("page_file", ctypes.c_size_t),
+        ("peak_page_file", ctypes.c_size_t),
+        ("private", ctypes.c_size_t),
+    )
+
+
+class _UnicodeString(ctypes.Structure):
+    """UNICODE_STRING of ntdef.h."""
+
+    _fields_ = (
+        ("length", wintypes.USHORT),
+        ("capacity", wintypes.USHORT),
+        ("text", wintypes.LPVOID),
+    )
+
+
 class JobTree:
-    """The processes of one build command; see `tritonwin.build.tree.Tree`."""
+    """The processes of one build command; see `tritonwin.build.attempt.ProcessTree`."""
 
     def __init__(
         self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: IO[bytes]
@@ -150,6 +195,28 @@ class JobTree:
             return ()
         return tuple(found.ids[: found.listed])
 
+    def memory(self, pid: int) -> tuple[str, int] | None:
+        with _opened(pid) as handle:
+            if not handle:
+                return None
+            counters = _Counters(size=ctypes.sizeof(_Counters))
+            _kernel32.K32GetProcessMemoryInfo(handle, ctypes.byref(counters), counters.size)
+            name = ctypes.create_unicode_buffer(1024)
+            size = wintypes.DWORD(len(name))
+            _kernel32.QueryFullProcessImageNameW(handle, 0, name, ctypes.byref(size))
+        # one of the two is zero: the first in Wine, the second in Windows 7
+        return Path(name.value).stem.lower(), counters.private or counters.page_file
+
+    def command_line(self, pid: int) -> str:
+        with _opened(pid) as handle:
+            answer = ctypes.create_string_buffer(_LONGEST)
+            if not handle or _ntdll.NtQueryInformationProcess(
+                handle, _COMMAND_LINE, answer, _LONGEST, None
+            ):
+                return ""
+        text = _UnicodeString.from_buffer(answer)
+        return ctypes.wstring_at(text.text, text.length // 2) if text.text else ""
+
     def cpu_seconds(self) -> float | None:
         if self._job is None:
             return self._cpu
@@ -170,3 +237,14 @@ def _checked(answer: int | None) -> int:
     if not answer:
         raise ctypes.WinError(ctypes.get_last_error())
     return answer
+
+
+@contextlib.contextmanager
+def _opened(pid: int) -> Iterator[int | None]:
+    """A handle of a process; None where there is no such process any more."""
+    handle = _kernel32.OpenProcess(_QUERY_AND_READ, False, pid)
+    try:
+        yield handle
+    finally:
+        if handle:
+            _kernel32.CloseHandle(handle)

@@ -1,14 +1,26 @@
-"""What the user asked for, and the machine that it is asked of."""
+"""A build that is asked for: the recipe, the user's options, and the machine."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
+from tritonwin.build import checkout, jobs
 from tritonwin.build.checkout import Checkout
-from tritonwin.build.memory import Resources
-from tritonwin.facts.records import Facts
+from tritonwin.build.jobs import Resources
+from tritonwin.build.recipe import Circumstances, Recipe, load
+from tritonwin.errors import UserError
+from tritonwin.facts.records import Facts, Interpreter, Torch
+from tritonwin.support.chooser import SetChooser
+from tritonwin.support.install_plan import sources_for
+from tritonwin.support.pip import Pip
 from tritonwin.support.wheel_choice import WheelChoice
+from tritonwin.system.data_folder import data_folder
+from tritonwin.system.files import is_file, is_folder
 from tritonwin.system.host import Host
 
 
@@ -51,7 +63,7 @@ class Order:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class BuildMachine:
     """What the plan is made from; nothing else is asked of the machine.
 
     Attributes:
@@ -66,3 +78,161 @@ class Machine:
     disk_free: int | None = None
     wheel: WheelChoice | None = None
     checkout: Checkout | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What every choice of a plan is made from."""
+
+    recipe: Recipe
+    order: Order
+    machine: BuildMachine
+
+    @property
+    def host(self) -> Host:
+        return self.machine.host
+
+    @property
+    def facts(self) -> Facts:
+        return self.machine.facts
+
+    @property
+    def windows(self) -> bool:
+        return self.machine.host.windows
+
+    @property
+    def torch(self) -> Torch | None:
+        return self.machine.facts.torch
+
+    @property
+    def torch_cuda(self) -> str | None:
+        """The CUDA that torch was built for: "12.8"."""
+        return self.torch.cuda if self.torch else None
+
+    @property
+    def target(self) -> Interpreter:
+        """The interpreter that the wheel is for.
+
+        Raises:
+            UserError: there is none.
+        """
+        target = self.machine.facts.target
+        if target is None or target.version is None:
+            raise UserError("there is no Python to build for", "Name it: --python EXE")
+        return target
+
+    @property
+    def parent(self) -> str:
+        """The folder in which build folders are made."""
+        return parent_folder(self.order.root, self.host)
+
+    def circumstances(
+        self, version: str, cuda: str | None = None, cpp: str | None = None
+    ) -> Circumstances:
+        """What the recipe's conditions are held against."""
+        torch = self.torch.version if self.torch else None
+        return Circumstances(version=version, torch=torch, cuda=cuda, cpp=cpp, windows=self.windows)
+
+
+def parent_folder(root: Path | None, host: Host) -> str:
+    """The folder in which build folders are made: `C:\\tw\\b` where the paths must be short.
+
+    Raises:
+        UserError: its name cannot be held by variables and files of the build.
+    """
+    if root is not None:
+        found = str(root.absolute())
+    elif host.windows:
+        found = f"{host.env.get('SystemDrive') or 'C:'}\\tw\\b"
+    else:
+        found = str(data_folder(host.env) / "builds")
+    if not found.isprintable():  # nor are bytes that cannot be decoded
+        raise UserError(
+            f"the name of the folder for builds is not text that programs can read: {found!r}",
+            "Name another one: --root DIR",
+        )
+    return found
+
+
+def survey(
+    order: Order,
+    facts: Facts,
+    host: Host,
+    pip: Callable[[], Pip],
+    *,
+    lists: Sequence[str] = (),
+) -> BuildMachine:
+    """Look at the machine that a build is planned for.
+
+    Args:
+        pip: the target's; its indexes are asked for a wheel that exists already.
+        lists: where the user has wheels.
+
+    Raises:
+        UserError: no such recipe, source or folder.
+    """
+    recipe = load(order.recipe)
+    _check_folders(order)
+    folder = Path(order.source) if order.source else None
+    found = None
+    if folder and is_folder(folder):
+        found = checkout.read(folder, recipe, windows=host.windows)
+        if found is None:
+            raise UserError(
+                f"{folder} holds neither setup.py nor pyproject.toml",
+                "Name the folder of the project itself: --source DIR",
+            )
+    return BuildMachine(
+        facts=facts,
+        host=host,
+        resources=jobs.resources(),
+        checkout=found,
+        disk_free=_free(Path(parent_folder(order.root, host))),
+        wheel=_wheel(order, recipe.distribution, facts, pip, lists),
+    )
+
+
+def _check_folders(order: Order) -> None:
+    for flag, path in (
+        ("--llvm", order.llvm),
+        ("--nlohmann-json", order.json),
+        ("--pybind11", order.pybind11),
+    ):
+        if path is not None and not is_folder(path):
+            raise UserError(
+                f"there is no folder {path}",
+                f"Name the unpacked folder, or leave it to the build: {flag} DIR",
+            )
+    root = order.root.absolute() if order.root else None
+    file = next((p for p in (root, *root.parents) if is_file(p)), None) if root else None
+    if file is not None:
+        raise UserError(
+            f"no build folder can be made in {root}: {file} is a file",
+            "Name another folder: --root DIR",
+        )
+
+
+def _wheel(
+    order: Order, distribution: str, facts: Facts, pip: Callable[[], Pip], lists: Sequence[str]
+) -> WheelChoice | None:
+    """The chooser's answer; None where it cannot be asked, or a source of the user's is built."""
+    if not distribution or order.source or order.ref or order.anyway:
+        return None
+    wanted = f"{distribution}=={order.version}" if order.version else distribution
+    try:
+        sources = sources_for(facts, pip, lists=lists, offline=order.offline)
+        chosen = SetChooser(facts=facts, sources=sources).choose([Requirement(wanted)]).chosen
+    except UserError:
+        return None
+    return next((c.choice for c in chosen if c.choice.package == distribution), None)
+
+
+def _free(folder: Path) -> int | None:
+    """Bytes on the disk of a folder that may not exist yet."""
+    for spot in (folder, *folder.parents):
+        if is_folder(spot):
+            try:
+                return shutil.disk_usage(spot).free
+            except OSError:
+                return None
+    return None

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tritonwin.build import login as logins
+from tritonwin.build import git
 from tritonwin.build.checkout import Checkout
 from tritonwin.build.copying import NOT_COPIED
-from tritonwin.build.model import Decision, Refusal, Source
-from tritonwin.build.order import Machine, Order
-from tritonwin.build.recipe import Recipe, Release
+from tritonwin.build.order import Request
+from tritonwin.build.plan import BuildSource
+from tritonwin.build.recipe import SourceRelease
 from tritonwin.errors import UserError
+from tritonwin.support.choice import Choice, Obstacle, Reason
 from tritonwin.support.matrix import wanted_series
 from tritonwin.support.versions import series
 from tritonwin.system.files import is_file
@@ -21,49 +23,73 @@ from tritonwin.system.files import is_file
 _ARCHIVES = (".tar.gz", ".zip")
 # "https://...", also with a slash forgotten, and what ssh takes: "git@host:path"
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|[^/\\@]+@[^/\\:]+:")
+_GIT_REASONS = {
+    "sdist": "the source archive holds its submodules",
+    "folder": "the folder is copied, without its history and without virtual environments",
+    "git": "the source is a commit of a repository",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """`release` is None for a source that is none of the recipe's."""
+    """The source; `release` is None where the recipe does not know it.
+
+    Attributes:
+        why: why this version of it.
+    """
 
     version: str
-    source: Source
-    release: Release | None
-    decision: Decision
-    refusals: tuple[Refusal, ...] = ()
+    source: BuildSource
+    release: SourceRelease | None = None
+    why: str = "asked for"
 
 
-def choose(recipe: Recipe, order: Order, machine: Machine) -> Origin:
+def choose(request: Request) -> Choice[Origin]:
     """The source that was named, else the release that was asked for, else the one that fits best.
 
     Raises:
-        UserError: what was named is no source, or no release of the recipe.
+        UserError: no source, or no release of the recipe, was named.
     """
+    recipe, order = request.recipe, request.order
     if order.source is not None:
-        return _named(recipe, order, order.source, machine)
-    if not recipe.releases:
+        origin = _named(request, order.source)
+    elif not recipe.releases:
         raise UserError(
             f"{recipe.name} has no source of its own",
             f"Name it: tritonwin build {recipe.name} --source DIR",
         )
-    if order.ref is not None:
-        return _of_ref(recipe, order, order.ref)
-    release, reason = _release(recipe, order, machine)
-    source = Source(
-        kind="git" if release.ref else "sdist",
-        location=recipe.repository if release.ref else (release.file or ""),
-        sha256=release.sha256,
-        ref=release.ref,
-        submodules=recipe.submodules if release.ref else (),
-        skip=recipe.skip,
-        subfolder=release.subfolder,
-        requires_git=release.ref is not None,
+    elif order.ref is not None:
+        known = recipe.release(order.version) if order.version else recipe.releases[0]
+        version = order.version or (known.version if known else "")
+        source = _git(request, recipe.repository, order.ref)
+        origin = Origin(version=version, source=source, why=f"the ref {order.ref}, asked for")
+    else:
+        origin = _released(request)
+    return Choice(
+        value=origin,
+        reasons=tuple(_reasons(origin)),
+        refusals=tuple(_refusals(origin.source, request)),
     )
-    return _origin(release.version, source, release, reason, machine)
 
 
-def _release(recipe: Recipe, order: Order, machine: Machine) -> tuple[Release, str]:
+def _released(request: Request) -> Origin:
+    recipe = request.recipe
+    release, why = _release(request)
+    if release.ref:
+        source = _git(request, recipe.repository, release.ref, release.subfolder)
+    else:
+        source = BuildSource(
+            kind="sdist",
+            location=release.file or "",
+            sha256=release.sha256,
+            skip=recipe.skip,
+            subfolder=release.subfolder,
+        )
+    return Origin(version=release.version, source=source, release=release, why=why)
+
+
+def _release(request: Request) -> tuple[SourceRelease, str]:
+    recipe, order, torch = request.recipe, request.order, request.torch
     if order.version is not None:
         found = recipe.release(order.version)
         if found is None:
@@ -73,7 +99,6 @@ def _release(recipe: Recipe, order: Order, machine: Machine) -> tuple[Release, s
                 f"It has {have}. Another one: --source DIR, or --ref TAG",
             )
         return found, "asked for"
-    torch = machine.facts.torch
     if not recipe.needs_torch and torch:
         wanted = wanted_series(torch)
         # of a branch there is no series, and of a torch that is not known no Triton
@@ -83,126 +108,115 @@ def _release(recipe: Recipe, order: Order, machine: Machine) -> tuple[Release, s
     return recipe.releases[0], "the newest that the recipe knows"
 
 
-def _of_ref(recipe: Recipe, order: Order, ref: str) -> Origin:
-    source = Source(
+def _git(
+    request: Request, location: str, ref: str | None, subfolder: str = "", login: str | None = None
+) -> BuildSource:
+    """A commit of a repository; `login` is the value for its host, if there is one."""
+    return BuildSource(
         kind="git",
-        location=recipe.repository,
+        location=location,
         ref=ref,
-        submodules=recipe.submodules,
-        skip=recipe.skip,
+        submodules=request.recipe.submodules,
+        skip=request.recipe.skip,
+        subfolder=subfolder,
         requires_git=True,
+        login=git.login_variable(location) if login else "",
+        helpers=bool(login) and ":" not in (login or ""),
     )
-    known = recipe.release(order.version) if order.version else recipe.releases[0]
-    version = order.version or (known.version if known else "")
-    return _origin(version, source, None, f"the ref {ref}, asked for", None)
 
 
-def _named(recipe: Recipe, order: Order, named: str, machine: Machine) -> Origin:
+def _named(request: Request, named: str) -> Origin:
+    order, checkout = request.order, request.machine.checkout
     if not named.strip():
         raise UserError(
-            "--source names nothing", "Name a folder, an archive or an address: --source DIR"
+            "--source is empty", "Name a folder, an archive or an address: --source DIR"
         )
-    local = machine.checkout is not None or is_file(Path(named))
+    local = checkout is not None or is_file(Path(named))
     address = not local and _ADDRESS.match(named) is not None
     if order.ref is not None and not address:
         raise UserError(
             f"--ref names a commit of a repository, and {named} is taken as it is",
             "Check it out there, or give its address: --source file:///...",
         )
-    if machine.checkout is not None:
-        return _folder(recipe, order, machine, machine.checkout)
+    if checkout is not None:
+        return _folder(request, checkout)
     if address:
-        return _repository(recipe, order, named, machine)
+        return _repository(request, named)
     if named.endswith(_ARCHIVES) and local:
-        return _archive(recipe, order, Path(named), machine)
-    kinds = f"no folder with a setup.py, no {' or '.join(_ARCHIVES)}, no address"
+        return _archive(request, Path(named))
+    kinds = f"neither a folder with a setup.py, nor {' nor '.join(_ARCHIVES)}, nor an address"
     raise UserError(
-        f"{named} is no source: {kinds}", "Name the folder that holds setup.py: --source DIR"
+        f"{named} cannot be built: it is {kinds}",
+        "Name the folder that holds setup.py: --source DIR",
     )
 
 
-def _folder(recipe: Recipe, order: Order, machine: Machine, checkout: Checkout) -> Origin:
-    version = order.version or checkout.version or "0"
-    source = Source(
+def _folder(request: Request, checkout: Checkout) -> Origin:
+    version = request.order.version or checkout.version or "0"
+    source = BuildSource(
         kind="folder",
         location=str(checkout.path.absolute()),
-        skip=(*NOT_COPIED, *recipe.skip),
+        skip=(*NOT_COPIED, *request.recipe.skip),
         subfolder=checkout.subfolder,
     )
-    reason = f"asked for, version {version}"
-    found = _origin(version, source, recipe.release(version), reason, machine)
-    return _with_submodules(found, recipe, checkout.path)
+    release = request.recipe.release(version)
+    why = f"asked for, version {version}"
+    return Origin(version=version, source=source, release=release, why=why)
 
 
-def _repository(recipe: Recipe, order: Order, named: str, machine: Machine) -> Origin:
-    location, login = logins.split(named)
+def _repository(request: Request, named: str) -> Origin:
+    location, login = git.split_login(named)
     if urlsplit(location).path.endswith(_ARCHIVES):
         raise UserError(
             f"no hash is known for {location}", "Fetch it by hand and give the file: --source FILE"
         )
-    variable = logins.variable(location)
-    value = login.value if login else machine.host.env.get(variable) if variable else None
-    source = Source(
-        kind="git",
-        location=location,
-        ref=order.ref,
-        submodules=recipe.submodules,
-        skip=recipe.skip,
-        requires_git=True,
-        login=variable if value else "",
-        helpers=bool(value) and ":" not in (value or ""),
-    )
-    return _origin(order.version or "0", source, None, "asked for", machine)
+    variable = git.login_variable(location)
+    value = login.value if login else request.host.env.get(variable) if variable else None
+    source = _git(request, location, request.order.ref, login=value)
+    return Origin(version=request.order.version or "0", source=source)
 
 
-def _archive(recipe: Recipe, order: Order, file: Path, machine: Machine) -> Origin:
-    release = next((r for r in recipe.releases if r.file == file.name), None)
-    source = Source(
+def _archive(request: Request, file: Path) -> Origin:
+    release = next((r for r in request.recipe.releases if r.file == file.name), None)
+    source = BuildSource(
         kind="sdist",
         location=str(file.absolute()),
         sha256=release.sha256 if release else None,
-        skip=recipe.skip,
+        skip=request.recipe.skip,
     )
-    version = order.version or (release.version if release else "0")
-    return _origin(version, source, release, "asked for", machine)
+    version = request.order.version or (release.version if release else "0")
+    return Origin(version=version, source=source, release=release)
 
 
-def _with_submodules(origin: Origin, recipe: Recipe, folder: Path) -> Origin:
-    empty = [s for s in recipe.submodules if not any((folder / s).glob("*"))]
-    if not empty:
-        return origin
-    refusal = Refusal(
-        problem="",
-        message=f"the submodule {', '.join(empty)} of {folder} is not there",
-        help=f'Fetch it: git -C "{folder}" submodule update --init {" ".join(empty)}',
+def _reasons(origin: Origin) -> Iterator[Reason]:
+    source = origin.source
+    where = f"{source.location} {source.ref or ''}".strip()
+    yield Reason(
+        name="source",
+        value=f"{origin.version} from {where}",
+        reason=origin.why,
+        flag="--version, --source, --ref",
     )
-    return replace(origin, refusals=(*origin.refusals, refusal))
+    needed = "needed" if source.requires_git else "not needed"
+    yield Reason(name="git", value=needed, reason=_GIT_REASONS[source.kind], flag="--source")
+    if source.login:
+        reason = "no plan, script or log holds it; a script and --resume read it there"
+        yield Reason(name="login", value=f"the variable {source.login}", reason=reason)
 
 
-def _origin(
-    version: str, source: Source, release: Release | None, reason: str, machine: Machine | None
-) -> Origin:
-    refusals = []
-    if source.requires_git and machine and not machine.host.executables("git"):
-        refusals.append(
-            Refusal(
-                problem="",
-                message="git is needed to fetch the source, and there is none on PATH",
-                help="Install git, or give an unpacked source: --source DIR",
-            )
+def _refusals(source: BuildSource, request: Request) -> Iterator[Obstacle]:
+    if source.requires_git and not request.host.executables("git"):
+        yield Obstacle(
+            problem="",
+            message="git is needed to fetch the source, and there is none on PATH",
+            help="Install git, or give an unpacked source: --source DIR",
         )
-    where = source.location
-    if source.kind == "git":
-        where = f"{where} {source.ref or ''}"
-    return Origin(
-        version=version,
-        source=source,
-        release=release,
-        decision=Decision(
-            name="source",
-            value=f"{version} from {where}".strip(),
-            reason=reason,
-            flag="--version, --source, --ref",
-        ),
-        refusals=tuple(refusals),
-    )
+    if source.kind == "folder":
+        folder = Path(source.location)
+        empty = [s for s in request.recipe.submodules if not any((folder / s).glob("*"))]
+        if empty:
+            yield Obstacle(
+                problem="",
+                message=f"the submodule {', '.join(empty)} of {folder} is not there",
+                help=f'Fetch it: git -C "{folder}" submodule update --init {" ".join(empty)}',
+            )

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from pathlib import Path
+from typing import Literal, TypeAlias
 
-from tritonwin.build.model import BuildPlan
+from tritonwin.build.plan import BuildPlan
+from tritonwin.problems.records import Evidence, Explanation
+from tritonwin.verify.records import BROKEN, RungResult
+
+Ending = Literal["running", "finished", "failed", "out-of-memory", "interrupted"]
+StepState = Literal["passed", "failed", "not-applicable"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,14 +39,89 @@ class Progress:
     heaviest: str = ""
 
 
+Event: TypeAlias = "str | Progress"  # a line at every stage, and the progress of the compilers
+OnEvent: TypeAlias = Callable[[Event], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildRun:
+    """One start of the build's command. One that stayed "running" was ended from outside.
+
+    Attributes:
+        steps: compile and link steps that it finished.
+        total: steps of all runs together, where that became known.
+        cpu_seconds: of all its processes; None where the system does not say.
+        peak_memory: of all its processes at once, in bytes, as sampled.
+        offset: where its part of the log begins.
+    """
+
+    jobs: int
+    ending: Ending = "running"
+    seconds: float = 0.0
+    cpu_seconds: float | None = None
+    peak_memory: int = 0
+    steps: int = 0
+    total: int | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildState:
+    """Every run of a build, oldest first."""
+
+    runs: tuple[BuildRun, ...] = ()
+
+    def jobs(self, planned: int) -> int:
+        """How many jobs the next run gets: fewer than the last, if memory did not suffice."""
+        last = self.runs[-1] if self.runs else None
+        if last is None:
+            return planned
+        fewer = max(1, last.jobs // 2) if last.ending == "out-of-memory" else last.jobs
+        return min(planned, fewer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProofStep:
+    """One thing that was tried with a wheel."""
+
+    name: str
+    state: StepState
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WheelProof:
+    """The proof of a wheel.
+
+    Attributes:
+        archs: of the machine code and PTX inside it: "9.0", "12.0+PTX".
+        rungs: of the ladder; empty where there is no GPU.
+    """
+
+    steps: tuple[ProofStep, ...]
+    archs: tuple[str, ...] = ()
+    rungs: tuple[RungResult, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Nothing failed."""
+        broken = any(r.state in BROKEN for r in self.rungs)
+        return not broken and all(step.state != "failed" for step in self.steps)
+
+    def in_short(self) -> dict[str, str]:
+        """Step or rung -> how it ended."""
+        steps = {s.name: f"{s.state}: {s.detail}" if s.detail else s.state for s in self.steps}
+        return steps | {r.id: r.state for r in self.rungs}
+
+
 @dataclass(frozen=True, kw_only=True)
 class BuildInfo:
-    """What a wheel was made from, stored beside it as `<wheel>.build-info.json`.
+    """From what a wheel was made, stored beside it as `<wheel>.build-info.json`.
 
     Attributes:
         inputs: file -> sha256, or address of a repository -> commit.
         versions: program or distribution -> version.
-        jobs: number of jobs of every run, the first first.
+        jobs: number of jobs of every run, oldest first.
         peak_memory: of the process tree, in bytes.
         archs: read from the binaries inside the wheel.
         proof: rung or step -> how it ended.
@@ -58,3 +140,29 @@ class BuildInfo:
     peak_memory: int | None = None
     archs: tuple[str, ...] = ()
     proof: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildOutcome:
+    """How a build ended.
+
+    Attributes:
+        log: everything that the build printed, of all its runs.
+        wheel: None: the build failed, and `explanation` says why.
+        info: the content of the file beside the wheel, `info_path`.
+        failed_step: the output of the first step that failed.
+    """
+
+    state: BuildState
+    log: Path
+    wheel: Path | None = None
+    proof: WheelProof | None = None
+    info: BuildInfo | None = None
+    info_path: Path | None = None
+    explanation: Explanation | None = None
+    failed_step: tuple[Evidence, ...] = ()
+
+    @property
+    def proven(self) -> bool:
+        """There is a wheel, and nothing that was tried with it failed."""
+        return self.proof is not None and self.proof.holds

@@ -1,292 +1,246 @@
-"""The plan of a build: every choice with its reason, and what stands in the way."""
+"""The plan of a build: every choice with its reason, and what is against it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from tritonwin.build import (
-    compiler_cache,
-    environment,
-    estimate,
-    local_version,
-    memory,
-    obstacles,
-    origin,
-    place,
-    settings,
-    tables,
-    tools,
-    triton,
-)
-from tritonwin.build.compiler_cache import CompilerCache
-from tritonwin.build.layout import Layout
-from tritonwin.build.memory import Jobs
-from tritonwin.build.model import BuildPlan, Decision, Refusal, ToolkitChoice
-from tritonwin.build.order import Machine, Order
+from tritonwin.build import choices, environment, jobs, origin, tools, triton
+from tritonwin.build.archs import Archs
+from tritonwin.build.jobs import Jobs
+from tritonwin.build.order import BuildMachine, Order, Request
 from tritonwin.build.origin import Origin
-from tritonwin.build.recipe import Circumstances, Recipe, load
-from tritonwin.build.settings import Settings
+from tritonwin.build.plan import BuildPlan, Layout, SourceEdit, Toolkit
+from tritonwin.build.recipe import Circumstances, Recipe, RecipeFlag, cpp_standard, load
 from tritonwin.build.tools import Tools
 from tritonwin.build.triton import TritonNeeds
-from tritonwin.errors import UserError
-from tritonwin.facts.records import Interpreter
+from tritonwin.support.choice import Choice, Reason
 
 _TRITON = "triton"
+_NVCC_FLAGS = "NVCC_APPEND_FLAGS"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Choices:
-    """Everything that is decided, before it becomes a plan."""
-
-    recipe: Recipe
-    target: Interpreter
-    source: Origin
-    tools: Tools
-    toolkit: ToolkitChoice | None
-    jobs: Jobs
-    root: str
-    cpp: str | None
-    local: str
-    settings: Settings
-    triton: TritonNeeds
-    disk: int
-    cache: CompilerCache
-
-    @property
-    def archs(self) -> tuple[str, ...]:
-        return self.tools.archs.archs if self.tools.archs else ()
-
-
-def plan(order: Order, machine: Machine) -> BuildPlan:
+def plan(order: Order, machine: BuildMachine) -> BuildPlan:
     """Make the plan. It says itself whether it can be carried out: `BuildPlan.possible`.
 
     Raises:
         UserError: no target, no such recipe, version or source, or a value that no variable can
             hold.
     """
-    recipe, target = load(order.recipe), machine.facts.target
-    if target is None or target.version is None:
-        raise UserError("there is no Python to build for", "Name it: --python EXE")
-    source = origin.choose(recipe, order, machine)
-    found = tools.choose(recipe, order, machine, source)
-    above = place.parent(order.root, machine)
-    root = _root(recipe, order, machine, source, found, above)
-    toolkit = _placed(found.toolkit, Layout(root=Path(root)))
-    local = local_version.choose(recipe, order, machine)
-    cpp = _cpp(recipe, order, machine)
-    jobs = _jobs(recipe, order, machine, source, found)
-    is_triton = recipe.name == _TRITON
-    cached = toolkit if order.compiler_cache and recipe.needs_torch else None
-    on = _circumstances(machine, source, toolkit, cpp)
-    return _plan(
-        _Choices(
-            recipe=recipe,
-            target=target,
-            source=source,
-            tools=found,
-            toolkit=toolkit,
-            jobs=jobs,
-            root=root,
-            cpp=cpp,
-            local=local,
-            settings=_settings(recipe, order, on, source, found, jobs, local),
-            triton=triton.needs(order, machine, source.release, above)
-            if is_triton
-            else TritonNeeds(),
-            cache=compiler_cache.choose(cached, machine.host, root),
-            disk=_disk(recipe, found, toolkit),
-        ),
-        order,
-        machine,
+    request = Request(recipe=load(order.recipe), order=order, machine=machine)
+    recipe, torch, target = request.recipe, request.torch, request.target
+    source = origin.choose(request)
+    found = tools.choose(request, source.value)
+    release, archs = source.value.release, found.value.archs
+    steps = release.steps if release else None
+    downloads = sum(p.size or 0 for p in found.value.toolkit.parts) if found.value.toolkit else 0
+    disk = jobs.disk(recipe.work, len(archs.archs), downloads)
+    folder = choices.folder(request, *_inputs(request, source.value, found.value), disk=disk)
+    layout = folder.value
+    toolkit = _placed(found.value.toolkit, layout)
+    cpp = _cpp(request)
+    compilers = jobs.choose(
+        recipe.memory,
+        machine.resources,
+        files=steps,
+        archs=len(archs.archs),
+        jobs=order.jobs,
+        threads=order.nvcc_threads,
+        gib_per_job=order.gib_per_job,
     )
-
-
-def _settings(
-    recipe: Recipe,
-    order: Order,
-    on: Circumstances,
-    source: Origin,
-    found: Tools,
-    jobs: Jobs,
-    local: str,
-) -> Settings:
-    return settings.choose(
+    local = choices.local_version(request)
+    version = source.value.version
+    on = request.circumstances(version, toolkit.version if toolkit else None, cpp.value)
+    settings = choose_settings(
         recipe,
         on,
-        archs=found.archs,
-        jobs=jobs.jobs,
-        threads=jobs.threads,
+        archs=archs,
+        jobs=compilers.value,
         local=local,
         nvcc_flags=order.nvcc_flags,
-        own_source=source.source.kind != "sdist",
+        edits_required=source.value.source.kind == "sdist",
     )
-
-
-def _disk(recipe: Recipe, found: Tools, toolkit: ToolkitChoice | None) -> int:
-    downloads = sum(part.size or 0 for part in toolkit.parts) if toolkit else 0
-    return estimate.disk(recipe.work, len(found.archs.archs) if found.archs else 0, downloads)
-
-
-def _plan(chosen: _Choices, order: Order, machine: Machine) -> BuildPlan:
-    recipe, jobs, torch = chosen.recipe, chosen.jobs, machine.facts.torch
-    release, work, archs = chosen.source.release, recipe.work, len(chosen.archs)
-    steps = release.steps if release else None
+    needs = Choice(value=TritonNeeds())
+    if recipe.name == _TRITON:
+        needs = triton.needs(request, release)
+    cache = choices.compiler_cache(request, toolkit, layout)
+    made: tuple[Choice[object], ...] = (
+        choices.existing_wheel(request),
+        choices.target(request),
+        source,
+        found,
+        cpp,
+        compilers,
+        folder,
+        settings,
+        needs,
+        cache,
+    )
     return BuildPlan(
         recipe=recipe.name,
         distribution=recipe.distribution,
-        version=chosen.source.version,
-        source=chosen.source.source,
-        root=chosen.root,
-        target=chosen.target.executable,
-        python=chosen.target.version or "",
-        windows=machine.host.windows,
+        version=version,
+        source=source.value.source,
+        root=str(layout.root),
+        target=target.executable,
+        python=target.version or "",
+        windows=request.windows,
         torch=torch.version if torch and recipe.needs_torch else None,
         torch_cuda=torch.cuda if torch and recipe.needs_torch else None,
         wheel=machine.wheel,
-        archs=chosen.archs,
-        cuda=chosen.toolkit,
-        toolset=chosen.tools.toolset.choice,
-        cpp_standard=chosen.cpp,
-        flags=chosen.settings.flags,
-        edits=chosen.settings.edits,
-        jobs=jobs.jobs,
-        nvcc_threads=jobs.threads,
-        memory=jobs.memory,
-        disk_bytes=chosen.disk,
-        seconds=estimate.seconds(
-            work,
-            archs,
-            jobs=jobs.jobs,
-            threads=jobs.threads,
+        archs=archs.archs,
+        cuda=toolkit,
+        toolset=found.value.toolset,
+        cpp_standard=cpp.value,
+        flags=settings.value.flags,
+        edits=settings.value.edits,
+        jobs=compilers.value.jobs,
+        nvcc_threads=compilers.value.threads,
+        memory=compilers.value.memory,
+        disk_bytes=disk,
+        seconds=jobs.seconds(
+            recipe.work,
+            len(archs.archs),
+            jobs=compilers.value.jobs,
+            threads=compilers.value.threads,
             cores=machine.resources.cores,
             files=steps,
         ),
-        cpu_seconds=estimate.cpu_seconds(work, archs),
+        cpu_seconds=jobs.cpu_seconds(recipe.work, len(archs.archs)),
         compile_steps=steps,
-        environment=_environment(chosen, machine),
-        path=environment.folders_of(chosen.toolkit, windows=machine.host.windows),
-        unset=environment.cleared(windows=machine.host.windows),
-        job_variables=chosen.settings.job_variables,
+        environment=environment.checked(
+            {
+                **environment.planned(layout, toolkit),
+                **needs.value.environment,
+                **settings.value.environment,
+                **cache.value,
+            }
+        ),
+        path=environment.folders_of(toolkit, windows=request.windows),
+        unset=environment.cleared(windows=request.windows),
+        job_variables=settings.value.job_variables,
         requirements=(*recipe.requirements, *(release.requirements if release else ())),
-        downloads=chosen.triton.downloads,
-        command=tuple(w.replace("{dist}", str(_layout(chosen).dist)) for w in recipe.command),
-        local_version=chosen.local,
+        downloads=needs.value.downloads,
+        command=tuple(word.replace("{dist}", str(layout.dist)) for word in recipe.command),
+        local_version=local,
         imports=recipe.imports,
         extension=recipe.extension,
         start_first=recipe.start_first,
         rungs=recipe.rungs,
-        decisions=_decisions(chosen, order, machine),
-        warnings=(*jobs.warnings, *chosen.triton.warnings, *obstacles.warnings(order, machine)),
-        refusals=_refusals(chosen, order, machine),
+        decisions=tuple(reason for choice in made for reason in choice.reasons),
+        warnings=tuple(warning for choice in made for warning in choice.warnings),
+        refusals=tuple(refusal for choice in made for refusal in choice.refusals),
     )
 
 
-def _environment(chosen: _Choices, machine: Machine) -> dict[str, str]:
-    windows = machine.host.windows
-    return environment.checked(
-        {
-            **environment.planned(_layout(chosen), chosen.toolkit, windows=windows),
-            **chosen.triton.environment,
-            **chosen.settings.environment,
-            **chosen.cache.environment,
-        }
-    )
-
-
-def _refusals(chosen: _Choices, order: Order, machine: Machine) -> tuple[Refusal, ...]:
-    recipe = chosen.recipe
+def _inputs(request: Request, source: Origin, found: Tools) -> tuple[str, ...]:
+    """Everything that makes it another build, which then gets a folder of its own."""
+    target, torch = request.target, request.torch
     return (
-        *obstacles.of_target(recipe, order, machine),
-        *chosen.source.refusals,
-        *chosen.tools.refusals,
-        *chosen.jobs.refusals,
-        *place.refusals(chosen.root, recipe.longest_path, machine),
-        *place.too_small(chosen.disk, machine.disk_free, chosen.root),
-        *chosen.triton.refusals,
-    )
-
-
-def _decisions(chosen: _Choices, order: Order, machine: Machine) -> tuple[Decision, ...]:
-    cpp = "asked for" if order.cpp else "what the headers of this torch need"
-    return (
-        *obstacles.wheel(machine),
-        chosen.source.decision,
-        obstacles.git(chosen.source.source),
-        *obstacles.login(chosen.source.source),
-        *chosen.tools.decisions,
-        *(
-            (Decision(name="C++", value=chosen.cpp, reason=cpp, flag="--cpp-standard"),)
-            if chosen.cpp
-            else ()
-        ),
-        *chosen.jobs.decisions,
-        place.decision(chosen.root, order.root, machine),
-        *chosen.settings.decisions,
-        *chosen.triton.decisions,
-        *chosen.cache.decisions,
-    )
-
-
-def _layout(chosen: _Choices) -> Layout:
-    return Layout(root=Path(chosen.root))
-
-
-def _circumstances(
-    machine: Machine, source: Origin, toolkit: ToolkitChoice | None, cpp: str | None
-) -> Circumstances:
-    torch = machine.facts.torch
-    return Circumstances(
-        version=source.version,
-        torch=torch.version if torch else None,
-        cuda=toolkit.version if toolkit else None,
-        cpp=cpp,
-        windows=machine.host.windows,
-    )
-
-
-def _root(
-    recipe: Recipe, order: Order, machine: Machine, source: Origin, found: Tools, above: str
-) -> str:
-    target, torch, compiler = machine.facts.target, machine.facts.torch, found.toolset.choice
-    return place.folder(
-        recipe.name,
-        above,
         source.version,
         source.source.location,
-        source.source.ref,
-        target.executable if target else "",
-        target.version if target else "",
+        source.source.ref or "",
+        target.executable,
+        target.version or "",
         torch.version if torch else "",
         found.toolkit.version if found.toolkit else "",
-        compiler.version if compiler else "",
-        ",".join(found.archs.archs) if found.archs else "",
-        "offline" if order.offline else "",
-        windows=machine.host.windows,
+        found.toolset.version if found.toolset else "",
+        ",".join(found.archs.archs),
+        "offline" if request.order.offline else "",
     )
 
 
-def _placed(toolkit: ToolkitChoice | None, layout: Layout) -> ToolkitChoice | None:
-    """The toolkit; one that is put together goes into the build folder."""
+def _placed(toolkit: Toolkit | None, layout: Layout) -> Toolkit | None:
+    """The toolkit; one that is assembled goes into the build folder."""
     if toolkit is None or not toolkit.parts:
         return toolkit
     return replace(toolkit, path=str(layout.cuda))
 
 
-def _cpp(recipe: Recipe, order: Order, machine: Machine) -> str | None:
-    torch = machine.facts.torch
-    if not recipe.needs_torch or torch is None:
-        return order.cpp
-    return order.cpp or tables.cpp_standard(torch.version)
-
-
-def _jobs(recipe: Recipe, order: Order, machine: Machine, source: Origin, found: Tools) -> Jobs:
-    return memory.choose(
-        recipe.memory,
-        machine.resources,
-        files=source.release.steps if source.release else None,
-        archs=len(found.archs.archs) if found.archs else 0,
-        jobs=order.jobs,
-        threads=order.nvcc_threads,
-        gib_per_job=order.gib_per_job,
+def _cpp(request: Request) -> Choice[str | None]:
+    asked, torch = request.order.cpp, request.torch
+    if asked or torch is None or not request.recipe.needs_torch:
+        value, why = asked, "asked for"
+    else:
+        value, why = cpp_standard(torch.version), "what the headers of this torch need"
+    if value is None:
+        return Choice(value=None)
+    return Choice(
+        value=value,
+        reasons=(Reason(name="C++", value=value, reason=why, flag="--cpp-standard"),),
     )
+
+
+# --- from a recipe's conditions to the variables, flags and edits of one build
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeSettings:
+    """What the recipe asks for under the circumstances."""
+
+    environment: dict[str, str]
+    job_variables: tuple[str, ...]
+    flags: tuple[str, ...]
+    edits: tuple[SourceEdit, ...]
+
+
+def choose_settings(
+    recipe: Recipe,
+    on: Circumstances,
+    *,
+    archs: Archs,
+    jobs: Jobs,
+    local: str,
+    nvcc_flags: Sequence[str] = (),
+    edits_required: bool,
+) -> Choice[RecipeSettings]:
+    """Put the recipe's rows together.
+
+    Args:
+        local: the local version of the wheel.
+        nvcc_flags: the user's, behind all others.
+        edits_required: an edit that finds nothing is an error; not in a source of the user.
+    """
+    rows = [row for row in recipe.variables if row.holds(on)]
+    rows = [row for row in rows if local or "{local}" not in row.value]
+    flags = [flag for flag in recipe.flags if flag.holds(on)]
+    words = {"jobs": jobs.jobs, "threads": jobs.threads, "local": local}
+    variables = {row.name: row.value.format(**words) for row in rows}
+    if recipe.arch and archs.tokens and recipe.arch.reads_variable(on.version):
+        variables[recipe.arch.variable] = recipe.arch.separator.join(archs.tokens)
+    nvcc = [*_values(flags, "nvcc"), *nvcc_flags]
+    if nvcc:
+        variables[_NVCC_FLAGS] = " ".join([*variables.get(_NVCC_FLAGS, "").split(), *nvcc])
+    cxx = _values(flags, "cxx")
+    if cxx and recipe.cxx_variable:
+        variables[recipe.cxx_variable] = " ".join(cxx)
+    return Choice(
+        value=RecipeSettings(
+            environment=variables,
+            job_variables=tuple(row.name for row in rows if row.value == "{jobs}"),
+            flags=(*(f"nvcc {value}" for value in nvcc), *(f"c++ {value}" for value in cxx)),
+            edits=tuple(_edits(recipe, on, cxx, required=edits_required)),
+        ),
+        reasons=tuple(map(_flag_reason, flags)),
+    )
+
+
+def _flag_reason(flag: RecipeFlag) -> Reason:
+    option = "--nvcc-flag" if flag.compiler == "nvcc" else ""
+    return Reason(name=f"{flag.compiler} flag", value=flag.value, reason=flag.why, flag=option)
+
+
+def _values(flags: Iterable[RecipeFlag], compiler: str) -> list[str]:
+    return [flag.value for flag in flags if flag.compiler == compiler]
+
+
+def _edits(
+    recipe: Recipe, on: Circumstances, cxx: Sequence[str], *, required: bool
+) -> Iterable[SourceEdit]:
+    items = "".join(f', "{word}"' for value in cxx for word in value.split())
+    for row in recipe.edits:
+        if row.holds(on):
+            new = row.replace.replace("{cpp}", on.cpp or "17").replace("{cxx_flags}", items)
+            yield SourceEdit(
+                file=row.file, find=row.find, replace=new, reason=row.why, required=required
+            )

@@ -10,18 +10,17 @@ import os
 import shutil
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
 from packaging.requirements import Requirement
 
-from tritonwin.build import fatbin, venv
-from tritonwin.build.fatbin import Code
-from tritonwin.build.model import BuildPlan
+from tritonwin.build import venv
+from tritonwin.build.outcome import OnEvent, ProofStep, WheelProof
+from tritonwin.build.plan import BuildPlan
 from tritonwin.build.venv import Linked
+from tritonwin.build.wheel import Code, gpu_code
 from tritonwin.facts.collect import collect
 from tritonwin.facts.records import Facts
 from tritonwin.support.chooser import choose
@@ -31,59 +30,23 @@ from tritonwin.support.pip import Pip, PipError, last_words
 from tritonwin.system.process import run
 from tritonwin.system.scratch import scratch_folder
 from tritonwin.verify import ladder
-from tritonwin.verify.records import BROKEN, RungResult
+from tritonwin.verify.records import RungResult
 from tritonwin.verify.setting import setting_for
 
 _INSTALL_TIMEOUT = 600.0
 _IMPORT_TIMEOUT = 300.0  # seconds; the first import of torch reads gigabytes
 
-StepState = Literal["passed", "failed", "not-applicable"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """One thing that was shown of a wheel, or not."""
-
-    name: str
-    state: StepState
-    detail: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class WheelProof:
-    """What was shown of a wheel.
-
-    Attributes:
-        archs: of the machine code and PTX inside it: "9.0", "12.0+PTX".
-        rungs: of the ladder; empty where there is no GPU.
-    """
-
-    steps: tuple[Step, ...]
-    archs: tuple[str, ...] = ()
-    rungs: tuple[RungResult, ...] = ()
-
-    @property
-    def holds(self) -> bool:
-        """Nothing failed."""
-        broken = any(r.state in BROKEN for r in self.rungs)
-        return not broken and all(step.state != "failed" for step in self.steps)
-
-    def in_short(self) -> dict[str, str]:
-        """Step or rung -> how it ended."""
-        steps = {s.name: f"{s.state}: {s.detail}" if s.detail else s.state for s in self.steps}
-        return steps | {r.id: r.state for r in self.rungs}
-
 
 def prove(
-    plan: BuildPlan, wheel: Path, pip: Pip, *, tell: Callable[[str], None] = lambda _: None
+    plan: BuildPlan, wheel: Path, pip: Pip, *, on_event: OnEvent = lambda _: None
 ) -> WheelProof:
     """Show what can be shown of the wheel on this machine. The target stays as it is.
 
     Raises:
         PipError: the wheel cannot be installed at all.
     """
-    tell(f"proof: {wheel.name}")
-    place = plan.layout.root / "p"
+    on_event(f"proof: {wheel.name}")
+    place = plan.layout.proof
     shutil.rmtree(place, ignore_errors=True)
     copy = venv.make(plan.target, place)
     _install(copy, wheel, pip)
@@ -95,7 +58,7 @@ def prove(
         *_gpus(code, facts),
         _chosen(wheel, facts),
     )
-    rungs = tuple(_climb(plan, facts, tell)) if all(s.state != "failed" for s in steps) else ()
+    rungs = tuple(_climb(plan, facts, on_event)) if all(s.state != "failed" for s in steps) else ()
     return WheelProof(steps=steps, archs=tuple(str(c) for c in code), rungs=rungs)
 
 
@@ -116,7 +79,7 @@ def _modules(wheel: Path) -> tuple[str, ...]:
     return tuple(".".join((*p.parent.parts, p.name.partition(".")[0])) for p in paths)
 
 
-def _imports(plan: BuildPlan, modules: Iterable[str], copy: Linked) -> Iterator[Step]:
+def _imports(plan: BuildPlan, modules: Iterable[str], copy: Linked) -> Iterator[ProofStep]:
     # a module with CUDA code wants torch's libraries loaded before it
     first = "import torch; " if plan.torch else ""
     with scratch_folder() as empty:
@@ -128,7 +91,7 @@ def _imports(plan: BuildPlan, modules: Iterable[str], copy: Linked) -> Iterator[
             said = done.err.decode("utf-8", "replace").strip().splitlines()
             why = ": ".join([done.ending(), *said[-1:]])
             passed = done.code == 0
-            yield Step(
+            yield ProofStep(
                 name=f"import {module}",
                 state="passed" if passed else "failed",
                 detail=seconds if passed else why,
@@ -141,51 +104,53 @@ def _code(plan: BuildPlan, site_packages: Path) -> tuple[Code, ...]:
     for folder, _, names in os.walk(site_packages):
         for name in names:
             if name.endswith((".so", ".pyd")) and fnmatchcase(name, plan.extension or "*"):
-                found.update(fatbin.read(Path(folder, name)))
+                found.update(gpu_code(Path(folder, name)))
     return tuple(sorted(found))
 
 
-def _architectures(plan: BuildPlan, code: Iterable[Code]) -> Step:
+def _architectures(plan: BuildPlan, code: Iterable[Code]) -> ProofStep:
     """Whether the binary holds what was planned."""
     held = {str(c) for c in code}
     if not plan.archs or plan.cuda is None:
-        return Step(name="architectures", state="not-applicable", detail="no CUDA code is built")
+        return ProofStep(
+            name="architectures", state="not-applicable", detail="no CUDA code is built"
+        )
     missing = [arch for arch in plan.archs if arch not in held]
     words = f"holds {', '.join(sorted(held)) or 'no GPU code'}"
     if missing:
-        return Step(name="architectures", state="failed",
+        return ProofStep(name="architectures", state="failed",
                     detail=f"{words}, but {', '.join(missing)} was planned")  # fmt: skip
-    return Step(name="architectures", state="passed", detail=words)
+    return ProofStep(name="architectures", state="passed", detail=words)
 
 
-def _gpus(code: Iterable[Code], facts: Facts) -> Iterator[Step]:
+def _gpus(code: Iterable[Code], facts: Facts) -> Iterator[ProofStep]:
     """Whether every NVIDIA GPU of this machine can run it; a wheel may be made for another one."""
     held = tuple(code)
     for gpu in facts.gpus:
         if gpu.vendor != "nvidia" or gpu.compute_capability is None or not held:
             continue
         served = any(c.serves(int(gpu.compute_capability.replace(".", ""))) for c in held)
-        yield Step(
+        yield ProofStep(
             name=f"{gpu.name} ({gpu.compute_capability})",
             state="passed" if served else "not-applicable",
             detail="has code for it" if served else "no code for this GPU: made for another one",
         )
 
 
-def _chosen(wheel: Path, facts: Facts) -> Step:
+def _chosen(wheel: Path, facts: Facts) -> ProofStep:
     """Whether the chooser takes the wheel for this very target."""
     link = WheelLink(location=str(wheel), source="this build")
     chosen = choose(Requirement(link.name.distribution), [link], needs_of(facts))
     if chosen.link is not None:
-        return Step(name="chooser", state="passed", detail="install and fix would take it")
-    return Step(name="chooser", state="failed", detail="; ".join(chosen.choice.in_short()))
+        return ProofStep(name="chooser", state="passed", detail="install and fix would take it")
+    return ProofStep(name="chooser", state="failed", detail="; ".join(chosen.choice.in_short()))
 
 
-def _climb(plan: BuildPlan, facts: Facts, tell: Callable[[str], None]) -> Iterator[RungResult]:
+def _climb(plan: BuildPlan, facts: Facts, on_event: OnEvent) -> Iterator[RungResult]:
     rungs = [rung for rung in ladder.RUNGS if rung.id in plan.rungs]
     if not rungs or not any(gpu.vendor == "nvidia" for gpu in facts.gpus):
         return
     setting = setting_for(facts, dict(os.environ), timeout=600)
     for result in ladder.climb(setting, rungs):
-        tell(f"{result.id}: {result.state}. {result.detail}")
+        on_event(f"{result.id}: {result.state}. {result.detail}")
         yield result

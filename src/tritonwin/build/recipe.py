@@ -1,25 +1,23 @@
-"""Recipes: how a package is built, as data. `recipes/*.toml` say where everything is from."""
+"""What is known of building: `recipes/*.toml`, one a package, and which compilers go together."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from tritonwin.build.plan import PinnedFile
 from tritonwin.errors import UserError
+from tritonwin.support import matrix
 from tritonwin.support.versions import fits
-from tritonwin.system import toml
+from tritonwin.system.files import version_key
+from tritonwin.system.toml import read_resource
 
 GENERIC = "cuda-extension"
-
-
-class RecipeError(ValueError):
-    """A recipe that is wrong; tests keep one from being shipped."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +32,10 @@ class Circumstances:
 
 
 @dataclass(frozen=True, kw_only=True)
-class When:
-    """Conditions, all of which must hold; an empty one always does.
+class Conditional:
+    """A row of a recipe with its conditions: all must hold, an empty one always does.
 
-    What a condition asks for and is not known does not hold.
+    A condition on an unknown value is false.
     """
 
     version: str = ""
@@ -56,12 +54,11 @@ class When:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArchToken:
+class ArchToken(Conditional):
     """A word of the source's variable, and the GPUs that its code runs on."""
 
     token: str
     serves: tuple[str, ...]
-    when: When = field(default_factory=When)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,34 +76,35 @@ class ArchRule:
     any: bool = False
     tokens: tuple[ArchToken, ...] = ()
 
+    def reads_variable(self, version: str) -> bool:
+        """Whether this version of the source asks for its architectures at all."""
+        return not self.variable_since or fits(version, self.variable_since)
+
 
 @dataclass(frozen=True, kw_only=True)
-class RecipeVariable:
-    """`value` may hold {archs}, {jobs}, {threads}, {local}."""
+class RecipeVariable(Conditional):
+    """`value` may hold {jobs}, {threads}, {local}."""
 
     name: str
     value: str
     why: str
-    when: When = field(default_factory=When)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecipeFlag:
+class RecipeFlag(Conditional):
     compiler: Literal["nvcc", "cxx"]
     value: str
     why: str
-    when: When = field(default_factory=When)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecipeEdit:
+class RecipeEdit(Conditional):
     """`replace` may hold {cpp}, the C++ standard, and {cxx_flags}, as further list items."""
 
     file: str
     find: str
     replace: str
     why: str
-    when: When = field(default_factory=When)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +118,7 @@ class MemoryModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class BuildCost:
     """Time of all compilers and room for what they write."""
 
     cpu_seconds: float = 0.0
@@ -131,8 +129,12 @@ class Work:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release:
-    """A version of the source: an sdist with its hash, or a ref of the repository."""
+class SourceRelease:
+    """A version of the source: an sdist with its hash, or a ref of the repository.
+
+    Attributes:
+        symlinks: its build makes symbolic links and fails where it may not.
+    """
 
     version: str
     file: str | None = None
@@ -142,7 +144,7 @@ class Release:
     steps: int | None = None
     cuda: str = ""
     subfolder: str = ""
-    symlinks: bool = False  # its build makes symbolic links and fails where it may not
+    symlinks: bool = False
     requirements: tuple[str, ...] = ()
 
 
@@ -150,7 +152,7 @@ class Release:
 class Recipe:
     """Everything that is known of building one package; the words are those of `BuildPlan`."""
 
-    name: str
+    name: str = ""  # of the file
     distribution: str
     summary: str
     repository: str
@@ -163,7 +165,7 @@ class Recipe:
     rungs: tuple[str, ...]
     longest_path: int
     memory: MemoryModel
-    work: Work
+    work: BuildCost
     start_first: tuple[str, ...] = ()
     submodules: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
@@ -175,10 +177,10 @@ class Recipe:
     variables: tuple[RecipeVariable, ...] = ()
     flags: tuple[RecipeFlag, ...] = ()
     edits: tuple[RecipeEdit, ...] = ()
-    releases: tuple[Release, ...] = ()
+    releases: tuple[SourceRelease, ...] = ()
 
-    def release(self, version: str) -> Release | None:
-        """The release that is called so, or the newest of a series: "2.8" or "2.8.0"."""
+    def release(self, version: str) -> SourceRelease | None:
+        """The release of that version, or the newest of a series: "2.8" or "2.8.0"."""
         exact = next((r for r in self.releases if r.version == version), None)
         return exact or next((r for r in self.releases if _belongs(r.version, version)), None)
 
@@ -205,52 +207,8 @@ def load(name: str) -> Recipe:
             f"There are {', '.join(names())}. For anything else with CUDA sources: "
             f"tritonwin build {GENERIC} --source DIR",
         )
-    file = files("tritonwin.build").joinpath("recipes", f"{name}.toml")
-    return read(name, file.read_text("utf-8"))
-
-
-def read(name: str, text: str) -> Recipe:
-    """Build a recipe from its text.
-
-    Raises:
-        RecipeError: a field is missing, unknown or wrong.
-    """
-    try:
-        data: dict[str, Any] = toml.loads(text)
-        return Recipe(
-            name=name,
-            memory=MemoryModel(**data.pop("memory")),
-            work=Work(**data.pop("work")),
-            arch=_arch(data.pop("arch", None)),
-            cxx_variable=data.pop("cxx", {}).get("variable", ""),
-            variables=tuple(_with_when(RecipeVariable, r) for r in data.pop("variable", [])),
-            flags=tuple(_with_when(RecipeFlag, row) for row in data.pop("flag", [])),
-            edits=tuple(_with_when(RecipeEdit, row) for row in data.pop("edit", [])),
-            releases=tuple(Release(**_tuples(row)) for row in data.pop("release", [])),
-            **_tuples(data),
-        )
-    except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
-        raise RecipeError(f"recipe {name}: {error}") from error
-
-
-def _arch(row: dict[str, Any] | None) -> ArchRule | None:
-    if row is None:
-        return None
-    rule = ArchRule(**{k: v for k, v in row.items() if k != "token"})
-    tokens = tuple(_with_when(ArchToken, _tuples(token)) for token in row.get("token", []))
-    return replace(rule, tokens=tokens)
-
-
-def _with_when(record: Any, row: Mapping[str, Any]) -> Any:
-    conditions = {"version", "torch", "cuda", "cpp", "windows"}
-    return record(
-        when=When(**{k: v for k, v in row.items() if k in conditions}),
-        **{k: v for k, v in row.items() if k not in conditions},
-    )
-
-
-def _tuples(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
+    recipe = read_resource("tritonwin.build", f"recipes/{name}.toml", Recipe)
+    return replace(recipe, name=name)
 
 
 def _belongs(version: str, to: str) -> bool:
@@ -259,3 +217,115 @@ def _belongs(version: str, to: str) -> bool:
     except InvalidVersion:
         return False
     return have[: len(want)] == want
+
+
+# --- which compilers go together: toolchain.toml, cuda_wheels.toml
+
+
+@dataclass(frozen=True, kw_only=True)
+class GccLimit:
+    """The newest major version of gcc that nvcc accepts."""
+
+    cuda: str
+    newest: int
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StlFloor:
+    """The CUDA versions that the standard library of an MSVC toolset accepts."""
+
+    msvc: str
+    cuda: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NvccArchs:
+    """The compute capabilities that nvcc compiles for."""
+
+    cuda: str
+    archs: tuple[str, ...]
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CppStandard:
+    """The C++ standard of torch's headers: "17"."""
+
+    torch: str
+    standard: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolchain:
+    """toolchain.toml: rows with a range of versions and what holds in it."""
+
+    gcc: tuple[GccLimit, ...]
+    stl: tuple[StlFloor, ...]
+    nvcc: tuple[NvccArchs, ...]
+    cpp: tuple[CppStandard, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CudaWheels:
+    """The wheels that a toolkit can be assembled from."""
+
+    cuda: str
+    system: Literal["windows", "linux"]
+    parts: tuple[PinnedFile, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CudaWheelTable:
+    """cuda_wheels.toml."""
+
+    toolkits: tuple[CudaWheels, ...]
+
+
+@cache
+def _toolchain() -> Toolchain:
+    return read_resource("tritonwin.build", "toolchain.toml", Toolchain)
+
+
+@cache
+def _toolkits() -> tuple[CudaWheels, ...]:
+    return read_resource("tritonwin.build", "cuda_wheels.toml", CudaWheelTable).toolkits
+
+
+def msvc_for(cuda: str) -> str:
+    """The toolsets that the nvcc of a CUDA version accepts: ">=14.20,<14.50"; empty: unknown."""
+    row = matrix.load().nvcc_host(cuda)
+    return row.msvc if row else ""
+
+
+def newest_gcc(cuda: str) -> int | None:
+    """The newest major version of gcc that nvcc accepts."""
+    return next((row.newest for row in _toolchain().gcc if fits(cuda, row.cuda)), None)
+
+
+def cuda_for(toolset: str) -> str:
+    """The CUDA versions that the standard library of an MSVC toolset accepts; empty: any."""
+    return next((row.cuda for row in _toolchain().stl if fits(toolset, row.msvc)), "")
+
+
+def nvcc_archs(cuda: str) -> tuple[str, ...]:
+    """The compute capabilities that nvcc compiles for; empty: unknown."""
+    return next((row.archs for row in _toolchain().nvcc if fits(cuda, row.cuda)), ())
+
+
+def cpp_standard(torch: str) -> str:
+    """The C++ standard of torch's headers: "17"."""
+    return next((row.standard for row in _toolchain().cpp if fits(torch, row.torch)), "17")
+
+
+def assembled_versions() -> tuple[str, ...]:
+    """CUDA versions whose toolkit can be assembled from the package index, the newest first."""
+    return tuple(sorted({row.cuda for row in _toolkits()}, key=version_key, reverse=True))
+
+
+def parts_of(cuda: str, *, windows: bool) -> tuple[PinnedFile, ...]:
+    """The wheels of that toolkit; empty where there are none."""
+    wanted = (cuda, "windows" if windows else "linux")
+    return next((row.parts for row in _toolkits() if (row.cuda, row.system) == wanted), ())

@@ -1,33 +1,144 @@
-"""A build's processes on Linux: a session, led by a keeper that ends it when we are gone."""
+"""A build's processes on POSIX: a session whose leader ends it when tritonwin has gone.
+
+The leader is this file, started as a program of its own, since a killed process cannot clean up.
+It leads a session, since ninja gives every compiler a process group of its own. Its standard input
+is a pipe of which tritonwin alone holds the other end: when that closes, tritonwin has ended or
+wants the build to end.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import os
+import re
+import resource
+import select
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from importlib.resources import files
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 if sys.platform == "win32":
     raise ImportError("Windows has jobs for this")
 
-import resource
+_PROC = Path("/proc")
+_PATIENCE = 3.0  # seconds for ninja to take away what is half-written
+_PAUSE = 0.02
+_SESSION = 3  # fields of /proc/PID/stat behind the name: state, parent, group, session
+_PARENT = 1
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_LAST_WORDS = 10.0  # seconds for a leader that was told to end
+# linux/prctl.h
+_PDEATHSIG = 1
+_SUBREAPER = 36
 
-from tritonwin.build import keeper
 
-_LAST_WORDS = 10.0  # seconds for a keeper that was told to end
+def members(session: int) -> Iterator[int]:
+    """Living processes of a session besides its leader, and what the leader inherited."""
+    for entry in _PROC.iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            fields = (entry / "stat").read_text("latin-1").rpartition(")")[2].split()
+            mine = session in (int(fields[_SESSION]), int(fields[_PARENT]))
+            if mine and fields[0] not in "ZX" and int(entry.name) != session:
+                yield int(entry.name)
+
+
+def end_session(session: int) -> None:
+    """End every process of a session but its leader: asked first, killed after _PATIENCE."""
+    deadline = time.monotonic() + _PATIENCE
+    asked: set[int] = set()
+    while left := set(members(session)):
+        patient = time.monotonic() < deadline
+        for pid in left - asked if patient else left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGTERM if patient else signal.SIGKILL)
+        asked |= left
+        time.sleep(_PAUSE)
+
+
+def _collect() -> None:
+    """Wait for the children that were ended: only then does their processor time count.
+
+    One with many threads takes a moment from its end until it can be waited for.
+    """
+    deadline = time.monotonic() + _PATIENCE
+    with contextlib.suppress(ChildProcessError):
+        while time.monotonic() < deadline:
+            if not os.waitpid(-1, os.WNOHANG)[0]:
+                time.sleep(_PAUSE)
+
+
+def _prctl(option: int, value: int) -> None:
+    with contextlib.suppress(OSError, AttributeError):  # there is none outside Linux
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _start(command: list[str]) -> int:
+    child = os.fork()
+    if child:
+        return child
+    try:
+        _prctl(_PDEATHSIG, signal.SIGKILL)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.execv(command[0], command)  # noqa: S606 - tritonwin named it by its absolute path
+    except OSError as error:
+        print(f"{command[0]} cannot be started: {error}", file=sys.stderr)  # noqa: T201
+    finally:
+        os._exit(127)
+
+
+def main(command: list[str]) -> int:
+    """Run the command; its exit code, or 128 and the number of the signal that ended it."""
+    _prctl(_SUBREAPER, 1)  # orphans become children of this process
+    alarm, bell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(bell, warn_on_full_buffer=False)
+    build = _start(command)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        ready, _, _ = select.select([0, alarm], [], [])
+        if alarm in ready:
+            os.read(alarm, 4096)
+        status = _ended(build)
+        if status is not None or (0 in ready and not os.read(0, 1)):
+            end_session(os.getpid())
+            _collect()
+            code = -signal.SIGTERM if status is None else os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def _ended(build: int) -> int | None:
+    """Collect what has ended, orphans included; the build's status if it is among them."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == build:
+                return status
+            if not pid:
+                break
+    return None
 
 
 class SessionTree:
-    """The processes of one build command; see `tritonwin.build.tree.Tree`."""
+    """The processes of one build command; see `tritonwin.build.attempt.ProcessTree`."""
 
     def __init__(
-        self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: IO[bytes]
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        log: IO[bytes],
+        program: str,
     ) -> None:
-        program = files("tritonwin.build").joinpath("keeper.py").read_text("utf-8")
         self._before = _spent()
-        self._keeper = subprocess.Popen(
+        self._leader = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", program, *command],
             stdin=subprocess.PIPE,
             stdout=log,
@@ -38,20 +149,35 @@ class SessionTree:
         )
 
     def poll(self) -> int | None:
-        return self._keeper.poll()
+        return self._leader.poll()
 
     def end(self) -> None:
-        if self._keeper.stdin:
-            self._keeper.stdin.close()
+        if self._leader.stdin:
+            self._leader.stdin.close()
         try:
-            self._keeper.wait(_LAST_WORDS)
+            self._leader.wait(_LAST_WORDS)
         except subprocess.TimeoutExpired:
-            self._keeper.kill()
-            self._keeper.wait(_LAST_WORDS)
-        keeper.end_session(self._keeper.pid)  # where the keeper itself was killed
+            self._leader.kill()
+            self._leader.wait(_LAST_WORDS)
+        end_session(self._leader.pid)  # where the leader itself was killed
 
     def pids(self) -> tuple[int, ...]:
-        return tuple(keeper.members(self._keeper.pid))
+        return tuple(members(self._leader.pid))
+
+    def memory(self, pid: int) -> tuple[str, int] | None:
+        try:
+            pages = int((_PROC / str(pid) / "statm").read_text("ascii").split()[1])
+            name = (_PROC / str(pid) / "comm").read_text("utf-8", "replace").strip()
+        except (OSError, ValueError, IndexError):
+            return None
+        return re.sub(r"[\d.]+$", "", name), pages * _PAGE
+
+    def command_line(self, pid: int) -> str:
+        try:
+            line = (_PROC / str(pid) / "cmdline").read_bytes()
+        except OSError:
+            return ""
+        return line.replace(b"\0", b" ").decode("utf-8", "replace")
 
     def cpu_seconds(self) -> float | None:
         return _spent() - self._before
@@ -60,3 +186,7 @@ class SessionTree:
 def _spent() -> float:
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,32 +1,35 @@
-"""Bring the source of a build to its folder: unpacked, copied or checked out, and never half."""
+"""Bring the source and other files of a build to their folder: whole and held to their hashes."""
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from urllib.parse import urljoin
 
-from tritonwin.build import repository
-from tritonwin.build.copying import copy
-from tritonwin.build.depot import Depot
-from tritonwin.build.edits import edit, refuse_link
-from tritonwin.build.model import BuildPlan, Source
-from tritonwin.build.source_files import SourceError
+from tritonwin.build import git
+from tritonwin.build.copying import SourceError, copy, edit, refuse_link
+from tritonwin.build.plan import BuildPlan, BuildSource
 from tritonwin.build.unpack import unpack
 from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.journal.disk import discard
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import download
+from tritonwin.support.download import DownloadError, NotFoundError
+from tritonwin.support.pip import Pip, Places, configured_places
 from tritonwin.system.files import is_file, is_folder, read_text
 from tritonwin.system.host import Host
 from tritonwin.system.process import run
 
 _GIT_TIMEOUT = 3600.0
-_COMMIT = "commit"  # beside the source folder
+_JSON_OR_HTML = {"Accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.5"}
 
 
 def prepare(
-    plan: BuildPlan, depot: Depot, host: Host, logins: Mapping[str, str] | None = None
+    plan: BuildPlan, cache: SourceCache, host: Host, logins: Mapping[str, str] | None = None
 ) -> None:
     """Make the plan's source folder hold the edited source; what an earlier run left there stays.
 
@@ -55,9 +58,9 @@ def prepare(
         try:
             if source.kind == "git":
                 fetched = _check_out(source, part, {**host.env.data, **(logins or {})}, host)
-                (plan.layout.root / _COMMIT).write_text(fetched + "\n", encoding="ascii")
+                plan.layout.commit.write_text(fetched + "\n", encoding="ascii")
             else:
-                sdist = _fetched(source, plan.distribution, plan.layout.root, depot)
+                sdist = _fetched(source, plan.distribution, plan.layout.root, cache)
                 unpack(sdist, part, source.skip)
             edit(part, plan.edits)
             part.rename(to)
@@ -66,12 +69,12 @@ def prepare(
 
 
 def commit(plan: BuildPlan) -> str | None:
-    """What the ref of a source from git stood for, once it was fetched; None for other sources."""
-    found = read_text(plan.layout.root / _COMMIT) if plan.source.kind == "git" else None
+    """The commit of a source from git, once it was fetched; None for other sources."""
+    found = read_text(plan.layout.commit) if plan.source.kind == "git" else None
     return found.strip() if found else None
 
 
-def _fetched(source: Source, project: str, folder: Path, depot: Depot) -> Path:
+def _fetched(source: BuildSource, project: str, folder: Path, cache: SourceCache) -> Path:
     """The sdist on the disk: the file that was named, or one of that name, held to its hash."""
     local = download.local_path(source.location)
     if local is not None and is_file(local) and source.sha256 in {None, _hash(local, source)}:
@@ -88,14 +91,14 @@ def _fetched(source: Source, project: str, folder: Path, depot: Depot) -> Path:
         )
     name = re.split(r"[/\\]", source.location.partition("#")[0])[-1]
     url = source.location if download.is_url(source.location) else None
-    return depot.obtain(project, name, source.sha256, folder, url)
+    return cache.obtain(project, name, source.sha256, folder, url)
 
 
-def _hash(path: Path, source: Source) -> str | None:
+def _hash(path: Path, source: BuildSource) -> str | None:
     return file_hash(path) if source.sha256 else None
 
 
-def _check_out(source: Source, to: Path, env: Mapping[str, str], host: Host) -> str:
+def _check_out(source: BuildSource, to: Path, env: Mapping[str, str], host: Host) -> str:
     """Fetch one commit, and the submodules that the build needs; the commit.
 
     What is left is what an sdist would hold. The setup.py of flash-attn fetches every submodule
@@ -113,10 +116,10 @@ def _check_out(source: Source, to: Path, env: Mapping[str, str], host: Host) -> 
             f"Put it, as USER:TOKEN, into the variable {source.login}",
         )
     to.mkdir(parents=True)
-    git = _git(program, to, env)
-    for words in repository.checkout(source):
-        git(*words, options=tuple(repository.options(source, words[0])))
-    found = git("rev-parse", "HEAD").strip()
+    call = _git(program, to, env)
+    for words in git.checkout_calls(source):
+        call(*words, options=tuple(git.login_options(source, words[0])))
+    found = call("rev-parse", "HEAD").strip()
     for name in (".git", *source.skip):
         refuse_link(to, name)
         discard(to / name)
@@ -124,10 +127,10 @@ def _check_out(source: Source, to: Path, env: Mapping[str, str], host: Host) -> 
 
 
 def _git(program: Path, folder: Path, env: Mapping[str, str]) -> Callable[..., str]:
-    quiet = {k: v for k, v in env.items() if k.upper() not in repository.VARIABLES}
+    quiet = {k: v for k, v in env.items() if k.upper() not in git.VARIABLES}
     quiet["GIT_TERMINAL_PROMPT"] = "0"
 
-    def git(*args: str, options: tuple[str, ...] = ()) -> str:
+    def call(*args: str, options: tuple[str, ...] = ()) -> str:
         done = run(program, (*options, *args), timeout=_GIT_TIMEOUT, env=quiet, cwd=folder)
         if done.code != 0:
             said = hide_secrets(done.err.decode("utf-8", "replace").strip())[-500:]
@@ -137,4 +140,75 @@ def _git(program: Path, folder: Path, env: Mapping[str, str]) -> Callable[..., s
             )
         return done.out.decode("ascii", "replace")
 
-    return git
+    return call
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceCache:
+    """Files that are known by name and hash: from a folder, their address, or pip's index.
+
+    Attributes:
+        folders: searched first, in this order.
+        offline: nothing is fetched.
+    """
+
+    pip: Pip
+    folders: Sequence[Path] = field(default=())
+    offline: bool = False
+
+    @cached_property
+    def places(self) -> Places:
+        return configured_places(self.pip)
+
+    def obtain(
+        self, project: str, file: str, sha256: str, into: Path, url: str | None = None
+    ) -> Path:
+        """The file, in one of the folders or fetched into the folder `into`; its hash is checked.
+
+        Args:
+            project: the normalised name under which an index lists the file.
+
+        Raises:
+            DownloadError: it is found nowhere, or has another hash.
+        """
+        for folder in (into, *self.folders):
+            path = folder / file
+            if is_file(path) and file_hash(path) == sha256:
+                return path
+        if self.offline:
+            raise DownloadError(
+                f"{file} is needed, and nothing may be fetched",
+                "Put it into a folder and name that: --find-links DIR",
+            )
+        into.mkdir(parents=True, exist_ok=True)
+        download.fetch(url or self.address(project, file), into / file, sha256=sha256)
+        return into / file
+
+    def address(self, project: str, file: str) -> str:
+        """Where an index has the file; raises NotFoundError."""
+        for page in self._pages(project):
+            try:
+                text = download.read(page, headers=_JSON_OR_HTML).decode("utf-8", "replace")
+            except NotFoundError:
+                continue
+            if (found := address_in(text, file)) is not None:
+                return urljoin(page, found)
+        raise NotFoundError(
+            f"no index that pip is configured for has {file}",
+            "Put it into a folder and name that: --find-links DIR",
+        )
+
+    def _pages(self, project: str) -> Iterator[str]:
+        for index in (self.places.index, *self.places.extra_indexes):
+            if index is not None and download.is_trusted(index):
+                page = f"{index.rstrip('/')}/{project}/"
+                local = download.local_path(page)
+                # an address again: what the page links to is relative to it, and percent-encoded
+                yield page if local is None else (local.absolute() / "index.html").as_uri()
+
+
+def address_in(page: str, file: str) -> str | None:
+    """The address that an index page gives for a file, whether the page is JSON or HTML."""
+    pattern = rf"""["']((?:[^"'\s]{{0,2000}}/)?{re.escape(file)})["'#]"""
+    # in JSON the bare name stands beside the address
+    return max(map(html.unescape, re.findall(pattern, page)), key=len, default=None)

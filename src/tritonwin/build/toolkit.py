@@ -1,35 +1,199 @@
-"""Put a CUDA toolkit together from wheels of the package index: one folder, a valid CUDA_HOME.
+"""The CUDA toolkit of a build: of torch's major version, and one that has a compiler beside it.
 
-NVIDIA's wheels for CUDA 13 share one prefix, `nvidia/cu13`, in which nvcc finds all its parts.
-Those for CUDA 12 have no nvcc.
+Where none is installed it is assembled from wheels of the package index: one folder, a valid
+CUDA_HOME. NVIDIA's wheels for CUDA 13 share one prefix, `nvidia/cu13`, in which nvcc finds all its
+parts. Those for CUDA 12 have no nvcc.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
-from tritonwin.build.depot import Depot
-from tritonwin.build.model import PinnedFile
+from tritonwin.build import recipe as tables
+from tritonwin.build.plan import PinnedFile, Toolkit, ToolkitOrigin
 from tritonwin.errors import UserError
+from tritonwin.facts.records import CudaToolkit
+from tritonwin.facts.toolchain.cuda import BUILD_PARTS, ToolkitPlace, describe
 from tritonwin.support.archives import leads_out
-from tritonwin.system.files import is_file, is_folder, paths_in
+from tritonwin.support.choice import Obstacle
+from tritonwin.system.files import is_file, is_folder, paths_in, same_place, version_key
 
+if TYPE_CHECKING:
+    from tritonwin.build.outcome import OnEvent
+    from tritonwin.build.source import SourceCache
+
+ASSEMBLED = "assembled"
+PROBLEM = "cuda-toolkit-for-build"
+_ORIGINS: dict[str, ToolkitOrigin] = {"conda": "conda", "pip-cu13": "packages"}
+# NVIDIA's wheels for Linux name the library libcudart.so.13 only; the build makes the other name.
+_MADE_BY_BUILD = frozenset({"cudart.lib"})
 _PREFIX = ("nvidia", "cu13")
 _EXECUTABLE = 0o111 << 16  # where a zip keeps the mode of a file
 
 
-def assemble(
-    parts: Sequence[PinnedFile], to: Path, depot: Depot, tell: Callable[[str], None]
-) -> None:
-    """Make `to` the toolkit; one that an earlier run has put together stays.
+def candidates(
+    found: Sequence[CudaToolkit],
+    *,
+    torch_cuda: str | None,
+    asked: str | None,
+    windows: bool,
+) -> Iterator[Toolkit]:
+    """Toolkits that can build for this torch, the best first.
+
+    torch refuses another major version than its own and warns of another minor one. A toolkit that
+    is there comes before one that would be put together.
 
     Args:
-        tell: given a line for each part.
+        found: the machine's toolkits.
+        torch_cuda: "12.8", the CUDA that torch was built for.
+        asked: a folder, a version, or "assembled"; None: whatever fits.
+    """
+    folder = asked if asked and _is_path(asked) else None
+    known = [_named(folder, found, windows=windows)] if folder else found
+    asked = None if folder else asked
+    fitting = [
+        choice
+        for toolkit in known
+        if (choice := _choice(toolkit, windows=windows)) and not why_not(toolkit, windows=windows)
+    ]
+    fitting = [t for t in fitting if torch_cuda is None or _major(t.version) == _major(torch_cuda)]
+    if asked != ASSEMBLED:
+        wanted = [t for t in fitting if asked is None or _starts(t.version, asked)]
+        yield from sorted(wanted, key=lambda t: _distance(t.version, torch_cuda))
+    versions = [v for v in tables.assembled_versions() if asked in {None, ASSEMBLED, v}]
+    if torch_cuda is not None:
+        versions = [v for v in versions if _major(v) == _major(torch_cuda)]
+    if folder is None:
+        for version in sorted(versions, key=lambda v: _distance(v, torch_cuda)):
+            yield _assembled(version, windows=windows)
+
+
+def why_not(toolkit: CudaToolkit, *, windows: bool) -> str:
+    """What a toolkit lacks for a build, in words; empty where it lacks nothing."""
+    if not toolkit.exists:
+        return "the folder does not exist"
+    lacking = {part for part in toolkit.missing if part in BUILD_PARTS}
+    if toolkit.nvcc is None:  # what Triton brings along is whole without it
+        lacking.add("nvcc")
+    if not windows and toolkit.layout == "pip-cu13":
+        lacking -= _MADE_BY_BUILD
+    if lacking:
+        return f"no {', no '.join(sorted(lacking))}"
+    return "" if toolkit.version else "its version is not known"
+
+
+def refusal(
+    found: Sequence[CudaToolkit],
+    torch_cuda: str | None,
+    asked: str | None = None,
+    *,
+    windows: bool,
+) -> Obstacle:
+    """Why no toolkit fits, by toolkit, the one that was asked for first."""
+    wants = f"a toolkit of CUDA {_major(torch_cuda)}" if torch_cuda else "a CUDA toolkit"
+    named = [_named(asked, found, windows=windows)] if asked and _is_path(asked) else []
+    each = []
+    for toolkit in (*named, *(t for t in found if t not in named)):
+        why = why_not(toolkit, windows=windows)
+        if not why and torch_cuda and toolkit.version:
+            same = _major(toolkit.version) == _major(torch_cuda)
+            why = "" if same else f"is CUDA {toolkit.version}"
+        if why:
+            each.append(f"{toolkit.path} ({why})")
+    listed = f"; not taken: {'; '.join(each)}" if each else ""
+    there = "there is none" if asked is None else f"--cuda {asked} names none"
+    version = torch_cuda or "13.0"
+    return Obstacle(
+        problem=PROBLEM,
+        message=f"the build needs {wants}, and {there}{listed}",
+        help=f"Install it: conda install -c nvidia cuda-toolkit={version}, or NVIDIA's installer, "
+        "and name its folder: --cuda DIR",
+    )
+
+
+def reason(choice: Toolkit, torch_cuda: str | None) -> str:
+    """Why this one, in words."""
+    if torch_cuda is None:
+        return "the first that is complete"
+    what = f"torch is built for CUDA {torch_cuda}"
+    if choice.origin == ASSEMBLED:
+        size = sum(part.size or 0 for part in choice.parts) / 2**20
+        what += f"; {len(choice.parts)} wheels of {size:.0f} MB, since none is installed"
+    if _starts(choice.version, torch_cuda):
+        return what
+    return f"{what}; torch only warns of another minor version"
+
+
+def _choice(toolkit: CudaToolkit, *, windows: bool) -> Toolkit | None:
+    if toolkit.version is None:
+        return None
+    msvc = tables.msvc_for(toolkit.version)
+    if windows and toolkit.host_msvc_max and msvc:
+        # `_MSC_VER` 1949 is toolset 14.49
+        msvc = f"{msvc.split(',')[0]},<14.{int(toolkit.host_msvc_max) - 1899}"
+    return Toolkit(
+        origin=_ORIGINS.get(toolkit.layout, "system"),
+        path=toolkit.path,
+        version=".".join(toolkit.version.split(".")[:2]),
+        msvc=msvc,
+    )
+
+
+def _assembled(version: str, *, windows: bool) -> Toolkit:
+    """The path is not known before the build folder is."""
+    return Toolkit(
+        origin="assembled",
+        path="",
+        version=version,
+        msvc=tables.msvc_for(version),
+        parts=tables.parts_of(version, windows=windows),
+    )
+
+
+def _named(asked: str, found: Sequence[CudaToolkit], *, windows: bool) -> CudaToolkit:
+    path = Path(asked)
+    for toolkit in found:
+        if same_place(Path(toolkit.path)) == same_place(path):
+            return toolkit
+    return describe(ToolkitPlace(path, "--cuda", named=True), windows=windows)
+
+
+def _is_path(asked: str) -> bool:
+    return asked != ASSEMBLED and re.fullmatch(r"\d{1,2}(\.\d{1,2})?", asked) is None
+
+
+def _major(version: str | None) -> str:
+    return (version or "").split(".")[0]
+
+
+def _starts(version: str, asked: str) -> bool:
+    return version == asked or version.startswith(f"{asked}.")
+
+
+def _distance(version: str, torch_cuda: str | None) -> tuple[int, int]:
+    """The very minor version first, then the nearest, an older one before a newer one."""
+    if torch_cuda is None:
+        return (0, 0)
+    have, want = version_key(version), version_key(torch_cuda)
+    step = (have[1] if len(have) > 1 else 0) - (want[1] if len(want) > 1 else 0)
+    return (abs(step), step)
+
+
+# --- assembled from the package index
+
+
+def assemble(parts: Sequence[PinnedFile], to: Path, cache: SourceCache, on_event: OnEvent) -> None:
+    """Make `to` the toolkit; one that an earlier run has assembled stays.
+
+    Args:
+        on_event: called with a line for each part.
 
     Raises:
         DownloadError: a part cannot be fetched, or has another hash.
@@ -42,8 +206,8 @@ def assemble(
     work.mkdir(parents=True)
     wheels = to.with_name(to.name + ".wheels")
     for part in parts:
-        tell(f"{part.name} {part.version}")
-        _unpack(depot.obtain(part.name, part.file, part.sha256, wheels, part.url), work)
+        on_event(f"{part.name} {part.version}")
+        _unpack(cache.obtain(part.name, part.file, part.sha256, wheels, part.url), work)
     if not any(is_file(work / "bin" / name) for name in ("nvcc", "nvcc.exe")):
         raise UserError(
             "the parts of the CUDA toolkit hold no nvcc",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tritonwin.build.checkout import TritonPins, llvm_archive
-from tritonwin.build.model import Decision, PinnedFile, Refusal
-from tritonwin.build.order import Machine, Order
-from tritonwin.build.recipe import Release
+from tritonwin.build.order import Order, Request
+from tritonwin.build.plan import PinnedFile
+from tritonwin.build.recipe import SourceRelease
+from tritonwin.support.choice import Choice, Obstacle, Reason
 
 _FLAGS = "--llvm, --nlohmann-json, --pybind11, --offline"
 
@@ -18,58 +19,55 @@ class TritonNeeds:
 
     environment: dict[str, str] = field(default_factory=dict)
     downloads: tuple[PinnedFile, ...] = ()
-    decisions: tuple[Decision, ...] = ()
-    warnings: tuple[str, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
 
 
-def needs(order: Order, machine: Machine, release: Release | None, home: str) -> TritonNeeds:
+def needs(request: Request, release: SourceRelease | None) -> Choice[TritonNeeds]:
     """The variables, pins and obstacles of a Triton build.
 
     Offline, setup.py wants the folders of LLVM and JSON and bundles neither ptxas nor TinyCC. It
     runs in a build folder of its own, so that no CMakeCache.txt of the other way can spoil it.
-
-    Args:
-        home: where setup.py keeps what it fetched: TRITON_HOME.
+    TRITON_HOME, where setup.py keeps what it fetched, is the parent of all build folders.
     """
-    pins = machine.checkout.pins if machine.checkout else None
+    order, checkout = request.order, request.machine.checkout
+    pins = checkout.pins if checkout else None
     folders = (
         ("LLVM_SYSPATH", order.llvm), ("JSON_SYSPATH", order.json),
         ("PYBIND11_SYSPATH", order.pybind11),
     )  # fmt: skip
     environment = {name: str(path.absolute()) for name, path in folders if path}
-    environment["TRITON_HOME"] = home
+    environment["TRITON_HOME"] = request.parent
     if order.offline:
         environment["TRITON_OFFLINE_BUILD"] = "1"
-    if machine.host.windows:
-        environment["HOME"] = home  # setup.py would prefer the one of Git Bash
-    archive = llvm_archive(pins, windows=machine.host.windows) if pins else None
+    if request.windows:
+        environment["HOME"] = request.parent  # setup.py would prefer the one of Git Bash
+    archive = llvm_archive(pins, windows=request.windows) if pins else None
     fetches = archive is not None and order.llvm is None and not order.offline
-    return TritonNeeds(
-        environment=environment,
-        downloads=(archive,) if archive and fetches else (),
-        decisions=_decisions(order, pins),
+    return Choice(
+        value=TritonNeeds(
+            environment=environment, downloads=(archive,) if archive and fetches else ()
+        ),
+        reasons=_reasons(order, pins),
         warnings=tuple(_warnings(order, pins)),
-        refusals=(*_offline(order), *_links(machine, release)),
+        refusals=(*_offline(order), *_links(request, release)),
     )
 
 
-def _decisions(order: Order, pins: TritonPins | None) -> tuple[Decision, ...]:
+def _reasons(order: Order, pins: TritonPins | None) -> tuple[Reason, ...]:
     if order.llvm:
         llvm, why = str(order.llvm), "asked for"
     elif pins and pins.llvm:
         llvm, why = f"prebuilt {pins.llvm[:8]}", "the checkout pins it"
     else:
         llvm, why = "as the source pins it", "the source is not here yet"
-    decisions = [Decision(name="LLVM", value=llvm, reason=why, flag=_FLAGS)]
+    reasons = [Reason(name="LLVM", value=llvm, reason=why, flag=_FLAGS)]
     if pins and pins.json:
-        decisions.append(
-            Decision(name="JSON", value=pins.json, reason="the checkout pins it", flag=_FLAGS)
+        reasons.append(
+            Reason(name="JSON", value=pins.json, reason="the checkout pins it", flag=_FLAGS)
         )
     if pins and pins.tools and not order.offline:
         tools = ", ".join(f"{name} {version}" for name, version in pins.tools)
-        decisions.append(Decision(name="NVIDIA tools", value=tools, reason="bundled in the wheel"))
-    return tuple(decisions)
+        reasons.append(Reason(name="NVIDIA tools", value=tools, reason="bundled in the wheel"))
+    return tuple(reasons)
 
 
 def _warnings(order: Order, pins: TritonPins | None) -> list[str]:
@@ -81,7 +79,7 @@ def _warnings(order: Order, pins: TritonPins | None) -> list[str]:
     return found
 
 
-def _offline(order: Order) -> tuple[Refusal, ...]:
+def _offline(order: Order) -> tuple[Obstacle, ...]:
     lacking = [
         flag
         for flag, path in (("--llvm", order.llvm), ("--nlohmann-json", order.json))
@@ -90,7 +88,7 @@ def _offline(order: Order) -> tuple[Refusal, ...]:
     if not order.offline or not lacking:
         return ()
     return (
-        Refusal(
+        Obstacle(
             problem="",
             message="an offline build of Triton needs LLVM and JSON as folders",
             help=f"Name them: {' DIR '.join(lacking)} DIR",
@@ -98,14 +96,14 @@ def _offline(order: Order) -> tuple[Refusal, ...]:
     )
 
 
-def _links(machine: Machine, release: Release | None) -> tuple[Refusal, ...]:
+def _links(request: Request, release: SourceRelease | None) -> tuple[Obstacle, ...]:
     """Triton up to 3.6 makes symbolic links, which Windows grants to few."""
-    system = machine.facts.system
+    system = request.facts.system
     allowed = system.developer_mode is True or system.admin is True
-    if not machine.host.windows or allowed or release is None or not release.symlinks:
+    if not request.windows or allowed or release is None or not release.symlinks:
         return ()
     return (
-        Refusal(
+        Obstacle(
             problem="symlinks-not-allowed",
             message=f"Triton {release.version} makes symbolic links, which this account may not "
             "(WinError 1314)",

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
-from tritonwin.build.source_files import SourceError, is_executable, skipped, write
+from tritonwin.build.copying import SourceError, is_executable, skipped, write
 from tritonwin.support.archives import DAMAGE, Allowance, TooMuchError, leads_out, opened
 from tritonwin.system.files import is_file, is_folder
 

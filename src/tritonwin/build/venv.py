@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
 from tritonwin.support.pip import Pip, PipError, last_words
-from tritonwin.system.files import is_file, is_folder
+from tritonwin.system.files import is_file
 from tritonwin.system.process import NOTHING_FROM_HERE, run
 
 _TIMEOUT = 120.0  # seconds; an antivirus program reads every file of a new environment
@@ -163,14 +163,3 @@ def install(linked: Linked, pip: Pip, wanted: Sequence[str], options: Sequence[s
             f"the build needs {', '.join(wanted)}: {last_words(done)}",
             "Without a network give a folder with their wheels: --find-links DIR --offline",
         )
-
-
-def environment(linked: Linked, base: Mapping[str, str]) -> dict[str, str]:
-    """The variables for a program of the environment: its programs come first on PATH."""
-    upper = os.name == "nt"
-    name = next((n for n in base if upper and n.upper() == "PATH"), "PATH")
-    drop = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__"}
-    env = {k: v for k, v in base.items() if (k.upper() if upper else k) not in drop}
-    folders = [str(folder) for folder in linked.scripts if is_folder(folder)]
-    env[name] = os.pathsep.join([*folders, *([base[name]] if base.get(name) else [])])
-    return env

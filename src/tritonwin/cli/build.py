@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from tritonwin.cli.options import (
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
+    from tritonwin.build.plan import BuildPlan
     from tritonwin.build.script import Shell
     from tritonwin.remedies.wheel_build import Prepared
 
@@ -113,9 +115,10 @@ _LARGEST = 2**20  # bytes of a matrix file; more is none
 @click.option(
     "--script",
     "shell",
-    type=click.Choice(["cmd", "powershell", "sh"]),
-    help="Print the plan as a script that needs no tritonwin.",
+    type=click.Choice(["cmd", "sh"]),
+    help="Print the commands of the build as a script.",
 )
+@click.option("--prepare", is_flag=True, help="Put everything into its place; compile nothing.")
 @click.option("--fleet", type=_FOLDER, metavar="FILE", help="Print the jobs of this matrix.")
 @click.option("--index-of", type=_FOLDER, metavar="DIR", help="Write DIR/wheels.json.")
 @click.option("--base-url", metavar="URL", help="Where the wheels of --index-of are published.")
@@ -129,6 +132,7 @@ def command(
     target: TargetOptions,
     only_plan: bool,
     shell: Shell | None,
+    prepare: bool,
     fleet: Path | None,
     index_of: Path | None,
     base_url: str | None,
@@ -167,12 +171,12 @@ def command(
     )
     from tritonwin.build import archs
     from tritonwin.build.order import Order
-    from tritonwin.remedies.wheel_build import prepare
+    from tritonwin.remedies import wheel_build
     from tritonwin.system.host import Host
 
     options["archs"] = tuple(archs.parse(arch) for arch in options["archs"])
     host = Host.this_machine(target.app)
-    prepared = prepare(
+    prepared = wheel_build.prepare(
         Order(recipe=recipe, **options),
         target.collect(host=host),
         host,
@@ -180,6 +184,8 @@ def command(
     )
     if shell:
         return _print_script(prepared, shell)
+    if prepare and prepared.plan.possible:
+        return _prepare(prepared)
     return _carry_out(prepared, only_plan=only_plan, resume=resume, yes=yes, as_json=as_json)
 
 
@@ -199,8 +205,45 @@ def _refuse_others(*used: str) -> None:
 def _print_script(prepared: Prepared, shell: Shell) -> int:
     from tritonwin.build.script import script
 
-    text = script(prepared.plan, shell, prepared.addresses)
+    text = script(prepared.plan, shell, prepared.host, _prepare_words(prepared.plan))
     sys.stdout.buffer.write(text.encode("utf-8"))
+    return Exit.DONE
+
+
+def _prepare_words(plan: BuildPlan) -> list[str]:
+    """The call of tritonwin that makes this plan again, from any folder, and prepares it."""
+    from tritonwin.build.order import Order
+    from tritonwin.system.files import is_folder
+
+    context = click.get_current_context()
+    script = sys.argv[0]
+    own = [str(Path(script).absolute())] if script.endswith(".pyz") else ["-m", "tritonwin"]
+    words = [sys.executable, *own, "build", plan.recipe, "--prepare", "--python", plan.target]
+    forwarded = {field.name for field in fields(Order)} | {"find_links"}
+    for option in context.command.params:
+        name = option.name or ""
+        given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+        if not given or name not in forwarded or name == "recipe":
+            continue
+        value = context.params[name]
+        if isinstance(value, bool):
+            words.append(option.opts[-1] if value else option.secondary_opts[-1])
+            continue
+        for one in value if isinstance(value, tuple) else [value]:
+            if name == "source":
+                one = plan.source.location  # without its login
+            elif isinstance(one, Path) or (name == "cuda" and is_folder(Path(one))):
+                one = Path(one).absolute()
+            words += [option.opts[-1], str(one)]
+    return words
+
+
+def _prepare(prepared: Prepared) -> int:
+    from tritonwin.output import building, terminal
+
+    with building.Follower() as on_event:
+        prepared.get_ready(on_event)
+    terminal.print_note(f"ready: {prepared.plan.root}")
     return Exit.DONE
 
 
@@ -222,8 +265,8 @@ def _carry_out(
         outcome = prepared.make(plan, resume=resume)
         documents.print_document(build_plan.outcome_report(plan, outcome))
     else:
-        with building.Follower() as tell:
-            outcome = prepared.make(plan, resume=resume, tell=tell)
+        with building.Follower() as on_event:
+            outcome = prepared.make(plan, resume=resume, on_event=on_event)
         building.print_outcome(outcome)
     return Exit.DONE if outcome.proven else Exit.PROBLEMS
 

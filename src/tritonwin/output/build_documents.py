@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tritonwin.build.fleet import Dropped, IndexedWheel, Job
-from tritonwin.build.model import BuildPlan
 from tritonwin.build.outcome import BuildInfo
+from tritonwin.build.plan import BuildPlan
 from tritonwin.output.documents import Tool
 from tritonwin.problems.records import Problem
 from tritonwin.verify.records import RungResult

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from tritonwin.build.fleet import Fleet, IndexedWheel
-from tritonwin.build.make import Outcome
-from tritonwin.build.model import GIB, BuildPlan
+from tritonwin.build.outcome import BuildOutcome
+from tritonwin.build.plan import GIB, BuildPlan
 from tritonwin.output.build_documents import BuildReport, BuildStatus, FleetReport, WheelIndex
 from tritonwin.output.building import duration
 from tritonwin.output.documents import Tool
@@ -16,7 +16,9 @@ from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
 
 
-def report(plan: BuildPlan, status: BuildStatus, outcome: Outcome | None = None) -> BuildReport:
+def report(
+    plan: BuildPlan, status: BuildStatus, outcome: BuildOutcome | None = None
+) -> BuildReport:
     """What `--json` prints."""
     found = outcome.explanation if outcome else None
     return BuildReport(
@@ -31,7 +33,7 @@ def report(plan: BuildPlan, status: BuildStatus, outcome: Outcome | None = None)
     )
 
 
-def outcome_report(plan: BuildPlan, outcome: Outcome) -> BuildReport:
+def outcome_report(plan: BuildPlan, outcome: BuildOutcome) -> BuildReport:
     """What `--json` prints of a build that was carried out."""
     if outcome.wheel is None:
         return report(plan, "failed", outcome)

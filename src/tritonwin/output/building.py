@@ -12,10 +12,8 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from tritonwin.build.make import Outcome
-from tritonwin.build.model import GIB
-from tritonwin.build.outcome import Progress
-from tritonwin.build.proof import Step
+from tritonwin.build.outcome import BuildOutcome, Event, Progress, ProofStep
+from tritonwin.build.plan import GIB
 from tritonwin.output.proof import print_rung
 from tritonwin.output.terminal import console, print_problem
 from tritonwin.output.text import printable
@@ -27,7 +25,7 @@ _STATES = {"passed": ("ok", "green"), "failed": ("FAILED", "bold red")}
 
 
 class Follower:
-    """Tells of a build while it runs. Use it as a context; call it with what there is to tell."""
+    """Shows the events of a build while it runs. Use it as a context; call it with each event."""
 
     def __init__(self, out: Console | None = None) -> None:
         self._out = out or console()
@@ -46,7 +44,7 @@ class Follower:
     ) -> None:
         self._end_bar()
 
-    def __call__(self, event: str | Progress) -> None:
+    def __call__(self, event: Event) -> None:
         if isinstance(event, str):
             self._end_bar()
             self._out.print(Text(f"  {printable(event)}"), soft_wrap=True)
@@ -99,7 +97,7 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
-def print_outcome(outcome: Outcome) -> None:
+def print_outcome(outcome: BuildOutcome) -> None:
     """How it ended; of a failure the reason, the log and how to go on."""
     out = console()
     if outcome.wheel is None:
@@ -130,14 +128,14 @@ def print_outcome(outcome: Outcome) -> None:
         out.print(Text(printable(text)), soft_wrap=True)
 
 
-def _print_step(out: Console, step: Step) -> None:
+def _print_step(out: Console, step: ProofStep) -> None:
     word, style = _STATES.get(step.state, ("n/a", "dim"))
     row = Text.assemble((f"  {word:7}", style), f"  {printable(step.name)}")
     row.append(f"  ({printable(step.detail)})", "dim")
     out.print(row, soft_wrap=True)
 
 
-def _print_failure(out: Console, outcome: Outcome) -> None:
+def _print_failure(out: Console, outcome: BuildOutcome) -> None:
     out.print(Text("The build failed.", "bold red"))
     found = outcome.explanation
     for problem in found.problems if found else ():

@@ -21,7 +21,7 @@ from tritonwin.support.versions import parse
 from tritonwin.system.codec import to_json
 
 if TYPE_CHECKING:
-    from tritonwin.build.model import BuildPlan
+    from tritonwin.build.plan import BuildPlan
 
 
 def recipe_for(distribution: str) -> str | None:
@@ -83,15 +83,15 @@ def apply_build(change: BuildWheel, context: ApplyContext) -> None:
     prepared = context.builds.get(change.plan)
     if prepared is None:
         raise ChangedSincePlanError(f"the build of {change.distribution} was planned elsewhere")
-    from tritonwin.build.outcome import Progress
+    from tritonwin.build.outcome import Event
 
-    def tell(event: str | Progress) -> None:
+    def on_event(event: Event) -> None:
         if isinstance(event, str):
             context.say(event)
         else:
             context.progress(event.done, event.total)
 
-    outcome = prepared.make(prepared.plan, tell=tell)
+    outcome = prepared.make(prepared.plan, on_event=on_event)
     if outcome.wheel is None or not outcome.proven:
         raise CannotRemedyError(
             f"{change.distribution} {change.version} could not be built",

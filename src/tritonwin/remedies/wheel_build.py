@@ -7,20 +7,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tritonwin.build import planner
-from tritonwin.build.depot import Depot
-from tritonwin.build.environment import variables
-from tritonwin.build.login import given
-from tritonwin.build.make import Outcome, make
-from tritonwin.build.model import BuildPlan
-from tritonwin.build.order import Order
-from tritonwin.build.runner import Setting, Tell
-from tritonwin.build.state import read_plan
-from tritonwin.build.survey import survey
+from tritonwin.build import planner, runner
+from tritonwin.build.git import logins_of
+from tritonwin.build.order import Order, survey
+from tritonwin.build.outcome import BuildOutcome, OnEvent
+from tritonwin.build.plan import BuildPlan
+from tritonwin.build.runner import RunContext
+from tritonwin.build.source import SourceCache
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
 from tritonwin.remedies.target_pip import find_pip
-from tritonwin.support.download import DownloadError
 from tritonwin.support.pip import Pip
 from tritonwin.system.files import is_folder
 from tritonwin.system.host import Host
@@ -42,20 +38,14 @@ class Prepared:
     folders: tuple[Path, ...] = ()
 
     def make(
-        self, plan: BuildPlan, *, resume: bool = False, tell: Tell = lambda _: None
-    ) -> Outcome:
-        """Build the wheel of a plan; raises as `build.make` does."""
-        links = [word for folder in self.folders for word in ("--find-links", str(folder))]
-        setting = Setting(
-            environment=variables(plan, self.host),
-            depot=self.depot(),
-            logins=given(self.order.source) if plan.source.kind == "git" else {},
-            host=self.host,
-            pip_options=(*(["--no-index"] if self.order.offline else []), *links),
-            facts=self.facts,
-            tell=tell,
-        )
-        return make(plan, setting, resume=resume)
+        self, plan: BuildPlan, *, resume: bool = False, on_event: OnEvent = lambda _: None
+    ) -> BuildOutcome:
+        """Build the wheel of a plan; raises as `runner.make` does."""
+        return runner.make(plan, self._context(plan, on_event), resume=resume)
+
+    def get_ready(self, on_event: OnEvent = lambda _: None) -> None:
+        """Put everything of the plan into its place; raises as `runner.prepare` does."""
+        runner.prepare(self.plan, self._context(self.plan, on_event))
 
     def unfinished(self) -> BuildPlan:
         """The plan of the build that was begun for this order.
@@ -63,23 +53,20 @@ class Prepared:
         Raises:
             UserError: none was begun.
         """
-        begun = read_plan(self.plan.layout.root)
+        begun = runner.read_plan(self.plan.layout.plan)
         return begun.with_jobs(self.order.jobs) if self.order.jobs else begun
 
-    def depot(self) -> Depot:
-        return Depot(pip=self.pip(), folders=self.folders, offline=self.order.offline)
-
-    def addresses(self) -> dict[str, str]:
-        """Where the files of the plan can be fetched; without those that are found nowhere."""
-        wanted = _fetched(self.plan)
-        if not wanted:
-            return {}
-        depot = self.depot()
-        return {
-            file: address
-            for project, file, url in wanted
-            if (address := url or _address(depot, project, file))
-        }
+    def _context(self, plan: BuildPlan, on_event: OnEvent) -> RunContext:
+        links = [word for folder in self.folders for word in ("--find-links", str(folder))]
+        offline = self.order.offline
+        return RunContext(
+            cache=SourceCache(pip=self.pip(), folders=self.folders, offline=offline),
+            host=self.host,
+            logins=logins_of(self.order.source) if plan.source.kind == "git" else {},
+            pip_options=(*(["--no-index"] if offline else []), *links),
+            facts=self.facts,
+            on_event=on_event,
+        )
 
 
 def prepare(order: Order, facts: Facts, host: Host, *, folders: Sequence[Path] = ()) -> Prepared:
@@ -110,20 +97,3 @@ def prepare(order: Order, facts: Facts, host: Host, *, folders: Sequence[Path] =
         pip=pip,
         folders=absolute,
     )
-
-
-def _fetched(plan: BuildPlan) -> list[tuple[str, str, str | None]]:
-    """Project, name and address of every file from the network; None: an index has it."""
-    parts = (*(plan.cuda.parts if plan.cuda else ()), *plan.downloads)
-    found = [(part.name, part.file, part.url) for part in parts]
-    source = plan.source
-    if source.kind == "sdist" and not {"/", "\\"} & set(source.location):
-        found.append((plan.distribution, source.location, None))
-    return found
-
-
-def _address(depot: Depot, project: str, file: str) -> str | None:
-    try:
-        return depot.address(project, file)
-    except DownloadError:
-        return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Obstacle:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice(Generic[T]):
+class Choice(Generic[T_co]):
     """A value with its reasons.
 
     Attributes:
@@ -43,7 +43,7 @@ class Choice(Generic[T]):
         refusals: why no plan with it can be carried out.
     """
 
-    value: T
+    value: T_co
     reasons: tuple[Reason, ...] = ()
     warnings: tuple[str, ...] = ()
     refusals: tuple[Obstacle, ...] = ()

@@ -1,4 +1,4 @@
-"""How many compilers at once: from the memory that is free and what one of them takes.
+"""How many compilers at once, from free memory and what one of them takes; time and disk.
 
 cicc, the heart of nvcc, sets the peak: 3.3 to 4.1 GiB for a forward kernel of FlashAttention, 6.0
 to 6.6 GiB for a backward one, once for every architecture that one nvcc compiles side by side. The
@@ -13,18 +13,22 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonwin.build.model import GIB, Decision, Memory, Refusal
-from tritonwin.build.recipe import MemoryModel
+from tritonwin.build.plan import GIB, CompilerMemory
+from tritonwin.build.recipe import BuildCost, MemoryModel
 from tritonwin.facts.system import parse_meminfo
+from tritonwin.support.choice import Choice, Obstacle, Reason
 from tritonwin.system import winapi
 
 RESERVE = 3 * GIB // 2  # for the system and what else runs
 _CGROUP = Path("/sys/fs/cgroup")
+_OVERHEAD = 90.0  # seconds for the environment, the configuration and the link
+_UNPACKED = 4  # times the size of a compressed wheel
+_MIB = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
-    """What this process may use.
+    """Memory and cores that this process may use.
 
     Attributes:
         allocatable: bytes until an allocation fails: Windows' commit limit less what is committed;
@@ -44,14 +48,11 @@ class Jobs:
 
     jobs: int
     threads: int
-    memory: Memory
-    decisions: tuple[Decision, ...]
-    warnings: tuple[str, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    memory: CompilerMemory
 
 
 def resources() -> Resources:
-    """Those of this machine, or of the container that we run in."""
+    """Those of this machine, or of the container that this process runs in."""
     asked = winapi.memory()
     if asked is not None:
         free = min(asked.free, asked.free_commit)
@@ -74,7 +75,7 @@ def container_free(root: Path) -> int | None:
         limit, used = (_number(root / name) for name in (limit_file, used_file))
         if limit is None or used is None or limit >= 2**60:
             continue
-        # cached files count as used, and are given back when memory is asked for
+        # cached files count as used, and are released when memory is asked for
         cached = re.search(
             r"^(?:total_)?inactive_file (\d+)$", _read(root / stat_file), re.MULTILINE
         )
@@ -83,7 +84,7 @@ def container_free(root: Path) -> int | None:
 
 
 def _read(file: Path) -> str:
-    """The content of a file that the kernel makes up, whose size it gives as 0."""
+    """The content of a file of the kernel, whose size reads as 0."""
     try:
         return file.read_text("ascii", "replace")
     except OSError:
@@ -110,7 +111,7 @@ def choose(
     jobs: int | None = None,
     threads: int | None = None,
     gib_per_job: float | None = None,
-) -> Jobs:
+) -> Choice[Jobs]:
     """As many compilers as memory and cores allow, with the peaks to expect.
 
     The bound never exceeds what may be allocated, unless the user asks for more jobs than fit.
@@ -130,14 +131,12 @@ def choose(
         spare = min(have.cores, fit if fit is not None else have.cores) // chosen
         wanted_threads = min(max(spare, 1), max(archs, 1))
     memory = memory.at(chosen, wanted_threads)
-    source = "the figure that you gave" if gib_per_job else model.source
+    source = "the figure that was asked for" if gib_per_job else model.source
     refused = fit is not None and fit < 1 and jobs is None
     over = have.allocatable is not None and memory.bound > have.allocatable
-    return Jobs(
-        jobs=chosen,
-        threads=wanted_threads,
-        memory=memory,
-        decisions=_decisions(
+    return Choice(
+        value=Jobs(jobs=chosen, threads=wanted_threads, memory=memory),
+        reasons=_reasons(
             chosen, wanted_threads, memory, most, archs, source=source, asked=jobs is not None
         ),
         warnings=(_too_many(chosen, memory),) if over and not refused else (),
@@ -145,9 +144,9 @@ def choose(
     )
 
 
-def _of_one(model: MemoryModel, have: Resources, gib_per_job: float | None) -> Memory:
-    """What one compiler takes."""
-    return Memory(
+def _of_one(model: MemoryModel, have: Resources, gib_per_job: float | None) -> CompilerMemory:
+    """The memory of one compiler."""
+    return CompilerMemory(
         free=have.allocatable,
         reserve=RESERVE,
         base=round(model.base_gib * GIB),
@@ -158,7 +157,7 @@ def _of_one(model: MemoryModel, have: Resources, gib_per_job: float | None) -> M
     ).at(1, 1)
 
 
-def _that_fit(memory: Memory, have: Resources) -> int | None:
+def _that_fit(memory: CompilerMemory, have: Resources) -> int | None:
     """Compilers whose bound may be allocated and whose expected peak needs no paging."""
     if have.allocatable is None:
         return None
@@ -171,16 +170,16 @@ def _that_fit(memory: Memory, have: Resources) -> int | None:
     return max(1, min(bound, 1 + further))
 
 
-def _decisions(
+def _reasons(
     jobs: int,
     threads: int,
-    memory: Memory,
+    memory: CompilerMemory,
     most: int,
     archs: int,
     *,
     source: str,
     asked: bool,
-) -> tuple[Decision, ...]:
+) -> tuple[Reason, ...]:
     each = f"{memory.compiler / GIB:.1f} GiB a compiler"
     free = "unknown" if memory.free is None else f"{memory.free / GIB:.1f} GiB"
     reason = f"{each}, {free} free"
@@ -192,9 +191,9 @@ def _decisions(
     if archs <= 1:
         why = "one architecture: a second thread would have nothing to do"
     return (
-        Decision(name="jobs", value=str(jobs), reason=reason, flag="--jobs"),
-        Decision(name="nvcc threads", value=str(threads), reason=why, flag="--nvcc-threads"),
-        Decision(
+        Reason(name="jobs", value=str(jobs), reason=reason, flag="--jobs"),
+        Reason(name="nvcc threads", value=str(threads), reason=why, flag="--nvcc-threads"),
+        Reason(
             name="memory",
             value=f"about {memory.expected / GIB:.0f} GiB, never above {_bound(memory)} GiB",
             reason=f"not every compiler is at its worst at once; {source}",
@@ -203,12 +202,12 @@ def _decisions(
     )
 
 
-def _bound(memory: Memory) -> int:
+def _bound(memory: CompilerMemory) -> int:
     """In GiB, and no less than it is."""
     return math.ceil(memory.bound / GIB)
 
 
-def _too_many(jobs: int, memory: Memory) -> str:
+def _too_many(jobs: int, memory: CompilerMemory) -> str:
     free = (memory.free or 0) / GIB
     return (
         f"{jobs} jobs may take {_bound(memory)} GiB and {free:.1f} GiB are free: "
@@ -216,10 +215,33 @@ def _too_many(jobs: int, memory: Memory) -> str:
     )
 
 
-def _too_little(memory: Memory) -> Refusal:
+def _too_little(memory: CompilerMemory) -> Obstacle:
     need = (memory.compiler + memory.base + memory.reserve) / GIB
-    return Refusal(
+    return Obstacle(
         problem="build-resource-limits",
         message=f"one compiler needs {need:.1f} GiB, and {(memory.free or 0) / GIB:.1f} are free",
         help="Close other programs, enlarge the page file, or try all the same: --jobs 1",
     )
+
+
+def cpu_seconds(work: BuildCost, archs: int) -> float | None:
+    """Of all compilers together; None where nothing was measured."""
+    return work.cpu_seconds + work.cpu_seconds_per_arch * archs or None
+
+
+def seconds(
+    work: BuildCost, archs: int, *, jobs: int, threads: int, cores: int, files: int | None
+) -> float | None:
+    """Wall time. The last files run alone: half a file's time is lost at the end."""
+    cpu = cpu_seconds(work, archs)
+    if cpu is None:
+        return None
+    together = max(1, min(jobs * min(threads, max(archs, 1)), cores))
+    last = cpu / files / 2 if files and together > 1 else 0.0
+    return _OVERHEAD + cpu / together + last
+
+
+def disk(work: BuildCost, archs: int, downloads: int) -> int:
+    """Bytes for source, objects, wheel and what is fetched."""
+    mib = work.source_mib + work.object_mib + work.object_mib_per_arch * archs
+    return mib * _MIB + downloads * (1 + _UNPACKED)

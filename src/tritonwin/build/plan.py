@@ -1,16 +1,16 @@
-"""Records of a planned build: what will be done, with the reason of every choice.
+"""The plan of a build: a record that is shown, stored for `--resume`, and carried out.
 
-They are plain and serialisable: the plan that `--plan --json` prints is the object that the run
-executes, and it is stored beside the build tree so that `--resume` takes up the same one.
+`--plan --json` prints exactly this record.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Literal
+from pathlib import Path, PureWindowsPath
+from typing import Literal, cast
 
-from tritonwin.build.layout import Layout
+from tritonwin.support.choice import Obstacle, Reason
 from tritonwin.support.wheel_choice import WheelChoice
 
 GIB = 2**30
@@ -20,33 +20,82 @@ ToolkitOrigin = Literal["system", "conda", "packages", "assembled"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decision:
-    """One choice of the plan.
+class Layout:
+    """The files and folders of a build, below its root."""
 
-    Attributes:
-        name: what was decided: "archs", "cuda", "toolset", "jobs" ...
-        value: as it is shown to a person.
-        reason: why, in a sentence.
-        flag: the option of `tritonwin build` that decides otherwise; empty where none does.
-    """
+    root: Path
+    windows: bool
 
-    name: str
-    value: str
-    reason: str
-    flag: str = ""
+    @classmethod
+    def below(cls, root: str, *, windows: bool) -> Layout:
+        """The layout of a plan, which may be for another system than this one."""
+        foreign = PureWindowsPath(root) if windows and os.name != "nt" else Path(root)
+        return cls(root=cast("Path", foreign), windows=windows)
+
+    @property
+    def source(self) -> Path:
+        return self.root / "s"
+
+    @property
+    def venv(self) -> Path:
+        """The build environment."""
+        return self.root / "v"
+
+    @property
+    def python(self) -> Path:
+        """The interpreter of the build environment."""
+        return self.venv / ("Scripts/python.exe" if self.windows else "bin/python")
+
+    @property
+    def cuda(self) -> Path:
+        """CUDA_HOME of an assembled toolkit."""
+        return self.root / "c"
+
+    @property
+    def ninja(self) -> Path:
+        """A program called ninja that starts the slowest files first."""
+        return self.root / "n"
+
+    @property
+    def proof(self) -> Path:
+        """The environment in which the wheel is tried."""
+        return self.root / "p"
+
+    @property
+    def temp(self) -> Path:
+        """TEMP, TMP and TMPDIR of the compilers."""
+        return self.root / "t"
+
+    @property
+    def dist(self) -> Path:
+        return self.root / "dist"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "build.log"
+
+    @property
+    def plan(self) -> Path:
+        """The stored plan."""
+        return self.root / "plan.json"
+
+    @property
+    def state(self) -> Path:
+        """How the runs of the build went."""
+        return self.root / "state.json"
+
+    @property
+    def commit(self) -> Path:
+        """The commit of a source from git."""
+        return self.root / "commit"
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "lock"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refusal:
-    """Why the plan cannot be carried out, by the id of the problem, and what to do about it."""
-
-    problem: str
-    message: str
-    help: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Source:
+class BuildSource:
     """Where the source comes from.
 
     Attributes:
@@ -75,7 +124,7 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Edit:
+class SourceEdit:
     """A change to a file of the source, made once after it was unpacked or copied.
 
     Attributes:
@@ -110,7 +159,7 @@ class PinnedFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolkitChoice:
+class Toolkit:
     """The CUDA toolkit of the build.
 
     Attributes:
@@ -128,7 +177,7 @@ class ToolkitChoice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolsetChoice:
+class Toolset:
     """The C++ compiler of the build: an MSVC toolset, or what PATH has elsewhere.
 
     Attributes:
@@ -146,7 +195,7 @@ class ToolsetChoice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Memory:
+class CompilerMemory:
     """What the build needs at once, in bytes.
 
     Attributes:
@@ -167,7 +216,7 @@ class Memory:
     bound: int
     expected: int
 
-    def at(self, jobs: int, threads: int) -> Memory:
+    def at(self, jobs: int, threads: int) -> CompilerMemory:
         """The same model with other numbers of compilers."""
         compilers = jobs * threads
         return replace(
@@ -206,7 +255,7 @@ class BuildPlan:
     recipe: str
     distribution: str
     version: str
-    source: Source
+    source: BuildSource
     root: str
     target: str
     python: str  # "3.12.9"
@@ -215,14 +264,14 @@ class BuildPlan:
     torch_cuda: str | None
     wheel: WheelChoice | None = None
     archs: tuple[str, ...]
-    cuda: ToolkitChoice | None
-    toolset: ToolsetChoice | None
+    cuda: Toolkit | None
+    toolset: Toolset | None
     cpp_standard: str | None  # "17", "20"
     flags: tuple[str, ...] = ()
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[SourceEdit, ...] = ()
     jobs: int
     nvcc_threads: int
-    memory: Memory
+    memory: CompilerMemory
     disk_bytes: int
     seconds: float | None
     cpu_seconds: float | None = None
@@ -239,13 +288,13 @@ class BuildPlan:
     extension: str = ""
     start_first: tuple[str, ...] = ()
     rungs: tuple[str, ...] = ()
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[Reason, ...] = ()
     warnings: tuple[str, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[Obstacle, ...] = ()
 
     @property
     def layout(self) -> Layout:
-        return Layout(root=Path(self.root))
+        return Layout.below(self.root, windows=self.windows)
 
     @property
     def possible(self) -> bool:

@@ -1,0 +1,246 @@
+"""A built wheel: its local version, the GPU code inside it, and the record beside it.
+
+nvcc puts one fat binary for each source into a section (`.nv_fatbin` of ELF, `.nv_fatb` of PE): a
+head, then an entry for each architecture, itself a head and a cubin or PTX. The heads are read
+wherever they are, so that the section need not be found. Their layout is not documented; it was
+read in the output of nvcc 13.0 for sm_90, sm_90a, sm_100a, sm_120f and PTX.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import mmap
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.version import Version
+
+from tritonwin import __version__
+from tritonwin.build import source
+from tritonwin.build.outcome import BuildInfo, BuildState, WheelProof
+from tritonwin.build.plan import BuildPlan
+from tritonwin.facts.redaction.redactor import Redactor
+from tritonwin.journal.tree import file_hash
+from tritonwin.support import wheels
+from tritonwin.system.codec import from_json, parse, to_json
+from tritonwin.system.files import write_whole
+
+INFO_SUFFIX = ".build-info.json"
+_VERSION = b"Version:"
+_MAGIC = struct.pack("<I", 0xBA55ED50)
+_CONTAINER = struct.Struct("<IHHQ")  # magic, version, size of this head, size of the entries
+_ENTRY = struct.Struct("<HHIQIIHHI")  # kind, version, head, size, ..., minor, major, architecture
+_FLAGS = 40  # offset of the flags in an entry's head
+_KINDS = {1: "ptx", 2: "sass"}
+_ACCELERATED = 0x100000  # sm_90a: for this very architecture
+_FAMILY = 0x200000  # sm_120f
+_NEWEST = 500  # more than any architecture; a number above it is no architecture
+
+
+def tagged(wheel: Path, local: str) -> Path:
+    """The wheel under its new name; itself where it has a local version, or gets none.
+
+    Metadata, the folder of the metadata and RECORD follow; every other file, and its time, stays
+    byte for byte. The old wheel is removed when the new one is there.
+
+    Raises:
+        WheelNameError: its name is not that of a wheel.
+        OSError, zipfile.BadZipFile: it cannot be read.
+    """
+    name = wheels.read(wheel.name)
+    if name.version.local or not local:
+        return wheel
+    project, old, rest = wheel.name.split("-", 2)
+    new = str(Version(f"{old}+{local}"))
+    to = wheel.with_name(f"{project}-{new}-{rest}")
+    part = to.with_suffix(".part")
+    with zipfile.ZipFile(wheel) as source, zipfile.ZipFile(part, "w") as target:
+        record = next(n for n in source.namelist() if n.endswith(".dist-info/RECORD"))
+        before = record.removesuffix(".dist-info/RECORD")
+        _copy(source, target, (before, f"{before.split('-')[0]}-{new}"), new)
+    part.replace(to)
+    wheel.unlink()
+    return to
+
+
+def _copy(
+    source: zipfile.ZipFile, target: zipfile.ZipFile, folders: tuple[str, str], version: str
+) -> None:
+    """Copy the members: `NAME-OLD.dist-info` and `NAME-OLD.data` become `NAME-NEW...`."""
+    old, new = folders
+    record: list[str] = []
+    last = f"{new}.dist-info/RECORD"
+    for member in source.infolist():
+        content = source.read(member)
+        moved = member.filename.startswith((f"{old}.dist-info/", f"{old}.data/"))
+        name = new + member.filename[len(old) :] if moved else member.filename
+        if name == f"{new}.dist-info/METADATA":
+            content = b"".join(_with_version(content, version))
+        if name != last:
+            _write(target, member, name, content)
+            record.append(f"{name},sha256={_digest(content)},{len(content)}")
+    lines = "\n".join([*record, f"{last},,"]) + "\n"
+    _write(target, source.getinfo(f"{old}.dist-info/RECORD"), last, lines.encode())
+
+
+def _write(target: zipfile.ZipFile, like: zipfile.ZipInfo, name: str, content: bytes) -> None:
+    info = zipfile.ZipInfo(name, like.date_time)
+    info.external_attr = like.external_attr
+    info.compress_type = zipfile.ZIP_DEFLATED
+    target.writestr(info, content)
+
+
+def _with_version(metadata: bytes, version: str) -> Iterator[bytes]:
+    """The lines of a METADATA, the one of the version replaced; the description stays."""
+    head = True
+    for line in metadata.splitlines(keepends=True):
+        head = head and bool(line.strip())
+        if head and line.startswith(_VERSION):
+            yield _VERSION + f" {version}\n".encode()
+        else:
+            yield line
+
+
+def _digest(content: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+
+
+# --- the GPU code inside it
+
+
+@dataclass(frozen=True, order=True)
+class Code:
+    """Machine code or PTX for an architecture.
+
+    Attributes:
+        arch: compute capability without its dot: 90.
+        suffix: "a" for this very architecture, "f" for its family, else empty.
+        ptx: to be compiled by the driver, for this architecture and later ones.
+    """
+
+    arch: int
+    suffix: str = ""
+    ptx: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.arch // 10}.{self.arch % 10}{self.suffix}{'+PTX' if self.ptx else ''}"
+
+    def serves(self, capability: int) -> bool:
+        """Whether a GPU of this compute capability can run it."""
+        if self.suffix == "a":
+            return self.arch == capability
+        same_generation = self.arch // 10 == capability // 10
+        if self.suffix == "f" or not self.ptx:
+            return same_generation and self.arch <= capability
+        return self.arch <= capability
+
+
+def gpu_code(path: Path) -> tuple[Code, ...]:
+    """The code in a compiled module, each kind once, sorted; empty where there is none.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as stream:
+        if not path.stat().st_size:
+            return ()
+        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return tuple(sorted(set(_codes(data))))
+
+
+def _codes(data: mmap.mmap) -> Iterator[Code]:
+    at = 0
+    while (at := data.find(_MAGIC, at)) >= 0:
+        if at + _CONTAINER.size > len(data):
+            return
+        _, _, head, size = _CONTAINER.unpack_from(data, at)
+        end = at + head + size
+        if head == _CONTAINER.size and end <= len(data):
+            yield from _entries(data, at + head, end)
+            at = end
+        else:  # the number that fat binaries begin with, among other data
+            at += len(_MAGIC)
+
+
+def _entries(data: mmap.mmap, at: int, end: int) -> Iterator[Code]:
+    while at + _FLAGS + 8 <= end:
+        kind, _, head, size, _, _, _, _, arch = _ENTRY.unpack_from(data, at)
+        (flags,) = struct.unpack_from("<Q", data, at + _FLAGS)
+        if kind in _KINDS and 0 < arch < _NEWEST:
+            suffix = "a" if flags & _ACCELERATED else "f" if flags & _FAMILY else ""
+            yield Code(arch, suffix, ptx=_KINDS[kind] == "ptx")
+        if head < _FLAGS:
+            return
+        at += head + size
+
+
+# --- the record beside it
+
+
+def describe(
+    plan: BuildPlan,
+    wheel: Path,
+    state: BuildState,
+    installed: Mapping[str, str],
+    proof: WheelProof | None = None,
+) -> BuildInfo:
+    """Put the record of a wheel together.
+
+    Args:
+        installed: normalised names and versions of what the build environment sees.
+    """
+    cpu = [run.cpu_seconds for run in state.runs]
+    return BuildInfo(
+        wheel=wheel.name,
+        sha256=file_hash(wheel),
+        size=wheel.stat().st_size,
+        plan=plan,
+        inputs=_inputs(plan),
+        versions=_versions(plan, installed),
+        jobs=tuple(run.jobs for run in state.runs),
+        wall_seconds=round(sum(run.seconds for run in state.runs), 1),
+        cpu_seconds=round(sum(c for c in cpu if c), 1) if any(cpu) else None,
+        peak_memory=max((run.peak_memory for run in state.runs), default=None),
+        archs=proof.archs if proof else (),
+        proof=proof.in_short() if proof else {},
+    )
+
+
+def _inputs(plan: BuildPlan) -> dict[str, str]:
+    """Everything that came from elsewhere, by its hash."""
+    parts = (*(plan.cuda.parts if plan.cuda else ()), *plan.downloads)
+    found = {part.file: part.sha256 for part in parts}
+    if plan.source.sha256:
+        found[Path(plan.source.location).name] = plan.source.sha256
+    if commit := source.commit(plan):
+        found[plan.source.location] = commit
+    return found
+
+
+def _versions(plan: BuildPlan, installed: Mapping[str, str]) -> dict[str, str]:
+    names = {"torch", "setuptools", "wheel", "ninja", "triton", "triton-windows", "cmake"}
+    found = {name: version for name, version in sorted(installed.items()) if name in names}
+    found |= {"tritonwin": __version__, "python": plan.python}
+    if plan.cuda:
+        found["cuda"] = plan.cuda.version
+    if plan.toolset:
+        found[plan.toolset.product] = plan.toolset.version
+    return found
+
+
+def write_info(info: BuildInfo, folder: Path, redactor: Redactor) -> Path:
+    """Store the record beside the wheel, with which it is published: redacted. Its path."""
+    path = folder / (info.wheel + INFO_SUFFIX)
+    public = to_json(redactor.record(info))
+    write_whole(path, (json.dumps(public, indent=2) + "\n").encode())
+    return path
+
+
+def read_info(path: Path) -> BuildInfo:
+    """Raises OSError, or ValueError where the file holds no such record."""
+    return from_json(BuildInfo, parse(path.read_text("utf-8")))
