@@ -17,9 +17,9 @@ from tritonwin.facts.records import Facts, Interpreter, Shadow
 from tritonwin.journal import Journal, Store, tree_hash
 from tritonwin.output.changes import print_fix
 from tritonwin.remedies import fix as fixing
-from tritonwin.remedies.context import Event, PlanEvent, ProofEvent, StepEvent
-from tritonwin.remedies.fix import FixOptions, FixResult, fix
+from tritonwin.remedies.fix import FixOptions, fix
 from tritonwin.remedies.plan import CannotRemedyError, Plan
+from tritonwin.remedies.records import Event, FixResult, PlanEvent, ProofEvent, StepEvent
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 from tritonwin.verify import ladder

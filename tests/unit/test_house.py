@@ -36,6 +36,32 @@ MAY_IMPORT = {
     "demo": _PROBLEMS,
     "cli": _REMEDIES | {"output", "demo"},
 }
+# Output prints records. These modules hold them, or data alone; a module with logic says why.
+RECORDS = {
+    "errors",
+    "facts.records",
+    "facts.snapshot",  # the document of a snapshot
+    "journal",
+    "journal.model",
+    "journal.records",
+    "patch.records",
+    "patch.engine",  # the states of a rule
+    "problems.catalogue",  # the titles of problems
+    "problems.records",
+    "problems.cache_state",  # an entry that was judged
+    "remedies.plan",
+    "remedies.records",
+    "support.matrix",
+    "support.wheel_choice",
+    "verify.records",
+    "verify.bench",  # figures, and two of them compared
+    "verify.ladder",  # the rungs that are being tried, read while they are
+    "facts.dlls.loading",
+    "facts.dlls.tree",  # a tree, and the faults in it
+    "facts.redaction.redactor",  # reports are redacted as they are written
+    "facts.python_layout",  # paths as Windows writes them
+    "journal.undo",  # the report of an undo
+}
 # `Path` raises where access is denied; `system.files` answers instead.
 ASKING = {"is_file", "is_dir", "exists", "glob", "rglob", "iterdir"}
 ASKERS = {
@@ -77,6 +103,27 @@ def test_imports_point_one_way(path: Path) -> None:
     words = [module.split(".") for module in imports(path) if module.startswith("tritonwin.")]
     used = {word[1] for word in words if is_part(word[1])} - {own}
     assert used <= MAY_IMPORT[own]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for p in MODULES if part(p) == "output" and not p.name.startswith("build")],
+    ids=name,
+)
+def test_output_imports_records_alone(path: Path) -> None:
+    used = {module_of(word) for word in imports(path) if word.startswith("tritonwin.")}
+    rooms = {"output", "system", ""}
+    assert {module for module in used if module.split(".")[0] not in rooms} <= RECORDS
+
+
+def module_of(word: str) -> str:
+    """The module that an imported name lies in: "problems.records"."""
+    names = word.split(".")[1:]
+    while names and not PACKAGE.joinpath(*names).is_dir():
+        if PACKAGE.joinpath(*names).with_suffix(".py").is_file():
+            break
+        names.pop()
+    return ".".join(names)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from rich.console import Console
 from tritonwin.output import terminal
 from tritonwin.output.changes import ProgressPrinter
 from tritonwin.output.terminal import Download
-from tritonwin.remedies.context import ProgressEvent
 from tritonwin.remedies.plan import Source
+from tritonwin.remedies.records import ProgressEvent
 from tritonwin.remedies.target_pip import stage
 from tritonwin.support.pip import Pip
 

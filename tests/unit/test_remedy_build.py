@@ -18,9 +18,10 @@ from tritonwin.facts.records import Interpreter
 from tritonwin.journal import Journal, Store, tree_hash, undo
 from tritonwin.problems.records import Action
 from tritonwin.remedies import build_wheel, distributions, planner, wheel_build
-from tritonwin.remedies.context import ApplyContext, Event, PlanContext, ProgressEvent, StepEvent
+from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.distributions import NothingFitsError
 from tritonwin.remedies.plan import BuildWheel, CannotRemedyError, Change
+from tritonwin.remedies.records import Event, ProgressEvent, StepEvent
 from tritonwin.remedies.wheel_build import Prepared
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources

@@ -13,7 +13,7 @@ from tritonwin.output.documents import Target, Tool, target_of
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable, size
 from tritonwin.problems.cache_state import CacheState, JudgedEntry
-from tritonwin.remedies.caches import Clearing
+from tritonwin.remedies.records import Clearing
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,17 +17,17 @@ from tritonwin.output.proof import print_rung
 from tritonwin.output.terminal import Download, console, print_note, print_problem
 from tritonwin.output.text import printable, size
 from tritonwin.output.view import counted
-from tritonwin.remedies.context import (
+from tritonwin.remedies.plan import Change, Plan
+from tritonwin.remedies.records import (
     ChoiceEvent,
     Event,
+    FixResult,
+    Installation,
     PlanEvent,
     ProgressEvent,
     ProofEvent,
     StepEvent,
 )
-from tritonwin.remedies.fix import FixResult
-from tritonwin.remedies.install import Installation
-from tritonwin.remedies.plan import Change, Plan
 from tritonwin.support.wheel_choice import Kept, WheelChoice
 from tritonwin.system.codec import to_json
 from tritonwin.verify.records import RungResult

@@ -15,7 +15,7 @@ from tritonwin.journal.undo import UndoReport
 from tritonwin.output.documents import Tool
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
-from tritonwin.remedies.undo import UndoResult
+from tritonwin.remedies.records import UndoResult
 
 
 @dataclass(frozen=True, kw_only=True)

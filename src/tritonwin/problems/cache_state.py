@@ -13,6 +13,7 @@ from tritonwin.problems.checks.caches import python_dll, stale_reason
 
 _STILL_WRITING = 3600  # seconds after which nobody writes an entry any more
 
+
 CacheState = Literal[
     "usable",
     "foreign",  # for another Python, Triton or GPU, which may be on this machine too

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from tritonwin.errors import UserError
@@ -20,6 +19,7 @@ from tritonwin.problems.cache_state import JudgedEntry, judge
 from tritonwin.remedies.apply import apply_plan
 from tritonwin.remedies.context import Agree, PlanContext
 from tritonwin.remedies.plan import CannotRemedyError, ClearCache, Plan, target_to_change
+from tritonwin.remedies.records import Clearing
 from tritonwin.support.pip import Pip
 from tritonwin.system.files import is_folder, names_in
 from tritonwin.system.host import Host
@@ -32,24 +32,6 @@ _IN_ENTRY = re.compile(
 )
 _TORCH_KEY = re.compile(r"[a-z][a-z2-7]{20,}(\.[\w.]+)?")
 _TORCH_FOLDERS = ("fxgraph", "aotautograd")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Clearing:
-    """What `cache clear` takes away.
-
-    Attributes:
-        left: what lies in a cache and has not the form of an entry.
-        journal: what `undo` restores it by; None: nothing was changed.
-    """
-
-    plan: Plan
-    left: tuple[str, ...] = ()
-    journal: str | None = None
-
-    @property
-    def removes(self) -> tuple[str, ...]:
-        return tuple(path for change in self.plan.changes for path in change.removes)
 
 
 def judged_entries(facts: Facts, host: Host, caches: tuple[Cache, ...]) -> tuple[JudgedEntry, ...]:

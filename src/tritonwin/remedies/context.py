@@ -5,74 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal import Journal
-from tritonwin.remedies.plan import Plan, Source, target_to_change
+from tritonwin.remedies.plan import Source, target_to_change
+from tritonwin.remedies.records import Event, ProgressEvent, StepEvent
 from tritonwin.support import download
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
-from tritonwin.support.wheel_choice import Kept, WheelChoice
 from tritonwin.system.host import Host
-from tritonwin.verify.records import RungResult
 
 if TYPE_CHECKING:
     from tritonwin.remedies.wheel_build import Prepared
 
 
-@dataclass(frozen=True, kw_only=True)
-class StepEvent:
-    """The next thing that is done."""
-
-    event: Literal["step"] = "step"
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProgressEvent:
-    """How much is done; `total` None: not known."""
-
-    event: Literal["progress"] = "progress"
-    done: int
-    total: int | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChoiceEvent:
-    """The wheels that were chosen, with the reasons against the others."""
-
-    event: Literal["choices"] = "choices"
-    choices: tuple[WheelChoice, ...]
-    kept: tuple[Kept, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanEvent:
-    """A plan, before anything of it is done."""
-
-    event: Literal["plan"] = "plan"
-    plan: Plan
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgreedEvent:
-    """A question that was answered with yes."""
-
-    event: Literal["agreed"] = "agreed"
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProofEvent:
-    """The rungs of a proof, as they ended."""
-
-    event: Literal["proof"] = "proof"
-    rungs: tuple[RungResult, ...]
-
-
-Event: TypeAlias = StepEvent | ProgressEvent | ChoiceEvent | PlanEvent | AgreedEvent | ProofEvent
 OnEvent: TypeAlias = Callable[[Event], None]
 Agree: TypeAlias = Callable[[str], bool]
 

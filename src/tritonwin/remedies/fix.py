@@ -16,20 +16,17 @@ from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.journal import Store, undo
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
-from tritonwin.problems.records import Problem
 from tritonwin.remedies.apply import apply_plan
-from tritonwin.remedies.context import (
-    Agree,
+from tritonwin.remedies.context import Agree, OnEvent, PlanContext, ignore
+from tritonwin.remedies.plan import CannotRemedyError, Plan, Status, target_to_change
+from tritonwin.remedies.planner import make_plan
+from tritonwin.remedies.records import (
     AgreedEvent,
-    OnEvent,
-    PlanContext,
+    FixResult,
     PlanEvent,
     ProofEvent,
     StepEvent,
-    ignore,
 )
-from tritonwin.remedies.plan import CannotRemedyError, Plan, Status, target_to_change
-from tritonwin.remedies.planner import make_plan
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.remedies.variables import environment_after
 from tritonwin.support.install_plan import sources_for
@@ -72,27 +69,6 @@ class FixOptions:
     machine_wide: bool = False
     dry_run: bool = False
     timeout: float = 30
-
-
-@dataclass(frozen=True, kw_only=True)
-class FixResult:
-    """How a fix ended.
-
-    Attributes:
-        journals: the journals that `undo` can undo, in the order in which the changes were made.
-        before: the proof before any change; empty: none was tried.
-        proof: the proof after the last change.
-        problems: those that remain.
-        snapshot: a file with redacted facts for a bug report, where not all could be solved.
-    """
-
-    status: Status
-    plans: tuple[Plan, ...] = ()
-    journals: tuple[str, ...] = ()
-    before: tuple[RungResult, ...] = ()
-    proof: tuple[RungResult, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    snapshot: str | None = None
 
 
 def fix(

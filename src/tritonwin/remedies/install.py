@@ -8,28 +8,26 @@ from functools import cache
 
 from packaging.requirements import Requirement
 
-from tritonwin.facts.records import Facts, ImportResult, Interpreter
+from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.facts.target import deep_import
 from tritonwin.journal import Store
 from tritonwin.remedies.apply import apply_plan
-from tritonwin.remedies.context import (
-    Agree,
-    AgreedEvent,
-    ChoiceEvent,
-    OnEvent,
-    PlanContext,
-    PlanEvent,
-    StepEvent,
-    ignore,
-)
+from tritonwin.remedies.context import Agree, OnEvent, PlanContext, ignore
 from tritonwin.remedies.distributions import install_change, plan_remove
 from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, target_to_change
+from tritonwin.remedies.records import (
+    AgreedEvent,
+    ChoiceEvent,
+    Installation,
+    PlanEvent,
+    StepEvent,
+)
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.support import install_plan
 from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.packages import FORK, module_of
 from tritonwin.support.pip import Pip
-from tritonwin.support.wheel_choice import InstallStatus, Kept, WheelChoice
+from tritonwin.support.wheel_choice import InstallStatus
 from tritonwin.system.host import Host
 from tritonwin.system.shells import word
 
@@ -52,19 +50,6 @@ class InstallOptions:
     allow_unhashed: bool = False
     reinstall: bool = False
     dry_run: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Installation:
-    """How an installation ended."""
-
-    status: InstallStatus
-    choices: tuple[WheelChoice, ...]
-    kept: tuple[Kept, ...] = ()
-    notes: tuple[str, ...] = ()
-    plan: Plan
-    journal: str | None = None
-    imports: tuple[ImportResult, ...] = ()
 
 
 def install(

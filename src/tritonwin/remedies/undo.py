@@ -10,6 +10,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.history import forget_proven
 from tritonwin.journal import Header, JournalError, Store, UndoReport, preview, undo
 from tritonwin.remedies.context import Agree
+from tritonwin.remedies.records import UndoResult
 from tritonwin.system.host import Environment
 
 _WAIT = 5.0  # seconds for another tritonwin that is at work on the target
@@ -31,20 +32,6 @@ class UndoOptions:
     dry_run: bool = False
     force: bool = False
     on_preview: Callable[[UndoResult], None] = lambda _: None
-
-
-@dataclass(frozen=True, kw_only=True)
-class UndoResult:
-    """The reports of an undo, the newest round first, and the rounds that would follow."""
-
-    reports: tuple[UndoReport, ...]
-    then: tuple[Header, ...] = ()
-    declined: bool = False
-
-    @property
-    def stuck(self) -> bool:
-        """Whether something was changed by others since, and so was not undone."""
-        return any(report.conflicts and report.state != "undone" for report in self.reports)
 
 
 def undo_change(options: UndoOptions, store: Store, agree: Agree) -> UndoResult:

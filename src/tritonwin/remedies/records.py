@@ -1,0 +1,134 @@
+"""Records of what happens: events while a plan is made and applied, and results at the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tritonwin.facts.records import ImportResult
+from tritonwin.journal.model import Header
+from tritonwin.journal.undo import UndoReport
+from tritonwin.problems.records import Problem
+from tritonwin.remedies.plan import Plan, Status
+from tritonwin.support.wheel_choice import InstallStatus, Kept, WheelChoice
+from tritonwin.verify.records import RungResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepEvent:
+    """The next thing that is done."""
+
+    event: Literal["step"] = "step"
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgressEvent:
+    """How much is done; `total` None: not known."""
+
+    event: Literal["progress"] = "progress"
+    done: int
+    total: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceEvent:
+    """The wheels that were chosen, with the reasons against the others."""
+
+    event: Literal["choices"] = "choices"
+    choices: tuple[WheelChoice, ...]
+    kept: tuple[Kept, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanEvent:
+    """A plan, before anything of it is done."""
+
+    event: Literal["plan"] = "plan"
+    plan: Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreedEvent:
+    """A question that was answered with yes."""
+
+    event: Literal["agreed"] = "agreed"
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProofEvent:
+    """The rungs of a proof, as they ended."""
+
+    event: Literal["proof"] = "proof"
+    rungs: tuple[RungResult, ...]
+
+
+Event: TypeAlias = StepEvent | ProgressEvent | ChoiceEvent | PlanEvent | AgreedEvent | ProofEvent
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixResult:
+    """How a fix ended.
+
+    Attributes:
+        journals: the journals that `undo` can undo, in the order in which the changes were made.
+        before: the proof before any change; empty: none was tried.
+        proof: the proof after the last change.
+        problems: those that remain.
+        snapshot: a file with redacted facts for a bug report, where not all could be solved.
+    """
+
+    status: Status
+    plans: tuple[Plan, ...] = ()
+    journals: tuple[str, ...] = ()
+    before: tuple[RungResult, ...] = ()
+    proof: tuple[RungResult, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    snapshot: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installation:
+    """How an installation ended."""
+
+    status: InstallStatus
+    choices: tuple[WheelChoice, ...]
+    kept: tuple[Kept, ...] = ()
+    notes: tuple[str, ...] = ()
+    plan: Plan
+    journal: str | None = None
+    imports: tuple[ImportResult, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clearing:
+    """What `cache clear` takes away.
+
+    Attributes:
+        left: what lies in a cache and has not the form of an entry.
+        journal: what `undo` restores it by; None: nothing was changed.
+    """
+
+    plan: Plan
+    left: tuple[str, ...] = ()
+    journal: str | None = None
+
+    @property
+    def removes(self) -> tuple[str, ...]:
+        return tuple(path for change in self.plan.changes for path in change.removes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndoResult:
+    """The reports of an undo, the newest round first, and the rounds that would follow."""
+
+    reports: tuple[UndoReport, ...]
+    then: tuple[Header, ...] = ()
+    declined: bool = False
+
+    @property
+    def stuck(self) -> bool:
+        """Whether something was changed by others since, and so was not undone."""
+        return any(report.conflicts and report.state != "undone" for report in self.reports)
