@@ -1,4 +1,4 @@
-"""How fast `explain` reads, and in how much memory.
+"""Speed and memory of `explain`.
 
 States MB/s of one core on two logs (successes; nothing but errors), the peak memory, that the
 planted problems were found, and the ratio to `grep -F -f` looking for the same literals.

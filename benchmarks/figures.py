@@ -87,6 +87,6 @@ def _processor() -> str:
 
 
 def load() -> tuple[dict[str, Any], tuple[Figure, ...]]:
-    """What was saved: the circumstances, and the figures."""
+    """The saved circumstances and figures."""
     found = json.loads(FILE.read_text("utf-8"))
     return found, tuple(Figure(**each) for each in found["figures"])

@@ -1,4 +1,4 @@
-"""What fix takes beyond pip, from a bare embedded Windows Python to a compiled kernel, under Wine.
+"""The time of fix beside pip alone, from a bare embedded Python to a compiled kernel, under Wine.
 
 pip alone is `pip install triton-windows` from the same folder of wheels, by the pip that fix lends
 to the Python. Goal: fix takes at most 1.25 times as long, its proof included. The profile says

@@ -1,4 +1,4 @@
-"""What `patch` costs: the import with the hook, a launch after an edit on disk, and `status`.
+"""The cost of `patch`: the import with the hook, a launch after an edit on disk, and `status`.
 
 The first two are measured in Windows Python under Wine, with upstream's sources on the fork's
 binaries: the same import with and without the hook, in turn; and the same kernel launched by the

@@ -1,4 +1,4 @@
-"""Branch coverage of the areas in branch_coverage.toml.
+"""Branch coverage of the areas in areas.toml.
 
     python tools/branch_coverage.py REPORT
     python tools/branch_coverage.py --copies FOLDER
@@ -19,14 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:  # pytest brings tomli there
-    import tomli as tomllib
-
-AREAS = Path(__file__).with_suffix(".toml")
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "src" / "tritonwin"
+from areas import AREAS, AT_LEAST, PACKAGE, Area
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +32,9 @@ class Module:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Area:
+class Measured:
+    """The measured modules of an area."""
+
     name: str
     modules: tuple[Module, ...]
 
@@ -69,24 +64,19 @@ def measured(report: dict[str, Any]) -> dict[str, Module]:
     return modules
 
 
-def areas(
-    patterns: dict[str, Sequence[str]], modules: dict[str, Module], package: Path
-) -> Iterator[Area]:
-    """The areas with their modules; SystemExit where nothing matches or a file is unmeasured."""
-    for name, globs in patterns.items():
-        files: set[str] = set()
-        for pattern in globs:
-            found = {path.relative_to(package).as_posix() for path in package.glob(pattern)}
-            if not found:
-                sys.exit(f"{AREAS.name}: no file matches {pattern} of {name}")
-            files |= found
+def of_areas(
+    areas: dict[str, Area], modules: dict[str, Module], package: Path
+) -> Iterator[Measured]:
+    """The areas with their modules; SystemExit if nothing matches or a file is unmeasured."""
+    for name, area in areas.items():
+        files = area.files(package)
         unmeasured = sorted(files - modules.keys())
         if unmeasured:
             sys.exit(f"{name}: not in the report: {', '.join(unmeasured)}")
-        yield Area(name=name, modules=tuple(modules[file] for file in sorted(files)))
+        yield Measured(name=name, modules=tuple(modules[file] for file in sorted(files)))
 
 
-def table(found: Sequence[Area]) -> Iterator[str]:
+def table(found: Sequence[Measured]) -> Iterator[str]:
     """A table in Markdown."""
     yield "| area | modules | branches | taken by a test | share |"
     yield "| --- | ---: | ---: | ---: | ---: |"
@@ -95,7 +85,7 @@ def table(found: Sequence[Area]) -> Iterator[str]:
         yield f"| {' | '.join(map(str, cells))} |"
 
 
-def gaps(area: Area) -> Iterator[str]:
+def gaps(area: Measured) -> Iterator[str]:
     for module in area.modules:
         if module.missing:
             lines = ", ".join(f"{a}->{'exit' if b < 0 else b}" for a, b in sorted(module.missing))
@@ -144,17 +134,18 @@ def main(argv: Sequence[str]) -> int:
     if len(argv) != 1:
         print(__doc__)
         return 2
-    settings = tomllib.loads(AREAS.read_text("utf-8"))
     report = json.loads(Path(argv[0]).read_text("utf-8"))
-    found = list(areas(settings["area"], measured(report), PACKAGE))
+    found = list(of_areas(AREAS, measured(report), PACKAGE))
     print("\n".join(table(found)))
     for area in found:
         print(f"\n{area.name}: branches that no test took")
         print("\n".join(f"  {line}" for line in gaps(area)))
-    low = [area for area in found if area.percent < settings["at_least"]]
+    low = [area for area in found if area.percent < AT_LEAST]
     for area in low:
-        print(f"FAILED: tests take {area.percent:.1f} % of the branches of {area.name}; "
-              f"{settings['at_least']} % are asked for")  # fmt: skip
+        print(
+            f"FAILED: tests take {area.percent:.1f} % of the branches of {area.name}; "
+            f"{AT_LEAST} % are asked for"
+        )
     return int(bool(low))
 
 

@@ -87,7 +87,7 @@ class Page:
     requests: list[str] = field(default_factory=list)
 
     def value(self, expression: str) -> Any:
-        """What a JavaScript expression gives, also where the page's policy forbids scripts."""
+        """The value of a JavaScript expression, even if the page's policy forbids scripts."""
         asked = {"expression": expression, "returnByValue": True}
         answer = self.browser.call("Runtime.evaluate", asked, self)
         if "exceptionDetails" in answer:

@@ -58,7 +58,7 @@ def wheels(folder: Path) -> list[Path]:
 
 
 def of_wheel(path: Path) -> Iterator[tuple[str, bytes]]:
-    """What of a wheel belongs into the file: modules, their data, licences."""
+    """The members of a wheel that the file needs: modules, their data, licences."""
     with zipfile.ZipFile(path) as wheel:
         for name in wheel.namelist():
             parts = PurePosixPath(name).parts

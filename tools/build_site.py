@@ -64,7 +64,7 @@ def pages() -> dict[str, str]:
 
 
 def _named(names: Iterable[str]) -> dict[str, str]:
-    """What a code span may name, and the page about it."""
+    """The names that a code span may contain, each with the page about it."""
     found: dict[str, str] = {}
     for name in names:
         path = PurePosixPath(name)
@@ -174,7 +174,7 @@ def assemble() -> Path:
 
 
 def from_elsewhere(folder: Path) -> Iterator[str]:
-    """What pages would load from the network: the page and the tag."""
+    """Tags that would load something from the network, with their pages."""
     for path in sorted(folder.rglob("*.html")):
         for tag in _FROM_ELSEWHERE.findall(path.read_text("utf-8")):
             yield f"{path.relative_to(folder).as_posix()}: {tag}"

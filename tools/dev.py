@@ -11,7 +11,7 @@ The encoder's tests and the documentation have environments of their own, .venv-
 `test` runs the linters, the type checker for both platforms, builds the documentation, and runs the
 unit tests and, where Wine can be had, the Windows lane. TRITONWIN_REQUIRE_LANE=1 makes a missing
 lane a failure. `--full` adds the heavy tests, measures coverage on Linux and in Windows Python
-together, and fails where an area of branch_coverage.toml has too few branches tested.
+together, and fails where an area of areas.toml has too few branches tested.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def demo(args: Sequence[str]) -> int:
 
 
 def steps(full: bool, coverage: bool, args: Sequence[str]) -> Iterator[tuple[str, Command]]:
-    """What `test` runs, in order, with the names that the summary shows."""
+    """The steps of `test` in order, with the names that the summary shows."""
     tool: Command = [PYTHON, "-m"]
     yield "format", [*tool, "ruff", "format", "--check", "--quiet", "."]
     yield "lint", [*tool, "ruff", "check", "--quiet", "."]

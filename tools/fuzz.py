@@ -39,7 +39,7 @@ LONGEST = 8192  # bytes of an input
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """How the tries at one target ended; `defect` is what went wrong, None if nothing did."""
+    """The result of fuzzing one target; `defect` is None if nothing went wrong."""
 
     executions: int
     seconds: float

@@ -19,7 +19,7 @@ from tritonwin.facts import snapshot
 
 @dataclass(frozen=True)
 class Plot:
-    """What is done to a ComfyUI-like Python 3.12 with torch (a stand-in) and triton-windows."""
+    """A fault in a ComfyUI-like Python 3.12 with torch (a stand-in) and triton-windows."""
 
     file: str
     title: str

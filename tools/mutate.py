@@ -21,12 +21,12 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import dev
+from areas import AREAS
 
 ROOT = dev.ROOT
 MUTATION = dev.Environment(
@@ -35,60 +35,6 @@ MUTATION = dev.Environment(
 GOAL = 0.85
 MEMORY = 4 << 30  # bytes for a mutant that does not end
 NOTICED = {"killed", "timeout"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Area:
-    """What is changed, below src/tritonwin, and the tests that have to notice, below tests."""
-
-    about: str
-    code: tuple[str, ...]
-    tests: tuple[str, ...]
-    but: str = ""  # an expression for pytest: tests that are slow, or of other things
-
-
-AREAS = {
-    "problems": Area(
-        about="checks, explain, catalogue, doctor",
-        code=("problems/*",),
-        tests=(
-            "unit/test_ca[ct]*.py", "unit/test_check*.py", "unit/test_doctor*.py",
-            "unit/test_explain_[dfhnosvw]*.py", "unit/test_signatures.py", "corpus/test_[cns]*.py",
-        ),
-        but="not linear_time and not in_seconds and not thousand and not disguise",
-    ),
-    "patch": Area(
-        about="its rules and what they are made of",
-        code=(
-            "patch/edits.py", "patch/engine.py", "patch/plan.py", "patch/rules/*",
-        ),
-        tests=("unit/test_patch_[brv]*.py",),
-        but="not mingw and not apply_and_revert and not the_marks",
-    ),
-    "patch-disk": Area(
-        about="what it does to files, hook and journal",
-        code=(
-            "patch/hook/install.py", "patch/operations.py", "patch/session.py",
-        ),
-        tests=("unit/test_patch_[cs]*.py", "unit/test_patch_di*.py", "unit/test_patch_hook_*.py"),
-        # each of these starts dozens of processes, or takes the whole of patch once more
-        but="not killed and not two_at_once and not for_people",
-    ),
-    "planner": Area(
-        about="plans of builds and of fix",
-        code=(
-            "build/archs.py", "build/cuda.py", "build/estimate.py", "build/memory.py",
-            "build/obstacles.py", "build/order.py", "build/place.py", "build/planner.py",
-            "build/recipe.py", "build/settings.py", "build/tables.py", "build/tools*.py",
-            "build/triton.py", "remedies/plan*.py",
-        ),
-        tests=(
-            "unit/test_build_[ept]*.py", "unit/test_build_cli.py", "unit/test_fix.py",
-            "unit/test_planner.py", "unit/test_remedies.py",
-        ),
-        but="not forbids and not tags_do and not second_plan and not one_fix_at_a_time",
-    ),
-}  # fmt: skip
 
 
 def copied(name: str) -> Path:

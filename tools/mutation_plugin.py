@@ -1,4 +1,4 @@
-"""What pytest does differently while tools/mutate.py runs it.
+"""Changes to pytest while tools/mutate.py runs it.
 
 mutmut forks one process that has imported and run everything, and runs in each fork the tests that
 reached the changed function when nothing was changed. So what `functools.cache` remembers must not
@@ -69,7 +69,7 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is wanted, the quick tests first, since the first that fails ends the run."""
+    """Keep the wanted tests, quick ones first, because the first failure ends the run."""
     items[:] = [item for item in items if not wanted or item.nodeid in wanted]
     record = Path("mutmut-stats.json")
     if record.is_file():

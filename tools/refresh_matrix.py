@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write `support/matrix.toml` anew from the package index: pairs of torch and Triton, releases.
+"""Write `support/matrix.toml` from the package index: pairs of torch and Triton, releases.
 
     python tools/refresh_matrix.py           # write the file
     python tools/refresh_matrix.py --check   # say what is missing; exit status 1 when something is
@@ -113,7 +113,7 @@ def release(links: Sequence[WheelLink], bundled_cuda: str, source: str) -> Relea
 
 
 def missing(known: Matrix, torch: Iterable[str], windows: Iterable[str]) -> list[str]:
-    """What the index has and the table lacks, a sentence each."""
+    """Sentences about rows that the index has and the table lacks."""
     pairs = {p.torch for p in known.pairs}
     rows = [f"torch {s} has no row" for s in torch if s not in pairs and Version(s) >= OLDEST_TORCH]
     newest = {r.series: r.newest for r in known.releases}

@@ -84,7 +84,7 @@ class Api:
 
 @dataclass
 class Uses:
-    """What one torch needs of Triton."""
+    """The needs of one torch."""
 
     # what the first branch of a `try` wanted, where the name stands in a handler
     names: dict[Name, set[tuple[Name, ...]]] = field(default_factory=lambda: defaultdict(set))
@@ -362,7 +362,7 @@ def _names(node: ast.expr) -> Iterator[str]:
 
 
 def read_torch(root: Path) -> Uses:
-    """What the torch in the folder `root` needs of Triton."""
+    """The needs of the torch in the folder `root`."""
     uses = Uses()
     for file in sorted(root.rglob("*.py")):
         text = file.read_text("utf-8")
@@ -504,7 +504,7 @@ class Table:
 
 
 def _all_there(api: Api, names: Iterable[Name]) -> bool:
-    """Whether the first branch of a `try` works, so that its handler never runs."""
+    """True if the first branch of a `try` works, so that its handler never runs."""
     names = list(names)
     return bool(names) and all(api.has(*name) for name in names)
 

@@ -1,4 +1,4 @@
-"""How well `explain` does on logs whose causes are known: `python tools/score_corpus.py DIR`.
+"""Score `explain` on logs with known causes: `python tools/score_corpus.py DIR`.
 
 DIR holds `cases.jsonl` and `logs/<id>.log`. A case is an object with `id`, `label` (the problem, or
 null for a log of nothing that explain should know) and perhaps `accept` (labels as right as it).
@@ -71,7 +71,7 @@ class Score:
         return self._share(p.id in c.right for c in self.cases for p in c.certain)
 
     def confusions(self) -> list[tuple[str, str, list[str]]]:
-        """What was answered for what, with the cases, the most frequent first."""
+        """Pairs of label and wrong answer, with the cases, the most frequent first."""
         found: dict[tuple[str, str], list[str]] = defaultdict(list)
         for case in self.cases:
             if not case.first:

@@ -434,7 +434,7 @@ def _versions(verdicts: Verdicts) -> str:
 
 
 def commands_page() -> str:
-    """What `--help` says of every command."""
+    """The output of `--help` for every command."""
     statuses = ((status.value, _STATUSES[status]) for status in Exit)
     blocks = [_COMMANDS, _table(("status", "meaning"), statuses)]
     with click.Context(program, info_name="tritonwin", max_content_width=88) as top:

@@ -8,6 +8,7 @@ from typing import Any
 
 import branch_coverage
 import pytest
+from areas import Area
 
 
 def entry(branches: int, *missing: tuple[int, int]) -> dict[str, Any]:
@@ -23,7 +24,10 @@ def package(tmp_path: Path) -> Path:
     return tmp_path
 
 
-AREAS = {"problems": ["problems/**/*.py"], "remedies": ["remedies/*.py"]}
+AREAS = {
+    "problems": Area(about="", code=("problems/**/*.py",)),
+    "remedies": Area(about="", code=("remedies/*.py",)),
+}
 FILES = {
     "src/tritonwin/problems/a.py": entry(20, (3, 7)),
     "C:\\checkout\\src\\tritonwin\\problems\\checks\\b.py": entry(20),
@@ -33,7 +37,9 @@ FILES = {
 
 
 def test_the_table_adds_up_the_modules_of_an_area(package: Path) -> None:
-    found = list(branch_coverage.areas(AREAS, branch_coverage.measured({"files": FILES}), package))
+    found = list(
+        branch_coverage.of_areas(AREAS, branch_coverage.measured({"files": FILES}), package)
+    )
     assert list(branch_coverage.table(found))[2:] == [
         "| problems | 2 | 40 | 39 | 97.5 % |",
         "| remedies | 1 | 10 | 8 | 80.0 % |",
@@ -47,16 +53,20 @@ def test_the_table_adds_up_the_modules_of_an_area(package: Path) -> None:
 @pytest.mark.parametrize(
     ("areas", "left_out", "says"),
     [
-        ({"problems": ["problem/*.py"]}, None, "no file matches problem/*.py of problems"),
+        (
+            {"problems": Area(about="", code=("problem/*.py",))},
+            None,
+            "no file matches problem/*.py",
+        ),
         (AREAS, "src/tritonwin/remedies/c.py", "remedies: not in the report: remedies/c.py"),
     ],
 )
 def test_an_area_that_was_not_measured_is_no_success(
-    areas: dict[str, list[str]], left_out: str | None, says: str, package: Path
+    areas: dict[str, Area], left_out: str | None, says: str, package: Path
 ) -> None:
     files = {path: entry for path, entry in FILES.items() if path != left_out}
     with pytest.raises(SystemExit, match=says.replace("*", r"\*")):
-        list(branch_coverage.areas(areas, branch_coverage.measured({"files": files}), package))
+        list(branch_coverage.of_areas(areas, branch_coverage.measured({"files": files}), package))
 
 
 @pytest.mark.parametrize(("missing", "code"), [(5, 0), (6, 1)])
@@ -68,9 +78,7 @@ def test_below_the_bound_the_check_fails(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    settings = tmp_path / "areas.toml"
-    settings.write_text('at_least = 95\n[area]\nremedies = ["remedies/*.py"]\n', "utf-8")
-    monkeypatch.setattr(branch_coverage, "AREAS", settings)
+    monkeypatch.setattr(branch_coverage, "AREAS", {"remedies": AREAS["remedies"]})
     monkeypatch.setattr(branch_coverage, "PACKAGE", package)
     report = tmp_path / "coverage.json"
     gaps = [(line, line + 1) for line in range(missing)]

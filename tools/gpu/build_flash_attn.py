@@ -184,7 +184,7 @@ def _env(work: Work) -> dict[str, str]:
 
 
 def poll(work: Work, wait: float) -> int:
-    """How far it is. Exit status 3 while it goes on."""
+    """Print the progress. Exit status 3 while the build runs."""
     end = time.monotonic() + wait
     while "code" not in _json(work.phases) and time.monotonic() < end:
         time.sleep(1)

@@ -45,7 +45,7 @@ torch.cuda.synchronize()
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What is put in, the rung that must name it, and those that must pass beside it."""
+    """A seeded fault, the rung that must name it, and the rungs that must pass beside it."""
 
     name: str
     rung: str
@@ -178,7 +178,7 @@ def verify(
 
 
 def reached(report: Path) -> dict[str, Any] | None:
-    """What the report holds of a ladder that was ended: it is written after every rung."""
+    """The report of a ladder that was cut off: it is written after every rung."""
     try:
         document: dict[str, Any] = json.loads(report.read_text("utf-8"))
     except (OSError, ValueError):

@@ -16,7 +16,7 @@ HELD = []  # what stays open until this process ends
 
 
 def data_folder():
-    """Where `tritonwin.system.data_folder` would have it, before platformdirs can be asked."""
+    """The folder of `tritonwin.system.data_folder`, before platformdirs can be imported."""
     named = os.environ.get("TRITONWIN_HOME")
     if named:
         return os.path.abspath(named)
@@ -39,9 +39,9 @@ def others_can_write(folder, bits):
 
 
 def is_ours_alone(data, parent, folder):
-    """Whether nobody else can put code into `folder`, in `parent`, in `data`: as far as they exist.
+    """True if nobody else can put code into `folder`, `parent` and `data`, if they exist.
 
-    Windows' permissions cannot be read without much ado; there only the user's own folders count.
+    Windows' permissions are hard to read; there only the user's own folders count.
     Elsewhere the data folder may belong to a group, as everything does under umask 002; what is
     laid out in it is the user's alone.
     """
@@ -53,9 +53,9 @@ def is_ours_alone(data, parent, folder):
 
 
 def is_held(folder):
-    """Whether the copy is there, and stays while this process lives: its file USED is kept open.
+    """True if the copy exists, and stays while this process lives: its file USED is kept open.
 
-    Once a day that file is given the time, and copies that were not used for long are deleted.
+    Once a day that file gets the current time, and copies unused for long are deleted.
     """
     used = os.path.join(folder, "USED")
     try:

@@ -14,7 +14,7 @@ from types import ModuleType
 
 
 class Resources:
-    """What `importlib.resources` asks a loader for."""
+    """The reader that `importlib.resources` asks a loader for."""
 
     def __init__(self, folder: zipfile.Path) -> None:
         self._folder = folder

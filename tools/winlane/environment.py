@@ -1,4 +1,4 @@
-"""One Windows Python and what stands around it, as a test sees it."""
+"""One Windows Python with its folders, as a test sees it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Starter(Protocol):
-    """Who starts Windows programs for an environment: a Lane, or a Machine with its variables."""
+    """Starts Windows programs for an environment: a Lane, or a Machine with its variables."""
 
     @property
     def drives(self) -> Drives: ...

@@ -1,10 +1,10 @@
-"""What can go wrong in the lane, named by what the caller can do about it."""
+"""Errors of the lane."""
 
 from __future__ import annotations
 
 
 class LaneError(Exception):
-    """The lane itself failed: a tool it drives ended in an error, or it was asked for nonsense."""
+    """The lane itself failed: a tool ended in an error, or a request was invalid."""
 
 
 class LaneUnavailable(LaneError):  # noqa: N818 - a state, and its name is the API

@@ -41,9 +41,9 @@ def provide(store: Cache, version: str) -> Path:
     return fetched
 
 
-@cache  # what cannot be had is not asked for again in every test
+@cache  # a failed fetch is not repeated in every test
 def _fetched(store: Cache, version: str) -> Path | str:
-    """The folder, or why there is none."""
+    """The folder, or the reason why there is none."""
     found: Path | str = "nothing"
     for source in (_of_debian, _of_uv):
         found = _from(source, store, version)
@@ -61,7 +61,7 @@ def _from(source: Source, store: Cache, version: str) -> Path | str:
 
 
 def _of_debian(store: Cache, version: str) -> Iterator[Path]:
-    """What the distribution itself has: one minor version as a rule, signed by it."""
+    """Headers of the distribution itself: usually one minor version."""
     names = [f"libpython{each}-dev" for each in PYTHONS]
     release = Path("/etc/os-release")
     key = fingerprint(_RECIPE, release.read_bytes() if release.exists() else b"", *names)

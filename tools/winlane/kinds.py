@@ -1,4 +1,4 @@
-"""How an environment of each kind is laid out below its root."""
+"""The layout of each kind of environment."""
 
 from __future__ import annotations
 

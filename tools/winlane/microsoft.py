@@ -35,7 +35,7 @@ _LIBRARIES = (
 
 
 class Host(Protocol):
-    """What this module needs of a Machine."""
+    """The part of a Machine that this module needs."""
 
     registry: Registry
     fakes: Fakes
@@ -86,7 +86,7 @@ class VisualStudio:
 
 @dataclass
 class Microsoft:
-    """What of Microsoft's is installed on one machine; vswhere and vcvarsall know all of it."""
+    """Microsoft's products on one machine; vswhere and vcvarsall know all of them."""
 
     host: Host
     _studios: list[VisualStudio] = field(default_factory=list)

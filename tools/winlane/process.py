@@ -45,7 +45,7 @@ BASE_VARIABLES: Mapping[str, str] = {
 
 
 class Options(TypedDict, total=False):
-    """How a program is started; `env` is laid over the session's, None takes a name away.
+    """Options of a start; `env` is merged over the session's, None removes a name.
 
     `cwd` is a Linux Path or Windows text, `timeout` seconds (300 unless given), `input` goes to
     the program's standard input, which is empty otherwise.
@@ -84,7 +84,7 @@ def merged(*layers: Mapping[str, str | None] | None) -> dict[str, str]:
 
 
 def home_variables(profile: str, user: str) -> dict[str, str]:
-    """What Windows derives from the user's folder."""
+    """The variables that Windows derives from the user's folder."""
     local = rf"{profile}\AppData\Local"
     return {
         "APPDATA": rf"{profile}\AppData\Roaming",

@@ -74,7 +74,7 @@ def _wanted(name: str) -> bool:
 
 
 def address(requirement: str, python: str, platforms: Sequence[str], folder: Path) -> str:
-    """Where the wheel lies, as pip's index says."""
+    """The address of the wheel in pip's index."""
     report = folder / "report.json"
     wanted = [word for name in platforms for word in ("--platform", name)]
     run(

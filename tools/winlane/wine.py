@@ -27,7 +27,7 @@ class Wine:
 
     @property
     def name(self) -> str:
-        """Which unpacked set of packages this is."""
+        """The name of this unpacked set of packages."""
         return self.tree.parent.name
 
     @property
@@ -46,7 +46,7 @@ class Wine:
         return self.tree / "bin" / f"x86_64-w64-mingw32-{tool}"
 
     def unix_environment(self, prefix: Path) -> dict[str, str]:
-        """Nothing is inherited: a CC or CUDA_PATH of Linux would be obeyed by Windows programs."""
+        """Nothing is inherited: Windows programs would obey a CC or CUDA_PATH of Linux."""
         return {
             "PATH": os.defpath,
             # Wine makes Documents, Desktop and others links into the home folder

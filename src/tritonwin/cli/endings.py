@@ -106,7 +106,7 @@ def failed(args: Sequence[str], error: Exception) -> int:
 
 
 def _reader_left(error: Exception) -> bool:
-    """Whether a pipe was closed at its other end, an "invalid argument" on Windows."""
+    """True if a pipe was closed at its other end, an "invalid argument" on Windows."""
     if isinstance(error, BrokenPipeError):
         return True
     return os.name == "nt" and isinstance(error, OSError) and error.errno == errno.EINVAL
@@ -117,7 +117,7 @@ def _command(args: Sequence[str]) -> str:
 
 
 def _where_else(args: Sequence[str]) -> str:
-    """How to get the whole answer, or to find out what the command did."""
+    """Advice on getting the whole answer, or on finding out what was changed."""
     command = _command(args)
     if command in _CHANGING:
         return "What is written there is not whole. What was changed: tritonwin undo --list"

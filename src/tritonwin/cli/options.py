@@ -56,7 +56,7 @@ def expand(args: Sequence[str]) -> list[str]:
 
 
 def wants_json(args: Sequence[str]) -> bool:
-    """Whether a command line asks for JSON, even if it is wrong elsewhere.
+    """True if a command line asks for JSON, even if it is wrong elsewhere.
 
     Words after `--`, and all words of `run`, belong to another program.
     """

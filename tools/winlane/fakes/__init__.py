@@ -16,7 +16,7 @@ _HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class VersionResource:
-    """What the Details tab of a file's properties shows."""
+    """The version resource of a file: the Details tab of its properties."""
 
     version: str
     product: str = "Lane stand-in"

@@ -100,7 +100,7 @@ def topmost_missing(key: str) -> str | None:
 
 
 def undo_of_value(key: str, name: str) -> Step:
-    """How to get one value of an existing key back as it is."""
+    """The step that restores one value of an existing key."""
     root, path = split(key)
     with winreg.OpenKey(root, path) as handle:
         try:
