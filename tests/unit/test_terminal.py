@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tritonwin.facts.records import Facts
+from tritonwin.facts.records import ChosenBy, Facts
 from tritonwin.output.documents import doctor_report
 from tritonwin.output.html import diagnosis_page
 from tritonwin.output.markdown import issue
 from tritonwin.output.terminal import print_diagnosis
 from tritonwin.output.text import printable
-from tritonwin.output.view import Origin, counted, of_diagnosis
+from tritonwin.output.view import counted, of_diagnosis
 from tritonwin.problems.check import Check, Seen, seen
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
@@ -76,16 +76,18 @@ MISSING = healthy.changed(triton=None, distributions=healthy.without("triton-win
 
 
 @pytest.mark.parametrize(
-    ("origin", "command"),
+    ("chosen_by", "command"),
     [
-        ("chosen", "tritonwin fix --dry-run"),
-        ("named", f"tritonwin fix --dry-run --python {healthy.TARGET.executable}"),
+        ("first-on-path", "tritonwin fix --dry-run"),
+        ("python", f"tritonwin fix --dry-run --python {healthy.TARGET.executable}"),
+        ("app", f"tritonwin fix --dry-run --python {healthy.TARGET.executable}"),
     ],
 )
 def test_doctor_says_how_fix_is_asked(
-    capsys: pytest.CaptureFixture[str], origin: Origin, command: str
+    capsys: pytest.CaptureFixture[str], chosen_by: ChosenBy, command: str
 ) -> None:
-    print_diagnosis(of_diagnosis(MISSING, diagnose(MISSING, CHECKS), origin))
+    facts = changed(MISSING, target=changed(healthy.TARGET, chosen_by=chosen_by))
+    print_diagnosis(of_diagnosis(facts, diagnose(facts, CHECKS)))
     assert capsys.readouterr().out.endswith(
         f"To see what fix would do about it:\n      {command}\n"
     )
@@ -95,7 +97,7 @@ def test_a_snapshot_gets_no_command_of_this_machine(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tritonwin.output.invocation._of_this_process", lambda: "mine.exe t.pyz")
-    print_diagnosis(of_diagnosis(MISSING, diagnose(MISSING, CHECKS), "snapshot"))
+    print_diagnosis(of_diagnosis(MISSING, diagnose(MISSING, CHECKS), here=False))
     out = capsys.readouterr().out
     assert "mine.exe" not in out
     assert "On the machine in question:\n      tritonwin fix --dry-run\n" in out

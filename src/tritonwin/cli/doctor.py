@@ -116,10 +116,7 @@ def command(
     else:
         facts = target.collect(deep=deep)
     diagnosis = diagnose(facts, checks)
-    origin: view.Origin = "snapshot" if snapshot else "chosen"
-    if target.python or target.app:
-        origin = "named"
-    shown = view.of_diagnosis(facts, diagnosis, origin)
+    shown = view.of_diagnosis(facts, diagnosis, here=snapshot is None)
     if html:
         _write_page(shown, html)
     if markdown:

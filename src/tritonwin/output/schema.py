@@ -31,27 +31,30 @@ from tritonwin.system.codec import SCALARS, Json, fields_of
 
 DOCUMENTS: Mapping[str, type] = MappingProxyType(
     {
-        "tritonwin.bench-comparison/1": BenchComparison,
-        "tritonwin.bench/1": BenchReport,
-        "tritonwin.build/1": BuildReport,
-        "tritonwin.cache/1": CacheReport,
-        "tritonwin.checks/1": CheckList,
-        "tritonwin.dlls/1": DllsReport,
-        "tritonwin.doctor/1": DoctorReport,
-        "tritonwin.event/2": EventLine,
-        "tritonwin.explain/1": ExplainReport,
-        "tritonwin.facts/1": Facts,
-        "tritonwin.fix/2": FixReport,
-        "tritonwin.fleet/1": FleetReport,
-        "tritonwin.install/2": InstallReport,
-        "tritonwin.matrix/1": MatrixReport,
-        "tritonwin.journals/1": JournalList,
-        "tritonwin.patch/1": PatchReport,
-        "tritonwin.rungs/1": RungList,
-        "tritonwin.snapshot/1": Snapshot,
-        "tritonwin.undo/1": UndoDocument,
-        "tritonwin.verify/1": VerifyReport,
-        "tritonwin.wheels/1": WheelIndex,
+        kind.schema: kind
+        for kind in (
+            BenchComparison,
+            BenchReport,
+            BuildReport,
+            CacheReport,
+            CheckList,
+            DllsReport,
+            DoctorReport,
+            EventLine,
+            ExplainReport,
+            Facts,
+            FixReport,
+            FleetReport,
+            InstallReport,
+            MatrixReport,
+            JournalList,
+            PatchReport,
+            RungList,
+            Snapshot,
+            UndoDocument,
+            VerifyReport,
+            WheelIndex,
+        )
     }
 )
 

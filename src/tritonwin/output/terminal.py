@@ -107,7 +107,7 @@ def print_story(title: str, view: DiagnosisView) -> None:
 
 def print_diagnosis(view: DiagnosisView) -> None:
     """The checks, the problems, the verdict and the command that shows a repair."""
-    out = console(own=view.origin != "snapshot")
+    out = console(own=view.here)
     for line in (f"tritonwin {__version__}", *view.head):
         out.print(Text(printable(line)), soft_wrap=True)
     out.print()
@@ -127,7 +127,7 @@ def print_diagnosis(view: DiagnosisView) -> None:
     out.print()
     out.print(Text(view.verdict), soft_wrap=True)
     if view.fix:
-        where = " On the machine in question:" if view.origin == "snapshot" else ""
+        where = "" if view.here else " On the machine in question:"
         out.print(Text(f"To see what fix would do about it:{where}"), soft_wrap=True)
         out.print(Text(f"      {printable(view.fix)}", "bold"), soft_wrap=True)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tritonwin.facts.records import Facts, Gpu
+from tritonwin.facts.records import ChosenBy, Facts, Gpu
 from tritonwin.problems import catalogue
 from tritonwin.problems.records import (
     CheckState,
@@ -23,8 +23,6 @@ from tritonwin.verify.records import BROKEN, Proof, RungResult, RungState
 
 # How a state looks: each format has a colour for it.
 Tone = Literal["good", "notice", "warning", "bad", "absent", "crashed"]
-# Whose machine the facts are of: a file's, or this one, with a Python that was named or chosen.
-Origin = Literal["snapshot", "named", "chosen"]
 
 _SEVERITY_TONES: dict[Severity, Tone] = {"error": "bad", "warning": "warning", "info": "notice"}
 _CHECKS: dict[CheckState, tuple[str, Tone]] = {
@@ -44,6 +42,8 @@ _RUNGS: dict[RungState, tuple[str, Tone]] = {
     "not-installed": ("absent", "absent"),
     "skipped": ("skipped", "warning"),
 }
+# The user named the Python, so that commands name it again.
+_NAMED: frozenset[ChosenBy | None] = frozenset({"python", "python-folder", "python-on-path", "app"})
 _ASK = "To have the machine itself examined, run there: tritonwin doctor"
 _SEND = "Or send its facts along with the log: tritonwin snapshot -o report.json"
 
@@ -85,6 +85,7 @@ class DiagnosisView:
     """A diagnosis in words.
 
     Attributes:
+        here: it is of this machine, not of a snapshot.
         head: the machine in two or three lines.
         machine: the same in names and values, as a report of a bug has to have them.
         unread: facts that could not be read, with the reason.
@@ -92,7 +93,7 @@ class DiagnosisView:
         fix: the command that shows a repair; None where there is nothing to repair.
     """
 
-    origin: Origin
+    here: bool
     head: tuple[str, ...]
     machine: tuple[tuple[str, str], ...]
     checks: tuple[CheckView, ...]
@@ -160,10 +161,10 @@ def of_problem(problem: Problem) -> ProblemView:
     )
 
 
-def of_diagnosis(facts: Facts, diagnosis: Diagnosis, origin: Origin = "chosen") -> DiagnosisView:
+def of_diagnosis(facts: Facts, diagnosis: Diagnosis, *, here: bool = True) -> DiagnosisView:
     solvable = any(p.remedy.automatic and p.severity != "info" for p in diagnosis.problems)
     return DiagnosisView(
-        origin=origin,
+        here=here,
         head=tuple(_head(facts)),
         machine=tuple(described(facts)),
         checks=tuple(
@@ -179,7 +180,7 @@ def of_diagnosis(facts: Facts, diagnosis: Diagnosis, origin: Origin = "chosen") 
         unread=tuple(f"{error.collector} ({error.error})" for error in facts.errors),
         healthy=diagnosis.healthy,
         verdict=_verdict(diagnosis),
-        fix=_fix_command(facts, origin) if solvable else None,
+        fix=_fix_command(facts, here=here) if solvable else None,
     )
 
 
@@ -263,9 +264,11 @@ def _verdict(diagnosis: Diagnosis) -> str:
     return counted(diagnosis.problems) + (f" {failed}" if crashed else "")
 
 
-def _fix_command(facts: Facts, origin: Origin) -> str:
+def _fix_command(facts: Facts, *, here: bool) -> str:
     """For the same Python: one that was named has to be named again."""
-    python = word(facts.target.executable) if facts.target and origin == "named" else None
+    target = facts.target
+    named = here and target is not None and target.chosen_by in _NAMED
+    python = word(target.executable) if target and named else None
     return f"tritonwin fix --dry-run{f' --python {python}' if python else ''}"
 
 
