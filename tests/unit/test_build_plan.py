@@ -463,7 +463,6 @@ def test_a_wheel_that_exists_is_taken(tmp_path: Path) -> None:
                     headers_damaged=(),
                     import_library=None,
                     import_library_dll=None,
-                    stable_abi_library=None,
                 )
             },
             "embedded-python-no-headers",

@@ -28,7 +28,7 @@ from tritonwin.system import codec
 
 NO_HEADERS = PythonDev(
     headers=None, headers_version=None, headers_free_threaded=None, headers_missing=(),
-    headers_damaged=(), import_library=None, import_library_dll=None, stable_abi_library=None,
+    headers_damaged=(), import_library=None, import_library_dll=None,
 )  # fmt: skip
 FLAWED = Variable(name="MAX_JOBS", value="4 ", scope="process", flaws=("trailing-blank",))
 WHEEL = WheelChoice(

@@ -47,9 +47,6 @@ def cc(value: str, family: str = "unknown", flaw: str | None = None, *flaws: str
     )
 
 
-PATCHED: dict[str, Any] = {"package": "triton", "tool_version": "1", "journals": ("a",)}
-
-
 def cache(index: int, **changes: object) -> Facts:
     caches = list(H.caches)
     caches[index] = replace(caches[index], **changes)
@@ -117,7 +114,6 @@ CL = Compiler(family="cl", path=r"C:\VS\bin\Hostx64\x64\cl.exe", source="PATH", 
 FLASH = ExtensionFile(
     path=r"C:\s\flash_attn_2_cuda.pyd",
     package="flash-attn",
-    imports=("cudart64_13.dll",),
     unresolved=("cudart64_13.dll",),
 )
 
@@ -317,7 +313,7 @@ BROKEN = [
     ("triton-patch-incomplete", traits("dlfcn"), "some sources"),
     (
         "triton-patch-overwritten",
-        changed(patch=PatchRecord(original=("knobs.py",), **PATCHED)),
+        changed(patch=PatchRecord(original=("knobs.py",))),
         "knobs.py",
     ),
     (
@@ -663,10 +659,10 @@ def test_what_has_no_check_says_why_only_a_log_shows_it() -> None:
 FINE = [
     H,
     # patched by tritonwin, and still so; or overwritten, and patched when it is imported
-    changed(patch=PatchRecord(ours=("knobs.py",), **PATCHED)),
+    changed(patch=PatchRecord(ours=("knobs.py",))),
     replace(
         part("triton", import_hook="_tritonwin_hook.py"),
-        patch=PatchRecord(original=("knobs.py",), **PATCHED),
+        patch=PatchRecord(original=("knobs.py",)),
     ),
     changed(gpus=(gpu("8.6"),)),
     replace(triton("3.8.0"), gpus=(gpu("12.0"),)),

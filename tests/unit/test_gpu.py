@@ -89,7 +89,6 @@ def test_nvml(drivers: Path) -> None:
         source=source,
         compute_capability="8.9",
         memory_bytes=24 << 30,
-        uuid=None,
     )
     assert [(g.index, g.compute_capability) for g in gpus] == [(0, "8.9"), (1, "6.1")]
 
@@ -98,12 +97,11 @@ def test_nvml(drivers: Path) -> None:
 def test_cuda_answers_where_nvml_does_not(drivers: Path, trouble: str) -> None:
     gpus, found = asked(drivers, FAKE_NVML=trouble, CUDA_VISIBLE_DEVICES="-1")
     assert found == (Driver(vendor="nvidia", source="libcuda.so.1", cuda="13.1"),)
-    assert [(g.name, g.compute_capability, g.memory_bytes, g.uuid) for g in gpus] == [
+    assert [(g.name, g.compute_capability, g.memory_bytes) for g in gpus] == [
         (
             "NVIDIA GeForce RTX 5090",
             "12.0",
             32 << 30,
-            "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f",
         )
     ]
 
@@ -191,8 +189,8 @@ def test_nvidia_smi_is_the_last_resort(drivers: Path, tmp_path: Path) -> None:
         tmp_path,
         {
             "bin/nvidia-smi": "#!/bin/sh\n"
-            'test "$1" = --query-gpu=name,compute_cap,driver_version,memory.total,uuid || exit 1\n'
-            "echo 'NVIDIA GeForce RTX 3060, 8.6, 576.88, 12288 MiB, GPU-1'\n"
+            'test "$1" = --query-gpu=name,compute_cap,driver_version,memory.total || exit 1\n'
+            "echo 'NVIDIA GeForce RTX 3060, 8.6, 576.88, 12288 MiB'\n"
         },
     )
     (smi / "bin/nvidia-smi").chmod(0o755)
@@ -204,8 +202,8 @@ def test_nvidia_smi_is_the_last_resort(drivers: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("A, 8.9, 581.57, 24564 MiB, GPU-1\nB, 7.5, 581.57, 4096 MiB, GPU-2\n", ["8.9", "7.5"]),
-        ("A, [N/A], 581.57, [N/A], \r\n", [None]),
+        ("A, 8.9, 581.57, 24564 MiB\nB, 7.5, 581.57, 4096 MiB\n", ["8.9", "7.5"]),
+        ("A, [N/A], 581.57, [N/A]\r\n", [None]),
         ("NVIDIA-SMI has failed because it couldn't communicate with the driver.", None),
         ("No devices were found", None),
         ("", None),

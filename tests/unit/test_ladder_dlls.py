@@ -44,7 +44,7 @@ def facts(folder: Path) -> Facts:
         base_prefix=str(python),
         site_packages=(str(site),),
     )
-    extension = ExtensionFile(path=str(module), package="flash-attn", imports=(), unresolved=())
+    extension = ExtensionFile(path=str(module), package="flash-attn", unresolved=())
     triton = replace(found.triton, libtriton=str(library))
     return replace(found, target=target, triton=triton, torch=None, extensions=(extension,))
 

@@ -202,7 +202,6 @@ def test_full_installation(tmp_path: Path) -> None:
     assert dev.headers_version == "3.12.9"
     assert dev.import_library == str(tmp_path / "libs" / "python312.lib")
     assert (dev.import_library_dll, dev.import_library_machine) == ("python312.dll", "x64")
-    assert dev.stable_abi_library == str(tmp_path / "libs" / "python3.lib")
     assert [c.chosen for c in dev.candidates] == [True, True]
 
 

@@ -32,13 +32,17 @@ PRIVATE: Facts = replace(
             vendor="nvidia",
             name="RTX",
             source="NVML",
-            uuid="GPU-12345678-9abc-def0-1234-56789abcdef0",
         ),
     ),
     variables=(
         Variable(name="CC", value=r" C:\Users\Jörg W\cl.exe ", scope="process"),
         Variable(name="HF_TOKEN", value="it is 'secret'", scope="user"),
         Variable(name="CUDA_PATH", value=r"\\BOX-1\CUDA", scope="machine"),
+        Variable(
+            name="CUDA_VISIBLE_DEVICES",
+            value="GPU-12345678-9abc-def0-1234-56789abcdef0",
+            scope="process",
+        ),
     ),
 )
 
@@ -60,8 +64,8 @@ def test_what_is_private_is_gone_and_the_rest_is_there(tmp_path: Path) -> None:
         r" C:\Users\<üser 1>\cl.exe ",
         "<token>",
         r"\\<host-2>\CUDA",
+        "GPU-<uuid>",
     ]
-    assert found.gpus[0].uuid == "GPU-<uuid>"
     assert found.system.os == "windows"  # though the computer is called so
     assert found.target == PLAIN.target
 

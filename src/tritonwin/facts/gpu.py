@@ -113,7 +113,7 @@ def _line(path: Path) -> str:
 
 
 _MIB = 1024 * 1024
-_SMI_FIELDS = "name,compute_cap,driver_version,memory.total,uuid"
+_SMI_FIELDS = "name,compute_cap,driver_version,memory.total"
 # ZLUDA, which runs CUDA programs on AMD's GPUs, adds this to the names of the devices.
 _ZLUDA = "[ZLUDA]"
 
@@ -255,7 +255,7 @@ def _ask_smi(smi: Path, host: Host, timeout: float) -> Answer | None:
 
 
 def parse_smi(text: str, source: str) -> Answer | None:
-    """Rows of `nvidia-smi --query-gpu=name,compute_cap,driver_version,memory.total,uuid`."""
+    """Rows of `nvidia-smi --query-gpu=name,compute_cap,driver_version,memory.total`."""
     rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines()]
     rows = [row for row in rows if len(row) == len(_SMI_FIELDS.split(","))]
     if not rows:
@@ -268,9 +268,8 @@ def parse_smi(text: str, source: str) -> Answer | None:
             source=source,
             compute_capability=capability if capability[:1].isdecimal() else None,
             memory_bytes=_mebibytes(memory),
-            uuid=uuid or None,
         )
-        for index, (name, capability, _, memory, uuid) in enumerate(rows)
+        for index, (name, capability, _, memory) in enumerate(rows)
     )
     return gpus, Driver(vendor="nvidia", source=source, version=rows[0][2])
 

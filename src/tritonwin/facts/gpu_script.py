@@ -92,7 +92,6 @@ def ask_nvml(path: str) -> dict[str, Any]:
                 "name": nvml_text(nvml, "nvmlDeviceGetName", device),
                 "compute_capability": optional(nvml_capability, nvml, device),
                 "memory_bytes": optional(nvml_memory, nvml, device),
-                "uuid": optional(nvml_text, nvml, "nvmlDeviceGetUUID", device),
             }
         )
     version = optional(nvml.number, "nvmlSystemGetCudaDriverVersion_v2")
@@ -124,13 +123,6 @@ def cuda_memory(cuda: Library, device: int) -> int:
     return size.value
 
 
-def cuda_uuid(cuda: Library, device: int) -> str:
-    raw = ctypes.create_string_buffer(16)
-    cuda.call("cuDeviceGetUuid", raw, c_int(device))
-    text = raw.raw.hex()
-    return "GPU-" + "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
-
-
 def ask_cuda(path: str) -> dict[str, Any]:
     cuda = Library(path)
     # the version is known without a GPU
@@ -146,7 +138,6 @@ def ask_cuda(path: str) -> dict[str, Any]:
                     "name": cuda_name(cuda, device),
                     "compute_capability": optional(cuda_capability, cuda, device),
                     "memory_bytes": optional(cuda_memory, cuda, device),
-                    "uuid": optional(cuda_uuid, cuda, device),
                 }
             )
     except DriverError as error:

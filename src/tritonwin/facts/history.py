@@ -120,16 +120,12 @@ def read_patch_record(data: Path, package: Path) -> PatchRecord | None:
 
 
 def compare(manifest: Manifest, package: Path) -> PatchRecord:
-    """Which files are as tritonwin left them, as they were before, or neither."""
-    stands: dict[str, list[str]] = {"ours": [], "original": [], "other": []}
-    for each in manifest.files:
-        data = read_bytes(package / each.file)
-        found = None if data is None else hashlib.sha256(data).hexdigest()
-        kinds = {each.before: "original", each.after: "ours"}
-        stands[kinds.get(found or "", "other")].append(each.file)
-    return PatchRecord(
-        package=manifest.package,
-        tool_version=manifest.tool_version,
-        journals=manifest.journals,
-        **{kind: tuple(files) for kind, files in stands.items()},
-    )
+    """The files that are as tritonwin left them, and those that are as they were before."""
+    found = {
+        each.file: hashlib.sha256(data).hexdigest()
+        for each in manifest.files
+        if (data := read_bytes(package / each.file)) is not None
+    }
+    ours = (each.file for each in manifest.files if found.get(each.file) == each.after)
+    original = (each.file for each in manifest.files if found.get(each.file) == each.before)
+    return PatchRecord(ours=tuple(ours), original=tuple(original))

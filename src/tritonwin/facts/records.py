@@ -33,16 +33,13 @@ class System:
     version: str  # "10.0.22631" on Windows, kernel release elsewhere
     machine: str  # "AMD64", "ARM64", "x86_64"
     wine: str | None = None  # version of Wine when Windows is played by it
-    language: str | None = None  # "de_DE"
     ansi_code_page: int | None = None
-    oem_code_page: int | None = None
     long_paths: bool | None = None
     developer_mode: bool | None = None
     smart_app_control: Literal["off", "on", "evaluation"] | None = None
     admin: bool | None = None
     cpu_count: int | None = None
     memory_bytes: int | None = None
-    memory_free_bytes: int | None = None
     temp: str | None = None
     git_long_paths: bool | None = None
     sources: dict[str, str] = field(default_factory=dict)
@@ -129,7 +126,6 @@ class PythonDev:
     headers_damaged: tuple[str, ...]  # empty or not text
     import_library: str | None  # ...\\libs\\python312.lib
     import_library_dll: str | None  # the DLL name stored in it: "python312.dll"
-    stable_abi_library: str | None  # ...\\libs\\python3.lib
     import_library_machine: str | None = None  # "x64", "x86", "arm64"
     candidates: tuple[Candidate, ...] = ()
 
@@ -163,7 +159,6 @@ class Torch:
     xpu: str | None = None
     wants_triton: str | None = None  # the specifier in its own metadata: "==3.5.1"
     wants_triton_source: str | None = None
-    libraries: tuple[str, ...] = ()  # CUDA DLLs in torch/lib
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,16 +176,12 @@ class Triton:
     ptxas: str | None = None
     ptxas_version: str | None = None  # "12.8", from the banner inside the file
     ptxas_blackwell: str | None = None
-    cuda_header: str | None = None
-    cuda_header_version: str | None = None  # "12.8"
-    cuda_library: str | None = None
     tinycc: str | None = None
     tinycc_python_def: bool | None = None  # a .def for the target's Python lies beside TinyCC
     traits: tuple[str, ...] = ()  # structural marks of its sources, see facts/torch_triton.py
     trait_places: dict[str, str] = field(default_factory=dict)  # trait -> "runtime/build.py:43"
     namespace: bool = False  # no __init__.py: what an uninstall left, importable but empty
     import_hook: str | None = None  # tritonwin's, which patches the sources as they are imported
-    backends: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,9 +190,7 @@ class ExtensionFile:
 
     path: str
     package: str
-    imports: tuple[str, ...]
     unresolved: tuple[str, ...]  # DLLs found neither beside it nor where Windows would look
-    error: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,7 +202,6 @@ class Gpu:
     compute_capability: str | None = None  # "8.9"
     architecture: str | None = None  # AMD: "gfx1100"
     memory_bytes: int | None = None
-    uuid: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -389,17 +377,13 @@ class Proven:
 
 @dataclass(frozen=True, kw_only=True)
 class PatchRecord:
-    """What `tritonwin patch` wrote into the target's Triton, and how those files stand now.
+    """The files that `tritonwin patch` wrote, by their present state, relative to the package.
 
-    Files are named relative to the package folder.
+    Files that are neither, or gone, are in neither list.
     """
 
-    package: str
-    tool_version: str
-    journals: tuple[str, ...]  # whose undo gives the files back, oldest first
     ours: tuple[str, ...] = ()  # as tritonwin left them
-    original: tuple[str, ...] = ()  # as they were before: put back by a reinstall
-    other: tuple[str, ...] = ()  # neither, or gone
+    original: tuple[str, ...] = ()  # as they were before: restored by a reinstall
 
 
 @dataclass(frozen=True, kw_only=True)

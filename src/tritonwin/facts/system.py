@@ -68,7 +68,6 @@ _CODE_PAGE = r"HKLM\SYSTEM\CurrentControlSet\Control\Nls\CodePage"
 FILE_SYSTEM = r"HKLM\SYSTEM\CurrentControlSet\Control\FileSystem"
 _APP_MODEL = r"HKLM\SOFTWARE\Microsoft\Windows\CurrentVersion\AppModelUnlock"
 _CODE_INTEGRITY = r"HKLM\SYSTEM\CurrentControlSet\Control\CI\Policy"
-_INTERNATIONAL = r"HKCU\Control Panel\International"
 
 # VerifiedAndReputablePolicyState, "Smart App Control overview" of Microsoft Learn.
 _APP_CONTROL: dict[object, Literal["off", "on", "evaluation"]] = {
@@ -87,9 +86,7 @@ def read_system(host: Host) -> System:
         "version": _version,
         "machine": _machine,
         "wine": lambda _: (winapi.wine_version(), "ntdll wine_get_version"),
-        "language": _language,
-        "ansi_code_page": lambda h: _code_page(h, "ACP", 0),
-        "oem_code_page": lambda h: _code_page(h, "OEMCP", 1),
+        "ansi_code_page": _code_page,
         "long_paths": lambda h: _switch(h, FILE_SYSTEM, "LongPathsEnabled"),
         "developer_mode": lambda h: _switch(h, _APP_MODEL, "AllowDevelopmentWithoutDevLicense"),
         "smart_app_control": _smart_app_control,
@@ -101,7 +98,6 @@ def read_system(host: Host) -> System:
     facts = {name: reader(host) for name, reader in readers.items()}
     memory, where = _memory()
     facts["memory_bytes"] = (memory.total if memory else None, where)
-    facts["memory_free_bytes"] = (memory.free if memory else None, where)
     return System(
         os=_family(host),
         sources={name: source for name, (value, source) in facts.items() if value is not None},
@@ -138,24 +134,11 @@ def _machine(host: Host) -> Sourced:
     return host.env.get("PROCESSOR_ARCHITEW6432") or host.env.get(name) or "", f"variable {name}"
 
 
-def _language(host: Host) -> Sourced:
-    if host.windows:
-        value = host.registry.value(_INTERNATIONAL, "LocaleName")
-        named = value.replace("-", "_") if isinstance(value, str) and value else None
-        return named, f"registry {_INTERNATIONAL}"
-    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
-        value = host.env.get(name)
-        if value:
-            return value.split(".", 1)[0], f"variable {name}"
-    return None, ""
-
-
-def _code_page(host: Host, name: str, index: int) -> Sourced:
-    value = host.registry.value(_CODE_PAGE, name) if host.windows else None
+def _code_page(host: Host) -> Sourced:
+    value = host.registry.value(_CODE_PAGE, "ACP") if host.windows else None
     if isinstance(value, str) and value.isdecimal():
         return int(value), f"registry {_CODE_PAGE}"
-    asked = winapi.code_pages()
-    return (asked[index] if asked else None), "kernel32"
+    return winapi.ansi_code_page(), "kernel32"
 
 
 def _switch(host: Host, key: str, name: str) -> Sourced:

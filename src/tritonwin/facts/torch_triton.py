@@ -21,17 +21,10 @@ from tritonwin.facts.distributions import read_requirement
 from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.packages import PackageFolder, find_package, knowledge
 from tritonwin.facts.records import Distribution, Interpreter, Torch, Triton
-from tritonwin.facts.toolchain.cuda import banner_version, header_version
+from tritonwin.facts.toolchain.cuda import banner_version
 from tritonwin.facts.windows_view import windows_view
-from tritonwin.system.files import is_file, names_in, paths_in, read_text
+from tritonwin.system.files import is_file, paths_in, read_text
 from tritonwin.system.toml import read_resource
-
-# The DLLs by which a CUDA build is known, and those that other packages borrow from torch.
-_CUDA_DLL = re.compile(
-    r"(?:(?:cudart|cublas|cublasLt|cudnn|nvrtc|cusparse|cufft|curand|cusolver|cupti|nvJitLink)"
-    r"[\w.-]*|c10_(?:cuda|hip|xpu)|torch_(?:cuda|hip|xpu)[\w]*|caffe2_nvrtc)\.dll",
-    re.IGNORECASE,
-)
 
 
 def read_torch(target: Interpreter, distributions: Iterable[Distribution]) -> Torch | None:
@@ -64,7 +57,6 @@ def read_torch(target: Interpreter, distributions: Iterable[Distribution]) -> To
         wants_triton_source=f"{distribution.location}: METADATA"
         if distribution and wants
         else None,
-        libraries=tuple(n for n in names_in(folder.path / "lib") if _CUDA_DLL.fullmatch(n)),
     )
 
 
@@ -187,7 +179,6 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
     libtriton = _libtriton(package)
     image = read_pe(libtriton) if libtriton else None
     ptxas = _existing(package / _NVIDIA / "bin" / "ptxas.exe", package / _NVIDIA / "bin" / "ptxas")
-    header = _existing(package / _NVIDIA / "include" / "cuda.h")
     tinycc = _existing(package / _TINYCC / "tcc.exe")
     owner = _owner(package, distributions)
     return Triton(
@@ -204,14 +195,10 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
         ptxas_blackwell=_text(
             _existing(*(package / _NVIDIA / "bin" / f"ptxas-blackwell{e}" for e in (".exe", "")))
         ),
-        cuda_header=_text(header),
-        cuda_header_version=header_version(header) if header else None,
-        cuda_library=_text(_existing(package / _NVIDIA / "lib" / "x64" / "cuda.lib")),
         tinycc=_text(tinycc),
         tinycc_python_def=_has_python_def(tinycc, target, traits) if tinycc else None,
         traits=traits,
         trait_places={hit.id: f"{hit.file}:{hit.line}" for hit in hits},
-        backends=_backends(package),
         namespace=folder.namespace,
         import_hook=_text(hook),
     )
@@ -264,10 +251,6 @@ def _has_python_def(tinycc: Path, target: Interpreter, traits: tuple[str, ...]) 
     digits = major if "stable-abi-link" in traits else major + minor
     suffix = "t" if target.free_threaded else ""
     return is_file(tinycc.parent / "lib" / f"python{digits}{suffix}.def")
-
-
-def _backends(package: Path) -> tuple[str, ...]:
-    return tuple(p.parent.name for p in paths_in(package / "backends", "*/driver.py"))
 
 
 def _existing(*paths: Path) -> Path | None:

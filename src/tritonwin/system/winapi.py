@@ -75,9 +75,9 @@ if sys.platform == "win32":
         version = sys.getwindowsversion()
         return f"{version.major}.{version.minor}.{version.build}"
 
-    def code_pages() -> tuple[int, int] | None:
-        """ANSI and OEM code page of this process."""
-        return ctypes.windll.kernel32.GetACP(), ctypes.windll.kernel32.GetOEMCP()
+    def ansi_code_page() -> int | None:
+        """The ANSI code page of this process."""
+        return int(ctypes.windll.kernel32.GetACP())
 
     def is_admin() -> bool | None:
         """Whether this process runs with administrator rights."""
@@ -113,7 +113,7 @@ else:
         """None: this is not Windows."""
         return None
 
-    def code_pages() -> tuple[int, int] | None:
+    def ansi_code_page() -> int | None:
         """None: this is not Windows."""
         return None
 

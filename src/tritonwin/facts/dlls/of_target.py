@@ -56,13 +56,10 @@ def _find(
 
 def _read(path: Path, package: str, search: DllSearch) -> ExtensionFile:
     image = read_pe(path)
-    windows = path.suffix != ".so"
     return ExtensionFile(
         path=str(path),
         package=package,
-        imports=image.imports if image else (),
         unresolved=search.unresolved(image.imports, path.parent) if image else (),
-        error="not a readable Windows module" if windows and image is None else None,
     )
 
 

@@ -225,7 +225,6 @@ def find_python_dev(target: Interpreter, host: Host) -> PythonDev:
         import_library=str(library) if library else None,
         import_library_dll=imported.dll if imported else None,
         import_library_machine=imported.machine if imported else None,
-        stable_abi_library=_stable_library(target) if host.windows else None,
         candidates=header_places + library_places,
     )
 
@@ -289,12 +288,6 @@ def _windows_library(target: Interpreter) -> tuple[Path | None, tuple[Candidate,
             reason = f"no {name}" if is_folder(folder) else "no such folder"
         candidates.append(Candidate(path=str(folder), source=source, chosen=take, reason=reason))
     return chosen, tuple(candidates)
-
-
-def _stable_library(target: Interpreter) -> str | None:
-    name = f"python3{_threads(target)}.lib"
-    found = (folder / name for folder in _libs_folders(target) if is_file(folder / name))
-    return next((str(path) for path in found), None)
 
 
 def _libs_folders(target: Interpreter) -> Mapping[Path, str]:
