@@ -162,22 +162,6 @@ def test_an_edit_that_would_break_a_source_is_not_made() -> None:
     assert "would not parse" in outcome.skipped["breaking"].reason
 
 
-@pytest.mark.parametrize(
-    ("body", "first"),
-    [
-        ('    """Doc."""\n    return 1\n', "    return 1"),
-        ("    return 1\n", "    return 1"),
-        ('    """Only this."""\n', '    """Only this."""'),
-    ],
-)
-def test_statements_go_before_a_body_and_behind_its_docstring(body: str, first: str) -> None:
-    source = Source(f"def f():\n{body}")
-    function = source.function("f")
-    assert function is not None
-    text = source.before_body(function, "begin()\n")
-    assert f"    begin()\n{first}\n" in text
-
-
 # -- sources as nobody writes them: no rule falls over one, and no code is lost in a comment
 
 _LDCONFIG = 'libs = subprocess.check_output(["/sbin/ldconfig"])'

@@ -125,7 +125,14 @@ class Source:
 
     # -- finding
 
-    def function(self, name: str, inside: str | None = None) -> ast.FunctionDef | None:
+    def function(self, name: str, inside: str | None = None, absent: str = "") -> ast.FunctionDef:
+        """As `find`; raises NoEdit where there is none, for the reason `absent`."""
+        found = self.find(name, inside)
+        if found is None:
+            raise NoEdit("absent", absent or f"there is no {name}")
+        return found
+
+    def find(self, name: str, inside: str | None = None) -> ast.FunctionDef | None:
         """The function of that name, at the top or in a class; `inside` names the class."""
         if f"def {name}(" not in self.text:
             return None  # a parse takes a hundred times as long
@@ -161,12 +168,9 @@ class Source:
             text = text[:start] + new + text[end:]
         return text
 
-    def before_body(self, function: ast.FunctionDef, code: str) -> str:
-        """`code`, written without indentation, as the first statements of a function."""
-        first = function.body[0]
-        if is_docstring(first) and len(function.body) > 1:
-            first = function.body[1]
-        return self.before(first, code)
+    def instead_of(self, node: ast.expr | ast.stmt, new: str, marker: str) -> str:
+        """`new` and a comment in the place of a node that nothing follows on its last line."""
+        return self.spliced((*self.line_ends(node), f"{new}  # {marker}"))
 
     def marked(self, line: int, marker: str) -> tuple[int, int, str]:
         """The change that puts a comment at the end of a line of Python code.
@@ -214,14 +218,6 @@ def walk(node: ast.AST, kind: type[Node]) -> Iterator[Node]:
 def calls(node: ast.AST, function: str) -> list[ast.Call]:
     """The calls of a function by its dotted name."""
     return [call for call in walk(node, ast.Call) if ast.unparse(call.func) == function]
-
-
-def is_docstring(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
 
 
 def indented(code: str, space: str) -> str:

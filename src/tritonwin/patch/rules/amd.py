@@ -40,8 +40,6 @@ if os.name == "nt" and _tritonwin_lld():  # {marker}
 )
 def _temporary(source: Source, marker: str) -> str:
     function = source.function("make_hsaco")
-    if function is None:
-        return absent("there is no make_hsaco")
     found = [
         c for c in calls(function, "tempfile.NamedTemporaryFile") if not (c.args or c.keywords)
     ]
@@ -60,9 +58,7 @@ def _temporary(source: Source, marker: str) -> str:
     removes="Exception: ROCm linker /opt/rocm/llvm/bin/ld.lld not found",
 )
 def _lld(source: Source, marker: str) -> str:
-    function = source.function("path_to_rocm_lld")
-    if function is None:
-        return absent("the linker is part of libtriton")
+    function = source.function("path_to_rocm_lld", absent="the linker is part of libtriton")
     if ".exe" in source.segment(function):
         return fixed("Windows looks for ld.lld.exe")
     beside = [n for n in walk(function, ast.Assign) if "__file__" in ast.unparse(n)]
@@ -85,12 +81,10 @@ def _lld(source: Source, marker: str) -> str:
 )
 def _runtime(source: Source, marker: str) -> str:
     function = source.function("_get_path_to_hip_runtime_dylib")
-    if function is None:
-        return absent("there is no _get_path_to_hip_runtime_dylib")
     text = ast.unparse(function)
     if "'/sbin/ldconfig'" not in text or ".dll" in text or "os.name" in text:
         return fixed("Windows looks for amdhip64.dll")
-    edited = source.before_body(function, _RUNTIME.format(marker=marker))
+    edited = source.before(function.body[0], _RUNTIME.format(marker=marker))
     return payload.appended(edited, "hip_runtime.py", marker)
 
 

@@ -7,7 +7,6 @@ import ast
 from tritonwin.patch import payload
 from tritonwin.patch.edits import (
     Source,
-    absent,
     calls,
     fixed,
     unknown,
@@ -38,9 +37,7 @@ _JOIN = "self.cache_dir = os.path.join(self.cache_dir, self.key)"
     removes="PermissionError: [WinError 5] Access is denied: '...cuda_utils.cp312-win_amd64.pyd'",
 )
 def _replace(source: Source, marker: str) -> str:
-    function = source.function("put", "FileCacheManager")
-    if function is None:
-        return absent("there is no FileCacheManager")
+    function = source.function("put", "FileCacheManager", absent="there is no FileCacheManager")
     if "except PermissionError" in source.segment(function):
         return fixed("a file that another process holds is left to it")
     found = [s for s in function.body if calls(s, "os.replace")]
@@ -65,9 +62,9 @@ def _replace(source: Source, marker: str) -> str:
     covers=("AP",),
 )
 def _long(source: Source, marker: str) -> str:
-    function = source.function("__init__", "FileCacheManager")
-    if function is None:
-        return absent("there is no FileCacheManager")
+    function = source.function(
+        "__init__", "FileCacheManager", absent="there is no FileCacheManager"
+    )
     if "normalize_path" in source.text:
         return fixed("its paths may be long")
     joins = [n for n in ast.walk(function) if isinstance(n, ast.Assign) and _is_join(n)]
@@ -98,9 +95,7 @@ _LIBRARY = '"_C/libtriton.so"'
     removes="FileNotFoundError: [Errno 2] No such file or directory: '...\\\\_C/libtriton.so'",
 )
 def _library(source: Source, marker: str) -> str:
-    function = source.function("triton_key")
-    if function is None:
-        return absent("triton_key is elsewhere")
+    function = source.function("triton_key", absent="triton_key is elsewhere")
     if "libtriton.so" not in source.segment(function):
         return fixed("the suffix of libtriton is that of the system")
     names = [node for node in walk(function, ast.Constant) if source.segment(node) == _LIBRARY]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tritonwin.patch import payload
-from tritonwin.patch.edits import Source, absent, calls, fixed, unknown, walk
+from tritonwin.patch.edits import Source, calls, fixed, unknown, walk
 from tritonwin.patch.engine import rule
 
 _DRIVER = "backends/nvidia/driver.py"
@@ -35,9 +35,8 @@ def _name(source: Source, marker: str) -> str:
         return fixed("it links 'cuda', which is cuda.lib on Windows")
     if ast.unparse(value) != "['libcuda.so.1']":
         return unknown(f"it links {ast.unparse(value)}")
-    start, end = source.line_ends(value)
-    new = f"['cuda'] if os.name == \"nt\" else {source.text[start:end]}  # {marker}"
-    return source.spliced((start, end, new))
+    new = f"['cuda'] if os.name == \"nt\" else {source.segment(value)}"
+    return source.instead_of(value, new, marker)
 
 
 @rule(
@@ -54,8 +53,6 @@ def _name(source: Source, marker: str) -> str:
 )
 def _folder(source: Source, marker: str) -> str:
     function = source.function("libcuda_dirs")
-    if function is None:
-        return absent("there is no libcuda_dirs")
     statements = [
         node
         for node in function.body
@@ -81,15 +78,15 @@ def _folder(source: Source, marker: str) -> str:
     removes="RuntimeError: 0 active drivers ([]). There should only be one.",
 )
 def _present(source: Source, marker: str) -> str:
-    function = source.function("_cuda_driver_is_active")
-    if function is None:
-        return absent("a GPU is found through torch alone")
+    function = source.function(
+        "_cuda_driver_is_active", absent="a GPU is found through torch alone"
+    )
     if "nvcuda" in source.segment(function):
         return fixed("Windows looks for nvcuda.dll")
     names = [n for n in walk(function, ast.Assign) if ast.unparse(n.targets[0]) == "candidates"]
     if len(names) != 1 or ast.unparse(names[0].value) != "['libcuda.so.1']":
         return unknown("the driver is looked for in another form")
-    start, end = source.line_ends(names[0].value)
-    old = source.text[start:end]
-    new = f'["nvcuda.dll"] if os.name == "nt" else {old}  # {marker}'
-    return source.spliced((start, end, new))
+    old = names[0].value
+    return source.instead_of(
+        old, f'["nvcuda.dll"] if os.name == "nt" else {source.segment(old)}', marker
+    )

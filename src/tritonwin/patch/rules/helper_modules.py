@@ -69,8 +69,6 @@ def _setuptools(source: Source, marker: str) -> str:
 )
 def _build(source: Source, marker: str) -> str:
     function = source.function("_build")
-    if function is None:
-        return absent("there is no _build")
     if re.search(r"\bis_msvc\(|\bis_tcc\(|\bfind_msvc", source.text):
         return fixed("it has a command line for Windows")
     if '"-shared"' not in source.segment(function) or "os.name" in source.segment(function):
@@ -109,9 +107,9 @@ _SUFFIX_OF_SYSTEM = """f"{name}.{'pyd' if os.name == 'nt' else 'so'}\""""
     removes="AttributeError: 'NoneType' object has no attribute 'loader'",
 )
 def _module_suffix(source: Source, marker: str) -> str:
-    function = source.function("compile_module_from_src")
-    if function is None:
-        return absent("helper modules are compiled in runtime/build.py")
+    function = source.function(
+        "compile_module_from_src", absent="helper modules are compiled in runtime/build.py"
+    )
     text = source.segment(function)
     if _SUFFIX not in text or ".pyd" in text:
         return fixed("helper modules get the suffix of the system")

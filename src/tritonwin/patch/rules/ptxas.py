@@ -40,8 +40,6 @@ if os.name == "nt":  # {marker}
 )
 def _tool_suffix(source: Source, marker: str) -> str:
     function = source.function("_path_to_binary")
-    if function is None:
-        return absent("there is no _path_to_binary")
     text = source.segment(function)
     if ".exe" in text or '"EXE"' in text:
         return fixed("the name of the tool gets its .exe")
@@ -71,7 +69,7 @@ def _tool_suffix(source: Source, marker: str) -> str:
     removes=_VARIABLES_REMOVES,
 )
 def _variables(source: Source, marker: str) -> str:
-    function = source.function("__init__", "env_nvidia_tool") or source.function("_path_to_binary")
+    function = source.find("__init__", "env_nvidia_tool") or source.find("_path_to_binary")
     if function is None:
         return absent("the variables are not read here")
     keys = [
@@ -99,7 +97,7 @@ def _variables(source: Source, marker: str) -> str:
     removes="RuntimeError: Cannot find ptxas-blackwell.exe",
 )
 def _blackwell(source: Source, marker: str) -> str:
-    function = source.function("get_ptxas")
+    function = source.find("get_ptxas")
     if function is None or "blackwell" not in source.segment(function):
         return absent("one ptxas serves all GPUs")
     returns = [node for node in walk(function, ast.Return) if node.value is not None]
@@ -147,8 +145,6 @@ else:
 )
 def _shell(source: Source, marker: str) -> str:
     function = source.function("make_cubin")
-    if function is None:
-        return absent("there is no make_cubin")
     found = [c for c in calls(function, "subprocess.run") if "shell=True" in source.segment(c)]
     if not found:
         return fixed("ptxas is started without a shell")
@@ -173,8 +169,6 @@ def _shell(source: Source, marker: str) -> str:
 )
 def _output(source: Source, marker: str) -> str:
     function = source.function("make_cubin")
-    if function is None:
-        return absent("there is no make_cubin")
     runs = calls(function, "subprocess.run")
     for run in runs:
         named = {keyword.arg: keyword.value for keyword in run.keywords}
@@ -211,8 +205,6 @@ _NAMES = ("fsrc", "flog")
 )
 def _temp_files(source: Source, marker: str) -> str:
     function = source.function("make_cubin")
-    if function is None:
-        return absent("there is no make_cubin")
     block = next((w for w in walk(function, ast.With) if _bound(w) == _NAMES), None)
     if block is None:
         return fixed("no temporary file is open while it is removed")
@@ -251,8 +243,6 @@ def _removed(call: ast.Call) -> str:
 )
 def _ptx_version(source: Source, marker: str) -> str:
     function = source.function("ptx_get_version")
-    if function is None:
-        return absent("there is no ptx_get_version")
     block = next(
         (
             n
