@@ -26,75 +26,22 @@ from tritonwin.patch.edits import Source
 from tritonwin.patch.engine import Flavour
 from tritonwin.patch.operations import PatchPlace, apply, revert
 from tritonwin.patch.plan import examine, make_plan, read_triton
-from tritonwin.patch.rules import RULES
+from tritonwin.patch.rules import BY_ID, RULES
 
 FORKS = (
     "windows:3.1.0.post17", "windows:3.2.0.post21", "windows:3.3.1.post21", "windows:3.4.0.post21",
     "windows:3.5.1.post24", "windows:3.6.0.post26", "windows:3.7.1.post27", "windows:3.8.0.post29",
 )  # fmt: skip
-# Which releases need a rule, first and last: the matrix of measured facts.
-NEEDED = {
-    "setuptools-import": "3.0.0 3.2.0",
-    "windows-build": "3.0.0 3.9.0",
-    "cache-replace": "3.0.0 3.9.0",
-    "long-paths": "3.0.0 3.9.0",
-    "libtriton-name": "3.0.0 3.2.0",
-    "tool-variables": "3.4.0 3.9.0",
-    "tool-suffix": "3.0.0 3.2.0",
-    "tool-variables-3.3": "3.3.1 3.3.1",
-    "ptxas-blackwell": "3.3.1 3.3.1 3.6.0 3.9.0",
-    "ptx-version": "3.0.0 3.2.0",
-    "ptxas-shell": "3.0.0 3.1.0",
-    "ptxas-output": "3.2.0 3.9.0",
-    "temp-files": "3.0.0 3.9.0",
-    "libcuda-name": "3.6.0 3.9.0",
-    "libcuda-folder": "3.0.0 3.9.0",
-    "driver-present": "3.8.0 3.9.0",
-    "module-suffix": "3.0.0 3.2.0",
-    "int64-arguments": "3.0.0 3.2.0",
-    "tensor-map-shape": "3.4.0 3.9.0",
-    "dlfcn-launcher": "3.0.0 3.6.0",
-    "empty-array": "3.0.0 3.2.0",  # later ones always pass their scratch memory
-    "object-head-launcher": "3.5.1 3.6.0",
-    "dlfcn": "3.0.0 3.9.0",
-    "stdatomic": "3.0.0 3.2.0",
-    "aligned-memory": "3.5.1 3.9.0",
-    "object-head": "3.5.1 3.9.0",
-    "compound-literals": "3.7.1 3.9.0",
-    "amd-temp-files": "3.0.0 3.9.0",
-    "amd-lld": "3.0.0 3.4.0",
-    "amd-runtime": "3.0.0 3.9.0",
-    "amd-module-suffix": "3.0.0 3.3.1",
-    "amd-int64-arguments": "3.0.0 3.2.0",
-    "amd-dlfcn-launcher": "3.0.0 3.6.0",
-    "amd-object-head-launcher": "3.6.0 3.6.0",
-    "amd-dlfcn": "3.0.0 3.9.0",
-    "amd-object-head": "3.6.0 3.9.0",
-    "amd-shift": "3.6.0 3.9.0",
-    "extern-grep": "3.0.0 3.9.0",
-    "extern-folder": "3.0.0 3.9.0",
-}
-# What triton-windows still lacks.
-NEEDED_BY_FORK = {
-    "setuptools-import": FORKS[:2],
-    "long-paths": FORKS[:5],
-    "tool-variables": FORKS[3:],
-    "last-error-launcher": FORKS[:6],
-    "last-error": FORKS[:6],
-    "tensor-map-shape": FORKS[3:],
-    "extern-grep": FORKS,
-    "extern-folder": FORKS,
-}
 
 
 def expected(version: str) -> list[str]:
-    def within(spans: str) -> bool:
-        bounds = spans.split()
-        return any(a <= version <= b for a, b in zip(bounds[::2], bounds[1::2], strict=True))
-
-    if version in FORKS:
-        return [rule.id for rule in RULES if version in NEEDED_BY_FORK.get(rule.id, ())]
-    return [rule.id for rule in RULES if rule.id in NEEDED and within(NEEDED[rule.id])]
+    """The rules that the table says this release needs."""
+    base = version.rpartition(":")[2].partition(".post")[0]
+    return [
+        rule.id
+        for rule in RULES
+        if any(a <= base <= b for a, b in (rule.fork if version in FORKS else rule.upstream))
+    ]
 
 
 def place_of(package: Path, tmp_path: Path) -> PatchPlace:
@@ -110,9 +57,7 @@ def written(package: Path, after: dict[str, str]) -> Manifest:
 
 
 def test_every_rule_is_needed_somewhere() -> None:
-    assert {rule.id for rule in RULES} == {*NEEDED, *NEEDED_BY_FORK}, (
-        "NEEDED and NEEDED_BY_FORK above say of each rule which releases need it"
-    )
+    assert {name for version in (*UPSTREAM, *FORKS) for name in expected(version)} == set(BY_ID)
 
 
 @pytest.mark.parametrize("version", [*UPSTREAM, *FORKS])

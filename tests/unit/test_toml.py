@@ -18,6 +18,7 @@ from tritonwin.facts.dlls.tree import OriginTable
 from tritonwin.facts.packages import Knowledge
 from tritonwin.facts.torch_triton import TraitTable
 from tritonwin.facts.variables import VariableTable
+from tritonwin.patch.engine import RuleTable
 from tritonwin.problems.catalogue import CatalogueFile
 from tritonwin.problems.explain.log_facts import FactTable
 from tritonwin.support.matrix import HardwareTable, IndexTable, PairTable
@@ -42,6 +43,7 @@ RECORDS: dict[str, type] = {
     "facts/packages.toml": Knowledge,
     "facts/triton_traits.toml": TraitTable,
     "facts/variables.toml": VariableTable,
+    "patch/rules/rules.toml": RuleTable,
     "problems/catalogue": CatalogueFile,
     "problems/explain/facts.toml": FactTable,
     "support/hardware.toml": HardwareTable,

@@ -1,8 +1,8 @@
 """Rules and what they make of a text: pure, the same for the files on disk and the import hook.
 
-A rule is a function from a source to its edited text, declared with `@rule`. This module, `edits`,
-`rules`, `payload` and `hook/apply` are valid on Python 3.9 and use the standard library alone: the
-hook carries them into a target. Hence no `kw_only` here.
+A rule is a row of `rules/rules.toml` and a function from a source to its edited text. This module,
+`edits`, `rules`, `payload` and `hook/apply` are valid on Python 3.9 and use the standard library
+alone: the hook carries them into a target. Hence no `kw_only` here.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import functools
 import hashlib
 import json
 import pkgutil
+import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -35,20 +36,8 @@ Edit = Callable[[Source, str], str]
 
 
 @dataclass(frozen=True)
-class Rule:
-    """One defect of Triton's sources on Windows, and the edit that removes it.
-
-    Attributes:
-        id: also its marker in the edited text, see `marker`.
-        defect: its short name in the tables of docs/patch.
-        file: relative to the package folder, with slashes.
-        why: what goes wrong on Windows and what the edit does instead.
-        removes: the error as the user sees it.
-        edit: `edit(source, marker)` returns the edited text, with the marker in a comment of each
-            edited place; raises `edits.NoEdit` where there is nothing to edit, and why. Pure.
-            Structure decides, never a version. Other systems keep the behaviour they had.
-        covers: other defects that the same edit removes.
-    """
+class RuleRow:
+    """A rule as `rules/rules.toml` describes it, which explains the fields."""
 
     id: str
     defect: str
@@ -56,8 +45,9 @@ class Rule:
     need: Need
     why: str
     removes: str
-    edit: Edit
     covers: tuple[str, ...] = ()
+    upstream: tuple[tuple[str, ...], ...] = ()
+    fork: tuple[tuple[str, ...], ...] = ()
 
     @property
     def marker(self) -> str:
@@ -70,6 +60,29 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class RuleTable:
+    """All rows, in the order in which they are applied. None of them needs another."""
+
+    rule: tuple[RuleRow, ...]
+
+
+def _no_edit(source: Source, marker: str) -> str:
+    raise NotImplementedError(marker)
+
+
+@dataclass(frozen=True)
+class Rule(RuleRow):
+    """One defect of Triton's sources on Windows, and the edit that removes it.
+
+    `edit(source, marker)` returns the edited text, with the marker in a comment of each edited
+    place; it raises `edits.NoEdit` where there is nothing to edit, and why. It is pure, structure
+    decides and never a version, and other systems keep the behaviour they had.
+    """
+
+    edit: Edit = _no_edit
+
+
+@dataclass(frozen=True)
 class RuleChoice:
     """Rules by their ids (none: all), and whether files of no known release are edited."""
 
@@ -77,23 +90,14 @@ class RuleChoice:
     allow_unknown: bool = False
 
 
-declared: list[Rule] = []  # in the order in which the modules of `rules` are imported
+declared: dict[str, Edit] = {}  # by the ids of rules
 
 
-def rule(
-    id: str,  # noqa: A002 - the field's name
-    *,
-    defect: str,
-    file: str,
-    need: Need,
-    why: str,
-    removes: str,
-    covers: tuple[str, ...] = (),
-) -> Callable[[Edit], Edit]:
-    """Declare a rule whose edit is the decorated function; see `Rule`. Can be repeated."""
+def edits(*rules: str) -> Callable[[Edit], Edit]:
+    """Declare the decorated function as the edit of these rules; see `Rule`."""
 
     def declare(edit: Edit) -> Edit:
-        declared.append(Rule(id, defect, file, need, why, removes, edit, covers))
+        declared.update(dict.fromkeys(rules, edit))
         return edit
 
     return declare
@@ -139,14 +143,8 @@ def _state(answer: NoEdit, flavour: Flavour) -> RuleState:
     return "fixed-by-fork" if flavour == "fork" else "fixed-upstream"
 
 
-def is_applied(rule: Rule, text: str) -> bool:
-    start = text.find(rule.marker)
-    while start >= 0:
-        after = text[start + len(rule.marker) :][:1]
-        if not (after.isalnum() or after == "-"):
-            return True
-        start = text.find(rule.marker, start + 1)
-    return False
+def is_applied(rule: RuleRow, text: str) -> bool:
+    return bool(re.search(re.escape(rule.marker) + r"(?![^\W_]|-)", text))
 
 
 def transform(file: str, text: str, rules: Iterable[Rule], flavour: Flavour) -> Transformed:

@@ -36,6 +36,7 @@ from tritonwin.patch.hook.apply import DETOURS
 from tritonwin.patch.rules import FILES
 from tritonwin.system.access import can_write
 from tritonwin.system.files import is_file, is_folder, paths_in, read_text
+from tritonwin.system.toml import loads
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -185,6 +186,9 @@ def _below(place: Traversable, path: str) -> Iterator[tuple[str, str]]:
             yield from _below(inside, f"{path}/{inside.name}")
     elif path.endswith((".py", ".json")):
         yield path, place.read_text("utf-8")
+    elif path.endswith("/rules.toml"):  # a target's Python may read no TOML
+        rows = loads(place.read_text("utf-8"))["rule"]
+        yield path.removesuffix(".toml") + ".json", json.dumps(rows)
 
 
 # -- in a target

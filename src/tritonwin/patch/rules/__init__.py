@@ -1,31 +1,31 @@
-"""All rules. A module of this folder declares them with `@rule`; nothing else lists them."""
+"""All rules: the rows of `rules.toml`, each with the edit that a module of this folder declares."""
 
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
-from typing import TYPE_CHECKING
+from typing import Any
 
 from tritonwin.patch.engine import Rule, declared
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+
+def _rows() -> list[dict[str, Any]]:
+    """The table, and the modules beside it imported. The import hook carries it as JSON."""
+    carried = getattr(__spec__ and __spec__.loader, "modules", None)
+    names = carried(__name__) if carried else [m.name for m in pkgutil.iter_modules(__path__)]
+    for name in names:
+        importlib.import_module(f"{__name__}.{name}")
+    if carried:
+        return list(json.loads(pkgutil.get_data(__name__, "rules.json") or b""))
+    from tritonwin.system.toml import shipped
+
+    return list(shipped(__name__, "rules.toml")["rule"])
 
 
-def _modules() -> Iterable[str]:
-    loader = __spec__.loader if __spec__ else None
-    carried = getattr(loader, "modules", None)  # of the import hook
-    return (
-        carried(__name__) if carried else (found.name for found in pkgutil.iter_modules(__path__))
-    )
-
-
-for _name in sorted(_modules()):
-    importlib.import_module(f"{__name__}.{_name}")
-
-# By file, those for NVIDIA first. No rule needs another: any order comes to the same.
 RULES: tuple[Rule, ...] = tuple(
-    sorted(declared, key=lambda r: (r.need == "tools", r.backend == "amd", r.file))
+    Rule(**{**row, "covers": tuple(row.get("covers", ())), "edit": declared[row["id"]]})
+    for row in _rows()
 )
 BY_ID = {rule.id: rule for rule in RULES}
 FILES: tuple[str, ...] = tuple(dict.fromkeys(rule.file for rule in RULES))

@@ -14,11 +14,8 @@ from tritonwin.patch.edits import (
     unknown,
     walk,
 )
-from tritonwin.patch.engine import rule
+from tritonwin.patch.engine import edits
 
-_DRIVER_C = "backends/amd/driver.c"
-_DRIVER_PY = "backends/amd/driver.py"
-_COMPILER = "backends/amd/compiler.py"
 _RUNTIME = """\
 if os.name == "nt":  # {marker}
     return _tritonwin_hip_runtime()
@@ -29,15 +26,7 @@ if os.name == "nt" and _tritonwin_lld():  # {marker}
 """
 
 
-@rule(
-    "amd-temp-files",
-    defect="AMD",
-    file=_COMPILER,
-    need="jit",
-    why="make_hsaco opens temporary files a second time by their name, which Windows refuses while "
-    "they are open. They are closed first and removed at the end.",
-    removes="PermissionError: [Errno 13] Permission denied",
-)
+@edits("amd-temp-files")
 def _temporary(source: Source, marker: str) -> str:
     function = source.function("make_hsaco")
     found = [
@@ -49,14 +38,7 @@ def _temporary(source: Source, marker: str) -> str:
     return payload.appended(source.spliced(*changes), "closed_file.py", marker)
 
 
-@rule(
-    "amd-lld",
-    defect="AMD",
-    file=_COMPILER,
-    need="jit",
-    why="Up to Triton 3.4 an external linker is looked for as ld.lld, in folders of Linux.",
-    removes="Exception: ROCm linker /opt/rocm/llvm/bin/ld.lld not found",
-)
+@edits("amd-lld")
 def _lld(source: Source, marker: str) -> str:
     function = source.function("path_to_rocm_lld", absent="the linker is part of libtriton")
     if ".exe" in source.segment(function):
@@ -68,17 +50,7 @@ def _lld(source: Source, marker: str) -> str:
     return payload.appended(edited, "lld.py", marker)
 
 
-@rule(
-    "amd-runtime",
-    defect="7b",
-    file=_DRIVER_PY,
-    need="jit",
-    why="The HIP runtime is looked for as libamdhip64.so, through /sbin/ldconfig and a "
-    "LD_LIBRARY_PATH with colons. On Windows it is amdhip64*.dll in ROCm's wheels, in torch, in "
-    "the HIP SDK or in System32, where AMD's driver puts it; and its path needs its backslashes "
-    "doubled before it is pasted into C.",
-    removes="FileNotFoundError: [WinError 2] The system cannot find the file specified (ldconfig)",
-)
+@edits("amd-runtime")
 def _runtime(source: Source, marker: str) -> str:
     function = source.function("_get_path_to_hip_runtime_dylib")
     text = ast.unparse(function)
@@ -88,14 +60,7 @@ def _runtime(source: Source, marker: str) -> str:
     return payload.appended(edited, "hip_runtime.py", marker)
 
 
-@rule(
-    "amd-shift",
-    defect="AMD",
-    file=_DRIVER_C,
-    need="robust",
-    why="A 1 is shifted into the sign of a signed number, which C leaves undefined.",
-    removes="warning: signed shift result sets the sign bit (clang-cl)",
-)
+@edits("amd-shift")
 def _shift(source: Source, marker: str) -> str:
     if "(0x1 << 31)" not in source.text:
         return absent("there is no such shift")

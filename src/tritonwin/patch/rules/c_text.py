@@ -13,12 +13,7 @@ from tritonwin.patch.edits import (
     substituted,
     unknown,
 )
-from tritonwin.patch.engine import rule
-
-_DRIVER_C = "backends/nvidia/driver.c"
-_DRIVER_PY = "backends/nvidia/driver.py"
-_AMD_DRIVER_C = "backends/amd/driver.c"
-_AMD_DRIVER_PY = "backends/amd/driver.py"
+from tritonwin.patch.engine import edits
 
 # -- dlfcn.h
 
@@ -75,57 +70,21 @@ def shim_in_f_string(marker: str) -> str:
 
 
 _INCLUDE = r"^#include <dlfcn\.h>\n"
-_DLFCN_WHY = (
-    "Windows has no dlfcn.h. The one include line gives way to the few functions of it that are "
-    "used, written for Windows; what calls them stays as it is. They look at the pointer that "
-    "GetProcAddress returns and never at GetLastError, which may hold an old error."
-)
 
 
-@rule(
-    "dlfcn",
-    defect="5a",
-    file=_DRIVER_C,
-    need="jit",
-    why=_DLFCN_WHY,
-    removes="fatal error: 'dlfcn.h' file not found (TinyCC: include file 'dlfcn.h' not found)",
-    covers=("5c",),
-)
-@rule(
-    "amd-dlfcn",
-    defect="7d",
-    file=_AMD_DRIVER_C,
-    need="jit",
-    why="The same as for NVIDIA: a few functions take the place of dlfcn.h.",
-    removes="fatal error: 'dlfcn.h' file not found",
-)
+@edits("dlfcn", "amd-dlfcn")
 def _dlfcn(source: Source, marker: str) -> str:
     return _include_replaced(source, shim(marker))
 
 
-@rule(
-    "dlfcn-launcher",
-    defect="5d",
-    file=_DRIVER_PY,
-    need="jit",
-    why="Up to Triton 3.6 each kernel has a launcher of its own, compiled from a template in "
-    "driver.py, which includes dlfcn.h a second time. " + _DLFCN_WHY,
-    removes="main.c:5: error: include file 'dlfcn.h' not found",
-)
+@edits("dlfcn-launcher")
 def _dlfcn_launcher(source: Source, marker: str) -> str:
     if "def make_launcher" not in source.text:
         return absent("there is no make_launcher: driver.c launches")
     return _include_replaced(source, shim_in_f_string(marker))
 
 
-@rule(
-    "amd-dlfcn-launcher",
-    defect="7c",
-    file=_AMD_DRIVER_PY,
-    need="jit",
-    why="The launcher's template includes dlfcn.h, twice, up to Triton 3.6.",
-    removes="fatal error: 'dlfcn.h' file not found",
-)
+@edits("amd-dlfcn-launcher")
 def _amd_dlfcn_launcher(source: Source, marker: str) -> str:
     if "def make_launcher" not in source.text or "<dlfcn.h>" not in source.text:
         return absent("there is no launcher template")
@@ -163,17 +122,7 @@ static void PyCUtensorMap_free(void *ptr) {{ _aligned_free(ptr); }}
 """
 
 
-@rule(
-    "aligned-memory",
-    defect="5b",
-    file=_DRIVER_C,
-    need="jit",
-    why="Windows has _aligned_malloc in place of posix_memalign, and such memory must go back "
-    "through _aligned_free. Only tensor maps are affected: what PyKernelArg_free frees is plain "
-    "memory. malloc.h declares it, and alloca, which driver.c uses from 3.7 on.",
-    removes="unresolved external symbol posix_memalign (and alloca)",
-    covers=("5g",),
-)
+@edits("aligned-memory")
 def _aligned(source: Source, marker: str) -> str:
     text = source.text
     if "posix_memalign" not in text:
@@ -190,15 +139,7 @@ def _aligned(source: Source, marker: str) -> str:
     return replaced(text + "posix_memalign(" + tail, _FREE, _FREE_BOTH)
 
 
-@rule(
-    "stdatomic",
-    defect="5e",
-    file=_DRIVER_C,
-    need="jit",
-    why="driver.c of Triton 3.0 to 3.2 includes stdatomic.h and uses nothing of it. The TinyCC of "
-    "older wheels and older MSVC do not have it.",
-    removes="include file 'stdatomic.h' not found",
-)
+@edits("stdatomic")
 def _atomic(source: Source, marker: str) -> str:
     text = source.text
     if "<stdatomic.h>" not in text:
@@ -215,44 +156,7 @@ def _atomic(source: Source, marker: str) -> str:
     )
 
 
-_HEAD_WHY = (
-    "PyObject_HEAD ends in a semicolon of its own. A second one is an empty member of a struct, "
-    "which MSVC refuses or warns about."
-)
-
-
-@rule(
-    "object-head",
-    defect="5f",
-    file=_DRIVER_C,
-    need="robust",
-    why=_HEAD_WHY,
-    removes="driver.c: error C2059: syntax error: ';' (MSVC)",
-)
-@rule(
-    "object-head-launcher",
-    defect="5f",
-    file=_DRIVER_PY,
-    need="robust",
-    why=_HEAD_WHY,
-    removes="__triton_launcher.c: error C2059: syntax error: ';' (MSVC)",
-)
-@rule(
-    "amd-object-head",
-    defect="5f",
-    file=_AMD_DRIVER_C,
-    need="robust",
-    why=_HEAD_WHY,
-    removes="driver.c: error C2059: syntax error: ';' (MSVC)",
-)
-@rule(
-    "amd-object-head-launcher",
-    defect="5f",
-    file=_AMD_DRIVER_PY,
-    need="robust",
-    why=_HEAD_WHY,
-    removes="__triton_launcher.c: error C2059: syntax error: ';' (MSVC)",
-)
+@edits("object-head", "object-head-launcher", "amd-object-head", "amd-object-head-launcher")
 def _object_head(source: Source, marker: str) -> str:
     """The semicolon after PyObject_HEAD, which brings its own, gives way to the marker."""
     found = source.text.count("PyObject_HEAD;")
@@ -263,15 +167,7 @@ def _object_head(source: Source, marker: str) -> str:
     return replaced(source.text, "PyObject_HEAD;", f"PyObject_HEAD /* {marker} */", found)
 
 
-@rule(
-    "compound-literals",
-    defect="5h",
-    file=_DRIVER_C,
-    need="robust",
-    why="A table is initialised with compound literals, (Extractor){...}, which are no constants "
-    "in C. MSVC refuses them; without the cast they are plain initialisers.",
-    removes="driver.c: error C2099: initializer is not a constant (MSVC)",
-)
+@edits("compound-literals")
 def _literals(source: Source, marker: str) -> str:
     found = len(re.findall(r"\] =\s*\(Extractor\)\{", source.text))
     if not found:
@@ -285,14 +181,7 @@ def _literals(source: Source, marker: str) -> str:
     return replaced(text, table, f"/* {marker} */\n{table}")
 
 
-@rule(
-    "empty-array",
-    defect="5i",
-    file=_DRIVER_PY,
-    need="robust",
-    why="A kernel without parameters makes an array without elements, which MSVC refuses.",
-    removes="main.c: error C2466: cannot allocate an array of constant size 0 (MSVC)",
-)
+@edits("empty-array")
 def _empty(source: Source, marker: str) -> str:
     text = source.text
     listed = """{{ {', '.join(f"&arg{i}" for i in params)} }};"""
@@ -315,30 +204,9 @@ _FOUND = re.compile(
     r"(?P<indent> *)(?:long|int|DWORD) (?P<error>\w+) = GetLastError\(\);(?P<rest>[ \\]*\n *if \()"
     r"(?P<test>(?P=error)(?: != 0)?)(?P<close>\) \{)(?P<blanks> *)"
 )
-_LAST_ERROR_WHY = (
-    "After GetProcAddress, triton-windows asks Windows for the last error instead of looking at "
-    "the pointer. An error of any earlier call is still there, so a function that was found is "
-    "taken for missing. "
-)
 
 
-@rule(
-    "last-error",
-    defect="GL",
-    file=_DRIVER_C,
-    need="jit",
-    why=_LAST_ERROR_WHY + "This is the test in driver.c.",
-    removes="RuntimeError: Failed to retrieve cuOccupancyMaxActiveClusters from nvcuda.dll",
-)
-@rule(
-    "last-error-launcher",
-    defect="GL",
-    file=_DRIVER_PY,
-    need="jit",
-    why=_LAST_ERROR_WHY + "In the launcher this happens at a moment when Python may not be used: "
-    "the process dies at the first launch (3.4 to 3.6).",
-    removes="exit status 0xC0000005 (access violation) at the first launch of a kernel",
-)
+@edits("last-error", "last-error-launcher")
 def _last_error(source: Source, marker: str) -> str:
     found = source.text.count("= GetLastError();")
     if not found:
@@ -367,22 +235,7 @@ _ARGUMENT = r'"int64_t": "l",(?=[ \t]*(?:#.*)?$)'
 _SHAPE = r"(shapeInt\[[^\]\n]{1,80}\] = )PyLong_AsLong\(item\);"
 
 
-@rule(
-    "int64-arguments",
-    defect="5j",
-    file=_DRIVER_PY,
-    need="robust",
-    why="64-bit arguments of a kernel are read as a C long, which has 32 bits on Windows.",
-    removes="OverflowError: Python int too large to convert to C long",
-)
-@rule(
-    "amd-int64-arguments",
-    defect="5j",
-    file=_AMD_DRIVER_PY,
-    need="robust",
-    why="64-bit arguments of a kernel are read as a C long, which has 32 bits on Windows.",
-    removes="OverflowError: Python int too large to convert to C long",
-)
+@edits("int64-arguments", "amd-int64-arguments")
 def _arguments(source: Source, marker: str) -> str:
     if '"int64_t": "' not in source.text:
         return absent("arguments are not read by such a table")
@@ -391,16 +244,7 @@ def _arguments(source: Source, marker: str) -> str:
     return substituted(source.text, _ARGUMENT, f'"int64_t": "L",  # {marker}')
 
 
-@rule(
-    "tensor-map-shape",
-    defect="5k",
-    file=_DRIVER_C,
-    need="robust",
-    why="The shape of a tensor that gets a descriptor is read as a C long, which has 32 bits on "
-    "Windows: one dimension of 2^31 elements or more is refused. Strides are read right.",
-    removes="OverflowError: Python int too large to convert to C long (then SystemError: ... "
-    "returned a result with an exception set)",
-)
+@edits("tensor-map-shape")
 def _shape(source: Source, marker: str) -> str:
     found = len(re.findall(_SHAPE, source.text))
     if "shapeInt[" not in source.text:

@@ -12,9 +12,8 @@ from tritonwin.patch.edits import (
     unknown,
     walk,
 )
-from tritonwin.patch.engine import rule
+from tritonwin.patch.engine import edits
 
-_CACHE = "runtime/cache.py"
 _REPLACE = """\
 try:
     {replace}
@@ -26,16 +25,7 @@ except PermissionError:  # {marker}
 _JOIN = "self.cache_dir = os.path.join(self.cache_dir, self.key)"
 
 
-@rule(
-    "cache-replace",
-    defect="R",
-    file=_CACHE,
-    need="robust",
-    why="Windows does not replace a file that a process has loaded. When two processes compile the "
-    "same helper module, the second one fails to put its equal copy there; it takes the one that "
-    "is there instead.",
-    removes="PermissionError: [WinError 5] Access is denied: '...cuda_utils.cp312-win_amd64.pyd'",
-)
+@edits("cache-replace")
 def _replace(source: Source, marker: str) -> str:
     function = source.function("put", "FileCacheManager", absent="there is no FileCacheManager")
     if "except PermissionError" in source.segment(function):
@@ -48,19 +38,7 @@ def _replace(source: Source, marker: str) -> str:
     return source.instead(statement, text)
 
 
-@rule(
-    "long-paths",
-    defect="LP",
-    file=_CACHE,
-    need="robust",
-    why="The cache's folders have names of 52 or 64 characters, and files in them that are named "
-    "after kernels. Paths over 260 characters fail on most Windows, and a cache folder that is "
-    "relative fails when a module is loaded from it. The paths become absolute, with the prefix "
-    "that has no such limit.",
-    removes="FileNotFoundError: [Errno 2] No such file or directory, for a path of 260 characters "
-    "or more; ImportError: DLL load failed: The parameter is incorrect, for a relative one",
-    covers=("AP",),
-)
+@edits("long-paths")
 def _long(source: Source, marker: str) -> str:
     function = source.function(
         "__init__", "FileCacheManager", absent="there is no FileCacheManager"
@@ -85,15 +63,7 @@ def _is_join(node: ast.Assign) -> bool:
 _LIBRARY = '"_C/libtriton.so"'
 
 
-@rule(
-    "libtriton-name",
-    defect="K",
-    file="compiler/compiler.py",
-    need="jit",
-    why="Triton 3.0 to 3.2 read their own binary, libtriton.so, for the key of the cache. On "
-    "Windows it is libtriton.pyd.",
-    removes="FileNotFoundError: [Errno 2] No such file or directory: '...\\\\_C/libtriton.so'",
-)
+@edits("libtriton-name")
 def _library(source: Source, marker: str) -> str:
     function = source.function("triton_key", absent="triton_key is elsewhere")
     if "libtriton.so" not in source.segment(function):

@@ -6,26 +6,15 @@ import ast
 
 from tritonwin.patch import payload
 from tritonwin.patch.edits import Source, calls, fixed, unknown, walk
-from tritonwin.patch.engine import rule
+from tritonwin.patch.engine import edits
 
-_DRIVER = "backends/nvidia/driver.py"
 _FOLDERS = """\
 if os.name == "nt":  # {marker}
     return _tritonwin_cuda_folders()
 """
 
 
-@rule(
-    "libcuda-name",
-    defect="2",
-    file=_DRIVER,
-    need="jit",
-    why="From 3.6 on Triton links against 'libcuda.so.1'. The import library of nvcuda.dll is "
-    "called cuda.lib: neither nvcuda nor nothing at all can be linked in its place, since "
-    "driver.c calls more than a dozen functions of the driver directly.",
-    removes="LNK1181: cannot open input file 'libcuda.so.1.lib' (TinyCC: library 'libcuda.so.1' "
-    "not found)",
-)
+@edits("libcuda-name")
 def _name(source: Source, marker: str) -> str:
     assignment = source.assignment("libraries")
     if assignment is None:
@@ -39,18 +28,7 @@ def _name(source: Source, marker: str) -> str:
     return source.instead_of(value, new, marker)
 
 
-@rule(
-    "libcuda-folder",
-    defect="1",
-    file=_DRIVER,
-    need="jit",
-    why="The folder of the CUDA driver is asked of /sbin/ldconfig, a program of Linux. On Windows "
-    "the driver's DLL needs no folder, but the linker needs the one that holds cuda.lib: beside "
-    "the backend, in a CUDA toolkit, in NVIDIA's wheels or in conda's Library. TinyCC brings its "
-    "own.",
-    removes="FileNotFoundError: [WinError 2] The system cannot find the file specified (ldconfig)",
-    covers=("3",),
-)
+@edits("libcuda-folder")
 def _folder(source: Source, marker: str) -> str:
     function = source.function("libcuda_dirs")
     statements = [
@@ -68,15 +46,7 @@ def _folder(source: Source, marker: str) -> str:
     return payload.appended(edited, "cuda_folders.py", marker)
 
 
-@rule(
-    "driver-present",
-    defect="1b",
-    file=_DRIVER,
-    need="robust",
-    why="Without torch, Triton 3.8 and later find a GPU by loading libcuda.so.1. On Windows it is "
-    "nvcuda.dll.",
-    removes="RuntimeError: 0 active drivers ([]). There should only be one.",
-)
+@edits("driver-present")
 def _present(source: Source, marker: str) -> str:
     function = source.function(
         "_cuda_driver_is_active", absent="a GPU is found through torch alone"

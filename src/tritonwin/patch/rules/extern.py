@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tritonwin.patch.edits import Source, calls, fixed, replaced, unknown
-from tritonwin.patch.engine import rule
+from tritonwin.patch.engine import edits
 
-_FILE = "tools/build_extern.py"
 _GREP = 'output = subprocess.check_output(["grep", "define", input_file]).decode().splitlines()'
 _READ = """\
 with open(input_file, encoding="utf-8") as f:  # {marker}
@@ -15,15 +14,7 @@ with open(input_file, encoding="utf-8") as f:  # {marker}
 _FOLDER = "/" + "tmp/"
 
 
-@rule(
-    "extern-grep",
-    defect="6",
-    file=_FILE,
-    need="tools",
-    why="triton.tools.build_extern runs grep to pick lines of a text file. The lines are picked in "
-    "Python.",
-    removes="FileNotFoundError: [WinError 2] The system cannot find the file specified (grep)",
-)
+@edits("extern-grep")
 def _grep(source: Source, marker: str) -> str:
     function = source.function("parse_symbols", "Libdevice")
     found = [s for s in function.body if calls(s, "subprocess.check_output")]
@@ -34,15 +25,7 @@ def _grep(source: Source, marker: str) -> str:
     return source.instead(found[0], _READ.format(marker=marker))
 
 
-@rule(
-    "extern-folder",
-    defect="TO",
-    file=_FILE,
-    need="tools",
-    why="The same tool writes into the folder for temporary files of Linux, by name.",
-    removes="FileNotFoundError: [Errno 2] No such file or directory: 'extern_lib.ll' in the root "
-    "of the drive",
-)
+@edits("extern-folder")
 def _folder(source: Source, marker: str) -> str:
     text = source.text
     if f'"{_FOLDER}' not in text:

@@ -12,9 +12,8 @@ from tritonwin.patch.edits import (
     fixed,
     unknown,
 )
-from tritonwin.patch.engine import rule
+from tritonwin.patch.engine import edits
 
-_BUILD = "runtime/build.py"
 _ARGUMENTS = ["name", "src", "srcdir", "library_dirs", "include_dirs", "libraries"]
 _IMPLEMENTATION = "knobs.build.impl"
 _OPTIONAL = ("ccflags", "language")
@@ -30,15 +29,7 @@ except ImportError:  # {marker}
 """
 
 
-@rule(
-    "setuptools-import",
-    defect="4s",
-    file=_BUILD,
-    need="robust",
-    why="Triton 3.0 to 3.2 import setuptools before they know that they need it. An embedded "
-    "Python and every virtual environment from Python 3.12 on are without it.",
-    removes="ModuleNotFoundError: No module named 'setuptools'",
-)
+@edits("setuptools-import")
 def _setuptools(source: Source, marker: str) -> str:
     imports = [
         node
@@ -53,20 +44,7 @@ def _setuptools(source: Source, marker: str) -> str:
     return source.spliced((start, end, _SETUPTOOLS.format(marker=marker).rstrip("\n")))
 
 
-@rule(
-    "windows-build",
-    defect="CC",
-    file=_BUILD,
-    need="jit",
-    why="Triton looks for gcc and clang alone, passes them options of Linux, and links no Python "
-    "library, which Windows needs. On Windows the whole command line is made anew, for TinyCC, "
-    "MSVC, clang-cl, clang, gcc or zig: the compiler that CC names, else that of a Visual Studio "
-    "prompt, the TinyCC that the wheel brings, one on PATH, or an installed Visual Studio. What a "
-    "compiler prints is shown when it fails, and always with TRITON_VERBOSE=1.",
-    removes="RuntimeError: Failed to find C compiler. Please specify via CC environment variable; "
-    "or: unresolved external symbol Py... (LNK1120)",
-    covers=("4", "4p", "MC"),
-)
+@edits("windows-build")
 def _build(source: Source, marker: str) -> str:
     function = source.function("_build")
     if re.search(r"\bis_msvc\(|\bis_tcc\(|\bfind_msvc", source.text):
@@ -89,23 +67,7 @@ _SUFFIX = 'f"{name}.so"'
 _SUFFIX_OF_SYSTEM = """f"{name}.{'pyd' if os.name == 'nt' else 'so'}\""""
 
 
-@rule(
-    "module-suffix",
-    defect="SO",
-    file="backends/nvidia/driver.py",
-    need="jit",
-    why="Triton 3.0 to 3.2 name their compiled helper modules .so. Python on Windows finds no "
-    "loader for that.",
-    removes="AttributeError: 'NoneType' object has no attribute 'loader'",
-)
-@rule(
-    "amd-module-suffix",
-    defect="SO",
-    file="backends/amd/driver.py",
-    need="jit",
-    why="Helper modules are named .so, for which Python on Windows has no loader.",
-    removes="AttributeError: 'NoneType' object has no attribute 'loader'",
-)
+@edits("module-suffix", "amd-module-suffix")
 def _module_suffix(source: Source, marker: str) -> str:
     function = source.function(
         "compile_module_from_src", absent="helper modules are compiled in runtime/build.py"

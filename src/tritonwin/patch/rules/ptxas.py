@@ -12,15 +12,8 @@ from tritonwin.patch.edits import (
     unknown,
     walk,
 )
-from tritonwin.patch.engine import rule
+from tritonwin.patch.engine import edits
 
-_COMPILER = "backends/nvidia/compiler.py"
-_VARIABLES_WHY = (
-    "The name of the environment variable is built from the name of the program after .exe was "
-    "added to it: Triton reads TRITON_PTXAS.EXE_PATH, and the documented TRITON_PTXAS_PATH is "
-    "ignored without a word."
-)
-_VARIABLES_REMOVES = "(nothing is said: TRITON_PTXAS_PATH has no effect)"
 _BLACKWELL = """\
 if os.name == "nt":  # {marker}
     try:
@@ -30,14 +23,7 @@ if os.name == "nt":  # {marker}
 """
 
 
-@rule(
-    "tool-suffix",
-    defect="X",
-    file=_COMPILER,
-    need="jit",
-    why="Triton 3.0 to 3.2 look for a file 'ptxas' beside the backend; on Windows it is ptxas.exe.",
-    removes="RuntimeError: Cannot find ptxas",
-)
+@edits("tool-suffix")
 def _tool_suffix(source: Source, marker: str) -> str:
     function = source.function("_path_to_binary")
     text = source.segment(function)
@@ -52,22 +38,7 @@ def _tool_suffix(source: Source, marker: str) -> str:
     )
 
 
-@rule(
-    "tool-variables-3.3",
-    defect="EK",
-    file=_COMPILER,
-    need="robust",
-    why=_VARIABLES_WHY,
-    removes=_VARIABLES_REMOVES,
-)
-@rule(
-    "tool-variables",
-    defect="EK",
-    file="knobs.py",
-    need="robust",
-    why=_VARIABLES_WHY,
-    removes=_VARIABLES_REMOVES,
-)
+@edits("tool-variables-3.3", "tool-variables")
 def _variables(source: Source, marker: str) -> str:
     function = source.find("__init__", "env_nvidia_tool") or source.find("_path_to_binary")
     if function is None:
@@ -86,16 +57,7 @@ def _variables(source: Source, marker: str) -> str:
     return source.spliced((end, end, '.replace(".EXE", "")'), source.marked(keys[0].lineno, marker))
 
 
-@rule(
-    "ptxas-blackwell",
-    defect="PB",
-    file=_COMPILER,
-    need="jit",
-    why="For RTX 50 and other GPUs of compute capability 10.0 and above (Triton 3.9: 9.0) upstream "
-    "starts a second ptxas, ptxas-blackwell, that no Windows wheel brings. Where it is not there "
-    "the plain ptxas is started, which knows these GPUs from CUDA 12.8 on.",
-    removes="RuntimeError: Cannot find ptxas-blackwell.exe",
-)
+@edits("ptxas-blackwell")
 def _blackwell(source: Source, marker: str) -> str:
     function = source.find("get_ptxas")
     if function is None or "blackwell" not in source.segment(function):
@@ -132,17 +94,7 @@ else:
 """
 
 
-@rule(
-    "ptxas-shell",
-    defect="SH",
-    file=_COMPILER,
-    need="jit",
-    why="Triton 3.0 and 3.1 start ptxas as one line for a shell, which redirects its messages into "
-    "a file that Python holds open, and breaks at every blank in a path. On Windows ptxas is "
-    "started directly, with a list of arguments.",
-    removes="The process cannot access the file because it is being used by another process; "
-    "then FileNotFoundError: ...ptx.o",
-)
+@edits("ptxas-shell")
 def _shell(source: Source, marker: str) -> str:
     function = source.function("make_cubin")
     found = [c for c in calls(function, "subprocess.run") if "shell=True" in source.segment(c)]
@@ -157,16 +109,7 @@ def _shell(source: Source, marker: str) -> str:
     return source.instead(statement, text)
 
 
-@rule(
-    "ptxas-output",
-    defect="T2",
-    file=_COMPILER,
-    need="robust",
-    why="Only what ptxas writes to its error stream goes to the log, but what -v says comes on the "
-    "other one and runs through the console. ptxas also inherits every open file of the program, "
-    "which then cannot be removed until it ends.",
-    removes="lines that begin with 'ptxas info' in the output of every program",
-)
+@edits("ptxas-output")
 def _output(source: Source, marker: str) -> str:
     function = source.function("make_cubin")
     runs = calls(function, "subprocess.run")
@@ -192,17 +135,7 @@ def _output(source: Source, marker: str) -> str:
 _NAMES = ("fsrc", "flog")
 
 
-@rule(
-    "temp-files",
-    defect="T",
-    file=_COMPILER,
-    need="jit",
-    why="make_cubin removes its temporary .ptx and .log files inside the with block that holds "
-    "them open. Windows removes no open file, so each is closed first; that the block closes it "
-    "again does nothing.",
-    removes="PermissionError: [WinError 32] The process cannot access the file because it is "
-    "being used by another process",
-)
+@edits("temp-files")
 def _temp_files(source: Source, marker: str) -> str:
     function = source.function("make_cubin")
     block = next((w for w in walk(function, ast.With) if _bound(w) == _NAMES), None)
@@ -231,16 +164,7 @@ def _removed(call: ast.Call) -> str:
     return ast.unparse(call.args[0]).removesuffix(".name") if call.args else ""
 
 
-@rule(
-    "ptx-version",
-    defect="PV",
-    file=_COMPILER,
-    need="robust",
-    why="Triton 3.0 to 3.2 were made when CUDA 12.5 or 12.6 was the newest, and compute a PTX "
-    "version that does not exist, or none, for a later ptxas. From 12.6 on it is 79 plus the minor "
-    "version.",
-    removes="RuntimeError: Triton only support CUDA 10.0 or higher, but got CUDA version: 12.8",
-)
+@edits("ptx-version")
 def _ptx_version(source: Source, marker: str) -> str:
     function = source.function("ptx_get_version")
     block = next(
