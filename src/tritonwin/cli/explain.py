@@ -67,7 +67,7 @@ def command(ctx: click.Context, *, log: str, snapshot: Path | None, as_json: boo
 
 
 def _standard_input(ctx: click.Context) -> AbstractContextManager[BinaryIO]:
-    """What is piped in; what is typed only where that was asked for, else raises UsageError."""
+    """Piped input; typed input only where that was asked for, else raises UsageError."""
     if sys.stdin is not None and not sys.stdin.isatty():
         return piped_in()
     asked = ctx.get_parameter_source("log") is not ParameterSource.DEFAULT
@@ -75,5 +75,5 @@ def _standard_input(ctx: click.Context) -> AbstractContextManager[BinaryIO]:
         raise click.UsageError("no log was given", ctx)
     end = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"
     click.echo(f"Type the lines with the error, then {end} in a line of its own.", err=True)
-    # whole: a terminal that has ended would be read once more, and wait
+    # whole: a terminal that has ended would be read again, and wait
     return io.BytesIO(sys.stdin.buffer.read())

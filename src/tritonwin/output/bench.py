@@ -25,7 +25,7 @@ from tritonwin.verify.records import RungResult
 
 @dataclass(frozen=True, kw_only=True)
 class BenchReport:
-    """What `tritonwin bench --json` prints, and `bench --compare` reads."""
+    """The document of `tritonwin bench`."""
 
     schema: Literal["tritonwin.bench/1"] = "tritonwin.bench/1"
     tool: Tool
@@ -34,7 +34,7 @@ class BenchReport:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchComparison:
-    """What `tritonwin bench --compare A B --json` prints."""
+    """The document of `tritonwin bench --compare A B`."""
 
     schema: Literal["tritonwin.bench-comparison/1"] = "tritonwin.bench-comparison/1"
     tool: Tool

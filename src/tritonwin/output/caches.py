@@ -18,7 +18,7 @@ from tritonwin.remedies.records import Clearing
 
 @dataclass(frozen=True, kw_only=True)
 class CacheReport:
-    """What `tritonwin cache list|clear --json` prints: every entry and how it stands."""
+    """The document of `tritonwin cache list|clear`: every entry and how it stands."""
 
     schema: Literal["tritonwin.cache/1"] = "tritonwin.cache/1"
     tool: Tool
@@ -79,7 +79,7 @@ def _line(judged: JudgedEntry) -> Text:
 
 
 def print_clearing(clearing: Clearing) -> None:
-    """What would go, and what stays because it is no entry."""
+    """Entries that would go, and files that stay because they are no entries."""
     for path in clearing.removes[:_SHOWN]:
         _say(f"clear {path}")
     if len(clearing.removes) > _SHOWN:

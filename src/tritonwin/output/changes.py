@@ -42,14 +42,14 @@ class _OfTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class FixReport(FixResult, _OfTarget):
-    """What `tritonwin fix --json` prints: the plan of every round, how it ended, what remains."""
+    """The document of `tritonwin fix`: the plan of every round, how it ended, what remains."""
 
     schema: Literal["tritonwin.fix/2"] = "tritonwin.fix/2"
 
 
 @dataclass(frozen=True, kw_only=True)
 class InstallReport(Installation, _OfTarget):
-    """What `tritonwin install --json` prints: every choice with its reasons, and the plan."""
+    """The document of `tritonwin install`: every choice with its reasons, and the plan."""
 
     schema: Literal["tritonwin.install/2"] = "tritonwin.install/2"
 
@@ -137,7 +137,7 @@ def print_choices(event: ChoiceEvent, *, every: bool) -> None:
 
 
 def print_installation(done: Installation) -> None:
-    """How it ended."""
+    """The result of the imports, and the verdict."""
     for result in done.imports:
         said = f": {result.error}" if result.error else ""
         print_note(f"  import {result.module}: {result.outcome}{said}")
@@ -182,7 +182,7 @@ def fix_report(facts: Facts, result: FixResult) -> FixReport:
 
 
 def print_fix(facts: Facts, outcome: FixResult) -> None:
-    """What remains, the verdict, and how to undo it."""
+    """Remaining problems, the verdict, and the command that undoes it."""
     out = console()
     if outcome.status not in {"planned", "declined"}:
         for problem in outcome.problems:

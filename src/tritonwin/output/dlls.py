@@ -20,7 +20,7 @@ from tritonwin.output.text import printable
 
 @dataclass(frozen=True, kw_only=True)
 class DllsReport:
-    """What `tritonwin dlls --json` prints: the tree, and what keeps the file from being loaded."""
+    """The document of `tritonwin dlls`: the tree, and what keeps the file from being loaded."""
 
     schema: Literal["tritonwin.dlls/1"] = "tritonwin.dlls/1"
     tool: Tool
@@ -115,7 +115,7 @@ def _print_faults(out: Console, loading: Loading) -> None:
 
 
 def _unseen(loading: Loading) -> Iterator[str]:
-    """Where files may lie that were found nowhere."""
+    """Places that were not searched, where a missing file may lie."""
     of_python = loading.loader == "python" or loading.file.lower().endswith(".pyd")
     if of_python and loading.python is None:
         yield "There is no Python around the file: name the one that loads it with --python."

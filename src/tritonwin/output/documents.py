@@ -22,7 +22,7 @@ from tritonwin.verify.records import Rung, RungResult
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """Who made the document."""
+    """The program that made the document."""
 
     name: str = "tritonwin"
     version: str = __version__
@@ -41,7 +41,7 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorReport:
-    """What `tritonwin doctor --json` prints: root causes first, then every check."""
+    """The document of `tritonwin doctor`: root causes first, then every check."""
 
     schema: Literal["tritonwin.doctor/1"] = "tritonwin.doctor/1"
     tool: Tool
@@ -60,7 +60,7 @@ class CheckName:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckList:
-    """What `tritonwin doctor --list-checks --json` prints."""
+    """The document of `tritonwin doctor --list-checks`."""
 
     schema: Literal["tritonwin.checks/1"] = "tritonwin.checks/1"
     checks: tuple[CheckName, ...]
@@ -68,7 +68,7 @@ class CheckList:
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainReport:
-    """What `tritonwin explain --json` prints: the root cause first, with the lines that show it."""
+    """The document of `tritonwin explain`: the root cause first, with the lines that show it."""
 
     schema: Literal["tritonwin.explain/1"] = "tritonwin.explain/1"
     tool: Tool
@@ -83,7 +83,7 @@ class ExplainReport:
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyReport:
-    """What `tritonwin verify --json` prints: every rung that was reached, from the ground up."""
+    """The document of `tritonwin verify`: every rung that was reached, from the ground up."""
 
     schema: Literal["tritonwin.verify/1"] = "tritonwin.verify/1"
     tool: Tool
@@ -99,7 +99,7 @@ class VerifyReport:
 
 @dataclass(frozen=True, kw_only=True)
 class RungList:
-    """What `tritonwin verify --list --json` prints."""
+    """The document of `tritonwin verify --list`."""
 
     schema: Literal["tritonwin.rungs/1"] = "tritonwin.rungs/1"
     rungs: tuple[Rung, ...]

@@ -1,4 +1,4 @@
-"""How tritonwin was started, so that the commands it names can be typed as they are.
+"""Commands of tritonwin as they are typed here, from the way in which it was started.
 
 For somebody who started the single file with an embedded Python, `tritonwin undo` is no command: it
 is `.\\python_embeded\\python.exe tritonwin.pyz undo`.
@@ -30,7 +30,7 @@ _COMMAND = re.compile(
 
 
 def origin(direct_url: str | None) -> str | None:
-    """What `uvx --from` was given, by the direct_url.json that it left (PEP 610); else None."""
+    """The argument of `uvx --from`, by the direct_url.json that it left (PEP 610); else None."""
     import json
     from urllib.parse import urlsplit
     from urllib.request import url2pathname
@@ -60,7 +60,7 @@ def invocation(
     prefix: str,
     source: Callable[[], str | None] = _origin,
 ) -> str:
-    """What to type instead of `tritonwin`.
+    """The words to type instead of `tritonwin`.
 
     Args:
         words: the whole command line, the interpreter first (`sys.orig_argv`).

@@ -20,7 +20,7 @@ from tritonwin.remedies.records import UndoResult
 
 @dataclass(frozen=True, kw_only=True)
 class UndoDocument:
-    """What `tritonwin undo --json` prints: what was given back, or what is in the way."""
+    """The document of `tritonwin undo`: what was undone, or what is in the way."""
 
     schema: Literal["tritonwin.undo/1"] = "tritonwin.undo/1"
     tool: Tool
@@ -30,7 +30,7 @@ class UndoDocument:
 
 @dataclass(frozen=True, kw_only=True)
 class JournalList:
-    """What `tritonwin undo --list --json` prints, the newest first."""
+    """The document of `tritonwin undo --list`, the newest first."""
 
     schema: Literal["tritonwin.journals/1"] = "tritonwin.journals/1"
     tool: Tool
@@ -57,7 +57,7 @@ def print_journals(headers: Sequence[Header]) -> None:
 
 
 def print_undone(result: UndoResult) -> None:
-    """What an undo did, would do, or cannot do; the other rounds of the same fix follow it."""
+    """The reports of an undo or of its preview; the other rounds of the same fix follow."""
     for report in result.reports:
         _print_report(report, result.then)
 
@@ -101,13 +101,13 @@ def _verdict(report: UndoReport) -> str:
     if report.conflicts and not os.path.lexists(report.target):
         return (
             f"Nothing was changed: {report.target} is not there any more. If it was moved, move it "
-            "back, and undo then. If it was deleted, --force gives back what lies elsewhere. "
-            f"To give nothing back: tritonwin undo {report.id} --forget"
+            "back, and undo then. If it was deleted, --force restores what lies elsewhere. "
+            f"To leave all as it is: tritonwin undo {report.id} --forget"
         )
     if report.conflicts:
         return (
             "Nothing was changed. With --force what is in the way is kept beside its place under "
-            "another name, and the rest is given back. "
+            "another name, and the rest is restored. "
             f"To leave all as it is now, for good: tritonwin undo {report.id} --forget"
         )
     return "Nothing was changed yet."

@@ -1,4 +1,4 @@
-"""What `tritonwin matrix` prints."""
+"""The matrix of torch, Triton and GPUs, for people and for programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tritonwin.support.matrix import Generation, Matrix, Pair
 
 @dataclass(frozen=True, kw_only=True)
 class MatrixReport:
-    """What `tritonwin matrix --json` prints."""
+    """The document of `tritonwin matrix`."""
 
     schema: Literal["tritonwin.matrix/1"] = "tritonwin.matrix/1"
     tool: Tool

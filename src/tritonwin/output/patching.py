@@ -27,7 +27,7 @@ from tritonwin.patch.records import (
 
 @dataclass(frozen=True, kw_only=True)
 class PatchReport:
-    """What `tritonwin patch status|diff|apply|revert --json` prints.
+    """The document of `tritonwin patch status|diff|apply|revert`.
 
     `rules` and `files` are how they stand after the command; `changed` is what it changed, or with
     diff what apply would change.

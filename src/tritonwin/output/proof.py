@@ -200,7 +200,7 @@ def refuse_place(path: Path) -> None:
     """Say before the work is done that the report could not be written there.
 
     Raises:
-        UserError: an unknown kind of file, a folder, or a file that is no report of ours.
+        UserError: an unknown kind of file, a folder, or a file that is no report of verify.
     """
     if path.suffix.lower() not in WRITERS:
         raise UserError(f"{path} names no kind of report", f"End the name in {', '.join(WRITERS)}.")

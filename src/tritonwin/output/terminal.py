@@ -86,7 +86,7 @@ def print_note(text: str, style: str = "") -> None:
 
 
 def agreed(question: str) -> bool:
-    """Whether the person answers yes; an input that has ended says no."""
+    """Ask; True for yes. An input that has ended means no."""
     console().print(Text(f"{printable(question)} [y/N] "), end="")
     sys.stdout.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

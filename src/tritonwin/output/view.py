@@ -241,7 +241,7 @@ def proof_verdict(proof: Proof, *, rungs: int, complete: bool = True) -> str:
 
 
 def counted(problems: Sequence[Problem]) -> str:
-    """How many problems there are, and how to copy commands of Windows into PowerShell."""
+    """The number of problems, and a hint for commands of Windows in PowerShell."""
     counts = Counter(p.severity for p in problems)
     text = f"{counts['error']} error(s), {counts['warning']} warning(s)."
     commands = [c for p in problems for c in p.remedy.commands]

@@ -201,7 +201,7 @@ def context(facts: Facts) -> dict[str, str]:
 
 
 def triton_spec(facts: Facts) -> str | None:
-    """What to ask pip for: `triton-windows<3.6` for the torch that is there.
+    """The requirement for pip: `triton-windows<3.6` for the torch that is there.
 
     None when no triton-windows serves that torch yet. Elsewhere than on Windows upstream's
     releases are meant, which exist for every torch.

@@ -1,4 +1,4 @@
-"""Whether an entry of a cache is of use to the target, and why not."""
+"""Judge entries of caches: usable for the target, foreign to it, or stale."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _helper(entry: CacheEntry, facts: Facts) -> tuple[CacheState, str]:
 def _kernel(entry: CacheEntry, facts: Facts) -> tuple[CacheState, str]:
     installed = facts.triton.version if facts.triton else None
     if installed and entry.triton_version and not _same(installed, entry.triton_version):
-        return "foreign", f"this Python has Triton {installed}, which compiles anew"
+        return "foreign", f"this Python has Triton {installed}, which compiles again"
     cards = [gpu.compute_capability or "" for gpu in facts.nvidia_gpus]
     if entry.backend == "cuda" and cards and all(cards):
         present = {capability.replace(".", "") for capability in cards}

@@ -10,7 +10,7 @@ from tritonwin.support.versions import fits
 
 
 def allows(fact: str, allowed: Iterable[str], value: str | None) -> bool | None:
-    """Whether a value is one of those allowed: a version in a range, or a word; None: unknown."""
+    """Compare a value with those allowed: ranges of versions, or words; None: it is unknown."""
     if value is None:
         return None
     if fact in WORDS or value == ABSENT:
@@ -24,7 +24,7 @@ def value_of(fact: str, facts: Facts) -> str | None:
 
 
 def examined(facts: Facts) -> bool:
-    """Whether the facts come from a machine: then what is not in them is not there."""
+    """True where the facts come from a machine: then nothing exists that they lack."""
     return bool(facts.tool_version)
 
 

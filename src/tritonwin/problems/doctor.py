@@ -42,7 +42,7 @@ def problems_of(
 
 
 def findings_of(facts: Facts, checks: Sequence[Check]) -> Iterable[Finding]:
-    """What the checks find in the facts; those that do not apply or fail find nothing."""
+    """The findings of the checks; those that do not apply or fail find nothing."""
     for check in checks:
         yield from _run(check, facts)[1]
 

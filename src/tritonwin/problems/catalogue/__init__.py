@@ -121,7 +121,7 @@ class When:
 
 @dataclass(frozen=True, kw_only=True)
 class Signature(LinePattern):
-    """How a problem shows in a log; marks are named."""
+    """The traces of a problem in a log; marks are named."""
 
     certainty: Certainty
     before: tuple[str | LinePattern, ...] = ()

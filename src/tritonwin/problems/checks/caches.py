@@ -115,7 +115,7 @@ def _paths(triton: Triton) -> dict[str, str | None]:
 
 
 def _read_only_when(name: str, paths: Mapping[str, str | None], facts: Facts) -> str | None:
-    """When Triton's `knobs.py` reads the variable; None: before the first kernel."""
+    """The occasion on which `knobs.py` reads the variable; None: before the first kernel."""
     if name == "TRITON_HOME" and facts.variable("TRITON_CACHE_DIR"):
         return "for the folders of dumps and overrides, as TRITON_CACHE_DIR is set"
     switch = _SWITCHES.get(name)
@@ -143,7 +143,7 @@ def python_dll(target: Interpreter) -> str:
 
 
 def stale_reason(helper: HelperModule, dll: str) -> str | None:
-    """Why a Python of that DLL cannot load the module, or None."""
+    """The reason for which a Python of that DLL cannot load the module, or None."""
     if not helper.valid:
         return "is damaged"
     # python3.dll is the stable interface, which fits every version

@@ -34,7 +34,7 @@ def _msvc(facts: Facts) -> list[MsvcToolset]:
 
 
 def _none_found(facts: Facts) -> bool:
-    """Whether Triton's own search ends without a compiler, not even a wrong CC."""
+    """True where Triton's own search ends without a compiler, not even a wrong CC."""
     return not any(c.chosen for c in facts.compilers)
 
 

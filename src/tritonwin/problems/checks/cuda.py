@@ -77,7 +77,7 @@ def ptxas_older(facts: Facts) -> Iterator[Seen]:
 
 
 def _gpu_needs(facts: Facts, cuda: str) -> bool:
-    """Whether the GPU's generation needs a newer CUDA than this."""
+    """True where the GPU's generation needs a newer CUDA than this."""
     try:
         generation = matrix.load().generation(nvidia_capability(facts))
     except NotApplicable:

@@ -41,7 +41,7 @@ def wheel_tags(facts: Facts) -> Iterator[Seen]:
 
 
 def _tag_fits(tag: str, facts: Facts) -> bool:
-    """Whether what a tag says allows this Python; one that is malformed or unusual says nothing.
+    """Compare a tag with this Python; a malformed or unusual one excludes nothing.
 
     pip goes by the tags in the name of a file, before it installs it. Those in WHEEL nothing reads
     when the package is imported: a `cp312-cp312-win-amd64` there does no harm.

@@ -182,7 +182,7 @@ def quote(line: str, number: int) -> Evidence:
 
 
 def _confirmed(findings: Iterable[Finding], snapshot: Facts) -> Iterator[Finding]:
-    """What the snapshot shows of the problems that the log shows, and of what explains them."""
+    """Findings in the snapshot of problems that the log shows, and of those that explain them."""
     from tritonwin.problems.checks import CHECKS
 
     ids = {f.id for f in findings}
@@ -193,7 +193,7 @@ def _confirmed(findings: Iterable[Finding], snapshot: Facts) -> Iterator[Finding
 
 
 def _with_question(problem: Problem, facts: Facts) -> Problem:
-    """Where a log leaves it open and no better question is known: the check of the same id."""
+    """The problem; an open one without a question asks for the check of the same id."""
     checked = not catalogue.load().entry(problem.id).log_only
     if problem.certainty == "certain" or problem.question or not checked:
         return problem

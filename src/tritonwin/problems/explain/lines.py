@@ -66,7 +66,7 @@ _FIRST_WORD = re.compile(r"[^\s\w]{0,20}\w{1,80}[^\W\d_]-(?=\w{1,40}[^\W\d_])|\S
 
 
 def segments(line: str) -> list[str]:
-    """What a line showed one after another: a progress bar overwrites itself by CR."""
+    """The texts that a line showed in turn: a progress bar overwrites itself by CR."""
     return [part for part in line.split("\r") if part] if "\r" in line else [line]
 
 

@@ -1,4 +1,4 @@
-"""Which signatures a log matches: their first lines, in memory that does not grow with the log.
+"""Match signatures: their first lines in a log, in memory that does not grow with it.
 
 Only a line that can still change the verdict is looked at: for a signature, once all of its
 `before` have been seen; for a mark of `after`, once its signature has been seen; for everything
@@ -98,7 +98,7 @@ class Window:
         return bool(self.hits) and len(self.after) == len(self.sought.after)
 
     def needs(self, index: int) -> bool:
-        """Whether a line that matches the pattern would change anything."""
+        """True where a line that matches the pattern would change the verdict."""
         sought = self.sought
         return (
             (index == sought.pattern and self._open)

@@ -136,7 +136,7 @@ class Scanner:
     def _starts(
         self, block: str, position: int, texts: Iterable[str], wanted: frozenset[int]
     ) -> Iterator[tuple[int, frozenset[int]]]:
-        """Where lines with wanted anchors begin, from a position on, and the anchors' patterns."""
+        """Starts of lines with wanted anchors, from a position on, and the anchors' patterns."""
         starts: dict[int, set[int]] = defaultdict(set)
         for text in texts:
             indexes = self._index.texts[text] & wanted
@@ -198,7 +198,7 @@ class Index:
 
 
 class Key(NamedTuple):
-    """How an anchor is searched for, from the fastest test to the surest.
+    """Search terms of an anchor, from the fastest test to the surest.
 
     Attributes:
         word: how a word of the log begins; where a piece has no word ("C/C++"), the piece itself.

@@ -1,4 +1,4 @@
-"""Where to look in a log whose problem nobody knows: the first error and the last exception."""
+"""Suspicious lines of a log with no known problem: first error, last exception."""
 
 from __future__ import annotations
 
