@@ -17,7 +17,7 @@ from killing import CAN_FORK, FileRegistry, killed_at
 from trees import write
 
 from tritonwin.journal import Journal, RegistryValue, Store, preview, undo
-from tritonwin.journal.model import Area, MakeFolder, Move, Step
+from tritonwin.journal.records import Area, MakeFolder, Move, Step
 from tritonwin.journal.tree import describe_tree
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="the lane kills processes inside Windows")
@@ -320,7 +320,7 @@ def _cut_and_undo(place: Place, log: Path, old: object) -> None:
     """Where nothing was done about the last line yet, it can be cut to any length."""
     content = log.read_bytes()
     last = content.rstrip(b"\n").rfind(b"\n") + 1
-    steps = place.store.log(log.parent.name).steps
+    steps = place.store.log(place.store.header(log.parent.name)).steps
     if not steps or _done(steps[-1]):
         return
     with place.saved() as restore:

@@ -65,8 +65,10 @@ MACHINE = BenchMachine(
 )
 HEADER = Header(
     id="261128-003015-041526",
+    sequence=1,
     tool_version="0",
     target="python.exe",
+    place="C:\\py",
     title="install triton-windows 3.5.1",
     started="2026-11-28T00:30:15+00:00",
     state="applied",

@@ -71,9 +71,10 @@ def command(
     if list_them:
         headers = store.journals(target)[::-1]
         if as_json:
-            documents.print_document(JournalList(tool=Tool(), journals=headers))
+            damaged = store.unreadable()
+            documents.print_document(JournalList(tool=Tool(), journals=headers, damaged=damaged))
         else:
-            journals.print_journals(headers)
+            journals.print_journals(headers, store.unreadable())
         return Exit.DONE
     if forget and (dry_run or as_json):
         raise UserError(

@@ -1,4 +1,4 @@
-"""What was changed, and how to give it back byte for byte.
+"""What was changed, and how to undo it byte for byte.
 
     store = Store.default()
     with store.lock(target), Journal.begin(store, target=target, title="...") as journal:
@@ -16,7 +16,7 @@ from tritonwin.journal.backwards import Conflict
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.journal import Journal
 from tritonwin.journal.lock import TargetBusyError
-from tritonwin.journal.model import Header, State
+from tritonwin.journal.records import Header, State
 from tritonwin.journal.refusal import JournalError
 from tritonwin.journal.registry import RegistryValue
 from tritonwin.journal.store import Store

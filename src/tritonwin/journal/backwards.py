@@ -1,14 +1,16 @@
-"""How one step is taken back: a look at the machine, and the actions that follow from it."""
+"""How one step is undone: a look at the machine, and the actions that follow from it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from tritonwin.journal.model import Area, MakeFolder, MakeKey, Move, RemoveFolder, SetValue, Step
+from tritonwin.journal.log import Log
+from tritonwin.journal.records import Area, MakeFolder, MakeKey, Move, RemoveFolder, SetValue, Step
 from tritonwin.journal.registry import RegistryValue
+from tritonwin.journal.tree import listing_hash
 from tritonwin.journal.view import View
 
 
@@ -71,40 +73,53 @@ class Conflict:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What to do about one step. With a conflict, `actions` are what force would do."""
+    """What to do about one step. With conflicts, `actions` are what force would do.
+
+    Attributes:
+        split: a folder is moved in parts, so that what is missing from it may be moved already.
+    """
 
     actions: tuple[Action, ...] = ()
-    conflict: Conflict | None = None
-    note: str | None = None
+    conflicts: tuple[Conflict, ...] = ()
+    notes: tuple[str, ...] = ()
+    split: bool = False
 
 
 @dataclass(frozen=True)
 class Backwards:
-    """Takes steps back one at a time, the newest first.
+    """Undoes steps one at a time, the newest first.
 
     Attributes:
+        log: the steps and what became of them; it has the listings of folders put into place.
         areas: the journal's own folders.
         elsewhere: for an area, the one that things are moved back to in its place.
-        suffix: what a file is given to its name that is in the way and has to be kept.
+        suffix: what a file gets after its name that is in the way and has to be kept.
+        shared: folders that this undo emptied of what is tritonwin's, and that others' files keep.
     """
 
     view: View
+    log: Log
     areas: tuple[Path, ...]
     elsewhere: Mapping[Path, Path]
     suffix: str
+    shared: set[Path] = field(default_factory=set)
 
-    def decide(self, step: Step, *, certain: bool, split: bool = False) -> Decision:
-        """What takes the step back; nothing where it was not done or is taken back already.
+    def __post_init__(self) -> None:
+        for step in self.log.steps:
+            # of an earlier, cut-off undo
+            if isinstance(step, Move) and step.tree and step.n in self.log.split:
+                self.shared.add(Path(step.destination))
+            elif isinstance(step, MakeFolder) and step.n in self.log.undone:
+                self.shared.add(Path(step.path))
 
-        `certain` says that the step was done and not yet taken back, `split` that a folder was
-        being moved back file by file.
+    def decide(self, step: Step, *, certain: bool) -> Decision:
+        """What undoes the step; nothing where it was not done or is undone already.
+
+        `certain` says that the step was done and not yet undone.
         """
         if isinstance(step, Move):
-            old, new = self._back(Path(step.source)), Path(step.destination)
-            if split and self.view.kind(new) == "folder":
-                return Decision(actions=(Merge(new, old),))
-            return self._move(old, new, step.sha256, certain=certain)
-        if isinstance(step, (MakeFolder, RemoveFolder, Area)) and self._own(Path(step.path)):
+            return self._move(step, certain=certain)
+        if isinstance(step, (MakeFolder, RemoveFolder, Area)) and self.own(Path(step.path)):
             return Decision()  # all areas go when everything is undone
         if isinstance(step, MakeFolder):
             return self._made_folder(Path(step.path))
@@ -116,7 +131,7 @@ class Backwards:
             return self._value(step)
         raise TypeError(f"no such step: {step}")
 
-    def _own(self, path: Path) -> bool:
+    def own(self, path: Path) -> bool:
         return any(path.is_relative_to(area) for area in self.areas)
 
     def _back(self, path: Path) -> Path:
@@ -126,43 +141,116 @@ class Backwards:
                 return other / path.relative_to(area)
         return path
 
-    def _move(self, old: Path, new: Path, sha256: str | None, *, certain: bool) -> Decision:
-        back = Rename(new, old)
+    def _move(self, step: Move, *, certain: bool) -> Decision:
+        old, new = self._back(Path(step.source)), Path(step.destination)
+        split = step.n in self.log.split
         if self.view.kind(new) == "absent":
-            return self._lost(old, new, certain=certain)
-        if self._homeless(old):
+            return Decision() if split else self._lost(old, new, certain=certain)
+        if self.own(Path(step.source)):
+            if self.view.kind(old) != "absent" and not split:
+                return Decision()  # a rename that was not done: what is there is somebody's
+            return self._take_out(step, old, new, split=split)
+        if self._parent_missing(old):
             return _no_place(old, left="moved away", before=f"what is now in {new}")
-        if self.view.kind(old) != "absent":
-            conflict = Conflict(
-                place=str(old),
-                left="moved away",
-                found="something else is there",
-                before=f"what is now in {new}",
+        return self._put_back(step, old, new, split=split)
+
+    def _take_out(self, step: Move, old: Path, new: Path, *, split: bool) -> Decision:
+        """Take away what the journal put into place, and nothing else."""
+        if step.tree is None:
+            written = self.view.listing(new)["."].rpartition(" ")[2]
+            if step.sha256 is None or written == step.sha256:
+                return Decision(actions=(Rename(new, old),))
+            return Decision(actions=(self._keep(new),), conflicts=(_changed(new),))
+        expected = self.log.listing(step.n, step.tree)
+        found = self.view.listing(new)
+        changed = [n for n in expected if n in found and found[n] != expected[n]]
+        missing = [n for n in expected if n not in found and not split]
+        foreign = [n for n in found if n not in expected and not _compiled(n)]
+        if not (changed or missing or foreign):
+            return Decision(actions=(Merge(new, old) if split else Rename(new, old),))
+        return Decision(
+            actions=tuple(self._parts(new, old, expected, found, {*changed, *foreign})),
+            conflicts=(*(_changed(new / n) for n in changed), *(_gone(new / n) for n in missing)),
+            notes=tuple(self._stays(new, [*foreign, *(changed or ())])),
+            split=True,
+        )
+
+    def _parts(
+        self,
+        new: Path,
+        old: Path,
+        expected: Mapping[str, str],
+        found: Mapping[str, str],
+        others: set[str],
+    ) -> Iterator[Action]:
+        """Move what was put into `new` back to `old`, around what others have in it."""
+        busy = {".", *others, *(p for name in others for p in _above(name))}
+        moved: set[str] = set()
+        for name in sorted(expected, key=lambda name: name.split("/")):
+            if name == "." or name not in found or moved & set(_above(name)):
+                continue
+            if name in others:
+                yield self._keep(new / name)
+                moved.add(name)
+            elif name not in busy:
+                yield Rename(new / name, old / name)
+                moved.add(name)
+        if not others:
+            yield from (Discard(new / n) for n in found if "/" not in n and _compiled(n))
+            yield TakeFolder(new)
+        else:
+            self.shared.update(new / name if name != "." else new for name in busy)
+
+    def _stays(self, folder: Path, names: Sequence[str]) -> Iterator[str]:
+        if names:
+            yield f"{folder} stays: {names[0]} in it is not tritonwin's"
+
+    def _put_back(self, step: Move, old: Path, new: Path, *, split: bool) -> Decision:
+        """Bring back what the journal moved away."""
+        stamp = listing_hash(self.view.stamps(new)) if self.own(new) and not split else None
+        conflicts: tuple[Conflict, ...] = ()
+        if stamp is not None and step.stamp is not None and stamp != step.stamp:
+            conflicts = (
+                Conflict(
+                    place=str(old),
+                    left=f"moved to {new}",
+                    found="the copy kept there was changed",
+                    before="as it was",
+                ),
             )
-            return Decision(actions=(self._keep(old), back), conflict=conflict)
-        if sha256 is not None and self._content(new) != sha256:
-            conflict = Conflict(
-                place=str(new),
-                left="written by tritonwin",
-                found="changed since",
-                before="replaced by what was there before, or nothing",
+        if self.view.kind(old) == "absent":
+            return Decision(actions=(Rename(new, old),), conflicts=conflicts)
+        folders = self.view.kind(new) == self.view.kind(old) == "folder"
+        if folders and (split or old in self.shared):
+            merged = list(self._into(new, old))
+            return Decision(
+                actions=tuple(action for action, _ in merged),
+                conflicts=(*conflicts, *(c for _, c in merged if c is not None)),
+                split=True,
             )
-            return Decision(actions=(self._keep(new),), conflict=conflict)
-        return Decision(actions=(back,))
+        return Decision(
+            actions=(self._keep(old), Rename(new, old)),
+            conflicts=(*conflicts, _in_the_way(old, new)),
+        )
+
+    def _into(self, new: Path, old: Path) -> Iterator[tuple[Action, Conflict | None]]:
+        """Move what is in a folder into another that others' files keep."""
+        for name in sorted(self.view.names(new)):
+            source, place = new / name, old / name
+            if self.view.kind(place) == "absent":
+                yield Rename(source, place), None
+            elif self.view.kind(place) == self.view.kind(source) == "folder":
+                yield from self._into(source, place)
+            else:
+                yield self._keep(place), _in_the_way(place, source)
+                yield Rename(source, place), None
+        yield TakeFolder(new), None
 
     def _lost(self, old: Path, new: Path, *, certain: bool) -> Decision:
         """Nothing is where the step moved something to."""
-        if self._own(old):
-            if not certain:
-                return Decision()
-            conflict = Conflict(
-                place=str(new),
-                left="put there by tritonwin",
-                found="gone",
-                before="replaced by what was there before, or nothing",
-            )
-            return Decision(conflict=conflict)
-        if self.view.kind(old) != "absent" and not (certain and self._own(new)):
+        if self.own(old):
+            return Decision(conflicts=(_gone(new),) if certain else ())
+        if self.view.kind(old) != "absent" and not (certain and self.own(new)):
             return Decision()
         conflict = Conflict(
             place=str(old),
@@ -170,14 +258,11 @@ class Backwards:
             found="the copy kept there is gone",
             before="there",
         )
-        return Decision(conflict=conflict)
+        return Decision(conflicts=(conflict,))
 
-    def _homeless(self, path: Path) -> bool:
+    def _parent_missing(self, path: Path) -> bool:
         """Whether the folder of something is gone: uninstalled since, or the whole target is."""
-        return not self._own(path) and self.view.kind(path.parent) == "absent"
-
-    def _content(self, path: Path) -> str | None:
-        return self.view.sha256(path) if self.view.kind(path) == "file" else None
+        return not self.own(path) and self.view.kind(path.parent) == "absent"
 
     def _keep(self, path: Path) -> Rename:
         return Rename(path, path.with_name(path.name + self.suffix))
@@ -188,7 +273,8 @@ class Backwards:
         names = sorted(self.view.names(path))
         foreign = [name for name in names if not _compiled(name)]
         if foreign:
-            return Decision(note=f"{path} stays: {foreign[0]} in it is not tritonwin's")
+            self.shared.add(path)
+            return Decision(notes=(f"{path} stays: {foreign[0]} in it is not tritonwin's",))
         return Decision(actions=(*(Discard(path / name) for name in names), TakeFolder(path)))
 
     def _removed_folder(self, path: Path, mode: int) -> Decision:
@@ -196,14 +282,14 @@ class Backwards:
         match self.view.kind(path):
             case "folder":
                 return Decision()
-            case "absent" if self._homeless(path):
+            case "absent" if self._parent_missing(path):
                 return _no_place(path, left="removed", before="a folder")
             case "absent":
                 return Decision(actions=(put,))
         conflict = Conflict(
             place=str(path), left="removed", found="a file is there", before="a folder"
         )
-        return Decision(actions=(self._keep(path), put), conflict=conflict)
+        return Decision(actions=(self._keep(path), put), conflicts=(conflict,))
 
     def _made_key(self, key: str) -> Decision:
         match self.view.key(key):
@@ -211,7 +297,7 @@ class Backwards:
                 return Decision()
             case "empty":
                 return Decision(actions=(TakeKey(key),))
-        return Decision(note=f"{key} stays: there are values in it that are not tritonwin's")
+        return Decision(notes=(f"{key} stays: values in it are not tritonwin's",))
 
     def _value(self, step: SetValue) -> Decision:
         found = self.view.value(step.key, step.name)
@@ -226,17 +312,51 @@ class Backwards:
             found=_said(found),
             before=_said(step.old),
         )
-        return Decision(actions=(put,), conflict=conflict)
+        return Decision(actions=(put,), conflicts=(conflict,))
+
+
+def _changed(path: Path) -> Conflict:
+    return Conflict(
+        place=str(path),
+        left="written by tritonwin",
+        found="changed since",
+        before="replaced by what was there before, or nothing",
+    )
+
+
+def _gone(path: Path) -> Conflict:
+    return Conflict(
+        place=str(path),
+        left="put there by tritonwin",
+        found="gone",
+        before="replaced by what was there before, or nothing",
+    )
+
+
+def _in_the_way(old: Path, new: Path) -> Conflict:
+    return Conflict(
+        place=str(old),
+        left="moved away",
+        found="something else is there",
+        before=f"what is now in {new}",
+    )
+
+
+def _above(name: str) -> Iterator[str]:
+    """The folders above a name of a listing, but for the root."""
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name
 
 
 def _no_place(path: Path, *, left: str, before: str) -> Decision:
-    """Stays gone also with force: a folder made anew would hold a part of what belongs there."""
+    """Stays gone also with force: a new folder would hold a part of what belongs there."""
     found = f"the folder {path.parent} is gone"
-    return Decision(conflict=Conflict(place=str(path), left=left, found=found, before=before))
+    return Decision(conflicts=(Conflict(place=str(path), left=left, found=found, before=before),))
 
 
 def _compiled(name: str) -> bool:
-    return name == "__pycache__" or name.endswith(".pyc")
+    return "__pycache__" in name.split("/") or name.endswith(".pyc")
 
 
 def _said(value: RegistryValue | None) -> str:

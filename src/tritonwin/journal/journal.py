@@ -1,24 +1,22 @@
-"""A journal that is being written: the primitive operations, each recorded before it is done."""
+"""A journal that is being written: its operations, each recorded before it is done."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import secrets
 import stat
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from tritonwin import __version__
 from tritonwin.journal import disk
-from tritonwin.journal.areas import Areas, area_name
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.log import Log
-from tritonwin.journal.model import (
+from tritonwin.journal.records import (
     Area,
     Header,
     MakeFolder,
@@ -36,7 +34,8 @@ from tritonwin.journal.registry import (
     announce_environment,
     this_writer,
 )
-from tritonwin.journal.store import PLAN, STEPS, Store
+from tritonwin.journal.store import PLAN, STEPS, Areas, Store, area_name, resolved
+from tritonwin.journal.tree import file_hash, listing, listing_hash, stamps
 from tritonwin.journal.undo import undo
 from tritonwin.system.codec import Json
 
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class Journal:
-    """Changes to one target that can be taken back. Paths are absolute.
+    """Changes to one target that can be undone. Paths are absolute.
 
     A context manager: applied at the end of the block, undone when an exception leaves it.
     Every operation raises JournalError where the system refuses; nothing is half done then.
@@ -85,15 +84,17 @@ class Journal:
         for earlier in store.unfinished(target):
             raise JournalError(
                 f"an earlier change of {target} was cut off in the middle ({earlier.title})",
-                f"Give it back first: tritonwin undo {earlier.id}",
+                f"Undo it first: tritonwin undo {earlier.id}",
             )
         store.sweep()
         now = datetime.now(timezone.utc)
         header = Header(
             # short: paths of staged files must stay below Windows' limit of 260 characters
-            id=f"{now:%y%m%d-%H%M%S-%f}",
+            id=_free_name(store, now),
+            sequence=store.next_sequence(),
             tool_version=__version__,
             target=target,
+            place=resolved(target),
             title=title,
             started=now.isoformat(timespec="seconds"),
             state="open",
@@ -102,7 +103,7 @@ class Journal:
         folder = store.folder(header.id)
         try:
             (folder / "area").mkdir(parents=True)
-            log = Log.create(folder / STEPS)
+            log = Log.create(folder / STEPS, header.id)
             if plan is not None:
                 disk.replace_text(folder / PLAN, json.dumps(plan, indent=2))
             store.write_header(header)
@@ -132,7 +133,7 @@ class Journal:
     @in_words()
     def commit(self) -> None:
         """Everything is done: what was only staged goes, what was replaced is kept."""
-        self.header = self.store.set_state(self.header, "applied")
+        self.header = self.store.set_state(self.header, "applied", self.log)
         self.store.clear_staged(self.header, self.log)
         if any(isinstance(step, SetValue) for step in self.log.steps):
             announce_environment()
@@ -141,7 +142,7 @@ class Journal:
 
     @in_words()
     def write(self, path: Path, data: bytes) -> None:
-        """Give a file this content; what was there before, attributes and all, is kept.
+        """Write this content to a file; what was there before, attributes and all, is kept.
 
         A file that replaces another takes over its permission bits (read-only on Windows).
         """
@@ -153,7 +154,7 @@ class Journal:
         if os.path.lexists(path):
             self.delete(path)
         self.make_folder(path.parent)
-        self._move(staged, path, hashlib.sha256(data).hexdigest())
+        self._move(staged, path)
 
     @in_words()
     def delete(self, path: Path) -> None:
@@ -163,7 +164,7 @@ class Journal:
 
     @in_words()
     def move(self, source: Path, destination: Path) -> None:
-        """Give a file, link or folder another name on its volume; folders above are made.
+        """Rename a file, link or folder on its volume; folders above are made.
 
         A folder that cannot be renamed, because a DLL in it is loaded, is moved file by file.
         """
@@ -258,18 +259,20 @@ class Journal:
             self.log.append(Mark(n=step.n, state="failed"))
             raise
 
-    def _move(
-        self,
-        source: Path,
-        destination: Path,
-        sha256: str | None = None,
-        patience: float | None = None,
-    ) -> None:
-        step = Move(
-            n=self._n, source=_spelled(source), destination=_spelled(destination), sha256=sha256
-        )
+    def _move(self, source: Path, destination: Path, patience: float | None = None) -> None:
+        old, new = _spelled(source), _spelled(destination)
         if not os.path.lexists(source):
             raise JournalError(f"{source} does not exist")
+        ours = self._areas.owns(source)
+        sha256 = tree = stamp = None
+        if not ours:
+            with contextlib.suppress(PermissionError):  # it cannot be looked into, only moved
+                stamp = listing_hash(stamps(source))
+        elif disk.is_real_folder(source):
+            tree = self.log.keep_listing(listing(source))
+        elif not source.is_symlink():
+            sha256 = file_hash(source)
+        step = Move(n=self._n, source=old, destination=new, sha256=sha256, tree=tree, stamp=stamp)
         with self._recorded(step):
             disk.rename(source, destination, disk.PATIENCE if patience is None else patience)
 
@@ -280,6 +283,13 @@ class Journal:
     def _make_area(self, path: Path) -> None:
         with self._recorded(Area(n=self._n, path=_spelled(path))):
             disk.make_folder(path)
+
+
+def _free_name(store: Store, now: datetime) -> str:
+    """A name after the time; the clock may have been set back to a time that was before."""
+    while os.path.lexists(store.folder(name := f"{now:%y%m%d-%H%M%S-%f}")):
+        now += timedelta(microseconds=1)
+    return name
 
 
 def _spelled(path: Path) -> str:

@@ -1,70 +1,103 @@
-"""`steps.jsonl`: one line a step, on the disk before the step is done, never rewritten."""
+"""`steps.jsonl`: one line a step, on the disk before the step is done, never rewritten.
+
+Each line ends with a check, a hash over all lines up to it, and the first one names the journal.
+So a list is either whole, but for a last line that was never acted on, or known not to be. Beside
+it lie the listings of folders that the journal puts into place, by the number of their step.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from tritonwin.journal.disk import sync_folder
 from tritonwin.journal.faults import faultpoint
-from tritonwin.journal.model import Line, Mark, Step
+from tritonwin.journal.records import Line, Mark, Start, Step
 from tritonwin.journal.refusal import JournalError, refusal
+from tritonwin.journal.tree import listing_hash, listing_text
 from tritonwin.system.codec import from_json, parse, to_json
 
 # Given up when the disk is full, so that an undo can always write down how far it came.
 RESERVE = "reserve"
 _RESERVE_BYTES = 256 * 1024
+_CHECK = b', "check": "'
+
+
+class DamagedLogError(JournalError):
+    """A list of steps that is not whole: what was changed is not known."""
 
 
 @dataclass
 class Log:
-    """The steps of one journal, and what became of them."""
+    """The steps of one journal, and what became of them.
+
+    Attributes:
+        lines: how many there are, the first one included.
+        check: of the last line.
+    """
 
     path: Path
     steps: list[Step] = field(default_factory=list)
     failed: set[int] = field(default_factory=set)
     undone: set[int] = field(default_factory=set)
     split: set[int] = field(default_factory=set)
+    lines: int = 0
+    check: str = ""
 
     @classmethod
-    def create(cls, path: Path) -> Log:
+    def create(cls, path: Path, identifier: str) -> Log:
         """A new log beside its reserve. Raises OSError."""
-        for file, data in ((path.with_name(RESERVE), bytes(_RESERVE_BYTES)), (path, b"")):
+        log = cls(path)
+        first = log._line(Start(id=identifier))
+        for file, data in ((path.with_name(RESERVE), bytes(_RESERVE_BYTES)), (path, first)):
             with file.open("xb") as stream:
                 stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
         sync_folder(path.parent)
-        return cls(path)
+        log._take(Start(id=identifier), first)
+        return log
 
     @classmethod
-    def read(cls, path: Path) -> Log:
+    def read(cls, path: Path, identifier: str, lines: int = 1, check: str = "") -> Log:
         """The log as a crash may have left it: a last line that is cut short was never acted on.
 
+        Args:
+            lines, check: as the header says.
+
         Raises:
-            JournalError: a line before the last makes no sense.
+            DamagedLogError: a line is missing, or is not as it was written.
         """
         log = cls(path)
         try:
             content = path.read_bytes()
-        except FileNotFoundError:  # the crash came before the first step
-            return log
+        except FileNotFoundError:
+            content = b""
         except OSError as error:
             raise refusal(path, error) from error
-        number = 0
-        try:
-            for line in content.split(b"\n")[:-1]:
-                number += 1
-                log._take(from_json(Line, {"entry": parse(line.decode("ascii"))}).entry)
-        except ValueError as error:
-            raise JournalError(
-                f"{path}, line {number} is damaged: {error}",
-                "Restore that file from a backup, or ask for help.",
-            ) from error
+        for line in content.split(b"\n")[:-1]:
+            number = log.lines + 1
+            try:
+                data = line.rpartition(_CHECK)[0] + b"}"
+                entry = from_json(Line, {"entry": parse(data.decode("ascii"))}).entry
+            except ValueError as error:
+                raise _damaged(path, f"line {number} is damaged: {error}") from error
+            foreign = isinstance(entry, Start) != (number == 1)
+            if log._line(entry) != line + b"\n" or foreign:
+                raise _damaged(path, f"line {number} is damaged: it is not as it was written")
+            if isinstance(entry, Start) and entry.id != identifier:
+                raise _damaged(path, f"it belongs to another journal, {entry.id}")
+            log._take(entry, line + b"\n")
+            if log.lines == lines and check and log.check != check:
+                raise _damaged(path, "it is not the list that the journal was finished with")
+        if log.lines < lines:
+            raise _damaged(path, f"{lines - log.lines} lines are missing")
         return log
 
     @property
@@ -79,7 +112,7 @@ class Log:
 
     def append(self, entry: Step | Mark) -> None:
         """Write one line and see it safely on the disk. Raises JournalError."""
-        data = json.dumps(to_json(entry), ensure_ascii=True).encode("ascii") + b"\n"
+        data = self._line(entry)
         faultpoint(f"before log {entry.op}")
         try:
             self._write(data)
@@ -94,7 +127,45 @@ class Log:
             except OSError as again:
                 raise refusal(self.path, again) from again
         faultpoint(f"after log {entry.op}")
-        self._take(entry)
+        self._take(entry, data)
+
+    def keep_listing(self, found: Mapping[str, str]) -> str:
+        """Write down the listing of the next step; its hash. Raises JournalError."""
+        file = self._listing(self.next_number())
+        try:
+            with file.open("wb") as stream:
+                stream.write(listing_text(found))
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as error:
+            raise refusal(file, error) from error
+        sync_folder(file.parent)
+        faultpoint("after listing")
+        return listing_hash(found)
+
+    def listing(self, number: int, digest: str) -> dict[str, str]:
+        """The listing of a step.
+
+        Raises:
+            DamagedLogError: it is gone, or not as it was written.
+        """
+        file = self._listing(number)
+        try:
+            text = file.read_bytes()
+            found: dict[str, str] = json.loads(text)
+        except (OSError, ValueError) as error:
+            raise _damaged(file, str(error)) from error
+        if hashlib.sha256(text).hexdigest() != digest:
+            raise _damaged(file, "it is not as it was written")
+        return found
+
+    def _listing(self, number: int) -> Path:
+        return self.path.with_name(f"listing-{number}.json")
+
+    def _line(self, entry: Step | Mark | Start) -> bytes:
+        data = json.dumps(to_json(entry), ensure_ascii=True).encode("ascii")
+        check = hashlib.sha256(self.check.encode("ascii") + data).hexdigest()[:32]
+        return data[:-1] + _CHECK + check.encode("ascii") + b'"}\n'
 
     def _write(self, data: bytes) -> None:
         with self.path.open("r+b") as file:
@@ -113,12 +184,22 @@ class Log:
                     file.truncate(whole)
                 raise
 
-    def _take(self, entry: Step | Mark) -> None:
-        if not isinstance(entry, Mark):
-            self.steps.append(entry)
-        else:
+    def _take(self, entry: Step | Mark | Start, line: bytes) -> None:
+        self.lines += 1
+        self.check = line.rpartition(_CHECK)[2][:32].decode("ascii")
+        if isinstance(entry, Mark):
             marked = {"failed": self.failed, "undone": self.undone, "split": self.split}
             marked[entry.state].add(entry.n)
+        elif not isinstance(entry, Start):
+            self.steps.append(entry)
+
+
+def _damaged(path: Path, why: str) -> DamagedLogError:
+    return DamagedLogError(
+        f"{path}: {why}",
+        f"Restore that file from a backup. What was replaced is kept in {path.parent}; to give it "
+        f"up: tritonwin undo --forget {path.parent.name}",
+    )
 
 
 def _end_of_whole_lines(file: BinaryIO) -> int:

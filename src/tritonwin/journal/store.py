@@ -1,4 +1,7 @@
-"""Where journals are kept: below the user's data folder, never in a target."""
+"""Where journals are kept, below the user's data folder, and where one keeps things.
+
+A rename does not lead to another volume, so a journal has an area on each that it changes.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,54 @@ import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tritonwin.journal.areas import area_name
 from tritonwin.journal.disk import discard, replace_text
-from tritonwin.journal.lock import TargetBusyError, locked
-from tritonwin.journal.log import RESERVE, Log
-from tritonwin.journal.model import Area, Header, State
+from tritonwin.journal.lock import locked
+from tritonwin.journal.log import RESERVE, DamagedLogError, Log
+from tritonwin.journal.records import Area, Header, State, Unreadable
 from tritonwin.journal.refusal import JournalError
+from tritonwin.system.access import can_write, nearest_existing
 from tritonwin.system.codec import DecodeError, Json, from_json, parse, to_json
 from tritonwin.system.data_folder import data_folder
-from tritonwin.system.files import names_in, same_place
+from tritonwin.system.files import names_in
 from tritonwin.system.host import Environment
 
 HEADER = "journal.json"
 STEPS = "steps.jsonl"
 PLAN = "plan.json"
+_VENV = "pyvenv.cfg"
+
+
+def resolved(target: str) -> str:
+    """What a target is to the file system, so that its spellings meet.
+
+    The folder of an environment for each interpreter in it: `python` and `python3` of a virtual
+    environment are one, and so are those of two links to it. On POSIX an interpreter outside of an
+    environment is its own file: /usr/bin holds several that have nothing to do with each other.
+    """
+    path = Path(target)
+    folder = Path(os.path.realpath(path.parent))
+    environment = next((f for f in (folder, folder.parent) if (f / _VENV).is_file()), None)
+    if environment is not None:
+        return os.path.normcase(environment)
+    real = Path(os.path.realpath(path))
+    if os.name == "nt" and path.suffix.lower() == ".exe":
+        real = folder
+    return os.path.normcase(real)
+
+
+def same_target(place: str, other: str) -> bool:
+    """Whether two resolved targets are one, also through two drive letters or mounts."""
+    if place == other:
+        return True
+    try:
+        return Path(place).samefile(other)
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -46,28 +79,39 @@ class Store:
         Raises:
             TargetBusyError: another one is at work on it.
         """
-        key = hashlib.sha256(same_place(Path(target)).encode("utf-8", "surrogatepass"))
+        place = resolved(target)
+        try:
+            status = Path(place).stat()
+            name = f"{status.st_dev}:{status.st_ino}"
+        except OSError:
+            name = place
+        key = hashlib.sha256(name.encode("utf-8", "surrogatepass"))
         return locked(self.root / "locks" / f"{key.hexdigest()[:32]}.lock", target, wait)
 
-    def is_busy(self, target: str) -> bool:
-        """Whether a tritonwin is at work on the target right now (this process included)."""
-        try:
-            with self.lock(target):
-                return False
-        except TargetBusyError:
-            return True
-
     def journals(self, target: str | None = None) -> tuple[Header, ...]:
-        """The headers of all journals, or of one target, oldest first.
+        """The headers of all journals that can be read, or of one target, oldest first.
 
         A folder that holds no header was given up before anything was changed.
         """
         found = (self._read(name) for name in names_in(self.root))
-        headers = tuple(header for header in found if header is not None)
+        headers = sorted(
+            (header for header in found if isinstance(header, Header)),
+            key=lambda header: (header.sequence, header.id),
+        )
         if target is None:
-            return headers
-        place = same_place(Path(target))
-        return tuple(h for h in headers if same_place(Path(h.target)) == place)
+            return tuple(headers)
+        place = resolved(target)
+        return tuple(header for header in headers if same_target(header.place, place))
+
+    def _of_place(self, header: Header) -> tuple[Header, ...]:
+        """The journals of the same target, which may be gone, that are not undone; newest first."""
+        every = (h for h in self.journals()[::-1] if h.state != "undone")
+        return tuple(h for h in every if same_target(h.place, header.place))
+
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        """The journals whose headers cannot be read."""
+        found = (self._read(name) for name in names_in(self.root))
+        return tuple(each for each in found if isinstance(each, Unreadable))
 
     def unfinished(self, target: str | None = None) -> tuple[Header, ...]:
         """Journals that were cut off in the middle of being applied or undone, newest first.
@@ -80,26 +124,44 @@ class Store:
         """The newest journal that is not undone."""
         return next((h for h in self.journals(target)[::-1] if h.state != "undone"), None)
 
+    def next_sequence(self) -> int:
+        return max((header.sequence for header in self.journals()), default=0) + 1
+
     def session(self, header: Header) -> tuple[Header, ...]:
         """The journals of the same fix that are not undone, the newest first."""
         first = header.session or header.id
-        same = (h for h in self.journals(header.target)[::-1] if (h.session or h.id) == first)
-        return tuple(h for h in same if h.state != "undone")
+        return tuple(h for h in self._of_place(header) if (h.session or h.id) == first)
 
     def header(self, identifier: str) -> Header:
-        """Raises JournalError: no journal of that name."""
-        known = {h.id: h for h in self.journals()}
-        if identifier not in known:
+        """Raises JournalError: no journal of that name, or one that cannot be read."""
+        found = self._read(identifier) if identifier in names_in(self.root) else None
+        if found is None:
             raise JournalError(
                 f"there is no journal {identifier}", "List them: tritonwin undo --list"
             )
-        return known[identifier]
+        if isinstance(found, Unreadable):
+            raise JournalError(
+                found.reason,
+                f"What was replaced is kept in {self.folder(identifier)}; to give it up: "
+                f"tritonwin undo --forget {identifier}",
+            )
+        return found
 
-    def log(self, identifier: str) -> Log:
-        return Log.read(self.folder(identifier) / STEPS)
+    def log(self, header: Header) -> Log:
+        """Raises DamagedLogError where the list of steps is not whole."""
+        path = self.folder(header.id) / STEPS
+        log = Log.read(path, header.id, header.lines, header.check)
+        known = {str(step.n) for step in log.steps}
+        if set(names_in(self.folder(header.id) / "area" / "kept")) - known:
+            raise DamagedLogError(
+                f"{path} is not whole: more is kept than it tells of",
+                f"What was replaced is kept in {path.parent}; to give it up: "
+                f"tritonwin undo --forget {header.id}",
+            )
+        return log
 
     def plan(self, identifier: str) -> Json:
-        """The plan that the journal carried out, as it was given; None where there was none."""
+        """The plan that the journal carried out; None where there was none."""
         try:
             return parse((self.folder(identifier) / PLAN).read_text("utf-8"))
         except (FileNotFoundError, ValueError):
@@ -119,9 +181,9 @@ class Store:
         text = json.dumps(to_json(header), indent=2)
         replace_text(self.folder(header.id) / HEADER, text + "\n")
 
-    def set_state(self, header: Header, state: State) -> Header:
+    def set_state(self, header: Header, state: State, log: Log) -> Header:
         """Write down how the journal stands now, also where the disk is full. Raises OSError."""
-        changed = replace(header, state=state)
+        changed = replace(header, state=state, lines=log.lines, check=log.check)
         try:
             self.write_header(changed)
         except OSError:
@@ -133,19 +195,21 @@ class Store:
     def forget(self, identifier: str) -> tuple[Path, ...]:
         """Delete a journal and what it kept: it cannot be undone any more.
 
-        Returns what could not be deleted, since a program has it loaded.
+        Returns what could not be deleted, since a program has it loaded. Of a damaged one, areas on
+        other volumes are not known and stay.
         """
-        header = self.header(identifier)
-        log = self.log(identifier)
-        left = [area for area in self.areas(identifier, log) if not discard(area)]
-        if not left and not discard(self.folder(header.id)):
-            left.append(self.folder(header.id))
+        areas: tuple[Path, ...] = ()
+        with contextlib.suppress(JournalError):
+            areas = self.areas(identifier, self.log(self.header(identifier)))
+        left = [area for area in areas if not discard(area)]
+        if not left and not discard(self.folder(identifier)):
+            left.append(self.folder(identifier))
         return tuple(left)
 
     def later(self, header: Header) -> Header | None:
         """The newest journal of the same target that came after this one and is not undone."""
-        newest = self.latest(header.target)
-        return newest if newest is not None and newest.id > header.id else None
+        newest = next(iter(self._of_place(header)), None)
+        return newest if newest is not None and newest.sequence > header.sequence else None
 
     def clear_staged(self, header: Header, log: Log) -> None:
         """Delete what was laid out for a journal that is applied and was not used."""
@@ -157,22 +221,88 @@ class Store:
     def sweep(self) -> None:
         """Delete what earlier journals had to leave: a program had it loaded, or was killed."""
         for header in self.journals():
-            log = self.log(header.id)
-            if header.state == "applied":
-                self.clear_staged(header, log)
-            elif header.state == "undone":
-                for area in self.areas(header.id, log):
-                    discard(area)
+            with contextlib.suppress(JournalError):  # nothing of a damaged one is deleted
+                log = self.log(header)
+                if header.state == "applied":
+                    self.clear_staged(header, log)
+                elif header.state == "undone":
+                    for area in self.areas(header.id, log):
+                        discard(area)
 
-    def _read(self, name: str) -> Header | None:
+    def _read(self, name: str) -> Header | Unreadable | None:
         file = self.root / name / HEADER
         try:
             header = from_json(Header, parse(file.read_text("utf-8")))
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, DecodeError, ValueError) as error:
-            raise JournalError(
-                f"{file} cannot be read: {error}",
-                "A newer tritonwin may have written it; update this one.",
-            ) from None
+            reason = f"{file} cannot be read ({error}): damaged, or of another tritonwin"
+            return Unreadable(id=name, reason=reason)
         return header if header.id == name else None
+
+
+@dataclass
+class Areas:
+    """The folders of one journal.
+
+    Attributes:
+        own: the one beside its log, where only the user may read.
+        home: the folder of python.exe, where one at the target is best made: programs list and
+            copy site-packages, but not this folder.
+        name: of an area at the target.
+        make: records and makes such an area.
+    """
+
+    own: Path
+    home: Path
+    name: str
+    make: Callable[[Path], None]
+    _others: dict[int, Path] = field(default_factory=dict)  # by the number of the device
+
+    def owns(self, path: Path) -> bool:
+        return any(path.is_relative_to(area) for area in (self.own, *self._others.values()))
+
+    def kept(self, near: Path) -> Path:
+        """A folder on the volume of `near` for what is moved away from there."""
+        same = device(near.parent) == device(self.own)
+        return _provided((self.own if same else self._at_target(near)) / "kept")
+
+    def staged(self, near: Path) -> Path:
+        """A folder on the volume of `near` for what is to be moved there.
+
+        At the target, since a file that is renamed on Windows keeps the access rights that it got
+        from the folder in which it was made: from the user's own folder nobody else could read.
+        """
+        return _provided(self._at_target(near) / "staged")
+
+    def _at_target(self, near: Path) -> Path:
+        number = device(near.parent)
+        if number not in self._others:
+            suits = self.home.is_dir() and device(self.home) == number and can_write(self.home)
+            place = self.home if suits else nearest_existing(near.parent) or near.parent
+            self.make(place / self.name)
+            self._others[number] = place / self.name
+        return self._others[number]
+
+
+def area_name(identifier: str) -> str:
+    """What a journal calls its area at a target."""
+    return f".tritonwin-{identifier}"
+
+
+def device(path: Path) -> int:
+    """The number of the volume that the path is or would be on. Raises OSError."""
+    return (nearest_existing(path) or path).stat().st_dev
+
+
+def same_volume(one: Path, other: Path) -> bool:
+    """Whether a rename leads from one to the other; not where a drive is not there any more."""
+    try:
+        return device(one) == device(other)
+    except OSError:
+        return False
+
+
+def _provided(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    return folder

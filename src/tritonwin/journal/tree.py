@@ -1,13 +1,16 @@
-"""One hash for everything in a folder: names, contents, links, and whether a file is read-only."""
+"""Files and folders in one hash each, and listings of folders that can be compared."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 _CHUNK = 1 << 20
+_JUNCTION = 0xA0000003  # IO_REPARSE_TAG_MOUNT_POINT
 
 
 def file_hash(path: Path) -> str:
@@ -33,17 +36,80 @@ def tree_hash(root: Path) -> str:
 def describe_tree(root: Path) -> list[str]:
     """What `tree_hash` hashes, sorted: "file rw FOLDER/NAME SHA256". Shows where two differ."""
     lines: list[str] = []
-    waiting = [root] if os.path.lexists(root) else []
-    while waiting:
-        path = waiting.pop()
-        name = path.relative_to(root).as_posix()
-        status = path.lstat()
-        if stat.S_ISLNK(status.st_mode):
-            lines.append(f"link {name} {path.readlink()}")
-        elif stat.S_ISDIR(status.st_mode):
+    for name, status in _walk(root).items():
+        path = root / name
+        if is_folder(status):
             lines.append(f"folder {name}")
-            waiting += path.iterdir()
+        elif not stat.S_ISREG(status.st_mode):
+            what, _, where = _pointer(path, status).partition(" ")
+            lines.append(f"{what} {name} {where}")
         else:
             access = "rw" if status.st_mode & stat.S_IWUSR else "ro"
             lines.append(f"file {access} {name} {file_hash(path)}")
     return sorted(lines)
+
+
+def content(path: Path) -> str:
+    """What a file, link or folder is, in a line: "file SIZE SHA256". Raises OSError."""
+    status = path.lstat()
+    if is_folder(status):
+        return "folder"
+    if stat.S_ISREG(status.st_mode):
+        return f"file {status.st_size} {file_hash(path)}"
+    return _pointer(path, status)
+
+
+def listing(root: Path) -> dict[str, str]:
+    """The content of everything at `root` (which is ".") and below it. Raises OSError."""
+    return {name: content(root / name) for name in _walk(root)}
+
+
+def stamps(root: Path) -> dict[str, str]:
+    """The same by size, time and rights instead of contents, which a rename keeps."""
+    found: dict[str, str] = {}
+    for name, status in _walk(root).items():
+        if is_folder(status):
+            found[name] = "folder"
+        elif not stat.S_ISREG(status.st_mode):
+            found[name] = _pointer(root / name, status)
+        else:
+            writable = bool(status.st_mode & stat.S_IWUSR)
+            found[name] = f"file {status.st_size} {status.st_mtime_ns} {writable}"
+    return found
+
+
+def listing_text(found: Mapping[str, str]) -> bytes:
+    """A listing as it is written down."""
+    return json.dumps(found, sort_keys=True, ensure_ascii=True, indent=0).encode("ascii")
+
+
+def listing_hash(found: Mapping[str, str]) -> str:
+    return hashlib.sha256(listing_text(found)).hexdigest()
+
+
+def _walk(root: Path) -> dict[str, os.stat_result]:
+    """Names with slashes from `root` on, and their status; links are not followed."""
+    found: dict[str, os.stat_result] = {}
+    waiting = [(".", root)] if os.path.lexists(root) else []
+    while waiting:
+        name, path = waiting.pop()
+        try:
+            status = path.lstat()
+        except FileNotFoundError:  # a program took it away meanwhile
+            continue
+        found[name] = status
+        if is_folder(status):
+            start = "" if name == "." else f"{name}/"
+            waiting += [(start + child.name, child) for child in path.iterdir()]
+    return found
+
+
+def _pointer(path: Path, status: os.stat_result) -> str:
+    """A link or junction with its end, or a device, pipe or socket."""
+    points = stat.S_ISLNK(status.st_mode) or stat.S_ISDIR(status.st_mode)
+    return f"link {path.readlink()}" if points else "other"
+
+
+def is_folder(status: os.stat_result) -> bool:
+    """Whether it is the status of a folder, and not of a junction, which is a link to one."""
+    return stat.S_ISDIR(status.st_mode) and getattr(status, "st_reparse_tag", 0) != _JUNCTION

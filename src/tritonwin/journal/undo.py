@@ -1,4 +1,4 @@
-"""Give back what a journal changed, newest step first; begun again wherever it was cut off."""
+"""Undo what a journal changed, newest step first; begun again wherever it was cut off."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tritonwin.journal import disk
-from tritonwin.journal.areas import same_volume
 from tritonwin.journal.backwards import (
     Action,
     Backwards,
@@ -24,10 +23,20 @@ from tritonwin.journal.backwards import (
 )
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.log import RESERVE, Log
-from tritonwin.journal.model import Header, Mark, SetValue, State, Step
+from tritonwin.journal.records import (
+    Header,
+    MakeFolder,
+    Mark,
+    Move,
+    RemoveFolder,
+    SetValue,
+    State,
+    Step,
+)
 from tritonwin.journal.refusal import JournalError, in_words, registry_refusal
 from tritonwin.journal.registry import RegistryWriter, announce_environment, this_writer
-from tritonwin.journal.store import Store
+from tritonwin.journal.store import Store, same_volume
+from tritonwin.journal.tree import listing_hash, stamps
 from tritonwin.journal.view import Imagined, Machine, View
 
 
@@ -39,6 +48,7 @@ class UndoReport:
         conflicts: places changed by somebody else since; with any, and without force, nothing is
             done.
         notes: what stays, and why.
+        restored: everything that the journal touched was looked at, and is as it was before.
         left: folders of the journal that a running program keeps from being deleted.
     """
 
@@ -50,6 +60,7 @@ class UndoReport:
     conflicts: tuple[Conflict, ...] = ()
     notes: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    restored: bool = False
 
 
 def preview(store: Store, identifier: str, registry: RegistryWriter | None = None) -> UndoReport:
@@ -69,7 +80,7 @@ def undo(
     force: bool = False,
     registry: RegistryWriter | None = None,
 ) -> UndoReport:
-    """Take back every change of a journal; the caller holds the lock of its target.
+    """Undo every change of a journal; the caller holds the lock of its target.
 
     With conflicts nothing is done, unless `force`: then what is in the way gets another name
     beside it, and what is gone stays gone, as does what has no folder to go back to.
@@ -87,7 +98,7 @@ def undo(
             f"Undo that first: tritonwin undo {later.id}",
         )
     foreseen = run.imagine()
-    if not force and any(d.conflict for d in foreseen):
+    if not force and any(d.conflicts for d in foreseen):
         return run.report(foreseen)
     return run.carry_out(force=force)
 
@@ -96,9 +107,10 @@ class _Run:
     def __init__(self, store: Store, identifier: str, registry: RegistryWriter | None) -> None:
         self.store = store
         self.header: Header = store.header(identifier)
-        self.log: Log = store.log(identifier)
+        self.log: Log = store.log(self.header)
         self.areas = store.areas(identifier, self.log)
         self.registry = registry or this_writer()
+        self.machine = Machine(self.registry)
         own, *others = self.areas
         # so that a DLL that is still loaded is left in our own folder, not in the target's
         self.elsewhere = {area: own for area in others if same_volume(area, own)}
@@ -116,56 +128,75 @@ class _Run:
         return self.log.uncertain if self.header.state == "open" else None
 
     def _backwards(self, view: View) -> Backwards:
-        return Backwards(view, self.areas, self.elsewhere, f".kept-{self.header.id}")
+        return Backwards(view, self.log, self.areas, self.elsewhere, f".kept-{self.header.id}")
 
     def imagine(self) -> list[Decision]:
-        view = Imagined(Machine(self.registry))
+        view = Imagined(self.machine)
         backwards = self._backwards(view)
         decisions: list[Decision] = []
         with in_words():
             for step, certain in self._pending():
-                decision = backwards.decide(step, certain=certain, split=step.n in self.log.split)
+                decision = backwards.decide(step, certain=certain)
                 decisions.append(decision)
                 for action in decision.actions:
                     _imagine(action, view)
         return decisions
 
     def carry_out(self, *, force: bool) -> UndoReport:
-        backwards = self._backwards(Machine(self.registry))
+        backwards = self._backwards(self.machine)
         pending = list(self._pending())
         self._set_state("half")
         decisions: list[Decision] = []
         for step, certain in pending:
             with in_words():
-                decision = backwards.decide(step, certain=certain, split=step.n in self.log.split)
-                if decision.conflict and not force:
-                    raise _changed_meanwhile(decision.conflict)
+                decision = backwards.decide(step, certain=certain)
+                if decision.conflicts and not force:
+                    raise _changed_meanwhile(decision.conflicts[0])
+                if decision.split:
+                    self.log.append(Mark(n=step.n, state="split"))
                 for action in decision.actions:
                     self._do(step.n, action)
             self.log.append(Mark(n=step.n, state="undone"))
             decisions.append(decision)
+        restored = self._is_as_before(backwards)
         left = [str(area) for area in self.areas if not disk.discard(area)]
         self._set_state("undone")
         disk.discard(self.store.folder(self.header.id) / RESERVE)
         if any(isinstance(step, SetValue) for step, _ in pending):
             announce_environment()
-        return self.report(decisions, left)
+        return self.report(decisions, left, restored=restored)
 
-    def report(self, decisions: list[Decision], left: list[str] | None = None) -> UndoReport:
+    def _is_as_before(self, backwards: Backwards) -> bool:
+        """Whether every place that the journal touched is as it was before the first step there."""
+        before: dict[Path, str | None] = {}
+        above: set[Path] = set()  # what lies above them
+        for step in self.log.steps:
+            for path, stamp in _touched(step) if step.n not in self.log.failed else ():
+                covered = any(parent in before for parent in (path, *path.parents))
+                if not covered and not backwards.own(path):
+                    before[path] = _THERE if path in above and stamp is not None else stamp
+                    above.update(path.parents)
+        with in_words():
+            return all(_matches(path, stamp) for path, stamp in before.items())
+
+    def report(
+        self, decisions: list[Decision], left: list[str] | None = None, *, restored: bool = False
+    ) -> UndoReport:
         return UndoReport(
             id=self.header.id,
             title=self.header.title,
             target=self.header.target,
             state=self.header.state,
             actions=tuple(words(action) for d in decisions for action in d.actions),
-            conflicts=tuple(d.conflict for d in decisions if d.conflict),
-            notes=tuple(d.note for d in decisions if d.note),
+            conflicts=tuple(conflict for d in decisions for conflict in d.conflicts),
+            notes=tuple(note for d in decisions for note in d.notes),
             left=tuple(left or ()),
+            restored=restored,
         )
 
     def _set_state(self, state: State) -> None:
         with in_words():
-            self.header = self.store.set_state(self.header, state)
+            self.header = self.store.set_state(self.header, state, self.log)
 
     def _do(self, number: int, action: Action) -> None:
         match action:
@@ -212,6 +243,28 @@ class _Run:
             self.registry.set(key, action.name, action.value)
         except OSError as error:
             raise registry_refusal(key, error) from error
+
+
+_THERE = "there"  # in a state that nothing was written down of
+
+
+def _touched(step: Step) -> Iterator[tuple[Path, str | None]]:
+    """The places that a step changes, and their stamps before it; None: nothing was there."""
+    match step:
+        case Move():
+            yield Path(step.source), step.stamp or _THERE
+            yield Path(step.destination), None
+        case MakeFolder(path=path):
+            yield Path(path), None
+        case RemoveFolder(path=path):
+            yield Path(path), _THERE
+
+
+def _matches(path: Path, stamp: str | None) -> bool:
+    found = stamps(path)
+    if stamp is None or stamp == _THERE or not found:
+        return bool(found) == (stamp is not None)
+    return listing_hash(found) == stamp
 
 
 def _merge(source: Path, destination: Path) -> None:

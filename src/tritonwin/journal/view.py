@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from tritonwin.journal import tree
 from tritonwin.journal.registry import RegistryValue, RegistryWriter
-from tritonwin.journal.tree import file_hash
 
 Kind = Literal["absent", "file", "folder"]  # a link is a file: renamed, never followed
+KeyState = Literal["absent", "empty", "full"]
 
 
 class View(Protocol):
@@ -19,34 +19,46 @@ class View(Protocol):
 
     def kind(self, path: Path) -> Kind: ...
 
-    def sha256(self, path: Path) -> str:
-        """Of the content of a file; of a link, what it names."""
+    def listing(self, path: Path) -> dict[str, str]:
+        """See `tree.listing`; empty where nothing is."""
+        ...
+
+    def stamps(self, path: Path) -> dict[str, str]:
+        """See `tree.stamps`; empty where nothing is."""
         ...
 
     def names(self, folder: Path) -> frozenset[str]:
-        """What is in a folder."""
+        """The names in a folder."""
         ...
 
     def value(self, key: str, name: str) -> RegistryValue | None: ...
 
-    def key(self, key: str) -> Literal["absent", "empty", "full"]: ...
+    def key(self, key: str) -> KeyState: ...
 
 
 @dataclass(frozen=True)
 class Machine:
-    """As it is."""
+    """The real machine. Listings are kept: an undo looks at each twice, first to foresee."""
 
     registry: RegistryWriter
+    _listed: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict)
 
     def kind(self, path: Path) -> Kind:
         try:
             status = path.lstat()
         except (FileNotFoundError, NotADirectoryError):
             return "absent"
-        return "folder" if stat.S_ISDIR(status.st_mode) else "file"
+        return "folder" if tree.is_folder(status) else "file"
 
-    def sha256(self, path: Path) -> str:
-        return str(path.readlink()) if path.is_symlink() else file_hash(path)
+    def listing(self, path: Path) -> dict[str, str]:
+        stamp = tree.listing_hash(self.stamps(path))
+        known = self._listed.get(str(path))
+        if known is None or known[0] != stamp:
+            known = self._listed[str(path)] = (stamp, tree.listing(path))
+        return known[1]
+
+    def stamps(self, path: Path) -> dict[str, str]:
+        return tree.stamps(path)
 
     def names(self, folder: Path) -> frozenset[str]:
         return frozenset(child.name for child in folder.iterdir())
@@ -54,7 +66,7 @@ class Machine:
     def value(self, key: str, name: str) -> RegistryValue | None:
         return self.registry.value(key, name)
 
-    def key(self, key: str) -> Literal["absent", "empty", "full"]:
+    def key(self, key: str) -> KeyState:
         if not self.registry.exists(key):
             return "absent"
         return "empty" if self.registry.is_empty(key) else "full"
@@ -85,29 +97,51 @@ class Imagined:
     def remove_key(self, key: str) -> None:
         self._removed_keys.add(key.lower())
 
-    def _origin(self, path: Path) -> Path | Kind:
-        """Where on the real disk the thing at `path` lies, or its kind where it lies nowhere."""
-        place = _inside(path)
+    def _origin(self, path: Path) -> tuple[Path | Kind, bool]:
+        """Where on the real disk the thing at `path` lies, or its kind where it lies nowhere.
+
+        And whether nothing inside of it changed on its way.
+        """
+        place, whole = _inside(path), True
         for source, destination in reversed(self._changes):
+            whole = whole and not any(
+                end is not None and end != place and end.startswith(place)
+                for end in (source, destination)
+            )
             if destination is not None and place.startswith(destination):
                 if source is not None:
                     place = source + place[len(destination) :]
                 elif place == destination:
-                    return "folder"
+                    return "folder", whole
             elif source is not None and place.startswith(source):
-                return "absent"
-        return Path(place)
+                return "absent", whole
+        return Path(place), whole
 
     def kind(self, path: Path) -> Kind:
-        origin = self._origin(path)
+        origin, _ = self._origin(path)
         return self.real.kind(origin) if isinstance(origin, Path) else origin
 
-    def sha256(self, path: Path) -> str:
-        origin = self._origin(path)
-        return self.real.sha256(origin) if isinstance(origin, Path) else ""
+    def listing(self, path: Path) -> dict[str, str]:
+        return self._described(path, "listing")
+
+    def stamps(self, path: Path) -> dict[str, str]:
+        return self._described(path, "stamps")
+
+    def _described(self, path: Path, how: Literal["listing", "stamps"]) -> dict[str, str]:
+        origin, whole = self._origin(path)
+        kind = self.kind(path)
+        if isinstance(origin, Path) and (whole or kind != "folder"):
+            return self.real.listing(origin) if how == "listing" else self.real.stamps(origin)
+        if kind == "absent":
+            return {}
+        found = {".": "folder"}
+        for name in sorted(self.names(path)):
+            for below, what in self._described(path / name, how).items():
+                found[name if below == "." else f"{name}/{below}"] = what
+        return found
 
     def names(self, folder: Path) -> frozenset[str]:
-        origin = self._origin(folder)
+        origin, _ = self._origin(folder)
         listed: set[str] = set()
         if isinstance(origin, Path):
             listed |= self.real.names(origin)
@@ -118,7 +152,7 @@ class Imagined:
         found = (key.lower(), name.lower())
         return self._values[found] if found in self._values else self.real.value(key, name)
 
-    def key(self, key: str) -> Literal["absent", "empty", "full"]:
+    def key(self, key: str) -> KeyState:
         if key.lower() in self._removed_keys:
             return "absent"
         found = self.real.key(key)

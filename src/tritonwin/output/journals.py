@@ -10,7 +10,7 @@ from typing import Literal
 from rich.text import Text
 
 from tritonwin.journal import Conflict
-from tritonwin.journal.model import Header, State
+from tritonwin.journal.records import Header, State, Unreadable
 from tritonwin.journal.undo import UndoReport
 from tritonwin.output.documents import Tool
 from tritonwin.output.terminal import console
@@ -35,6 +35,7 @@ class JournalList:
     schema: Literal["tritonwin.journals/1"] = "tritonwin.journals/1"
     tool: Tool
     journals: tuple[Header, ...]
+    damaged: tuple[Unreadable, ...] = ()
 
 
 _STATES: dict[State, str] = {
@@ -46,14 +47,20 @@ _STATES: dict[State, str] = {
 _SHOWN = 20  # actions, and places that were changed since; the rest is counted
 
 
-def print_journals(headers: Sequence[Header]) -> None:
-    """One line each, the newest first."""
+def print_journals(headers: Sequence[Header], unreadable: Sequence[Unreadable]) -> None:
+    """One line each, the newest first, and what to do about those that cannot be read."""
     out = console()
-    if not headers:
+    if not headers and not unreadable:
         out.print(Text("tritonwin changed nothing here that could be undone"), soft_wrap=True)
     for header in headers:
         line = f"{header.id}  {_STATES[header.state]:<11}  {header.title}  ({header.target})"
         out.print(Text(printable(line)), soft_wrap=True)
+    for each in unreadable:
+        out.print(
+            Text(printable(f"{each.id}  damaged      {each.reason}"), "yellow"), soft_wrap=True
+        )
+        way_out = f"      give it up, with what it kept: tritonwin undo --forget {each.id}"
+        out.print(Text(printable(way_out)), soft_wrap=True)
 
 
 def print_undone(result: UndoResult) -> None:
@@ -97,7 +104,11 @@ def conflict_lines(conflict: Conflict) -> Iterator[Text]:
 
 def _verdict(report: UndoReport) -> str:
     if report.state == "undone":
-        return f"Everything{' else' if report.conflicts else ''} is as it was before."
+        if report.restored:
+            return "Everything is as it was before."
+        if not report.actions and not report.conflicts and not report.notes:
+            return "It is undone already."
+        return "Everything else is as it was before."
     if report.conflicts and not os.path.lexists(report.target):
         return (
             f"Nothing was changed: {report.target} is not there any more. If it was moved, move it "

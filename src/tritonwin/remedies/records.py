@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tritonwin.facts.records import ImportResult
-from tritonwin.journal.model import Header
+from tritonwin.journal.records import Header
 from tritonwin.journal.undo import UndoReport
 from tritonwin.problems.records import Problem
 from tritonwin.remedies.plan import Plan, Status

@@ -69,9 +69,15 @@ def forget_change(options: UndoOptions, store: Store, agree: Agree) -> tuple[str
     Raises:
         UserError: there is no such change, or it was cut off in the middle and its target exists.
     """
+    damaged = next((d for d in store.unreadable() if d.id == options.identifier), None)
+    if damaged is not None:
+        kept = store.folder(damaged.id)
+        if not agree(f"{damaged.reason}. Delete {kept}, with what it kept?"):
+            return ()
+        return tuple(str(folder) for folder in store.forget(damaged.id))
     header = _header(options, store)
     with store.lock(header.target, _WAIT):
-        if header.state in {"open", "half"} and os.path.lexists(header.target):
+        if _is_unfinished(header, store):
             raise JournalError(
                 f"{header.id} was cut off in the middle; its target is neither old nor new",
                 f"Undo it first: tritonwin undo {header.id}",
@@ -79,6 +85,17 @@ def forget_change(options: UndoOptions, store: Store, agree: Agree) -> tuple[str
         if not agree(f"Never undo {header.id} ({header.title})?"):
             return ()
         return tuple(str(folder) for folder in store.forget(header.id))
+
+
+def _is_unfinished(header: Header, store: Store) -> bool:
+    """Whether it can still be undone, and its target is neither old nor new."""
+    if header.state not in {"open", "half"} or not os.path.lexists(header.target):
+        return False
+    try:
+        store.log(header)
+    except JournalError:
+        return False  # what it changed is not known, so there is no other way out
+    return True
 
 
 def _header(options: UndoOptions, store: Store) -> Header:

@@ -1,4 +1,4 @@
-"""The records of a journal on disk: `journal.json` (the header) and `steps.jsonl`."""
+"""The records of a journal on disk: `journal.json` (the header) and the lines of `steps.jsonl`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,44 @@ State = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """What a journal is about."""
+    """The subject of a journal, and how far it is.
 
-    schema: Literal["tritonwin.journal/1"] = "tritonwin.journal/1"
-    id: str  # "261128-003015-041526": the order of ids is that of time
+    Attributes:
+        target: the interpreter or folder that is changed, as it was named.
+        place: the same in the spelling of the file system, see `store.resolved`.
+        sequence: the order of journals; the clock may be set back.
+        lines, check: how many lines of `steps.jsonl` there were at least, and the check of the last
+            of these; see `log`.
+    """
+
+    schema: Literal["tritonwin.journal/2"] = "tritonwin.journal/2"
+    id: str  # "261128-003015-041526"
+    sequence: int
     tool_version: str
-    target: str  # the interpreter or folder whose changes these are
+    target: str
+    place: str
     title: str  # one line for people: "install triton-windows 3.5.1.post24"
     started: str  # ISO 8601, UTC
     state: State
     session: str | None = None  # the first journal of the same fix: undone together
+    lines: int = 1
+    check: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unreadable:
+    """A journal whose header cannot be read; nobody knows what it changed."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """The first line: where it is missing, the list is not whole."""
+
+    op: Literal["start"] = "start"
+    id: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,13 +71,21 @@ class Move:
     """A file or folder gets another name on the same volume. All files are changed by this.
 
     A deletion moves into an area of the journal, a new file is written there and moved out.
+
+    Attributes:
+        sha256: of a file that the journal puts into place.
+        tree: of a folder that it puts into place: the hash of its listing, see `tree`. The listing
+            itself is kept beside the log.
+        stamp: of what it moves away: the hash of its listing by size and time.
     """
 
     op: Literal["move"] = "move"
     n: int
     source: str
     destination: str
-    sha256: str | None = None  # of a file that the journal wrote: whether it was changed since
+    sha256: str | None = None
+    tree: str | None = None
+    stamp: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,9 +131,10 @@ Step: TypeAlias = Move | MakeFolder | RemoveFolder | MakeKey | SetValue | Area
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """What became of step `n`. A step followed by another one is done, unless marked failed.
+    """The fate of step `n`. A step followed by another one is done, unless marked failed.
 
-    "split": its undo moves a folder file by file, since a program has something in it loaded.
+    "split": its undo moves a folder file by file, since a program has something in it loaded or
+    others have changed something in it.
     """
 
     op: Literal["mark"] = "mark"
@@ -107,6 +144,6 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One line of `steps.jsonl`."""
+    """One line of `steps.jsonl`, without its check."""
 
-    entry: Step | Mark
+    entry: Step | Mark | Start
