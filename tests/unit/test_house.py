@@ -20,7 +20,7 @@ _FACTS = {"facts", "journal", "system"}
 _SUPPORT = _FACTS | {"support"}
 _PROBLEMS = _SUPPORT | {"problems"}
 _VERIFY = _PROBLEMS | {"verify"}
-_MAKERS = _VERIFY | {"build", "patch"}
+_MAKERS = _VERIFY | {"build", "patch", "driver"}
 _REMEDIES = _MAKERS | {"remedies"}
 MAY_IMPORT = {
     "system": set[str](),
@@ -31,6 +31,8 @@ MAY_IMPORT = {
     "verify": _PROBLEMS,
     "build": _VERIFY,
     "patch": _VERIFY,
+    # the import hook carries it, in a package of its own
+    "driver": _VERIFY | {"patch"},
     "remedies": _MAKERS,
     "output": _REMEDIES,
     "demo": _PROBLEMS,

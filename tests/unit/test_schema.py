@@ -11,6 +11,7 @@ from referencing import Registry
 from tritonwin.build import fleet
 from tritonwin.build.order import Order
 from tritonwin.build.planner import plan
+from tritonwin.driver.records import BackendDriver
 from tritonwin.facts.caches import CacheEntry
 from tritonwin.facts.dlls.loading import Loading
 from tritonwin.facts.dlls.tree import DllTree, Fault, Module, Need
@@ -33,6 +34,7 @@ from tritonwin.output.documents import (
     Tool,
     VerifyReport,
 )
+from tritonwin.output.driver import DriverReport
 from tritonwin.output.journals import JournalList, UndoDocument
 from tritonwin.output.matrix import MatrixReport
 from tritonwin.output.patching import PatchReport
@@ -240,6 +242,14 @@ DOCUMENTS = {
             ),
         ),
         hook=HookReport(folder="site", only=(), starts=True, current=True),
+    ),
+    "tritonwin.driver/1": DriverReport(
+        tool=Tool(),
+        target=None,
+        package="triton",
+        version="3.6.0",
+        status="refused",
+        backends=(BackendDriver(name="amd", known=False, reason="launch parses 'i'"),),
     ),
     "tritonwin.matrix/1": MatrixReport(tool=Tool(), matrix=matrix.load()),
     "tritonwin.fix/2": FixReport(

@@ -34,6 +34,7 @@ COMMANDS = (
     "bench",
     "dlls",
     "patch",
+    "driver",
     "demo",
     "completion",
 )

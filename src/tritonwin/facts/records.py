@@ -182,6 +182,7 @@ class Triton:
     trait_places: dict[str, str] = field(default_factory=dict)  # trait -> "runtime/build.py:43"
     namespace: bool = False  # no __init__.py: what an uninstall left, importable but empty
     import_hook: str | None = None  # tritonwin's, which patches the sources as they are imported
+    python_driver: str | None = None  # the same, where it carries the driver in Python
 
 
 @dataclass(frozen=True, kw_only=True)

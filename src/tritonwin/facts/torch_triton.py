@@ -172,7 +172,7 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
     if folder is None:
         return None
     package = folder.path
-    hook = _import_hook(target)
+    hook, driver = _import_hook(target)
     hits = find_traits(read_sources(package))
     hits = tuple(hit for hit in hits if hook is None or hit.id in _NOT_PATCHED)
     traits = tuple(hit.id for hit in hits)
@@ -201,6 +201,7 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
         trait_places={hit.id: f"{hit.file}:{hit.line}" for hit in hits},
         namespace=folder.namespace,
         import_hook=_text(hook),
+        python_driver=_text(driver),
     )
 
 
@@ -230,11 +231,22 @@ def _owner(package: Path, distributions: Iterable[Distribution]) -> Distribution
     return min(claims, key=lambda d: len(d.missing_files) + len(d.altered_files), default=None)
 
 
-def _import_hook(target: Interpreter) -> Path | None:
-    """Where Python starts the hook from; without its `.pth` it is never started."""
+def _import_hook(target: Interpreter) -> tuple[Path | None, Path | None]:
+    """The hook that applies rules, and the one that carries the driver: one file may do both.
+
+    Python starts it by its `.pth`; without that it does nothing.
+    """
     folders = [Path(f) for f in (*target.site_packages, target.user_site or "") if f]
-    found = (f / HOOK for f in folders if is_file(f / HOOK) and is_file(f / HOOK_START))
-    return next(found, None) if target.site_loaded is not False else None
+    found = next((f / HOOK for f in folders if is_file(f / HOOK) and is_file(f / HOOK_START)), None)
+    if found is None or target.site_loaded is False:
+        return None, None
+    line = re.search(r"^SETTINGS[^=\n]*= (\{.*)", read_text(found) or "", re.MULTILINE)
+    try:
+        settings = ast.literal_eval(line[1]) if line else {}
+        rules = bool(settings.get("choice", True))
+        return found if rules else None, found if "driver" in settings["payloads"] else None
+    except (ValueError, TypeError, LookupError, AttributeError, SyntaxError, RecursionError):
+        return found, None  # unreadable, or of a version that had rules alone
 
 
 def _libtriton(package: Path) -> Path | None:

@@ -24,6 +24,7 @@ from tritonwin.output.documents import (
     RungList,
     VerifyReport,
 )
+from tritonwin.output.driver import DriverReport
 from tritonwin.output.journals import JournalList, UndoDocument
 from tritonwin.output.matrix import MatrixReport
 from tritonwin.output.patching import PatchReport
@@ -40,6 +41,7 @@ DOCUMENTS: Mapping[str, type] = MappingProxyType(
             CheckList,
             DllsReport,
             DoctorReport,
+            DriverReport,
             EventLine,
             ExplainReport,
             Facts,

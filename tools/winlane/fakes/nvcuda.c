@@ -11,7 +11,7 @@
 
 typedef int R;                      /* CUresult */
 typedef unsigned long long U64;
-enum { OK = 0, INVALID_VALUE = 1, INVALID_DEVICE = 101, NOT_FOUND = 500 };
+enum { OK = 0, INVALID_VALUE = 1, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, NOT_FOUND = 500 };
 
 static void log_line(const char *text) {
     FILE *f;
@@ -66,8 +66,8 @@ API R cuDeviceGetAttribute(int *v, int attribute, int dev) {
     return OK;
 }
 
-/* ---- contexts: one primary context a device, one current a process ---- */
-static uintptr_t current;
+/* ---- contexts: one primary context a device, one current a thread ---- */
+static THREAD uintptr_t current;
 API R cuDevicePrimaryCtxRetain(void **c, int dev) { ENTER(cuDevicePrimaryCtxRetain); *c = (void *)(uintptr_t)(0x1000 + dev); return OK; }
 API R cuDevicePrimaryCtxRelease_v2(int dev) { (void)dev; return OK; }
 API R cuDevicePrimaryCtxGetState(int dev, unsigned *flags, int *active) { (void)dev; *flags = 0; *active = current != 0; return OK; }
@@ -84,7 +84,9 @@ API R cuCtxGetLimit(size_t *v, int which) { *v = limits[which & 31]; return OK; 
 API R cuCtxSetLimit(int which, size_t v) { limits[which & 31] = v; return OK; }
 
 /* ---- modules ---- */
-struct module { unsigned arch; int is_elf; uint8_t *image; };
+/* an image for tests of launchers: "PARAMETERS" and the size of each, as text */
+#define LISTED "PARAMETERS"
+struct module { unsigned arch; int is_elf; uint8_t *image; char *listed; };
 struct function { struct module *module; char name[256]; int dynamic_shared; };
 
 API R cuModuleLoadData(void **out, const void *image) {
@@ -93,6 +95,7 @@ API R cuModuleLoadData(void **out, const void *image) {
     char line[256];
     ENTER(cuModuleLoadData);
     m = calloc(1, sizeof *m);
+    if (!memcmp(p, LISTED, sizeof LISTED - 1)) m->listed = strdup((const char *)p + sizeof LISTED - 1);
     if (p[0] == 0x7f && p[1] == 'E') {
         unsigned flags;
         memcpy(&flags, p + 48, 4);                      /* e_flags of ELF64 */
@@ -139,41 +142,60 @@ API R cuOccupancyMaxActiveClusters(int *n, void *f, const void *config) { (void)
 API R cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f, int block, size_t smem) { (void)f; (void)block; (void)smem; *n = 1; return OK; }
 
 /* ---- launches ---- */
-static void describe(char *into, size_t room, struct function *f, void **params) {
+static void write_bytes(FILE *f, const uint8_t *at, unsigned size) {
+    unsigned i;
+    for (i = 0; i < size; i++) fprintf(f, "%02x", at[i]);
+}
+static void write_parameters(FILE *f, struct function *k, void **params) {
     struct parameters all = { 0, { 0 } };
-    size_t used = 0;
     int i;
-    into[0] = 0;
-    if (f->module && f->module->image) all = parameters_of(f->module->image, f->name);
-    for (i = 0; params && i < all.count && used + 48 < room; i++) {
+    if (k->module && k->module->image) all = parameters_of(k->module->image, k->name);
+    if (k->module && k->module->listed) all = parameters_in(k->module->listed);
+    for (i = 0; params && i < all.count; i++) {
         unsigned size = all.size[i];
-        used += snprintf(into + used, room - used, "%s[%u, \"0x%llx\"]", i ? ", " : "", size,
-                         (unsigned long long)word(params[i], size < 8 ? size : 8));
+        fprintf(f, "%s[%u, \"0x", i ? ", " : "", size);
+        if (size <= 8) fprintf(f, "%llx", (unsigned long long)word(params[i], size));
+        else write_bytes(f, params[i], size);
+        fprintf(f, "\"]");
     }
 }
-static R record(struct function *f, const unsigned *dims, unsigned shared, void *stream, void **params) {
-    char line[4096], values[3072];
-    describe(values, sizeof values, f, params);
-    snprintf(line, sizeof line,
-             "{\"event\": \"launch\", \"kernel\": \"%s\", \"grid\": [%u, %u, %u], \"block\": [%u, %u, %u], "
-             "\"shared\": %u, \"stream\": %llu, \"sm\": %u, \"params\": [%s]}",
-             f->name, dims[0], dims[1], dims[2], dims[3], dims[4], dims[5], shared,
-             (unsigned long long)(uintptr_t)stream, f->module ? f->module->arch : 0, values);
-    log_line(line);
+struct attribute { unsigned id, pad; uint8_t value[64]; };
+struct launch_config { unsigned dims[6]; unsigned shared; void *stream; struct attribute *attributes; unsigned n_attributes; };
+static R record(struct function *f, const struct launch_config *c, void **params) {
+    const unsigned *dims = c->dims;
+    unsigned i;
+    FILE *file;
+    if (!current) return INVALID_CONTEXT;
+    if (!dims[0] || !dims[1] || !dims[2]) return INVALID_VALUE;
+    if (!settings.log[0] || !(file = fopen(settings.log, "ab"))) return OK;
+    fprintf(file,
+            "{\"event\": \"launch\", \"kernel\": \"%s\", \"grid\": [%u, %u, %u], \"block\": [%u, %u, %u], "
+            "\"shared\": %u, \"stream\": %llu, \"sm\": %u, \"params\": [",
+            f->name, dims[0], dims[1], dims[2], dims[3], dims[4], dims[5], c->shared,
+            (unsigned long long)(uintptr_t)c->stream, f->module ? f->module->arch : 0);
+    write_parameters(file, f, params);
+    fprintf(file, "], \"attributes\": [");
+    for (i = 0; i < c->n_attributes; i++) {
+        fprintf(file, "%s[%u, \"", i ? ", " : "", c->attributes[i].id);
+        /* a cluster's size has three numbers, all others one */
+        write_bytes(file, c->attributes[i].value, c->attributes[i].id == 4 ? 12 : 4);
+        fprintf(file, "\"]");
+    }
+    fprintf(file, "]}\n");
+    fclose(file);
     return OK;
 }
 API R cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                      unsigned shared, void *stream, void **params, void **extra) {
-    unsigned dims[6] = { gx, gy, gz, bx, by, bz };
+    struct launch_config c = { { gx, gy, gz, bx, by, bz }, shared, stream, 0, 0 };
     (void)extra;
     ENTER(cuLaunchKernel);
-    return record(f, dims, shared, stream, params);
+    return record(f, &c, params);
 }
-struct launch_config { unsigned dims[6]; unsigned shared; void *stream; void *attributes; unsigned n_attributes; };
 API R cuLaunchKernelEx(const struct launch_config *c, void *f, void **params, void **extra) {
     (void)extra;
     ENTER(cuLaunchKernelEx);
-    return record(f, c->dims, c->shared, c->stream, params);
+    return record(f, c, params);
 }
 
 /* ---- memory on the host heap ---- */
@@ -188,9 +210,15 @@ API R cuMemcpyDtoD_v2(U64 d, U64 s, size_t n) { memcpy((void *)(uintptr_t)d, (vo
 API R cuMemcpyHtoDAsync_v2(U64 d, const void *s, size_t n, void *st) { (void)st; return cuMemcpyHtoD_v2(d, s, n); }
 API R cuMemcpyDtoHAsync_v2(void *d, U64 s, size_t n, void *st) { (void)st; return cuMemcpyDtoH_v2(d, s, n); }
 API R cuMemsetD8_v2(U64 d, unsigned char v, size_t n) { memset((void *)(uintptr_t)d, v, n); return OK; }
+/* addresses that stand for a CPU tensor's memory, and for pinned memory with another address on the device */
+enum { HOST_MEMORY = 0x6c, PINNED_MEMORY = 0x6d, PINNED_SHIFT = 0x1000 };
 API R cuPointerGetAttribute(void *out, int attribute, U64 p) {
     ENTER(cuPointerGetAttribute);
-    if (attribute == 3) { *(U64 *)out = p; return OK; }             /* device pointer */
+    if (p >> 40 == HOST_MEMORY) return INVALID_VALUE;
+    if (attribute == 3) {                                           /* device pointer */
+        *(U64 *)out = p >> 40 == PINNED_MEMORY ? p + PINNED_SHIFT : p;
+        return OK;
+    }
     return INVALID_VALUE;
 }
 API R cuPointerGetAttributes(unsigned n, int *attrs, void **out, U64 p) {
@@ -203,6 +231,7 @@ API R cuPointerGetAttributes(unsigned n, int *attrs, void **out, U64 p) {
 /* ---- streams, events ---- */
 API R cuStreamCreate(void **s, unsigned f) { (void)f; *s = (void *)(uintptr_t)0x2000; return OK; }
 API R cuStreamDestroy_v2(void *s) { (void)s; return OK; }
+API R cuStreamIsCapturing(void *s, int *status) { (void)s; *status = 0; return OK; }
 API R cuStreamSynchronize(void *s) { (void)s; return OK; }
 API R cuEventCreate(void **e, unsigned f) { (void)f; *e = (void *)(uintptr_t)0x3000; return OK; }
 API R cuEventDestroy_v2(void *e) { (void)e; return OK; }
@@ -211,20 +240,33 @@ API R cuEventSynchronize(void *e) { (void)e; return OK; }
 API R cuEventElapsedTime(float *ms, void *a, void *b) { (void)a; (void)b; *ms = 1.0f; return OK; }
 
 /* ---- tensor maps: 128 opaque bytes ---- */
+struct map { U64 address, dim[5], stride[4]; uint8_t kind[8]; unsigned box[5]; };
+static R encode(void *map, int type, unsigned rank, void *address, const U64 *dim, const U64 *stride,
+                const unsigned *box, unsigned boxes, int swizzle, int l2, int oob) {
+    struct map m = { 0 };
+    if (rank < 1 || rank > 5) return INVALID_VALUE;
+    m.address = (U64)(uintptr_t)address;
+    memcpy(m.dim, dim, rank * sizeof *dim);
+    memcpy(m.stride, stride, (rank - 1) * sizeof *stride);
+    memcpy(m.box, box, boxes * sizeof *box);
+    m.kind[0] = type, m.kind[1] = rank, m.kind[2] = swizzle, m.kind[3] = l2, m.kind[4] = oob;
+    memset(map, 0, 128);
+    memcpy(map, &m, sizeof m < 128 ? sizeof m : 128);
+    return OK;
+}
 API R cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, const U64 *dim, const U64 *stride,
                              const unsigned *box, const unsigned *step, int i, int s, int l2, int oob) {
-    (void)type; (void)dim; (void)stride; (void)box; (void)step; (void)i; (void)s; (void)l2; (void)oob;
+    (void)step; (void)i;
     ENTER(cuTensorMapEncodeTiled);
-    if (rank < 1 || rank > 5) return INVALID_VALUE;
-    memset(map, 0, 128);
-    memcpy(map, &address, sizeof address);
-    return OK;
+    return encode(map, type, rank, address, dim, stride, box, rank, s, l2, oob);
 }
 API R cuTensorMapEncodeIm2col(void *map, int type, unsigned rank, void *address, const U64 *dim, const U64 *stride,
                               const int *lo, const int *hi, unsigned ch, unsigned px, const unsigned *step,
                               int i, int s, int l2, int oob) {
-    (void)lo; (void)hi; (void)ch; (void)px;
-    return cuTensorMapEncodeTiled(map, type, rank, address, dim, stride, 0, step, i, s, l2, oob);
+    unsigned box[4] = { ch, px, (unsigned)lo[0], (unsigned)hi[0] };
+    (void)step; (void)i;
+    ENTER(cuTensorMapEncodeIm2col);
+    return encode(map, type, rank, address, dim, stride, box, 4, s, l2, oob);
 }
 
 /* ---- errors ---- */

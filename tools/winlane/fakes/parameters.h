@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PARAMETERS = 64, SIZED = 4, KPARAM_INFO = 0x17 };
+enum { MOST_PARAMETERS = 128, SIZED = 4, KPARAM_INFO = 0x17 };
 
 struct section { uint32_t name, type; uint64_t flags, address, offset, size; uint8_t rest[24]; };
 struct parameters { int count; unsigned size[MOST_PARAMETERS]; };
@@ -60,6 +60,18 @@ static struct parameters parameters_of(const uint8_t *elf, const char *kernel) {
             }
             at += 4 + size;
         }
+    }
+    return found;
+}
+
+/* The same from text: sizes in decimal. */
+static struct parameters parameters_in(const char *text) {
+    struct parameters found = { 0, { 0 } };
+    char *end;
+    unsigned long size;
+    while (found.count < MOST_PARAMETERS && (size = strtoul(text, &end, 10), end != text)) {
+        found.size[found.count++] = (unsigned)size;
+        text = end;
     }
     return found;
 }

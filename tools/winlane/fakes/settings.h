@@ -21,11 +21,13 @@
 #ifdef _WIN32
 #include <windows.h>
 #define API __declspec(dllexport)
+#define THREAD __thread
 #define PAUSE() Sleep(1000)
 #define LEAVE_ERROR(code) SetLastError((DWORD)(code))
 #else
 #include <unistd.h>
 #define API __attribute__((visibility("default")))
+#define THREAD __thread
 #define PAUSE() sleep(1)
 #define LEAVE_ERROR(code) ((void)(code))
 #endif

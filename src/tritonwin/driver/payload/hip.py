@@ -1,0 +1,274 @@
+"""`hip_utils` in Python: AMD's runtime through ctypes. It never ran on an AMD GPU.
+
+Numbers and structures are those of hip_runtime_api.h of HIP 6.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import struct
+from ctypes import byref, c_char_p, c_int, c_uint, c_uint64, c_void_p
+from types import SimpleNamespace
+
+from tritonwin.driver.payload.cuda import CONSTEXPR, KERNEL, TUPLE, KernelArgument, Packed
+from tritonwin.driver.payload.launch import parse, type_name
+from tritonwin.driver.payload.sources import Module, UnknownDriverError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from tritonwin.driver.payload.sources import Leaf
+
+_DEVICE_POINTER = 3  # of hipPointerGetAttribute
+# of hipFuncGetAttribute
+_MAX_THREADS, _LOCAL, _REGISTERS = 0, 3, 4
+# hipJitOption: sizes and places of what the loader writes, and whether it writes much
+_LOAD_OPTIONS = (6, 5, 4, 3, 12)
+_LOG_SIZE = 8192
+# hipDeviceProp_tR0600: offset and form of what Triton asks for
+_PROPERTIES_SIZE = 1472
+_FIELDS = {
+    "sharedMemPerBlock": (296, "Q"), "regsPerBlock": (304, "i"), "warpSize": (308, "i"),
+    "clockRate": (348, "i"), "multiProcessorCount": (388, "i"), "memoryClockRate": (608, "i"),
+    "memoryBusWidth": (612, "i"), "maxThreadsPerMultiProcessor": (624, "i"),
+    "cooperativeLaunch": (688, "i"), "gcnArchName": (1160, "256s"),
+}  # fmt: skip
+_GRID = (c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint)
+_SINGLE = (c_void_p, *_GRID, c_void_p, c_void_p, c_void_p)
+_SIGNATURES: dict[str, Sequence[Any]] = {
+    "hipDriverGetVersion": (c_void_p,),
+    "hipGetLastError": (),
+    "hipGetErrorString": (c_int,),
+    "hipGetDevicePropertiesR0600": (c_void_p, c_int),
+    "hipModuleLoadDataEx": (c_void_p, c_char_p, c_uint, c_void_p, c_void_p),
+    "hipModuleUnload": (c_void_p,),
+    "hipModuleGetFunction": (c_void_p, c_void_p, c_char_p),
+    "hipFuncGetAttribute": (c_void_p, c_int, c_void_p),
+    "hipPointerGetAttribute": (c_void_p, c_int, c_uint64),
+    "hipModuleLaunchKernel": _SINGLE,
+    "hipModuleLaunchCooperativeKernel": _SINGLE,
+    "hipDrvLaunchKernelEx": (c_void_p, c_void_p, c_void_p, c_void_p),
+}
+
+
+def library(source: str) -> str:
+    """The path of the runtime that Triton wrote into its C text.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    found = re.search(r'hipLibSearchPaths\[\] = \{"(.*?)"\}', source)
+    if found is None or "/*" in found[1]:
+        raise RuntimeError("cannot open libamdhip64.so")
+    return found[1].replace("\\\\", "\\")
+
+
+class Driver:
+    """The runtime's functions as a launch needs them."""
+
+    configured = False
+
+    def __init__(self, path: str) -> None:
+        try:
+            # what it needs lies beside it
+            more = {"winmode": 0x1100} if os.name == "nt" else {}
+            self._library: Any = ctypes.CDLL(path, **more)  # type: ignore[arg-type]
+        except OSError as error:
+            raise RuntimeError(f"cannot open libamdhip64.so: {error}") from None
+        self._functions: dict[str, Any] = {}
+        version = c_int()
+        self.status("hipDriverGetVersion", byref(version))
+        if version.value // 10000000 < 6:
+            parts = (version.value // 10000000, version.value % 10000000 // 100000)
+            raise RuntimeError(
+                f"libamdhip64 version {parts[0]}.{parts[1]}.{version.value % 100000} is not "
+                "supported! Required major version is >=6."
+            )
+        self.launch = self._named("hipModuleLaunchKernel")
+
+    def _named(self, name: str) -> Any:
+        function = self._functions.get(name)
+        if function is None:
+            try:
+                function = self._library[name]
+            except AttributeError:
+                raise RuntimeError(f"cannot get address for '{name}' from libamdhip64.so") from None
+            function.argtypes = _SIGNATURES[name]
+            function.restype = c_char_p if name == "hipGetErrorString" else c_int
+            self._functions[name] = function
+        return function
+
+    def status(self, name: str, *arguments: Any) -> int:
+        """Call a function of the runtime; its hipError_t."""
+        result: int = self._named(name)(*arguments)
+        return result
+
+    def __call__(self, name: str, *arguments: Any) -> None:
+        """Call a function of the runtime.
+
+        Raises:
+            RuntimeError: it failed.
+        """
+        self.check(self.status(name, *arguments))
+
+    def check(self, status: int) -> None:
+        """Raise the error that a hipError_t stands for.
+
+        Raises:
+            RuntimeError: it is no success.
+        """
+        if status:
+            text = self._named("hipGetErrorString")(status) or b""
+            raise RuntimeError(
+                f"Triton Error [HIP]:  Code: {status}, Messsage: {text.decode(errors='replace')}"
+            )
+
+    def device_pointer(self, address: int) -> tuple[int, int]:
+        """The result of asking for the device's address, and that address."""
+        found = c_uint64()
+        status = self.status("hipPointerGetAttribute", byref(found), _DEVICE_POINTER, address)
+        if status == 1:
+            self.status("hipGetLastError")  # the runtime would report it again
+        return status, found.value
+
+    def submit(
+        self, entry: Any, grid: Sequence[int], block: bytes, values: dict[str, Any], plain: bool
+    ) -> int:
+        """Launch in the way that clusters and a cooperative grid ask for.
+
+        Args:
+            entry: of `launch.Careful`; its last parts are configuration, function, arguments.
+        """
+        configuration, function, arguments = entry[7:]
+        if entry[4] > 1:
+            try:
+                ex = self._named("hipDrvLaunchKernelEx")
+            except RuntimeError:
+                raise RuntimeError(
+                    "missing hipDrvLaunchKernelEx symbol; please update HIP runtime"
+                ) from None
+            result: int = ex(configuration, function, arguments, None)
+            return result
+        name = "hipModuleLaunchKernel" if plain else "hipModuleLaunchCooperativeKernel"
+        threads, shared = struct.unpack("<I8xI", block)
+        return self.status(
+            name, function, *grid, threads, 1, 1, shared, values["stream"], arguments, None
+        )
+
+    @staticmethod
+    def ensure_context() -> None:
+        """The runtime has a context in every thread."""
+
+    @staticmethod
+    def has_blocks(grid: Sequence[int]) -> bool:
+        return grid[0] * grid[1] * grid[2] != 0
+
+    @staticmethod
+    def map_bytes(value: Any) -> bytes:
+        raise TypeError(f"object must be of type PyTDMDescriptor, got {type_name(value)}")
+
+    @staticmethod
+    def descriptor(leaf: Leaf, value: Any) -> bytes:
+        """The bytes of a tensor descriptor.
+
+        Raises:
+            TypeError: it is none.
+        """
+        del leaf
+        if type(value) is not Descriptor:
+            raise TypeError(f"object must be of type PyTDMDescriptor, got {type_name(value)}")
+        return value._tritonwin_bytes
+
+
+class Descriptor:
+    """A tensor descriptor of gfx1250; none is made here."""
+
+    __slots__ = ("_tritonwin_bytes",)
+    _tritonwin_bytes: bytes
+
+
+Descriptor.__name__ = Descriptor.__qualname__ = "PyTDMDescriptor"
+Descriptor.__module__ = "triton.backends.amd"
+
+
+class Utils(Packed):
+    """The functions of `hip_utils`, as Triton calls them."""
+
+    def get_device_properties(self, *args: Any) -> dict[str, Any]:
+        (number,) = parse("i", args)
+        memory = ctypes.create_string_buffer(_PROPERTIES_SIZE)
+        self._driver("hipGetDevicePropertiesR0600", memory, number)
+        found = {}
+        for name, field in re.findall(r'"(\w+)",\s*props\.(\w+)', self._text):
+            offset, form = _FIELDS[field]
+            (value,) = struct.unpack_from(f"<{form}", memory, offset)
+            found[name] = value.split(b"\0")[0].decode() if form[-1] == "s" else value
+        return found
+
+    def load_binary(self, *args: Any) -> tuple[int, ...]:
+        name, data, _, _ = parse("sOii", args)
+        if not isinstance(data, (bytes, bytearray)):
+            raise TypeError(f"a bytes-like object is required, not '{type(data).__name__}'")
+        logs = [ctypes.create_string_buffer(_LOG_SIZE) for _ in range(2)]
+        options = (c_int * 5)(*_LOAD_OPTIONS)
+        places = [ctypes.addressof(log) for log in logs]
+        values = (c_void_p * 5)(_LOG_SIZE, places[0], _LOG_SIZE, places[1], 1)
+        module, function = c_void_p(), c_void_p()
+        self._driver("hipModuleLoadDataEx", byref(module), bytes(data), 5, options, values)
+        self._driver("hipModuleGetFunction", byref(function), module, name)
+        numbers = [self._of(function, which) for which in (_REGISTERS, _LOCAL, _MAX_THREADS)]
+        numbers[1] //= 4
+        found = (module.value or 0, function.value or 0, *numbers)
+        return found if '"(KKiii)"' in self._text else found[:4]
+
+    def _of(self, function: c_void_p, which: int) -> int:
+        value = c_int()
+        self._driver.status("hipFuncGetAttribute", byref(value), which, function)
+        return value.value
+
+    def unload_module(self, *args: Any) -> None:
+        self._driver("hipModuleUnload", *parse("K", args))
+
+    def create_tdm_descriptor(self, *_: Any) -> Any:
+        raise RuntimeError(
+            "tensor descriptors that the host makes (gfx1250) need Triton's compiled driver: "
+            "tritonwin driver off"
+        )
+
+
+_KNOWN: dict[str, tuple[str, ...]] = {
+    "load_binary": ("ss#ii",),
+    "unload_module": ("K",),
+    "get_device_properties": ("i",),
+    "create_tdm_descriptor": ("iOiiiOOK",),
+    "build_signature_metadata": ("O",),
+    "launch": ("piiiKKO(iii)OOOiOy*O", "piiiKKOO(iii)OOOiOy*O"),
+}
+
+
+def check(module: Module) -> None:
+    """Whether each function and property of a `driver.c` is known here.
+
+    Raises:
+        UnknownDriverError: one is not.
+    """
+    for name, form in module.functions.items():
+        if form not in _KNOWN.get(name, ()):
+            raise UnknownDriverError(f"{name} in driver.c parses {form!r}")
+    for field in re.findall(r'"\w+",\s*props\.(\w+)', module.text):
+        if field not in _FIELDS:
+            raise UnknownDriverError(f"driver.c asks for the property {field}")
+
+
+def utils(module: Module, driver: Driver) -> SimpleNamespace:
+    """What stands for the compiled `hip_utils`."""
+    found = Utils(module, driver)
+    names = {name: getattr(found, name) for name in module.functions}
+    return SimpleNamespace(
+        **names, careful=found.careful, PyTDMDescriptor=Descriptor, PyKernelArg=KernelArgument,
+        ARG_CONSTEXPR=CONSTEXPR, ARG_KERNEL=KERNEL, ARG_TUPLE=TUPLE,
+    )  # fmt: skip

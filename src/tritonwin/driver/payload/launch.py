@@ -1,0 +1,521 @@
+"""Launch functions, one a signature, generated as Python source.
+
+A launch function packs all arguments and the launch configuration by one `struct.pack_into` into
+memory that was laid out before, and makes one call of the driver. Whatever is unusual (a hook, an
+argument of another type, a tensor that is not on the GPU, an error) leaves it for `Careful`, which
+does the same step by step, in the order and with the error texts of Triton's compiled launcher.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+
+from tritonwin.driver.payload.sources import Launcher, Leaf
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from tritonwin.driver.payload.sources import Nested
+
+    Function = Callable[..., None]
+    # metadata, function, cooperative, pdl, clusters, block and shared memory, memory,
+    # and for the driver: configuration, function, parameters
+    Entry = tuple[Any, Any, Any, Any, int, Any, Any, Any, Any, Any]
+
+INVALID_VALUE, INVALID_CONTEXT = 1, 201
+_CONFIGURATION, _ATTRIBUTE = 56, 72  # bytes of CUlaunchConfig and of CUlaunchAttribute
+_ATTRIBUTE_IDS = {"cooperative": 2, "cluster": 4, "policy": 5, "pdl": 6, "oversized": 18}
+_OVERSIZED = 228 * 1024
+_SIZES = {"B": 1, "b": 1, "H": 2, "h": 2, "e": 2, "bf16": 2, "I": 4, "i": 4, "f": 4, "Q": 8,
+          "q": 8, "d": 8, "128s": 128, "80s": 80, "48s": 48}  # fmt: skip
+_ALIGNMENT = {"128s": 128, "80s": 4, "48s": 4}
+
+
+class Layout:
+    """The memory of one launch: arguments, configuration, attributes, pointers to arguments.
+
+    Attributes:
+        format: of arguments, grid, block and shared memory, and stream, which lie in a row.
+        arguments_format: of arguments alone.
+        arguments: offsets of the kernel's parameters.
+        configuration: offset of CUlaunchConfig; its first fields end the row.
+    """
+
+    def __init__(self, codes: Sequence[str]) -> None:
+        self.arguments: list[int] = []
+        form, end = "<", 0
+        for code in codes:
+            pad = -end % _ALIGNMENT.get(code, _SIZES[code])
+            self.arguments.append(end + pad)
+            form += f"{pad}x{'H' if code == 'bf16' else code}"
+            end += pad + _SIZES[code]
+        pad = -end % 8
+        self.configuration = end + pad
+        self.arguments_format = form
+        self.format = f"{form}{pad}x3I16s4xQ"
+        self.attributes = self.configuration + _CONFIGURATION
+        self.pointers = self.attributes + 5 * _ATTRIBUTE
+        self.size = self.pointers + 8 * len(codes)
+        self.aligned = any(code == "128s" for code in codes)
+
+
+def codes_of(launcher: Launcher) -> list[str]:
+    return [launcher.leaves[n].code for n in launcher.passed] + ["Q"] * len(launcher.scratch)
+
+
+# -- the fast path
+
+_TEMPLATE = """\
+def launch({parameters}):
+    try:
+        if (enter_hook is not None and enter_hook.calls) or (
+            exit_hook is not None and exit_hook.calls
+        ) or not grid_x or not grid_y or not grid_z:
+            raise unusual
+{unpack}\
+        entry = take()
+        known, handle, {flags}clusters, block, memory, to_config, to_function, to_arguments = entry
+        if known is not metadata or handle is not function{compare}:
+            raise unusual
+        {pack}
+    except Exception:
+        entry = None
+    if entry is None:
+        return careful({forward})
+    status = call({call})
+    if status:
+        again(status, entry)
+    keep(entry)
+"""
+_CUDA_CALL = "to_config, to_function, to_arguments, None"
+_HIP_CALL = (
+    "to_function, grid_x, grid_y, grid_z, block, 1, 1, to_config, stream, to_arguments, None"
+)
+
+
+def generate(launcher: Launcher, *, direct: bool, configured: bool) -> str:
+    """The source of a launch function.
+
+    Args:
+        direct: it is called as Triton calls a launcher object: without flags and scratch memory.
+        configured: the driver takes a configuration (CUDA), not single arguments (HIP).
+    """
+    tops, unpack = _unpacking(launcher.nested)
+    lines = [f"{names} = {value}" for names, value in unpack]
+    if direct:
+        names = [n for n in launcher.names if n not in _NOT_DIRECT]
+        names.sort(key=_DIRECT.index)
+        parameters = [*names, *tops]
+    else:
+        parameters = list(launcher.names) if launcher.packed else [*launcher.names, *tops]
+        if launcher.packed:
+            lines.insert(0, f"{_tuple(tops)} = arguments" if tops else "() = arguments")
+        lines += [
+            f"{name} = 0 if {name} is None else {_POINTER.format(name)}"
+            for name in launcher.scratch
+            if name
+        ]
+    values = [_value(n, launcher.leaves[n]) for n in launcher.passed]
+    values += ["0" if direct or not name else name for name in launcher.scratch]
+    if configured:
+        values += ["grid_x * clusters", "grid_y", "grid_z", "block", "stream"]
+    flags = [name for name in ("cooperative", "pdl") if name in launcher.names and not direct]
+    return _TEMPLATE.format(
+        parameters=", ".join(parameters),
+        unpack="".join(f"        {line}\n" for line in lines),
+        flags="was_cooperative, was_pdl, ",
+        compare="".join(f" or was_{name} is not {name}" for name in flags),
+        pack=f"pack(memory, 0, {', '.join(values)})",
+        forward=", ".join(parameters),
+        call=_CUDA_CALL if configured else _HIP_CALL,
+    )
+
+
+_DIRECT = ("grid_x", "grid_y", "grid_z", "stream", "function", "metadata", "launch_metadata",
+           "enter_hook", "exit_hook")  # fmt: skip
+_NOT_DIRECT = ("cooperative", "pdl", "global_scratch", "profile_scratch", "annotations",
+               "signature", "arguments", "warp_size")  # fmt: skip
+# a string where a number belongs: `pack_into` raises, and `careful` takes over
+_POINTER = "({0}.data_ptr() if {0}.is_cuda else '')"
+
+
+def _value(number: int, leaf: Leaf) -> str:
+    name = f"a{number}"
+    if leaf.kind == "pointer":
+        return _POINTER.format(name)
+    if leaf.kind == "tdm" or (leaf.kind == "map" and leaf.parse == "nvTmaDesc"):
+        return f"{name}._tritonwin_bytes"
+    if leaf.kind == "map":
+        return f"map_bytes({name})"
+    return f"bf16({name})" if leaf.code == "bf16" else name
+
+
+def _unpacking(nested: Nested) -> tuple[list[str], list[tuple[str, str]]]:
+    """Names of the arguments, and for those that are tuples the names inside."""
+    names, unpack = [], []
+    for place, item in enumerate(nested):
+        if isinstance(item, tuple):
+            names.append(f"t{place}")
+            unpack.append((_inside(item), f"t{place}"))
+        else:
+            names.append(f"c{place}" if item is None else f"a{item}")
+    return names, unpack
+
+
+def _inside(item: Nested) -> str:
+    return _tuple([
+        _inside(each) if isinstance(each, tuple) else "_" if each is None else f"a{each}"
+        for each in item
+    ])  # fmt: skip
+
+
+def _tuple(names: Sequence[str]) -> str:
+    return f"({', '.join(names)},)" if names else "()"
+
+
+@functools.cache
+def _compiled(source: str) -> Any:
+    return compile(source, "<launch function of tritonwin>", "exec")
+
+
+def bf16(value: float) -> int:
+    """The bits of a bfloat16, cut off as Triton's launcher does it."""
+    bits: int = struct.unpack("<I", struct.pack("<f", value))[0]
+    return bits >> 16
+
+
+class UnusualError(Exception):
+    """Leaves the fast path."""
+
+
+# -- the careful path
+
+_api = ctypes.pythonapi
+
+
+def _c_api(name: str, result: Any, *arguments: Any) -> Any:
+    function = _api[name]  # not the attribute, whose types others may set
+    function.restype = result
+    if arguments:
+        function.argtypes = arguments
+    return function
+
+
+_parse_tuple = _c_api("PyArg_ParseTuple", ctypes.c_int)
+as_address = _c_api("PyLong_AsUnsignedLongLong", ctypes.c_uint64, ctypes.py_object)
+_as_long = _c_api("PyLong_AsLong", ctypes.c_long, ctypes.py_object)
+_as_long_long = _c_api("PyLong_AsLongLong", ctypes.c_longlong, ctypes.py_object)
+_as_unsigned_long = _c_api("PyLong_AsUnsignedLong", ctypes.c_ulong, ctypes.py_object)
+_as_double = _c_api("PyFloat_AsDouble", ctypes.c_double, ctypes.py_object)
+_CELLS: dict[str, Any] = {
+    "i": ctypes.c_int, "p": ctypes.c_int, "K": ctypes.c_uint64, "O": ctypes.py_object,
+    "b": ctypes.c_ubyte, "h": ctypes.c_short, "l": ctypes.c_long, "L": ctypes.c_longlong,
+    "B": ctypes.c_ubyte, "H": ctypes.c_ushort, "I": ctypes.c_uint, "d": ctypes.c_double,
+    "f": ctypes.c_float, "s": ctypes.c_char_p,
+}  # fmt: skip
+
+
+def parse(form: str, arguments: tuple[Any, ...]) -> list[Any]:
+    """What PyArg_ParseTuple makes of arguments, in one row.
+
+    Raises:
+        TypeError, OverflowError: Python's own.
+    """
+    if ctypes.sizeof(ctypes.c_long) == 4:
+        form = form.replace("l", "L")  # a 64-bit argument, also where a long has 32 bits
+    cells = [_CELLS[letter]() for letter in form if letter not in "()"]
+    places = [ctypes.byref(cell) for cell in cells]
+    _parse_tuple(ctypes.py_object(arguments), form.encode(), *places)
+    return [cell.value for cell in cells]
+
+
+def _converted(leaf: Leaf, value: Any) -> Any:
+    """A scalar as 3.7's launcher extracts it."""
+    if leaf.code in ("e", "f", "d", "bf16"):
+        return _as_double(value)
+    if leaf.code == "Q":
+        return as_address(value)
+    if leaf.code == "q":
+        return _as_long_long(value)
+    return (_as_unsigned_long if leaf.code.isupper() else _as_long)(value)
+
+
+def _stored(code: str, value: Any) -> Any:
+    """A value that `struct` packs to the bits that C stores."""
+    if code == "f":
+        return ctypes.c_float(value).value
+    if code == "bf16":
+        return bf16(ctypes.c_float(value).value)
+    if code in "bhiqBHIQ":
+        bits = 8 * _SIZES[code]
+        value &= (1 << bits) - 1
+        return value - (1 << bits) if code.islower() and value >> (bits - 1) else value
+    return value
+
+
+def type_name(value: object) -> str:
+    """The `tp_name` of a type: with its module where it was written in C."""
+    kind = type(value)
+    in_c = not kind.__flags__ & (1 << 9)
+    module = kind.__module__ if in_c else "builtins"
+    return kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"
+
+
+class Careful:
+    """Launches step by step.
+
+    Args:
+        driver: the `cuda` or the `hip` module's driver.
+        launcher: how this signature is launched.
+    """
+
+    def __init__(self, driver: Any, launcher: Launcher) -> None:
+        self._driver, self._launcher = driver, launcher
+        self._configured: bool = driver.configured
+        self._layout = Layout(codes_of(launcher))
+        self._whole = struct.Struct(self._layout.format).pack_into
+        arguments = struct.Struct(self._layout.arguments_format).pack_into
+        self._pack = self._whole if self._configured else arguments
+        self._pool: list[Entry] = []
+
+    def function(self) -> Function:
+        """A launch function that is called as the compiled module's `launch`."""
+        return self._function(self.launch, direct=False)
+
+    def direct(self, flags: dict[str, Any]) -> Function:
+        """A launch function that is called as a launcher object.
+
+        Args:
+            flags: "cooperative", "pdl", "annotations", "signature", "warp_size"; what is not
+                there is None.
+        """
+
+        def launch(*given: Any) -> None:
+            values = dict(flags)
+            values.update(zip(_DIRECT, given))
+            rest = given[len(_DIRECT) :]
+            if self._launcher.packed:
+                values["arguments"], rest = rest, ()
+            self.launch(*(values.get(name) for name in self._launcher.names), *rest)
+
+        return self._function(launch, direct=True)
+
+    def _function(self, careful: Function, *, direct: bool) -> Function:
+        source = generate(self._launcher, direct=direct, configured=self._configured)
+        scope: dict[str, Any] = {
+            "pack": self._pack,
+            "take": self._pool.pop,
+            "keep": self._pool.append,
+            "call": self._driver.launch,
+            "careful": careful,
+            "again": self._again,
+            "unusual": UnusualError,
+            "bf16": bf16,
+            "map_bytes": self._driver.map_bytes,
+        }
+        exec(_compiled(source), scope)  # noqa: S102 - our own source
+        function: Function = scope["launch"]
+        return function
+
+    def launch(self, *given: Any) -> None:
+        """The compiled module's `launch`."""
+        launcher, driver = self._launcher, self._driver
+        if launcher.ensure_context:
+            driver.ensure_context()
+        values, arguments, metadata = self._parsed(given)
+        if values["enter_hook"] is not None:
+            values["enter_hook"](values["launch_metadata"])
+        if launcher.packed:
+            arguments = list(_flattened(launcher.nested, arguments))
+            packed = [self._leaf(n, arguments[n]) for n in launcher.passed]
+            packed += [self._scratch(values, name) for name in launcher.scratch]
+        else:
+            scratch = [self._scratch(values, name) for name in launcher.scratch]
+            packed = [self._leaf(n, arguments[n]) for n in launcher.passed] + scratch
+        grid = tuple(values[name] for name in ("grid_x", "grid_y", "grid_z"))
+        if driver.has_blocks(grid):
+            self._launch(values, grid, metadata, packed)
+        if values["exit_hook"] is not None:
+            values["exit_hook"](values["launch_metadata"])
+
+    def _parsed(self, given: tuple[Any, ...]) -> tuple[dict[str, Any], Any, dict[str, int]]:
+        launcher = self._launcher
+        if launcher.packed:
+            row = parse(launcher.format.replace("y*", "O"), given)
+            at = launcher.names.index("metadata")
+            metadata, row[at : at + 3] = row[at : at + 3], [given[at]]
+            values = dict(zip(launcher.names, row))
+            arguments = values["arguments"]
+        else:
+            row = parse(launcher.format, given)
+            values = dict(zip(launcher.names, row))
+            arguments = row[len(launcher.names) :]
+            try:
+                metadata = parse("i" * len(launcher.metadata), values["metadata"])
+            except (TypeError, SystemError):
+                raise TypeError("kernel_metadata must be a tuple") from None
+        # identity decides in the fast path: what was given, not what was parsed
+        for name in ("function", "cooperative", "pdl"):
+            if name in launcher.names:
+                values[f"given_{name}"] = given[launcher.names.index(name)]
+        return values, arguments, dict(zip(launcher.metadata, metadata))
+
+    def _leaf(self, number: int, value: Any) -> Any:
+        leaf = self._launcher.leaves[number]
+        if leaf.kind == "pointer":
+            return self._pointer(value, number)
+        if leaf.kind != "scalar":
+            return self._driver.descriptor(leaf, value)
+        converted = _converted(leaf, value) if self._launcher.packed else value
+        return _stored(leaf.code, converted)
+
+    def _scratch(self, values: dict[str, Any], name: str) -> int:
+        return self._pointer(values[name], -1) if name else 0
+
+    def _pointer(self, value: Any, number: int) -> int:
+        if value is None:
+            return 0
+        if isinstance(value, int):
+            address: int = as_address(value)
+            return address
+        try:
+            address = value.data_ptr()
+        except Exception:  # noqa: BLE001 - as the compiled launcher has it
+            raise TypeError(
+                "Pointer argument must be either uint64 or have data_ptr method"
+            ) from None
+        if not isinstance(address, int):
+            raise TypeError("data_ptr method of Pointer object must return 64-bit int")
+        address = as_address(address)
+        if not address:
+            return 0
+        status, found = self._driver.device_pointer(address)
+        if status == INVALID_VALUE:
+            where = "" if self._launcher.packed else f" (at {number})"
+            raise ValueError(
+                f"Pointer argument{where} cannot be accessed from Triton (cpu tensor?)"
+            )
+        self._driver.check(status)
+        device: int = found
+        return device
+
+    def _launch(
+        self,
+        values: dict[str, Any],
+        grid: tuple[int, ...],
+        metadata: dict[str, int],
+        packed: list[Any],
+    ) -> None:
+        clusters = tuple(metadata.get(f"cluster_{axis}", 1) for axis in "xyz")
+        if "cluster_x" not in metadata:
+            clusters = (metadata["ctas"], 1, 1)
+        elif metadata["ctas"] == 1:
+            clusters = (1, 1, 1)
+        entry = self._entry(values, metadata, clusters)
+        sizes = [(n * c) & 0xFFFFFFFF for n, c in zip(grid, clusters)]
+        block = self._block(values, metadata)
+        self._whole(entry[6], 0, *packed, *sizes, block, values["stream"])
+        plain = clusters == (1, 1, 1) and not values.get("cooperative")
+        if self._configured:
+            self._driver.check(self._driver.launch(*entry[7:], None))
+            if clusters[1:] == (1, 1):
+                self._pool.append(entry)
+        else:
+            self._driver.check(self._driver.submit(entry, sizes, block, values, plain))
+            if plain:
+                threads, shared = struct.unpack("<I8xI", block)
+                self._pool.append((*entry[:5], threads, entry[6], shared, *entry[8:]))
+
+    def _block(self, values: dict[str, Any], metadata: dict[str, int]) -> bytes:
+        """The size of a block, and the bytes of shared memory."""
+        warp = self._launcher.warp or values["warp_size"]
+        return struct.pack("<4I", warp * metadata["warps"], 1, 1, metadata["shared"])
+
+    def _memory(self) -> tuple[Any, int]:
+        """Memory for one launch with its pointers to arguments in place, and its address."""
+        layout = self._layout
+        whole = bytearray(layout.size + 128)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(whole))
+        pad = -start % 128 if layout.aligned else 0
+        base = start + pad
+        memory: Any = memoryview(whole)[pad:] if layout.aligned else whole
+        pointers = [base + offset for offset in layout.arguments]
+        struct.pack_into(f"<{len(pointers)}Q", memory, layout.pointers, *pointers)
+        return memory, base
+
+    def _entry(
+        self, values: dict[str, Any], metadata: dict[str, int], clusters: tuple[int, ...]
+    ) -> Entry:
+        launcher, layout = self._launcher, self._layout
+        memory, base = self._memory()
+        attributes = list(self._attributes(values, metadata, clusters))
+        place = layout.attributes
+        for name, content in attributes:
+            struct.pack_into("<I4x16s", memory, place, _ATTRIBUTE_IDS[name], content)
+            place += _ATTRIBUTE
+        struct.pack_into(
+            "<QI", memory, layout.configuration + 40, base + layout.attributes, len(attributes)
+        )
+        if launcher.sixteen and metadata["ctas"] == 16:
+            self._driver.allow_large_clusters(values["function"])
+        return (
+            values["metadata"], values["given_function"], values.get("given_cooperative"),
+            values.get("given_pdl"), clusters[0],
+            self._block(values, metadata), memory,
+            ctypes.c_void_p.from_param(base + layout.configuration),
+            ctypes.c_void_p.from_param(values["function"]),
+            ctypes.c_void_p.from_param(base + layout.pointers),
+        )  # fmt: skip
+
+    def _attributes(
+        self, values: dict[str, Any], metadata: dict[str, int], clusters: tuple[int, ...]
+    ) -> Iterator[tuple[str, bytes]]:
+        several = metadata["ctas"] != 1
+        for name in self._launcher.attributes:
+            if name in ("cluster", "policy"):
+                if several:
+                    yield (
+                        name,
+                        struct.pack("<3I4x", *(clusters if name == "cluster" else (1, 0, 0))),
+                    )
+            elif name == "oversized":
+                if metadata["shared"] > _OVERSIZED:
+                    yield name, b"\x03" + bytes(15)
+            elif not self._configured:
+                yield name, struct.pack("<I12x", values[name])
+            elif values.get(name):
+                yield name, b"\x01" + bytes(15)
+
+    def _again(self, status: int, entry: Entry) -> None:
+        """After a launch that failed: once again in a thread that had no context, else raise.
+
+        Raises:
+            RuntimeError: the driver's error.
+        """
+        if status == INVALID_CONTEXT and self._launcher.ensure_context:
+            self._driver.ensure_context()
+            status = self._driver.launch(*entry[7:], None)
+        self._driver.check(status)
+
+
+def _flattened(nested: Nested, arguments: Any) -> Iterator[Any]:
+    """The arguments that are passed on, as 3.7's launcher takes tuples apart.
+
+    Raises:
+        TypeError: one is no tuple where the kernel has one.
+    """
+    try:
+        arguments = list(arguments)
+    except TypeError:
+        raise TypeError("Expected kernel_args to be a sequence or iterable") from None
+    if len(arguments) < len(nested):
+        raise TypeError(f"the kernel takes {len(nested)} arguments, not {len(arguments)}")
+    for item, value in zip(nested, arguments):
+        if isinstance(item, tuple):
+            yield from _flattened(item, value)
+        elif item is not None:
+            yield value

@@ -1,0 +1,51 @@
+"""What `tritonwin driver` found and did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tritonwin.facts.records import Interpreter
+
+# "on", "off": how it was found; "switched-on", "switched-off": what was done; "unchanged": it was
+# so before; "refused": this Triton's driver is not known, and nothing was changed
+DriverStatus = Literal["on", "off", "switched-on", "switched-off", "unchanged", "refused"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackendDriver:
+    """The driver of one of Triton's backends.
+
+    Attributes:
+        name: "nvidia" or "amd".
+        known: it can be replaced.
+        reason: why it cannot; "" where it can.
+    """
+
+    name: str
+    known: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverOutcome:
+    """How a Triton's driver stands after the command.
+
+    Attributes:
+        folder: where the import hook lies; None where there is none.
+        starts: Python starts the hook.
+        current: this tritonwin would write the same driver.
+        changed: files that were written or deleted.
+    """
+
+    status: DriverStatus
+    target: Interpreter
+    package: str
+    version: str | None
+    backends: tuple[BackendDriver, ...]
+    folder: str | None = None
+    starts: bool = False
+    current: bool = False
+    changed: tuple[str, ...] = ()
+    journal: str | None = None
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,83 @@
+"""The outcome of `tritonwin driver`, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.text import Text
+
+from tritonwin.driver.records import BackendDriver, DriverOutcome, DriverStatus
+from tritonwin.output.documents import Target, Tool, target_of
+from tritonwin.output.terminal import console
+from tritonwin.output.text import printable
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverReport:
+    """What `tritonwin driver on|off|status --json` prints."""
+
+    schema: Literal["tritonwin.driver/1"] = "tritonwin.driver/1"
+    tool: Tool
+    target: Target | None
+    package: str
+    version: str | None  # of Triton, as its __init__.py says
+    status: DriverStatus
+    backends: tuple[BackendDriver, ...]
+    folder: str | None = None  # of the import hook
+    starts: bool = False
+    current: bool = False  # this tritonwin would write the same driver
+    changed: tuple[str, ...] = ()
+    journal: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+_VERDICTS: dict[DriverStatus, str] = {
+    "on": "The driver in Python is on: no C compiler is needed to run kernels.",
+    "off": "The driver in Python is off: Triton compiles its driver module at the first kernel.",
+    "switched-on": "Switched on: kernels need no C compiler any more. Undo: tritonwin driver off",
+    "switched-off": "Switched off: Triton compiles its driver module again.",
+    "unchanged": "It was so before; nothing was changed.",
+    "refused": "Nothing was changed: this Triton's driver is not known.",
+}
+
+
+def document(outcome: DriverOutcome) -> DriverReport:
+    return DriverReport(
+        tool=Tool(),
+        target=target_of(outcome.target),
+        package=outcome.package,
+        version=outcome.version,
+        status=outcome.status,
+        backends=outcome.backends,
+        folder=outcome.folder,
+        starts=outcome.starts,
+        current=outcome.current,
+        changed=outcome.changed,
+        journal=outcome.journal,
+        notes=outcome.notes,
+    )
+
+
+def print_outcome(outcome: DriverOutcome) -> None:
+    """A line per backend, the files, and what to do."""
+    out = console()
+    for line in _lines(outcome):
+        out.print(line, soft_wrap=True)
+
+
+def _lines(outcome: DriverOutcome) -> Iterator[Text]:
+    yield Text(printable(f"Triton {outcome.version or ''} in {outcome.package}"), "bold")
+    for backend in outcome.backends:
+        known = "its driver is known" if backend.known else f"left alone: {backend.reason}"
+        yield Text(printable(f"  {backend.name:<7} {known}"))
+    for file in outcome.changed:
+        yield Text(printable(f"  changed {file}"))
+    if outcome.folder and not outcome.starts:
+        yield Text(printable(f"The hook in {outcome.folder} is not started: its .pth is gone."))
+    if outcome.folder and not outcome.current:
+        yield Text("Another version of tritonwin wrote it. To renew it: tritonwin driver on")
+    for note in outcome.notes:
+        yield Text(printable(note))
+    yield Text(_VERDICTS[outcome.status])

@@ -1,0 +1,131 @@
+"""`tritonwin driver on|off|status`: what is written, what is told, and that all of it goes away."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from environments import VirtualEnvironment, make_venv
+from triton_trees import sources
+
+from tritonwin.cli.app import run
+from tritonwin.facts.torch_triton import HOOK
+from tritonwin.journal.tree import tree_hash
+
+STUBS = {
+    "__init__.py": "__version__ = '3.6.0'\n",
+    "knobs.py": "nvidia = amd = runtime = None\n",
+    "backends/__init__.py": "from triton.backends.nvidia import driver\n",
+    "backends/compiler.py": "GPUTarget = tuple\n",
+    "backends/driver.py": "class GPUDriver: pass\n",
+    "backends/nvidia/__init__.py": "",
+    "runtime/__init__.py": "",
+    "runtime/_allocation.py": "",
+    "runtime/build.py": "def compile_module_from_src(**_): raise AssertionError\n",
+}
+KEPT = ("backends/nvidia/driver.py", "backends/nvidia/driver.c")
+
+
+@pytest.fixture
+def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VirtualEnvironment:
+    """A Python whose Triton is 3.6.0's driver and as much around it as its import needs."""
+    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
+    made = make_venv(tmp_path / "venv")
+    package = made.site_packages / "triton"
+    for name, text in STUBS.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+    for name in KEPT:
+        shutil.copyfile(sources("3.6.0") / name, package / name)
+    subprocess.run([made.python, "-c", "import triton.backends"], check=True, timeout=60)
+    return made
+
+
+def driver(python: VirtualEnvironment, word: str, capsys: pytest.CaptureFixture[str]) -> Any:
+    run(["driver", word, "--python", str(python.python), "--json"])
+    return json.loads(capsys.readouterr().out)
+
+
+def compiler(python: VirtualEnvironment) -> str:
+    """The module that `compile_module_from_src` of the driver module comes from."""
+    code = "import triton.backends.nvidia.driver as d; print(d.compile_module_from_src.__module__)"
+    done = subprocess.run(
+        [python.python, "-c", code], check=True, timeout=60, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def test_it_goes_on_and_off_and_leaves_nothing(
+    python: VirtualEnvironment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = tree_hash(python.site_packages)
+    assert driver(python, "status", capsys)["status"] == "off"
+    on = driver(python, "on", capsys)
+    assert (on["status"], on["version"]) == ("switched-on", "3.6.0")
+    assert on["backends"] == [{"name": "nvidia", "known": True, "reason": ""}]
+    assert compiler(python) == "_tritonwin_driver.adopt"
+    again = driver(python, "on", capsys)
+    assert again["status"] == "unchanged"
+    status = driver(python, "status", capsys)
+    assert (status["status"], status["starts"], status["current"]) == ("on", True, True)
+    off = driver(python, "off", capsys)
+    assert off["status"] == "switched-off"
+    assert compiler(python) == "triton.runtime.build"
+    assert tree_hash(python.site_packages) == before
+    assert driver(python, "off", capsys)["status"] == "unchanged"
+
+
+def test_undo_leaves_the_tree_as_it_was(
+    python: VirtualEnvironment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = tree_hash(python.site_packages)
+    journal = driver(python, "on", capsys)["journal"]
+    run(["undo", journal, "--yes"])
+    capsys.readouterr()
+    shutil.rmtree(python.site_packages / "__pycache__", ignore_errors=True)
+    assert tree_hash(python.site_packages) == before
+
+
+def test_a_driver_that_is_not_known_is_left_alone(
+    python: VirtualEnvironment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    c_file = python.site_packages / "triton" / KEPT[1]
+    c_file.write_text(c_file.read_text().replace('"ss#ii"', '"ss#iii"'))
+    before = tree_hash(python.site_packages)
+    refused = driver(python, "on", capsys)
+    assert refused["status"] == "refused"
+    assert refused["backends"][0]["reason"] == "load_binary in driver.c parses 'ss#iii'"
+    assert tree_hash(python.site_packages) == before
+
+
+def test_a_launcher_that_is_not_known_is_left_alone(
+    python: VirtualEnvironment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = python.site_packages / "triton" / KEPT[0]
+    file.write_text(file.read_text().replace('params.append("&profile_scratch")', ""))
+    file.write_text(file.read_text().replace("void *params[] = {{", "void *parameters[] = {{"))
+    before = tree_hash(python.site_packages)
+    refused = driver(python, "on", capsys)
+    assert refused["status"] == "refused"
+    assert "the launcher has no list of parameters" in refused["notes"][0]
+    shutil.rmtree(python.site_packages / "__pycache__", ignore_errors=True)
+    assert tree_hash(python.site_packages) == before
+
+
+def test_rules_and_driver_share_one_hook(
+    python: VirtualEnvironment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    driver(python, "on", capsys)
+    where = ["--python", str(python.python)]
+    run(["patch", "apply", "--import-time", "--allow-unknown", *where])
+    capsys.readouterr()
+    assert driver(python, "status", capsys)["status"] == "on"
+    assert compiler(python) == "_tritonwin_driver.adopt"
+    driver(python, "off", capsys)
+    assert (python.site_packages / HOOK).exists()
+    run(["patch", "status", *where, "--json"])
+    assert json.loads(capsys.readouterr().out)["hook"] is not None

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Triton's driver module in Python against the compiled one, on one NVIDIA GPU with the machine's own
+# python3. Needs .gpu/driver (tools/gpu/driver_site.py); writes into $OUT, within 540 s.
+#   driver.sh [cost] [first] [tests] [tutorials] [verify]
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+site=$PWD/.gpu/driver out=${OUT:-.}
+export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=4 PYTHONDONTWRITEBYTECODE=1
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | tee "$out/card.txt"
+python3 -c 'import sys, torch, triton; print(sys.version.split()[0], torch.__version__, triton.__version__)' | tee -a "$out/card.txt"
+compiled() { PYTHONPATH=$site/packages "$@"; }
+# nothing can be compiled: CC is a program that fails
+python() { CC=false TRITONWIN_DRIVER=on PYTHONPATH=$site/on:$site/packages "$@"; }
+units="unit/runtime/test_launch.py unit/runtime/test_autotuner.py unit/runtime/test_cache.py
+unit/runtime/test_driver.py unit/runtime/test_bindings.py unit/language/test_tuple.py
+unit/language/test_random.py unit/language/test_tensor_descriptor.py unit/language/test_core.py"
+tests() {
+  cd "$site/python/test" || return
+  for mode in python compiled; do
+    TRITON_CACHE_DIR=/tmp/cache-tests TRITONWIN_OUTCOMES=$out/tests-$mode.txt $mode timeout "${TESTS:-120}" \
+      python3 -m pytest -p tritonwin_sample -p no:cacheprovider -q --maxfail=400 -n 14 --dist worksteal \
+      $units > "$out/pytest-$mode.log" 2>&1
+    tail -1 "$out/pytest-$mode.log"
+  done
+  cd - > /dev/null || return
+  python3 tools/gpu/driver.py compare "$out/tests-compiled.txt" "$out/tests-python.txt" | tee "$out/tests.txt"
+}
+for part in ${*:-cost first tests tutorials verify}; do
+  echo "== $part"; SECONDS=0
+  case $part in
+    cost) timeout 90 python3 tools/gpu/driver.py cost | tee "$out/cost.txt" ;;
+    first) timeout 70 python3 tools/gpu/driver.py first "$site/on" | tee "$out/first.txt" ;;
+    tests) tests ;;
+    tutorials) timeout 100 python3 tools/gpu/driver.py tutorials "$site" "$out" | tee "$out/tutorials.txt" ;;
+    verify)
+      export TRITON_CACHE_DIR=/tmp/cache-verify
+      places=$(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
+      before=$(ls -lR "$places" | sha256sum)
+      PYTHONPATH=$PWD/src:$PWD/.gpu/site timeout 20 python3 -m tritonwin driver on --python "$(command -v python3)"
+      PYTHONPATH=$PWD/src:$PWD/.gpu/site timeout 100 python3 -m tritonwin verify \
+        --python "$(command -v python3)" --through cuda-graphs > "$out/verify.txt" 2>&1
+      tail -40 "$out/verify.txt"
+      PYTHONPATH=$PWD/src:$PWD/.gpu/site timeout 20 python3 -m tritonwin driver off --python "$(command -v python3)"
+      [ "$before" = "$(ls -lR "$places" | sha256sum)" ] && echo "site-packages as before" ;;
+  esac
+  echo "== $part: $SECONDS s"
+done
