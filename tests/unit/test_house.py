@@ -40,6 +40,7 @@ MAY_IMPORT = {
 }
 # Output prints records. These modules hold them, or data alone; a module with logic says why.
 RECORDS = {
+    "driver.records",
     "errors",
     "facts.records",
     "facts.snapshot",  # the document of a snapshot
