@@ -231,13 +231,6 @@ def test_errors_are_json_when_json_is_asked_for() -> None:
     assert done.stderr == b""
 
 
-@pytest.mark.parametrize("command", ["doctor", "fix", "snapshot", "verify", "demo"])
-def test_help(command: str) -> None:
-    done = run(command, "--help")
-    assert done.returncode == 0
-    assert done.stdout.startswith(b"Usage: tritonwin " + command.encode())
-
-
 @pytest.mark.parametrize("words", [("help",), ("help", "doctor"), ("help", "patch", "apply")])
 def test_help_is_a_word_as_well(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(words) == 0
@@ -314,22 +307,6 @@ def test_a_reader_that_leaves_early_is_no_error(saved: Path) -> None:
     assert reader.wait(60) == 0
     assert reader.stderr.read() == b""
     reader.stderr.close()
-
-
-@pytest.mark.parametrize("encoding", ["cp437", "cp936", "cp1252", "ascii", "utf-8"])
-def test_output_survives_every_console(tmp_path: Path, encoding: str) -> None:
-    facts = healthy.changed(
-        triton=None,
-        target=healthy.replace(
-            healthy.TARGET, executable="C:\\Пользователи\\Jürgen 用户\\python.exe"
-        ),
-    )
-    file = tmp_path / "facts.json"
-    snapshot.write(facts, file, Identity())
-    done = run("doctor", "--snapshot", str(file), env={"PYTHONIOENCODING": encoding})
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr.decode()
-    assert "triton-missing" in done.stdout.decode(encoding)
 
 
 @pytest.mark.parametrize(("variables", "coloured"), [

@@ -149,3 +149,29 @@ def test_the_disk_is_asked_where_nothing_raises(path: Path) -> None:
 def test_no_exception_has_lost_its_reason() -> None:
     known = {name(path) for path in MODULES}
     assert set(ASKERS) <= known
+
+
+def runs(path: Path) -> Iterator[str]:
+    """What the file imports when it runs, not for the type checker alone."""
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            node.body = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize(
+    "root", [PACKAGE.parent, PACKAGE.parents[1] / "tools"], ids=["src", "tools"]
+)
+def test_no_modules_import_each_other(root: Path) -> None:
+    files = (p for p in root.rglob("*.py") if p.name != "__init__.py")
+    modules = {".".join(p.relative_to(root).with_suffix("").parts): p for p in files}
+    imported = {name: {m for m in runs(p) if m in modules} for name, p in modules.items()}
+    while free := {name for name, needs in imported.items() if not needs}:
+        imported = {n: needs - free for n, needs in imported.items() if n not in free}
+    assert imported == {}, "these import each other, or what does"
