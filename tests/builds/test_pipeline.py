@@ -14,10 +14,10 @@ from stub_compiler import FAILURES
 from world import PIP, World
 
 from tritonwin.build import ninja, proof, runner
+from tritonwin.build.command import script
 from tritonwin.build.outcome import BuildOutcome, Progress
 from tritonwin.build.plan import BuildPlan, BuildSource
 from tritonwin.build.runner import make
-from tritonwin.build.script import script
 from tritonwin.build.wheel import read_info
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import Redactor

@@ -13,8 +13,8 @@ from git_repositories import ALLOW_FILES, Repositories, commit, with_submodules
 from trees import write
 
 from tritonwin.build import planner, source
+from tritonwin.build.command import inherited
 from tritonwin.build.copying import SourceError
-from tritonwin.build.environment import inherited
 from tritonwin.build.order import Order
 from tritonwin.build.outcome import BuildState
 from tritonwin.build.plan import BuildPlan, BuildSource, SourceEdit

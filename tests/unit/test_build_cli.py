@@ -12,7 +12,7 @@ import machines
 import pytest
 
 from tritonwin.build.checkout import read
-from tritonwin.build.environment import UnfitEnvironmentError, verify_capture
+from tritonwin.build.command import UnfitEnvironmentError, verify_capture
 from tritonwin.build.order import BuildMachine, Order
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
@@ -46,7 +46,7 @@ def test_what_is_no_ref_is_refused(
 ) -> None:
     code, out, err = run(capsys, "flash-attn", "--plan", f"--ref={ref}")
     assert (code == 2) is not good
-    assert (f"{ref!r} is no tag, branch or commit" in err) is not good
+    assert (f"{ref!r} is not a tag, branch or commit" in err) is not good
     assert (f" {ref}\n" in out) is good
 
 
@@ -151,7 +151,7 @@ def test_an_option_that_would_count_for_nothing(
     machine: BuildMachine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, _, err = run(capsys, "flash-attn", "--fleet", "x.toml", "--memory-per-job", "4")
-    assert (code, "--memory-per-job counts for nothing beside --fleet" in err) == (2, True)
+    assert (code, "--memory-per-job cannot be combined with --fleet" in err) == (2, True)
 
 
 def test_an_index_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -15,21 +14,17 @@ import machines
 import pytest
 from machines import linux, msvc, toolkit, torch, windows
 
-from tritonwin.build import archs, environment, fleet, jobs, order, tools
-from tritonwin.build.environment import UnfitEnvironmentError
+from tritonwin.build import archs, command, fleet, jobs, order, tools
+from tritonwin.build.command import UnfitEnvironmentError
 from tritonwin.build.order import BuildMachine, Order
-from tritonwin.build.outcome import BuildState
 from tritonwin.build.plan import BuildPlan, PinnedFile
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
 from tritonwin.build.source import SourceCache
 from tritonwin.build.toolkit import assemble
-from tritonwin.build.wheel import describe
 from tritonwin.errors import UserError
 from tritonwin.journal.tree import file_hash
-from tritonwin.output.build_plan import print_build_plan, report
 from tritonwin.support.pip import Pip, PipError
-from tritonwin.system.codec import to_json
 from tritonwin.system.host import Environment, Host, merged
 from tritonwin.system.process import Completed
 
@@ -49,22 +44,6 @@ def having(machine: BuildMachine, **variables: str) -> BuildMachine:
 # --- toolkits
 
 
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"exists": False}, "the folder does not exist"),
-        ({"version": None}, "its version is not known"),
-        ({"missing": ("cicc", "cuda.lib", "cudart.lib")}, "no cicc, no cudart.lib)"),
-    ],
-)
-def test_a_toolkit_that_is_not_taken_says_why(
-    tmp_path: Path, changes: dict[str, Any], why: str
-) -> None:
-    there = replace(toolkit("12.8"), **changes)
-    made = plan(Order(recipe=FLASH), windows(tmp_path, cuda_toolkits=(there,)))
-    assert f"{there.path} ({why}" in refused(made)
-
-
 def test_an_assembled_toolkit_can_be_asked_for_where_one_is_installed(tmp_path: Path) -> None:
     machine = windows(
         tmp_path, torch=torch("2.11.0+cu130", "13.0"), cuda_toolkits=(toolkit("13.0"),)
@@ -75,14 +54,6 @@ def test_an_assembled_toolkit_can_be_asked_for_where_one_is_installed(tmp_path: 
     usual = plan(Order(recipe=FLASH), machine)
     assert usual.cuda is not None
     assert usual.cuda.origin == "system"
-
-
-def test_a_toolkit_that_was_named_by_its_folder_is_one_of_those_found(tmp_path: Path) -> None:
-    """Also where another one would fit better."""
-    machine = windows(tmp_path, cuda_toolkits=(toolkit("12.8"), toolkit("12.6")))
-    made = plan(Order(recipe=FLASH, cuda=toolkit("12.6").path), machine)
-    assert made.cuda is not None
-    assert made.cuda.path == toolkit("12.6").path
 
 
 def test_a_source_without_torch_takes_any_toolkit(tmp_path: Path) -> None:
@@ -297,7 +268,7 @@ def test_a_disk_that_cannot_be_asked_is_no_obstacle(
 )
 def test_variables_that_programs_would_misread(name: str, value: str, why: str) -> None:
     with pytest.raises(UnfitEnvironmentError, match=why):
-        environment.checked({"GOOD": "1", name: value})
+        command.checked({"GOOD": "1", name: value})
 
 
 def test_linux_tells_path_from_Path() -> None:
@@ -319,8 +290,8 @@ def test_the_plans_environment_on_linux(tmp_path: Path) -> None:
 
 
 def variables(made: BuildPlan, host: Host) -> dict[str, str]:
-    start = environment.command(made, host, ["/scripts"])
-    return start.environment(environment.inherited(made, host))
+    start = command.command(made, host, ["/scripts"])
+    return start.environment(command.inherited(made, host))
 
 
 # --- memory
@@ -383,36 +354,6 @@ def test_a_triton_that_torch_wants_and_nobody_has_is_the_newest(tmp_path: Path) 
         made = plan(Order(recipe="triton"), windows(tmp_path, torch=torch(version, "12.1")))
         assert made.version == wanted
         assert why in " ".join(d.reason for d in made.decisions)
-
-
-def test_a_ref_of_a_folder_is_refused(tmp_path: Path) -> None:
-    order = Order(recipe=FLASH, ref="main", source=str(tmp_path))
-    with pytest.raises(UserError, match="--ref names a commit") as caught:
-        plan(order, windows(tmp_path))
-    assert "file:///" in caught.value.help
-
-
-def test_the_password_of_an_address_is_shown_nowhere(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    address = "https://me:hidden@example.org/x"
-    made = plan(Order(recipe="cuda-extension", source=address, ref="main"), linux(tmp_path))
-    assert made.source.location == "https://example.org/x"
-    print_build_plan(made)
-    (tmp_path / "x.whl").touch()
-    shown = (report(made, "planned"), describe(made, tmp_path / "x.whl", BuildState(), {}))
-    for text in (capsys.readouterr().out, *(json.dumps(to_json(each)) for each in shown)):
-        assert "https://example.org/x" in text
-        assert "hidden" not in text
-    with pytest.raises(UserError) as caught:
-        plan(Order(recipe="cuda-extension", source=f"{address}.zip"), linux(tmp_path))
-    assert "hidden" not in str(caught.value)
-
-
-@pytest.mark.parametrize("address", ["https://example.org/x.tar.gz", "https://example.org/x.zip#a"])
-def test_an_archive_by_its_address_has_no_hash(tmp_path: Path, address: str) -> None:
-    with pytest.raises(UserError, match="no hash is known"):
-        plan(Order(recipe=FLASH, source=address), windows(tmp_path))
 
 
 def test_a_release_that_lies_here_is_held_to_the_recipes_hash(tmp_path: Path) -> None:

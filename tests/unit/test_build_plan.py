@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from healthy import gpu
 from machines import linux, msvc, room, toolkit, torch, windows
 
 from tritonwin.build import archs
@@ -211,17 +210,6 @@ def test_a_refusal_names_every_toolset_and_why(tmp_path: Path) -> None:
         made
     )
     assert "14.44" in refused(made)
-
-
-def test_the_standard_library_refuses_an_old_toolkit(tmp_path: Path) -> None:
-    machine = windows(
-        tmp_path,
-        torch=torch("2.7.0", "12.4"),
-        cuda_toolkits=(toolkit("12.1"),),
-        msvc=(msvc("14.44.35207"),),
-    )
-    made = plan(Order(recipe="flash-attn"), machine)
-    assert ">=14.10,<14.40" in refused(made)
 
 
 def test_a_toolset_that_was_asked_for_and_is_not_there(tmp_path: Path) -> None:
@@ -509,21 +497,6 @@ def test_stray_blanks_are_reported(tmp_path: Path) -> None:
     assert any("MAX_JOBS" in text for text in made.warnings)
 
 
-@pytest.mark.parametrize(
-    "order",
-    [
-        Order(recipe="flash-attention"),
-        Order(recipe="flash-attn", version="9.9"),
-        Order(recipe="flash-attn", source="nowhere"),
-        Order(recipe="cuda-extension"),
-    ],
-)
-def test_what_cannot_be_meant(tmp_path: Path, order: Order) -> None:
-    with pytest.raises(UserError) as caught:
-        plan(order, windows(tmp_path))
-    assert caught.value.help
-
-
 @pytest.mark.parametrize("name", ["\udcff\udcfe", "a\nb"])
 @pytest.mark.parametrize("asked", [True, False])
 def test_a_folder_whose_name_is_no_text(tmp_path: Path, name: str, asked: bool) -> None:
@@ -570,9 +543,3 @@ def test_a_series_stands_for_its_newest_release() -> None:
     assert found is not None
     assert found.version == "2.8.3.post2"
     assert load("flash-attn").release("2.5") is None
-
-
-def test_a_gpu_of_each_generation_has_a_plan(tmp_path: Path) -> None:
-    for capability in ("8.0", "8.6", "8.9", "9.0", "12.0"):
-        made = plan(Order(recipe="flash-attn"), windows(tmp_path, gpus=(gpu(capability),)))
-        assert made.possible, refused(made)

@@ -17,7 +17,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from machines import msvc, toolkit, torch, windows
 
-from tritonwin.build.environment import UnfitEnvironmentError, checked, command, inherited
+from tritonwin.build.command import UnfitEnvironmentError, checked, command, inherited
 from tritonwin.build.jobs import Resources, choose
 from tritonwin.build.order import BuildMachine, Order
 from tritonwin.build.plan import GIB

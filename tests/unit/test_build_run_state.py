@@ -150,7 +150,7 @@ def test_an_environment_that_sees_the_target(tmp_path: Path) -> None:
     wanted = ("torch>=2.11", "torch<2.11", "Torch==2.11.*", "ninja>=1.13")
     assert venv.missing(wanted, found) == ("torch<2.11", "ninja>=1.13")
     # what is its own comes first
-    write(made.site_packages, {
+    write(Path(made.site_packages), {
         "torch-2.12.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: torch\nVersion: 2.12.0\n",
     })  # fmt: skip
     assert venv.installed(made.python)["torch"] == "2.12.0"
@@ -190,7 +190,7 @@ def test_a_target_that_can_make_none(tmp_path: Path) -> None:
 def cached(toolkit: Toolkit | None, host: Host, root: str) -> Choice[dict[str, str]]:
     machine = replace(machines.linux(host.home), host=host)
     request = Request(recipe=load("flash-attn"), order=Order(recipe="flash-attn"), machine=machine)
-    layout = Layout.below(root, windows=host.windows)
+    layout = Layout(root, windows=host.windows)
     return choices.compiler_cache(request, toolkit, layout)
 
 

@@ -16,11 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machines import linux, windows
 
-from tritonwin.build.environment import command, inherited
+from tritonwin.build.command import SHELLS, ScriptError, Shell, command, inherited, script
 from tritonwin.build.order import Order
 from tritonwin.build.plan import BuildPlan
 from tritonwin.build.planner import plan
-from tritonwin.build.script import SHELLS, ScriptError, Shell, script
 from tritonwin.system.host import Host
 
 HOST = Host.this_machine()

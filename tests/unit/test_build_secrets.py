@@ -15,17 +15,17 @@ from git_repositories import ALLOW_FILES, commit
 from git_repositories import git as call_git
 from git_server import AVAILABLE, served
 
-from tritonwin.build import environment, failure, fleet, git, planner, runner, source
+from tritonwin.build import command, failure, fleet, git, planner, runner, source
+from tritonwin.build.command import SHELLS, script
 from tritonwin.build.copying import SourceError
 from tritonwin.build.order import Order
 from tritonwin.build.outcome import BuildState
 from tritonwin.build.plan import BuildPlan, BuildSource
 from tritonwin.build.runner import RunContext, write_plan
-from tritonwin.build.script import SHELLS, script
 from tritonwin.build.source import SourceCache
 from tritonwin.build.wheel import describe
 from tritonwin.errors import UserError
-from tritonwin.output.build_plan import print_build_plan, report
+from tritonwin.output.building import print_build_plan, report
 from tritonwin.remedies.wheel_build import Prepared
 from tritonwin.support import pip
 from tritonwin.support.pip import Pip
@@ -141,7 +141,7 @@ def test_the_build_itself_gets_no_login(tmp_path: Path) -> None:
     made = planned(tmp_path, "https://example.org/x", TRITONWIN_LOGIN_EXAMPLE_ORG=LOGIN)
     host = replace(Host.this_machine())
     host = replace(host, env=replace(host.env, data={"TRITONWIN_LOGIN_EXAMPLE_ORG": LOGIN}))
-    assert LOGIN not in environment.inherited(made, host).values()
+    assert LOGIN not in command.inherited(made, host).values()
     lines = script(made, "sh", host, ["prepare"]).splitlines()
     gone = lines.index("unset TRITONWIN_LOGIN_EXAMPLE_ORG || true")
     assert lines.index("prepare") < gone < len(lines) - 1

@@ -117,15 +117,6 @@ def test_the_release_is_the_one_that_torch_wants(tmp_path: Path) -> None:
     assert "git is needed" in refused(planned(Order(recipe="triton"), without_git))
 
 
-def test_an_llvm_of_ones_own(tmp_path: Path) -> None:
-    order = Order(recipe="triton", llvm=tmp_path / "llvm", pybind11=tmp_path / "pybind11")
-    made = planned(order, windows(tmp_path), source(tmp_path / "t"))
-    assert made.environment["LLVM_SYSPATH"] == str(tmp_path / "llvm")
-    assert made.environment["PYBIND11_SYSPATH"] == str(tmp_path / "pybind11")
-    assert "TRITON_OFFLINE_BUILD" not in made.environment
-    assert made.downloads == ()
-
-
 @pytest.mark.parametrize("damage", ["{", "[]", '{"llvm_hash": 3, "sha256sum": []}', ""])
 def test_a_damaged_pin_is_no_pin(tmp_path: Path, damage: str) -> None:
     folder = source(tmp_path / "t")

@@ -17,7 +17,7 @@ _ASKED = re.compile(r"(?:sm_?|compute_?)?(\d{1,2})\.?(\d)([af]?)")
 
 @dataclass(frozen=True, kw_only=True)
 class Archs:
-    """What is compiled.
+    """The architectures of a build.
 
     Attributes:
         archs: compute capabilities of the code: "8.0", "9.0a".
@@ -32,7 +32,7 @@ def parse(text: str) -> str:
     """Read "8.9", "89", "sm_89" or "9.0a" as "8.9" or "9.0a".
 
     Raises:
-        UserError: it is none of these.
+        UserError: it is not an architecture.
     """
     found = _ASKED.fullmatch(text.strip().lower())
     if found is None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from tritonwin.build.copying import NOT_COPIED, Link, is_project, links_out
 from tritonwin.build.plan import PinnedFile
 from tritonwin.build.recipe import Recipe
+from tritonwin.system.codec import from_json, parse
 from tritonwin.system.files import is_file, is_folder, read_text
 
+T = TypeVar("T")
 _LLVM = "https://oaitriton.blob.core.windows.net/public/llvm-builds"
 _METADATA = re.compile(r"^Version: (\S{1,60})$", re.MULTILINE)
 _PROJECT = re.compile(r"""^\s{0,8}version\s?=\s?["']([^"']{1,60})["']""", re.MULTILINE)
@@ -19,7 +22,7 @@ _PROJECT = re.compile(r"""^\s{0,8}version\s?=\s?["']([^"']{1,60})["']""", re.MUL
 
 @dataclass(frozen=True, kw_only=True)
 class TritonPins:
-    """What a checkout of Triton wants to be built with.
+    """The dependencies that a checkout of Triton pins.
 
     Attributes:
         llvm: commit of LLVM, at least its first 8 digits.
@@ -69,21 +72,26 @@ def read(folder: Path, recipe: Recipe, *, windows: bool) -> Checkout | None:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class _LlvmInfo:
+    """llvm-info.json, since Triton 3.8."""
+
+    llvm_hash: str = ""
+    build_number: int | None = None
+    sha256sum: dict[str, str] = field(default_factory=dict)
+
+
 def read_pins(cmake: Path, *, windows: bool) -> TritonPins:
     """The files of Triton's cmake folder: llvm-info.json since 3.8, llvm-hash.txt before."""
-    tools = _object(cmake / "nvidia-toolchain-version.json")
-    info = _object(cmake / "llvm-info.json")
-    llvm = str(info.get("llvm_hash") or (read_text(cmake / "llvm-hash.txt") or "").strip())
-    sums = info.get("sha256sum")
-    system = "windows-x64" if windows else "ubuntu-x64"
-    known = sums.get(system) if isinstance(sums, dict) else None
-    number = info.get("build_number")
+    tools = _record(cmake / "nvidia-toolchain-version.json", dict[str, str]) or {}
+    info = _record(cmake / "llvm-info.json", _LlvmInfo) or _LlvmInfo()
+    llvm = info.llvm_hash or (read_text(cmake / "llvm-hash.txt") or "").strip()
     return TritonPins(
         llvm=llvm if re.fullmatch(r"[0-9a-f]{8,40}", llvm) else None,
-        llvm_build=number if isinstance(number, int) else None,
-        llvm_sha256=known if isinstance(known, str) else None,
+        llvm_build=info.build_number,
+        llvm_sha256=info.sha256sum.get("windows-x64" if windows else "ubuntu-x64"),
         json=(read_text(cmake / "json-version.txt") or "").strip() or None,
-        tools=tuple(sorted((name, str(version)) for name, version in tools.items())),
+        tools=tuple(sorted(tools.items())),
     )
 
 
@@ -118,9 +126,8 @@ def _version(root: Path, project: Path, recipe: Recipe) -> str | None:
     return None
 
 
-def _object(file: Path) -> dict[str, object]:
-    try:
-        data = json.loads(read_text(file) or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
+def _record(file: Path, cls: type[T]) -> T | None:
+    """The content of a file; None where it is missing or damaged."""
+    with contextlib.suppress(ValueError):
+        return from_json(cls, parse(read_text(file) or ""), file.name)
+    return None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import ntpath
 import os
+import posixpath
 import re
 import zlib
 from collections.abc import Iterator
@@ -56,7 +58,7 @@ def existing_wheel(request: Request) -> Choice[None]:
 
 
 def target(request: Request) -> Choice[None]:
-    """What the target lacks, and what of this machine may go wrong."""
+    """Refuse a target that cannot build; warn of what this machine may get wrong."""
     return Choice(
         value=None,
         refusals=(*_torch(request), *_headers(request)),
@@ -134,8 +136,9 @@ def folder(request: Request, *inputs: str | None, disk: int) -> Choice[Layout]:
         disk: bytes that the build needs.
     """
     key = hashlib.sha256("\0".join(part or "" for part in inputs).encode()).hexdigest()[:8]
-    above = Layout.below(request.parent, windows=request.windows).root
-    layout = Layout(root=above / f"{request.recipe.name}-{key}", windows=request.windows)
+    join = (ntpath if request.windows else posixpath).join
+    root = join(request.parent, f"{request.recipe.name}-{key}")
+    layout = Layout(root, windows=request.windows)
     short = "short and of ASCII, for paths of at most 260 characters"
     why = (
         "asked for" if request.order.root else short if request.windows else "tritonwin's own data"
@@ -182,7 +185,7 @@ def _room(free: int | None, needed: int) -> Iterator[tuple[str, str]]:
 
 
 def local_version(request: Request) -> str:
-    """What was asked for, or "cu130torch2.11", as the makers of the public Windows wheels write it.
+    """The requested label, or "cu130torch2.11", as makers of public Windows wheels write it.
 
     Raises:
         UserError: no wheel can be called so, which would come out hours later.
@@ -237,7 +240,7 @@ def compiler_cache(
 
 
 def _against(cache: Path, nvcc: Path, request: Request, layout: Layout) -> str | None:
-    """Why this cache cannot answer for this nvcc; None if it can."""
+    """The reason against this cache for this nvcc; None if it can be used."""
     if " " in f"{cache}{nvcc}":
         return "the path of a program has a blank"
     temporary = os.fsencode(str(layout.temp))

@@ -38,7 +38,7 @@ class SourceError(UserError):
 
 
 def skipped(path: PurePosixPath, skip: Sequence[str]) -> bool:
-    """Whether a path below the root is one of the folders, or in one of them."""
+    """True for a path below the root that is one of the folders, or in one of them."""
     return any(path == entry or entry in path.parents for entry in map(PurePosixPath, skip))
 
 
@@ -105,7 +105,7 @@ def copy(source: Path, to: Path, skip: Sequence[str], edits: Sequence[SourceEdit
 
 
 def is_project(folder: Path) -> bool:
-    """Whether pip could build what is in the folder."""
+    """True if pip could build the folder."""
     return is_file(folder / "setup.py") or is_file(folder / "pyproject.toml")
 
 

@@ -1,4 +1,4 @@
-"""Why a run of a build failed: what explain knows about its part of the log.
+"""The reason why a run of a build failed: explain applied to its part of the log.
 
 The log holds what programs printed; what is taken from it into a report goes without secrets.
 """
@@ -27,7 +27,7 @@ _TAIL = 64 * 1024  # bytes of a log in which no step failed
 
 
 def explanation(log: Path, offset: int, facts: Facts | None) -> Explanation:
-    """What the log shows from `offset` on; lines are counted from the beginning of the file."""
+    """Explain the log from `offset` on; lines are counted from the beginning of the file."""
     with log.open("rb") as stream:
         before = stream.read(offset).count(b"\n")
         found = explain_stream(stream, facts)
@@ -53,7 +53,7 @@ def _moved(evidence: Iterable[Evidence], lines: int) -> tuple[Evidence, ...]:
 
 
 def failed_step(log: Path, offset: int) -> tuple[Evidence, ...]:
-    """What the first step that failed printed, without its command; empty where none failed."""
+    """The output of the first failed step, without its command; empty if none failed."""
     with log.open("rb") as stream:
         number = stream.read(offset).count(b"\n")
         lines = stream.read().decode("utf-8", "replace").splitlines()
@@ -75,7 +75,7 @@ def _of_the_step(line: str) -> bool:
 
 
 def is_out_of_memory(log: Path, offset: int, code: int) -> bool:
-    """Whether fewer jobs would help: the words of the first step that failed say so.
+    """True if fewer jobs would help, by the output of the first failed step.
 
     What was said before it was no reason to stop, such as a note that ninja is missing.
     """

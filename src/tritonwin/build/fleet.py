@@ -9,10 +9,9 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from tritonwin.build import archs, tools, wheel
 from tritonwin.build.recipe import Recipe, load, nvcc_archs
@@ -22,6 +21,7 @@ from tritonwin.journal.tree import file_hash
 from tritonwin.support.download import is_url, without_secrets
 from tritonwin.support.versions import series
 from tritonwin.system import toml
+from tritonwin.system.codec import from_json
 from tritonwin.system.files import paths_in
 
 MOST = 256  # jobs of one matrix, GitHub's limit
@@ -89,28 +89,60 @@ class IndexedWheel:
     build_info: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Cell:
+    """Values that do not go together."""
+
+    os: str | None = None
+    python: str | None = None
+    torch: str | None = None
+    cuda: str | None = None
+    archs: str | tuple[str, ...] | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Matrix:
+    """A matrix file; the fields but the last are the axes."""
+
+    os: tuple[str, ...] = (_RUNNER,)
+    python: tuple[str, ...]
+    torch: tuple[str, ...]
+    cuda: tuple[str, ...]
+    archs: tuple[str | tuple[str, ...], ...]
+    version: tuple[str, ...] = ()
+    exclude: tuple[_Cell, ...] = ()
+
+
 def read(recipe: str, text: str) -> Fleet:
     """The jobs of a matrix file in TOML: lists under `python`, `torch`, `cuda`, `archs`, `os`,
     `version`, and tables `[[exclude]]` of values that do not go together.
 
     Raises:
-        UserError: it is no such file, or no job is left.
+        UserError: the file is invalid, or no job is left.
     """
     known = load(recipe)
     try:
-        data: dict[str, Any] = toml.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"the matrix is no TOML: {error}", _EXAMPLE) from None
-    axes, excluded = _axes(data, known), _excluded(data)
-    cells = math.prod(len(values) for values in axes.values())
-    if cells > _MOST_CELLS:
+        matrix = from_json(_Matrix, toml.loads(text), "matrix", strict=True)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UserError(f"the matrix cannot be used: {error}", _EXAMPLE) from None
+    newest = known.releases[0].version if known.releases else ""
+    if not matrix.version:
+        matrix = replace(matrix, version=(newest,))
+    axes = {axis: [_words(axis, value) for value in getattr(matrix, axis)] for axis in _AXES}
+    cells = math.prod(map(len, axes.values()))
+    if not 0 < cells <= _MOST_CELLS:
         raise UserError(
-            f"a matrix of {cells} cells is larger than {_MOST_CELLS}", "Split the file."
+            f"the matrix has {cells} cells, and may have 1 to {_MOST_CELLS}", "Change its lists."
         )
+    excluded = [
+        {axis: _words(axis, value) for axis in _AXES if (value := getattr(cell, axis)) is not None}
+        for cell in matrix.exclude
+    ]
     jobs, dropped = [], []
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
-        if any(_matches(chosen, row) for row in excluded):
+        if any(row.items() <= chosen.items() for row in excluded):
             continue
         why = _why_not(known, chosen)
         if why:
@@ -130,54 +162,14 @@ def read(recipe: str, text: str) -> Fleet:
 _EXAMPLE = 'Write lists: python = ["3.12"], torch = ["2.9.1"], cuda = ["12.8"], archs = ["8.9"]'
 
 
-def _axes(data: Mapping[str, Any], recipe: Recipe) -> dict[str, list[str]]:
-    defaults: dict[str, list[str]] = {
-        "os": [_RUNNER],
-        "version": [recipe.releases[0].version] if recipe.releases else [""],
-    }
-    _refuse_unknown(data, (*_AXES, "exclude"), "the matrix has an unknown axis")
-    axes = {}
-    for axis in _AXES:
-        values = data.get(axis, defaults.get(axis))
-        if not isinstance(values, list) or not values:
-            raise UserError(f"the matrix needs a list {axis}", _EXAMPLE)
-        axes[axis] = [_words(axis, value) for value in values]
-    return axes
-
-
-def _excluded(data: Mapping[str, Any]) -> list[dict[str, object]]:
-    rows = data.get("exclude", [])
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise UserError(
-            "exclude is no list of tables",
-            'Write for each: [[exclude]], and below it: python = "3.12"',
-        )
-    _refuse_unknown({axis for row in rows for axis in row}, _AXES, "exclude has an unknown axis")
-    return rows
-
-
-def _refuse_unknown(names: Iterable[str], known: Sequence[str], what: str) -> None:
-    unknown = sorted(set(names) - set(known))
-    if unknown:
-        raise UserError(f"{what}: {', '.join(unknown)}", f"The axes are {', '.join(_AXES)}.")
-
-
-def _words(axis: str, value: object) -> str:
+def _words(axis: str, value: str | tuple[str, ...]) -> str:
     if axis == "archs":
-        listed = value if isinstance(value, list) else str(value).replace(";", " ").split()
-        return " ".join(archs.parse(str(arch)) for arch in listed)
-    if not isinstance(value, str):
-        raise UserError(
-            f"{axis}: {value!r} is no text", f'Write it between quotes: {axis} = ["{value}"]'
-        )
-    word = value.strip()
-    if axis in _WORDS and not _WORDS[axis].fullmatch(word):
+        listed = value if isinstance(value, tuple) else value.replace(";", " ").split()
+        return " ".join(map(archs.parse, listed))
+    word = str(value).strip()
+    if not _WORDS[axis].fullmatch(word):
         raise UserError(f"{axis}: {word[:_LONGEST]!r} cannot be used", _EXAMPLE)
     return word
-
-
-def _matches(chosen: Mapping[str, str], row: Mapping[str, object]) -> bool:
-    return all(chosen.get(axis) == _words(axis, value) for axis, value in row.items())
 
 
 def _why_not(recipe: Recipe, chosen: Mapping[str, str]) -> str:
@@ -233,7 +225,7 @@ def _indexed(folder: Path) -> Iterator[IndexedWheel]:
             record = wheel.read_info(path)
         except (OSError, ValueError) as error:
             raise UserError(
-                f"{path} is no build-info: {error}",
+                f"{path} is not a build-info: {error}",
                 "Build that wheel again, or take the file away.",
             ) from None
         file = path.with_name(record.wheel)
@@ -257,12 +249,12 @@ def below(wheels: Sequence[IndexedWheel], address: str) -> tuple[IndexedWheel, .
     """The index for wheels that are published flat below an address, as a release's files are.
 
     Raises:
-        UserError: it is no address, or holds a login or token, which would be published.
+        UserError: it is not an address, or holds a login or token, which would be published.
     """
     base = address.rstrip("/")
     if not is_url(base):
         raise UserError(
-            f"--base-url {address} is no address",
+            f"--base-url {address} is not an address",
             "Write it with https: --base-url https://HOST/PATH",
         )
     if hide_secrets(base) != base:

@@ -55,7 +55,7 @@ def checkout_calls(source: BuildSource) -> Iterator[tuple[str, ...]]:
 
 
 def login_options(source: BuildSource, command: str) -> Iterator[str]:
-    """What stands before a command so that git knows where the login is; sh comes with git."""
+    """Options before a command that tell git where the login is; sh comes with git."""
     if not source.login or command not in _FETCHING:
         return
     scheme, _, rest = source.location.partition("://")
@@ -90,13 +90,13 @@ def split_login(address: str) -> tuple[str, Login | None]:
     parts = _parts(address)
     web = parts.scheme.lower() in _WEB
     if (web and not parts.hostname) or ("://" not in address and ":" in address.partition("@")[0]):
-        raise _refused(address.rpartition("@")[2], "this is no address")
+        raise _refused(address.rpartition("@")[2], "this is not an address")
     before, at, host = parts.netloc.rpartition("@")
     bare = urlunsplit(parts._replace(netloc=host)) if at else address
     if hide_secrets(bare) != bare:
         raise _refused(address, "a token in the path or the query would be kept and shown")
     if "@" in bare and without_secrets(bare) != bare:
-        raise _refused(address, "this is no address")
+        raise _refused(address, "this is not an address")
     if not web:
         user = before.partition(":")[0]
         return (urlunsplit(parts._replace(netloc=f"{user}@{host}")) if at else address), None
@@ -106,7 +106,7 @@ def split_login(address: str) -> tuple[str, Login | None]:
 
 
 def login_variable(address: str) -> str:
-    """The variable that holds the login for the host of an address; empty where there is none."""
+    """The variable that holds the login for the host of an address; empty if it has no host."""
     host = _parts(address).netloc.rpartition("@")[2]
     return PREFIX + re.sub(r"[^A-Z0-9]", "_", host.upper()) if host else ""
 
@@ -126,7 +126,7 @@ def _parts(address: str) -> SplitResult:
     try:
         return urlsplit(address)
     except ValueError:
-        raise _refused(address, "this is no address") from None
+        raise _refused(address, "this is not an address") from None
 
 
 def _refused(address: str, why: str) -> UserError:

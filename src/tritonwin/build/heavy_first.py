@@ -22,7 +22,7 @@ _STEP = "build "
 def reordered(text: str, words: Sequence[str]) -> str:
     """The build file with each run of `build` lines sorted: names with the first word first.
 
-    What ninja knows a step by, its command, stays the same, so that nothing is built anew.
+    ninja knows a step by its command, which stays the same, so that nothing is built again.
     """
 
     def rank(line: str) -> int:

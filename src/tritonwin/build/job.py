@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 if sys.platform != "win32":
     raise ImportError("only Windows has jobs")
@@ -28,57 +28,38 @@ _COMMAND_LINE = 60  # PROCESSINFOCLASS, since Windows 8.1
 _LONGEST = 65536
 
 _kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
-_kernel32.CreateJobObjectW.restype = wintypes.HANDLE
-_kernel32.CreateJobObjectW.argtypes = (wintypes.LPVOID, wintypes.LPCWSTR)
-_kernel32.AssignProcessToJobObject.argtypes = (wintypes.HANDLE, wintypes.HANDLE)
-_kernel32.TerminateJobObject.argtypes = (wintypes.HANDLE, wintypes.UINT)
-_kernel32.CloseHandle.argtypes = (wintypes.HANDLE,)
-_kernel32.SetInformationJobObject.argtypes = (
-    wintypes.HANDLE,
-    ctypes.c_int,
-    wintypes.LPVOID,
-    wintypes.DWORD,
-)
-_kernel32.QueryInformationJobObject.argtypes = (
-    wintypes.HANDLE,
-    ctypes.c_int,
-    wintypes.LPVOID,
-    wintypes.DWORD,
-    wintypes.LPVOID,
-)
 _ntdll = ctypes.WinDLL("ntdll")
-_ntdll.NtResumeProcess.argtypes = (wintypes.HANDLE,)
-_kernel32.OpenProcess.restype = wintypes.HANDLE
-_kernel32.OpenProcess.argtypes = (wintypes.DWORD, wintypes.BOOL, wintypes.DWORD)
-_kernel32.K32GetProcessMemoryInfo.argtypes = (wintypes.HANDLE, wintypes.LPVOID, wintypes.DWORD)
-_kernel32.QueryFullProcessImageNameW.argtypes = (
-    wintypes.HANDLE,
-    wintypes.DWORD,
-    wintypes.LPWSTR,
-    wintypes.LPVOID,
-)
-_ntdll.NtQueryInformationProcess.argtypes = (
-    wintypes.HANDLE,
-    ctypes.c_int,
-    wintypes.LPVOID,
-    wintypes.ULONG,
-    wintypes.LPVOID,
-)
+# handles and pointers have 64 bits, and ctypes passes ints of 32 unless it is told
+_HANDLE, _DWORD, _POINTER = wintypes.HANDLE, wintypes.DWORD, wintypes.LPVOID
+_ARGUMENTS: dict[Any, tuple[Any, ...]] = {
+    _kernel32.CreateJobObjectW: (_POINTER, wintypes.LPCWSTR),
+    _kernel32.AssignProcessToJobObject: (_HANDLE, _HANDLE),
+    _kernel32.TerminateJobObject: (_HANDLE, wintypes.UINT),
+    _kernel32.CloseHandle: (_HANDLE,),
+    _kernel32.SetInformationJobObject: (_HANDLE, ctypes.c_int, _POINTER, _DWORD),
+    _kernel32.QueryInformationJobObject: (_HANDLE, ctypes.c_int, _POINTER, _DWORD, _POINTER),
+    _kernel32.OpenProcess: (_DWORD, wintypes.BOOL, _DWORD),
+    _kernel32.K32GetProcessMemoryInfo: (_HANDLE, _POINTER, _DWORD),
+    _kernel32.QueryFullProcessImageNameW: (_HANDLE, _DWORD, wintypes.LPWSTR, _POINTER),
+    _ntdll.NtResumeProcess: (_HANDLE,),
+    _ntdll.NtQueryInformationProcess: (_HANDLE, ctypes.c_int, _POINTER, _DWORD, _POINTER),
+}
+for _function, _types in _ARGUMENTS.items():
+    _function.argtypes = _types
+for _function in (_kernel32.CreateJobObjectW, _kernel32.OpenProcess):
+    _function.restype = _HANDLE
 
 
 class _BasicLimits(ctypes.Structure):
     """JOBOBJECT_BASIC_LIMIT_INFORMATION."""
 
     _fields_ = (
-        ("process_time", ctypes.c_int64),
-        ("job_time", ctypes.c_int64),
-        ("flags", wintypes.DWORD),
-        ("minimum_working_set", ctypes.c_size_t),
-        ("maximum_working_set", ctypes.c_size_t),
-        ("active_processes", wintypes.DWORD),
+        ("process_and_job_time", ctypes.c_int64 * 2),
+        ("flags", _DWORD),
+        ("working_set", ctypes.c_size_t * 2),
+        ("active_processes", _DWORD),
         ("affinity", ctypes.c_size_t),
-        ("priority", wintypes.DWORD),
-        ("scheduling", wintypes.DWORD),
+        ("priority_and_scheduling", _DWORD * 2),
     )
 
 
@@ -88,10 +69,7 @@ class _ExtendedLimits(ctypes.Structure):
     _fields_ = (
         ("basic", _BasicLimits),
         ("io", ctypes.c_uint64 * 6),
-        ("process_memory", ctypes.c_size_t),
-        ("job_memory", ctypes.c_size_t),
-        ("peak_process_memory", ctypes.c_size_t),
-        ("peak_job_memory", ctypes.c_size_t),
+        ("memory", ctypes.c_size_t * 4),
     )
 
 
@@ -101,12 +79,8 @@ class _Accounting(ctypes.Structure):
     _fields_ = (
         ("user", ctypes.c_int64),
         ("kernel", ctypes.c_int64),
-        ("period_user", ctypes.c_int64),
-        ("period_kernel", ctypes.c_int64),
-        ("page_faults", wintypes.DWORD),
-        ("processes", wintypes.DWORD),
-        ("active", wintypes.DWORD),
-        ("terminated", wintypes.DWORD),
+        ("in_this_period", ctypes.c_int64 * 2),
+        ("page_faults_and_processes", _DWORD * 4),
     )
 
 
@@ -114,8 +88,8 @@ class _ProcessIds(ctypes.Structure):
     """JOBOBJECT_BASIC_PROCESS_ID_LIST."""
 
     _fields_ = (
-        ("assigned", wintypes.DWORD),
-        ("listed", wintypes.DWORD),
+        ("assigned", _DWORD),
+        ("listed", _DWORD),
         ("ids", ctypes.c_size_t * _MOST_PROCESSES),
     )
 
@@ -124,11 +98,9 @@ class _Counters(ctypes.Structure):
     """PROCESS_MEMORY_COUNTERS_EX of psapi.h."""
 
     _fields_ = (
-        ("size", wintypes.DWORD),
-        ("page_faults", wintypes.DWORD),
-        ("peak_working_set", ctypes.c_size_t),
-        ("working_set", ctypes.c_size_t),
-        ("quotas", ctypes.c_size_t * 4),
+        ("size", _DWORD),
+        ("page_faults", _DWORD),
+        ("working_sets_and_quotas", ctypes.c_size_t * 6),
         ("page_file", ctypes.c_size_t),
         ("peak_page_file", ctypes.c_size_t),
         ("private", ctypes.c_size_t),
@@ -141,7 +113,7 @@ class _UnicodeString(ctypes.Structure):
     _fields_ = (
         ("length", wintypes.USHORT),
         ("capacity", wintypes.USHORT),
-        ("text", wintypes.LPVOID),
+        ("text", _POINTER),
     )
 
 

@@ -1,4 +1,4 @@
-"""How many compilers at once, from free memory and what one of them takes; time and disk.
+"""Number of compilers at once, from free memory and the peak of one; time and disk.
 
 cicc, the heart of nvcc, sets the peak: 3.3 to 4.1 GiB for a forward kernel of FlashAttention, 6.0
 to 6.6 GiB for a backward one, once for every architecture that one nvcc compiles side by side. The
@@ -52,7 +52,7 @@ class Jobs:
 
 
 def resources() -> Resources:
-    """Those of this machine, or of the container that this process runs in."""
+    """The resources of this machine, or of the container that this process runs in."""
     asked = winapi.memory()
     if asked is not None:
         free = min(asked.free, asked.free_commit)
@@ -112,7 +112,7 @@ def choose(
     threads: int | None = None,
     gib_per_job: float | None = None,
 ) -> Choice[Jobs]:
-    """As many compilers as memory and cores allow, with the peaks to expect.
+    """Choose as many compilers as memory and cores allow; compute the peaks to expect.
 
     The bound never exceeds what may be allocated, unless the user asks for more jobs than fit.
 
@@ -225,7 +225,7 @@ def _too_little(memory: CompilerMemory) -> Obstacle:
 
 
 def cpu_seconds(work: BuildCost, archs: int) -> float | None:
-    """Of all compilers together; None where nothing was measured."""
+    """Time of all compilers together; None where nothing was measured."""
     return work.cpu_seconds + work.cpu_seconds_per_arch * archs or None
 
 

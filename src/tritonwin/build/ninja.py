@@ -1,4 +1,4 @@
-"""What ninja says while it works, and what it has written down of it."""
+"""The output of ninja while it works, and its own log."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Edge:
 class Counter:
     """Steps done and to do, over all runs of ninja that a build has.
 
-    ninja counts only what it still has to do, and begins anew for every extension.
+    ninja counts only what it still has to do, and starts at zero for every extension.
 
     Attributes:
         before: steps that earlier runs of the build have finished.
@@ -122,7 +122,7 @@ def remove_damaged(objects: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether an object file is as long as its header says. What is no object is believed."""
+    """True if an object file is as long as its header says, and for any other file."""
     size = file_size(path)
     if path.suffix not in {".o", ".obj"} or size is None:
         return True
@@ -141,14 +141,16 @@ def is_whole(path: Path) -> bool:
 
 
 def start_first(
-    words: Sequence[str], folder: Path, scripts: Iterable[Path], host: Host
+    words: Sequence[str], folder: Path, scripts: Iterable[str], host: Host
 ) -> tuple[Path, ...]:
-    """What goes before everything on PATH, so that ninja starts the files of these names first.
+    """A folder for the head of PATH, by which ninja starts the files of these names first.
 
     A program called ninja that calls the real one: see heavy_first.py. On Windows only an .exe
     would be found under that name; there ninja keeps its own order, as it does without words.
     """
-    found = [path for f in scripts if is_file(path := f / "ninja")] or host.executables("ninja")
+    found = [path for f in scripts if is_file(path := Path(f, "ninja"))] or host.executables(
+        "ninja"
+    )
     if host.windows or not words or not found:
         return ()
     folder.mkdir(exist_ok=True)

@@ -64,7 +64,7 @@ class Order:
 
 @dataclass(frozen=True, kw_only=True)
 class BuildMachine:
-    """What the plan is made from; nothing else is asked of the machine.
+    """The machine as the planner sees it; nothing else is asked of it.
 
     Attributes:
         disk_free: bytes on the disk of the build root.
@@ -82,7 +82,7 @@ class BuildMachine:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What every choice of a plan is made from."""
+    """The input of every choice of a plan."""
 
     recipe: Recipe
     order: Order
@@ -129,7 +129,7 @@ class Request:
     def circumstances(
         self, version: str, cuda: str | None = None, cpp: str | None = None
     ) -> Circumstances:
-        """What the recipe's conditions are held against."""
+        """The values for the recipe's conditions."""
         torch = self.torch.version if self.torch else None
         return Circumstances(version=version, torch=torch, cuda=cuda, cpp=cpp, windows=self.windows)
 

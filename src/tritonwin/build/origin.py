@@ -1,4 +1,4 @@
-"""Which version is built, and where its source comes from."""
+"""The version of a build, and the origin of its source."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _GIT_REASONS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Origin:
+class SourceOrigin:
     """The source; `release` is None where the recipe does not know it.
 
     Attributes:
@@ -44,7 +44,7 @@ class Origin:
     why: str = "asked for"
 
 
-def choose(request: Request) -> Choice[Origin]:
+def choose(request: Request) -> Choice[SourceOrigin]:
     """The source that was named, else the release that was asked for, else the one that fits best.
 
     Raises:
@@ -62,7 +62,7 @@ def choose(request: Request) -> Choice[Origin]:
         known = recipe.release(order.version) if order.version else recipe.releases[0]
         version = order.version or (known.version if known else "")
         source = _git(request, recipe.repository, order.ref)
-        origin = Origin(version=version, source=source, why=f"the ref {order.ref}, asked for")
+        origin = SourceOrigin(version=version, source=source, why=f"the ref {order.ref}, asked for")
     else:
         origin = _released(request)
     return Choice(
@@ -72,7 +72,7 @@ def choose(request: Request) -> Choice[Origin]:
     )
 
 
-def _released(request: Request) -> Origin:
+def _released(request: Request) -> SourceOrigin:
     recipe = request.recipe
     release, why = _release(request)
     if release.ref:
@@ -85,7 +85,7 @@ def _released(request: Request) -> Origin:
             skip=recipe.skip,
             subfolder=release.subfolder,
         )
-    return Origin(version=release.version, source=source, release=release, why=why)
+    return SourceOrigin(version=release.version, source=source, release=release, why=why)
 
 
 def _release(request: Request) -> tuple[SourceRelease, str]:
@@ -125,7 +125,7 @@ def _git(
     )
 
 
-def _named(request: Request, named: str) -> Origin:
+def _named(request: Request, named: str) -> SourceOrigin:
     order, checkout = request.order, request.machine.checkout
     if not named.strip():
         raise UserError(
@@ -151,7 +151,7 @@ def _named(request: Request, named: str) -> Origin:
     )
 
 
-def _folder(request: Request, checkout: Checkout) -> Origin:
+def _folder(request: Request, checkout: Checkout) -> SourceOrigin:
     version = request.order.version or checkout.version or "0"
     source = BuildSource(
         kind="folder",
@@ -161,10 +161,10 @@ def _folder(request: Request, checkout: Checkout) -> Origin:
     )
     release = request.recipe.release(version)
     why = f"asked for, version {version}"
-    return Origin(version=version, source=source, release=release, why=why)
+    return SourceOrigin(version=version, source=source, release=release, why=why)
 
 
-def _repository(request: Request, named: str) -> Origin:
+def _repository(request: Request, named: str) -> SourceOrigin:
     location, login = git.split_login(named)
     if urlsplit(location).path.endswith(_ARCHIVES):
         raise UserError(
@@ -173,10 +173,10 @@ def _repository(request: Request, named: str) -> Origin:
     variable = git.login_variable(location)
     value = login.value if login else request.host.env.get(variable) if variable else None
     source = _git(request, location, request.order.ref, login=value)
-    return Origin(version=request.order.version or "0", source=source)
+    return SourceOrigin(version=request.order.version or "0", source=source)
 
 
-def _archive(request: Request, file: Path) -> Origin:
+def _archive(request: Request, file: Path) -> SourceOrigin:
     release = next((r for r in request.recipe.releases if r.file == file.name), None)
     source = BuildSource(
         kind="sdist",
@@ -185,10 +185,10 @@ def _archive(request: Request, file: Path) -> Origin:
         skip=request.recipe.skip,
     )
     version = request.order.version or (release.version if release else "0")
-    return Origin(version=version, source=source, release=release)
+    return SourceOrigin(version=version, source=source, release=release)
 
 
-def _reasons(origin: Origin) -> Iterator[Reason]:
+def _reasons(origin: SourceOrigin) -> Iterator[Reason]:
     source = origin.source
     where = f"{source.location} {source.ref or ''}".strip()
     yield Reason(

@@ -17,7 +17,7 @@ StepState = Literal["passed", "failed", "not-applicable"]
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a build is.
+    """Progress of a running build.
 
     Attributes:
         done: finished compile and link steps, those of earlier runs included.
@@ -72,7 +72,7 @@ class BuildState:
     runs: tuple[BuildRun, ...] = ()
 
     def jobs(self, planned: int) -> int:
-        """How many jobs the next run gets: fewer than the last, if memory did not suffice."""
+        """Jobs of the next run: fewer than the last, if memory did not suffice."""
         last = self.runs[-1] if self.runs else None
         if last is None:
             return planned
@@ -116,7 +116,7 @@ class WheelProof:
 
 @dataclass(frozen=True, kw_only=True)
 class BuildInfo:
-    """From what a wheel was made, stored beside it as `<wheel>.build-info.json`.
+    """The inputs and the proof of a wheel, stored beside it as `<wheel>.build-info.json`.
 
     Attributes:
         inputs: file -> sha256, or address of a repository -> commit.
@@ -144,7 +144,7 @@ class BuildInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class BuildOutcome:
-    """How a build ended.
+    """The end of a build.
 
     Attributes:
         log: everything that the build printed, of all its runs.

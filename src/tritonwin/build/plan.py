@@ -19,84 +19,36 @@ SourceKind = Literal["sdist", "folder", "git"]
 ToolkitOrigin = Literal["system", "conda", "packages", "assembled"]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Layout:
-    """The files and folders of a build, below its root."""
+    """The files and folders of a build, below its root.
 
-    root: Path
-    windows: bool
+    The plan may be for another system than this one; its paths are then those of that system.
 
-    @classmethod
-    def below(cls, root: str, *, windows: bool) -> Layout:
-        """The layout of a plan, which may be for another system than this one."""
+    Attributes:
+        source: the edited source.
+        venv, python: the build environment, and its interpreter.
+        cuda: CUDA_HOME of an assembled toolkit.
+        ninja: a program called ninja that starts the slowest files first.
+        proof: the environment in which the wheel is tried.
+        temp: TEMP, TMP and TMPDIR of the compilers.
+        plan, state: the stored plan, and how the runs of the build went.
+        commit: the commit of a source from git.
+    """
+
+    def __init__(self, root: str, *, windows: bool) -> None:
         foreign = PureWindowsPath(root) if windows and os.name != "nt" else Path(root)
-        return cls(root=cast("Path", foreign), windows=windows)
-
-    @property
-    def source(self) -> Path:
-        return self.root / "s"
-
-    @property
-    def venv(self) -> Path:
-        """The build environment."""
-        return self.root / "v"
-
-    @property
-    def python(self) -> Path:
-        """The interpreter of the build environment."""
-        return self.venv / ("Scripts/python.exe" if self.windows else "bin/python")
-
-    @property
-    def cuda(self) -> Path:
-        """CUDA_HOME of an assembled toolkit."""
-        return self.root / "c"
-
-    @property
-    def ninja(self) -> Path:
-        """A program called ninja that starts the slowest files first."""
-        return self.root / "n"
-
-    @property
-    def proof(self) -> Path:
-        """The environment in which the wheel is tried."""
-        return self.root / "p"
-
-    @property
-    def temp(self) -> Path:
-        """TEMP, TMP and TMPDIR of the compilers."""
-        return self.root / "t"
-
-    @property
-    def dist(self) -> Path:
-        return self.root / "dist"
-
-    @property
-    def log(self) -> Path:
-        return self.root / "build.log"
-
-    @property
-    def plan(self) -> Path:
-        """The stored plan."""
-        return self.root / "plan.json"
-
-    @property
-    def state(self) -> Path:
-        """How the runs of the build went."""
-        return self.root / "state.json"
-
-    @property
-    def commit(self) -> Path:
-        """The commit of a source from git."""
-        return self.root / "commit"
-
-    @property
-    def lock(self) -> Path:
-        return self.root / "lock"
+        self.windows = windows
+        self.root = top = cast("Path", foreign)
+        self.source, self.venv, self.cuda = top / "s", top / "v", top / "c"
+        self.python = self.venv / ("Scripts/python.exe" if windows else "bin/python")
+        self.ninja, self.proof, self.temp, self.dist = top / "n", top / "p", top / "t", top / "dist"
+        self.plan, self.state = top / "plan.json", top / "state.json"
+        self.commit, self.log, self.lock = top / "commit", top / "build.log", top / "lock"
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuildSource:
-    """Where the source comes from.
+    """The source of a build.
 
     Attributes:
         location: path or address of the sdist, or its mere file name where the package index that
@@ -182,7 +134,7 @@ class Toolset:
 
     Attributes:
         version: "14.44.35207" of MSVC, "12.2.0" of gcc where it is known.
-        vcvarsall: the batch file whose environment is captured; None where there is none to.
+        vcvarsall: the batch file whose environment is captured; None if the system has none.
         vcvars_ver: what `-vcvars_ver=` gets: "14.44.35207".
         compiler: the program.
     """
@@ -196,7 +148,7 @@ class Toolset:
 
 @dataclass(frozen=True, kw_only=True)
 class CompilerMemory:
-    """What the build needs at once, in bytes.
+    """Memory that the build needs at once, in bytes.
 
     Attributes:
         free: what may be allocated when the plan was made; None: not known.
@@ -294,7 +246,7 @@ class BuildPlan:
 
     @property
     def layout(self) -> Layout:
-        return Layout.below(self.root, windows=self.windows)
+        return Layout(self.root, windows=self.windows)
 
     @property
     def possible(self) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tritonwin.build import choices, environment, jobs, origin, tools, triton
+from tritonwin.build import choices, command, jobs, origin, tools, triton
 from tritonwin.build.archs import Archs
 from tritonwin.build.jobs import Jobs
 from tritonwin.build.order import BuildMachine, Order, Request
-from tritonwin.build.origin import Origin
+from tritonwin.build.origin import SourceOrigin
 from tritonwin.build.plan import BuildPlan, Layout, SourceEdit, Toolkit
 from tritonwin.build.recipe import Circumstances, Recipe, RecipeFlag, cpp_standard, load
 from tritonwin.build.tools import Tools
@@ -108,16 +108,16 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         ),
         cpu_seconds=jobs.cpu_seconds(recipe.work, len(archs.archs)),
         compile_steps=steps,
-        environment=environment.checked(
+        environment=command.checked(
             {
-                **environment.planned(layout, toolkit),
+                **command.planned(layout, toolkit),
                 **needs.value.environment,
                 **settings.value.environment,
                 **cache.value,
             }
         ),
-        path=environment.folders_of(toolkit, windows=request.windows),
-        unset=environment.cleared(windows=request.windows),
+        path=command.folders_of(toolkit, windows=request.windows),
+        unset=command.cleared(windows=request.windows),
         job_variables=settings.value.job_variables,
         requirements=(*recipe.requirements, *(release.requirements if release else ())),
         downloads=needs.value.downloads,
@@ -133,7 +133,7 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
     )
 
 
-def _inputs(request: Request, source: Origin, found: Tools) -> tuple[str, ...]:
+def _inputs(request: Request, source: SourceOrigin, found: Tools) -> tuple[str, ...]:
     """Everything that makes it another build, which then gets a folder of its own."""
     target, torch = request.target, request.torch
     return (
@@ -176,7 +176,7 @@ def _cpp(request: Request) -> Choice[str | None]:
 
 @dataclass(frozen=True, kw_only=True)
 class RecipeSettings:
-    """What the recipe asks for under the circumstances."""
+    """The recipe's rows whose conditions hold."""
 
     environment: dict[str, str]
     job_variables: tuple[str, ...]

@@ -50,7 +50,7 @@ def prove(
     shutil.rmtree(place, ignore_errors=True)
     copy = venv.make(plan.target, place)
     _install(copy, wheel, pip)
-    facts = collect(python=str(copy.python), timeout=_IMPORT_TIMEOUT)
+    facts = collect(python=copy.python, timeout=_IMPORT_TIMEOUT)
     code = _code(plan, copy.site_packages)
     steps = (
         *_imports(plan, plan.imports or _modules(wheel), copy),
@@ -63,7 +63,7 @@ def prove(
 
 
 def _install(copy: Linked, wheel: Path, pip: Pip) -> None:
-    arguments = ("--python", str(copy.python), "install", "--quiet", "--no-deps", "--no-index")
+    arguments = ("--python", copy.python, "install", "--quiet", "--no-deps", "--no-index")
     done = pip.run([*arguments, "--", str(wheel)], timeout=_INSTALL_TIMEOUT)
     if done.code != 0:
         raise PipError(
@@ -98,8 +98,8 @@ def _imports(plan: BuildPlan, modules: Iterable[str], copy: Linked) -> Iterator[
             )
 
 
-def _code(plan: BuildPlan, site_packages: Path) -> tuple[Code, ...]:
-    """What the wheel's own modules hold; the pattern is of their names."""
+def _code(plan: BuildPlan, site_packages: str) -> tuple[Code, ...]:
+    """The GPU code in the wheel's own modules; the pattern is of their names."""
     found: set[Code] = set()
     for folder, _, names in os.walk(site_packages):
         for name in names:
@@ -109,7 +109,7 @@ def _code(plan: BuildPlan, site_packages: Path) -> tuple[Code, ...]:
 
 
 def _architectures(plan: BuildPlan, code: Iterable[Code]) -> ProofStep:
-    """Whether the binary holds what was planned."""
+    """Compare the binary with the planned architectures."""
     held = {str(c) for c in code}
     if not plan.archs or plan.cuda is None:
         return ProofStep(
@@ -124,7 +124,7 @@ def _architectures(plan: BuildPlan, code: Iterable[Code]) -> ProofStep:
 
 
 def _gpus(code: Iterable[Code], facts: Facts) -> Iterator[ProofStep]:
-    """Whether every NVIDIA GPU of this machine can run it; a wheel may be made for another one."""
+    """Try the code against every NVIDIA GPU of this machine; a wheel may be for another one."""
     held = tuple(code)
     for gpu in facts.gpus:
         if gpu.vendor != "nvidia" or gpu.compute_capability is None or not held:
@@ -138,7 +138,7 @@ def _gpus(code: Iterable[Code], facts: Facts) -> Iterator[ProofStep]:
 
 
 def _chosen(wheel: Path, facts: Facts) -> ProofStep:
-    """Whether the chooser takes the wheel for this very target."""
+    """Ask the chooser whether it takes the wheel for this target."""
     link = WheelLink(location=str(wheel), source="this build")
     chosen = choose(Requirement(link.name.distribution), [link], needs_of(facts))
     if chosen.link is not None:

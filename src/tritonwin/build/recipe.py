@@ -1,4 +1,4 @@
-"""What is known of building: `recipes/*.toml`, one a package, and which compilers go together."""
+"""Recipes (`recipes/*.toml`, one a package) and tables of compilers that go together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GENERIC = "cuda-extension"
 
 @dataclass(frozen=True, kw_only=True)
 class Circumstances:
-    """What conditions are held against: versions of source, torch and toolkit, the C++ standard."""
+    """Values for conditions: versions of source, torch and toolkit, the C++ standard."""
 
     version: str
     windows: bool
@@ -63,7 +63,7 @@ class ArchToken(Conditional):
 
 @dataclass(frozen=True, kw_only=True)
 class ArchRule:
-    """How the source is told its architectures.
+    """The variable that tells the source its architectures.
 
     Attributes:
         variable_since: versions that read the variable; the others compile every token they have.
@@ -77,7 +77,7 @@ class ArchRule:
     tokens: tuple[ArchToken, ...] = ()
 
     def reads_variable(self, version: str) -> bool:
-        """Whether this version of the source asks for its architectures at all."""
+        """True if this version of the source reads the variable."""
         return not self.variable_since or fits(version, self.variable_since)
 
 
@@ -198,7 +198,7 @@ def load(name: str) -> Recipe:
     """The recipe of that name, in any spelling that package indexes take: "Flash_Attn".
 
     Raises:
-        UserError: there is none.
+        UserError: there is no such recipe.
     """
     asked, name = name, canonicalize_name(name)
     if name not in names():
@@ -223,49 +223,22 @@ def _belongs(version: str, to: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GccLimit:
-    """The newest major version of gcc that nvcc accepts."""
+class ToolchainRow:
+    """A range of versions, what holds in it, and where that was read."""
 
-    cuda: str
-    newest: int
-    source: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class StlFloor:
-    """The CUDA versions that the standard library of an MSVC toolset accepts."""
-
-    msvc: str
-    cuda: str
-    source: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class NvccArchs:
-    """The compute capabilities that nvcc compiles for."""
-
-    cuda: str
-    archs: tuple[str, ...]
-    source: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class CppStandard:
-    """The C++ standard of torch's headers: "17"."""
-
-    torch: str
-    standard: str
+    versions: str
+    value: str
     source: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Toolchain:
-    """toolchain.toml: rows with a range of versions and what holds in it."""
+    """toolchain.toml; each table says what it maps to what."""
 
-    gcc: tuple[GccLimit, ...]
-    stl: tuple[StlFloor, ...]
-    nvcc: tuple[NvccArchs, ...]
-    cpp: tuple[CppStandard, ...]
+    gcc: tuple[ToolchainRow, ...]
+    stl: tuple[ToolchainRow, ...]
+    nvcc: tuple[ToolchainRow, ...]
+    cpp: tuple[ToolchainRow, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,24 +273,28 @@ def msvc_for(cuda: str) -> str:
     return row.msvc if row else ""
 
 
+def _value(rows: tuple[ToolchainRow, ...], version: str) -> str:
+    return next((row.value for row in rows if fits(version, row.versions)), "")
+
+
 def newest_gcc(cuda: str) -> int | None:
     """The newest major version of gcc that nvcc accepts."""
-    return next((row.newest for row in _toolchain().gcc if fits(cuda, row.cuda)), None)
+    return int(_value(_toolchain().gcc, cuda) or 0) or None
 
 
 def cuda_for(toolset: str) -> str:
     """The CUDA versions that the standard library of an MSVC toolset accepts; empty: any."""
-    return next((row.cuda for row in _toolchain().stl if fits(toolset, row.msvc)), "")
+    return _value(_toolchain().stl, toolset)
 
 
 def nvcc_archs(cuda: str) -> tuple[str, ...]:
     """The compute capabilities that nvcc compiles for; empty: unknown."""
-    return next((row.archs for row in _toolchain().nvcc if fits(cuda, row.cuda)), ())
+    return tuple(_value(_toolchain().nvcc, cuda).split())
 
 
 def cpp_standard(torch: str) -> str:
     """The C++ standard of torch's headers: "17"."""
-    return next((row.standard for row in _toolchain().cpp if fits(torch, row.torch)), "17")
+    return _value(_toolchain().cpp, torch) or "17"
 
 
 def assembled_versions() -> tuple[str, ...]:

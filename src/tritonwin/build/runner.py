@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from tritonwin.build import failure, ninja, source, toolkit, venv, wheel
 from tritonwin.build.attempt import Attempt
+from tritonwin.build.command import command, inherited
 from tritonwin.build.copying import is_project
-from tritonwin.build.environment import command, inherited
 from tritonwin.build.ninja import Counter
 from tritonwin.build.outcome import BuildOutcome, BuildRun, BuildState, OnEvent
 from tritonwin.build.plan import BuildPlan
@@ -34,7 +35,7 @@ from tritonwin.system.host import Host
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
-    """What a plan is carried out with.
+    """Everything but the plan that a build needs.
 
     Attributes:
         cache: where files come from; its pip is that of the target.
@@ -51,12 +52,8 @@ class RunContext:
     on_event: OnEvent = lambda _: None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Prepared:
-    """The environment of the command, and folders for the head of PATH."""
-
-    captured: Mapping[str, str]
-    scripts: tuple[Path, ...]
+# the captured environment of the command, and folders for the head of PATH
+_Ready: TypeAlias = tuple[Mapping[str, str], tuple[Path | str, ...]]
 
 
 def make(plan: BuildPlan, context: RunContext, *, resume: bool = False) -> BuildOutcome:
@@ -143,7 +140,7 @@ def _begin(plan: BuildPlan) -> None:
     write_state(plan, BuildState())
 
 
-def _prepare(plan: BuildPlan, context: RunContext) -> _Prepared:
+def _prepare(plan: BuildPlan, context: RunContext) -> _Ready:
     layout, on_event = plan.layout, context.on_event
     captured = inherited(plan, context.host)
     write_plan(plan)
@@ -168,10 +165,10 @@ def _prepare(plan: BuildPlan, context: RunContext) -> _Prepared:
     for folder in (layout.temp, layout.dist):
         folder.mkdir(exist_ok=True)
     first = ninja.start_first(plan.start_first, layout.ninja, python.scripts, context.host)
-    return _Prepared(captured=captured, scripts=(*first, *python.scripts))
+    return captured, (*first, *python.scripts)
 
 
-def _compile(plan: BuildPlan, context: RunContext, ready: _Prepared) -> BuildState:
+def _compile(plan: BuildPlan, context: RunContext, ready: _Ready) -> BuildState:
     """Run the command until it succeeds or fails for something that fewer jobs do not cure."""
     layout = plan.layout
     state = read_state(plan)
@@ -189,7 +186,7 @@ def _compile(plan: BuildPlan, context: RunContext, ready: _Prepared) -> BuildSta
 
 
 def _attempt(
-    plan: BuildPlan, context: RunContext, ready: _Prepared, state: BuildState
+    plan: BuildPlan, context: RunContext, ready: _Ready, state: BuildState
 ) -> tuple[BuildRun, int]:
     layout = plan.layout
     _tidy(plan, context.on_event)
@@ -204,12 +201,10 @@ def _attempt(
         lambda run: write_state(plan, BuildState(runs=(*state.runs, run))),
     )
     context.on_event(f"compiling with {plan.jobs} jobs; log: {layout.log}")
-    start = command(plan, context.host, ready.scripts)
+    captured, scripts = ready
+    start = command(plan, context.host, scripts)
     code = attempt.carry_out(
-        start.argv,
-        env=start.environment(ready.captured),
-        cwd=Path(start.folder),
-        log=layout.log,
+        start.argv, env=start.environment(captured), cwd=Path(start.folder), log=layout.log
     )
     return attempt.run, code
 
@@ -264,7 +259,7 @@ def write_state(plan: BuildPlan, state: BuildState) -> None:
 
 
 def read_state(plan: BuildPlan) -> BuildState:
-    """How the runs went; empty where that is not known."""
+    """The runs of the build; empty if that is not known."""
     try:
         return from_json(BuildState, parse(plan.layout.state.read_text("utf-8")))
     except (OSError, ValueError):

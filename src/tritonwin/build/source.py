@@ -185,7 +185,7 @@ class SourceCache:
         return into / file
 
     def address(self, project: str, file: str) -> str:
-        """Where an index has the file; raises NotFoundError."""
+        """The address of the file in an index; raises NotFoundError."""
         for page in self._pages(project):
             try:
                 text = download.read(page, headers=_JSON_OR_HTML).decode("utf-8", "replace")

@@ -48,7 +48,7 @@ def candidates(
     """Toolkits that can build for this torch, the best first.
 
     torch refuses another major version than its own and warns of another minor one. A toolkit that
-    is there comes before one that would be put together.
+    is there comes before one that would be assembled.
 
     Args:
         found: the machine's toolkits.
@@ -76,7 +76,7 @@ def candidates(
 
 
 def why_not(toolkit: CudaToolkit, *, windows: bool) -> str:
-    """What a toolkit lacks for a build, in words; empty where it lacks nothing."""
+    """The parts that a toolkit lacks for a build, in words; empty if it is complete."""
     if not toolkit.exists:
         return "the folder does not exist"
     lacking = {part for part in toolkit.missing if part in BUILD_PARTS}
@@ -96,7 +96,7 @@ def refusal(
     *,
     windows: bool,
 ) -> Obstacle:
-    """Why no toolkit fits, by toolkit, the one that was asked for first."""
+    """The refusal that says for each toolkit why it does not fit, the requested one first."""
     wants = f"a toolkit of CUDA {_major(torch_cuda)}" if torch_cuda else "a CUDA toolkit"
     named = [_named(asked, found, windows=windows)] if asked and _is_path(asked) else []
     each = []
@@ -119,7 +119,7 @@ def refusal(
 
 
 def reason(choice: Toolkit, torch_cuda: str | None) -> str:
-    """Why this one, in words."""
+    """The reason for this toolkit, in words."""
     if torch_cuda is None:
         return "the first that is complete"
     what = f"torch is built for CUDA {torch_cuda}"

@@ -17,7 +17,7 @@ from tritonwin.build import archs, toolkit
 from tritonwin.build import recipe as tables
 from tritonwin.build.archs import Archs
 from tritonwin.build.order import Request
-from tritonwin.build.origin import Origin
+from tritonwin.build.origin import SourceOrigin
 from tritonwin.build.plan import Toolkit, Toolset
 from tritonwin.facts.records import MsvcToolset
 from tritonwin.support.choice import Choice, Obstacle, Reason
@@ -41,7 +41,7 @@ class Tools:
     archs: Archs
 
 
-def choose(request: Request, origin: Origin) -> Choice[Tools]:
+def choose(request: Request, origin: SourceOrigin) -> Choice[Tools]:
     """The best toolkit with which everything fits; if none does, the best one with its refusals."""
     if not request.recipe.needs_cuda:
         return _with(request, origin, None)
@@ -62,7 +62,7 @@ def choose(request: Request, origin: Origin) -> Choice[Tools]:
     return replace(tools, reasons=(reason, *tools.reasons), refusals=(none, *tools.refusals))
 
 
-def _with(request: Request, origin: Origin, chosen: Toolkit | None) -> Choice[Tools]:
+def _with(request: Request, origin: SourceOrigin, chosen: Toolkit | None) -> Choice[Tools]:
     version = chosen.version if chosen else None
     gpus = [g.compute_capability for g in request.facts.gpus if g.vendor == "nvidia"]
     code = archs.choose(
@@ -100,7 +100,7 @@ def _toolkit_reason(chosen: Toolkit | None, request: Request) -> Sequence[Reason
     return (Reason(name="CUDA", value=f"{chosen.version} {where}", reason=reason, flag="--cuda"),)
 
 
-def _too_old(request: Request, origin: Origin, version: str | None) -> Sequence[Obstacle]:
+def _too_old(request: Request, origin: SourceOrigin, version: str | None) -> Sequence[Obstacle]:
     wants = origin.release.cuda if origin.release else ""
     if not wants or version is None or fits(version, wants):
         return ()
@@ -164,7 +164,7 @@ def choose_msvc(
 
 
 def why_not(version: str, *, cuda: str | None, accepts: str = "", wants: str = "") -> str:
-    """What stands against a toolset, in words; empty where nothing does."""
+    """The reason against a toolset, in words; empty if it fits."""
     spec = accepts or (tables.msvc_for(cuda) if cuda else "")
     if spec and not fits(version, spec):
         return f"nvcc of CUDA {cuda} accepts {spec}"

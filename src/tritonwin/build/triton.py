@@ -1,4 +1,4 @@
-"""What a Triton from source needs besides: LLVM, JSON, pybind11, symbolic links."""
+"""Needs of a Triton from source: LLVM, JSON, pybind11, symbolic links."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FLAGS = "--llvm, --nlohmann-json, --pybind11, --offline"
 
 @dataclass(frozen=True, kw_only=True)
 class TritonNeeds:
-    """What is added to the plan."""
+    """Additions to the plan."""
 
     environment: dict[str, str] = field(default_factory=dict)
     downloads: tuple[PinnedFile, ...] = ()

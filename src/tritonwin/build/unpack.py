@@ -99,7 +99,7 @@ def _of_tar(stream: IO[bytes], allowance: Allowance) -> Iterator[_Member]:
 
 
 class _Bounded:
-    """What comes out of a packed file, as tarfile reads it: forwards, and not beyond the bound."""
+    """The content of a packed file for tarfile: read forwards, and not beyond the bound."""
 
     def __init__(self, stream: IO[bytes], allowance: Allowance) -> None:
         self._stream = stream
@@ -141,12 +141,12 @@ def _of_zip(stream: IO[bytes], allowance: Allowance) -> Iterator[_Member]:
 
 
 def _beside(name: str, target: str) -> str:
-    """What a link means in its archive: below "a/b", "../c" is "a/c"."""
+    """The target of a link as a name in its archive: below "a/b", "../c" is "a/c"."""
     return target if target.startswith("/") else posixpath.normpath(f"{name}/../{target}")
 
 
 def _place(name: str, to: Path, skip: Sequence[str]) -> Path | None:
-    """Where a member belongs; None for what is skipped, and for the topmost folder itself."""
+    """The place of a member; None for skipped ones, and for the topmost folder itself."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if leads_out(name):
         raise SourceError(

@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
 from tritonwin.support.pip import Pip, PipError, last_words
+from tritonwin.system.codec import from_json, parse, to_json
 from tritonwin.system.files import is_file
 from tritonwin.system.process import NOTHING_FROM_HERE, run
 
@@ -53,9 +54,9 @@ class Linked:
         target_paths: what it sees of the target.
     """
 
-    python: Path
-    scripts: tuple[Path, ...]
-    site_packages: Path
+    python: str
+    scripts: tuple[str, ...]
+    site_packages: str
     target_paths: tuple[str, ...]
 
 
@@ -69,26 +70,21 @@ def make(target: str, folder: Path) -> Linked:
         BuildEnvironmentError: the target is no Python that can make one.
     """
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    if not is_file(folder / _COMPLETE):
-        shutil.rmtree(folder, ignore_errors=True)
-        _create(target, folder)
-        seen = _ask(target)
-        own = _ask(str(python))
-        site_packages = Path(own["purelib"])
-        (site_packages / _LINK).write_text(_link(seen["paths"]), encoding="ascii")
-        kept = {
-            "scripts": [own["scripts"], seen["scripts"]],
-            "site_packages": own["purelib"],
-            "paths": seen["paths"],
-        }
-        (folder / _COMPLETE).write_text(json.dumps(kept), encoding="utf-8")
-    known = json.loads((folder / _COMPLETE).read_text("utf-8"))
-    return Linked(
-        python=python,
-        scripts=tuple(Path(s) for s in known["scripts"]),
-        site_packages=Path(known["site_packages"]),
-        target_paths=tuple(known["paths"]),
+    complete = folder / _COMPLETE
+    if is_file(complete):
+        return from_json(Linked, parse(complete.read_text("utf-8")))
+    shutil.rmtree(folder, ignore_errors=True)
+    _create(target, folder)
+    seen, own = _ask(target), _ask(str(python))
+    Path(own["purelib"], _LINK).write_text(_link(seen["paths"]), encoding="ascii")
+    made = Linked(
+        python=str(python),
+        scripts=(own["scripts"], seen["scripts"]),
+        site_packages=own["purelib"],
+        target_paths=tuple(seen["paths"]),
     )
+    complete.write_text(json.dumps(to_json(made)), encoding="utf-8")
+    return made
 
 
 def _create(target: str, folder: Path) -> None:
@@ -129,13 +125,13 @@ def _ask(python: str) -> dict[str, Any]:
     return answer
 
 
-def installed(python: Path) -> Mapping[str, str]:
+def installed(python: str | Path) -> Mapping[str, str]:
     """Normalised names and versions of what the environment sees, the target's included."""
     return {canonicalize_name(n): v for n, v in reversed(_ask(str(python))["found"].items())}
 
 
 def missing(requirements: Iterable[str], found: Mapping[str, str]) -> tuple[str, ...]:
-    """Those of the requirements that are not installed."""
+    """The requirements that are not installed."""
     wanted = ((text, Requirement(text)) for text in requirements)
     return tuple(
         text
@@ -154,7 +150,7 @@ def install(linked: Linked, pip: Pip, wanted: Sequence[str], options: Sequence[s
     Raises:
         PipError: pip refuses, in its own words.
     """
-    where = ("--python", str(linked.python), "install", "--quiet", "--no-warn-script-location")
+    where = ("--python", linked.python, "install", "--quiet", "--no-warn-script-location")
     done = pip.run(
         [*where, "--only-binary", ":all:", *options, "--", *wanted], timeout=_INSTALL_TIMEOUT
     )

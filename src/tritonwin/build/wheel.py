@@ -131,7 +131,7 @@ class Code:
         return f"{self.arch // 10}.{self.arch % 10}{self.suffix}{'+PTX' if self.ptx else ''}"
 
     def serves(self, capability: int) -> bool:
-        """Whether a GPU of this compute capability can run it."""
+        """True if a GPU of this compute capability can run it."""
         if self.suffix == "a":
             return self.arch == capability
         same_generation = self.arch // 10 == capability // 10
@@ -141,7 +141,7 @@ class Code:
 
 
 def gpu_code(path: Path) -> tuple[Code, ...]:
-    """The code in a compiled module, each kind once, sorted; empty where there is none.
+    """The code in a compiled module, each kind once, sorted.
 
     Raises:
         OSError: it cannot be read.

@@ -22,8 +22,8 @@ from tritonwin.cli.options import (
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
+    from tritonwin.build.command import Shell
     from tritonwin.build.plan import BuildPlan
-    from tritonwin.build.script import Shell
     from tritonwin.remedies.wheel_build import Prepared
 
 _FOLDER = click.Path(path_type=Path)
@@ -31,7 +31,7 @@ _REF = re.compile(r"(?![-+])[^\s~^:?*\[\\\x00-\x1f\x7f]+")  # see git check-ref-
 
 
 def _version(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Refuse what is no version, before it gets into a requirement, a path or a script."""
+    """Refuse an invalid version before it gets into a requirement, a path or a script."""
     from packaging.version import InvalidVersion, Version
 
     try:
@@ -39,7 +39,7 @@ def _version(context: click.Context, option: click.Parameter, value: str | None)
             Version(value)
     except InvalidVersion:
         raise click.BadParameter(
-            f"{value!r} is no version such as 2.8.3; a tag, branch or commit: --ref",
+            f"{value!r} is not a version such as 2.8.3; a tag, branch or commit: --ref",
             context,
             option,
         ) from None
@@ -49,7 +49,7 @@ def _version(context: click.Context, option: click.Parameter, value: str | None)
 def _ref(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     """Refuse what git would take as several refs or as an option."""
     if value is not None and not _REF.fullmatch(value):
-        raise click.BadParameter(f"{value!r} is no tag, branch or commit", context, option)
+        raise click.BadParameter(f"{value!r} is not a tag, branch or commit", context, option)
     return value
 
 
@@ -104,7 +104,7 @@ def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-_LARGEST = 2**20  # bytes of a matrix file; more is none
+_LARGEST = 2**20  # bytes of a matrix file
 
 
 @click.command("build")
@@ -190,20 +190,20 @@ def command(
 
 
 def _refuse_others(*used: str) -> None:
-    """Refuse options that would count for nothing beside those."""
+    """Refuse options that cannot be combined with those."""
     context = click.get_current_context()
     for option in context.command.params:
         given = context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
         if given and option.name not in {*used, "recipe", "as_json"}:
             flags = {p.name: p.opts[-1] for p in context.command.params}
             raise UserError(
-                f"{flags[option.name]} counts for nothing beside {flags[used[0]]}",
+                f"{flags[option.name]} cannot be combined with {flags[used[0]]}",
                 f"Leave it out: tritonwin build RECIPE {flags[used[0]]} PATH",
             )
 
 
 def _print_script(prepared: Prepared, shell: Shell) -> int:
-    from tritonwin.build.script import script
+    from tritonwin.build.command import script
 
     text = script(prepared.plan, shell, prepared.host, _prepare_words(prepared.plan))
     sys.stdout.buffer.write(text.encode("utf-8"))
@@ -250,20 +250,20 @@ def _prepare(prepared: Prepared) -> int:
 def _carry_out(
     prepared: Prepared, *, only_plan: bool, resume: bool, yes: bool, as_json: bool
 ) -> int:
-    from tritonwin.output import build_plan, building, documents
+    from tritonwin.output import building, documents
     from tritonwin.output.terminal import agreed
 
     plan = prepared.unfinished() if resume else prepared.plan
     possible = plan.possible or resume
     if not as_json:
-        build_plan.print_build_plan(plan)
+        building.print_build_plan(plan)
     if only_plan or not possible or not (yes or agreed("Build it?")):
         if as_json:
-            documents.print_document(build_plan.report(plan, "planned" if possible else "refused"))
+            documents.print_document(building.report(plan, "planned" if possible else "refused"))
         return Exit.DONE if only_plan and possible else Exit.PROBLEMS
     if as_json:
         outcome = prepared.make(plan, resume=resume)
-        documents.print_document(build_plan.outcome_report(plan, outcome))
+        documents.print_document(building.outcome_report(plan, outcome))
     else:
         with building.Follower() as on_event:
             outcome = prepared.make(plan, resume=resume, on_event=on_event)
@@ -276,20 +276,20 @@ def _fleet(recipe: str, file: Path, *, as_json: bool) -> int:
     import json
 
     from tritonwin.build import fleet
-    from tritonwin.output import build_plan, documents
+    from tritonwin.output import building, documents
     from tritonwin.system.codec import to_json
 
     try:
         with file.open("rb") as stream:  # a device never ends
             text = stream.read(_LARGEST).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
         raise UserError(
             f"{file} cannot be read: {reason}", "Name a file in TOML; docs/build.md has an example."
         ) from None
     found = fleet.read(recipe, text)
     if as_json:
-        documents.print_document(build_plan.fleet_report(found))
+        documents.print_document(building.fleet_report(found))
         return Exit.DONE
     for dropped in found.dropped:
         click.echo(f"left out: {dropped.id}: {dropped.reason}", err=True)
@@ -302,7 +302,7 @@ def _index(folder: Path, base_url: str | None, *, as_json: bool) -> int:
     import json
 
     from tritonwin.build import fleet
-    from tritonwin.output import build_plan, documents, terminal
+    from tritonwin.output import building, documents, terminal
     from tritonwin.system.codec import to_json
     from tritonwin.system.files import is_folder, write_whole
 
@@ -314,7 +314,7 @@ def _index(folder: Path, base_url: str | None, *, as_json: bool) -> int:
     wheels = fleet.index(folder)
     wheels = fleet.below(wheels, base_url) if base_url else wheels
     file = folder / "wheels.json"
-    document = build_plan.wheel_index(wheels)
+    document = building.wheel_index(wheels)
     text = json.dumps(to_json(document), indent=2)
     try:
         write_whole(file, f"{text}\n".encode())

@@ -24,7 +24,7 @@ BuildStatus = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class BuildReport:
-    """What `tritonwin build --json` prints: the plan with every reason, and what came of it."""
+    """Output of `tritonwin build --json`: the plan with every reason, and its outcome."""
 
     schema: Literal["tritonwin.build/1"] = "tritonwin.build/1"
     tool: Tool
@@ -39,7 +39,7 @@ class BuildReport:
 
 @dataclass(frozen=True, kw_only=True)
 class FleetReport:
-    """What `tritonwin build --fleet FILE --json` prints: the jobs, and those left out."""
+    """Output of `tritonwin build --fleet FILE --json`: the jobs, and those left out."""
 
     schema: Literal["tritonwin.fleet/1"] = "tritonwin.fleet/1"
     tool: Tool
@@ -49,7 +49,7 @@ class FleetReport:
 
 @dataclass(frozen=True, kw_only=True)
 class WheelIndex:
-    """What `tritonwin build --index-of DIR` writes: wheels with their hashes, for `--index`."""
+    """File of `tritonwin build --index-of DIR`: wheels with their hashes, for `--index`."""
 
     schema: Literal["tritonwin.wheels/1"] = "tritonwin.wheels/1"
     wheels: tuple[IndexedWheel, ...]

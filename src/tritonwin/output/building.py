@@ -1,9 +1,10 @@
-"""A build for people: a bar on a terminal, now and then a line elsewhere, and how it ended."""
+"""A build for people: its plan, a bar or lines while it runs, how it ended; and its documents."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from itertools import groupby
 from types import TracebackType
 
@@ -12,8 +13,11 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
+from tritonwin.build.fleet import Fleet, IndexedWheel
 from tritonwin.build.outcome import BuildOutcome, Event, Progress, ProofStep
-from tritonwin.build.plan import GIB
+from tritonwin.build.plan import GIB, BuildPlan
+from tritonwin.output.build_documents import BuildReport, BuildStatus, FleetReport, WheelIndex
+from tritonwin.output.documents import Tool
 from tritonwin.output.proof import print_rung
 from tritonwin.output.terminal import console, print_problem
 from tritonwin.output.text import printable
@@ -98,7 +102,7 @@ def duration(seconds: float) -> str:
 
 
 def print_outcome(outcome: BuildOutcome) -> None:
-    """How it ended; of a failure the reason, the log and how to go on."""
+    """Print the outcome; of a failure the reason, the log and how to go on."""
     out = console()
     if outcome.wheel is None:
         _print_failure(out, outcome)
@@ -151,3 +155,67 @@ def _print_failure(out: Console, outcome: BuildOutcome) -> None:
     if done:
         text = f"{done} files are compiled and kept. When the cause is gone, go on with: --resume"
         out.print(Text(text), soft_wrap=True)
+
+
+# --- the plan, and the documents
+
+
+def report(
+    plan: BuildPlan, status: BuildStatus, outcome: BuildOutcome | None = None
+) -> BuildReport:
+    """The document of a plan, and of its outcome."""
+    found = outcome.explanation if outcome else None
+    return BuildReport(
+        tool=Tool(),
+        status=status,
+        plan=plan,
+        wheel=str(outcome.wheel) if outcome and outcome.wheel else None,
+        info=outcome.info if outcome else None,
+        rungs=outcome.proof.rungs if outcome and outcome.proof else (),
+        log=str(outcome.log) if outcome else None,
+        problems=found.problems if found else (),
+    )
+
+
+def outcome_report(plan: BuildPlan, outcome: BuildOutcome) -> BuildReport:
+    """The document of a build that was carried out."""
+    if outcome.wheel is None:
+        return report(plan, "failed", outcome)
+    return report(plan, "built" if outcome.proven else "unproven", outcome)
+
+
+def fleet_report(fleet: Fleet) -> FleetReport:
+    return FleetReport(tool=Tool(), include=fleet.jobs, dropped=fleet.dropped)
+
+
+def wheel_index(wheels: tuple[IndexedWheel, ...]) -> WheelIndex:
+    return WheelIndex(wheels=wheels)
+
+
+def print_build_plan(plan: BuildPlan) -> None:
+    """Every choice with its reason and its flag, then what warns and what stands in the way."""
+    out = console()
+    out.print(Text(f"build {printable(plan.distribution or plan.recipe)} {plan.version}", "bold"))
+    for text, style in _lines(plan):
+        out.print(Text(printable(text), style), soft_wrap=True)
+
+
+def _lines(plan: BuildPlan) -> Iterator[tuple[str, str]]:
+    width = max((len(d.name) for d in plan.decisions), default=0)
+    for decision in plan.decisions:
+        yield f"  {decision.name:{width}}  {decision.value}", ""
+        flag = f"  ({decision.flag})" if decision.flag else ""
+        yield f"  {'':{width}}    {decision.reason}{flag}", "dim"
+    for edit in plan.edits:
+        yield f"  edit of {edit.file}: {edit.find} -> {edit.replace}", ""
+        yield f"    {edit.reason}", "dim"
+    time = f"about {duration(plan.seconds)}" if plan.seconds else "not known"
+    yield f"  time    {time}", ""
+    yield f"  disk    about {plan.disk_bytes / GIB:.1f} GiB", ""
+    for warning in plan.warnings:
+        yield f"warning: {warning}", "yellow"
+    for refusal in plan.refusals:
+        named = f" [{refusal.problem}]" if refusal.problem else ""
+        yield f"refused: {refusal.message}{named}", "bold red"
+        if refusal.help:
+            yield f"help:    {refusal.help}", ""
