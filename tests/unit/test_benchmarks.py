@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import figures
 import pytest
 from figures import Figure
 
+import tritonwin
 from tritonwin.build import jobs
 from tritonwin.build.jobs import Resources
 from tritonwin.build.recipe import load
@@ -51,3 +54,13 @@ def test_the_recipe_of_flash_attn_expects_what_was_measured() -> None:
     peak = max(run["peak_memory"] for run in found["runs"])
     assert now.memory.expected == pytest.approx(peak, rel=0.15)
     assert seconds == pytest.approx(found["whole"], rel=0.15)
+
+
+def test_doctor_on_a_snapshot_takes_few_calls() -> None:
+    """Shipped data is not validated again at every start."""
+    script = Path(__file__).parents[2] / "benchmarks" / "own_calls.py"
+    snapshot = Path(tritonwin.__file__).parent / "demo" / "snapshots" / "wrong-pair.json"
+    command = (sys.executable, str(script), "doctor", "--snapshot", str(snapshot))
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    calls = int(done.stdout.split()[0])
+    assert 1_000 < calls <= 10_000, done.stdout

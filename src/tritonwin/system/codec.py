@@ -166,7 +166,7 @@ def _builder(hint: Any) -> Callable[[Any], Any] | None:
     if origin in (Union, UnionType):
         kinds = [kind for kind in args if kind is not type(None)]
         if len(kinds) > 1:
-            return None if all(k in SCALARS for k in kinds) else partial(_checked, hint)
+            return _one_of(hint, kinds)
         one = _builder(kinds[0])
         return None if one is None else partial(_unless_none, one)
     if origin is tuple:
@@ -178,13 +178,29 @@ def _builder(hint: Any) -> Callable[[Any], Any] | None:
     return None
 
 
+def _one_of(hint: Any, kinds: list[Any]) -> Callable[[Any], Any] | None:
+    """For a union: the form of the tree, a list or an object, tells the kind."""
+    lists = [kind for kind in kinds if get_origin(kind) is tuple]
+    objects = [k for k in kinds if dataclasses.is_dataclass(k) or get_origin(k) is dict]
+    if len(lists) > 1 or len(objects) > 1:
+        return lambda tree: _decode(hint, tree, _DOCUMENT, 0, strict=True)
+    found: tuple[tuple[type, list[Any]], ...] = ((list, lists), (dict, objects))
+    forms = {form: _builder(kind) for form, kinds in found for kind in kinds}
+    known = {form: convert for form, convert in forms.items() if convert is not None}
+    return partial(_by_form, known) if known else None
+
+
+def _by_form(known: dict[type, Callable[[Any], Any]], tree: Any) -> Any:
+    convert = known.get(type(tree))
+    return tree if convert is None else convert(tree)
+
+
 def _built(cls: Any, inner: dict[str, Callable[[Any], Any]], tree: Any) -> Any:
-    values = {k: inner[k](v) if k in inner else v for k, v in tree.items()}
+    values = {}
+    for key, value in tree.items():  # no comprehension: it would be a call for each record
+        convert = inner.get(key)
+        values[key] = value if convert is None else convert(value)
     return cls(**values)
-
-
-def _checked(hint: Any, tree: Any) -> Any:
-    return _decode(hint, tree, _DOCUMENT, 0, strict=True)
 
 
 def _unless_none(convert: Callable[[Any], Any], tree: Any) -> Any:
@@ -192,7 +208,7 @@ def _unless_none(convert: Callable[[Any], Any], tree: Any) -> Any:
 
 
 def _each(convert: Callable[[Any], Any], tree: Any) -> Any:
-    return tuple([convert(item) for item in tree])
+    return tuple(map(convert, tree))
 
 
 def _each_value(convert: Callable[[Any], Any], tree: Any) -> Any:
@@ -217,10 +233,10 @@ def _decode(hint: Any, tree: Json, where: str, depth: int, strict: bool) -> Any:
         if not isinstance(tree, list):
             raise _unexpected(hint, tree, where)
         _bounded(len(tree), MAX_ITEMS, where)
-        return tuple(
-            _decode(args[0], item, f"{where}[{index}]", depth + 1, strict)
-            for index, item in enumerate(tree)
-        )
+        items = []
+        for index, item in enumerate(tree):
+            items.append(_decode(args[0], item, f"{where}[{index}]", depth + 1, strict))
+        return tuple(items)
     if origin is dict:
         if not isinstance(tree, dict):
             raise _unexpected(hint, tree, where)
@@ -287,16 +303,14 @@ def _record(cls: Any, tree: Json, where: str, depth: int, strict: bool) -> Any:
 def fields_of(cls: Any) -> tuple[tuple[str, Any, bool], ...]:
     """Name, type and whether it must be there. A constant is a tag: it must be, default or not."""
     hints = get_type_hints(cls)
-    return tuple(
-        (
-            f.name,
-            hints[f.name],
-            (f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING)
-            or _is_constant(hints[f.name]),
-        )
-        for f in dataclasses.fields(cls)
-        if f.init
-    )
+    found = []
+    for field in dataclasses.fields(cls):
+        if field.init:
+            missing = dataclasses.MISSING
+            required = field.default is missing and field.default_factory is missing
+            hint = hints[field.name]
+            found.append((field.name, hint, required or _is_constant(hint)))
+    return tuple(found)
 
 
 def _is_constant(hint: Any) -> bool:
