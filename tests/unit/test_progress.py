@@ -17,7 +17,7 @@ from rich.console import Console
 
 from tritonwin.output import terminal
 from tritonwin.output.changes import ProgressPrinter
-from tritonwin.output.terminal import Download
+from tritonwin.output.terminal import DownloadBar
 from tritonwin.remedies.plan import Source
 from tritonwin.remedies.records import ProgressEvent
 from tritonwin.remedies.target_pip import stage
@@ -81,7 +81,7 @@ def test_an_old_pip_is_not_asked(version: str, option: tuple[str, ...]) -> None:
 
 def test_a_bar_on_a_terminal_goes_again() -> None:
     out = Console(file=io.StringIO(), force_terminal=True, width=80)
-    bar = Download(out)
+    bar = DownloadBar(out)
     bar.update(1_000_000, 4_000_000)
     bar.update(4_000_000, 4_000_000)
     bar.end()
@@ -91,7 +91,7 @@ def test_a_bar_on_a_terminal_goes_again() -> None:
 
 def test_a_size_that_is_not_known_is_not_made_up() -> None:
     out = Console(file=io.StringIO(), force_terminal=True, width=80)
-    bar = Download(out)
+    bar = DownloadBar(out)
     bar.update(1_000_000, None)
     bar.update(2_000_000, 4_000_000)
     bar.update(3_000_000, None)
@@ -106,7 +106,7 @@ def test_a_quiet_line_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([0.0, 1.0, 16.0, 16.0, 17.0])
     monkeypatch.setattr(terminal.time, "monotonic", lambda: next(now))
     out = Console(file=io.StringIO(), width=80)
-    bar = Download(out)
+    bar = DownloadBar(out)
     for done in (1_000_000, 2_000_000, 3_000_000):
         bar.update(done, 4_000_000)
     assert out.file.getvalue() == "  2 of 4 MB\n"  # type: ignore[attr-defined]

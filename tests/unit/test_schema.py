@@ -31,7 +31,7 @@ from tritonwin.output.documents import (
     ExplainReport,
     RungList,
     Target,
-    Tool,
+    ToolInfo,
     VerifyReport,
 )
 from tritonwin.output.driver import DriverReport
@@ -88,30 +88,32 @@ DOCUMENTS = {
     "tritonwin.snapshot/1": Snapshot(facts=FACTS),
     "tritonwin.checks/1": CheckList(checks=(CheckName(id="a", title="A"),)),
     "tritonwin.doctor/1": DoctorReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         target=Target(executable="python.exe", kind="embedded"),
         problems=(PROBLEM,),
         checks=(CheckResult(id="triton-missing", title="Triton", state="problem"),),
     ),
-    "tritonwin.explain/1": ExplainReport(tool=Tool(), log="a.log", lines=3, problems=(PROBLEM,)),
+    "tritonwin.explain/1": ExplainReport(
+        tool=ToolInfo(), log="a.log", lines=3, problems=(PROBLEM,)
+    ),
     "tritonwin.bench/1": BenchReport(
-        tool=Tool(), benchmark=Benchmark(machine=MACHINE, when="2026-11-28", parts=())
+        tool=ToolInfo(), benchmark=Benchmark(machine=MACHINE, when="2026-11-28", parts=())
     ),
     "tritonwin.bench-comparison/1": BenchComparison(
-        tool=Tool(),
+        tool=ToolInfo(),
         first=MACHINE,
         second=MACHINE,
         figures=(Comparison(part="a", figure="b_us", first=1.5, second=3, ratio=2.0),),
     ),
     "tritonwin.build/1": BuildReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         status="failed",
         plan=plan(Order(recipe="flash-attn"), machines.windows(Path("C:/"))),
         log="build.log",
         problems=(PROBLEM,),
     ),
     "tritonwin.fleet/1": FleetReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         include=fleet.read(
             "flash-attn",
             'python = ["3.12"]\ntorch = ["2.9.1"]\ncuda = ["12.8"]\narchs = ["8.9"]\n',
@@ -132,7 +134,7 @@ DOCUMENTS = {
         ),
     ),
     "tritonwin.dlls/1": DllsReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         loads=False,
         faults=(
             Fault(
@@ -157,7 +159,7 @@ DOCUMENTS = {
         ),
     ),
     "tritonwin.verify/1": VerifyReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         target=None,
         arch=89,
         proven=True,
@@ -172,7 +174,7 @@ DOCUMENTS = {
         rungs=(Rung(id="a", title="A", proves="that it works", options={"dtype": "fp16"}),)
     ),
     "tritonwin.cache/1": CacheReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         target=None,
         caches=(),
         entries=(
@@ -183,9 +185,9 @@ DOCUMENTS = {
             ),
         ),
     ),
-    "tritonwin.journals/1": JournalList(tool=Tool(), journals=(HEADER,)),
+    "tritonwin.journals/1": JournalList(tool=ToolInfo(), journals=(HEADER,)),
     "tritonwin.undo/1": UndoDocument(
-        tool=Tool(),
+        tool=ToolInfo(),
         undo=UndoReport(
             id=HEADER.id,
             title=HEADER.title,
@@ -196,7 +198,7 @@ DOCUMENTS = {
         ),
     ),
     "tritonwin.install/2": InstallReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         target=None,
         status="nothing-fits",
         choices=(
@@ -213,7 +215,7 @@ DOCUMENTS = {
         imports=(ImportResult(module="torch", outcome="imported", seconds=1.0),),
     ),
     "tritonwin.patch/1": PatchReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         target=None,
         package="triton",
         flavour="upstream",
@@ -244,16 +246,16 @@ DOCUMENTS = {
         hook=HookReport(folder="site", only=(), starts=True, current=True),
     ),
     "tritonwin.driver/1": DriverReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         target=None,
         package="triton",
         version="3.6.0",
         status="refused",
         backends=(BackendDriver(name="amd", known=False, reason="launch parses 'i'"),),
     ),
-    "tritonwin.matrix/1": MatrixReport(tool=Tool(), matrix=matrix.load()),
+    "tritonwin.matrix/1": MatrixReport(tool=ToolInfo(), matrix=matrix.load()),
     "tritonwin.fix/2": FixReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         target=None,
         status="stuck",
         plans=(Plan(target="python.exe", changes=(CHANGE,), unsolved=(UNSOLVED,)),),

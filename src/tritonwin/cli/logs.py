@@ -21,7 +21,7 @@ from tritonwin.cli.signals import ctrl_c_noted
 from tritonwin.errors import UserError
 
 if TYPE_CHECKING:
-    from tritonwin.output.terminal import Download
+    from tritonwin.output.terminal import DownloadBar
 
 _CHUNK = 1 << 16  # bytes
 _AHEAD = 16  # chunks that wait to be taken
@@ -165,7 +165,7 @@ class _Told:
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
-        self._shown: Download | None = None
+        self._shown: DownloadBar | None = None
 
     def __enter__(self) -> _Told:
         return self
@@ -182,9 +182,9 @@ class _Told:
         self._shown.update(total, None)
 
 
-def _shown() -> Download:
-    from tritonwin.output.terminal import Download, console
+def _shown() -> DownloadBar:
+    from tritonwin.output.terminal import DownloadBar, console
 
     out = console(sys.stderr)
     out.print("Reading until the input ends. Ctrl-C ends it here, with an answer on what has come.")
-    return Download(out)
+    return DownloadBar(out)

@@ -55,7 +55,7 @@ def command(
     """
     from tritonwin.journal import Store
     from tritonwin.output import documents, journals
-    from tritonwin.output.documents import Tool
+    from tritonwin.output.documents import ToolInfo
     from tritonwin.output.journals import JournalList, UndoDocument
     from tritonwin.output.terminal import agreed, print_note
     from tritonwin.remedies.undo import UndoOptions, forget_change, undo_change
@@ -72,7 +72,9 @@ def command(
         headers = store.journals(target)[::-1]
         if as_json:
             damaged = store.unreadable()
-            documents.print_document(JournalList(tool=Tool(), journals=headers, damaged=damaged))
+            documents.print_document(
+                JournalList(tool=ToolInfo(), journals=headers, damaged=damaged)
+            )
         else:
             journals.print_journals(headers, store.unreadable())
         return Exit.DONE
@@ -98,7 +100,7 @@ def command(
     result = undo_change(options, store, agree)
     if as_json:
         first, *others = result.reports
-        documents.print_document(UndoDocument(tool=Tool(), undo=first, also=tuple(others)))
+        documents.print_document(UndoDocument(tool=ToolInfo(), undo=first, also=tuple(others)))
     elif not result.declined:
         journals.print_undone(result)
     return Exit.PROBLEMS if result.stuck else Exit.DONE

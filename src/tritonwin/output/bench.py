@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Literal
 
 from rich.console import Console
-from rich.text import Text
 
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import Redactor
-from tritonwin.output.documents import Tool
+from tritonwin.output.documents import ToolInfo
 from tritonwin.output.proof import print_rung
-from tritonwin.output.terminal import console
+from tritonwin.output.terminal import console, say
 from tritonwin.output.text import printable
 from tritonwin.output.view import STATE_WORDS
 from tritonwin.system.codec import DecodeError, from_json, parse
@@ -28,7 +27,7 @@ class BenchReport:
     """The document of `tritonwin bench`."""
 
     schema: Literal["tritonwin.bench/1"] = "tritonwin.bench/1"
-    tool: Tool
+    tool: ToolInfo
     benchmark: Benchmark
 
 
@@ -37,7 +36,7 @@ class BenchComparison:
     """The document of `tritonwin bench --compare A B`."""
 
     schema: Literal["tritonwin.bench-comparison/1"] = "tritonwin.bench-comparison/1"
-    tool: Tool
+    tool: ToolInfo
     first: BenchMachine
     second: BenchMachine
     figures: tuple[Comparison, ...]
@@ -48,12 +47,12 @@ _WIDTH = 24
 
 def report(benchmark: Benchmark, redactor: Redactor) -> BenchReport:
     """The file that is compared with one of another machine, without what is private."""
-    return redactor.record(BenchReport(tool=Tool(), benchmark=benchmark))
+    return redactor.record(BenchReport(tool=ToolInfo(), benchmark=benchmark))
 
 
 def comparison(first: Benchmark, second: Benchmark, rows: Sequence[Comparison]) -> BenchComparison:
     return BenchComparison(
-        tool=Tool(), first=first.machine, second=second.machine, figures=tuple(rows)
+        tool=ToolInfo(), first=first.machine, second=second.machine, figures=tuple(rows)
     )
 
 
@@ -93,19 +92,19 @@ def print_comparison(first: Benchmark, second: Benchmark, rows: Sequence[Compari
         out.print(f"{name}, {each.when}", style="bold", highlight=False)
         _print_machine(out, each.machine)
     head = f"{'part':<17} {'figure':<{_WIDTH}} {'first':>18} {'second':>18}  second/first"
-    out.print(Text(head, "bold"), soft_wrap=True)
+    say(out, head, "bold")
     for row in rows:
         cells = f"{row.part:<17} {row.figure:<{_WIDTH}} {row.first!s:>18} {row.second!s:>18}"
         same = "same" if row.first == row.second else "differs"
         last = f"{row.ratio:.3f}" if row.ratio is not None else same
-        out.print(Text(printable(f"{cells}  {last}")), soft_wrap=True)
+        say(out, f"{cells}  {last}")
     for name, each in (("first", first), ("second", second)):
         for part in each.parts:
             if part.state != "passed":
                 text = f"{part.id} of the {name}: {STATE_WORDS[part.state]} ({part.detail})"
-                out.print(Text(printable(text), "yellow"), soft_wrap=True)
+                say(out, text, "yellow")
     if not rows:
-        out.print(Text("There is no figure that both hold."), soft_wrap=True)
+        say(out, "There is no figure that both hold.")
 
 
 def _print_machine(out: Console, machine: BenchMachine) -> None:
@@ -115,4 +114,4 @@ def _print_machine(out: Console, machine: BenchMachine) -> None:
         else "no GPU"
     )
     text = f"{gpu}; {machine.os}; Python {machine.python}; Triton {machine.triton}"
-    out.print(Text(printable(f"{text}; torch {machine.torch or 'absent'}")), soft_wrap=True)
+    say(out, f"{text}; torch {machine.torch or 'absent'}")

@@ -8,7 +8,7 @@ from typing import Literal
 from tritonwin.build.fleet import Dropped, IndexedWheel, Job
 from tritonwin.build.outcome import BuildInfo
 from tritonwin.build.plan import BuildPlan
-from tritonwin.output.documents import Tool
+from tritonwin.output.documents import ToolInfo
 from tritonwin.problems.records import Problem
 from tritonwin.verify.records import RungResult
 
@@ -27,7 +27,7 @@ class BuildReport:
     """Output of `tritonwin build --json`: the plan with every reason, and its outcome."""
 
     schema: Literal["tritonwin.build/1"] = "tritonwin.build/1"
-    tool: Tool
+    tool: ToolInfo
     status: BuildStatus
     plan: BuildPlan
     wheel: str | None = None
@@ -42,7 +42,7 @@ class FleetReport:
     """Output of `tritonwin build --fleet FILE --json`: the jobs, and those left out."""
 
     schema: Literal["tritonwin.fleet/1"] = "tritonwin.fleet/1"
-    tool: Tool
+    tool: ToolInfo
     include: tuple[Job, ...]
     dropped: tuple[Dropped, ...]
 

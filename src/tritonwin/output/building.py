@@ -17,7 +17,7 @@ from tritonwin.build.fleet import Fleet, IndexedWheel
 from tritonwin.build.outcome import BuildOutcome, Event, Progress, ProofStep
 from tritonwin.build.plan import GIB, BuildPlan
 from tritonwin.output.build_documents import BuildReport, BuildStatus, FleetReport, WheelIndex
-from tritonwin.output.documents import Tool
+from tritonwin.output.documents import ToolInfo
 from tritonwin.output.proof import print_rung
 from tritonwin.output.terminal import console, print_problem
 from tritonwin.output.text import printable
@@ -166,7 +166,7 @@ def report(
     """The document of a plan, and of its outcome."""
     found = outcome.explanation if outcome else None
     return BuildReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         status=status,
         plan=plan,
         wheel=str(outcome.wheel) if outcome and outcome.wheel else None,
@@ -185,7 +185,7 @@ def outcome_report(plan: BuildPlan, outcome: BuildOutcome) -> BuildReport:
 
 
 def fleet_report(fleet: Fleet) -> FleetReport:
-    return FleetReport(tool=Tool(), include=fleet.jobs, dropped=fleet.dropped)
+    return FleetReport(tool=ToolInfo(), include=fleet.jobs, dropped=fleet.dropped)
 
 
 def wheel_index(wheels: tuple[IndexedWheel, ...]) -> WheelIndex:

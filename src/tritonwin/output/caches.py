@@ -9,8 +9,8 @@ from typing import Literal
 from rich.text import Text
 
 from tritonwin.facts.records import Cache, Facts
-from tritonwin.output.documents import Target, Tool, target_of
-from tritonwin.output.terminal import console
+from tritonwin.output.documents import Target, ToolInfo, target_of
+from tritonwin.output.terminal import console, say
 from tritonwin.output.text import printable, size
 from tritonwin.problems.cache_state import CacheState, JudgedEntry
 from tritonwin.remedies.records import Clearing
@@ -21,7 +21,7 @@ class CacheReport:
     """The document of `tritonwin cache list|clear`: every entry and how it stands."""
 
     schema: Literal["tritonwin.cache/1"] = "tritonwin.cache/1"
-    tool: Tool
+    tool: ToolInfo
     target: Target | None
     caches: tuple[Cache, ...]
     entries: tuple[JudgedEntry, ...]
@@ -40,7 +40,7 @@ def report(
     clearing: Clearing | None = None,
 ) -> CacheReport:
     return CacheReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         target=target_of(facts.target),
         caches=facts.caches,
         entries=tuple(entries),
@@ -54,13 +54,13 @@ def print_entries(facts: Facts, entries: Sequence[JudgedEntry]) -> None:
     """Each cache with its entries, and how many of them are stale."""
     out = console()
     for cache in facts.caches:
-        out.print(Text(printable(_head(cache)), "bold"), soft_wrap=True)
+        say(out, _head(cache), "bold")
         for judged in entries:
             if judged.entry.cache == cache.kind:
                 out.print(_line(judged), soft_wrap=True)
     stale = sum(judged.state == "stale" for judged in entries)
     text = f"{len(entries)} entries, {stale} stale."
-    out.print(Text(text + (" Clear them: tritonwin cache clear" if stale else "")), soft_wrap=True)
+    say(out, text + (" Clear them: tritonwin cache clear" if stale else ""))
 
 
 def _head(cache: Cache) -> str:
@@ -98,4 +98,4 @@ def print_cleared(journal: str) -> None:
 
 
 def _say(text: str) -> None:
-    console().print(Text(printable(text)), soft_wrap=True)
+    say(console(), text)

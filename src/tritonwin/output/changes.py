@@ -12,9 +12,9 @@ from typing import Literal, TypeAlias
 from rich.text import Text
 
 from tritonwin.facts.records import Facts
-from tritonwin.output.documents import Target, Tool, target_of
+from tritonwin.output.documents import Target, ToolInfo, target_of
 from tritonwin.output.proof import print_rung
-from tritonwin.output.terminal import Download, console, print_note, print_problem
+from tritonwin.output.terminal import DownloadBar, console, print_note, print_problem, say
 from tritonwin.output.text import printable, size
 from tritonwin.output.view import counted
 from tritonwin.remedies.plan import Change, Plan
@@ -36,7 +36,7 @@ from tritonwin.verify.records import RungResult
 @dataclass(frozen=True, kw_only=True)
 class _OfTarget:
     schema: str
-    tool: Tool
+    tool: ToolInfo
     target: Target | None
 
 
@@ -79,16 +79,16 @@ def print_plan(plan: Plan) -> None:
     """The changes, numbered in their order, then what stays to be done by hand."""
     out = console()
     if plan.changes:
-        out.print(Text(f"Changes to {printable(plan.target)}:", "bold"), soft_wrap=True)
+        say(out, f"Changes to {plan.target}:", "bold")
     for number, change in enumerate(plan.changes, 1):
         head = Text(f"{number:>3}. ").append(printable(change.what), "bold")
         out.print(head, soft_wrap=True)
         for line in _details(change):
-            out.print(Text(f"       {printable(line)}", "dim"), soft_wrap=True)
+            say(out, f"       {line}", "dim")
     for each in plan.unsolved:
-        out.print(Text(printable(f"not solved: {each.problem}: {each.reason}")), soft_wrap=True)
+        say(out, f"not solved: {each.problem}: {each.reason}")
         if each.help:
-            out.print(Text(printable(f"      help: {each.help}")), soft_wrap=True)
+            say(out, f"      help: {each.help}")
 
 
 def _details(change: Change) -> Iterator[str]:
@@ -123,7 +123,7 @@ _INSTALL_VERDICTS = {
 
 
 def install_report(facts: Facts, done: Installation) -> InstallReport:
-    return InstallReport(tool=Tool(), target=target_of(facts.target), **vars(done))
+    return InstallReport(tool=ToolInfo(), target=target_of(facts.target), **vars(done))
 
 
 def print_choices(event: ChoiceEvent, *, every: bool) -> None:
@@ -178,7 +178,7 @@ _RUNNING = "A program that was running all the while keeps what it has loaded: s
 
 
 def fix_report(facts: Facts, result: FixResult) -> FixReport:
-    return FixReport(tool=Tool(), target=target_of(facts.target), **vars(result))
+    return FixReport(tool=ToolInfo(), target=target_of(facts.target), **vars(result))
 
 
 def print_fix(facts: Facts, outcome: FixResult) -> None:
@@ -189,16 +189,16 @@ def print_fix(facts: Facts, outcome: FixResult) -> None:
             out.print()
             print_problem(out, problem)
         if outcome.problems:
-            out.print(Text(counted(outcome.problems)), soft_wrap=True)
-    out.print(Text(_FIX_VERDICTS[outcome.status], "bold"), soft_wrap=True)
+            say(out, counted(outcome.problems))
+    say(out, _FIX_VERDICTS[outcome.status], "bold")
     if outcome.status == "proven" and outcome.journals:
-        out.print(Text(_RUNNING), soft_wrap=True)
+        say(out, _RUNNING)
     if outcome.snapshot:
         text = f"For a bug report, with nothing private in it: {printable(outcome.snapshot)}"
-        out.print(Text(text), soft_wrap=True)
+        say(out, text)
     if outcome.journals and outcome.status != "undone":
-        out.print(Text("To undo everything:"), soft_wrap=True)
-        out.print(Text(f"      {printable(_undo_command(facts, outcome))}", "bold"), soft_wrap=True)
+        say(out, "To undo everything:")
+        say(out, f"      {_undo_command(facts, outcome)}", "bold")
 
 
 def _undo_command(facts: Facts, outcome: FixResult) -> str:
@@ -218,7 +218,7 @@ class ProgressPrinter:
     def __init__(self, *, every_reason: bool = False) -> None:
         self.out = console()
         self._every = every_reason
-        self._download = Download(self.out)
+        self._download = DownloadBar(self.out)
 
     def close(self) -> None:
         """Leave the terminal as it was, also after a download that failed."""
@@ -231,7 +231,7 @@ class ProgressPrinter:
         self._download.end()
         match event:
             case StepEvent(text=text):
-                self.out.print(Text(f"  {printable(text)}"), soft_wrap=True)
+                say(self.out, f"  {text}")
             case ChoiceEvent():
                 print_choices(event, every=self._every)
             case PlanEvent(plan=plan):

@@ -13,8 +13,8 @@ from rich.tree import Tree
 
 from tritonwin.facts.dlls.loading import Loading
 from tritonwin.facts.dlls.tree import BAD, DllTree, Fault, Module, PlaceKind, faults
-from tritonwin.output.documents import Tool
-from tritonwin.output.terminal import console, wrapped
+from tritonwin.output.documents import ToolInfo
+from tritonwin.output.terminal import console, say, wrapped
 from tritonwin.output.text import printable
 
 
@@ -23,7 +23,7 @@ class DllsReport:
     """The document of `tritonwin dlls`: the tree, and what keeps the file from being loaded."""
 
     schema: Literal["tritonwin.dlls/1"] = "tritonwin.dlls/1"
-    tool: Tool
+    tool: ToolInfo
     loads: bool
     faults: tuple[Fault, ...]
     loading: Loading
@@ -51,7 +51,7 @@ _SHOWN_FUNCTIONS = 3
 
 def report(loading: Loading) -> DllsReport:
     found = faults(loading.tree)
-    return DllsReport(tool=Tool(), loading=loading, loads=loading.tree.loads, faults=found)
+    return DllsReport(tool=ToolInfo(), loading=loading, loads=loading.tree.loads, faults=found)
 
 
 def print_tree(loading: Loading) -> None:
@@ -59,7 +59,7 @@ def print_tree(loading: Loading) -> None:
     out = console()
     head = f"{loading.file}, {_LOADERS[loading.loader]}"
     head += f" ({loading.python})" if loading.python else ""
-    out.print(Text(printable(head), "bold"), soft_wrap=True)
+    say(out, head, "bold")
     tree = loading.tree
     root = tree.modules[0]
     shown = {root.name.lower()}
@@ -125,7 +125,7 @@ def _unseen(loading: Loading) -> Iterator[str]:
 
 def _print_fault(out: Console, fault: Fault) -> None:
     out.print()
-    out.print(Text(printable(f"error: {fault.text}"), "bold red"), soft_wrap=True)
+    say(out, f"error: {fault.text}", "bold red")
     if fault.lacking:
         names = ", ".join(fault.lacking[:_SHOWN_FUNCTIONS])
         more = len(fault.lacking) - _SHOWN_FUNCTIONS

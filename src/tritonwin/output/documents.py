@@ -21,7 +21,7 @@ from tritonwin.verify.records import Rung, RungResult
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tool:
+class ToolInfo:
     """The program that made the document."""
 
     name: str = "tritonwin"
@@ -44,7 +44,7 @@ class DoctorReport:
     """The document of `tritonwin doctor`: root causes first, then every check."""
 
     schema: Literal["tritonwin.doctor/1"] = "tritonwin.doctor/1"
-    tool: Tool
+    tool: ToolInfo
     target: Target | None
     problems: tuple[Problem, ...]
     checks: tuple[CheckResult, ...]
@@ -71,7 +71,7 @@ class ExplainReport:
     """The document of `tritonwin explain`: the root cause first, with the lines that show it."""
 
     schema: Literal["tritonwin.explain/1"] = "tritonwin.explain/1"
-    tool: Tool
+    tool: ToolInfo
     log: str | None  # the file; None: standard input
     snapshot: str | None = None
     lines: int
@@ -86,7 +86,7 @@ class VerifyReport:
     """The document of `tritonwin verify`: every rung that was reached, from the ground up."""
 
     schema: Literal["tritonwin.verify/1"] = "tritonwin.verify/1"
-    tool: Tool
+    tool: ToolInfo
     target: Target | None
     arch: int  # what kernels were compiled for: 89
     proven: bool
@@ -119,7 +119,7 @@ def check_list(checks: Iterable[tuple[str, str]]) -> CheckList:
 
 def doctor_report(facts: Facts, diagnosis: Diagnosis, snapshot: Path | None) -> DoctorReport:
     return DoctorReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         target=target_of(facts.target, snapshot),
         problems=diagnosis.problems,
         checks=diagnosis.checks,
@@ -142,7 +142,7 @@ def explain_report(
     explanation: Explanation, log: Path | None, snapshot: Path | None
 ) -> ExplainReport:
     return ExplainReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         log=str(log) if log else None,
         snapshot=str(snapshot) if snapshot else None,
         lines=explanation.lines,

@@ -9,7 +9,7 @@ from typing import Literal
 from rich.text import Text
 
 from tritonwin.driver.records import BackendDriver, DriverOutcome, DriverStatus
-from tritonwin.output.documents import Target, Tool, target_of
+from tritonwin.output.documents import Target, ToolInfo, target_of
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
 
@@ -19,7 +19,7 @@ class DriverReport:
     """What `tritonwin driver on|off|status --json` prints."""
 
     schema: Literal["tritonwin.driver/1"] = "tritonwin.driver/1"
-    tool: Tool
+    tool: ToolInfo
     target: Target | None
     package: str
     version: str | None  # of Triton, as its __init__.py says
@@ -45,7 +45,7 @@ _VERDICTS: dict[DriverStatus, str] = {
 
 def document(outcome: DriverOutcome) -> DriverReport:
     return DriverReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         target=target_of(outcome.target),
         package=outcome.package,
         version=outcome.version,

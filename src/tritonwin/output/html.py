@@ -115,34 +115,36 @@ def diagnosis_page(view: DiagnosisView) -> str:
     )
 
 
-def _problem(problem: ProblemView) -> str:
+def _problem(view: ProblemView) -> str:
+    problem = view.problem
     evidence = "".join(
         f'<li>{shown(e.text)} <span class="faint">in {shown(e.where)}</span></li>'
         for e in problem.evidence
     )
-    commands = "".join(f'<pre class="command">{shown(c)}</pre>' for c in problem.commands)
+    commands = "".join(f'<pre class="command">{shown(c)}</pre>' for c in problem.remedy.commands)
     asked = (
         f"<p>To be sure: {shown(problem.question.text)}</p>"
         f'<pre class="command">{shown(problem.question.command)}</pre>'
         if problem.question
         else ""
     )
-    titles = "; ".join(problem.explains)
+    titles = "; ".join(view.explains)
     explained = f'<p class="faint">This also explains: {shown(titles)}.</p>' if titles else ""
     return (
         f'<article id="{shown(problem.id)}"><h2>{shown(problem.title)}</h2>'
-        f'<p><strong class="{_CLASSES[problem.tone]}">{problem.label}</strong> '
+        f'<p><strong class="{_CLASSES[view.tone]}">{view.label}</strong> '
         f'<code class="faint">{shown(problem.id)}</code></p>'
         f"<p>{shown(problem.cause)}</p><ul>{evidence}</ul>"
-        f"<p><strong>Help:</strong> {shown(problem.help)}</p>{commands}"
+        f"<p><strong>Help:</strong> {shown(problem.remedy.summary)}</p>{commands}"
         f"{asked}{explained}</article>"
     )
 
 
-def _check(check: CheckView) -> str:
+def _check(view: CheckView) -> str:
+    check = view.check
     detail = f" ({check.detail})" if check.detail else ""
     return (
-        f'<tr><td class="{_CLASSES[check.tone]}">{check.word}</td><td>{shown(check.title)}'
+        f'<tr><td class="{_CLASSES[view.tone]}">{view.word}</td><td>{shown(check.title)}'
         f'<span class="faint">{shown(detail)}</span></td></tr>'
     )
 
@@ -196,21 +198,22 @@ def _drawn(rung: RungView, number: int, y: int) -> str:
     if kind == "broken":
         ends = [(_LEFT + 5, _LEFT + 30), (_RIGHT - 30, _RIGHT - 5)]
     lines = "".join(f'<line class="{kind}" x1="{a}" y1="{y}" x2="{b}" y2="{y}"/>' for a, b in ends)
-    title = shown(f"{rung.id}: {rung.text}")
+    title = shown(f"{rung.rung.id}: {rung.text}")
     return (
-        f'<a href="#{shown(rung.id)}"><title>{title}</title>{lines}'
+        f'<a href="#{shown(rung.rung.id)}"><title>{title}</title>{lines}'
         f'<text x="{_RIGHT + 8}" y="{y + 4}">{number}</text></a>'
     )
 
 
-def _entry(rung: RungView, number: int) -> str:
+def _entry(view: RungView, number: int) -> str:
+    rung = view.rung
     seconds = f' <span class="faint">{rung.seconds:.1f} s</span>' if rung.seconds else ""
     return (
         f'<li id="{shown(rung.id)}"><p><span class="faint">{number}</span> '
         f'<strong>{shown(rung.title)}</strong> <code class="faint">{shown(rung.id)}</code></p>'
-        f'<p><strong class="{_rung_class(rung)}">{rung.text}</strong>{seconds} '
-        f"{shown(rung.detail)}</p>{_looks_like(rung)}{_said(rung)}"
-        f'<p class="faint">Proves: {shown(rung.proves)}.</p>{_figures(rung)}</li>'
+        f'<p><strong class="{_rung_class(view)}">{view.text}</strong>{seconds} '
+        f"{shown(rung.detail)}</p>{_looks_like(view)}{_said(view)}"
+        f'<p class="faint">Proves: {shown(rung.proves)}.</p>{_figures(view)}</li>'
     )
 
 
@@ -227,7 +230,8 @@ def _said(rung: RungView) -> str:
 
 def _figures(rung: RungView) -> str:
     rows = "".join(
-        f"<tr><td>{shown(name)}</td><td>{shown(value)}</td></tr>" for name, value in rung.figures
+        f"<tr><td>{shown(name)}</td><td>{shown(str(value))}</td></tr>"
+        for name, value in rung.rung.figures.items()
     )
     if not rows:
         return ""

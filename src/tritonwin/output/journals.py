@@ -12,8 +12,8 @@ from rich.text import Text
 from tritonwin.journal import Conflict
 from tritonwin.journal.records import Header, State, Unreadable
 from tritonwin.journal.undo import UndoReport
-from tritonwin.output.documents import Tool
-from tritonwin.output.terminal import console
+from tritonwin.output.documents import ToolInfo
+from tritonwin.output.terminal import console, say
 from tritonwin.output.text import printable
 from tritonwin.remedies.records import UndoResult
 
@@ -23,7 +23,7 @@ class UndoDocument:
     """The document of `tritonwin undo`: what was undone, or what is in the way."""
 
     schema: Literal["tritonwin.undo/1"] = "tritonwin.undo/1"
-    tool: Tool
+    tool: ToolInfo
     undo: UndoReport
     also: tuple[UndoReport, ...] = ()  # the earlier rounds of the same fix, the newest first
 
@@ -33,7 +33,7 @@ class JournalList:
     """The document of `tritonwin undo --list`, the newest first."""
 
     schema: Literal["tritonwin.journals/1"] = "tritonwin.journals/1"
-    tool: Tool
+    tool: ToolInfo
     journals: tuple[Header, ...]
     damaged: tuple[Unreadable, ...] = ()
 
@@ -51,16 +51,13 @@ def print_journals(headers: Sequence[Header], unreadable: Sequence[Unreadable]) 
     """One line each, the newest first, and what to do about those that cannot be read."""
     out = console()
     if not headers and not unreadable:
-        out.print(Text("tritonwin changed nothing here that could be undone"), soft_wrap=True)
+        say(out, "tritonwin changed nothing here that could be undone")
     for header in headers:
         line = f"{header.id}  {_STATES[header.state]:<11}  {header.title}  ({header.target})"
-        out.print(Text(printable(line)), soft_wrap=True)
+        say(out, line)
     for each in unreadable:
-        out.print(
-            Text(printable(f"{each.id}  damaged      {each.reason}"), "yellow"), soft_wrap=True
-        )
-        way_out = f"      give it up, with what it kept: tritonwin undo --forget {each.id}"
-        out.print(Text(printable(way_out)), soft_wrap=True)
+        say(out, f"{each.id}  damaged      {each.reason}", "yellow")
+        say(out, f"      give it up, with what it kept: tritonwin undo --forget {each.id}")
 
 
 def print_undone(result: UndoResult) -> None:
@@ -71,27 +68,27 @@ def print_undone(result: UndoResult) -> None:
 
 def _print_report(report: UndoReport, then: Sequence[Header]) -> None:
     out = console()
-    out.print(Text(printable(f"{report.id}  {report.title}"), "bold"), soft_wrap=True)
+    say(out, f"{report.id}  {report.title}", "bold")
     undone = report.state == "undone"
     if not report.conflicts or undone:
         for action in report.actions[:_SHOWN]:
-            out.print(Text(f"  {printable(action)}"), soft_wrap=True)
+            say(out, f"  {action}")
         if len(report.actions) > _SHOWN:
-            out.print(Text(f"  and {len(report.actions) - _SHOWN} more"), soft_wrap=True)
+            say(out, f"  and {len(report.actions) - _SHOWN} more")
     for conflict in report.conflicts[:_SHOWN]:
         for told in conflict_lines(conflict):
             out.print(told, soft_wrap=True)
     if len(report.conflicts) > _SHOWN:
-        out.print(Text(f"and {len(report.conflicts) - _SHOWN} more places"), soft_wrap=True)
+        say(out, f"and {len(report.conflicts) - _SHOWN} more places")
     for note in report.notes:
-        out.print(Text(printable(f"note: {note}")), soft_wrap=True)
+        say(out, f"note: {note}")
     for folder in report.left:
         line = f"note: {folder} goes later: a program has something in it loaded"
-        out.print(Text(printable(line)), soft_wrap=True)
+        say(out, line)
     for header in then:
         line = f"then {header.id}  {header.title}"
-        out.print(Text(printable(line)), soft_wrap=True)
-    out.print(Text(printable(_verdict(report))), soft_wrap=True)
+        say(out, line)
+    say(out, _verdict(report))
 
 
 def conflict_lines(conflict: Conflict) -> Iterator[Text]:

@@ -47,14 +47,15 @@ def _issue(view: DiagnosisView, log: str | None) -> Iterator[str]:
     for problem in view.problems[:_MOST]:
         yield from _problem(problem)
     for problem in view.problems[_MOST:]:
-        yield f"- {problem.label} `{problem.id}`: {inline(problem.title)}"
+        yield f"- {problem.label} `{problem.problem.id}`: {inline(problem.problem.title)}"
     for check in view.checks:
         if check.tone == "crashed":
-            yield f"- check failed: {inline(check.title)} ({inline(check.detail)})"
+            yield f"- check failed: {inline(check.check.title)} ({inline(check.check.detail)})"
 
 
-def _problem(problem: ProblemView) -> Iterator[str]:
-    yield f"- **{problem.label}** `{problem.id}`: {inline(problem.title)}"
+def _problem(view: ProblemView) -> Iterator[str]:
+    problem = view.problem
+    yield f"- **{view.label}** `{problem.id}`: {inline(problem.title)}"
     for item in problem.evidence:
         yield f"  - {inline(item.text)} (in {inline(item.where)})"
 
@@ -91,8 +92,8 @@ def _proof(report: VerifyReport) -> Iterator[str]:
     yield "| --- | --- | --- | ---: | --- |"
     for rung in rungs:
         mark = {"good": "ok", "bad": "**X**"}.get(rung.tone, "-")
-        seconds = f"{rung.seconds:.1f}" if rung.seconds else ""
-        yield f"| {mark} | {rung.id} | {rung.text} | {seconds} | {inline(rung.detail)} |"
+        seconds = f"{rung.rung.seconds:.1f}" if rung.rung.seconds else ""
+        yield f"| {mark} | {rung.rung.id} | {rung.text} | {seconds} | {inline(rung.rung.detail)} |"
     for rung in rungs:
         if rung.tone == "bad":
             yield from _broken(rung)
@@ -100,13 +101,13 @@ def _proof(report: VerifyReport) -> Iterator[str]:
 
 def _broken(rung: RungView) -> Iterator[str]:
     yield ""
-    yield f"### {rung.id}: {rung.text}"
+    yield f"### {rung.rung.id}: {rung.text}"
     yield ""
     if rung.problems:
         names = ", ".join(f"`{name}`" for name, _ in rung.problems)
         yield f"Known problems that it looks like: {names}"
         yield ""
-    yield fenced("\n".join(rung.lines) or rung.detail)
+    yield fenced("\n".join(rung.lines) or rung.rung.detail)
 
 
 def inline(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Literal
 from rich.table import Table
 from rich.text import Text
 
-from tritonwin.output.documents import Tool
+from tritonwin.output.documents import ToolInfo
 from tritonwin.output.terminal import console, wrapped
 from tritonwin.support.matrix import Generation, Matrix, Pair
 
@@ -19,12 +19,12 @@ class MatrixReport:
     """The document of `tritonwin matrix`."""
 
     schema: Literal["tritonwin.matrix/1"] = "tritonwin.matrix/1"
-    tool: Tool
+    tool: ToolInfo
     matrix: Matrix
 
 
 def report(matrix: Matrix) -> MatrixReport:
-    return MatrixReport(tool=Tool(), matrix=matrix)
+    return MatrixReport(tool=ToolInfo(), matrix=matrix)
 
 
 def print_matrix(matrix: Matrix) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 from rich.text import Text
 
 from tritonwin.journal import Conflict
-from tritonwin.output.documents import Target, Tool, target_of
+from tritonwin.output.documents import Target, ToolInfo, target_of
 from tritonwin.output.journals import conflict_lines
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
@@ -34,7 +34,7 @@ class PatchReport:
     """
 
     schema: Literal["tritonwin.patch/1"] = "tritonwin.patch/1"
-    tool: Tool
+    tool: ToolInfo
     target: Target | None  # None: --triton named the folder
     package: str
     flavour: Flavour
@@ -76,7 +76,7 @@ def document(outcome: PatchOutcome) -> PatchReport:
     report, plan = outcome.report, outcome.plan
     shown = plan.edits if plan and outcome.status == "planned" else None
     return PatchReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         target=target_of(outcome.target),
         package=report.package,
         flavour=report.flavour,

@@ -20,8 +20,8 @@ from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output import html, markdown
-from tritonwin.output.documents import Tool, VerifyReport, target_of
-from tritonwin.output.terminal import STYLES, console
+from tritonwin.output.documents import ToolInfo, VerifyReport, target_of
+from tritonwin.output.terminal import STYLES, console, say
 from tritonwin.output.text import printable
 from tritonwin.output.view import of_rung, proof_verdict
 from tritonwin.system.codec import to_json
@@ -62,7 +62,7 @@ def print_climb(
             print_rung(out, result)
             seen.append(result)
     proof = Proof(results=tuple(seen))
-    out.print(Text(proof_verdict(proof, rungs=rungs)), soft_wrap=True)
+    say(out, proof_verdict(proof, rungs=rungs))
     return proof
 
 
@@ -105,11 +105,11 @@ def _shown(watch: ClimbWatch, out: Console) -> Iterator[None]:
 
 def print_rung(out: Console, result: RungResult) -> None:
     rung = of_rung(result)
-    row = Text.assemble((f"  {rung.word.ljust(_WIDTH)}", STYLES[rung.tone]), f"  {rung.title}")
-    row.append(f"  ({printable(rung.detail)})", "dim")
+    row = Text.assemble((f"  {rung.word.ljust(_WIDTH)}", STYLES[rung.tone]), f"  {rung.rung.title}")
+    row.append(f"  ({printable(rung.rung.detail)})", "dim")
     out.print(row, soft_wrap=True)
     for line in rung.lines:
-        out.print(Text(f"      {printable(line)}", "dim"), soft_wrap=True)
+        say(out, f"      {line}", "dim")
     for name, title in rung.problems:
         out.print(Text.assemble("      this looks like: ", (title, "bold"), f"  [{name}]"))
     if rung.help:
@@ -131,7 +131,7 @@ def verify_report(
     facts: Facts, proof: Proof, arch: int, *, ladder: int = 0, complete: bool = True
 ) -> VerifyReport:
     return VerifyReport(
-        tool=Tool(),
+        tool=ToolInfo(),
         target=target_of(facts.target),
         arch=arch,
         proven=proof.holds and complete,

@@ -81,8 +81,13 @@ def print_snapshot_written(path: Path) -> None:
     print_note("Look at it before you send it; it is plain text.")
 
 
+def say(out: Console, text: str, style: str = "") -> None:
+    """Print a line that is never wrapped; foreign text in it is made safe."""
+    out.print(Text(printable(text), style), soft_wrap=True)
+
+
 def print_note(text: str, style: str = "") -> None:
-    console().print(Text(printable(text), style), soft_wrap=True)
+    say(console(), text, style)
 
 
 def agreed(question: str) -> bool:
@@ -95,11 +100,11 @@ def agreed(question: str) -> bool:
 def print_story(title: str, view: DiagnosisView) -> None:
     """A diagnosis in short: the machine, how many checks are fine, and the gravest problem."""
     out = console(own=False)
-    out.print(Text(printable(f"== {title}"), "bold"), soft_wrap=True)
+    say(out, f"== {title}", "bold")
     for line in view.head:
-        out.print(Text(printable(line), "dim"), soft_wrap=True)
+        say(out, line, "dim")
     fine = sum(c.tone == "good" for c in view.checks)
-    out.print(Text(f"{fine} checks ok. {view.verdict}"), soft_wrap=True)
+    say(out, f"{fine} checks ok. {view.verdict}")
     if view.problems and view.problems[0].tone != "notice":
         show_problem(out, view.problems[0])
     out.print()
@@ -109,27 +114,27 @@ def print_diagnosis(view: DiagnosisView) -> None:
     """The checks, the problems, the verdict and the command that shows a repair."""
     out = console(own=view.here)
     for line in (f"tritonwin {__version__}", *view.head):
-        out.print(Text(printable(line)), soft_wrap=True)
+        say(out, line)
     out.print()
     for check in view.checks:
         row = Text.assemble(
-            (f"  {check.word.ljust(_WIDTH)}", STYLES[check.tone]), f"  {check.title}"
+            (f"  {check.word.ljust(_WIDTH)}", STYLES[check.tone]), f"  {check.check.title}"
         )
         if check.tone in {"absent", "crashed"}:
-            row.append(f" ({printable(check.detail)})", "dim")
+            row.append(f" ({printable(check.check.detail)})", "dim")
         out.print(row, soft_wrap=True)
     for problem in view.problems:
         out.print()
         show_problem(out, problem)
     for unread in view.unread:
         out.print()
-        out.print(Text(f"not read: {printable(unread)}"), soft_wrap=True)
+        say(out, f"not read: {unread}")
     out.print()
-    out.print(Text(view.verdict), soft_wrap=True)
+    say(out, view.verdict)
     if view.fix:
         where = "" if view.here else " On the machine in question:"
-        out.print(Text(f"To see what fix would do about it:{where}"), soft_wrap=True)
-        out.print(Text(f"      {printable(view.fix)}", "bold"), soft_wrap=True)
+        say(out, f"To see what fix would do about it:{where}")
+        say(out, f"      {view.fix}", "bold")
 
 
 def print_explanation(view: ExplanationView, name: str) -> None:
@@ -138,24 +143,25 @@ def print_explanation(view: ExplanationView, name: str) -> None:
     lines = [f"tritonwin {__version__}", f"{name}: {view.lines} lines"]
     lines += [f"the log says: {', '.join(view.known)}"] if view.known else []
     for line in lines:
-        out.print(Text(printable(line)), soft_wrap=True)
+        say(out, line)
     for problem in view.problems:
         out.print()
         show_problem(out, problem)
     out.print()
     for line in view.verdict:
-        out.print(Text(printable(line)), soft_wrap=True)
+        say(out, line)
 
 
 def print_problem(out: Console, problem: Problem) -> None:
     show_problem(out, of_problem(problem))
 
 
-def show_problem(out: Console, problem: ProblemView) -> None:
+def show_problem(out: Console, view: ProblemView) -> None:
     """Cause, evidence and help, and the question that would decide where it is not certain."""
+    problem = view.problem
     out.print(
         Text.assemble(
-            (f"{problem.label}: ", STYLES[problem.tone]),
+            (f"{view.label}: ", STYLES[view.tone]),
             (problem.title, "bold"),
             (f"  [{problem.id}]", "dim"),
         ),
@@ -167,18 +173,18 @@ def show_problem(out: Console, problem: ProblemView) -> None:
         out.print(Text(f"      in {_in_short(item.where)}", "dim"), soft_wrap=True)
     if len(problem.evidence) > _MOST_EVIDENCE:
         more = len(problem.evidence) - _MOST_EVIDENCE
-        out.print(Text(f"    - and {more} more, with --json"), soft_wrap=True)
-    wrapped(out, f"help: {problem.help}")
-    for command in problem.commands:
+        say(out, f"    - and {more} more, with --json")
+    wrapped(out, f"help: {problem.remedy.summary}")
+    for command in problem.remedy.commands:
         # a command is copied: never wrapped, never coloured inside
-        out.print(Text("      " + printable(command), "bold"), soft_wrap=True)
+        say(out, f"      {command}", "bold")
     if problem.question:
         wrapped(out, f"to be sure: {problem.question.text}")
-        out.print(Text("      " + printable(problem.question.command), "bold"), soft_wrap=True)
-    if problem.explains:
-        wrapped(out, f"This also explains: {'; '.join(problem.explains)}.")
+        say(out, f"      {problem.question.command}", "bold")
+    if view.explains:
+        wrapped(out, f"This also explains: {'; '.join(view.explains)}.")
     for reference in problem.references:
-        out.print(Text(f"    see {reference}", "dim"), soft_wrap=True)
+        say(out, f"    see {reference}", "dim")
 
 
 def _in_short(text: str) -> str:
@@ -192,10 +198,10 @@ def wrapped(out: Console, text: str) -> None:
     indent = " " * 4
     width = min(out.width, _PROSE_WIDTH) if out.is_terminal else _PIPE_WIDTH
     lines = textwrap.wrap(_in_short(text), width, initial_indent=indent, subsequent_indent=indent)
-    out.print(Text("\n".join(lines)), soft_wrap=True)
+    say(out, "\n".join(lines))
 
 
-class Download:
+class DownloadBar:
     """The download that is under way, if one is."""
 
     def __init__(self, out: Console) -> None:
@@ -210,7 +216,7 @@ class Download:
         elif time.monotonic() - self._said >= _QUIET:
             self._said = time.monotonic()
             of = f" of {total // _MEGABYTE}" if total else ""
-            self._out.print(Text(f"  {done // _MEGABYTE}{of} MB"), soft_wrap=True)
+            say(self._out, f"  {done // _MEGABYTE}{of} MB")
 
     def end(self) -> None:
         """Take the bar away."""

@@ -10,12 +10,11 @@ from typing import Literal
 from tritonwin.facts.records import ChosenBy, Facts, Gpu
 from tritonwin.problems import catalogue
 from tritonwin.problems.records import (
+    CheckResult,
     CheckState,
     Diagnosis,
-    Evidence,
     Explanation,
     Problem,
-    Question,
     Severity,
 )
 from tritonwin.system.shells import word
@@ -48,36 +47,28 @@ _ASK = "To have the machine itself examined, run there: tritonwin doctor"
 _SEND = "Or send its facts along with the log: tritonwin snapshot -o report.json"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ProblemView:
-    """A problem in words.
+    """A problem with the words for it.
 
     Attributes:
         label: severity, and certainty unless it is certain: "error, likely".
         explains: the titles of the problems that it makes moot.
     """
 
-    id: str
+    problem: Problem
     label: str
     tone: Tone
-    title: str
-    cause: str
-    evidence: tuple[Evidence, ...]
-    help: str
-    commands: tuple[str, ...]
-    question: Question | None
     explains: tuple[str, ...]
-    references: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class CheckView:
-    """A check: one word for its state, its title, and the reason where there is one."""
+    """A check with one word for its state."""
 
+    check: CheckResult
     word: str
     tone: Tone
-    title: str
-    detail: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,46 +110,34 @@ class ExplanationView:
     verdict: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RungView:
-    """A rung of a proof in words.
+    """A rung of a proof with the words for it.
 
     Attributes:
         word: the state in one word, for a column; `text`: as a sentence has it.
         problems: ids and titles of problems that the failure looks like.
-        lines: the end of what the program printed.
         help: the command that looks for the cause, where it is broken.
     """
 
-    id: str
-    title: str
+    rung: RungResult
     word: str
     text: str
     tone: Tone
-    detail: str
-    proves: str
-    seconds: float | None
     problems: tuple[tuple[str, str], ...]
-    lines: tuple[str, ...]
-    figures: tuple[tuple[str, str], ...]
     help: str | None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The end of the program's output."""
+        return tuple((self.rung.traceback or "").splitlines())
 
 
 def of_problem(problem: Problem) -> ProblemView:
     sure = "" if problem.certainty == "certain" else f", {problem.certainty}"
-    return ProblemView(
-        id=problem.id,
-        label=f"{problem.severity}{sure}",
-        tone=_SEVERITY_TONES[problem.severity],
-        title=problem.title,
-        cause=problem.cause,
-        evidence=problem.evidence,
-        help=problem.remedy.summary,
-        commands=problem.remedy.commands,
-        question=problem.question,
-        explains=tuple(map(_title, problem.explains)),
-        references=problem.references,
-    )
+    tone = _SEVERITY_TONES[problem.severity]
+    explains = tuple(map(_title, problem.explains))
+    return ProblemView(problem, f"{problem.severity}{sure}", tone, explains)
 
 
 def of_diagnosis(facts: Facts, diagnosis: Diagnosis, *, here: bool = True) -> DiagnosisView:
@@ -167,15 +146,7 @@ def of_diagnosis(facts: Facts, diagnosis: Diagnosis, *, here: bool = True) -> Di
         here=here,
         head=tuple(_head(facts)),
         machine=tuple(described(facts)),
-        checks=tuple(
-            CheckView(
-                word=_CHECKS[check.state][0],
-                tone=_CHECKS[check.state][1],
-                title=check.title,
-                detail=check.detail,
-            )
-            for check in diagnosis.checks
-        ),
+        checks=tuple(CheckView(check, *_CHECKS[check.state]) for check in diagnosis.checks),
         problems=tuple(map(of_problem, diagnosis.problems)),
         unread=tuple(f"{error.collector} ({error.error})" for error in facts.errors),
         healthy=diagnosis.healthy,
@@ -202,22 +173,10 @@ def of_explanation(explanation: Explanation) -> ExplanationView:
 
 def of_rung(result: RungResult) -> RungView:
     short, tone = _RUNGS[result.state]
-    return RungView(
-        id=result.id,
-        title=result.title,
-        word=short,
-        text=STATE_WORDS[result.state],
-        tone=tone,
-        detail=result.detail,
-        proves=result.proves,
-        seconds=result.seconds or None,
-        problems=tuple((name, _title(name)) for name in result.problems),
-        lines=tuple((result.traceback or "").splitlines()),
-        figures=tuple((name, str(value)) for name, value in result.figures.items()),
-        help=f"tritonwin doctor --only {result.problems[0]}"
-        if result.state in BROKEN and result.problems
-        else None,
-    )
+    problems = tuple((name, _title(name)) for name in result.problems)
+    broken = result.state in BROKEN and problems
+    help_text = f"tritonwin doctor --only {problems[0][0]}" if broken else None
+    return RungView(result, short, STATE_WORDS[result.state], tone, problems, help_text)
 
 
 # as a sentence says it

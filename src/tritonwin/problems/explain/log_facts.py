@@ -78,7 +78,7 @@ class GpuName:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PythonPlace:
+class PythonFolder:
     """A regular expression for folders of one kind of Python."""
 
     kind: PythonKind
@@ -91,7 +91,7 @@ class FactTable:
 
     fact: tuple[LinePattern, ...]
     gpu: tuple[GpuName, ...]
-    python: tuple[PythonPlace, ...]
+    python: tuple[PythonFolder, ...]
 
 
 @cache
