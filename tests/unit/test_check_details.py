@@ -8,7 +8,7 @@ import healthy
 import pytest
 from healthy import SDK, TOOLSET, changed, dist, gpu, part, toolkit, variable, without
 
-from tritonwin.facts.records import Candidate, Driver, Facts, Gpu, Proven, Rocm
+from tritonwin.facts.records import Driver, Facts, Gpu, Proven, Rocm
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose, findings_of
 
@@ -58,10 +58,6 @@ def proven(**fields: object) -> Facts:
     return changed(proven=replace(record, **fields))
 
 
-LOOKED = tuple(
-    Candidate(path=path, source="PATH", chosen=chosen, reason="")
-    for path, chosen in ((r"C:\a", False), (r"C:\b", False), (r"C:\c", True), (r"C:\a", False))
-)
 HALF = ": half of Visual Studio's environment"
 SIX = ("a.h", "b.h", "c.h", "d.h", "e.h", "f.h")
 
@@ -101,7 +97,7 @@ SAID = [
     ("cuda-toolkit-for-build", builders(("13.0", "12.4"), ()), []),
     (
         "embedded-python-no-headers",
-        dev(headers=None, import_library=None, candidates=LOOKED),
+        dev(headers=None, import_library=None, passed_over=(r"C:\a", r"C:\b")),
         [
             (
                 "Python.h and the import library pythonXY.lib not found for Python 3.12.9; "

@@ -57,7 +57,6 @@ def find(
     host = fake_host(tmp, {"ProgramFiles": str(tmp / "pf"), **(env or {})}, windows=windows)
     inside = [t for t in find_cuda_toolkits(target(tmp), host) if t.source != "/usr/local"]
     assert sum(t.chosen for t in inside) <= 1
-    assert all(t.reason for t in inside)
     return inside
 
 
@@ -138,19 +137,13 @@ def test_order_is_tritons(tmp_path: Path) -> None:
     ]
     assert [Path(t.path).name for t in found[6:10]] == ["v13.0", "v12.10", "v12.9", "v11.8"]
     assert [t.chosen for t in found] == [True] + [False] * 10
-    assert "comes first" in found[1].reason
-    assert "v12.*" in found[6].reason
 
 
 def test_an_incomplete_toolkit_is_passed_over(tmp_path: Path) -> None:
     plant(tmp_path / "cuda", *(f for f in SYSTEM if "ptxas" not in f))
     plant(tmp_path / "Lib/site-packages/triton/backends/nvidia", *KERNEL)
     first, second = find(tmp_path, {"CUDA_PATH": str(tmp_path / "cuda")})
-    assert (first.missing, first.chosen, first.reason) == (
-        ("ptxas",),
-        False,
-        "passed over: no ptxas",
-    )
+    assert (first.missing, first.chosen) == (("ptxas",), False)
     assert second.chosen
 
 
@@ -160,21 +153,18 @@ def test_a_variable_that_names_no_folder_is_listed(tmp_path: Path, is_file: bool
         plant(tmp_path, "gone")
     (toolkit,) = find(tmp_path, {"CUDA_PATH": str(tmp_path / "gone")})
     assert (toolkit.exists, toolkit.chosen) == (False, False)
-    assert toolkit.reason.endswith("is a file" if is_file else "does not exist")
 
 
 def test_quotes_hide_the_toolkit_from_triton_but_not_from_us(tmp_path: Path) -> None:
     plant(tmp_path / "cuda", *SYSTEM)
     (toolkit,) = find(tmp_path, {"CUDA_PATH": f'"{tmp_path / "cuda"}"'})
     assert (toolkit.exists, toolkit.chosen) == (True, False)
-    assert "quotes" in toolkit.reason
 
 
 def test_wheels_of_cuda_13_are_taken_only_by_name(tmp_path: Path) -> None:
     place = plant(tmp_path / "Lib/site-packages/nvidia/cu13", *SYSTEM)
     (toolkit,) = find(tmp_path)
     assert (toolkit.layout, toolkit.chosen) == ("pip-cu13", False)
-    assert "CUDA_PATH" in toolkit.reason
     (toolkit,) = find(tmp_path, {"CUDA_PATH": str(place)})
     assert (toolkit.layout, toolkit.chosen, toolkit.source) == (
         "pip-cu13",

@@ -54,7 +54,6 @@ def find(tmp: Path, env: Mapping[str, str] | None = None) -> list[MsvcToolset]:
     folders = {"ProgramFiles": str(tmp / "pf"), "ProgramFiles(x86)": str(tmp / "pf86")}
     found = find_msvc(fake_host(tmp, {**folders, **(env or {})}))
     assert sum(t.chosen for t in found) <= 1
-    assert all(t.reason for t in found)
     return list(found)
 
 
@@ -95,7 +94,6 @@ def test_an_unfinished_installation_is_not_chosen(tmp_path: Path) -> None:
     vswhere_lists(tmp_path, entry(tmp_path / "vs", "17.14.1", isComplete=False))
     (found,) = find(tmp_path)
     assert not found.chosen
-    assert "unfinished" in found.reason
 
 
 @needs_shebang
@@ -190,7 +188,7 @@ def test_activated_prompt_comes_first(tmp_path: Path) -> None:
         "variable VCINSTALLDIR",
         True,
     )
-    assert "comes first" in second.reason
+    assert not second.chosen
 
 
 def test_prompt_of_a_toolset_that_was_removed(tmp_path: Path) -> None:
@@ -207,7 +205,6 @@ def test_variable_that_triton_does_not_read(tmp_path: Path) -> None:
     (found,) = find(tmp_path, {"VCToolsInstallDir": f"{folder}/"})
     assert (found.version, found.chosen) == ("14.44.35207", False)
     assert found.instance == str(tmp_path / "elsewhere")
-    assert "VCToolsInstallDir" in found.reason
 
 
 def test_toolset_by_path(tmp_path: Path) -> None:

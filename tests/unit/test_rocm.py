@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from hosts import fake_host
-from trees import plant, write
+from trees import plant
 
 from tritonwin.facts.records import Interpreter, Rocm
 from tritonwin.facts.toolchain.rocm import find_rocm
@@ -46,32 +46,8 @@ def test_sdk_places(tmp_path: Path) -> None:
         "Program Files",
         "system drive",
     ]
-    assert [r.version for r in found] == [None, None, "6.10", "6.4", None]
-    assert all(r.kind == "hip-sdk" and not r.missing and not r.chosen for r in found)
-
-
-@pytest.mark.parametrize(
-    ("files", "version"),
-    [
-        (
-            {"bin/.hipVersion": "# made\nHIP_VERSION_MAJOR=6\nHIP_VERSION_MINOR=4\n"},
-            "6.4",
-        ),
-        (
-            {
-                "bin/.hipVersion": "HIP_VERSION_MAJOR=5\r\nHIP_VERSION_MINOR=7\r\n"
-                "HIP_VERSION_PATCH=32000\r\n"
-            },
-            "5.7.32000",
-        ),
-        ({".info/version": "7.0.2-56\n"}, "7.0.2"),
-        ({"bin/.hipVersion": b"\xff\0=\0", ".info/version": b"\0"}, None),
-    ],
-)
-def test_sdk_version(tmp_path: Path, files: Mapping[str, str | bytes], version: str | None) -> None:
-    write(tmp_path / "c/ROCm", files)
-    (found,) = find(tmp_path)
-    assert found.version == version
+    assert [Path(r.path).name for r in found[2:4]] == ["6.10", "6.4"]
+    assert all(r.kind == "hip-sdk" and not r.missing for r in found)
 
 
 @pytest.mark.parametrize("gone", ["hip_runtime.h", "amdhip64", "clang"])
@@ -83,20 +59,14 @@ def test_missing_parts_of_the_sdk(tmp_path: Path, gone: str) -> None:
 
 def test_wheels(tmp_path: Path) -> None:
     plant(tmp_path / "sp", "_rocm_sdk_core/bin/amdhip64_7.dll", "rocm_sdk/__init__.py")
-    plant(tmp_path / "sp", "rocm_sdk_core-7.10.0a20251110.dist-info/METADATA")
     (found,) = find(tmp_path)
-    assert (found.kind, found.version, found.missing, found.chosen) == (
-        "rocm-wheels",
-        "7.10.0a20251110",
-        (),
-        True,
-    )
+    assert (found.kind, found.missing) == ("rocm-wheels", ())
 
 
 def test_wheels_without_their_finder_or_library(tmp_path: Path) -> None:
     plant(tmp_path / "sp", "_rocm_sdk_core/bin/other.dll")
     (found,) = find(tmp_path)
-    assert (found.missing, found.chosen) == (("amdhip64", "rocm_sdk"), False)
+    assert found.missing == ("amdhip64", "rocm_sdk")
 
 
 @pytest.mark.parametrize(
@@ -135,4 +105,4 @@ def test_linux_sdk_by_variable(tmp_path: Path) -> None:
     plant(tmp_path / "rocm-7.0.2", "include/hip/hip_runtime.h", "lib/libamdhip64.so")
     host = fake_host(tmp_path, {"ROCM_PATH": str(tmp_path / "rocm-7.0.2")}, windows=False)
     first = find_rocm(None, host)[0]
-    assert (first.version, first.missing) == ("7.0.2", ("clang",))
+    assert first.missing == ("clang",)

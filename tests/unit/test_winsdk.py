@@ -26,7 +26,6 @@ def find(
     variables = {"ProgramFiles(x86)": str(tmp / "pf86"), **(env or {})}
     found = find_windows_sdks(fake_host(tmp, variables, registry))
     assert sum(s.chosen for s in found) <= 1
-    assert all(s.reason for s in found)
     return list(found)
 
 
@@ -106,7 +105,6 @@ def test_prompt_without_a_version(tmp_path: Path, version: Mapping[str, str]) ->
     sdk(tmp_path / "kits", "10.0.19041.0")
     (found,) = find(tmp_path, {"WindowsSdkDir": str(tmp_path / "kits"), **version})
     assert (found.source, found.chosen) == ("variable WindowsSdkDir", False)
-    assert "without WindowsSDKVersion" in found.reason
 
 
 def test_a_file_in_place_of_the_include_folder(tmp_path: Path) -> None:

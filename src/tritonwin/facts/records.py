@@ -15,17 +15,6 @@ SCHEMA: Final = "tritonwin.facts/1"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Candidate:
-    """A place that a finder looked at, and why it was or was not taken."""
-
-    path: str
-    source: str  # "variable CUDA_PATH", "registry HKLM\\...", "beside python.exe"
-    chosen: bool
-    reason: str
-    version: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class System:
     """The operating system and its settings."""
 
@@ -127,7 +116,7 @@ class PythonDev:
     import_library: str | None  # ...\\libs\\python312.lib
     import_library_dll: str | None  # the DLL name stored in it: "python312.dll"
     import_library_machine: str | None = None  # "x64", "x86", "arm64"
-    candidates: tuple[Candidate, ...] = ()
+    passed_over: tuple[str, ...] = ()  # folders that were looked in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,10 +210,7 @@ class Rocm:
     path: str
     source: str
     kind: Literal["hip-sdk", "rocm-wheels", "zluda"]
-    version: str | None = None
     missing: tuple[str, ...] = ()
-    chosen: bool = False
-    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,8 +227,7 @@ class CudaToolkit:
     host_msvc_max: str | None = None  # the newest MSC_VER that host_config.h accepts: "1949"
     exists: bool = True
     variable: Literal["CUDA_PATH", "CUDA_HOME"] | None = None  # names this folder
-    chosen: bool = False
-    reason: str = ""
+    chosen: bool = False  # the one that Triton would take
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,8 +241,7 @@ class MsvcToolset:
     source: str
     vcvarsall: str | None = None
     missing: tuple[str, ...] = ()
-    chosen: bool = False
-    reason: str = ""
+    chosen: bool = False  # the one that Triton would take
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,8 +250,7 @@ class WindowsSdk:
     path: str
     source: str
     missing: tuple[str, ...] = ()
-    chosen: bool = False
-    reason: str = ""
+    chosen: bool = False  # the one that Triton would take
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,8 +268,7 @@ class Compiler:
     ]
     target: str | None = None  # "x64", "x86"
     flaw: Literal["missing", "folder"] | None = None  # what CC names instead of a program
-    chosen: bool = False
-    reason: str = ""
+    chosen: bool = False  # the one that Triton would take
 
 
 @dataclass(frozen=True, kw_only=True)

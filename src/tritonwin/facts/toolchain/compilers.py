@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -35,7 +35,7 @@ class _Found:
     family: Family
     source: CompilerSource
     flaw: Flaw | None = None
-    unreachable: str = ""
+    sought: bool = True  # False: Triton does not look for it
 
 
 def find_compilers(target: Interpreter | None, host: Host) -> tuple[Compiler, ...]:
@@ -49,25 +49,22 @@ def find_compilers(target: Interpreter | None, host: Host) -> tuple[Compiler, ..
     Only absolute entries of PATH count, and only programs of exactly these names, so that the
     editor "Microsoft VS Code" is no compiler.
     """
-    return in_order(_candidates(target, host), lambda found: found.path, _judge)
+    return in_order(
+        _candidates(target, host),
+        lambda found: found.path,
+        _describe,
+        lambda found, _: found.sought,
+    )
 
 
-def _judge(found: _Found, taken: Compiler | None) -> Compiler:
-    compiler = Compiler(
+def _describe(found: _Found) -> Compiler:
+    return Compiler(
         family=found.family,
         path=str(found.path),
         source=found.source,
         target=None if found.flaw else _target(found),
         flaw=found.flaw,
     )
-    if taken:
-        return replace(compiler, reason=f"{taken.path} comes first")
-    if found.unreachable:
-        return replace(compiler, reason=found.unreachable)
-    if found.flaw:
-        what = "is a folder" if found.flaw == "folder" else "does not exist"
-        return replace(compiler, chosen=True, reason=f"Triton obeys CC, but what it names {what}")
-    return replace(compiler, chosen=True, reason="the first in the order in which Triton looks")
 
 
 def _candidates(target: Interpreter | None, host: Host) -> Iterator[_Found]:
@@ -84,9 +81,8 @@ def _candidates(target: Interpreter | None, host: Host) -> Iterator[_Found]:
             yield _Found(tcc, "tinycc", "bundled with Triton")
     for family in _ON_PATH:
         sought = family not in _NEVER_SOUGHT
-        unreachable = "" if sought else "Triton does not look for it; set CC to use it"
         for program in host.executables(family):
-            yield _Found(program, family, "PATH", unreachable=unreachable)
+            yield _Found(program, family, "PATH", sought=sought)
 
 
 def _variable(host: Host) -> Iterator[_Found]:

@@ -11,7 +11,7 @@ import json
 import mmap
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -133,7 +133,7 @@ class ToolkitPlace:
     path: Path
     source: str
     layout: LayoutName | None = None  # None: to be told from what lies there
-    unreachable: str = ""  # why Triton does not look here; empty where it does
+    sought: bool = True  # False: Triton does not look here
     named: bool = False  # by a user: listed even where nothing is there
     variable: Literal["CUDA_PATH", "CUDA_HOME"] | None = None
 
@@ -207,28 +207,19 @@ def find_cuda_toolkits(target: Interpreter | None, host: Host) -> tuple[CudaTool
 
     That order is: the variables CUDA_PATH and CUDA_HOME; the one bundled with Triton; the wheels
     of CUDA 12 in `nvidia`; conda's `Library`; Program Files. Places that Triton does not look at
-    (the wheels of CUDA 13, Program Files\\...\\v13.x, nvcc on PATH) stand beside their like with
-    that reason. A variable that names no folder is listed with `exists=False`. `chosen` is the
+    (the wheels of CUDA 13, Program Files\\...\\v13.x, nvcc on PATH) stand beside their like and
+    are not chosen. A variable that names no folder is listed with `exists=False`. `chosen` is the
     first that Triton finds complete for compiling kernels; on Linux it uses only its own.
     """
     there = (p for p in _places(target, host) if p.named or is_folder(p.path))
-    judge = partial(_judge, windows=host.windows)
-    return in_order(there, lambda place: place.path, judge)
-
-
-def _judge(place: ToolkitPlace, taken: CudaToolkit | None, *, windows: bool) -> CudaToolkit:
-    toolkit = describe(place, windows=windows)
-    lacking = [part for part in toolkit.missing if part in KERNEL_PARTS]
-    if not toolkit.exists:
-        what = "is a file" if is_file(place.path) else "does not exist"
-        return replace(toolkit, reason=f"the folder that the variable names {what}")
-    if lacking:
-        return replace(toolkit, reason=f"passed over: no {', no '.join(lacking)}")
-    if place.unreachable:
-        return replace(toolkit, reason=place.unreachable)
-    if taken:
-        return replace(toolkit, reason=f"{taken.path} comes first")
-    return replace(toolkit, chosen=True, reason="the first that holds all that a kernel needs")
+    return in_order(
+        there,
+        lambda place: place.path,
+        partial(describe, windows=host.windows),
+        lambda place, tool: (
+            place.sought and tool.exists and not set(KERNEL_PARTS) & {*tool.missing}
+        ),
+    )
 
 
 def _places(target: Interpreter | None, host: Host) -> Iterator[ToolkitPlace]:
@@ -246,42 +237,26 @@ def _variables(host: Host) -> Iterable[ToolkitPlace]:
         folder = host.env.folder(name)
         if folder is None:
             continue
-        unreachable = ""
-        if not host.windows:
-            unreachable = "Triton on Linux uses the toolkit that it brings along"
-        elif '"' in (host.env.get(name) or ""):
-            unreachable = f"{name} has quotes in it, which Triton takes for part of the name"
-        source = f"variable {name}"
-        yield ToolkitPlace(folder, source, unreachable=unreachable, named=True, variable=name)
+        # Triton takes quotes for a part of the name, and on Linux the toolkit that it brings along
+        sought = host.windows and '"' not in (host.env.get(name) or "")
+        yield ToolkitPlace(folder, f"variable {name}", sought=sought, named=True, variable=name)
 
 
 def _site_packages(target: Interpreter) -> Iterable[ToolkitPlace]:
     folders = [Path(folder) for folder in target.site_packages]
-    sought = platlib(target)
-
-    def unreachable(folder: Path) -> str:
-        return "" if folder == sought else f"Triton looks for its tools in {sought} only"
-
+    home = platlib(target)  # the only folder in which Triton looks for its tools
     for folder in folders:
         bundled = folder / "triton" / "backends" / "nvidia"
         # Other packages leave a folder of that name as well; without bin it is no toolkit.
         if is_folder(bundled / "bin"):
-            yield ToolkitPlace(
-                bundled, "bundled with Triton", "bundled", unreachable=unreachable(folder)
-            )
+            yield ToolkitPlace(bundled, "bundled with Triton", "bundled", sought=folder == home)
     for folder in folders:
         nvidia = folder / "nvidia"
         if is_folder(nvidia / "cuda_nvcc") or is_folder(nvidia / "cuda_runtime"):
-            yield ToolkitPlace(
-                nvidia, "wheels of CUDA 12", "pip-cu12", unreachable=unreachable(folder)
-            )
+            yield ToolkitPlace(nvidia, "wheels of CUDA 12", "pip-cu12", sought=folder == home)
     for folder in folders:
-        yield ToolkitPlace(
-            folder / "nvidia" / "cu13",
-            "wheels of CUDA 13",
-            "pip-cu13",
-            unreachable="Triton does not look here unless CUDA_PATH names it",
-        )
+        place = folder / "nvidia" / "cu13"
+        yield ToolkitPlace(place, "wheels of CUDA 13", "pip-cu13", sought=False)
 
 
 def _conda(target: Interpreter, host: Host) -> Iterable[ToolkitPlace]:
@@ -296,32 +271,18 @@ def _program_files(host: Host) -> Iterable[ToolkitPlace]:
     for root in host.program_files():
         parent = root / "NVIDIA GPU Computing Toolkit" / "CUDA"
         for name in sorted(names_in(parent), key=version_key, reverse=True):
-            other = not name.startswith("v12")
-            yield ToolkitPlace(
-                parent / name,
-                "Program Files",
-                "system",
-                unreachable="Triton looks for v12.* only; set CUDA_PATH to use it" if other else "",
-            )
+            sought = name.startswith("v12")
+            yield ToolkitPlace(parent / name, "Program Files", "system", sought=sought)
 
 
 def _usr_local() -> Iterable[ToolkitPlace]:
     parent = Path("/usr/local")
     names = (name for name in names_in(parent) if name.startswith("cuda"))
     for name in sorted(names, key=version_key, reverse=True):
-        yield ToolkitPlace(
-            parent / name,
-            "/usr/local",
-            "system",
-            unreachable="Triton on Linux uses the toolkit that it brings along",
-        )
+        yield ToolkitPlace(parent / name, "/usr/local", "system", sought=False)
 
 
 def _on_path(host: Host) -> Iterable[ToolkitPlace]:
     """torch takes the toolkit of the first nvcc on PATH when no variable names one."""
     for program in host.executables("nvcc"):
-        yield ToolkitPlace(
-            program.parent.parent,
-            "nvcc on PATH",
-            unreachable="Triton does not look at PATH; torch's extension builds do",
-        )
+        yield ToolkitPlace(program.parent.parent, "nvcc on PATH", sought=False)

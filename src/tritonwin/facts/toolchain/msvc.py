@@ -12,7 +12,7 @@ import json
 import secrets
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 
 from tritonwin.errors import UserError
@@ -128,7 +128,7 @@ _NO_TOOLS = "VC\\Tools\\MSVC"
 class _Found:
     folder: Path
     instance: Instance
-    unreachable: str = ""
+    sought: bool = True  # False: Triton does not take it from here
 
 
 def find_msvc(host: Host) -> tuple[MsvcToolset, ...]:
@@ -144,7 +144,13 @@ def find_msvc(host: Host) -> tuple[MsvcToolset, ...]:
     `vcruntime.lib`, which is all that Triton asks for; `missing` names more, for what torch and
     builds need. Whether Triton uses MSVC at all is up to `find_compilers`.
     """
-    return in_order(_candidates(host), lambda found: found.folder, _judge)
+    asked = {_NO_TOOLS, *(str(PureWindowsPath(part)) for part in _TRITON_ASKS)}
+    return in_order(
+        _candidates(host),
+        lambda found: found.folder,
+        _describe,
+        lambda found, toolset: found.sought and asked.isdisjoint(toolset.missing),
+    )
 
 
 def _describe(found: _Found) -> MsvcToolset:
@@ -167,21 +173,6 @@ def _describe(found: _Found) -> MsvcToolset:
     )
 
 
-def _judge(found: _Found, taken: MsvcToolset | None) -> MsvcToolset:
-    toolset = _describe(found)
-    if not toolset.version:
-        return replace(toolset, reason="Visual Studio without its C++ tools")
-    asked = {str(PureWindowsPath(part)) for part in _TRITON_ASKS}
-    lacking = [part for part in toolset.missing if part in asked]
-    if lacking:
-        return replace(toolset, reason=f"passed over: no {', no '.join(lacking)}")
-    if found.unreachable:
-        return replace(toolset, reason=found.unreachable)
-    if taken:
-        return replace(toolset, reason=f"{taken.path} comes first")
-    return replace(toolset, chosen=True, reason=f"the first complete one, by {toolset.source}")
-
-
 def _candidates(host: Host) -> Iterator[_Found]:
     yield from _variables(host)
     instances = find_instances(host)
@@ -201,7 +192,7 @@ def _variables(host: Host) -> Iterator[_Found]:
         yield _Found(
             tools,
             _instance_of(_vc_above(tools), "variable VCToolsInstallDir"),
-            unreachable="Triton reads VCINSTALLDIR and VCToolsVersion, not VCToolsInstallDir",
+            sought=False,
         )
 
 
@@ -220,9 +211,8 @@ def _toolsets(instances: Iterator[Instance]) -> Iterator[_Found]:
         versions = sorted(
             (name for name in names_in(tools) if version_key(name)), key=version_key, reverse=True
         )
-        unfinished = "" if instance.complete else "the installation of this instance is unfinished"
         for version in versions:
-            yield _Found(tools / version, instance, unfinished)
+            yield _Found(tools / version, instance, sought=instance.complete)
         if not versions and is_folder(instance.path):
             yield _Found(instance.path, instance)
 

@@ -3,40 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
+from tritonwin.facts.records import Compiler, CudaToolkit, MsvcToolset, WindowsSdk
 from tritonwin.system.files import same_place
 
-
-class Tool(Protocol):
-    """A record of a tool, which says whether it is the one that would be taken."""
-
-    @property
-    def chosen(self) -> bool: ...
-
-
 Found = TypeVar("Found")
-Judged = TypeVar("Judged", bound=Tool)
+Tool = TypeVar("Tool", Compiler, CudaToolkit, MsvcToolset, WindowsSdk)
 
 
 def in_order(
     candidates: Iterable[Found],
     place: Callable[[Found], Path],
-    judge: Callable[[Found, Judged | None], Judged],
-) -> tuple[Judged, ...]:
-    """The tool of every candidate, each place once.
-
-    Args:
-        place: where a candidate lies.
-        judge: makes the record of a candidate; given the tool that was chosen before it, if any.
-    """
-    listed: dict[str, Judged] = {}
-    taken: Judged | None = None
+    describe: Callable[[Found], Tool],
+    fits: Callable[[Found, Tool], bool],
+) -> tuple[Tool, ...]:
+    """The tool of every candidate, each place once; the first that fits is chosen."""
+    unique: dict[str, Found] = {}
     for found in candidates:
-        key = same_place(place(found))
-        if key in listed:
-            continue
-        listed[key] = tool = judge(found, taken)
-        taken = tool if tool.chosen else taken
-    return tuple(listed.values())
+        unique.setdefault(same_place(place(found)), found)
+    tools: list[Tool] = []
+    taken = False
+    for found in unique.values():
+        tool = describe(found)
+        take = not taken and fits(found, tool)
+        tools.append(replace(tool, chosen=True) if take else tool)
+        taken = taken or take
+    return tuple(tools)

@@ -11,13 +11,13 @@ import os
 import posixpath
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from tritonwin.facts.records import Candidate, Interpreter, PythonDev
-from tritonwin.system.files import is_file, is_folder, names_in, read_bytes, same_place
+from tritonwin.facts.records import Interpreter, PythonDev
+from tritonwin.system.files import is_file, names_in, read_bytes, same_place
 from tritonwin.system.host import Host
 
 _MAGIC = b"!<arch>\n"
@@ -200,9 +200,6 @@ def _free_threaded(pyconfig: str | None) -> bool | None:
     return None if _GIL_TEMPLATE.search(pyconfig) else False
 
 
-_LIBRARY = re.compile(r"python3\d+t?\.lib", re.IGNORECASE)
-
-
 def find_python_dev(target: Interpreter, host: Host) -> PythonDev:
     """Find what the compilers of Triton and torch would be given for `target`.
 
@@ -213,8 +210,11 @@ def find_python_dev(target: Interpreter, host: Host) -> PythonDev:
     On Linux `libpythonX.Y` is looked for in the base installation, though modules do not need
     it.
     """
-    folder, headers, header_places = _headers(target, host)
-    library, library_places = (_windows_library if host.windows else _posix_library)(target)
+    includes = _include_folders(target, host)
+    folder, headers = _headers(target, includes)
+    libs = _libs_folders(target) if host.windows else ()
+    library = _windows_library(target, libs) if host.windows else _posix_library(target)
+    used = {folder, library.parent if library else None}
     imported = read_import_library(library) if library and host.windows else None
     return PythonDev(
         headers=str(folder) if folder else None,
@@ -225,112 +225,56 @@ def find_python_dev(target: Interpreter, host: Host) -> PythonDev:
         import_library=str(library) if library else None,
         import_library_dll=imported.dll if imported else None,
         import_library_machine=imported.machine if imported else None,
-        candidates=header_places + library_places,
+        passed_over=tuple(str(place) for place in (*includes, *libs) if place not in used),
     )
 
 
-def _headers(
-    target: Interpreter, host: Host
-) -> tuple[Path | None, Headers | None, tuple[Candidate, ...]]:
-    places = _include_folders(target, host)
-    chosen: Path | None = None
-    chosen_headers: Headers | None = None
-    candidates = []
-    for path, source in places.items():
-        found = read_headers(path)
-        asked = not target.include or path == Path(target.include)
-        take = found is not None and asked and chosen is None
-        if take:
-            chosen, chosen_headers = path, found
-        if found is None:
-            reason = "no Python.h" if is_folder(path) else "no such folder"
-        elif take:
-            reason = "the include folder that compilers are given"
-        else:
-            reason = f"compilers are given {target.include or chosen} only"
-        candidates.append(
-            Candidate(
-                path=str(path),
-                source=source,
-                chosen=take,
-                reason=reason,
-                version=found.version if found else None,
-            )
-        )
-    return chosen, chosen_headers, tuple(candidates)
+def _headers(target: Interpreter, folders: Iterable[Path]) -> tuple[Path | None, Headers | None]:
+    for folder in folders:
+        if not target.include or folder == Path(target.include):
+            found = read_headers(folder)
+            if found is not None:
+                return folder, found
+    return None, None
 
 
-def _include_folders(target: Interpreter, host: Host) -> Mapping[Path, str]:
-    """Include folder -> where the idea comes from, sysconfig's first."""
+def _include_folders(target: Interpreter, host: Host) -> tuple[Path, ...]:
+    """sysconfig's first; the others are where headers may lie without being used."""
     below = "Include" if host.windows else f"include/python{_version(target)}{_threads(target)}"
-    places = [(Path(target.include), "sysconfig")] if target.include else []
-    places += [(root / below, source) for root, source in _roots(target).items()]
-    return _unique(places)
+    asked = (Path(target.include),) if target.include else ()
+    return _unique((*asked, *(root / below for root in _roots(target))))
 
 
-def _windows_library(target: Interpreter) -> tuple[Path | None, tuple[Candidate, ...]]:
-    if not _version(target):
-        return None, ()
+def _libs_folders(target: Interpreter) -> tuple[Path, ...]:
+    return _unique(root / "libs" for root in _roots(target)) if _version(target) else ()
+
+
+def _windows_library(target: Interpreter, folders: Iterable[Path]) -> Path | None:
     name = f"python{_version(target).replace('.', '')}{_threads(target)}.lib"
-    chosen: Path | None = None
-    candidates = []
-    for folder, source in _libs_folders(target).items():
-        here = is_file(folder / name)
-        take = here and chosen is None
-        if take:
-            chosen = folder / name
-        others = [other for other in names_in(folder) if _LIBRARY.fullmatch(other)]
-        if here:
-            reason = f"holds {name}" if take else f"{chosen} comes first"
-        elif others:
-            reason = f"holds {', '.join(others)}, not {name}"
-        else:
-            reason = f"no {name}" if is_folder(folder) else "no such folder"
-        candidates.append(Candidate(path=str(folder), source=source, chosen=take, reason=reason))
-    return chosen, tuple(candidates)
+    return next((folder / name for folder in folders if is_file(folder / name)), None)
 
 
-def _libs_folders(target: Interpreter) -> Mapping[Path, str]:
-    return _unique((root / "libs", source) for root, source in _roots(target).items())
-
-
-def _posix_library(target: Interpreter) -> tuple[Path | None, tuple[Candidate, ...]]:
+def _posix_library(target: Interpreter) -> Path | None:
     root = target.base_prefix or target.prefix
     if not root or not _version(target):
-        return None, ()
+        return None
     lib = Path(root, "lib")
-    folders = [lib, Path(root, "lib64"), *(lib / n for n in names_in(lib) if "-linux-" in n)]
+    folders = (lib, Path(root, "lib64"), *(lib / n for n in names_in(lib) if "-linux-" in n))
     stem = f"libpython{_version(target)}{_threads(target)}"
-    found = [
-        f / (stem + end) for f in folders for end in (".so", ".a") if is_file(f / (stem + end))
-    ]
-    candidates = tuple(
-        Candidate(
-            path=str(path),
-            source="base installation",
-            chosen=path == found[0],
-            reason="modules are not linked with it on this system",
-        )
-        for path in found
-    )
-    return (found[0] if found else None), candidates
+    ends = (".so", ".a")
+    return next((p for f in folders for e in ends if is_file(p := f / (stem + e))), None)
 
 
-def _roots(target: Interpreter) -> Mapping[Path, str]:
-    folder = str(Path(target.executable).parent)
-    named = (
-        (target.prefix, "prefix"),
-        (target.base_prefix, "base installation"),
-        (folder, "beside the interpreter"),
-    )
-    return _unique((Path(path), source) for path, source in named if path)
+def _roots(target: Interpreter) -> tuple[Path, ...]:
+    beside = str(Path(target.executable).parent)
+    return _unique(Path(p) for p in (target.prefix, target.base_prefix, beside) if p)
 
 
-def _unique(places: Iterable[tuple[Path, str]]) -> Mapping[Path, str]:
-    kept: dict[str, tuple[Path, str]] = {}
-    for path, source in places:
-        kept.setdefault(same_place(path), (path, source))
-    return dict(kept.values())
+def _unique(places: Iterable[Path]) -> tuple[Path, ...]:
+    unique: dict[str, Path] = {}
+    for place in places:
+        unique.setdefault(same_place(place), place)
+    return tuple(unique.values())
 
 
 def _version(target: Interpreter) -> str:

@@ -11,7 +11,6 @@ from tritonwin.system.files import (
     first_file,
     is_folder,
     names_in,
-    read_text,
     same_place,
     version_key,
 )
@@ -22,20 +21,18 @@ _SDK_PARTS = {
     "amdhip64": ("lib/amdhip64.lib", "lib/libamdhip64.so"),
     "clang": ("bin/clang.exe", "lib/llvm/bin/clang.exe", "llvm/bin/clang", "lib/llvm/bin/clang"),
 }
-_WHEEL_DISTRIBUTION = re.compile(r"rocm_sdk_core-(.+)\.dist-info")
 _ZLUDA_FILE = re.compile(r"(?:lib)?zluda(?:[_.-].*)?\.(?:exe|dll|so)", re.IGNORECASE)
 _ZLUDA_FOLDERS = ("zluda", ".zluda", "ZLUDA")
-_WHEELS_ONLY = "Triton for Windows takes HIP from the rocm_sdk wheels only"
 
 
 def find_rocm(target: Interpreter | None, host: Host) -> tuple[Rocm, ...]:
     """List what could run HIP or pretend to be CUDA: wheels, SDKs, ZLUDA.
 
-    triton-windows' `find_hip()` asks the package `rocm_sdk` and looks nowhere else, so only the
-    wheels are chosen. SDKs are looked for by ROCM_PATH and HIP_PATH, then in Program
-    Files\\AMD\\ROCm, %SystemDrive%\\ROCm and /opt/rocm. ZLUDA is a folder that holds both the
-    CUDA driver's name (nvcuda.dll) and files of ZLUDA: by the variable ZLUDA (SD.Next's), in or
-    below the application's and the current folder, or on PATH.
+    triton-windows' `find_hip()` asks the package `rocm_sdk` and looks nowhere else. SDKs are
+    looked for by ROCM_PATH and HIP_PATH, then in Program Files\\AMD\\ROCm, %SystemDrive%\\ROCm
+    and /opt/rocm. ZLUDA is a folder that holds both the CUDA driver's name (nvcuda.dll) and files
+    of ZLUDA: by the variable ZLUDA (SD.Next's), in or below the application's and the current
+    folder, or on PATH.
     """
     found = [*_wheels(target), *_sdks(host), *_zluda(host)]
     unique: dict[str, Rocm] = {}
@@ -49,7 +46,6 @@ def _wheels(target: Interpreter | None) -> Iterator[Rocm]:
         core = folder / "_rocm_sdk_core"
         if not is_folder(core):
             continue
-        versions = [m[1] for name in names_in(folder) if (m := _WHEEL_DISTRIBUTION.fullmatch(name))]
         libraries = (*names_in(core / "bin"), *names_in(core / "lib"))
         missing = [] if any("amdhip64" in name.lower() for name in libraries) else ["amdhip64"]
         if not is_folder(folder / "rocm_sdk"):
@@ -58,10 +54,7 @@ def _wheels(target: Interpreter | None) -> Iterator[Rocm]:
             path=str(core),
             source="site-packages",
             kind="rocm-wheels",
-            version=versions[0] if versions else None,
             missing=tuple(missing),
-            chosen=not missing,
-            reason="incomplete" if missing else "what Triton for Windows asks",
         )
 
 
@@ -72,11 +65,9 @@ def _sdks(host: Host) -> Iterator[Rocm]:
                 path=str(path),
                 source=source,
                 kind="hip-sdk",
-                version=_sdk_version(path),
                 missing=tuple(
                     part for part, where in _SDK_PARTS.items() if not first_file(path, where)
                 ),
-                reason=_WHEELS_ONLY if host.windows else "",
             )
 
 
@@ -96,21 +87,6 @@ def _sdk_folders(host: Host) -> Iterator[tuple[Path, str]]:
     yield Path(f"{drive}/ROCm"), "system drive"
 
 
-def _sdk_version(path: Path) -> str | None:
-    """ "6.4.2" by bin/.hipVersion of the SDK, .info/version of Linux, or the folder's name."""
-    lines = (read_text(path / "bin" / ".hipVersion") or "").splitlines()
-    values = dict(line.split("=", 1) for line in lines if "=" in line)
-    numbers = [
-        values.get(f"HIP_VERSION_{name}", "").strip() for name in ("MAJOR", "MINOR", "PATCH")
-    ]
-    if numbers[0] and numbers[1]:
-        return ".".join(number for number in numbers if number)
-    info = (read_text(path / ".info" / "version") or "").strip()
-    named = info or path.name.removeprefix("rocm-")
-    found = re.match(r"\d{1,4}(?:\.\d{1,9}){1,3}", named)
-    return found[0] if found else None
-
-
 def _zluda(host: Host) -> Iterator[Rocm]:
     for folder, source in _zluda_folders(host):
         if not first_file(folder, ("nvcuda.dll", "libcuda.so", "libcuda.so.1")):
@@ -121,7 +97,6 @@ def _zluda(host: Host) -> Iterator[Rocm]:
                 path=str(folder),
                 source=source,
                 kind="zluda",
-                reason="runs CUDA programs on AMD GPUs; no part of Triton's own look-up",
             )
 
 

@@ -24,7 +24,7 @@ class _Found:
     root: Path
     version: str
     source: str
-    unreachable: str = ""
+    sought: bool = True  # False: Triton does not take it from here
 
 
 def find_windows_sdks(host: Host) -> tuple[WindowsSdk, ...]:
@@ -37,25 +37,25 @@ def find_windows_sdks(host: Host) -> tuple[WindowsSdk, ...]:
     the 32-bit view of `v10.0` only, and both hold the same folder where Microsoft's installer
     wrote them.
     """
-    return in_order(_candidates(host), lambda found: found.root / "Include" / found.version, _judge)
+    return in_order(
+        _candidates(host),
+        lambda found: found.root / "Include" / found.version,
+        _describe,
+        lambda found, sdk: (
+            found.sought
+            and not any(_shown(part, found.version) in sdk.missing for part in _TRITON_ASKS)
+        ),
+    )
 
 
-def _judge(found: _Found, taken: WindowsSdk | None) -> WindowsSdk:
-    absent = [part for part in SDK_PARTS if not is_file(found.root / part.format(found.version))]
-    sdk = WindowsSdk(
+def _describe(found: _Found) -> WindowsSdk:
+    absent = (part for part in SDK_PARTS if not is_file(found.root / part.format(found.version)))
+    return WindowsSdk(
         version=found.version,
         path=str(found.root),
         source=found.source,
         missing=tuple(_shown(part, found.version) for part in absent),
     )
-    lacking = [_shown(part, found.version) for part in absent if part in _TRITON_ASKS]
-    if lacking:
-        return replace(sdk, reason=f"passed over: no {', no '.join(lacking)}")
-    if found.unreachable:
-        return replace(sdk, reason=found.unreachable)
-    if taken:
-        return replace(sdk, reason=f"{taken.version} of {taken.source} comes first")
-    return replace(sdk, chosen=True, reason=f"the first complete one, by {found.source}")
 
 
 def _candidates(host: Host) -> Iterator[_Found]:
@@ -72,7 +72,7 @@ def _candidates(host: Host) -> Iterator[_Found]:
         yield from _versions(folder / "Windows Kits" / "10", "Program Files")
     if root and not version:
         for found in _versions(root, "variable WindowsSdkDir"):
-            yield replace(found, unreachable="WindowsSdkDir is set without WindowsSDKVersion")
+            yield replace(found, sought=False)  # Triton asks for both variables
 
 
 def _version_variable(host: Host) -> str:

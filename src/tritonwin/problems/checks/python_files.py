@@ -54,7 +54,7 @@ def _missing(facts: Facts) -> Iterator[Seen]:
     target, missing = need_target(facts), _absent(facts)
     if not missing:
         return
-    looked = dict.fromkeys(c.path for c in _dev(facts).candidates if not c.chosen)
+    looked = _dev(facts).passed_over
     text = f"{' and '.join(missing)} not found for Python {target.version}"
     # seen in real runs: TinyCC with a .def of its own for this Python links without pythonXY.lib
     spared = _dev(facts).headers is not None and bool(
