@@ -40,7 +40,7 @@ def test_a_healthy_machine_is_told_the_whole(tmp_path: Path) -> None:
     assert made.source.sha256 is not None
     assert made.archs == ("8.0",)
     assert made.toolset is not None
-    assert made.toolset.vcvars_ver == "14.44.35207"
+    assert made.toolset.version == "14.44.35207"
     assert made.environment["FLASH_ATTN_CUDA_ARCHS"] == "80"
     assert made.environment["DISTUTILS_USE_SDK"] == "1"
     assert made.environment["MAX_JOBS"] == str(made.jobs) == "8"

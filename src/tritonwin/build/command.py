@@ -108,7 +108,7 @@ def command(plan: BuildPlan, host: Host, scripts: Sequence[Path | str] = ()) -> 
         },
         path=(*map(str, scripts), *plan.path),
         vcvarsall=toolset.vcvarsall if toolset else None,
-        toolset=toolset.vcvars_ver if toolset else None,
+        toolset=toolset.version if toolset else None,
         windows=plan.windows,
     )
 
@@ -124,7 +124,7 @@ def inherited(plan: BuildPlan, host: Host) -> dict[str, str]:
     data = merged(git.without_logins(host.env.data), gone, windows=plan.windows)
     toolset = plan.toolset
     if toolset and toolset.vcvarsall:
-        data = capture(Path(toolset.vcvarsall), data, host, toolset=toolset.vcvars_ver)
+        data = capture(Path(toolset.vcvarsall), data, host, toolset=toolset.version)
         verify_capture(data, toolset.version)
     return {name: value.strip() for name, value in data.items()}
 

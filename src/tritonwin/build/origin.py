@@ -119,7 +119,6 @@ def _git(
         submodules=request.recipe.submodules,
         skip=request.recipe.skip,
         subfolder=subfolder,
-        requires_git=True,
         login=git.login_variable(location) if login else "",
         helpers=bool(login) and ":" not in (login or ""),
     )
@@ -197,7 +196,7 @@ def _reasons(origin: SourceOrigin) -> Iterator[Reason]:
         reason=origin.why,
         flag="--version, --source, --ref",
     )
-    needed = "needed" if source.requires_git else "not needed"
+    needed = "needed" if source.kind == "git" else "not needed"
     yield Reason(name="git", value=needed, reason=_GIT_REASONS[source.kind], flag="--source")
     if source.login:
         reason = "no plan, script or log holds it; a script and --resume read it there"
@@ -205,7 +204,7 @@ def _reasons(origin: SourceOrigin) -> Iterator[Reason]:
 
 
 def _refusals(source: BuildSource, request: Request) -> Iterator[Obstacle]:
-    if source.requires_git and not request.host.executables("git"):
+    if source.kind == "git" and not request.host.executables("git"):
         yield Obstacle(
             problem="",
             message="git is needed to fetch the source, and there is none on PATH",

@@ -58,7 +58,6 @@ class BuildSource:
         submodules: folders of the submodules that the build needs; no others are fetched. ".": all.
         skip: folders below the root, as POSIX paths, that the source folder does not get.
         subfolder: where setup.py or pyproject.toml lies, below the root; empty: in the root.
-        requires_git: the build runs git itself.
         login: the variable that holds USER:PASSWORD for the repository's host; empty: none is used.
         helpers: git asks the user's credential helpers first, since the login has no password.
     """
@@ -70,7 +69,6 @@ class BuildSource:
     submodules: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     subfolder: str = ""
-    requires_git: bool = False
     login: str = ""
     helpers: bool = False
 
@@ -135,7 +133,6 @@ class Toolset:
     Attributes:
         version: "14.44.35207" of MSVC, "12.2.0" of gcc where it is known.
         vcvarsall: the batch file whose environment is captured; None if the system has none.
-        vcvars_ver: what `-vcvars_ver=` gets: "14.44.35207".
         compiler: the program.
     """
 
@@ -143,7 +140,6 @@ class Toolset:
     version: str
     compiler: str
     vcvarsall: str | None = None
-    vcvars_ver: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +184,6 @@ class BuildPlan:
         torch: version of its torch; None where the wheel does not depend on torch.
         wheel: the chooser's answer: an existing wheel that fits, or why there is none.
         archs: "8.0", "9.0a", "12.0": what is compiled.
-        flags: of the compilers, beyond the source's own; they are in `environment` or `edits`.
         environment: variables that are set, on top of the captured environment.
         path: folders for the head of PATH.
         unset: variables that must not reach the build.
@@ -196,7 +191,6 @@ class BuildPlan:
         command: arguments of the build environment's Python, run in the source's subfolder.
         job_variables: those of `environment` that carry the number of jobs.
         compile_steps: files that are compiled or linked, as ninja counts; None: not known.
-        cpu_seconds: of all compilers together, on the machine that the recipe was measured on.
         local_version: what the wheel's version gets behind "+": "cu130torch2.11".
         imports: modules that must import when the wheel is installed.
         extension: pattern of the compiled modules inside the wheel, whose architectures are read.
@@ -219,14 +213,12 @@ class BuildPlan:
     cuda: Toolkit | None
     toolset: Toolset | None
     cpp_standard: str | None  # "17", "20"
-    flags: tuple[str, ...] = ()
     edits: tuple[SourceEdit, ...] = ()
     jobs: int
     nvcc_threads: int
     memory: CompilerMemory
     disk_bytes: int
     seconds: float | None
-    cpu_seconds: float | None = None
     compile_steps: int | None = None
     environment: dict[str, str] = field(default_factory=dict)
     path: tuple[str, ...] = ()

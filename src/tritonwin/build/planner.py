@@ -92,7 +92,6 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         cuda=toolkit,
         toolset=found.value.toolset,
         cpp_standard=cpp.value,
-        flags=settings.value.flags,
         edits=settings.value.edits,
         jobs=compilers.value.jobs,
         nvcc_threads=compilers.value.threads,
@@ -106,7 +105,6 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
             cores=machine.resources.cores,
             files=steps,
         ),
-        cpu_seconds=jobs.cpu_seconds(recipe.work, len(archs.archs)),
         compile_steps=steps,
         environment=command.checked(
             {
@@ -180,7 +178,6 @@ class RecipeSettings:
 
     environment: dict[str, str]
     job_variables: tuple[str, ...]
-    flags: tuple[str, ...]
     edits: tuple[SourceEdit, ...]
 
 
@@ -218,7 +215,6 @@ def choose_settings(
         value=RecipeSettings(
             environment=variables,
             job_variables=tuple(row.name for row in rows if row.value == "{jobs}"),
-            flags=(*(f"nvcc {value}" for value in nvcc), *(f"c++ {value}" for value in cxx)),
             edits=tuple(_edits(recipe, on, cxx, required=edits_required)),
         ),
         reasons=tuple(map(_flag_reason, flags)),

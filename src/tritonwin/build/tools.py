@@ -157,7 +157,6 @@ def choose_msvc(
             version=best.version,
             compiler=best.compiler or "",
             vcvarsall=best.vcvarsall,
-            vcvars_ver=best.version,
         ),
         reasons=(_reason(f"MSVC {best.version} of {best.product}", reason, _MSVC),),
     )

@@ -1,0 +1,608 @@
+"""A build that runs: its memory between runs, ninja's log, its processes, and the answer to a failure."""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import machines
+import pytest
+from build_plans import plan
+from environments import make_venv
+from hosts import fake_host
+from hypothesis import given
+from hypothesis import strategies as st
+from pace import PATIENCE, gone, wait_for
+from trees import write
+
+from tritonwin.build import attempt, choices, failure, ninja, venv
+from tritonwin.build.attempt import remaining
+from tritonwin.build.heavy_first import reordered
+from tritonwin.build.ninja import Counter
+from tritonwin.build.order import Order, Request
+from tritonwin.build.outcome import BuildRun, BuildState, Ending
+from tritonwin.build.plan import Layout, Toolkit
+from tritonwin.build.recipe import load
+from tritonwin.build.runner import read_plan, read_state, write_plan, write_state
+from tritonwin.build.venv import BuildEnvironmentError
+from tritonwin.errors import UserError
+from tritonwin.support.choice import Choice
+from tritonwin.system.host import Host
+from tritonwin.system.winapi import wine_version
+
+
+def test_plan_and_state_are_read_as_they_were_written(tmp_path: Path) -> None:
+    made = plan(tmp_path)
+    state = BuildState(
+        runs=(BuildRun(jobs=8, ending="out-of-memory", peak_memory=2**33, total=73),)
+    )
+    write_plan(made)
+    write_state(made, state)
+    assert read_plan(made.layout.plan) == made
+    assert read_state(made) == state
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", '{"recipe": 1}', "\0"])
+def test_no_plan_of_ours(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        write(tmp_path, {"plan.json": content, "state.json": content})
+    with pytest.raises(UserError, match=r"no build was begun|cannot be used") as error:
+        read_plan(plan(tmp_path).layout.plan)
+    assert error.value.help
+    assert read_state(plan(tmp_path)) == BuildState()
+
+
+@pytest.mark.parametrize(
+    ("runs", "jobs"),
+    [
+        ([], 8),
+        ([(8, "out-of-memory")], 4),
+        ([(8, "out-of-memory"), (4, "out-of-memory")], 2),
+        ([(8, "out-of-memory"), (4, "interrupted")], 4),
+        ([(1, "out-of-memory")], 1),
+        ([(8, "running")], 8),
+        ([(16, "interrupted")], 8),  # somebody asked for fewer meanwhile
+    ],
+)
+def test_jobs_of_the_next_run(runs: list[tuple[int, Ending]], jobs: int) -> None:
+    assert BuildState(runs=tuple(BuildRun(jobs=n, ending=e) for n, e in runs)).jobs(8) == jobs
+
+
+# Table 2.3 of the facts: what nvcc, gcc, cl and shells print when memory is short. A step that
+# failed for another reason must not be tried again with fewer jobs.
+OUT_OF_MEMORY = [
+    "nvcc error   : 'cicc' died due to signal 9 (Kill signal)",
+    "nvcc error   : 'ptxas' died due to signal 9 (Kill signal)",
+    "nvcc error   : 'cudafe++' died due to signal 9 (Kill signal)",
+    "c++: fatal error: Killed signal terminated program cc1plus",
+    "g++: internal compiler error: Killed (program cc1plus)",
+    "virtual memory exhausted: Cannot allocate memory",
+    "Killed",
+    "LLVM ERROR: out of memory",
+    'nvcc error   : \'""%CICC_PATH%\\cicc"\' died with status 0xC0000409',
+    "nvcc error : 'cudafe++' died with status 0xC0000005 (ACCESS_VIOLATION)",
+    "flash_fwd.cu(12): fatal error C1060: compiler is out of heap space",
+    "c1xx : fatal error C1002: compiler is out of heap space in pass 2",
+    "fatal error C1076: compiler limit : internal heap limit reached",
+]
+OTHERWISE = [
+    'kernel.cu(12): error: identifier "flash" is undefined',
+    "nvcc fatal   : Unsupported gpu architecture 'compute_70'",
+    "nvcc fatal   : '1 ': expected a number",
+    "C:\\PROGRA~1\\VC\\bin\\HostX86\\x64\\cl.exe: fatal error C1060: compiler is out of heap space",
+    "fatal error C1083: Cannot open compiler generated file: '': Invalid argument",
+    "ninja: error: Stat(C:\\x): Filename longer than 260 characters",
+    "LINK : fatal error LNK1181: cannot open input file 'flash_api.obj'",
+]
+
+
+def log_of(tmp_path: Path, said: str, code: int = 1, indent: str = "") -> Path:
+    path = tmp_path / "build.log"
+    text = (
+        "torch.__version__  = 2.11.0+cu130\nrunning build_ext\n"
+        "[1/73] nvcc -c flash_a.cu\n"
+        f"FAILED: [code={code}] build/flash_b.o \n"
+        f"/usr/local/cuda/bin/nvcc -c csrc/flash_b.cu -o build/flash_b.o\n{said}\n"
+        "[3/73] nvcc -c flash_c.cu\n"
+        "ninja: build stopped: subcommand failed.\n"
+        "subprocess.CalledProcessError: Command '['ninja', '-v', '-j', '2']' returned non-zero\n"
+        "RuntimeError: Error compiling objects for extension\n"
+    )
+    path.write_text("".join(indent + line for line in text.splitlines(keepends=True)))
+    return path
+
+
+@pytest.mark.parametrize("indent", ["", "  "], ids=["plain", "by pip"])
+@pytest.mark.parametrize("said", OUT_OF_MEMORY)
+def test_out_of_memory_is_recognised(tmp_path: Path, said: str, indent: str) -> None:
+    code = 137 if said == "Killed" else 1
+    assert failure.is_out_of_memory(log_of(tmp_path, said, code, indent), 0, 1)
+
+
+@pytest.mark.parametrize("said", OTHERWISE)
+def test_any_other_failure_is_not_tried_again(tmp_path: Path, said: str) -> None:
+    assert not failure.is_out_of_memory(log_of(tmp_path, said), 0, 1)
+
+
+def test_what_was_said_before_the_failure_counts_for_nothing(tmp_path: Path) -> None:
+    path = log_of(tmp_path, OTHERWISE[0])
+    path.write_text(OUT_OF_MEMORY[0] + "\n" + path.read_text())
+    assert not failure.is_out_of_memory(path, 0, 1)
+    assert failure.is_out_of_memory(path, 0, 137)  # the command itself was killed
+
+
+def test_the_words_of_the_failed_step(tmp_path: Path) -> None:
+    path = log_of(tmp_path, OTHERWISE[0])
+    assert [e.text for e in failure.failed_step(path, 0)][1:] == [OTHERWISE[0]]
+    assert [e.where for e in failure.failed_step(path, 0)] == ["line 4", "line 6"]
+    indented = failure.failed_step(log_of(tmp_path, OTHERWISE[0], indent="  "), 0)
+    assert indented == failure.failed_step(log_of(tmp_path, OTHERWISE[0]), 0)
+    assert failure.failed_step(path, path.stat().st_size) == ()
+    shown = failure.explanation(log_of(tmp_path, OUT_OF_MEMORY[0]), 0, None)
+    assert "line 6" in {e.where for p in shown.problems for e in p.evidence}
+
+
+def test_an_environment_that_sees_the_target(tmp_path: Path) -> None:
+    target = make_venv(tmp_path / "tärget")
+    write(target.site_packages, {
+        "torch/__init__.py": "here = 1\n",
+        "torch-2.11.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: torch\nVersion: 2.11.0\n",
+    })  # fmt: skip
+    before = sorted(target.folder.rglob("*"))
+    made = venv.make(str(target.python), tmp_path / "v")
+    found = venv.installed(made.python)
+    assert found["torch"] == "2.11.0"
+    wanted = ("torch>=2.11", "torch<2.11", "Torch==2.11.*", "ninja>=1.13")
+    assert venv.missing(wanted, found) == ("torch<2.11", "ninja>=1.13")
+    # what is its own comes first
+    write(Path(made.site_packages), {
+        "torch-2.12.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: torch\nVersion: 2.12.0\n",
+    })  # fmt: skip
+    assert venv.installed(made.python)["torch"] == "2.12.0"
+    assert venv.make(str(target.python), tmp_path / "v") == made
+    assert [p for p in sorted(target.folder.rglob("*")) if "__pycache__" not in str(p)] == before
+
+
+def test_an_environment_that_was_half_made(tmp_path: Path) -> None:
+    target = make_venv(tmp_path / "target")
+    write(tmp_path, {"v/pyvenv.cfg": "home = nowhere\n"})
+    made = venv.make(str(target.python), tmp_path / "v")
+    assert venv.installed(made.python) is not None
+    assert "nowhere" not in (tmp_path / "v/pyvenv.cfg").read_text()
+
+
+def test_what_lies_beside_a_python_is_not_imported(tmp_path: Path) -> None:
+    """Its folder is the current one, and old programs put scripts there."""
+    target = make_venv(tmp_path / "target")
+    for name in ("json", "sysconfig", "importlib"):
+        (target.python.parent / f"{name}.py").write_text("raise SystemExit('planted')\n")
+    made = venv.make(str(target.python), tmp_path / "v")
+    assert str(target.site_packages) in made.target_paths
+
+
+def test_a_target_that_can_make_none(tmp_path: Path) -> None:
+    with pytest.raises(BuildEnvironmentError, match="cannot be started"):
+        venv.make(str(tmp_path / "python"), tmp_path / "v")
+    if sys.platform != "win32":
+        fake = tmp_path / "python"
+        fake.write_text("#!/bin/sh\necho 'No module named venv' >&2\nexit 1\n")
+        fake.chmod(0o755)
+        with pytest.raises(BuildEnvironmentError, match="No module named venv") as error:
+            venv.make(str(fake), tmp_path / "v")
+        assert "--python" in error.value.help
+
+
+def cached(toolkit: Toolkit | None, host: Host, root: str) -> Choice[dict[str, str]]:
+    machine = replace(machines.linux(host.home), host=host)
+    request = Request(recipe=load("flash-attn"), order=Order(recipe="flash-attn"), machine=machine)
+    layout = Layout(root, windows=host.windows)
+    return choices.compiler_cache(request, toolkit, layout)
+
+
+@pytest.mark.parametrize(("home", "used"), [("cuda", True), ("Program Files", False)])
+def test_nvcc_behind_a_cache(tmp_path: Path, home: str, used: bool) -> None:
+    write(tmp_path, {f"{home}/bin/nvcc": "", "bin/ccache": "", "bin/ccache.exe": ""})
+    toolkit = Toolkit(origin="system", path=str(tmp_path / home), version="13.0")
+    host = fake_host(tmp_path, {"PATH": str(tmp_path / "bin")}, windows=os.name == "nt")
+    found = cached(toolkit, host, "root")
+    (said,) = found.reasons
+    assert (said.flag, Path(said.value).stem) == ("--no-compiler-cache", "ccache")
+    assert ("not used" in said.reason) is not used
+    expected = f"{said.value} {tmp_path / home / 'bin' / 'nvcc'}"
+    assert found.value == ({"PYTORCH_NVCC": expected} if used else {})
+    nothing = cached(None, host, "root")
+    assert nothing == cached(toolkit, fake_host(tmp_path), "root") == Choice(value={})
+
+
+def test_each_build_has_a_server_of_sccache_for_itself(tmp_path: Path) -> None:
+    write(tmp_path, {"bin/ccache": "", "bin/sccache": "", "bin/sccache.exe": ""})
+    toolkit = Toolkit(origin="system", path=str(tmp_path / "cuda"), version="13.0")
+    host = fake_host(tmp_path, {"PATH": str(tmp_path / "bin")}, windows=os.name == "nt")
+    ports = [
+        int(cached(toolkit, host, root).value["SCCACHE_SERVER_PORT"])
+        for root in ("one", "one", "another", "no \udce9 text")
+    ]
+    assert ports[0] == ports[1] != ports[2]
+    assert all(1024 < port < 32768 for port in ports)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sccache's socket is a file on POSIX alone")
+@pytest.mark.parametrize(
+    ("there", "length", "used"),
+    [
+        (["sccache"], 88, "sccache"),
+        (["sccache"], 89, None),
+        (["ccache", "sccache"], 89, "ccache"),
+    ],
+)
+def test_sccache_needs_room_for_the_name_of_a_socket(
+    tmp_path: Path, there: list[str], length: int, used: str | None
+) -> None:
+    write(tmp_path, {f"bin/{name}": "" for name in there})
+    toolkit = Toolkit(origin="system", path="/cuda", version="13.0")
+    host = fake_host(tmp_path, {"PATH": str(tmp_path / "bin")}, windows=False)
+    found = cached(toolkit, host, "/" + "r" * (length - len("/" + "/t")))
+    (said,) = found.reasons
+    assert found.value.get("PYTORCH_NVCC") == (used and f"{said.value} /cuda/bin/nvcc")
+    assert ("--root" in said.reason) is (used is None)
+
+
+LOG = """# ninja log v6
+0\t1520\t1764000000000000000\ta.o\t5d41402abc4b2a76
+12\t2500\t1764000000000000001\tsub/b.o\tb9719d911017c592
+20\t9000\t1764000000000000002\ta.o\t5d41402abc4b2a76
+30\t31
+"""
+
+
+def fed(*lines: str, before: int = 0, planned: int | None = None) -> Counter:
+    counter = Counter(before=before, planned=planned)
+    for line in lines:
+        counter.feed(line)
+    return counter
+
+
+def steps(count: int, of: int) -> list[str]:
+    return [f"[{n}/{of}] nvcc -c x.cu" for n in range(1, count + 1)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "before", "planned", "done", "total"),
+    [
+        ([], 0, None, 0, None),
+        ([], 0, 73, 0, 73),
+        (steps(5, 73), 0, 73, 5, 73),
+        (["  [1/3] nvcc -c x.cu", "  FAILED: [code=1] x.o", "  [2/3] y"], 0, None, 1, 3),  # by pip
+        (steps(5, 63), 10, 73, 15, 73),  # a resumed run counts what is left
+        (steps(5, 63), 10, None, 15, 73),
+        ([*steps(3, 3), *steps(2, 8)], 0, None, 5, 11),  # two extensions, a ninja each
+        ([*steps(3, 3), *steps(3, 3)], 0, None, 6, 6),
+        (["[2/9] x", "FAILED: [code=9] a.o ", "[3/9] y"], 0, None, 2, 9),
+        (["FAILED: a.o b.o", "          [1/2] indented", "[x/2]"], 0, None, -1, None),
+    ],
+)
+def test_steps_over_several_runs(
+    lines: list[str], before: int, planned: int | None, done: int, total: int | None
+) -> None:
+    counter = fed(*lines, before=before, planned=planned)
+    assert counter.total == total
+    assert counter.done == max(done, 0)
+
+
+def test_what_failed() -> None:
+    counter = fed("FAILED: [code=9] build/a.o ", "FAILED: old/b.o c.o")
+    assert counter.failed == ["build/a.o", "old/b.o", "c.o"]
+
+
+@given(
+    st.lists(st.integers(1, 30), min_size=1, max_size=5),
+    st.integers(0, 50),
+)
+def test_progress_never_runs_backwards_or_past_the_end(ninjas: list[int], before: int) -> None:
+    counter, last = Counter(before=before), before
+    for of in ninjas:
+        for line in steps(of, of):
+            counter.feed(line)
+            assert last < counter.done <= (counter.total or 0)
+            last = counter.done
+    assert counter.done == before + sum(ninjas) == counter.total
+
+
+@given(st.text(max_size=200))
+def test_any_line_can_be_fed(line: str) -> None:
+    assert fed(line).done >= 0
+    assert isinstance(ninja.read_log(line), dict)
+
+
+def test_the_last_run_of_a_step_counts() -> None:
+    edges = ninja.read_log(LOG)
+    assert set(edges) == {"a.o", "sub/b.o"}
+    assert (edges["a.o"].start, edges["a.o"].end) == (0.02, 9.0)
+
+
+def test_finished_is_what_is_noted_and_there(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x/.ninja_log").write_text(LOG)
+    assert ninja.finished(tmp_path) == {}
+    (tmp_path / "x/a.o").touch()
+    assert list(ninja.finished(tmp_path)) == [tmp_path / "x/a.o"]
+
+
+def elf(size: int, sections: int, count: int) -> bytes:
+    head = bytearray(64)
+    head[:4] = b"\x7fELF"
+    struct.pack_into("<Q", head, 40, sections)
+    struct.pack_into("<HH", head, 58, 64, count)
+    return bytes(head).ljust(size, b"\0")
+
+
+def coff(size: int, symbols: int, count: int) -> bytes:
+    return struct.pack("<HHIIIHH", 0x8664, 3, 0, symbols, count, 0, 0).ljust(size, b"\0")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "whole"),
+    [
+        ("a.o", elf(1000, 680, 5), True),
+        ("a.o", elf(999, 680, 5), False),
+        ("a.o", b"\x7fELF", False),
+        ("a.o", b"", False),
+        ("a.obj", coff(1000, 100, 50), True),
+        ("a.obj", coff(999, 100, 50), False),
+        ("a.obj", b"", False),
+        ("a.obj", struct.pack("<HH", 0, 0xFFFF).ljust(56, b"\0"), True),
+        ("a.lib", b"", True),  # no object: none of our business
+    ],
+)
+def test_objects_that_are_cut_short(tmp_path: Path, name: str, content: bytes, whole: bool) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert ninja.is_whole(path) is whole
+    assert ninja.remove_damaged([path]) == (() if whole else (path,))
+    assert path.exists() is whole
+
+
+@pytest.mark.parametrize(
+    ("lines", "jobs", "seconds", "left"),
+    [
+        ([], 4, 10, None),
+        (steps(4, 8), 4, 10, 10 * 2 / 6),  # four done, four half done
+        (steps(8, 8), 4, 10, 0),
+        (steps(1, 73), 16, 100, 100 * 64 / 9),
+    ],
+)
+def test_remaining_time(lines: list[str], jobs: int, seconds: float, left: float | None) -> None:
+    assert remaining(fed(*lines), jobs, seconds) == left
+
+
+FILE = """ninja_required_version = 1.3
+rule compile
+  command = cxx $in $out
+
+build /b/flash_attn/api.o: compile /s/flash_attn/flash_api.cpp
+build /b/flash_bwd_1.o: nvcc /s/flash_bwd_1.cu
+build /b/flash_fwd_1.o: nvcc /s/flash_fwd_1.cu
+build /b/flash_fwd_split_1.o: nvcc /s/flash_fwd_split_1.cu
+build /b/flash_fwd_split_2.o: nvcc /s/flash_fwd_split_2.cu
+
+build /b/x.so: link /b/api.o
+default x.so
+"""
+
+
+def test_the_heaviest_files_come_first() -> None:
+    order = [
+        line.split()[1]
+        for line in reordered(FILE, ["flash_fwd_split", "flash_bwd"]).splitlines()
+        if line.startswith("build ")
+    ]
+    assert order == [
+        "/b/flash_fwd_split_1.o:", "/b/flash_fwd_split_2.o:", "/b/flash_bwd_1.o:",
+        "/b/flash_attn/api.o:", "/b/flash_fwd_1.o:", "/b/x.so:",
+    ]  # fmt: skip
+    assert sorted(reordered(FILE, ["bwd"]).splitlines()) == sorted(FILE.splitlines())
+
+
+def test_steps_with_variables_of_their_own_stay_where_they_are() -> None:
+    text = FILE.replace("_1.cu\n", "_1.cu\n  flags = -O3\n", 1)
+    assert reordered(text, ["split"]) == text
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows finds no script under the name of a program")
+def test_ninja_is_called_with_the_sorted_file(tmp_path: Path) -> None:
+    real = tmp_path / "real/ninja"
+    real.parent.mkdir()
+    real.write_text('#!/bin/sh\necho "$@"; cat build.ninja\n')
+    real.chmod(0o755)
+    host = fake_host(tmp_path, windows=False)
+    (folder,) = ninja.start_first(["split"], tmp_path / "n", [real.parent], host)
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "build.ninja").write_text(FILE)
+    done = subprocess.run(
+        [str(folder / "ninja"), "-v", "-j", "2"],
+        cwd=work,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said, _, content = done.stdout.partition("\n")
+    assert said == "-v -j 2"
+    assert content == reordered(FILE, ["split"]) != FILE
+    assert ninja.start_first([], tmp_path / "m", [real.parent], host) == ()
+
+
+# starts two children that give signs of life for ten minutes, each in a process group of its own as
+# ninja does it, and holds 64 MiB
+PROGRAM = """
+import os, subprocess, sys, time
+held = bytearray(2**26)
+child = (
+    "import sys, time\\n"
+    "for _ in range(12000):\\n"
+    "    with open(sys.argv[1], 'a') as file: file.write('x')\\n"
+    "    time.sleep(0.05)\\n"
+)
+options = {} if os.name == "nt" else {"preexec_fn": os.setpgrp}
+for number in range(2):
+    subprocess.Popen([sys.executable, "-S", "-c", child, f"life-{number}"], **options)
+print("started", flush=True)
+time.sleep(float(sys.argv[1]))
+sys.exit(7)
+"""
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[attempt.ProcessTree]:
+    with (tmp_path / "log").open("wb") as log:
+        made = attempt.start(
+            [sys.executable, "-c", PROGRAM, "600"],
+            env=dict(os.environ),
+            cwd=tmp_path,
+            log=log,
+        )
+        yield made
+        made.end()
+
+
+def test_all_processes_are_seen_and_ended(started: attempt.ProcessTree, tmp_path: Path) -> None:
+    wait_for(lambda: (tmp_path / "log").read_text().startswith("started"))
+    wait_for(lambda: signs_of_life(tmp_path) == 2)
+    assert started.poll() is None
+    assert len(started.pids()) >= 3  # on Windows there is one that draws the console
+    memory, _ = attempt.sample(started)
+    assert 2**26 < memory < 2**30
+    started.end()
+    assert started.pids() == ()
+    assert signs_of_life(tmp_path) == 0
+    assert started.poll() not in {None, 0}
+    started.end()  # twice does no harm
+
+
+def test_what_a_program_leaves_behind_is_ended(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as log:
+        made = attempt.start(
+            [sys.executable, "-c", PROGRAM, "0"],
+            env=dict(os.environ),
+            cwd=tmp_path,
+            log=log,
+        )
+        wait_for(lambda: made.poll() is not None)
+        assert made.poll() == 7
+        made.end()
+        assert made.pids() == ()
+        assert signs_of_life(tmp_path) == 0
+
+
+def test_processor_time_of_what_is_ended_counts(tmp_path: Path) -> None:
+    """Also of a process with threads, which takes a moment from its end until it is gone."""
+    program = (
+        "import threading, time\n"
+        "for _ in range(4): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+        "while time.process_time() < 0.5: pass\n"
+        "print('worked', flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    log = tmp_path / "log"
+    with log.open("wb") as stream:
+        made = attempt.start(
+            [sys.executable, "-c", program], env=dict(os.environ), cwd=tmp_path, log=stream
+        )
+        wait_for(lambda: log.read_text().startswith("worked"))
+        made.end()
+    spent = made.cpu_seconds()
+    assert wine_version() or (spent and 0.5 <= spent < 5)
+
+
+def test_a_bare_name_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as log, pytest.raises(ValueError, match="absolute"):
+        attempt.start(["python"], env={}, cwd=tmp_path, log=log)
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as log:
+        try:
+            made = attempt.start([str(tmp_path / "none")], env={}, cwd=tmp_path, log=log)
+        except OSError:
+            return
+        wait_for(lambda: made.poll() is not None)
+        assert made.poll() == 127
+        made.end()
+    assert "cannot be started" in (tmp_path / "log").read_text()
+
+
+OWNER = """
+import os, sys, time
+from pathlib import Path
+from tritonwin.build import attempt
+log = open(sys.argv[1], "wb")
+made = attempt.start([sys.executable, "-c", sys.argv[2], "600"], env=dict(os.environ), cwd=Path.cwd(), log=log)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("how", ["kill", "terminate"])
+def test_the_tree_dies_with_tritonwin(tmp_path: Path, how: str) -> None:
+    log = tmp_path / "log"
+    source = str(Path(attempt.__file__).parent.parent.parent)
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(log), PROGRAM],
+        env={**os.environ, "PYTHONPATH": source},
+        cwd=tmp_path,
+    )
+    wait_for(lambda: log.exists() and log.read_text().startswith("started"))
+    wait_for(lambda: signs_of_life(tmp_path) == 2)
+    getattr(owner, how)()  # nothing of it can clean up
+    owner.wait(PATIENCE)
+    wait_for(lambda: signs_of_life(tmp_path) == 0)
+
+
+def signs_of_life(folder: Path) -> int:
+    """How many children write into their files."""
+    before = {path: path.stat().st_size for path in folder.glob("life-*")}
+    time.sleep(0.5)
+    return sum(path.stat().st_size > size for path, size in before.items())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows needs no keeper: it ends a job itself")
+def test_without_its_keeper_the_tree_is_ended_by_us(
+    started: attempt.ProcessTree, tmp_path: Path
+) -> None:
+    wait_for(lambda: len(started.pids()) == 3)
+    children = started.pids()
+    parents = {
+        Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1] for pid in children
+    }
+    keeper = next(int(p) for p in parents if int(p) not in children)
+    os.kill(keeper, signal.SIGKILL)
+    wait_for(lambda: started.poll() is not None)
+    started.end()
+    assert all(map(gone, children))
+
+
+@pytest.mark.parametrize(
+    ("line", "source"),
+    [
+        (
+            "cicc --c++17 --orig_src_file_name /a/flash_bwd_hdim64_fp16_sm80.cu -o x.ptx",
+            "flash_bwd_hdim64_fp16_sm80.cu",
+        ),
+        (r'"C:\cl.exe" -c "C:\a b\flash_api.cpp" -Fo"x.obj"', "flash_api.cpp"),
+        ("ptxas -arch sm_80 tmpxft_1.ptx", ""),
+        ("", ""),
+    ],
+)
+def test_source_of_a_compiler(line: str, source: str) -> None:
+    assert attempt.source_in(line) == source
+
+
+def test_memory_of_processes_that_are_gone(started: attempt.ProcessTree) -> None:
+    assert started.memory(2**22 + 1) is None
+    assert started.command_line(2**22 + 1) == ""
