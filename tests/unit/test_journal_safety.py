@@ -14,7 +14,14 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from killing import CAN_FORK, killed_at
 from trees import plant, write
 
@@ -398,3 +405,9 @@ def undone_or_refused(action: Any) -> Any:
 
 TestJournals = Journals.TestCase
 TestJournals.settings = settings(max_examples=40, stateful_step_count=15, deadline=None)
+
+
+@pytest.mark.full
+def test_many_more_journals() -> None:
+    steps = settings(max_examples=500, stateful_step_count=50, deadline=None)
+    run_state_machine_as_test(Journals, settings=steps)

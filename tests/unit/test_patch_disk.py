@@ -181,6 +181,16 @@ def test_rules_one_after_the_other_are_given_back_together(place: PatchPlace) ->
     assert read_manifest(place.data, place.package) is None
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_a_triton_that_was_patched_through_a_link_is_the_same(place: PatchPlace) -> None:
+    before = state(place)
+    link = place.data.parent / "link"
+    link.symlink_to(place.package, target_is_directory=True)
+    assert patch(replace(place, package=link, target=str(link)))
+    done = revert(place)
+    assert (done.changed != (), state(place)) == (True, before)
+
+
 def test_revert_is_the_undo_of_the_journal(place: PatchPlace) -> None:
     before = state(place)
     journal = patch(place)

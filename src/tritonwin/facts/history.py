@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -100,8 +101,8 @@ class Manifest:
 
 
 def manifest_path(data: Path, package: Path) -> Path:
-    """Where the manifest of a package lies below tritonwin's data folder."""
-    place = same_place(package).encode("utf-8", "surrogatepass")
+    """Where the manifest of a package lies below tritonwin's data folder, through all links."""
+    place = same_place(Path(os.path.realpath(package))).encode("utf-8", "surrogatepass")
     return data / "patched" / f"{hashlib.sha256(place).hexdigest()[:32]}.json"
 
 
