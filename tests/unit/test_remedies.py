@@ -344,10 +344,12 @@ def test_a_cache_is_cleared_of_what_has_the_form_of_an_entry(
 @pytest.mark.parametrize("admin", [True, None, False])
 def test_long_paths_or_short_caches(tmp_path: Path, admin: bool | None) -> None:
     system: System = replace(healthy.SYSTEM, admin=admin)
-    change = plan("enable-long-paths", {}, means(healthy.changed(system=system), tmp_path))
+    planned = plan("enable-long-paths", {}, means(healthy.changed(system=system), tmp_path))
+    changes = planned if isinstance(planned, tuple) else (planned,)
     registry = MemoryWriter()
-    apply(change, tmp_path, registry)
-    assert change.admin is (admin is not False)
+    for change in changes:
+        apply(change, tmp_path, registry)
+        assert change.admin is (admin is not False)
     written = {name: v.data for values in registry.data.values() for name, v in values.items()}
     if admin is False:
         assert written == {
@@ -509,7 +511,6 @@ def test_headers_come_from_the_folder_that_was_named(tmp_path: Path) -> None:
     given = files(tmp_path / "given", {**PYTHON_H, "Include/cpython/object.h": "/* deep */\n"})
     change = plan("python-headers", asked(tmp_path), wanting(tmp_path, given))
     assert change.sources[0].version == "3.12.9"
-    assert change.size == sum(len(text) for text in PYTHON_H.values()) + len("/* deep */\n")
     apply(change, tmp_path)
     assert (tmp_path / "env/Include/cpython/object.h").read_text() == "/* deep */\n"
 
@@ -949,13 +950,6 @@ def test_an_installation_without_what_pip_laid_out_is_refused(tmp_path: Path) ->
     change = InstallWheels(what="")
     with pytest.raises(CannotRemedyError, match="nothing was staged"):
         apply(change, tmp_path)
-
-
-def test_the_size_of_a_change_is_known_only_when_all_sizes_are() -> None:
-    known = Source(name="a", location="x", size=3)
-    assert InstallWheels(what="", sources=(known, known)).size == 6
-    unknown = replace(known, size=None)
-    assert InstallWheels(what="", sources=(known, unknown)).size is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has headers of its own")

@@ -1,4 +1,4 @@
-"""What was changed, and how to undo it byte for byte.
+"""Changes to a target, recorded before they are made so that they can be undone byte for byte.
 
     store = Store.default()
     with store.lock(target), Journal.begin(store, target=target, title="...") as journal:

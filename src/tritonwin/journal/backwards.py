@@ -1,4 +1,4 @@
-"""How one step is undone: a look at the machine, and the actions that follow from it."""
+"""Decide how a step is undone, by a look at the machine."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Conflict:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What to do about one step. With conflicts, `actions` are what force would do.
+    """The undo of one step. With conflicts, `actions` are those that force would do.
 
     Attributes:
         split: a folder is moved in parts, so that what is missing from it may be moved already.
@@ -113,7 +113,7 @@ class Backwards:
                 self.shared.add(Path(step.path))
 
     def decide(self, step: Step, *, certain: bool) -> Decision:
-        """What undoes the step; nothing where it was not done or is undone already.
+        """The undo of the step; empty where it was not done or is undone already.
 
         `certain` says that the step was done and not yet undone.
         """
@@ -135,7 +135,7 @@ class Backwards:
         return any(path.is_relative_to(area) for area in self.areas)
 
     def _back(self, path: Path) -> Path:
-        """Where something is moved back to that was at `path`."""
+        """The place to which something is moved back that was at `path`."""
         for area, other in self.elsewhere.items():
             if path.is_relative_to(area):
                 return other / path.relative_to(area)
@@ -261,7 +261,7 @@ class Backwards:
         return Decision(conflicts=(conflict,))
 
     def _parent_missing(self, path: Path) -> bool:
-        """Whether the folder of something is gone: uninstalled since, or the whole target is."""
+        """Its folder was uninstalled since, or the whole target is gone."""
         return not self.own(path) and self.view.kind(path.parent) == "absent"
 
     def _keep(self, path: Path) -> Rename:

@@ -24,7 +24,7 @@ _PAUSE = 0.1
 
 
 def is_real_folder(path: Path) -> bool:
-    """Whether it is a folder and neither a link to one nor a junction. Raises OSError."""
+    """True for a folder that is neither a link nor a junction. Raises OSError."""
     try:
         status = path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -33,7 +33,7 @@ def is_real_folder(path: Path) -> bool:
 
 
 def rename(source: Path, destination: Path, patience: float = PATIENCE) -> None:
-    """Give a file, folder or link another name on the same volume; nothing may be there yet.
+    """Rename a file, folder or link on the same volume; nothing may be there yet.
 
     Also works on a DLL that is loaded and on a read-only file, where Windows refuses deletion.
 
@@ -53,7 +53,7 @@ def rename(source: Path, destination: Path, patience: float = PATIENCE) -> None:
 
 
 def locked_folder(source: Path, error: JournalError) -> bool:
-    """Whether a rename failed because of what a program has open somewhere in the folder."""
+    """True where a rename failed because a program has something in the folder open."""
     return isinstance(error.__cause__, PermissionError) and is_real_folder(source)
 
 
@@ -154,7 +154,7 @@ def discard(path: Path) -> bool:
 
 
 def _insist(action: Callable[..., Any], name: str, _reason: object) -> None:
-    """Once more, with rights; what a program still has loaded stays."""
+    """Retry after clearing read-only; what a program still has loaded stays."""
     if action is os.unlink:
         with contextlib.suppress(OSError):
             Path(name).parent.chmod(stat.S_IRWXU)

@@ -126,7 +126,7 @@ class Journal:
         report = undo(self.store, self.header.id, registry=self.registry)
         if report.conflicts:
             raise JournalError(
-                f"{error}; what was done before that could not be taken back",
+                f"{error}; the changes before that could not be undone",
                 f"See why: tritonwin undo {self.header.id} --dry-run",
             )
 

@@ -25,7 +25,7 @@ class TargetBusyError(UserError):
 def locked(path: Path, target: str, wait: float) -> Iterator[None]:
     """Hold the lock file `path` for `target`; wait at most `wait` seconds for it.
 
-    The file stays when the lock is given back: removing it would let two processes each hold a
+    The file stays when the lock is released: removing it would let two processes each hold a
     lock on a file of that name.
 
     Raises:

@@ -75,7 +75,7 @@ _LIMITS = {errno.EFBIG, getattr(errno, "EDQUOT", errno.EFBIG)}
 
 
 class JournalError(UserError):
-    """A change that cannot be made or taken back; the message names the file."""
+    """A change that cannot be made or undone; the message names the file."""
 
 
 def refusal(path: Path, error: OSError) -> JournalError:

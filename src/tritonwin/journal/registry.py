@@ -36,7 +36,7 @@ class RegistryWriter(Protocol):
     def exists(self, key: str) -> bool: ...
 
     def is_empty(self, key: str) -> bool:
-        """Whether the key has neither values nor keys below it."""
+        """True where the key has neither values nor keys below it."""
         ...
 
     def make_key(self, key: str) -> None:
@@ -49,7 +49,7 @@ class RegistryWriter(Protocol):
 
 
 class NoRegistry:
-    """Where there is no registry nothing is found in it, and a write is refused."""
+    """A system without a registry: nothing is found, a write is refused."""
 
     def value(self, key: str, name: str) -> RegistryValue | None:
         del key, name

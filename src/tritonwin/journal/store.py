@@ -1,4 +1,4 @@
-"""Where journals are kept, below the user's data folder, and where one keeps things.
+"""The folder of all journals, below the user's data folder, and the folders of each.
 
 A rename does not lead to another volume, so a journal has an area on each that it changes.
 """
@@ -32,7 +32,7 @@ _VENV = "pyvenv.cfg"
 
 
 def resolved(target: str) -> str:
-    """What a target is to the file system, so that its spellings meet.
+    """The identity of a target: its path in the spelling of the file system.
 
     The folder of an environment for each interpreter in it: `python` and `python3` of a virtual
     environment are one, and so are those of two links to it. On POSIX an interpreter outside of an
@@ -50,7 +50,7 @@ def resolved(target: str) -> str:
 
 
 def same_target(place: str, other: str) -> bool:
-    """Whether two resolved targets are one, also through two drive letters or mounts."""
+    """True where two resolved targets are one, also through two drive letters or mounts."""
     if place == other:
         return True
     try:
@@ -286,7 +286,7 @@ class Areas:
 
 
 def area_name(identifier: str) -> str:
-    """What a journal calls its area at a target."""
+    """The name of a journal's area at a target."""
     return f".tritonwin-{identifier}"
 
 
@@ -296,7 +296,7 @@ def device(path: Path) -> int:
 
 
 def same_volume(one: Path, other: Path) -> bool:
-    """Whether a rename leads from one to the other; not where a drive is not there any more."""
+    """True where a rename leads from one to the other; False where a drive is gone."""
     try:
         return device(one) == device(other)
     except OSError:

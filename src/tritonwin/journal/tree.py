@@ -34,7 +34,7 @@ def tree_hash(root: Path) -> str:
 
 
 def describe_tree(root: Path) -> list[str]:
-    """What `tree_hash` hashes, sorted: "file rw FOLDER/NAME SHA256". Shows where two differ."""
+    """The lines that `tree_hash` hashes, sorted: "file rw FOLDER/NAME SHA256"."""
     lines: list[str] = []
     for name, status in _walk(root).items():
         path = root / name
@@ -50,7 +50,7 @@ def describe_tree(root: Path) -> list[str]:
 
 
 def content(path: Path) -> str:
-    """What a file, link or folder is, in a line: "file SIZE SHA256". Raises OSError."""
+    """A file, link or folder in a line: "file SIZE SHA256". Raises OSError."""
     status = path.lstat()
     if is_folder(status):
         return "folder"
@@ -111,5 +111,5 @@ def _pointer(path: Path, status: os.stat_result) -> str:
 
 
 def is_folder(status: os.stat_result) -> bool:
-    """Whether it is the status of a folder, and not of a junction, which is a link to one."""
+    """True for the status of a folder, not of a junction, which is a link to one."""
     return stat.S_ISDIR(status.st_mode) and getattr(status, "st_reparse_tag", 0) != _JUNCTION

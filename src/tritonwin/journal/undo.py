@@ -42,7 +42,7 @@ from tritonwin.journal.view import Imagined, Machine, View
 
 @dataclass(frozen=True, kw_only=True)
 class UndoReport:
-    """What an undo does, or did.
+    """The result of an undo, or the forecast.
 
     Attributes:
         conflicts: places changed by somebody else since; with any, and without force, nothing is
@@ -64,7 +64,7 @@ class UndoReport:
 
 
 def preview(store: Store, identifier: str, registry: RegistryWriter | None = None) -> UndoReport:
-    """What `undo` would do. Nothing is changed.
+    """The report that `undo` would return. Nothing is changed.
 
     Raises:
         JournalError: no such journal, or one that cannot be read.
@@ -116,7 +116,7 @@ class _Run:
         self.elsewhere = {area: own for area in others if same_volume(area, own)}
 
     def _pending(self) -> Iterator[tuple[Step, bool]]:
-        """Steps to be taken back, newest first, and whether it is certain that each was done."""
+        """The steps to undo, newest first, and whether it is certain that each was done."""
         certain = self.header.state != "half"  # one that a cut-off undo did not mark
         for step in reversed(self.log.steps):
             if step.n not in self.log.undone and step.n not in self.log.failed:
@@ -167,7 +167,7 @@ class _Run:
         return self.report(decisions, left, restored=restored)
 
     def _is_as_before(self, backwards: Backwards) -> bool:
-        """Whether every place that the journal touched is as it was before the first step there."""
+        """Compare every place that the journal touched with how it was before."""
         before: dict[Path, str | None] = {}
         above: set[Path] = set()  # what lies above them
         for step in self.log.steps:

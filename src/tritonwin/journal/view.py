@@ -1,4 +1,4 @@
-"""What an undo looks at: the machine as it is, or as it would be after some of its actions."""
+"""The machine as an undo sees it: as it is, or as it would be after some of its actions."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Machine:
 
 @dataclass
 class Imagined:
-    """As it would be, had the changes noted here been made: asks backwards through them."""
+    """The machine after the changes noted here: asks backwards through them."""
 
     real: View
     # spelled with a separator at the end, so that "inside" is "starts with"; None: no such place
@@ -98,9 +98,9 @@ class Imagined:
         self._removed_keys.add(key.lower())
 
     def _origin(self, path: Path) -> tuple[Path | Kind, bool]:
-        """Where on the real disk the thing at `path` lies, or its kind where it lies nowhere.
+        """The place on the real disk of the thing at `path`, or its kind where it has none.
 
-        And whether nothing inside of it changed on its way.
+        And True where nothing inside of it changed on its way.
         """
         place, whole = _inside(path), True
         for source, destination in reversed(self._changes):

@@ -33,7 +33,6 @@ from tritonwin.remedies.plan import (
     RemoveDistribution,
     RenameShadow,
     SetVariable,
-    ShortenCaches,
     UnsetVariable,
 )
 from tritonwin.support.pip import Pip
@@ -62,7 +61,6 @@ APPLY: Mapping[type[Any], Callable[[Any, ApplyContext], None]] = {
     ApplyPatch: patch_triton.apply_patch,
     ClearCache: _clear_cache,
     AllowLongPaths: variables.apply_long_paths,
-    ShortenCaches: variables.apply_short_caches,
 }
 
 

@@ -95,7 +95,7 @@ def _no_pip() -> Pip:
 
 
 def is_entry(folder: Path) -> bool:
-    """Whether a folder is named as Triton names its entries and holds nothing else than they do."""
+    """True for a folder that is named as Triton names its entries, with nothing else in it."""
     names = names_in(folder)
     return (
         _HASH.fullmatch(folder.name) is not None
@@ -105,7 +105,7 @@ def is_entry(folder: Path) -> bool:
 
 
 def _entries(root: Path, kind: str) -> Iterator[Path]:
-    """What has the form of an entry, one after the other."""
+    """The files and folders that have the form of an entry."""
     if kind == "triton":
         yield from _children(root, is_entry)
         return

@@ -1,4 +1,4 @@
-"""What planning and applying work with, and the events that they report."""
+"""The means of planning and of applying."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ignore(event: Event) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanContext:
-    """What planning may use, besides reading the disk.
+    """The means of planning, besides reading the disk.
 
     Attributes:
         pip: finds the pip that runs in the target; raises CannotRemedyError where there is none.
@@ -58,7 +58,7 @@ class PlanContext:
 
 @dataclass(frozen=True, kw_only=True)
 class ApplyContext:
-    """What applying works with.
+    """The means of applying.
 
     Attributes:
         scratch: an empty folder for files that are fetched.

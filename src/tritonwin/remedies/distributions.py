@@ -67,7 +67,7 @@ def plan_install(actions: Sequence[Action], context: PlanContext) -> InstallWhee
 
 
 def _attempts(actions: Sequence[Action], facts: Facts) -> Iterator[list[str]]:
-    """What to ask for, the least change first: the torch that is there, as a build for CUDA."""
+    """Requests, the least change first: the torch that is there, as a build for CUDA."""
     asked = list(dict.fromkeys(a.arguments["requirement"] for a in actions))
     torch = [text for text in asked if canonicalize_name(Requirement(text).name) == "torch"]
     if not torch:
@@ -153,7 +153,7 @@ def _installed(facts: Facts, *names: str) -> list[Distribution]:
 
 
 def _in_its_place(facts: Facts, name: str) -> list[Distribution]:
-    """What goes when this is installed: its other versions, and whatever shares its folder."""
+    """The distributions that it replaces: other versions, and others that share its folder."""
     rivals = knowledge().triton if name in knowledge().triton else (name,)
     return _installed(facts, *rivals)
 

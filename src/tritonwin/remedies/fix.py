@@ -194,7 +194,7 @@ class _Fix:
         return self._pip
 
     def sources(self) -> Sources:
-        """Where wheels are looked for, found once."""
+        """The places of wheels, found once."""
         if self._sources is None:
             options = self.options
             self._sources = sources_for(

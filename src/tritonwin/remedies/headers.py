@@ -50,7 +50,7 @@ def plan_headers(context: PlanContext, *, version: str, folder: str) -> CopyHead
 
 
 def _sources(wanted: _Wanted, context: PlanContext) -> Iterator[Source]:
-    """What is on this machine: the folder or zip that the user named, then other Pythons."""
+    """Sources on this machine: the folder or zip that the user named, then other Pythons."""
     if context.headers is not None:
         yield _given(context.headers, wanted)
     others = [i for i in context.facts.interpreters if i.executable != context.target.executable]
@@ -71,7 +71,7 @@ def _given(path: Path, wanted: _Wanted) -> Source:
                 f"{path} holds no headers and {wanted.library} of Python {wanted.series}",
                 "Name the folder that has Include and libs in it.",
             )
-        return Source(name="headers", version=version, location=str(path), size=_size(path))
+        return Source(name="headers", version=version, location=str(path))
     if not is_file(path):
         raise CannotRemedyError(f"there is no file or folder {path}", "Check --headers.")
     _root_in(archive.names(path), path)
@@ -88,7 +88,7 @@ def _installed(other: Interpreter, wanted: _Wanted) -> Source | None:
     version = _fits(Path(root), wanted) if root else None
     if root is None or version is None:
         return None
-    return Source(name="headers", version=version, location=root, size=_size(Path(root)))
+    return Source(name="headers", version=version, location=root)
 
 
 def _fits(root: Path, wanted: _Wanted) -> str | None:
@@ -100,22 +100,6 @@ def _fits(root: Path, wanted: _Wanted) -> str | None:
     threads = headers.free_threaded in {None, wanted.free_threaded}
     whole = threads and is_file(root / "libs" / wanted.library)
     return headers.version if whole and series(headers.version) == wanted.series else None
-
-
-def _size(root: Path) -> int:
-    return sum(_size_of(root / part) for part in PARTS)
-
-
-def _size_of(folder: Path) -> int:
-    """From listings alone: to ask for each file is slow on Windows."""
-    size = 0
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                size += _size_of(Path(entry.path))
-            elif entry.is_file():
-                size += entry.stat().st_size
-    return size
 
 
 @cache
@@ -170,7 +154,7 @@ def apply_headers(change: CopyHeaders, context: ApplyContext) -> None:
 
 
 def _root_in(members: tuple[str, ...], path: Path) -> str:
-    """What stands before `include/Python.h` in a zip: "tools/" in nuget.org's package."""
+    """The prefix of `include/Python.h` in a zip: "tools/" in nuget.org's package."""
     ends = ("include/python.h",)
     found = [m for m in members if m.replace("\\", "/").lower().endswith(ends)]
     if not found:

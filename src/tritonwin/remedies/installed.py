@@ -63,7 +63,7 @@ def removal(info: Path, prefix: Path) -> tuple[Path, ...]:
 
 
 def claimed(site_packages: Path, top: str, besides: Path | None = None) -> bool:
-    """Whether a distribution, other than `besides`, records a file in the folder `top`."""
+    """True where a distribution, other than `besides`, records a file in the folder `top`."""
     start = f"{top}/".encode()
     for name in names_in(site_packages):
         info = site_packages / name
@@ -142,7 +142,7 @@ def _inside(path: Path, folder: Path) -> bool:
 
 
 def of_the_base(found: Distribution, target: Interpreter) -> bool:
-    """Whether a virtual environment only sees it; Python looks into the environment first."""
+    """True for a distribution that a virtual environment sees in its base."""
     if not target.prefix or not target.base_prefix or target.prefix == target.base_prefix:
         return False
     place = Path(found.location)
@@ -150,7 +150,7 @@ def of_the_base(found: Distribution, target: Interpreter) -> bool:
 
 
 def lock_note(target: Interpreter, requirements: Iterable[str]) -> str | None:
-    """What to know where the environment is made again from a lock file of its project."""
+    """A hint where the environment is made from a lock file of its project."""
     project = Path(target.prefix or target.executable).parent
     for name, (sync, add) in _LOCKS.items():
         if target.prefix != target.base_prefix and is_file(project / name):

@@ -77,14 +77,8 @@ class _Change:
 
     @property
     def network(self) -> bool:
-        """Whether something is fetched from another machine."""
+        """True where something is fetched from another machine."""
         return any("://" in s.location and not s.location.startswith("file:") for s in self.sources)
-
-    @property
-    def size(self) -> int | None:
-        """Bytes of all sources; None where one does not say."""
-        sizes = [s.size for s in self.sources]
-        return None if None in sizes else sum(size or 0 for size in sizes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,14 +186,6 @@ class AllowLongPaths(_Change):
     action: Literal["enable-long-paths"] = "enable-long-paths"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShortenCaches(_Change):
-    """Store variables that move caches into folders with short paths."""
-
-    action: Literal["shorten-caches"] = "shorten-caches"
-    folders: dict[str, str]  # by variable
-
-
 Change: TypeAlias = (
     SetVariable
     | UnsetVariable
@@ -213,7 +199,6 @@ Change: TypeAlias = (
     | ApplyPatch
     | ClearCache
     | AllowLongPaths
-    | ShortenCaches
 )
 
 

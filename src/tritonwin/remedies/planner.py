@@ -43,7 +43,7 @@ from tritonwin.remedies.plan import (
 )
 
 # What plans an action of the catalogue, with the action's arguments as keywords.
-PLAN: Mapping[str, Callable[..., Change]] = {
+PLAN: Mapping[str, Callable[..., Change | tuple[Change, ...]]] = {
     SetVariable.action: variables.plan_set,
     UnsetVariable.action: variables.plan_unset,
     RenameShadow.action: python_path.plan_rename,
@@ -102,7 +102,9 @@ def _changes(problem: Problem, context: PlanContext) -> Iterator[Change]:
     """The changes of a problem that can be planned by themselves."""
     for action in problem.actions:
         if action.name not in INSTALLS:
-            yield _permitted(PLAN[action.name](context, **action.arguments), context)
+            planned = PLAN[action.name](context, **action.arguments)
+            for change in planned if isinstance(planned, tuple) else (planned,):
+                yield _permitted(change, context)
 
 
 def _permitted(change: Change, context: PlanContext) -> Change:

@@ -1,4 +1,4 @@
-"""What a Python imports: rename what shadows a package, show it its own site-packages."""
+"""The imports of a Python: rename what shadows a package, show it its own site-packages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def apply_rename(change: RenameShadow, context: ApplyContext) -> None:
 
 
 def site_is_hidden(target: Interpreter) -> bool:
-    """Whether what pip installs would not be found: the `._pth` names no site-packages."""
+    """True where the `._pth` names no site-packages, so that nothing in it is found."""
     pth = target.pth
     if pth is None or pth.import_site:
         return False

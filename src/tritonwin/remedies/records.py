@@ -70,7 +70,7 @@ Event: TypeAlias = StepEvent | ProgressEvent | ChoiceEvent | PlanEvent | AgreedE
 
 @dataclass(frozen=True, kw_only=True)
 class FixResult:
-    """How a fix ended.
+    """The result of a fix.
 
     Attributes:
         journals: the journals that `undo` can undo, in the order in which the changes were made.
@@ -91,7 +91,7 @@ class FixResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Installation:
-    """How an installation ended."""
+    """The result of an installation."""
 
     status: InstallStatus
     choices: tuple[WheelChoice, ...]
@@ -104,7 +104,7 @@ class Installation:
 
 @dataclass(frozen=True, kw_only=True)
 class Clearing:
-    """What `cache clear` takes away.
+    """The entries that `cache clear` takes away.
 
     Attributes:
         left: what lies in a cache and has not the form of an entry.
@@ -130,5 +130,5 @@ class UndoResult:
 
     @property
     def stuck(self) -> bool:
-        """Whether something was changed by others since, and so was not undone."""
+        """True where something was changed by others since, and so was not undone."""
         return any(report.conflicts and report.state != "undone" for report in self.reports)

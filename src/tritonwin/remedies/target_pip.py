@@ -87,7 +87,7 @@ def find_pip(facts: Facts, lists: Sequence[str]) -> Pip:
 
 
 def _lent(lists: Sequence[str], target: Interpreter) -> Iterator[tuple[Path, str]]:
-    """What holds a package `pip`, and its version: our own site-packages, and wheels."""
+    """Places that hold a package `pip`, with its version: our site-packages, and wheels."""
     ours = importlib.util.find_spec("pip")
     for folder in (ours.submodule_search_locations or ()) if ours else ():
         version = metadata.version("pip")
@@ -105,8 +105,9 @@ def _lent(lists: Sequence[str], target: Interpreter) -> Iterator[tuple[Path, str
 
 
 def _whole(info: Path) -> bool:
-    """Whether every module that this pip's RECORD lists is there: an update that was cut off, or a
-    cleaner, takes some. Without a RECORD nothing is known against it.
+    """True where every module is there that this pip's RECORD lists, or it has no RECORD.
+
+    An update that was cut off, or a cleaner, takes some away.
     """
     wanted: dict[str, set[str]] = {}  # by folder: to ask for each file is slow on Windows
     for listed in recorded(info) or ():
@@ -151,7 +152,7 @@ def stage(
 
 
 def _see_that_they_are_there(wheels: Sequence[Source], root: Path) -> None:
-    """What they replace is taken away next, so pip's word is not enough."""
+    """Do not rely on pip's exit status: the distributions that they replace go next."""
     found = {canonicalize_name(i.name.partition("-")[0]) for i in root.rglob("*.dist-info")}
     missing = [wheel.name for wheel in wheels if canonicalize_name(wheel.name) not in found]
     if missing:

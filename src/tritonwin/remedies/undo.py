@@ -88,7 +88,7 @@ def forget_change(options: UndoOptions, store: Store, agree: Agree) -> tuple[str
 
 
 def _is_unfinished(header: Header, store: Store) -> bool:
-    """Whether it can still be undone, and its target is neither old nor new."""
+    """True where it can still be undone, and its target is neither old nor new."""
     if header.state not in {"open", "half"} or not os.path.lexists(header.target):
         return False
     try:

@@ -14,7 +14,6 @@ from tritonwin.remedies.plan import (
     CannotRemedyError,
     Plan,
     SetVariable,
-    ShortenCaches,
     StoredScope,
     UnsetVariable,
 )
@@ -66,7 +65,7 @@ def apply_variable(change: SetVariable | UnsetVariable, context: ApplyContext) -
         context.journal.set_value(STORED[scope], change.variable, new)
 
 
-def plan_long_paths(context: PlanContext) -> AllowLongPaths | ShortenCaches:
+def plan_long_paths(context: PlanContext) -> AllowLongPaths | tuple[SetVariable, ...]:
     """Allow long paths; without administrator rights, short cache folders instead."""
     if context.facts.system.admin is not False:
         return AllowLongPaths(
@@ -75,10 +74,14 @@ def plan_long_paths(context: PlanContext) -> AllowLongPaths | ShortenCaches:
             note="Programs that are running see it only after they are started again.",
         )
     folder = short_folder(context.facts)
-    return ShortenCaches(
-        folders={name: str(folder / end) for name, end in CACHES.items()},
-        what=f"keep the caches in {folder}, where paths stay short",
-        note="As administrator, tritonwin would allow long paths in Windows instead.",
+    return tuple(
+        SetVariable(
+            variable=name,
+            value=str(folder / end),
+            what=f"set {name} to {folder / end}, where paths stay short",
+            note="As administrator, tritonwin would allow long paths in Windows instead.",
+        )
+        for name, end in CACHES.items()
     )
 
 
@@ -86,11 +89,6 @@ def apply_long_paths(change: AllowLongPaths, context: ApplyContext) -> None:
     del change
     one = RegistryValue(kind="REG_DWORD", data=1)
     context.journal.set_value(FILE_SYSTEM, "LongPathsEnabled", one)
-
-
-def apply_short_caches(change: ShortenCaches, context: ApplyContext) -> None:
-    for name, folder in change.folders.items():
-        context.journal.set_value(STORED["user"], name, RegistryValue(data=folder))
 
 
 def short_folder(facts: Facts) -> PureWindowsPath:
