@@ -91,13 +91,13 @@ def command(
         target=target,
         dry_run=dry_run,
         force=force,
-        on_preview=(lambda _: None) if yes else journals.print_undone,
     )
     if forget:
         for folder in forget_change(options, store, agree):
             print_note(f"{folder} could not be deleted: a program has something in it loaded")
         return Exit.DONE
-    result = undo_change(options, store, agree)
+    on_preview = (lambda _: None) if yes else journals.print_undone
+    result = undo_change(options, store, agree, on_preview)
     if as_json:
         first, *others = result.reports
         documents.print_document(UndoDocument(tool=ToolInfo(), undo=first, also=tuple(others)))

@@ -38,6 +38,7 @@ from tritonwin.journal.store import PLAN, STEPS, Areas, Store, area_name, resolv
 from tritonwin.journal.tree import file_hash, listing, listing_hash, stamps
 from tritonwin.journal.undo import undo
 from tritonwin.system.codec import Json
+from tritonwin.system.files import long_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -271,7 +272,7 @@ class Journal:
         elif disk.is_real_folder(source):
             tree = self.log.keep_listing(listing(source))
         elif not source.is_symlink():
-            sha256 = file_hash(source)
+            sha256 = file_hash(long_path(source))
         step = Move(n=self._n, source=old, destination=new, sha256=sha256, tree=tree, stamp=stamp)
         with self._recorded(step):
             disk.rename(source, destination, disk.PATIENCE if patience is None else patience)

@@ -9,6 +9,8 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
+from tritonwin.system.files import long_path
+
 _CHUNK = 1 << 20
 _JUNCTION = 0xA0000003  # IO_REPARSE_TAG_MOUNT_POINT
 
@@ -61,11 +63,13 @@ def content(path: Path) -> str:
 
 def listing(root: Path) -> dict[str, str]:
     """The content of everything at `root` (which is ".") and below it. Raises OSError."""
+    root = long_path(root)  # what is laid out or kept may lie deeper than where it belongs
     return {name: content(root / name) for name in _walk(root)}
 
 
 def stamps(root: Path) -> dict[str, str]:
     """The same by size, time and rights instead of contents, which a rename keeps."""
+    root = long_path(root)
     found: dict[str, str] = {}
     for name, status in _walk(root).items():
         if is_folder(status):

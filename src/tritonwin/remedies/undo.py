@@ -24,18 +24,23 @@ class UndoOptions:
         identifier: one journal; None: all rounds of the last change.
         target: the last change of this Python; None: of any.
         force: also where something was changed since, which is kept beside it.
-        on_preview: told what will be undone, before the question.
     """
 
     identifier: str | None = None
     target: str | None = None
     dry_run: bool = False
     force: bool = False
-    on_preview: Callable[[UndoResult], None] = lambda _: None
 
 
-def undo_change(options: UndoOptions, store: Store, agree: Agree) -> UndoResult:
+def undo_change(
+    options: UndoOptions,
+    store: Store,
+    agree: Agree,
+    on_preview: Callable[[UndoResult], None] = lambda _: None,
+) -> UndoResult:
     """Undo the last change with all its rounds, or one journal.
+
+    `on_preview` is told what will be undone, before the question.
 
     Raises:
         UserError: there is nothing to undo, another tritonwin is at work on the target, or a file
@@ -48,7 +53,7 @@ def undo_change(options: UndoOptions, store: Store, agree: Agree) -> UndoResult:
         shown = UndoResult(reports=(preview(store, header.id),), then=rounds[1:])
         if options.dry_run or (shown.reports[0].conflicts and not options.force):
             return shown
-        options.on_preview(shown)
+        on_preview(shown)
         if not agree("Undo this?"):
             return UndoResult(reports=shown.reports, declined=True)
         reports: list[UndoReport] = []
