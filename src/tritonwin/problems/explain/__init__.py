@@ -18,7 +18,7 @@ from tritonwin.problems.explain.decode import text_blocks
 from tritonwin.problems.explain.lines import clean, joined, width_of
 from tritonwin.problems.explain.log_facts import LogFacts, facts_at
 from tritonwin.problems.explain.matches import Matches, Query, Window
-from tritonwin.problems.explain.scan import Line, Scanner
+from tritonwin.problems.explain.scan import AnchoredLine, Scanner
 from tritonwin.problems.explain.suspects import Suspects
 from tritonwin.problems.records import (
     CERTAINTIES,
@@ -79,7 +79,7 @@ def _query(known: catalogue.Catalogue) -> Query:
     return Query(known)
 
 
-def _in_head(scanner: Scanner, block: str, matches: Matches) -> Iterator[Line]:
+def _in_head(scanner: Scanner, block: str, matches: Matches) -> Iterator[AnchoredLine]:
     """The beginning, which is all of a log that somebody pasted: it may have been wrapped."""
     lines = block.split("\n")
     width = width_of(lines)

@@ -18,7 +18,7 @@ from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import Catalogue, Entry, LinePattern, Signature
 from tritonwin.problems.explain.lines import normalise, segments
 from tritonwin.problems.explain.log_facts import LogFacts, Match, knowledge
-from tritonwin.problems.explain.scan import Line
+from tritonwin.problems.explain.scan import AnchoredLine
 
 MAX_HITS = 3  # lines of one signature that are kept
 PATIENCE = 300  # lines that a fact's pattern may see: versions stand in banners and first errors
@@ -142,14 +142,14 @@ class Matches:
         }
         self.wanted = {index for index in range(len(query.patterns)) if self._needed(index)}
 
-    def look(self, line: Line) -> None:
+    def look(self, line: AnchoredLine) -> None:
         """Search a line with the patterns whose anchors stand in it."""
         for part in segments(line.text):
             for piece in islice(pieces(part), MAX_PIECES):
                 if indexes := line.patterns & self.wanted:
                     self._search(line, piece, indexes)
 
-    def _search(self, line: Line, piece: str, indexes: frozenset[int]) -> None:
+    def _search(self, line: AnchoredLine, piece: str, indexes: frozenset[int]) -> None:
         text = normalise(piece)
         if "f you " in text and _ADVICE.search(text):
             return
@@ -162,7 +162,7 @@ class Matches:
                 if self._patience[index] <= 0:
                     self.wanted.discard(index)
 
-    def _take(self, index: int, match: Match, line: Line) -> None:
+    def _take(self, index: int, match: Match, line: AnchoredLine) -> None:
         if index in self._query.of_facts:
             self.facts.add(match)
         if index in self._query.forbidden:
@@ -175,7 +175,7 @@ class Matches:
         for pattern in changed:
             (self.wanted.add if self._needed(pattern) else self.wanted.discard)(pattern)
 
-    def _close(self, window: Window, line: Line) -> bool:
+    def _close(self, window: Window, line: AnchoredLine) -> bool:
         text = line.before()
         marks = (self._query.patterns[index] for index in window.sought.before)
         return all(any(anchor in text for anchor in mark.anchors) for mark in marks)

@@ -54,7 +54,7 @@ _TO_WORDS = str.maketrans(
 )
 
 
-class Line(NamedTuple):
+class AnchoredLine(NamedTuple):
     """A line in which anchors stand.
 
     Attributes:
@@ -80,7 +80,7 @@ class Scanner:
             str, frozenset[str]
         ] = {}  # tokens with the anchors that they may be part of
 
-    def candidates(self, block: str, first: int, wanted: Set[int]) -> Iterator[Line]:
+    def candidates(self, block: str, first: int, wanted: Set[int]) -> Iterator[AnchoredLine]:
         """The candidates of a block of lines, in order.
 
         Args:
@@ -100,7 +100,7 @@ class Scanner:
                 end = block.find("\n", start)
                 position = (end if end >= 0 else len(block)) + 1
                 before = partial(self._before, plain, start)
-                yield Line(first, block[start : position - 1], indexes, before)
+                yield AnchoredLine(first, block[start : position - 1], indexes, before)
                 first += 1
                 if not looked_for.issuperset(wanted):
                     break
@@ -108,9 +108,9 @@ class Scanner:
                 break
         self._tail = self._before(plain, len(plain))
 
-    def candidate(self, number: int, line: str) -> Line:
+    def candidate(self, number: int, line: str) -> AnchoredLine:
         """A line that is not in the blocks, such as one that was wrapped."""
-        return Line(number, line, self.patterns_in(line), lambda: self._tail)
+        return AnchoredLine(number, line, self.patterns_in(line), lambda: self._tail)
 
     def patterns_in(self, text: str) -> frozenset[int]:
         """The patterns one of whose anchors stands in a text."""
