@@ -35,6 +35,12 @@ def driver_payload() -> Payload:
     )
 
 
+def with_driver(there: Installed | None) -> tuple[Payload, ...]:
+    """The payloads of a hook, this one among them."""
+    others = [each for each in there.payloads if each.name != NAME] if there else []
+    return (*others, driver_payload())
+
+
 def read_backends(package: Path) -> tuple[BackendDriver, ...]:
     """The drivers of a Triton's package folder, as far as their C text tells."""
     return tuple(_read_backends(package))
@@ -87,11 +93,10 @@ class DriverSession:
         there = install.find(self.target)
         if there is not None and driver_payload() in there.payloads and there.starts:
             return self._outcome("unchanged")
-        others = [each for each in there.payloads if each.name != NAME] if there else []
         title = f"run Triton's driver in {self.place.package} in Python"
         with self.place.locked(), self.place.journal(title, action=ACTION) as journal:
             choice = there.choice if there else None
-            files = install.write(journal, self.target, choice, (*others, driver_payload()))
+            files = install.write(journal, self.target, choice, with_driver(there))
         said = self._report()
         if said:
             with self.place.locked():

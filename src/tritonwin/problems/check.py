@@ -15,6 +15,9 @@ from tritonwin.support import versions
 Seen: TypeAlias = "partial[Finding]"
 
 
+NOT_NEEDED = "not needed: Triton's driver without a compiler is on"
+
+
 class NotApplicable(Exception):  # noqa: N818 - an outcome, not an error
     """Raised by a check that has nothing to look at; the text says why."""
 
@@ -26,23 +29,29 @@ class Check:
     Attributes:
         title: the good state, which holds when nothing is found ("torch is built for CUDA").
         windows_only: the problem cannot exist on other systems.
+        compiling: it concerns the C compiler that Triton starts, and nothing else.
     """
 
     id: str
     title: str
     run: Callable[[Facts], Iterable[Seen]]
     windows_only: bool = True
+    compiling: bool = False
 
     def findings(self, facts: Facts) -> tuple[Finding, ...]:
         """Raises NotApplicable."""
+        if self.compiling and facts.triton and facts.triton.python_driver:
+            raise NotApplicable(NOT_NEEDED)
         return tuple(each(id=self.id) for each in self.run(facts))
 
 
 def check(
-    problem: str, title: str, *, windows_only: bool = True
+    problem: str, title: str, *, windows_only: bool = True, compiling: bool = False
 ) -> Callable[[Callable[[Facts], Iterable[Seen]]], Check]:
     """Make a check of a function. All checks of the modules of this package are run."""
-    return lambda run: Check(id=problem, title=title, run=run, windows_only=windows_only)
+    return lambda run: Check(
+        id=problem, title=title, run=run, windows_only=windows_only, compiling=compiling
+    )
 
 
 def seen(

@@ -14,6 +14,7 @@ from tritonwin.remedies import (
     distributions,
     headers,
     patch_triton,
+    python_driver,
     python_path,
     target_pip,
     variables,
@@ -33,6 +34,7 @@ from tritonwin.remedies.plan import (
     RemoveDistribution,
     RenameShadow,
     SetVariable,
+    SwitchDriver,
     UnsetVariable,
 )
 from tritonwin.support.pip import Pip
@@ -59,6 +61,7 @@ APPLY: Mapping[type[Any], Callable[[Any, ApplyContext], None]] = {
     CopyRuntime: vc_runtime.apply_runtime,
     CopyHeaders: headers.apply_headers,
     ApplyPatch: patch_triton.apply_patch,
+    SwitchDriver: python_driver.apply_driver,
     ClearCache: _clear_cache,
     AllowLongPaths: variables.apply_long_paths,
 }

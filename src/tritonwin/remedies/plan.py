@@ -186,6 +186,14 @@ class AllowLongPaths(_Change):
     action: Literal["enable-long-paths"] = "enable-long-paths"
 
 
+@dataclass(frozen=True, kw_only=True)
+class SwitchDriver(_Change):
+    """Let Triton's driver run in Python instead of compiled C; the hook goes into `folder`."""
+
+    action: Literal["python-driver"] = "python-driver"
+    folder: str
+
+
 Change: TypeAlias = (
     SetVariable
     | UnsetVariable
@@ -199,6 +207,7 @@ Change: TypeAlias = (
     | ApplyPatch
     | ClearCache
     | AllowLongPaths
+    | SwitchDriver
 )
 
 

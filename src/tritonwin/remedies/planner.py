@@ -18,6 +18,7 @@ from tritonwin.remedies import (
     distributions,
     headers,
     patch_triton,
+    python_driver,
     python_path,
     variables,
     vc_runtime,
@@ -77,11 +78,15 @@ def make_plan(problems: Sequence[Problem], context: PlanContext) -> Plan:
         try:
             found = list(_changes(problem, context))
         except UserError as error:
-            unsolved.append(_left(problem.id, error))
-            continue
-        if not problem.actions:
+            found = python_driver.instead_of(problem, [], context) or []
+            if not found:
+                unsolved.append(_left(problem.id, error))
+                continue
+        instead = python_driver.instead_of(problem, found, context)
+        found = instead or found
+        if not problem.actions and not instead:
             unsolved.append(_by_hand(problem))
-        asked = [action for action in problem.actions if action.name in INSTALLS]
+        asked = [a for a in problem.actions if a.name in INSTALLS and not instead]
         if asked:
             installs[problem.id] = asked
         for change in found:

@@ -94,10 +94,11 @@ def climb(
     """
     watch = watch or ClimbWatch()
     tried: dict[str, Future[RungResult]] = {}
+    unneeded = {r.id for r in rungs if r.compiles and setting.driver_in_python}
     with waiting_threads(most=setting.workers) as threads:
         for rung in rungs:
             # what a rung needs was handed in before it, so that waiting for it cannot block
-            needed = [tried[name] for name in rung.needs if name in tried]
+            needed = [tried[n] for n in rung.needs if n in tried and n not in unneeded]
             tried[rung.id] = threads.submit(_climb, rung, setting, needed, watch)
         for result in tried.values():
             yield threads.result(result)

@@ -40,6 +40,7 @@ class Rung:
     options: dict[str, str] = field(default_factory=dict)
     layers: tuple[str, ...] = ()
     limit: float = 300
+    compiles: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

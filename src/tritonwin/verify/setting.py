@@ -49,6 +49,12 @@ class ProofSetting:
         return (gpu and gpu.compute_capability) or f"{self.arch // 10}.{self.arch % 10}"
 
     @property
+    def driver_in_python(self) -> bool:
+        """Triton compiles nothing: `tritonwin driver on`."""
+        triton = self.facts.triton
+        return triton is not None and triton.python_driver is not None
+
+    @property
     def user_cache(self) -> str | None:
         """Triton's cache folder of the user, which no rung but `user-cache` touches."""
         return next((c.path for c in self.facts.caches if c.kind == "triton"), None)
@@ -125,6 +131,8 @@ DEMANDS = {
 
 def obstacle(rung: Rung, setting: ProofSetting) -> tuple[RungState, str] | None:
     """Why the rung is not tried in this setting; None where it is."""
+    if rung.compiles and setting.driver_in_python:
+        return "not-applicable", "not needed: Triton's driver runs in Python (tritonwin driver)"
     for package in rung.packages:
         if setting.facts.distribution(package) is None:
             return "not-installed", f"{package} is not installed"

@@ -122,7 +122,12 @@ def _read_only_when(name: str, paths: Mapping[str, str | None], facts: Facts) ->
     return None if switch and facts.variable(switch) else paths[name]
 
 
-@check("stale-helper-module", "cached helper modules fit this Python", windows_only=False)
+@check(
+    "stale-helper-module",
+    "cached helper modules fit this Python",
+    windows_only=False,
+    compiling=True,
+)
 def stale_helper(facts: Facts) -> Iterator[Seen]:
     dll = python_dll(need_target(facts))
     for cache in facts.caches:

@@ -44,7 +44,12 @@ def _too_old_for_tinycc(facts: Facts) -> bool:
     return older(owner.version if owner else None, matrix.load().tinycc_since)
 
 
-@check("no-c-compiler", "this Triton brings a C compiler or finds one", windows_only=False)
+@check(
+    "no-c-compiler",
+    "this Triton brings a C compiler or finds one",
+    windows_only=False,
+    compiling=True,
+)
 def no_c_compiler(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     # before TinyCC was bundled, Triton looked for Visual Studio by itself
@@ -62,7 +67,7 @@ def no_c_compiler(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("cc-and-toolchain-absent", "a C compiler is there for Triton")
+@check("cc-and-toolchain-absent", "a C compiler is there for Triton", compiling=True)
 def toolchain_absent(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     if _none_found(facts) and not _too_old_for_tinycc(facts):
@@ -76,7 +81,7 @@ def toolchain_absent(facts: Facts) -> Iterator[Seen]:
         yield seen(f"{text}; no other C compiler was found either", where)
 
 
-@check("cc-variable-wrong", "CC names a compiler", windows_only=False)
+@check("cc-variable-wrong", "CC names a compiler", windows_only=False, compiling=True)
 def cc_variable(facts: Facts) -> Iterator[Seen]:
     variable = facts.variable("CC")
     if variable is None or not variable.value:
@@ -219,7 +224,7 @@ def _cut_path(options: str) -> str | None:
     return None
 
 
-@check("tinycc-path-letters", "TinyCC can be given the paths of its files")
+@check("tinycc-path-letters", "TinyCC can be given the paths of its files", compiling=True)
 def tinycc_path(facts: Facts) -> Iterator[Seen]:
     """TinyCC's own folder and Python's headers: both reach it as text in the ANSI code page."""
     triton = need_triton(facts)

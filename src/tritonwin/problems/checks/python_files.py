@@ -32,7 +32,11 @@ def _absent(facts: Facts) -> list[str]:
     return missing
 
 
-@check("embedded-python-no-headers", "the embedded Python has headers and import library")
+@check(
+    "embedded-python-no-headers",
+    "the embedded Python has headers and import library",
+    compiling=True,
+)
 def embedded_no_headers(facts: Facts) -> Iterator[Seen]:
     if need_target(facts).kind != "embedded":
         raise NotApplicable("this is no embedded Python")
@@ -43,6 +47,7 @@ def embedded_no_headers(facts: Facts) -> Iterator[Seen]:
     "python-libs-not-found-venv-uv",
     "Python's headers and import library are found",
     windows_only=False,
+    compiling=True,
 )
 def installed_no_headers(facts: Facts) -> Iterator[Seen]:
     if need_target(facts).kind == "embedded":
@@ -79,6 +84,7 @@ def _missing(facts: Facts) -> Iterator[Seen]:
     "python-headers-wrong-set",
     "headers and import library are whole and of this Python's version",
     windows_only=False,
+    compiling=True,
 )
 def wrong_set(facts: Facts) -> Iterator[Seen]:
     dev = _dev(facts)

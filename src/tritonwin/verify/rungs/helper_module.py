@@ -8,6 +8,7 @@ import subprocess
 from typing import Any
 
 from probe_runner import KnownError
+from toolchain import driver_in_python
 
 
 def is_of_cc(proven: str | None) -> bool:
@@ -26,6 +27,8 @@ def prove(arguments: dict[str, Any]) -> str:
             text = f"CC names {os.environ['CC']}, which does not compile: {error}"
             raise KnownError(text, "cc-variable-wrong") from error
         raise
+    if driver_in_python():
+        return "nothing is built: Triton's driver runs in Python (tritonwin driver)"
     cache = os.environ["TRITON_CACHE_DIR"]
     built = [p for p in glob.glob(os.path.join(cache, "*", "*cuda_utils*")) if "json" not in p]
     if not built:

@@ -11,6 +11,8 @@ from typing import Any
 
 from probe_runner import KnownError
 
+NOT_NEEDED = "not needed"
+
 
 def ptxas(arch: int) -> tuple[str, str]:
     """Path and version of the ptxas that Triton takes for the architecture.
@@ -50,6 +52,15 @@ def c_compiler() -> str | None:
     return os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
 
 
+def driver_in_python() -> bool:
+    """Whether tritonwin's driver takes the place of what Triton would compile."""
+    from triton.backends.nvidia import driver
+
+    compilers = ("compile_module_from_src", "compile_module_from_file")
+    owners = [getattr(getattr(driver, name, None), "__module__", "") for name in compilers]
+    return any(owner.startswith("_tritonwin_driver") for owner in owners)
+
+
 def driver_folders() -> list[str]:
     from triton.backends.nvidia import driver
 
@@ -67,6 +78,8 @@ def trouble_with(compiler: str | None, assembler: str, arch: int) -> list[KnownE
             state = "it does not use" if os.path.isfile(wanted) else "does not exist"
             text = f"{variable} names {wanted}, which {state}: Triton takes {assembler}"
             found.append(KnownError(text, "ptxas-path-variable-ignored"))
+    if compiler == NOT_NEEDED:
+        return found
     if compiler is None:
         found.append(KnownError("Triton finds no C compiler", "no-c-compiler"))
     elif not (os.path.isfile(compiler) or shutil.which(compiler)):
@@ -81,14 +94,15 @@ def _same(one: str, other: str) -> bool:
 
 def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     path, version = ptxas(arguments["arch"])
-    compiler = c_compiler()
+    compiler = NOT_NEEDED if driver_in_python() else c_compiler()
     trouble = trouble_with(compiler, path, arguments["arch"])
     if trouble:
         raise trouble[0]
     release = re.search(r"\d+\.\d+(?:\.\d+)?", str(version))
     include = sysconfig.get_paths()["include"]
     # without a driver, Triton's look-up ends in an assertion; that it is absent is no news
-    folders = driver_folders() if arguments["driver"] else []
+    needed = arguments["driver"] and not driver_in_python()
+    folders = driver_folders() if needed else []
     return f"ptxas {release[0] if release else version}: {path}; compiler: {compiler}", {
         "ptxas": path,
         "ptxas version": release[0] if release else str(version),

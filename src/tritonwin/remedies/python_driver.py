@@ -1,0 +1,71 @@
+"""Let Triton's driver run in Python: for problems whose usual repair needs more than is here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from tritonwin.driver.carry import read_backends, with_driver
+from tritonwin.facts.records import Interpreter
+from tritonwin.patch.hook import install
+from tritonwin.problems.checks import CHECKS
+from tritonwin.problems.records import Problem
+from tritonwin.remedies.context import ApplyContext, PlanContext
+from tritonwin.remedies.plan import CannotRemedyError, Change, SwitchDriver
+
+
+@cache
+def family() -> frozenset[str]:
+    """The problems that end where Triton compiles nothing."""
+    return frozenset(check.id for check in CHECKS if check.compiling)
+
+
+def plan_driver(context: PlanContext) -> SwitchDriver:
+    triton = context.facts.triton
+    if triton is None or triton.namespace:
+        raise CannotRemedyError("there is no Triton whose driver could run in Python")
+    if triton.python_driver is not None:
+        raise CannotRemedyError("Triton's driver runs in Python already")
+    backends = read_backends(Path(triton.location))
+    if not any(each.known for each in backends):
+        reasons = "; ".join(each.reason for each in backends) or "it has none"
+        raise CannotRemedyError(f"the driver of this Triton is not known: {reasons}")
+    folder = install.place(_with_site(context.target))
+    return SwitchDriver(
+        folder=str(folder),
+        what="run Triton's driver in Python, so that no C compiler is needed (tritonwin driver)",
+        note="Nothing is fetched or compiled. torch.compile for the CPU, and building wheels, need "
+        "a compiler and headers all the same.",
+    )
+
+
+def instead_of(problem: Problem, usual: list[Change], context: PlanContext) -> list[Change] | None:
+    """The driver in Python, where the usual changes need a download or rights, or there are none.
+
+    None: the usual ones are as well, or the driver cannot run in Python here.
+    """
+    if problem.id not in family():
+        return None
+    if usual and not any(change.network or change.admin for change in usual):
+        return None
+    try:
+        return [plan_driver(context)]
+    except CannotRemedyError:
+        return None
+
+
+def apply_driver(change: SwitchDriver, context: ApplyContext) -> None:
+    """Write the hook, or into the hook that is there."""
+    del change
+    target = _with_site(context.target)
+    there = install.find(target)
+    choice = there.choice if there else None
+    install.write(context.journal, target, choice, with_driver(there))
+
+
+def _with_site(target: Interpreter) -> Interpreter:
+    """The target as it is once the plan lets it load `site`."""
+    if target.pth is None or target.pth.import_site:
+        return target
+    return replace(target, pth=replace(target.pth, import_site=True), site_loaded=True)

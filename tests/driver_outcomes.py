@@ -1,0 +1,52 @@
+"""Outcomes of tests/driver/calls.py on this system: the driver compiled by gcc, or in Python."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pytest
+from triton_trees import sources
+
+ROOT = Path(__file__).resolve().parents[1]
+FAKE = ROOT / "tools" / "winlane" / "fakes" / "nvcuda.c"
+
+
+@functools.cache
+def outcomes(version: str, mode: str, folder: Path) -> list[Any]:
+    """What each call returned or raised, and what the driver saw. `mode`: compiled or python."""
+    scratch = folder / f"{version.replace(':', '-')}-{mode}"
+    scratch.mkdir()
+    library = folder / "libcuda.so.1"
+    if not library.exists():
+        command = ["/usr/bin/gcc", "-O1", "-shared", "-fPIC", "-o", library, FAKE]
+        subprocess.run(command, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests" / "driver" / "calls.py", sources(version), mode,
+         scratch / "c", library],
+        env={**os.environ, "FAKECUDA_LOG": str(scratch / "log"), "LD_LIBRARY_PATH": str(folder),
+             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests" / "driver")])},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: list[Any] = json.loads(done.stdout)
+    return found
+
+
+def compiled_outcomes(version: str, folder: Path) -> list[Any]:
+    """The outcomes of the module that gcc compiles here; skips where it cannot."""
+    need_gcc()
+    return outcomes(version, "compiled", folder)
+
+
+def need_gcc() -> None:
+    """Skip where nothing can be compiled."""
+    headers = Path(sysconfig.get_path("include"), "Python.h")
+    if not Path("/usr/bin/gcc").exists() or not headers.exists():
+        pytest.skip("gcc or Python's headers are not here")

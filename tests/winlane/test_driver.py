@@ -1,0 +1,116 @@
+"""Triton launches in an embedded Windows Python that has no compiler, no headers and no library.
+
+Real: Windows CPython, the compiled library and ptxas of triton-windows, upstream's sources or the
+fork's, and tritonwin's own command line in Windows. Stand-ins: nvcuda.dll, which runs no kernel but
+writes down every argument, and torch. TinyCC is deleted; CC and Visual Studio were never there.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import overlay
+import pytest
+import test_patch
+from driver_outcomes import compiled_outcomes
+from overlay import VERSIONS, Version
+from winlane import Environment, Machine
+
+import tritonwin
+from tritonwin.journal.tree import describe_tree
+
+CALLS = Path(__file__).resolve().parents[1] / "driver"
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+
+
+def driver(machine: Machine, made: Environment, word: str) -> dict[str, Any]:
+    done = machine.tool("driver", word, "--python", made.python, "--json", timeout=240)
+    assert done.stderr == ""
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def without_compiler(made: Environment) -> None:
+    """Take TinyCC away; an embedded Python has neither headers nor an import library."""
+    shutil.rmtree(made.site_packages / "triton" / "runtime" / "tcc")
+    assert not (made.home / "include").exists()
+    assert not (made.home / "libs").exists()
+
+
+def files(made: Environment) -> list[str]:
+    return [line for line in describe_tree(made.site_packages) if "__pycache__" not in line]
+
+
+@test_patch.each("3.6.0")
+def test_the_fork_launches(machine: Machine, version: Version) -> None:
+    made = overlay.fork(machine, version, kind="comfyui")
+    without_compiler(made)
+    before = files(made)
+    assert "compiler" in overlay.run(made, "helper")["helper"]["error"].lower()
+
+    assert driver(machine, made, "on")["status"] == "switched-on"
+    test_patch.assert_launched(made, overlay.run(made, *test_patch.STAGES))
+    assert driver(machine, made, "status")["notes"] == []
+
+    assert driver(machine, made, "off")["status"] == "switched-off"
+    assert files(made) == before
+    assert not list(made.site_packages.glob("__pycache__/_tritonwin_hook*"))
+
+
+@test_patch.each("3.8.0")
+def test_upstreams_sources_launch_beside_the_patch(machine: Machine, version: Version) -> None:
+    made = overlay.overlay(machine, version, kind="comfyui")
+    without_compiler(made)
+    before = files(made)
+    test_patch.patch(machine, made, "apply", "--import-time")
+    assert driver(machine, made, "on")["status"] == "switched-on"
+    test_patch.assert_launched(made, overlay.run(made, *test_patch.STAGES))
+    driver(machine, made, "off")
+    test_patch.patch(machine, made, "revert")
+    assert files(made) == before
+
+
+@pytest.mark.parametrize(
+    ("python", "version"),
+    [
+        pytest.param(p, v, marks=() if (p, v) == ("3.13", "3.7.1") else pytest.mark.full)
+        for p in PYTHONS
+        for v in VERSIONS
+    ],
+)
+def test_every_call_is_that_of_the_module_compiled_on_linux(
+    machine: Machine, python: str, version: str, tmp_path: Path
+) -> None:
+    machine.gpu(cc="8.9")
+    machine.variables["FAKECUDA_LOG"] = overlay.LOG
+    made = machine.environment(python, "comfyui")
+    package = made.root / "triton"
+    source = overlay.upstream_site(machine.lane, version) / "triton"
+    for part in ("backends/driver.py", "backends/nvidia/driver.py", "backends/nvidia/driver.c"):
+        (package / part).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / part, package / part)
+    own = Path(tritonwin.__file__).parent
+    for part in ("__init__.py", "driver/__init__.py", "driver/payload"):
+        target = made.site_packages / "tritonwin" / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (own / part).is_dir():
+            shutil.copytree(own / part, target)
+        else:
+            shutil.copyfile(own / part, target)
+    program = shutil.copytree(CALLS, made.root / "calls")
+    done = made.run(
+        made.win(program / "calls.py"), made.win(package), "python", made.win(made.root / "c"), "-",
+        timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    windows = json.loads(done.stdout)
+    linux = compiled_outcomes(version, tmp_path)
+    assert [name for name, *_ in windows] == [name for name, *_ in linux]
+    # texts of errors are Python's own and differ from minor to minor
+    same = slice(0, 3) if python == f"3.{sys.version_info[1]}" else slice(2, 3)
+    wrong = [(w, x) for w, x in zip(windows, linux, strict=True) if w[same] != x[same]]
+    assert wrong == []
