@@ -282,7 +282,7 @@ def test_what_may_lie_elsewhere_is_said(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    ("content", "words"), [(None, "is not a file"), (b"text", "no program file of Windows")]
+    ("content", "words"), [(None, "is not a file"), (b"text", "not a program file of Windows")]
 )
 def test_wrong_files_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, words: str

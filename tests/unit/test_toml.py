@@ -14,7 +14,7 @@ import pytest
 
 import tritonwin
 from tritonwin.build.recipe import CudaWheelTable, Recipe, Toolchain
-from tritonwin.facts.dlls.tree import OriginTable
+from tritonwin.facts.dlls.tree import DllOriginTable
 from tritonwin.facts.packages import Knowledge
 from tritonwin.facts.torch_triton import TraitTable
 from tritonwin.facts.variables import VariableTable
@@ -39,7 +39,7 @@ RECORDS: dict[str, type] = {
     "build/cuda_wheels.toml": CudaWheelTable,
     "build/recipes": Recipe,
     "build/toolchain.toml": Toolchain,
-    "facts/dlls/dlls.toml": OriginTable,
+    "facts/dlls/dlls.toml": DllOriginTable,
     "facts/packages.toml": Knowledge,
     "facts/triton_traits.toml": TraitTable,
     "facts/variables.toml": VariableTable,

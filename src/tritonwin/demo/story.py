@@ -34,7 +34,7 @@ class Story:
         return diagnose(self.facts, CHECKS)
 
     def kept(self, diagnosis: Diagnosis) -> bool:
-        """Whether doctor said what the story promises."""
+        """True if doctor said what the story promises."""
         if self.expects == HEALTHY:
             return diagnosis.healthy
         found = [p.id for p in diagnosis.problems]

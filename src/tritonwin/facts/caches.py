@@ -133,7 +133,7 @@ def _files(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def helper_module(path: Path, target: Interpreter, search: DllSearch) -> HelperModule:
-    """What a compiled module in a cache was built for, and whether the target would load it."""
+    """A compiled module in a cache: the Python it was built for, and if the target loads it."""
     image = read_pe(path)
     python = (name for name in image.imports if _PYTHON_DLL.fullmatch(name)) if image else iter(())
     return HelperModule(
@@ -146,7 +146,7 @@ def helper_module(path: Path, target: Interpreter, search: DllSearch) -> HelperM
 
 
 def _usable(name: str, target: Interpreter) -> bool:
-    """Whether the target would load a module of that file name: its own tag, or none."""
+    """True if the target would load a module of that file name: its own tag, or none."""
     if target.ext_suffix and name.endswith(target.ext_suffix):
         return True
     stem, _, kind = name.partition(".")

@@ -30,7 +30,7 @@ from tritonwin.system.host import Host
 
 
 def read_requirement(text: str) -> Requirement | None:
-    """The requirement; None for a text that is none."""
+    """The requirement; None for an invalid text."""
     try:
         return Requirement(text)
     except (InvalidRequirement, RecursionError):  # parentheses in a marker, without end
@@ -38,7 +38,7 @@ def read_requirement(text: str) -> Requirement | None:
 
 
 def holds(requirement: Requirement, environment: Mapping[str, str]) -> bool:
-    """Whether its marker holds, if any. What cannot be compared, `os_name ~= "nt"`, does not."""
+    """True if there is no marker or it holds; one like `os_name ~= "nt"` does not."""
     if requirement.marker is None:
         return True
     try:
@@ -51,7 +51,7 @@ _FOLDER = re.compile(
     r"(?P<name>[A-Za-z0-9][\w.]*)(?:-(?P<version>[^-]+))?(?:-py[\d.]+)?\.(?P<kind>dist|egg)-info"
 )
 _REQUIRED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_EXTRA = re.compile(r"[^;]*;.*\bextra\b\s*==")  # wanted only by whoever asked for the extra
+_EXTRA = re.compile(r"[^;]*;.*\bextra\b\s*==")  # wanted only with the extra
 _EDITABLE = re.compile(r'"editable"\s*:\s*true')
 _RECORD_LIMIT = 1 << 26  # bytes; torch's has 1.5 million
 _HASHED = {".py", ".c"}
@@ -237,7 +237,7 @@ def _lines_in(folder: Path) -> Iterator[RequirementLine]:
 
 
 def asks_for_triton(requirement: str) -> bool:
-    """Whether a requirement names the distribution `triton` and its marker holds on Windows."""
+    """True if a requirement names the distribution `triton` and its marker holds on Windows."""
     parsed = read_requirement(requirement)
     return (
         parsed is not None

@@ -122,7 +122,7 @@ Answer = tuple[tuple[Gpu, ...], Driver]
 
 @dataclass(frozen=True, kw_only=True)
 class Libraries:
-    """What to load or start; None where it is not there."""
+    """Libraries to load and a program to start; None where it is not there."""
 
     nvml: str | None
     cuda: str | None

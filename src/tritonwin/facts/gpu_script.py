@@ -43,7 +43,7 @@ class Library:
         return value.value
 
 
-class Memory(ctypes.Structure):
+class NvmlMemory(ctypes.Structure):
     """nvmlMemory_t."""
 
     _fields_ = [("total", c_uint64), ("free", c_uint64), ("used", c_uint64)]
@@ -75,7 +75,7 @@ def nvml_capability(nvml: Library, device: c_void_p) -> str:
 
 
 def nvml_memory(nvml: Library, device: c_void_p) -> int:
-    memory = Memory()
+    memory = NvmlMemory()
     nvml.call("nvmlDeviceGetMemoryInfo", device, byref(memory))
     return int(memory.total)
 

@@ -24,7 +24,7 @@ from tritonwin.system.host import Environment
 
 
 def read_proven(target: Interpreter, environment: Environment) -> Proven | None:
-    """The last proven state of this interpreter; None where there is none, or none to be read."""
+    """The last proven state of this interpreter; None where there is none that can be read."""
     text = read_text(_file(target.executable, environment))
     if text is None:
         return None
@@ -45,7 +45,7 @@ def write_proven(facts: Facts, environment: Environment) -> None:
 
 
 def forget_proven(executable: str, environment: Environment, *, since: str) -> None:
-    """Drop a proof that is not older than `since` (ISO 8601): what it rested on was given back."""
+    """Drop a proof that is not older than `since` (ISO 8601): what it rested on was undone."""
     file = _file(executable, environment)
     with contextlib.suppress(DecodeError, ValueError, TypeError, OSError):
         proof = from_json(Proven, parse(file.read_text("utf-8")))
@@ -54,7 +54,7 @@ def forget_proven(executable: str, environment: Environment, *, since: str) -> N
 
 
 def proven_state(facts: Facts) -> Proven | None:
-    """What a proof rests on: Python, driver, and the distributions that are compiled for it."""
+    """The state that a proof rests on: Python, driver, distributions compiled for each other."""
     if facts.target is None:
         return None
     driver = facts.nvidia_driver
@@ -107,7 +107,7 @@ def manifest_path(data: Path, package: Path) -> Path:
 
 
 def read_manifest(data: Path, package: Path) -> Manifest | None:
-    """None where there is none, or none that this version can read."""
+    """The manifest; None where there is none that this version can read."""
     text = read_text(manifest_path(data, package))
     with contextlib.suppress(DecodeError, ValueError):
         return None if text is None else from_json(Manifest, parse(text))
@@ -115,7 +115,7 @@ def read_manifest(data: Path, package: Path) -> Manifest | None:
 
 
 def read_patch_record(data: Path, package: Path) -> PatchRecord | None:
-    """How the files of the manifest stand on disk now."""
+    """The present state of the files in the manifest."""
     manifest = read_manifest(data, package)
     return None if manifest is None else compare(manifest, package)
 

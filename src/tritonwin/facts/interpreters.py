@@ -143,7 +143,7 @@ _POSIX_NAMES = ("python3", "python", *(f"python3.{minor}" for minor in range(15,
 
 
 @dataclass(frozen=True, kw_only=True)
-class PythonPlace:
+class FoundPython:
     """An interpreter that some source names. The file exists, or is a Store alias."""
 
     path: Path
@@ -152,7 +152,7 @@ class PythonPlace:
     kind: PythonKind | None = None
 
 
-def near(folder: Path, host: Host) -> Iterator[PythonPlace]:
+def near(folder: Path, host: Host) -> Iterator[FoundPython]:
     """Pythons of the application that a folder belongs to, embedded ones first.
 
     The folder itself may be the Python's, hold it, lie beside it (ComfyUI's folder lies beside
@@ -160,20 +160,20 @@ def near(folder: Path, host: Host) -> Iterator[PythonPlace]:
     """
     own = python_in(folder, host)
     if own is not None:
-        yield PythonPlace(path=own, source=f"folder {folder}")
+        yield FoundPython(path=own, source=f"folder {folder}")
     for names in (EMBEDDED_FOLDERS, ENVIRONMENT_FOLDERS):
         for parent in (folder, *_children(folder), folder.parent):
             for name in names:
                 path = python_in(parent / name, host)
                 if path is not None:
-                    yield PythonPlace(path=path, source=f"folder {parent / name}")
+                    yield FoundPython(path=path, source=f"folder {parent / name}")
 
 
-def places(host: Host) -> Iterator[PythonPlace]:
+def places(host: Host) -> Iterator[FoundPython]:
     """Every interpreter, in the order in which a user would meet them."""
     yield from on_path(host)
     for name, path in _activated(host):
-        yield PythonPlace(path=path, source=f"variable {name}")
+        yield FoundPython(path=path, source=f"variable {name}")
     yield from near(host.cwd, host)
     if host.app is not None:
         yield from near(host.app, host)
@@ -185,13 +185,13 @@ def places(host: Host) -> Iterator[PythonPlace]:
     yield from _in_folders(host, "poetry", _poetry(host))
 
 
-def on_path(host: Host) -> Iterator[PythonPlace]:
+def on_path(host: Host) -> Iterator[FoundPython]:
     """The Pythons of PATH, folder by folder, Store aliases included."""
     names = ("python", "python3") if host.windows else _POSIX_NAMES
     order = {folder: index for index, folder in enumerate(reversed(host.env.path_entries()))}
     found = [path for name in names for path in host.executables(name)]
     for path in sorted(found, key=lambda path: -order[path.parent]):
-        yield PythonPlace(path=path, source="PATH")
+        yield FoundPython(path=path, source="PATH")
 
 
 def _activated(host: Host) -> Iterator[tuple[Literal["VIRTUAL_ENV", "CONDA_PREFIX"], Path]]:
@@ -203,23 +203,23 @@ def _activated(host: Host) -> Iterator[tuple[Literal["VIRTUAL_ENV", "CONDA_PREFI
             yield name, path
 
 
-def _registered(host: Host) -> Iterator[PythonPlace]:
+def _registered(host: Host) -> Iterator[FoundPython]:
     for entry in registrations(host):
         if is_file(entry.executable):
-            yield PythonPlace(
+            yield FoundPython(
                 path=entry.executable, source=entry.source, version=entry.version, kind=entry.kind
             )
 
 
-def _in_folders(host: Host, source: str, folders: Iterable[Path]) -> Iterator[PythonPlace]:
+def _in_folders(host: Host, source: str, folders: Iterable[Path]) -> Iterator[FoundPython]:
     for folder in folders:
         path = python_in(folder, host)
         if path is not None:
-            yield PythonPlace(path=path, source=f"{source} {folder}")
+            yield FoundPython(path=path, source=f"{source} {folder}")
 
 
 def _installations(host: Host) -> Iterator[Path]:
-    """Where python.org's installers put Python, without asking the registry."""
+    """The folders of python.org's installers, without asking the registry."""
     if not host.windows:
         return
     local = host.env.folder("LOCALAPPDATA")
@@ -384,7 +384,7 @@ def find_target(
 
 
 def is_tool_environment(prefix: Path) -> bool:
-    """Whether pipx, `uv tool` or `uvx` made this environment for one program."""
+    """True if pipx, `uv tool` or `uvx` made this environment for one program."""
     place = backslashes(prefix).lower() + "\\"
     return any(is_file(prefix / name) for name in _TOOL_MARKERS) or any(
         part in place for part in _TOOL_PLACES

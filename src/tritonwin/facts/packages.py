@@ -60,7 +60,7 @@ def search_path(target: Interpreter) -> tuple[Path, ...]:
 
 
 def platlib(target: Interpreter) -> Path | None:
-    """Where Triton looks for the tools that it brings, wherever it is installed itself.
+    """The folder in which Triton looks for the tools that it brings, wherever it is installed.
 
     triton-windows asks `sysconfig.get_path("platlib")`: with `pip install --user` and
     `pip install -e` its tools lie elsewhere, and it does not find them.

@@ -65,7 +65,7 @@ def sysconfig_paths() -> dict[str, str | None]:
 
 
 def isolated_by_pth() -> bool:
-    """Whether a `._pth` file rules sys.path: then there is no user site."""
+    """True if a `._pth` file rules sys.path: then there is no user site."""
     folder = os.path.dirname(sys.executable or "")
     names = os.listdir(folder) if os.name == "nt" and folder else []
     return any(name.lower().endswith("._pth") for name in names)

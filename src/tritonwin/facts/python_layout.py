@@ -42,7 +42,7 @@ def backslashes(path: str | Path) -> str:
 
 
 def is_store_alias(path: str | Path) -> bool:
-    """Whether the path is an app execution alias of the Store; such a file is never started.
+    """True for an app execution alias of the Store; such a file is never started.
 
     Aliases lie in `%LOCALAPPDATA%\\Microsoft\\WindowsApps`. They are empty reparse points, and
     nothing in them tells a Python from the stub that opens the Store.
@@ -116,7 +116,7 @@ def managers_of(
 
 
 def uv_folders(host: Host) -> tuple[Path, ...]:
-    """Where uv keeps the Pythons that it installs."""
+    """The folders in which uv keeps the Pythons that it installs."""
     named = host.env.folder("UV_PYTHON_INSTALL_DIR")
     roaming = host.env.folder("APPDATA")
     data = host.env.folder("XDG_DATA_HOME") or host.home / ".local" / "share"
@@ -163,7 +163,7 @@ def describe(
     version: str | None = None,
     kind: PythonKind | None = None,
 ) -> Interpreter:
-    """What the files around an executable say of it.
+    """An interpreter as the files around it describe it.
 
     `version` and `kind` are what the registry says; they serve where the files say nothing.
     """

@@ -329,7 +329,7 @@ class Shadow:
 
 @dataclass(frozen=True, kw_only=True)
 class RequirementLine:
-    """A line of an application's requirements file that names a package of ours."""
+    """A line of an application's requirements file that names a relevant package."""
 
     path: str
     line: int
@@ -338,7 +338,7 @@ class RequirementLine:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportResult:
-    """What happened when a child of the target imported a module (`--deep`)."""
+    """The import of a module in a child of the target (`--deep`)."""
 
     module: str
     outcome: Literal["imported", "exception", "crashed", "timed-out"]
@@ -350,7 +350,7 @@ class ImportResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Proven:
-    """What the target was when it was last proven to work."""
+    """The state of the target when it was last proven to work."""
 
     when: str  # ISO 8601, UTC
     python: str | None  # "3.12.9"
@@ -428,7 +428,7 @@ class Facts:
 
     @property
     def nvidia_driver(self) -> Driver | None:
-        """Where NVIDIA's driver was looked for: its `error` says why it is of no use."""
+        """NVIDIA's driver, or the place it was looked for in, with the reason as its `error`."""
         return next((driver for driver in self.drivers if driver.vendor == "nvidia"), None)
 
     @property

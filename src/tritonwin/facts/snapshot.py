@@ -30,7 +30,7 @@ class Snapshot:
 
 
 class SnapshotError(UserError):
-    """A file that is no usable snapshot, or that may not be written."""
+    """A file that cannot be used as a snapshot, or may not be written."""
 
 
 def redacted(facts: Facts, redactor: Redactor) -> Facts:

@@ -23,7 +23,7 @@ _TRUE = ("true", "yes", "on", "1", "")
 
 
 def git_long_paths(host: Host) -> tuple[bool | None, str]:
-    """Whether git makes files with long paths, and where that is said.
+    """True if git makes files with long paths, and the place that says so.
 
     None where no git is found. Files in git's order, where the last one counts: system, user.
     """

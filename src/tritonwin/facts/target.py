@@ -224,7 +224,7 @@ def _flag(value: object) -> bool | None:
 
 
 def _python_path(seen: Interpreter, host: Host) -> tuple[str, ...]:
-    """What PYTHONPATH adds in an ordinary start; a `._pth` file rules it out."""
+    """The entries that PYTHONPATH adds in an ordinary start; a `._pth` file rules it out."""
     if seen.pth is not None:
         return ()
     entries = (host.env.get("PYTHONPATH") or "").split(";" if host.windows else ":")

@@ -110,7 +110,7 @@ class TraitTable:
 
 @dataclass(frozen=True, kw_only=True)
 class TraitHit:
-    """Where a trait was found: a file relative to the package, and a line counted from 1."""
+    """The place of a trait: a file relative to the package, and a line counted from 1."""
 
     id: str
     file: str
@@ -212,7 +212,7 @@ def version_of(package: Path) -> str | None:
 
 
 def is_fork(package: Path) -> bool:
-    """Whether these are the sources of triton-windows, by what only they hold."""
+    """True for the sources of triton-windows, by a file that only they hold."""
     return is_file(package / "windows_utils.py")
 
 
@@ -256,7 +256,7 @@ def _libtriton(package: Path) -> Path | None:
 
 
 def _has_python_def(tinycc: Path, target: Interpreter, traits: tuple[str, ...]) -> bool | None:
-    """Whether TinyCC has the list of exports of the Python DLL that this Triton links."""
+    """True if TinyCC has the list of exports of the Python DLL that this Triton links."""
     if target.version is None:
         return None
     major, minor, *_ = target.version.split(".")

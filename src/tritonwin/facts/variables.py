@@ -81,7 +81,7 @@ def _variable(name: str, value: str, scope: Scope) -> Variable | None:
 
 
 def flaws(value: str, kind: Kind) -> Iterator[Flaw]:
-    """What is wrong with the form of a value of that kind.
+    """The flaws in the form of a value of that kind.
 
     `set X=1 && command` in a batch file or prompt stores "1 ", with the blank.
     """

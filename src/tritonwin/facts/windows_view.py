@@ -1,4 +1,4 @@
-"""What Windows sees of a source: branches made for other systems blanked, line numbers kept.
+"""A source as Windows sees it: branches for other systems blanked, line numbers kept.
 
 A Triton for Windows keeps the Linux code beside its own (`if os.name == "nt"`, `#ifndef _WIN32`),
 so the presence of a Linux call says nothing until the branches are resolved.
@@ -25,7 +25,7 @@ _DEFINED = re.compile(r"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?\s*$")
 
 
 def windows_view(name: str, text: str) -> str:
-    """The source `name` as it is on Windows; Python that does not parse is given back as it is."""
+    """The source `name` as it is on Windows; Python that does not parse stays as it is."""
     if not name.endswith(".py"):
         return c_view(text)
     try:
@@ -192,7 +192,7 @@ class _DeadCode(ast.NodeVisitor):
 
 
 def _leaves(node: ast.If) -> bool:
-    """Whether Windows never gets past this `if`."""
+    """True if Windows never gets past this `if`."""
     truth = _truth(node.test)
     if truth is None:
         return False
@@ -201,7 +201,7 @@ def _leaves(node: ast.If) -> bool:
 
 
 def _truth(test: ast.expr) -> bool | None:
-    """What a condition is on Windows; None when it does not ask for the system."""
+    """The value of a condition on Windows; None when it does not ask for the system."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         inner = _truth(test.operand)
         return None if inner is None else not inner

@@ -1,1 +1,1 @@
-"""What asks the system, for any part: files, processes, the registry; nothing here knows a fact."""
+"""Access to the system for all rooms: files, processes, the registry, data formats."""

@@ -55,7 +55,7 @@ else:
 
 
 def can_write(folder: Path) -> bool | None:
-    """Whether files could be added to the folder, or to its nearest parent that exists.
+    """True if files could be added to the folder, or to its nearest parent that exists.
 
     On Windows `os.access` looks at the read-only attribute only, which says nothing of a folder.
     There, a handle with the right to add files is opened and closed: the system itself decides,
@@ -69,7 +69,7 @@ def can_write(folder: Path) -> bool | None:
 
 
 def write_obstacle(folder: Path) -> str | None:
-    """Why no file can be added to the folder; None where one can, or where it cannot be told."""
+    """The reason why no file can be added to the folder; None where one can, or if not known."""
     existing = nearest_existing(folder)
     if existing is None or can_write(existing) is not False:
         return None

@@ -252,7 +252,7 @@ def _decode(hint: Any, tree: Json, where: str, depth: int, strict: bool) -> Any:
 
 @cache
 def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """What a hint is made of; for the few of a record, asked for every value of a file."""
+    """Origin and arguments of a hint; cached, for they are asked for every value of a file."""
     return get_origin(hint), get_args(hint)
 
 

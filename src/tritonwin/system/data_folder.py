@@ -1,4 +1,4 @@
-"""Where tritonwin keeps what it must not forget: journals, and what was proven."""
+"""The folder of tritonwin's lasting data: journals, and what was proven."""
 
 from __future__ import annotations
 

@@ -70,13 +70,13 @@ def read_bytes(path: Path, limit: int = _TEXT_LIMIT) -> bytes | None:
 
 
 def encoding_of(content: bytes) -> str:
-    """How what a user wrote is to be decoded: PowerShell's `>` writes UTF-16 with a mark."""
+    """The encoding of a file from a user: PowerShell's `>` writes UTF-16 with a mark."""
     utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return "utf-16" if utf16 else "utf-8-sig"
 
 
 def read_text(path: Path) -> str | None:
-    """The content as text, undecodable bytes replaced; None where there is none to be had."""
+    """The content as text, undecodable bytes replaced; None where it cannot be read."""
     content = read_bytes(path)
     return None if content is None else content.decode("utf-8-sig", "replace")
 

@@ -62,7 +62,7 @@ def with_folders(
 
 @dataclass(frozen=True)
 class Host:
-    """What a finder may ask of the machine. Finders touch nothing else, besides the disk."""
+    """The machine as finders may ask it. They touch nothing else, besides the disk."""
 
     env: Environment
     registry: Registry

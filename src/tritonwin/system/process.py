@@ -35,7 +35,7 @@ _running_lock = threading.Lock()
 
 @dataclass(frozen=True)
 class Completed:
-    """How a program ended. `code` is None when it was ended by the time limit."""
+    """The end of a program. `code` is None when it was ended by the time limit."""
 
     code: int | None
     out: bytes

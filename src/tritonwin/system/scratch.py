@@ -72,7 +72,7 @@ def sweep(place: Path) -> None:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether it is a real folder of this user's with a mark in it. Others can make links."""
+    """True for a real folder of this user with a mark in it. Others can make links."""
     try:
         found, mark = folder.lstat(), (folder / MARK).lstat()
     except OSError:

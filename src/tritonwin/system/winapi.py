@@ -80,7 +80,7 @@ if sys.platform == "win32":
         return int(ctypes.windll.kernel32.GetACP())
 
     def is_admin() -> bool | None:
-        """Whether this process runs with administrator rights."""
+        """True if this process runs with administrator rights."""
         try:
             return bool(ctypes.windll.shell32.IsUserAnAdmin())
         except (AttributeError, OSError):

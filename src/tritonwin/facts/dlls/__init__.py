@@ -1,1 +1,1 @@
-"""Where Windows finds DLLs, and what their files say."""
+"""The search of Windows for DLLs, and the content of their files."""

@@ -71,7 +71,7 @@ def dll_tree(
     unpacked wheel. Nothing outside counts then.
 
     Raises:
-        UserError: the file is not there, or is no program file of Windows.
+        UserError: the file is not there, or is not a program file of Windows.
     """
     file, root = _whole(file), _whole(root) if root else None
     _refuse(file)
@@ -110,8 +110,8 @@ def _refuse(file: Path) -> None:
         raise UserError(f"{file} is not a file", "Name a .pyd, .dll or .exe: tritonwin dlls FILE")
     if read_pe(file) is None:
         raise UserError(
-            f"{file} is no program file of Windows, or it is damaged",
-            "Install the package that it belongs to anew, or name another file.",
+            f"{file} is not a program file of Windows, or it is damaged",
+            "Reinstall the package that it belongs to, or name another file.",
         )
 
 

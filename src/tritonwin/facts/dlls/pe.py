@@ -140,7 +140,7 @@ def _fixed_version(pe: pefile.PE) -> str | None:
 
 
 def is_api_set(name: str) -> bool:
-    """Whether the name is one that Windows itself maps to a system DLL, no file of that name."""
+    """True for a name that Windows itself maps to a system DLL; no file has it."""
     return name.lower().startswith(("api-ms-win-", "ext-ms-"))
 
 
@@ -156,7 +156,7 @@ Function = str | int  # a name, or the number of one that is imported or exporte
 
 @dataclass(frozen=True, kw_only=True)
 class Import:
-    """What a file takes from one DLL; `delayed`: at the first call, not when it is loaded."""
+    """The imports from one DLL; `delayed`: at the first call, not when the file is loaded."""
 
     dll: str
     functions: tuple[Function, ...]
@@ -267,7 +267,7 @@ class _File:
         return address
 
     def _offset(self, address: int) -> int:
-        """Where an address relative to the image lies in the file."""
+        """The offset in the file of an address relative to the image."""
         index = bisect_right(self._starts, address) - 1
         if index < 0:
             if 0 <= address < len(self._data):

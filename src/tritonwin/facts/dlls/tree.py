@@ -112,7 +112,7 @@ def _system(host: Host) -> Iterator[Place]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Origin:
+class DllOrigin:
     """A product that brings DLLs along; `text` says what to do where one is missing."""
 
     names: tuple[str, ...]  # patterns, lower case
@@ -120,10 +120,10 @@ class Origin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OriginTable:
+class DllOriginTable:
     """The content of `dlls.toml`."""
 
-    origin: tuple[Origin, ...]
+    origin: tuple[DllOrigin, ...]
 
 
 def origin(name: str) -> str:
@@ -135,8 +135,8 @@ def origin(name: str) -> str:
 
 
 @cache
-def _table() -> OriginTable:
-    return read_resource("tritonwin.facts.dlls", "dlls.toml", OriginTable)
+def _table() -> DllOriginTable:
+    return read_resource("tritonwin.facts.dlls", "dlls.toml", DllOriginTable)
 
 
 State = Literal[
@@ -247,14 +247,14 @@ class Walk:
         )
 
     def _preloaded(self, file: Path) -> dict[str, Module]:
-        """What the program has loaded before it loads the file."""
+        """The modules that the program has loaded before it loads the file."""
         if self.program is None or self.program == file:
             return {}
         beside = Place(folder=self.program.parent, kind="program")
         system = tuple(p for p in self.places if p.kind == "system32")
         found = self._walk(self.program, (beside, *system), {})
         return {
-            # what it needs is walked anew, so that all of it is in the tree
+            # its imports are walked again, so that all of it is in the tree
             m.name.lower(): replace(m, preloaded=True, needs=())
             for m in found[1:]
             if m.state == "found" and not m.delayed

@@ -1,1 +1,1 @@
-"""What must not leave the machine, and how it is taken out of what does."""
+"""Redaction of names, identifiers and secrets in all that leaves the machine."""

@@ -86,7 +86,7 @@ class Identity:
 
     @classmethod
     def this_machine(cls, host: Host) -> Identity:
-        """What environment, registry, kernel and, on Linux, the list of accounts tell.
+        """The names in environment, registry, kernel and, on Linux, the list of accounts.
 
         The profile list of the registry holds the homes of everyone who ever signed in. Of the
         accounts on Linux it is the own one alone: services and containers may name neither user
@@ -323,7 +323,7 @@ def hide_secrets(text: str) -> str:
 
 
 def _tells(name: str) -> bool:
-    """Whether a name tells a person wherever it is the name of a folder."""
+    """True if a name identifies a person wherever it is the name of a folder."""
     ordinary = name in NOT_PERSONS | redact_rules.ORDINARY_WORDS
     return len(name) >= _SHORTEST and not ordinary and not name.endswith(_PROGRAMS)
 
@@ -361,7 +361,7 @@ def _plain(name: str) -> str:
 
 
 def _is_short_of(start: str, name: str) -> bool:
-    """Whether an 8.3 name that starts so can be that of `name`.
+    """True if an 8.3 name that starts so can be that of `name`.
 
     Windows leaves out blanks and dots and keeps six characters; after four names that start
     alike it keeps two and adds four hexadecimal digits.

@@ -86,7 +86,7 @@ def _candidates(target: Interpreter | None, host: Host) -> Iterator[_Found]:
 
 
 def _variable(host: Host) -> Iterator[_Found]:
-    """What CC names, by the rules of a process start: no quotes or blanks are taken off."""
+    """The program that CC names, as a process start reads it: with its quotes and blanks."""
     value = host.env.get("CC") or ""
     if not value.strip():
         return
@@ -131,7 +131,7 @@ def _family(program: Path) -> Family:
 
 
 def _target(found: _Found) -> str | None:
-    """What the compiler makes code for, where its place says so; nothing is started."""
+    """The machine that the compiler makes code for, if its place tells; nothing is started."""
     if found.family == "cl":  # ...\\bin\\Hostx64\\x86\\cl.exe: the host, then the target
         return _CL_TARGETS.get(found.path.parent.name.lower())
     if found.family == "tinycc":

@@ -103,10 +103,10 @@ _FILES_LIMIT = 1000  # CPython 3.13 reads 123
 
 @dataclass(frozen=True)
 class Headers:
-    """What lies in one include folder.
+    """The headers in one include folder.
 
     `free_threaded` is None where the headers serve both builds: python.org's pyconfig.h for
-    Windows carries `Py_GIL_DISABLED` commented out, to be defined by whoever compiles.
+    Windows carries `Py_GIL_DISABLED` commented out, to be defined by the compiling program.
     """
 
     version: str | None
