@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tritonwin.build import archs, tools, wheel
+from tritonwin.build.outcome import Dropped, Fleet, IndexedWheel, Job
 from tritonwin.build.recipe import Recipe, load, nvcc_archs
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import hide_secrets
@@ -38,55 +39,6 @@ _WORDS = {  # what goes into the commands of a runner as it is
 _RUNNER = "windows-2022"
 # The toolset of a runner's image; others are not known and are left to the job's own plan.
 _TOOLSETS = {"windows-2022": "14.44", "windows-2025": "14.44"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """One build: the words for a runner.
-
-    Attributes:
-        id: unique in the fleet, for names of jobs and of what they leave.
-        torch_tag: of torch's own index: "cu128".
-        archs: separated by blanks.
-        arguments: of `tritonwin build`.
-    """
-
-    id: str
-    os: str
-    python: str
-    torch: str
-    torch_tag: str
-    cuda: str
-    archs: str
-    version: str
-    arguments: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dropped:
-    """A combination that cannot be built."""
-
-    id: str
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fleet:
-    jobs: tuple[Job, ...]
-    dropped: tuple[Dropped, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexedWheel:
-    """A wheel of a fleet, as the chooser reads it."""
-
-    url: str
-    sha256: str
-    size: int
-    torch_version: str | None
-    cuda_version: str | None
-    archs: tuple[str, ...]
-    build_info: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,26 +57,22 @@ def candidates(
     """
     folder = asked if asked and _is_path(asked) else None
     known = [_named(folder, found, windows=windows)] if folder else found
-    asked = None if folder else asked
-    fitting = [
-        choice
+    fitting = (
+        _choice(toolkit, windows=windows)
         for toolkit in known
-        if (choice := _choice(toolkit, windows=windows)) and not why_not(toolkit, windows=windows)
-    ]
-    fitting = [t for t in fitting if torch_cuda is None or _major(t.version) == _major(torch_cuda)]
-    if asked != ASSEMBLED:
-        wanted = [t for t in fitting if asked is None or _starts(t.version, asked)]
-        yield from sorted(wanted, key=lambda t: _distance(t.version, torch_cuda))
-    versions = [v for v in tables.assembled_versions() if asked in {None, ASSEMBLED, v}]
-    if torch_cuda is not None:
-        versions = [v for v in versions if _major(v) == _major(torch_cuda)]
+        if not why_not(toolkit, torch_cuda, windows=windows)
+    )
+    wanted = [t for t in fitting if folder or asked is None or _starts(t.version, asked)]
+    yield from sorted(wanted, key=lambda t: _distance(t.version, torch_cuda))
     if folder is None:
+        versions = [v for v in tables.assembled_versions() if asked in {None, ASSEMBLED, v}]
         for version in sorted(versions, key=lambda v: _distance(v, torch_cuda)):
-            yield _assembled(version, windows=windows)
+            if torch_cuda is None or _major(version) == _major(torch_cuda):
+                yield _assembled(version, windows=windows)
 
 
-def why_not(toolkit: CudaToolkit, *, windows: bool) -> str:
-    """The parts that a toolkit lacks for a build, in words; empty if it is complete."""
+def why_not(toolkit: CudaToolkit, torch_cuda: str | None, *, windows: bool) -> str:
+    """The reason against a toolkit for a build, in words; empty if it is complete and fits."""
     if not toolkit.exists:
         return "the folder does not exist"
     lacking = {part for part in toolkit.missing if part in BUILD_PARTS}
@@ -86,7 +82,10 @@ def why_not(toolkit: CudaToolkit, *, windows: bool) -> str:
         lacking -= _MADE_BY_BUILD
     if lacking:
         return f"no {', no '.join(sorted(lacking))}"
-    return "" if toolkit.version else "its version is not known"
+    if not toolkit.version:
+        return "its version is not known"
+    other = torch_cuda is not None and _major(toolkit.version) != _major(torch_cuda)
+    return f"is CUDA {toolkit.version}" if other else ""
 
 
 def refusal(
@@ -99,14 +98,9 @@ def refusal(
     """The refusal that says for each toolkit why it does not fit, the requested one first."""
     wants = f"a toolkit of CUDA {_major(torch_cuda)}" if torch_cuda else "a CUDA toolkit"
     named = [_named(asked, found, windows=windows)] if asked and _is_path(asked) else []
-    each = []
-    for toolkit in (*named, *(t for t in found if t not in named)):
-        why = why_not(toolkit, windows=windows)
-        if not why and torch_cuda and toolkit.version:
-            same = _major(toolkit.version) == _major(torch_cuda)
-            why = "" if same else f"is CUDA {toolkit.version}"
-        if why:
-            each.append(f"{toolkit.path} ({why})")
+    every = (*named, *(t for t in found if t not in named))
+    reasons = [(t.path, why_not(t, torch_cuda, windows=windows)) for t in every]
+    each = [f"{path} ({why})" for path, why in reasons if why]
     listed = f"; not taken: {'; '.join(each)}" if each else ""
     there = "there is none" if asked is None else f"--cuda {asked} names none"
     version = torch_cuda or "13.0"
@@ -131,17 +125,16 @@ def reason(choice: Toolkit, torch_cuda: str | None) -> str:
     return f"{what}; torch only warns of another minor version"
 
 
-def _choice(toolkit: CudaToolkit, *, windows: bool) -> Toolkit | None:
-    if toolkit.version is None:
-        return None
-    msvc = tables.msvc_for(toolkit.version)
+def _choice(toolkit: CudaToolkit, *, windows: bool) -> Toolkit:
+    version = toolkit.version or ""
+    msvc = tables.msvc_for(version)
     if windows and toolkit.host_msvc_max and msvc:
         # `_MSC_VER` 1949 is toolset 14.49
         msvc = f"{msvc.split(',')[0]},<14.{int(toolkit.host_msvc_max) - 1899}"
     return Toolkit(
         origin=_ORIGINS.get(toolkit.layout, "system"),
         path=toolkit.path,
-        version=".".join(toolkit.version.split(".")[:2]),
+        version=".".join(version.split(".")[:2]),
         msvc=msvc,
     )
 

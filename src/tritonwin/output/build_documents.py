@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tritonwin.build.fleet import Dropped, IndexedWheel, Job
-from tritonwin.build.outcome import BuildInfo
+from tritonwin.build.outcome import BuildInfo, Dropped, IndexedWheel, Job
 from tritonwin.build.plan import BuildPlan
 from tritonwin.output.documents import ToolInfo
 from tritonwin.problems.records import Problem

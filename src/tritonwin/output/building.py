@@ -5,30 +5,35 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from itertools import groupby
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from tritonwin.build.fleet import Fleet, IndexedWheel
-from tritonwin.build.outcome import BuildOutcome, Event, Progress, ProofStep
+from tritonwin.build.outcome import (
+    BuildOutcome,
+    Event,
+    Fleet,
+    IndexedWheel,
+    Progress,
+    ProofStep,
+)
 from tritonwin.build.plan import GIB, BuildPlan
 from tritonwin.output.build_documents import BuildReport, BuildStatus, FleetReport, WheelIndex
 from tritonwin.output.documents import ToolInfo
 from tritonwin.output.proof import print_rung
 from tritonwin.output.terminal import console, print_problem
 from tritonwin.output.text import printable
-from tritonwin.support import wheels
 
 _QUIET = 30.0  # seconds between two lines where nobody watches a bar
 _PULSE = 300.0  # as long as no file gets done: CI engines end what says nothing for ten minutes
 _STATES = {"passed": ("ok", "green"), "failed": ("FAILED", "bold red")}
 
 
-class Follower:
+class Follower(AbstractContextManager["Follower"]):
     """Shows the events of a build while it runs. Use it as a context; call it with each event."""
 
     def __init__(self, out: Console | None = None) -> None:
@@ -37,15 +42,7 @@ class Follower:
         self._said = -math.inf
         self._done = -1
 
-    def __enter__(self) -> Follower:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end_bar()
 
     def __call__(self, event: Event) -> None:
@@ -124,7 +121,7 @@ def print_outcome(outcome: BuildOutcome) -> None:
         f"wheel: {outcome.wheel}",
     ]
     if outcome.proven:
-        name = wheels.read(outcome.wheel.name).distribution
+        name = outcome.wheel.name.partition("-")[0].replace("_", "-")
         lines.append(f'install: tritonwin install {name} --find-links "{outcome.wheel.parent}"')
     else:
         lines.append("The wheel is there, but it is not proven: see what failed above.")
