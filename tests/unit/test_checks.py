@@ -32,8 +32,9 @@ from tritonwin.facts.records import (
     System,
 )
 from tritonwin.problems import catalogue
+from tritonwin.problems.advice import context, names
 from tritonwin.problems.checks import CHECKS, caches
-from tritonwin.problems.doctor import diagnose
+from tritonwin.problems.doctor import diagnose, findings_of
 from tritonwin.system.codec import DecodeError, Json, from_json, to_json
 
 H = healthy.HEALTHY
@@ -642,6 +643,19 @@ def test_finds_what_is_broken(row: tuple[Any, ...]) -> None:
     kinds = [found.severity] if found.severity != usual else []
     kinds += [found.certainty] if found.certainty != "certain" else []
     assert kinds == [kind for text in unusual for kind in text.split(", ")]
+
+
+def test_findings_and_facts_supply_the_values_of_the_catalogues_words() -> None:
+    supplied: dict[str, set[str]] = {}
+    for problem, facts, *_ in BROKEN:
+        check = next(c for c in CHECKS if c.id == problem)
+        for found in findings_of(facts, [check]):
+            supplied.setdefault(problem, {"python"}).update(found.values, context(facts))
+    for problem, values in supplied.items():
+        entry = catalogue.load().entry(problem)
+        arguments = (text for action in entry.actions for text in action.arguments.values())
+        texts = (entry.cause, entry.remedy.summary, *entry.remedy.commands, *arguments)
+        assert {name for text in texts for name in names(text)} <= values, problem
 
 
 def test_every_check_is_shown_to_find_something() -> None:

@@ -56,7 +56,6 @@ PLACEHOLDERS: Mapping[str, Placeholder] = {
     "dll": Placeholder("msvcp140.dll", "A DLL"),
     "dll_version": Placeholder("14.29.30133.0", "(not known)"),
     "toolset": Placeholder("a version of MSVC: 14.44.35207", "as installed"),
-    "sdk": Placeholder("a version of the Windows SDK: 10.0.22621.0", "as installed"),
 }
 
 
