@@ -158,7 +158,9 @@ def _blocked_cache(seed: Seed) -> None:
 
 def _stale_helper(seed: Seed) -> None:
     seed.set(TRITON_CACHE_DIR=r"C:\cache")
-    seed.machine.place(r"C:\cache\ab12\cuda_utils.cp312-win_amd64.pyd", seed.dll("python310.dll"))
+    entry = "C:\\cache\\" + "AB2" * 17 + "A"
+    module = rf"{entry}\cuda_utils.cp312-win_amd64.pyd"
+    seed.machine.place(module, seed.dll("python310.dll"))
 
 
 def _work(seed: Seed, name: str) -> None:

@@ -11,6 +11,7 @@ from winlane import Machine
 from tritonwin.journal import tree_hash
 
 PROGRAMS = Path(__file__).parent / "programs"
+STALE = "A" * 52
 
 
 def test_what_triton_left_is_recognised(machine: Machine) -> None:
@@ -19,7 +20,7 @@ def test_what_triton_left_is_recognised(machine: Machine) -> None:
     env.run(str(PROGRAMS / "jit.py")).check()
     cache = env.path(rf"{machine.lane.profile}\.triton\cache")
     stale = machine.fakes.build_dll("cuda_utils.pyd", imports={"python311.dll": ("PyList_New",)})
-    machine.place(rf"{machine.lane.profile}\.triton\cache\STALE\cuda_utils.pyd", stale)
+    machine.place(rf"{machine.lane.profile}\.triton\cache\{STALE}\cuda_utils.pyd", stale)
     before = tree_hash(cache)
 
     def tool(*args: str) -> str:
@@ -31,9 +32,15 @@ def test_what_triton_left_is_recognised(machine: Machine) -> None:
     assert entries["kernel"]["built_for"] == "cuda:89, Triton 3.8.0"
     assert entries["helper"]["built_for"] == "python312.dll"
     (bad,) = (e for e in listed["entries"] if e["state"] != "usable")
-    assert (bad["state"], Path(bad["entry"]["path"].replace("\\", "/")).name) == ("stale", "STALE")
+    assert (bad["state"], Path(bad["entry"]["path"].replace("\\", "/")).name) == ("stale", STALE)
 
     tool("cache", "clear", "--yes", "--python", env.python)
-    assert not (cache / "STALE").exists()
+    assert not (cache / STALE).exists()
     assert "Everything is as it was before." in tool("undo", "--yes", "--python", env.python)
     assert tree_hash(cache) == before
+
+    # what the real Triton wrote has the form of entries, and a text beside them has not
+    machine.place(rf"{machine.lane.profile}\.triton\cache\mine.txt", b"mine")
+    report = json.loads(tool("cache", "clear", "--all", "--yes", "--json", "--python", env.python))
+    assert [Path(left.replace("\\", "/")).name for left in report["left"]] == ["mine.txt"]
+    assert [path.name for path in cache.iterdir()] == ["mine.txt"]
