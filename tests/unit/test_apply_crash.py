@@ -28,11 +28,11 @@ from tritonwin.remedies.plan import (
     ClearCache,
     CopyHeaders,
     EnableSite,
+    FileSource,
     InstallWheels,
     Plan,
     RemoveDistribution,
     RenameShadow,
-    Source,
     UnsetVariable,
 )
 from tritonwin.support.pip import Pip
@@ -143,7 +143,7 @@ def _plan(root: Path, environment: TargetEnvironment) -> Plan:
     site = environment.site_packages
     files = ("alpha-2.0-py3-none-any.whl", "beta-1.0-py3-none-any.whl")
     wheels = tuple(
-        Source(
+        FileSource(
             name=file.split("-")[0],
             version=file.split("-")[1],
             location=str(make_wheel(root, file)),
@@ -151,7 +151,7 @@ def _plan(root: Path, environment: TargetEnvironment) -> Plan:
         for file in files
     )
 
-    headers = Source(name="headers", version="3.12.9", location=str(root / "full"))
+    headers = FileSource(name="headers", version="3.12.9", location=str(root / "full"))
     return Plan(
         target=str(environment.python),
         changes=(
@@ -174,14 +174,14 @@ def _plan(root: Path, environment: TargetEnvironment) -> Plan:
     )
 
 
-def laid_out(scene: Scene) -> Callable[[Pip, Sequence[Source], Path, object], None]:
+def laid_out(scene: Scene) -> Callable[[Pip, Sequence[FileSource], Path, object], None]:
     """What pip lays out, from a copy: pip itself takes a second, and there are many points."""
     copy = scene.root / "laid-out"
     copy.mkdir()
     wheels = [s for c in scene.plan.changes if isinstance(c, InstallWheels) for s in c.sources]
     target_pip.stage(scene.environment.pip, wheels, copy, lambda done, total: None)
 
-    def stage(pip: Pip, wheels: Sequence[Source], root: Path, progress: object) -> None:
+    def stage(pip: Pip, wheels: Sequence[FileSource], root: Path, progress: object) -> None:
         faults.faultpoint("before pip")
         shutil.copytree(copy, root, dirs_exist_ok=True)
         faults.faultpoint("after pip")

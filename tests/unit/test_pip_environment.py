@@ -10,7 +10,7 @@ import pytest
 from target_env import TargetEnvironment, make_environment, pip_folder
 from wheel_files import make_wheel
 
-from tritonwin.remedies.plan import Source
+from tritonwin.remedies.plan import FileSource
 from tritonwin.remedies.target_pip import stage
 from tritonwin.support.pip import (
     CONSTRAINT,
@@ -30,12 +30,12 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> TargetEnvironment:
 
 
 @pytest.fixture
-def alpha(tmp_path: Path) -> Source:
+def alpha(tmp_path: Path) -> FileSource:
     folder = tmp_path / "wheels"
     folder.mkdir()
     make_wheel(folder, "alpha-1.0-py3-none-any.whl")
     location = str(make_wheel(folder, "alpha-2.0-py3-none-any.whl"))
-    return Source(name="alpha", version="2.0", location=location)
+    return FileSource(name="alpha", version="2.0", location=location)
 
 
 def set_all(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
@@ -68,14 +68,14 @@ def write_settings(monkeypatch: pytest.MonkeyPatch, file: Path, *lines: str) -> 
     monkeypatch.setenv("PIP_CONFIG_FILE", str(file))
 
 
-def ours(target: TargetEnvironment, alpha: Source) -> list[tuple[str, str]]:
+def ours(target: TargetEnvironment, alpha: FileSource) -> list[tuple[str, str]]:
     folder = Path(alpha.location).parent
     found = dry_run(target.pip, ["alpha"], options=["--no-index", f"--find-links={folder}"])
     return [(item.name, item.version) for item in found]
 
 
 def test_neither_variables_nor_files_move_what_is_laid_out(
-    target: TargetEnvironment, alpha: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: TargetEnvironment, alpha: FileSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_all(monkeypatch, tmp_path / "elsewhere")
     settings = ("[global]", f"target = {tmp_path / 'elsewhere'}", "quiet = 2", "user = true")
@@ -87,7 +87,7 @@ def test_neither_variables_nor_files_move_what_is_laid_out(
 
 
 def test_a_constraint_is_heeded_where_versions_are_chosen(
-    target: TargetEnvironment, alpha: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: TargetEnvironment, alpha: FileSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     allowed = tmp_path / "constraints.txt"
     allowed.write_text("alpha==1.0\n")
@@ -119,7 +119,7 @@ def test_a_broken_configuration_is_named(
     assert "pip.ini" in error.value.help
 
 
-def test_a_pip_that_lays_out_nothing_is_not_believed(alpha: Source, tmp_path: Path) -> None:
+def test_a_pip_that_lays_out_nothing_is_not_believed(alpha: FileSource, tmp_path: Path) -> None:
     idle = Pip((sys.executable, "-c", "pass"))
     with pytest.raises(PipError, match="did not lay alpha out"):
         stage(idle, [alpha], tmp_path / "root", lambda done, total: None)

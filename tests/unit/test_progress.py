@@ -18,7 +18,7 @@ from rich.console import Console
 from tritonwin.output import terminal
 from tritonwin.output.changes import ProgressPrinter
 from tritonwin.output.terminal import DownloadBar
-from tritonwin.remedies.plan import Source
+from tritonwin.remedies.plan import FileSource
 from tritonwin.remedies.records import ProgressEvent
 from tritonwin.remedies.target_pip import stage
 from tritonwin.support.pip import Pip
@@ -56,7 +56,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_pip_tells_how_far_it_is(server: str, tmp_path: Path) -> None:
     pip = pytest.importorskip("pip", reason="this environment has no pip")
     told: list[tuple[int, int | None]] = []
-    source = Source(name="big", version="1.0", location=server)
+    source = FileSource(name="big", version="1.0", location=server)
     stage(
         Pip((sys.executable, "-m", "pip"), pip.__version__),
         [source],

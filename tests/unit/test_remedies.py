@@ -43,11 +43,11 @@ from tritonwin.remedies.plan import (
     Change,
     ChangedSincePlanError,
     CopyRuntime,
+    FileSource,
     InstallWheels,
     Plan,
     RenameShadow,
     SetVariable,
-    Source,
     UnsetVariable,
 )
 from tritonwin.remedies.planner import PLAN
@@ -740,7 +740,7 @@ def test_the_runtime_that_is_fetched_replaces_older_dlls_alone(tmp_path: Path) -
     }
     files(tmp_path, there)
     with serving(content.getvalue()) as address:
-        source = Source(
+        source = FileSource(
             name="msvc-runtime",
             version="14.40.33807",
             location=address,

@@ -41,7 +41,7 @@ from tritonwin.output.patching import PatchReport
 from tritonwin.patch.records import FileRefusal, FileReport, HookReport, Misfit, RuleReport
 from tritonwin.problems.cache_state import JudgedEntry
 from tritonwin.problems.records import CheckResult, Evidence, Problem, Remedy
-from tritonwin.remedies.plan import CopyHeaders, Plan, Source, Unsolved
+from tritonwin.remedies.plan import CopyHeaders, FileSource, Plan, Unsolved
 from tritonwin.support import matrix
 from tritonwin.support.wheel_choice import Kept, Rejection, WheelChoice
 from tritonwin.system.codec import DecodeError, from_json, to_json
@@ -80,7 +80,7 @@ CHANGE = CopyHeaders(
     problems=("embedded-python-no-headers",),
     what="put headers there",
     why="there are none",
-    sources=(Source(name="headers", version="3.12.9", location="C:\\full"),),
+    sources=(FileSource(name="headers", version="3.12.9", location="C:\\full"),),
 )
 UNSOLVED = Unsolved(problem="driver-too-old", reason="this has to be done by hand")
 DOCUMENTS = {

@@ -16,7 +16,7 @@ from tritonwin.journal.tree import file_hash
 from tritonwin.remedies import target_pip
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.distributions import put_in_place, removable
-from tritonwin.remedies.plan import BuildWheel, CannotRemedyError, ChangedSincePlanError, Source
+from tritonwin.remedies.plan import BuildWheel, CannotRemedyError, ChangedSincePlanError, FileSource
 from tritonwin.support.versions import parse
 from tritonwin.system.codec import to_json
 
@@ -97,7 +97,7 @@ def apply_build(change: BuildWheel, context: ApplyContext) -> None:
             f"{change.distribution} {change.version} could not be built",
             f"Its log says why: tritonwin explain {outcome.log}",
         )
-    wheel = Source(
+    wheel = FileSource(
         name=change.distribution,
         version=str(parse(change.version) or change.version),
         location=str(outcome.wheel),

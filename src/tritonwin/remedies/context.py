@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal import Journal
-from tritonwin.remedies.plan import Source, target_to_change
+from tritonwin.remedies.plan import FileSource, target_to_change
 from tritonwin.remedies.records import Event, ProgressEvent, StepEvent
 from tritonwin.support import download
 from tritonwin.support.pip import Pip
@@ -81,7 +81,7 @@ class ApplyContext:
     def progress(self, done: int, total: int | None) -> None:
         self.on_event(ProgressEvent(done=done, total=total))
 
-    def fetch(self, source: Source, to: Path) -> None:
+    def fetch(self, source: FileSource, to: Path) -> None:
         """Download a source of the plan to the file `to`; raises DownloadError."""
         self.say(f"fetching {source.location}")
         download.fetch(

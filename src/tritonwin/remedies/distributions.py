@@ -23,9 +23,9 @@ from tritonwin.remedies.installed import claimed, leave_to_conda, lock_note, of_
 from tritonwin.remedies.plan import (
     CannotRemedyError,
     ChangedSincePlanError,
+    FileSource,
     InstallWheels,
     RemoveDistribution,
-    Source,
     target_to_change,
 )
 from tritonwin.remedies.target_pip import staged_site_packages
@@ -101,7 +101,9 @@ def install_change(downloads: Sequence[Download], facts: Facts) -> InstallWheels
     """
     target = target_to_change(facts)
     wheels = tuple(
-        Source(name=d.name, version=d.version, location=d.location, sha256=d.sha256, size=d.size)
+        FileSource(
+            name=d.name, version=d.version, location=d.location, sha256=d.sha256, size=d.size
+        )
         for d in downloads
     )
     replaced = [_in_its_place(facts, wheel.name) for wheel in wheels]
@@ -158,7 +160,7 @@ def _in_its_place(facts: Facts, name: str) -> list[Distribution]:
     return _installed(facts, *rivals)
 
 
-def _instead(old: Sequence[Distribution], new: Source) -> str:
+def _instead(old: Sequence[Distribution], new: FileSource) -> str:
     gone = dict.fromkeys(d.version if d.name == new.name else f"{d.name} {d.version}" for d in old)
     if not gone:
         return ""

@@ -13,7 +13,7 @@ from tritonwin.facts.records import Interpreter
 from tritonwin.facts.toolchain.python_dev import read_headers
 from tritonwin.remedies import archive
 from tritonwin.remedies.context import ApplyContext, PlanContext
-from tritonwin.remedies.plan import CannotRemedyError, CopyHeaders, Source
+from tritonwin.remedies.plan import CannotRemedyError, CopyHeaders, FileSource
 from tritonwin.support import download
 from tritonwin.support.versions import series
 from tritonwin.system.files import is_file, is_folder
@@ -49,7 +49,7 @@ def plan_headers(context: PlanContext, *, version: str, folder: str) -> CopyHead
     )
 
 
-def _sources(wanted: _Wanted, context: PlanContext) -> Iterator[Source]:
+def _sources(wanted: _Wanted, context: PlanContext) -> Iterator[FileSource]:
     """Sources on this machine: the folder or zip that the user named, then other Pythons."""
     if context.headers is not None:
         yield _given(context.headers, wanted)
@@ -62,7 +62,7 @@ def _sources(wanted: _Wanted, context: PlanContext) -> Iterator[Source]:
             yield found
 
 
-def _given(path: Path, wanted: _Wanted) -> Source:
+def _given(path: Path, wanted: _Wanted) -> FileSource:
     path = path.absolute()
     if is_folder(path):
         version = _fits(path, wanted)
@@ -71,11 +71,11 @@ def _given(path: Path, wanted: _Wanted) -> Source:
                 f"{path} holds no headers and {wanted.library} of Python {wanted.series}",
                 "Name the folder that has Include and libs in it.",
             )
-        return Source(name="headers", version=version, location=str(path))
+        return FileSource(name="headers", version=version, location=str(path))
     if not is_file(path):
         raise CannotRemedyError(f"there is no file or folder {path}", "Check --headers.")
     _root_in(archive.names(path), path)
-    return Source(
+    return FileSource(
         name="headers",
         version=wanted.series,
         location=str(path),
@@ -83,12 +83,12 @@ def _given(path: Path, wanted: _Wanted) -> Source:
     )
 
 
-def _installed(other: Interpreter, wanted: _Wanted) -> Source | None:
+def _installed(other: Interpreter, wanted: _Wanted) -> FileSource | None:
     root = other.base_prefix or other.prefix
     version = _fits(Path(root), wanted) if root else None
     if root is None or version is None:
         return None
-    return Source(name="headers", version=version, location=root)
+    return FileSource(name="headers", version=version, location=root)
 
 
 def _fits(root: Path, wanted: _Wanted) -> str | None:
@@ -107,7 +107,7 @@ def _packages() -> dict[str, Any]:
     return shipped("tritonwin.remedies", "python_packages.toml")
 
 
-def _package(wanted: _Wanted, context: PlanContext) -> Source:
+def _package(wanted: _Wanted, context: PlanContext) -> FileSource:
     """The package of python.org on nuget.org, by its pinned hash."""
     rows = [r for r in _packages()["package"] if r["python"] == wanted.series]
     by_hand = (
@@ -125,7 +125,7 @@ def _package(wanted: _Wanted, context: PlanContext) -> Source:
             f"no headers of Python {wanted.series} are on this machine, and --offline was given",
             f"Fetch {address} and give it: --headers FILE",
         )
-    return Source(
+    return FileSource(
         name="headers",
         version=rows[0]["version"],
         location=address,

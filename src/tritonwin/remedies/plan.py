@@ -43,7 +43,7 @@ def target_to_change(facts: Facts) -> Interpreter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class FileSource:
     """A file or folder that a change takes something from: one content, named by its hash.
 
     `location` is an absolute path or an https address; `sha256` is set for everything fetched.
@@ -70,7 +70,7 @@ class _Change:
     what: str
     why: str = ""
     problems: tuple[str, ...] = ()
-    sources: tuple[Source, ...] = ()
+    sources: tuple[FileSource, ...] = ()
     removes: tuple[str, ...] = ()
     admin: bool = False
     note: str | None = None

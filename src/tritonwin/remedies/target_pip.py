@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal import faultpoint
 from tritonwin.remedies.installed import recorded
-from tritonwin.remedies.plan import CannotRemedyError, Source, target_to_change
+from tritonwin.remedies.plan import CannotRemedyError, FileSource, target_to_change
 from tritonwin.support.download import local_path
 from tritonwin.support.pip import (
     CONSTRAINT,
@@ -126,7 +126,7 @@ def _wheels(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def stage(
-    pip: Pip, wheels: Sequence[Source], root: Path, progress: Callable[[int, int | None], None]
+    pip: Pip, wheels: Sequence[FileSource], root: Path, progress: Callable[[int, int | None], None]
 ) -> None:
     """Lay exactly these wheels out below `root`, in the folders that they have in the target.
 
@@ -151,7 +151,7 @@ def stage(
     _see_that_they_are_there(wheels, root)
 
 
-def _see_that_they_are_there(wheels: Sequence[Source], root: Path) -> None:
+def _see_that_they_are_there(wheels: Sequence[FileSource], root: Path) -> None:
     """Do not rely on pip's exit status: the distributions that they replace go next."""
     found = {canonicalize_name(i.name.partition("-")[0]) for i in root.rglob("*.dist-info")}
     missing = [wheel.name for wheel in wheels if canonicalize_name(wheel.name) not in found]

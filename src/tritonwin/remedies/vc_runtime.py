@@ -11,7 +11,7 @@ from tritonwin.facts.records import RuntimeDll
 from tritonwin.problems.checks.python_files import MUTEX_BREAK
 from tritonwin.remedies.archive import ArchiveError
 from tritonwin.remedies.context import ApplyContext, PlanContext
-from tritonwin.remedies.plan import CannotRemedyError, CopyRuntime, Source
+from tritonwin.remedies.plan import CannotRemedyError, CopyRuntime, FileSource
 from tritonwin.support import download
 from tritonwin.support.archives import DAMAGE
 from tritonwin.support.links import WheelLink
@@ -49,16 +49,16 @@ def _needed(context: PlanContext) -> str:
     return linker or MUTEX_BREAK
 
 
-def _system(dlls: tuple[RuntimeDll, ...], context: PlanContext) -> Source | None:
+def _system(dlls: tuple[RuntimeDll, ...], context: PlanContext) -> FileSource | None:
     """System32's own, where it is new enough."""
     found = [d for d in dlls if d.place == "system32"]
     version = _version(found)
     if version is None or parse(version) is None or older(version, _needed(context)):
         return None
-    return Source(name="vc-runtime", version=version, location=str(Path(found[0].path).parent))
+    return FileSource(name="vc-runtime", version=version, location=str(Path(found[0].path).parent))
 
 
-def _wheel(present: list[RuntimeDll], context: PlanContext) -> Source:
+def _wheel(present: list[RuntimeDll], context: PlanContext) -> FileSource:
     listing = find(WHEEL, context.sources())
     links = [link for link in listing.links if _fits(link) and (link.sha256 or link.local)]
     newest = max(links, key=lambda link: link.name.version, default=None)
@@ -70,7 +70,7 @@ def _wheel(present: list[RuntimeDll], context: PlanContext) -> Source:
             "Install Microsoft's vc_redist.x64.exe, or give a folder with a wheel of "
             f"{WHEEL}: --find-links DIR",
         )
-    return Source(
+    return FileSource(
         name=WHEEL,
         version=str(newest.name.version),
         location=newest.location,
