@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from pace import PATIENCE
 from trees import plant
 
-from tritonwin.facts.target import TargetError, deep_import, examine, parse_answer
+from tritonwin.facts.target import TargetError, deep_import, examine
 from tritonwin.system.host import Environment, Host
+from tritonwin.system.process import parse_answer
 from tritonwin.system.registry import MemoryRegistry
 
 COOKIE = "0123456789abcdef"

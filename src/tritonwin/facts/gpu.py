@@ -14,10 +14,9 @@ from typing import Any, Literal
 
 from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.records import Driver, Gpu
-from tritonwin.facts.target import parse_answer
 from tritonwin.system.files import is_file, paths_in
 from tritonwin.system.host import Host
-from tritonwin.system.process import run
+from tritonwin.system.process import parse_answer, run
 
 Vendor = Literal["nvidia", "amd", "intel"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import time
@@ -17,7 +16,7 @@ from tritonwin.facts.python_layout import describe, is_store_alias
 from tritonwin.facts.records import ImportResult, Interpreter
 from tritonwin.system.files import file_size, is_file, is_folder
 from tritonwin.system.host import Host
-from tritonwin.system.process import Completed, run
+from tritonwin.system.process import Completed, parse_answer, run
 from tritonwin.system.scratch import scratch_folder
 
 OLDEST = (3, 8)  # what probe.py is written for
@@ -98,20 +97,6 @@ def deep_import(executable: str, module: str, timeout: float = 120) -> ImportRes
         version=_text(answer.get("version")),
         error=_text(answer.get("error")),
     )
-
-
-def parse_answer(out: bytes, cookie: str) -> dict[str, Any] | None:
-    """The JSON object between the cookies; None where there is none or it is damaged."""
-    text = out.decode("utf-8", "replace")
-    _, found, rest = text.partition(cookie)
-    body, ended, _ = rest.partition(cookie[::-1])
-    if not found or not ended:
-        return None
-    try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return answer if isinstance(answer, dict) else None
 
 
 def _refuse(path: Path, *, windows: bool) -> None:

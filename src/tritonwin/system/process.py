@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from tritonwin.system.files import is_file
 
@@ -215,3 +216,17 @@ def describe_exit(code: int) -> str:
         name = _NTSTATUS.get(unsigned)
         return f"0x{unsigned:08X} ({name})" if name else f"0x{unsigned:08X}"
     return f"exit {code}"
+
+
+def parse_answer(out: bytes, cookie: str) -> dict[str, Any] | None:
+    """The JSON object between the cookies; None where there is none or it is damaged."""
+    text = out.decode("utf-8", "replace")
+    _, found, rest = text.partition(cookie)
+    body, ended, _ = rest.partition(cookie[::-1])
+    if not found or not ended:
+        return None
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return answer if isinstance(answer, dict) else None

@@ -20,8 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tritonwin.facts.target import parse_answer
-from tritonwin.system.process import Completed, run
+from tritonwin.system.process import Completed, parse_answer, run
 from tritonwin.system.scratch import scratch_folder
 from tritonwin.system.waiting import waiting_threads
 from tritonwin.system.winapi import in_ascii

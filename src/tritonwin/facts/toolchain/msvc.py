@@ -17,12 +17,11 @@ from pathlib import Path, PureWindowsPath
 
 from tritonwin.errors import UserError
 from tritonwin.facts.records import MsvcToolset
-from tritonwin.facts.target import parse_answer
 from tritonwin.facts.toolchain.precedence import in_order
 from tritonwin.system import process
 from tritonwin.system.files import is_file, is_folder, names_in, version_key
 from tritonwin.system.host import Environment, Host, merged, with_folders
-from tritonwin.system.process import run
+from tritonwin.system.process import parse_answer, run
 from tritonwin.system.scratch import scratch_folder
 
 _TIMEOUT = 20.0  # seconds; the first answer after a start of Windows may take five
