@@ -93,7 +93,7 @@ UNKNOWN = [
         "def _cuda_driver_is_active():\n    candidates = ['libcuda.so']\n",
         "in another form",
     ),
-    ("dlfcn", "#include <dlfcn.h>\nint f() { return dladdr(0); }\n", "no like on Windows"),
+    ("dlfcn", "#include <dlfcn.h>\nint f() { return dladdr(0); }\n", "Windows does not have"),
     (
         "extern-grep",
         "class Libdevice:\n    def parse_symbols(self):\n        subprocess.check_output(other)\n",

@@ -1,4 +1,4 @@
-"""What rules are made of: finding a place by structure, and splicing text there.
+"""The tools of rules: find a place by structure, and splice text there.
 
 Places in Python are found in the syntax tree and edited as text, so that comments and format
 stay; places in C are lines of exact text that must occur an exact number of times.
@@ -71,7 +71,7 @@ class Source:
 
     @property
     def fault(self) -> str:
-        """Why the text is no Python, "" where it is."""
+        """The parser's message for a text that is not Python, else ""."""
         return str(self._parsed) if isinstance(self._parsed, NotPython) else ""
 
     @property
@@ -95,11 +95,11 @@ class Source:
         return [*starts, position]
 
     def start_of(self, line: int) -> int:
-        """Where a line, counted from 1, begins."""
+        """The offset of a line, counted from 1."""
         return self._starts[line - 1]
 
     def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        """Where a node begins and ends in the text."""
+        """The offsets of a node in the text: start, end."""
         assert node.end_lineno is not None  # noqa: S101 - set by the parser
         assert node.end_col_offset is not None  # noqa: S101
         return (
@@ -126,7 +126,7 @@ class Source:
     # -- finding
 
     def function(self, name: str, inside: str | None = None, absent: str = "") -> ast.FunctionDef:
-        """As `find`; raises NoEdit where there is none, for the reason `absent`."""
+        """As `find`; raises NoEdit with the reason `absent` if there is none."""
         found = self.find(name, inside)
         if found is None:
             raise NoEdit("absent", absent or f"there is no {name}")
@@ -199,7 +199,7 @@ class Source:
         return self.spliced((start, end, indented(code, self.indent(statement))))
 
     def indent(self, statement: ast.stmt) -> str:
-        """What a statement's line begins with; raises NoEdit where it is not the first there."""
+        """The indentation of a statement; raises NoEdit if it is not the first on its line."""
         above = self.lines[statement.lineno - 2] if statement.lineno > 1 else ""
         space = self.text[self.start_of(statement.lineno) : self.span(statement)[0]]
         if space.strip(" \t\f") or above.endswith("\\\n"):
@@ -244,7 +244,7 @@ def substituted(
 
 
 def is_guarded(text: str, position: int) -> bool:
-    """Whether a place in C, or in C in a string, lies between an `#if` and its `#endif`."""
+    """True for a place in C, or in C in a string, between an `#if` and its `#endif`."""
     before = text[:position]
     opened = len(re.findall(r"^#if", before, re.MULTILINE))
     return opened > len(re.findall(r"^#endif", before, re.MULTILINE))

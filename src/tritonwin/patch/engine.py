@@ -1,4 +1,4 @@
-"""Rules and what they make of a text: pure, the same for the files on disk and the import hook.
+"""Rules applied to a text: pure, the same for the files on disk and the import hook.
 
 A rule is a row of `rules/rules.toml` and a function from a source to its edited text. This module,
 `edits`, `rules`, `payload` and `hook/apply` are valid on Python 3.9 and use the standard library
@@ -105,7 +105,7 @@ def edits(*rules: str) -> Callable[[Edit], Edit]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a rule stands in a text: its state, why, and the edited text where there is one."""
+    """The state of a rule in a text, the reason, and the edited text if there is one."""
 
     state: RuleState
     reason: str
@@ -122,7 +122,7 @@ class Transformed:
 
 
 def judge(rule: Rule, source: Source, flavour: Flavour) -> Verdict:
-    """How a rule stands in a text with `\\n` line ends."""
+    """The state of a rule in a text with `\\n` line ends."""
     if flavour == "fork" and rule.backend == "amd":
         return Verdict("not-applicable", "triton-windows supports AMD GPUs in its own way, or not")
     if is_applied(rule, source.text):

@@ -1,4 +1,4 @@
-"""What `patch` changes, each change a journal's, one at a time on one Triton.
+"""The changes of `patch`, each in a journal, one at a time on one Triton.
 
 `apply` and `revert` change Triton's files, `write_hook` and `remove_hook` those of the import hook.
 """
@@ -42,7 +42,7 @@ class PatchPlace:
     data: Path  # tritonwin's data folder
 
     def manifest(self) -> Manifest | None:
-        """What tritonwin wrote into the package, whether it is still there or not."""
+        """The record of tritonwin's edits in the package, even if they are gone from there."""
         return read_manifest(self.data, self.package)
 
     @contextlib.contextmanager
@@ -59,7 +59,7 @@ class PatchPlace:
         return Journal.begin(self.store, target=self.target, title=title, plan=record)
 
     def wrote(self, header: Header, action: str) -> bool:
-        """Whether `patch` wrote that journal, for that action alone."""
+        """True if `patch` wrote that journal, for that action alone."""
         plan = self.store.plan(header.id)
         return isinstance(plan, dict) and plan.get("action") == action
 
@@ -153,7 +153,7 @@ def clear(helpers: Sequence[Path], place: PatchPlace) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Reverted:
-    """What a revert did.
+    """The result of a revert.
 
     Attributes:
         reports: of the journals that were undone, newest first; the last one may be of one that
@@ -217,7 +217,7 @@ def _undo_last(manifest: Manifest, place: PatchPlace) -> UndoReport:
 
 
 def find_hook(target: Interpreter | None) -> install.Installed | None:
-    """The hook that applies rules; one that carries payloads alone is none."""
+    """The hook that applies rules; None for one that carries payloads alone."""
     there = install.find(target) if target else None
     return there if there and there.choice else None
 

@@ -1,4 +1,4 @@
-"""A Triton's sources, how every rule stands in them, and what an apply would write."""
+"""A Triton's sources, the state of every rule in them, and the plan of their edits."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SourceFile:
 
     @property
     def fault(self) -> str:
-        """Why there is no text."""
+        """The reason that there is no text."""
         return _TOO_LARGE if self.data is None else _NO_TEXT
 
     def encode(self, text: str) -> bytes:
@@ -88,7 +88,7 @@ class SourceFile:
 
 @dataclass(frozen=True, kw_only=True)
 class TritonSources:
-    """What rules are about in a Triton's package folder."""
+    """The files of a Triton that rules are about."""
 
     package: Path
     flavour: Flavour
@@ -97,7 +97,7 @@ class TritonSources:
 
 
 def read_triton(package: Path) -> TritonSources:
-    """Read what rules are about.
+    """Read the files that rules are about.
 
     Args:
         package: the folder that holds Triton's `__init__.py`.
@@ -133,7 +133,7 @@ def _read(file: str, path: Path) -> SourceFile:
     return SourceFile(file=file, path=path, data=data)
 
 
-# -- how the rules stand
+# -- the state of the rules
 
 
 def examine(sources: TritonSources, manifest: Manifest | None = None) -> Report:
@@ -183,13 +183,13 @@ def _is_ours(source: SourceFile, manifest: Manifest | None) -> bool:
     return entry is not None and entry.after == source.sha256
 
 
-# -- what would be written
+# -- the plan
 
 
 def make_plan(
     sources: TritonSources, choice: RuleChoice | None = None, manifest: Manifest | None = None
 ) -> PatchPlan:
-    """What the chosen rules make of the sources; nothing is written.
+    """Plan the edits of the chosen rules; nothing is written.
 
     Args:
         manifest: what was patched before.

@@ -1,6 +1,6 @@
-"""The records of `patch`: how the rules stand, what an apply would write, what a command did.
+"""The records of `patch`: states of rules, planned edits, results of commands.
 
-Records alone, so that whoever renders them imports no rule.
+Records alone, so that `output` imports no rule.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PatchStatus = Literal["examined", "planned", "applied", "reverted", "nothing", "
 
 @dataclass(frozen=True)
 class RuleReport:
-    """How one rule stands in one Triton."""
+    """The state of one rule in one Triton."""
 
     id: str
     defect: str
@@ -50,7 +50,7 @@ class FileReport:
 
 @dataclass(frozen=True)
 class Report:
-    """How all rules stand in one Triton, in the order in which they are applied."""
+    """The state of all rules in one Triton, in the order in which they are applied."""
 
     package: str
     flavour: Flavour
@@ -133,7 +133,7 @@ class FileRefusal:
 
 @dataclass(frozen=True, kw_only=True)
 class PatchPlan:
-    """What an apply would write into a package, byte for byte, or why it writes nothing."""
+    """The edits of a package, byte for byte, or the reasons to write nothing."""
 
     package: Path
     version: str | None  # of Triton
@@ -163,7 +163,7 @@ class HookReport:
 
 @dataclass(frozen=True, kw_only=True)
 class PatchOutcome:
-    """What a command did, and how the rules stand after it.
+    """The result of a command, and the state of the rules after it.
 
     Attributes:
         changed: files that were changed, or with diff would be.

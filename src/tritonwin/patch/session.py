@@ -159,11 +159,7 @@ class PatchSession:
 
 
 def of_folder(folder: Path) -> PatchSession:
-    """The Triton whose package folder is named, or the folder above.
-
-    Raises:
-        UserError: it is none.
-    """
+    """The Triton whose package folder is named, or the folder above."""
     inside = folder / "triton"
     package = inside if is_file(inside / "runtime" / "build.py") else folder
     package = package.absolute()

@@ -1,4 +1,4 @@
-"""How fast Triton is here: programs of the target, one after the other, with empty caches."""
+"""Triton's speed: programs of the target, one after the other, with empty caches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PARTS = load().bench
 
 @dataclass(frozen=True, kw_only=True)
 class BenchMachine:
-    """What figures depend on; no path and no name of a person or machine."""
+    """The conditions of the figures; no path and no name of a person or machine."""
 
     os: str  # "windows 10.0.22631", with ", Wine 8.0" where that plays it
     gpu: str | None  # "NVIDIA GeForce RTX 4090"

@@ -1,4 +1,4 @@
-"""Why a rung did not pass: known problems, and DLLs that could not be loaded."""
+"""Causes of a rung's failure: known problems, and DLLs that could not be loaded."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _found_by_doctor(rung: Rung, facts: Facts) -> list[Problem]:
 
 
 def dll_hints(rung: Rung, output: str, facts: Facts, host: Host | None = None) -> tuple[str, ...]:
-    """What is missing, damaged or too old below the modules that the rung loads, in sentences.
+    """Sentences on missing, damaged or outdated DLLs below the modules that the rung loads.
 
     Empty where no DLL load failed, and elsewhere than on Windows.
     """

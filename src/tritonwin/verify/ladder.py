@@ -75,7 +75,7 @@ class ClimbWatch:
 
 
 def last_step(folder: Path) -> str | None:
-    """What the program that runs in `folder` said last that it is doing (`doing`)."""
+    """The last step that the program in `folder` named (`doing` of probe_runner.py)."""
     try:
         return (folder / "doing").read_text("utf-8", "replace") or None
     except OSError:

@@ -45,7 +45,7 @@ class Rung:
 
 @dataclass(frozen=True, kw_only=True)
 class LadderTable:
-    """What `rungs/ladder.toml` holds, from the ground up."""
+    """The contents of `rungs/ladder.toml`, from the ground up."""
 
     rung: tuple[Rung, ...]
     bench: tuple[Rung, ...]  # parts of `tritonwin bench`
@@ -73,7 +73,7 @@ def select(through: str | None = None, only: Collection[str] = ()) -> tuple[Rung
 
 @dataclass(frozen=True, kw_only=True)
 class RungResult:
-    """How a rung ended.
+    """The result of a rung.
 
     Attributes:
         detail: what was seen, what went wrong, or why it was not tried.
@@ -94,7 +94,7 @@ class RungResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What was shown of one target, in the order of the ladder."""
+    """The results of one target, in the order of the ladder."""
 
     results: tuple[RungResult, ...]
 

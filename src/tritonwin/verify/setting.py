@@ -1,4 +1,4 @@
-"""What rungs are run in and with, as the facts suggest it, and why a rung is not tried there."""
+"""The setting that rungs run in, as the facts suggest it, and the rungs that it rules out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_WORKERS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class ProofSetting:
-    """What rungs are run in and with.
+    """The setting that rungs run in.
 
     Attributes:
         compiler: a C compiler that takes gcc's options; None: there is none that we can drive.
@@ -130,7 +130,7 @@ DEMANDS = {
 
 
 def obstacle(rung: Rung, setting: ProofSetting) -> tuple[RungState, str] | None:
-    """Why the rung is not tried in this setting; None where it is."""
+    """The reason not to try a rung in this setting; None if there is none."""
     if rung.compiles and setting.driver_in_python:
         return "not-applicable", "not needed: Triton's driver runs in Python (tritonwin driver)"
     for package in rung.packages:
@@ -146,7 +146,7 @@ def obstacle(rung: Rung, setting: ProofSetting) -> tuple[RungState, str] | None:
 
 
 def _lacking(word: str, value: str, setting: ProofSetting, rung: Rung) -> str | None:
-    """Why the setting does not have what a word of `DEMANDS` asks for; None: it has."""
+    """The reason that a word of `DEMANDS` is not met; None: it is."""
     facts, capability = setting.facts, setting.capability(rung)
     match word:
         case "compiler" if setting.compiler is None:

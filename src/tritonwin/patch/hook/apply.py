@@ -1,4 +1,4 @@
-"""What the import hook does to one source: the rules, its own detours, and the code of the result.
+"""One source in the import hook: the rules, its own detours, and the code of the result.
 
 Valid on Python 3.9, like all that is carried into a target.
 """

@@ -1,4 +1,4 @@
-"""The import hook in a target: what it is made of, where it goes, and how it is found there.
+"""The import hook in a target: its contents, its place, and the search for it.
 
 It is one file, `runtime.py` with its settings filled in, and a `.pth` that starts it. It applies
 the rules of `patch` if a `RuleChoice` is given, and carries any number of `Payload`s. Whoever adds
@@ -284,7 +284,7 @@ def drop_kept(folder: Path) -> None:
 
 
 def _folders(target: Interpreter) -> tuple[Path, ...]:
-    """Where this Python looks for `.pth` files, in its order; those of the user last."""
+    """The folders that this Python reads `.pth` files from, in its order; the user's last."""
     listed = [*target.site_packages, *filter(None, [target.user_site])]
     folders = [Path(folder) for folder in dict.fromkeys(listed)]
     # the user's own is made when something is put there, as pip does it

@@ -46,7 +46,7 @@ _unpacked: dict[str, tuple[dict[str, str], dict[str, CodeType]]] = {}
 
 
 class DamagedHookError(Exception):
-    """What this file carries cannot be used."""
+    """The contents of this file are damaged."""
 
 
 class Finder:

@@ -98,7 +98,7 @@ def _include_replaced(source: Source, shim: str, times: int = 1) -> str:
     if all(is_guarded(text, include.start()) for include in includes):
         return fixed("dlfcn.h is not included on Windows")
     if "dladdr" in text or "dlvsym" in text:
-        return unknown("it uses functions of dlfcn.h that have no like on Windows")
+        return unknown("it uses functions of dlfcn.h that Windows does not have")
     shims = iter([shim, *[""] * (times - 1)])
     return substituted(text, _INCLUDE, lambda _: next(shims, ""), times)
 

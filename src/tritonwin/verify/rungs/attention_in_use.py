@@ -1,4 +1,4 @@
-"""What torch and libraries choose here when nobody says which attention to take."""
+"""The attention that torch and libraries choose by themselves."""
 
 from __future__ import annotations
 

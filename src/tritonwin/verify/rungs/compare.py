@@ -1,4 +1,4 @@
-"""How rungs that need torch judge results: against float64, beside the same arithmetic in torch."""
+"""Errors of results in rungs with torch: against float64, beside the same arithmetic in torch."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Judge:
 
 
 def cubins(scratch: str) -> int:
-    """How many kernels were compiled below the folder."""
+    """The number of kernels that were compiled below the folder."""
     return len(glob.glob(os.path.join(scratch, "**", "*.cubin"), recursive=True))
 
 

@@ -194,7 +194,7 @@ def torch_with_cuda() -> Any:
 
 
 def report(device: Device, detail: str, wrong: int) -> tuple[str, dict[str, Any]]:
-    """What a rung returns after its numbers were compared: `wrong` of them differ.
+    """The result of a rung after its numbers were compared: `wrong` of them differ.
 
     Raises:
         AssertionError: some do, on a device that computes.

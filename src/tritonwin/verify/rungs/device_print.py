@@ -38,7 +38,7 @@ def under_wine() -> bool:
 
 
 def heard(said: str, *, wine: bool) -> str:
-    """What `prove` returns of a console that shows `said`.
+    """The result of `prove` for a console that shows `said`.
 
     Raises:
         NotApplicableError: it is empty, as it must be under Wine: a Linux driver writes.

@@ -9,7 +9,7 @@ from device import Device, first_device
 
 
 def devices(device: Device) -> tuple[int, str, str]:
-    """How many there are, the first one's name and compute capability, by the driver itself."""
+    """The number of GPUs, the first one's name and compute capability, by the driver itself."""
     count, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
     name = ctypes.create_string_buffer(256)
     device.call("cuDeviceGetCount", ctypes.byref(count))

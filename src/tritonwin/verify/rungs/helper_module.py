@@ -12,7 +12,7 @@ from toolchain import driver_in_python
 
 
 def is_of_cc(proven: str | None) -> bool:
-    """Whether Triton started what CC names, and another compiler is known to work."""
+    """True if Triton started the compiler of CC, and another one is known to work."""
     named = os.environ.get("CC")
     return bool(named and proven and os.path.realpath(named) != os.path.realpath(proven))
 

@@ -24,7 +24,7 @@ ERROR_LENGTH = 4000
 
 
 class NotApplicableError(Exception):
-    """What only the rung itself can see: this machine cannot do it, or does not claim to."""
+    """This machine cannot do it, or does not claim to, as only the rung can see."""
 
 
 class KnownError(Exception):

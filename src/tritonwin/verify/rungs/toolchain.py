@@ -1,4 +1,4 @@
-"""What Triton itself finds: ptxas, C compiler, the driver's library; and what variables name."""
+"""The tools that Triton finds or is told to use: ptxas, C compiler, the library of the driver."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ptxas(arch: int) -> tuple[str, str]:
 
 
 def c_compiler() -> str | None:
-    """What Triton starts for its C sources, None where it would find nothing."""
+    """The program that Triton starts for its C sources; None if it would find nothing."""
     from triton.runtime import build
 
     # the first is what `tritonwin patch` puts into sources that were made for Linux
@@ -69,7 +69,7 @@ def driver_folders() -> list[str]:
 
 
 def trouble_with(compiler: str | None, assembler: str, arch: int) -> list[KnownError]:
-    """What a variable names and Triton does not use, or cannot."""
+    """Tools that a variable names and Triton does not use, or cannot."""
     found = []
     names = ["TRITON_PTXAS_BLACKWELL_PATH"] if arch >= 100 else []
     for variable in [*names, "TRITON_PTXAS_PATH"]:

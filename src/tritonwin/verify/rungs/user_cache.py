@@ -56,7 +56,7 @@ def damaged(paths: list[str], device: Device | None, arch: int) -> Iterator[str]
 
 
 def flaw_of(image: bytes) -> str | None:
-    """What shows that a cubin is not whole; None where nothing does.
+    """The sign that a cubin is not whole; None if there is none.
 
     The driver looks at a kernel's code when it is launched, and reads beyond the end of a file that
     was cut short, so its word alone is not enough.
