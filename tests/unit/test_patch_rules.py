@@ -94,25 +94,6 @@ def test_a_form_that_is_not_known_is_left_alone(identifier: str, change: tuple[s
 
 
 _ASKED = 'subprocess.check_output(["/sbin/ldconfig"])'
-FIXED = {
-    "libcuda-name": "libraries = ['cuda']\n",
-    "dlfcn": "#ifndef _WIN32\n#include <dlfcn.h>\n#endif\n",
-    "stdatomic": "// #include <stdatomic.h>\n",
-    "object-head": "typedef struct { PyObject_HEAD } A;\n",
-    "windows-build": "def _build():\n    return is_msvc(cc)\n",
-    "setuptools-import": "def f():\n    import setuptools\n",
-    "temp-files": "def make_cubin():\n    os.remove(fsrc.name)\n",
-    "tool-suffix": 'def _path_to_binary(binary):\n    binary += ".exe"\n',
-    "libcuda-folder": 'def libcuda_dirs():\n    if os.name == "nt":\n        return []\n'
-    '    libs = subprocess.check_output(["/sbin/ldconfig"])\n',
-}
-
-
-@pytest.mark.parametrize(("identifier", "text"), FIXED.items(), ids=FIXED)
-def test_what_works_on_windows_is_left_alone(identifier: str, text: str) -> None:
-    assert verdict(identifier, text).state == "fixed-upstream"
-    fork = engine.judge(BY_ID[identifier], Source(text), "fork")
-    assert fork.state == "fixed-by-fork"
 
 
 @each_rule
