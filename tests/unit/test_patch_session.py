@@ -27,6 +27,7 @@ from tritonwin.journal.tree import describe_tree
 from tritonwin.patch import operations
 from tritonwin.patch import session as of_python
 from tritonwin.patch.engine import RuleChoice
+from tritonwin.patch.hook import install
 from tritonwin.patch.operations import PatchPlace
 from tritonwin.patch.session import PatchSession, helper_entries, of_folder
 
@@ -172,6 +173,26 @@ def test_taking_the_hook_out_undoes_nothing_else(session: PatchSession) -> None:
         ("patch", "undone"),
     ]
     assert (session.place.package / "kept.txt").read_bytes() == b"kept"
+
+
+def test_what_else_the_hook_carries_stays_in_it(session: PatchSession) -> None:
+    """Before the rules come and after they went; patching files does not mind it."""
+    assert session.target
+    store, python = session.place.store, session.target
+    payload = install.Payload(
+        name="second", files=("knobs.py",), start="_tritonwin_second:x", options={}, packed=""
+    )
+    with Journal.begin(store, target=python.executable, title="second") as journal:
+        install.write(journal, python, None, (payload,))
+    before = describe_tree(session.place.package.parent)
+    for _ in range(2):
+        assert session.apply(import_time=True).hook is not None
+        assert session.revert().hook is None
+        assert describe_tree(session.place.package.parent) == before
+    found = install.find(python)
+    assert found is not None
+    assert (found.choice, found.payloads) == (None, (payload,))
+    assert session.apply(RuleChoice(["dlfcn"])).status == "applied"
 
 
 def test_a_hook_that_was_changed_since_is_not_thrown_away(session: PatchSession) -> None:
