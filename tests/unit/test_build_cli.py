@@ -63,7 +63,7 @@ def test_a_plan_is_shown_with_its_reasons(
 def test_a_plan_as_a_document(machine: BuildMachine, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "flash-attn", "--plan", "--json", "--arch", "sm_90", "--jobs", "2")
     document = json.loads(out)
-    jsonschema.validate(document, schema.load("tritonwin.build/1"))
+    jsonschema.validate(document, schema.load("tritonwin.build/2"))
     assert (code, document["status"]) == (0, "planned")
     assert document["plan"]["archs"] == ["9.0"]
     assert document["plan"]["jobs"] == 2

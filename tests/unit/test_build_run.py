@@ -184,7 +184,7 @@ def test_what_lies_beside_a_python_is_not_imported(tmp_path: Path) -> None:
     for name in ("json", "sysconfig", "importlib"):
         (target.python.parent / f"{name}.py").write_text("raise SystemExit('planted')\n")
     made = venv.make(str(target.python), tmp_path / "v")
-    assert str(target.site_packages) in made.target_paths
+    assert str(target.site_packages) in Path(made.site_packages, venv._LINK).read_text()
 
 
 def test_a_target_that_can_make_none(tmp_path: Path) -> None:
@@ -294,11 +294,6 @@ def test_steps_over_several_runs(
     counter = fed(*lines, before=before, planned=planned)
     assert counter.total == total
     assert counter.done == max(done, 0)
-
-
-def test_what_failed() -> None:
-    counter = fed("FAILED: [code=9] build/a.o ", "FAILED: old/b.o c.o")
-    assert counter.failed == ["build/a.o", "old/b.o", "c.o"]
 
 
 @given(

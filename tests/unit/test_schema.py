@@ -105,7 +105,7 @@ DOCUMENTS = {
         second=MACHINE,
         figures=(Comparison(part="a", figure="b_us", first=1.5, second=3, ratio=2.0),),
     ),
-    "tritonwin.build/1": BuildReport(
+    "tritonwin.build/2": BuildReport(
         tool=ToolInfo(),
         status="failed",
         plan=plan(Order(recipe="flash-attn"), machines.windows(Path("C:/"))),

@@ -7,7 +7,7 @@ import shlex
 import struct
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -18,16 +18,15 @@ STATUS = "[%f/%t] "  # NINJA_STATUS, whatever the user's own says
 LOG = ".ninja_log"
 # pip indents what a build prints
 _STEP = re.compile(r" {0,4}\[(\d{1,7})/(\d{1,7})\] ")
-_FAILED = re.compile(r" {0,4}FAILED: (?:\[code=-?\d+\] )?(.+)")
+_FAILED = re.compile(r" {0,4}FAILED: ")
 _MILLISECONDS = re.compile(r"[0-9]{1,12}")
 _FIELDS = 5  # start, end (ms), modification time, output, hash of the command
 
 
 @dataclass(frozen=True, kw_only=True)
 class Edge:
-    """A finished step: the file it wrote, and when it ran, in seconds since its ninja began."""
+    """When a finished step ran, in seconds since its ninja began."""
 
-    output: str
     start: float
     end: float
 
@@ -45,7 +44,6 @@ class Counter:
 
     before: int = 0
     planned: int | None = None
-    failed: list[str] = field(default_factory=list)
     _ended: int = 0  # steps of ninjas that have ended
     _step: int = 0
     _of: int = 0
@@ -58,8 +56,7 @@ class Counter:
             if number <= self._step or of != self._of:
                 self._ended += self._step
             self._step, self._of = number, of
-        elif failure := _FAILED.match(line):
-            self.failed += failure[1].split()
+        elif _FAILED.match(line):
             self._failures += 1
 
     @property
@@ -95,7 +92,7 @@ def read_log(text: str) -> dict[str, Edge]:
         if len(fields) != _FIELDS or not all(map(_MILLISECONDS.fullmatch, fields[:2])):
             continue
         start, end = int(fields[0]) / 1000, int(fields[1]) / 1000
-        edges[fields[3]] = Edge(output=fields[3], start=start, end=end)
+        edges[fields[3]] = Edge(start=start, end=end)
     return edges
 
 

@@ -245,13 +245,7 @@ class BuildPlan:
         return not self.refusals
 
     def with_jobs(self, jobs: int) -> BuildPlan:
-        """The same build with another number of jobs; the memory figures follow.
-
-        Raises:
-            ValueError: `jobs` is less than one.
-        """
-        if jobs < 1:
-            raise ValueError(f"a build cannot have {jobs} jobs")
+        """The same build with another number of jobs; the memory figures follow."""
         numbers = {name: str(jobs) for name in self.job_variables}
         memory = self.memory.at(jobs, self.nvcc_threads)
         return replace(self, jobs=jobs, memory=memory, environment={**self.environment, **numbers})

@@ -51,13 +51,11 @@ class Linked:
     Attributes:
         scripts: folders for the head of PATH: its own programs, then the target's.
         site_packages: its own.
-        target_paths: what it sees of the target.
     """
 
     python: str
     scripts: tuple[str, ...]
     site_packages: str
-    target_paths: tuple[str, ...]
 
 
 def make(target: str, folder: Path) -> Linked:
@@ -81,7 +79,6 @@ def make(target: str, folder: Path) -> Linked:
         python=str(python),
         scripts=(own["scripts"], seen["scripts"]),
         site_packages=own["purelib"],
-        target_paths=tuple(seen["paths"]),
     )
     complete.write_text(json.dumps(to_json(made)), encoding="utf-8")
     return made

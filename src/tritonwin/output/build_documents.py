@@ -25,7 +25,7 @@ BuildStatus = Literal[
 class BuildReport:
     """Output of `tritonwin build --json`: the plan with every reason, and its outcome."""
 
-    schema: Literal["tritonwin.build/1"] = "tritonwin.build/1"
+    schema: Literal["tritonwin.build/2"] = "tritonwin.build/2"
     tool: ToolInfo
     status: BuildStatus
     plan: BuildPlan
