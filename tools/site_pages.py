@@ -17,7 +17,7 @@ from typing import Any
 import click
 from packaging.version import Version
 
-from tritonwin.cli.app import COMMANDS
+from tritonwin import COMMANDS
 from tritonwin.cli.app import main as program
 from tritonwin.errors import Exit
 from tritonwin.patch import engine

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tritonwin.cli.app import COMMANDS, run
+from tritonwin import COMMANDS
+from tritonwin.cli.app import run
 from tritonwin.cli.options import COMPLETING
 
 BASH = Path("/bin/bash")

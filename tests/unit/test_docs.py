@@ -14,7 +14,7 @@ import pytest
 import test_fix
 from faults import FAULTS, HEALTHY
 
-from tritonwin.cli.app import COMMANDS
+from tritonwin import COMMANDS
 from tritonwin.cli.app import main as program
 
 ROOT = Path(__file__).resolve().parents[2]

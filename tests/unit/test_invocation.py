@@ -9,7 +9,7 @@ from urllib.request import url2pathname
 
 import pytest
 
-from tritonwin.cli.app import COMMANDS, run
+from tritonwin.cli.app import run
 from tritonwin.output import invocation
 from tritonwin.output.terminal import print_note
 from tritonwin.system.host import Environment
@@ -126,7 +126,3 @@ def test_a_stream_stays_a_stream() -> None:
     assert not stream.isatty()
     stream.write("tritonwin fix")
     assert plain.getvalue() == f"{PYZ} fix"
-
-
-def test_every_command_is_known() -> None:
-    assert set(invocation.COMMANDS) == set(COMMANDS)

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 import build_site
 import pytest
 
-from tritonwin.cli.app import COMMANDS
+from tritonwin import COMMANDS
 from tritonwin.patch.rules import RULES
 from tritonwin.problems import catalogue
 from tritonwin.problems.checks import CHECKS

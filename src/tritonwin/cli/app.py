@@ -12,32 +12,11 @@ from typing import TextIO
 
 import click
 
-from tritonwin import __version__
+from tritonwin import COMMANDS, __version__
 from tritonwin.cli import endings
 from tritonwin.cli.options import COMPLETING, Group, expand
 from tritonwin.cli.signals import ToldToEndError, told_to_end
 from tritonwin.errors import Exit, UserError
-
-# each is a module of this package that holds a click command called `command`
-COMMANDS = (
-    "doctor",
-    "explain",
-    "fix",
-    "install",
-    "matrix",
-    "undo",
-    "cache",
-    "snapshot",
-    "run",
-    "verify",
-    "build",
-    "bench",
-    "dlls",
-    "patch",
-    "driver",
-    "demo",
-    "completion",
-)
 
 
 class LazyGroup(Group):

@@ -6,14 +6,16 @@ import json
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tritonwin.errors import UserError
 from tritonwin.facts.records import SCHEMA as FACTS_SCHEMA
 from tritonwin.facts.records import Facts
-from tritonwin.facts.redaction.redactor import Identity, Redactor
 from tritonwin.system.codec import DecodeError, Json, from_json, map_text, parse, to_json
 from tritonwin.system.files import encoding_of, write_whole
+
+if TYPE_CHECKING:
+    from tritonwin.facts.redaction.redactor import Identity, Redactor
 
 MAX_BYTES = 32 * 2**20
 
@@ -50,6 +52,8 @@ def write(facts: Facts, path: Path, identity: Identity) -> None:
     Raises:
         SnapshotError: another file is in the way, or the folder cannot be written.
     """
+    from tritonwin.facts.redaction.redactor import Redactor  # not needed to read one
+
     tree = to_json(Snapshot(facts=redacted(facts, Redactor(identity))))
     text = json.dumps(tree, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
     try:

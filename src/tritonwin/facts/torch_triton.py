@@ -18,10 +18,8 @@ from typing import Literal
 from packaging.utils import canonicalize_name
 
 from tritonwin.facts.distributions import read_requirement
-from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.packages import PackageFolder, find_package, knowledge
 from tritonwin.facts.records import Distribution, Interpreter, Torch, Triton
-from tritonwin.facts.toolchain.cuda import banner_version
 from tritonwin.facts.windows_view import windows_view
 from tritonwin.system.files import is_file, paths_in, read_text
 from tritonwin.system.toml import read_resource
@@ -177,6 +175,10 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
     hits = tuple(hit for hit in hits if hook is None or hit.id in _NOT_PATCHED)
     traits = tuple(hit.id for hit in hits)
     libtriton = _libtriton(package)
+    # doctor on a snapshot needs the traits alone: pefile is slow to import
+    from tritonwin.facts.dlls.pe import read_pe
+    from tritonwin.facts.toolchain.cuda import banner_version
+
     image = read_pe(libtriton) if libtriton else None
     ptxas = _existing(package / _NVIDIA / "bin" / "ptxas.exe", package / _NVIDIA / "bin" / "ptxas")
     tinycc = _existing(package / _TINYCC / "tcc.exe")

@@ -13,15 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, cast
 
-from tritonwin.facts.python_layout import backslashes
+from tritonwin import COMMANDS
 from tritonwin.system.host import Environment
 from tritonwin.system.shells import word
 
 NAME = "tritonwin"
-COMMANDS = (
-    "bench", "build", "cache", "completion", "demo", "dlls", "doctor", "explain", "fix", "install",
-    "matrix", "patch", "run", "snapshot", "undo", "verify",
-)  # fmt: skip
 _OF_UVX = ("\\archive-v", "\\environments-v")  # below its cache
 # where a command stands, and not a sentence about one: alone in its line, or after a colon
 _COMMAND = re.compile(
@@ -68,7 +64,7 @@ def invocation(
         prefix: the environment that runs tritonwin; that of uvx may be gone tomorrow.
         source: where uvx took tritonwin from, if not from the index: there may be none in that.
     """
-    if any(part in f"{backslashes(prefix)}\\" for part in _OF_UVX):
+    if any(part in prefix.replace("/", "\\") + "\\" for part in _OF_UVX):
         place = source()
         return _typed(["uvx", "--from", place, NAME]) if place else f"uvx {NAME}"
     before = _up_to(words, script)
