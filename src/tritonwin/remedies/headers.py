@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from tritonwin.facts.records import Interpreter
 from tritonwin.facts.toolchain.python_dev import read_headers
@@ -17,9 +16,27 @@ from tritonwin.remedies.plan import CannotRemedyError, CopyHeaders, FileSource
 from tritonwin.support import download
 from tritonwin.support.versions import series
 from tritonwin.system.files import is_file, is_folder
-from tritonwin.system.toml import shipped
+from tritonwin.system.toml import read_resource
 
 PARTS = ("Include", "libs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonPackage:
+    """One patch release of Python, which serves its whole minor version."""
+
+    python: str  # "3.12"
+    version: str
+    sha256: str
+    megabytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonPackages:
+    """The content of `python_packages.toml`."""
+
+    address: str  # with {version}
+    package: tuple[PythonPackage, ...]
 
 
 @dataclass(frozen=True)
@@ -103,23 +120,23 @@ def _fits(root: Path, wanted: _Wanted) -> str | None:
 
 
 @cache
-def _packages() -> dict[str, Any]:
-    return shipped("tritonwin.remedies", "python_packages.toml")
+def _packages() -> PythonPackages:
+    return read_resource("tritonwin.remedies", "python_packages.toml", PythonPackages)
 
 
 def _package(wanted: _Wanted, context: PlanContext) -> FileSource:
     """The package of python.org on nuget.org, by its pinned hash."""
-    rows = [r for r in _packages()["package"] if r["python"] == wanted.series]
+    row = next((r for r in _packages().package if r.python == wanted.series), None)
     by_hand = (
         f"Install Python {wanted.series} from python.org and run fix again, or name a folder or "
         "zip with its Include and libs: --headers PATH"
     )
-    if not rows or wanted.free_threaded:
+    if row is None or wanted.free_threaded:
         raise CannotRemedyError(
             f"no headers of Python {wanted.version} were found, and none are known to fetch",
             by_hand,
         )
-    address = _packages()["address"].format(version=rows[0]["version"])
+    address = _packages().address.format(version=row.version)
     if context.offline:
         raise CannotRemedyError(
             f"no headers of Python {wanted.series} are on this machine, and --offline was given",
@@ -127,10 +144,10 @@ def _package(wanted: _Wanted, context: PlanContext) -> FileSource:
         )
     return FileSource(
         name="headers",
-        version=rows[0]["version"],
+        version=row.version,
         location=address,
-        sha256=rows[0]["sha256"],
-        size=rows[0]["megabytes"] * 1_000_000,
+        sha256=row.sha256,
+        size=row.megabytes * 1_000_000,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -104,30 +105,15 @@ if sys.platform == "win32":
 
 else:
 
-    def short_path(path: PurePath) -> PurePath | None:
+    def _not_windows(*_: object) -> None:
         """None: this is not Windows."""
-        del path
-        return None
 
-    def windows_version() -> str | None:
-        """None: this is not Windows."""
-        return None
-
-    def ansi_code_page() -> int | None:
-        """None: this is not Windows."""
-        return None
-
-    def is_admin() -> bool | None:
-        """None: this is not Windows."""
-        return None
-
-    def wine_version() -> str | None:
-        """None: this is not Windows."""
-        return None
-
-    def memory() -> Memory | None:
-        """None: this is not Windows."""
-        return None
+    short_path: Callable[[PurePath], PurePath | None] = _not_windows
+    windows_version: Callable[[], str | None] = _not_windows
+    ansi_code_page: Callable[[], int | None] = _not_windows
+    is_admin: Callable[[], bool | None] = _not_windows
+    wine_version: Callable[[], str | None] = _not_windows
+    memory: Callable[[], Memory | None] = _not_windows
 
 
 def in_ascii(path: PurePath) -> PurePath | None:
