@@ -3,7 +3,8 @@
 
 driver.py cost                   launches in one process, both in turn; medians and ratios
 driver.py first FOLDER           a new process until its first kernel has run
-driver.py tutorials SITE OUT     Triton's tutorials: every tensor after every launch
+driver.py tutorials SITE OUT     the results of Triton's tutorials, bit by bit
+driver.py many                   a million launches, threads, streams, errors
 driver.py one-tutorial FILE OUT
 driver.py compare A B            outcomes of two runs of the same tests
 """
@@ -192,7 +193,7 @@ def first(on: str) -> None:
     (folder / "first_kernel.py").write_text(KERNEL.format(arguments="p0, p1, n0, n1"))
     for warm in (False, True):
         seconds: dict[str, list[list[float]]] = {"compiled": [], "python": []}
-        for turn in range(5):
+        for turn in range(4):
             for name, taken in seconds.items():
                 cache = folder / (f"cache-{name}" if warm else f"cache-{name}-{turn}")
                 path = [str(folder), *([on] if name == "python" else [])]
@@ -213,6 +214,65 @@ def first(on: str) -> None:
             state = "caches filled" if warm else "caches empty"
             print(f"{what}, {state}: compiled {a * 1e3:.0f} ms, python {b * 1e3:.0f} ms, "
                   f"ratio {b / a:.3f}")  # fmt: skip
+
+
+def many() -> None:
+    """A million launches without growth, threads, streams, and what is refused."""
+    import torch
+
+    folder = Path(tempfile.mkdtemp())
+    sys.path.insert(0, str(folder))
+    kernel = _kernel(4, folder, "many_kernel")
+    x = torch.zeros(1024, device="cuda")
+    kernel[(1,)](x, x, 1, 1000, BLOCK=1024)
+    made = next(iter(_compiled(kernel)))
+    print(f"launched by {type(made.run).__name__} {made.run.__name__}")
+    sizes, start = [], time.perf_counter()
+    for turn in range(1000):
+        if turn % 100 == 0:
+            sizes.append(int(Path("/proc/self/statm").read_text().split()[1]) * 4)
+        for _ in range(1000):
+            kernel[(1,)](x, x, 1, 1000, BLOCK=1024)
+        torch.cuda.synchronize()
+    print(
+        f"1,000,000 launches in {time.perf_counter() - start:.1f} s; "
+        f"KiB of memory before each 100,000: {sizes}"
+    )
+    print(f"the sum is right: {x[5].item() == 1000001}")
+    _threads(kernel)
+    _refused("too large a grid", lambda: kernel[(1, 70000)](x, x, 1, 1000, BLOCK=1024))
+    _refused("a CPU tensor", lambda: kernel[(1,)](x, torch.zeros(1024), 1, 1000, BLOCK=1024))
+    _refused("text for a number", lambda: kernel[(1,)](x, x, 1, "text", BLOCK=1024))
+    kernel[(0,)](x, x, 1, 1000, BLOCK=1024)
+    torch.cuda.synchronize()
+    print(f"an empty grid launches nothing: {x[5].item() == 1000001}")
+
+
+def _refused(name: str, call: Any) -> None:
+    try:
+        call()
+        print(f"{name}: no error")
+    except Exception as error:  # noqa: BLE001 - shown
+        print(f"{name}: {type(error).__name__}: {str(error)[:200]}")
+
+
+def _threads(kernel: Any) -> None:
+    import torch
+
+    tensors = [torch.zeros(1024, device="cuda") for _ in range(8)]
+    streams = [torch.cuda.Stream() for _ in tensors]
+    torch.cuda.synchronize()
+
+    def work(number: int) -> None:
+        with torch.cuda.stream(streams[number]):
+            for _ in range(2000):
+                kernel[(1,)](tensors[number], tensors[number], 1, 1000, BLOCK=1024)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    torch.cuda.synchronize()
+    sums = {each[7].item() for each in tensors}
+    print(f"8 threads with streams of their own, 2,000 launches each: {sums}")
 
 
 # Triton's tutorials: what is computed after the file was loaded, and the tensors to compare
@@ -299,8 +359,10 @@ def one_tutorial(file: Path, out: Path) -> None:
     triton.testing.Mark.run = lambda *_, **__: None
     tune = Autotuner.__init__
 
-    def first_configuration(self: Any, fn: Any, names: Any, configs: Any, *rest: Any) -> None:
-        tune(self, fn, names, configs, *rest)
+    def first_configuration(
+        self: Any, fn: Any, names: Any, configs: Any, *rest: Any, **more: Any
+    ) -> None:
+        tune(self, fn, names, configs, *rest, **more)
         self.configs = self.configs[:1]  # what is fastest may differ from run to run
 
     Autotuner.__init__ = first_configuration
@@ -346,6 +408,8 @@ def main() -> None:
     paths = [Path(word) for word in options.arguments]
     if options.part == "cost":
         cost()
+    elif options.part == "many":
+        many()
     elif options.part == "first":
         first(*options.arguments)
     elif options.part == "tutorials":

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Triton's driver module in Python against the compiled one, on one NVIDIA GPU with the machine's own
 # python3. Needs .gpu/driver (tools/gpu/driver_site.py); writes into $OUT, within 540 s.
-#   driver.sh [cost] [first] [tests] [tutorials] [verify]
+#   driver.sh [cost] [first] [many] [tests] [tutorials] [verify]
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 site=$PWD/.gpu/driver out=${OUT:-.}
@@ -17,7 +17,7 @@ unit/language/test_random.py unit/language/test_tensor_descriptor.py unit/langua
 tests() {
   cd "$site/python/test" || return
   for mode in python compiled; do
-    TRITON_CACHE_DIR=/tmp/cache-tests TRITONWIN_OUTCOMES=$out/tests-$mode.txt $mode timeout "${TESTS:-120}" \
+    TRITON_CACHE_DIR=/tmp/cache-tests TRITONWIN_OUTCOMES=$out/tests-$mode.txt $mode timeout "${TESTS:-150}" \
       python3 -m pytest -p tritonwin_sample -p no:cacheprovider -q --maxfail=400 -n 14 --dist worksteal \
       $units > "$out/pytest-$mode.log" 2>&1
     tail -1 "$out/pytest-$mode.log"
@@ -25,11 +25,12 @@ tests() {
   cd - > /dev/null || return
   python3 tools/gpu/driver.py compare "$out/tests-compiled.txt" "$out/tests-python.txt" | tee "$out/tests.txt"
 }
-for part in ${*:-cost first tests tutorials verify}; do
+for part in ${*:-cost first many tests tutorials verify}; do
   echo "== $part"; SECONDS=0
   case $part in
     cost) timeout 90 python3 tools/gpu/driver.py cost | tee "$out/cost.txt" ;;
-    first) timeout 70 python3 tools/gpu/driver.py first "$site/on" | tee "$out/first.txt" ;;
+    first) timeout 130 python3 tools/gpu/driver.py first "$site/on" | tee "$out/first.txt" ;;
+    many) python timeout 60 python3 tools/gpu/driver.py many 2>&1 | tee "$out/many.txt" ;;
     tests) tests ;;
     tutorials) timeout 100 python3 tools/gpu/driver.py tutorials "$site" "$out" | tee "$out/tutorials.txt" ;;
     verify)

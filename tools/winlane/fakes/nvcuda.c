@@ -66,7 +66,7 @@ API R cuDeviceGetAttribute(int *v, int attribute, int dev) {
     return OK;
 }
 
-/* ---- contexts: one primary context a device, one current a thread ---- */
+/* ---- contexts: one primary context a device, one current a thread (on Windows: a process) ---- */
 static THREAD uintptr_t current;
 API R cuDevicePrimaryCtxRetain(void **c, int dev) { ENTER(cuDevicePrimaryCtxRetain); *c = (void *)(uintptr_t)(0x1000 + dev); return OK; }
 API R cuDevicePrimaryCtxRelease_v2(int dev) { (void)dev; return OK; }

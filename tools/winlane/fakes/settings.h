@@ -21,7 +21,7 @@
 #ifdef _WIN32
 #include <windows.h>
 #define API __declspec(dllexport)
-#define THREAD __thread
+#define THREAD /* one for the process: a variable of a thread needs a DLL of gcc */
 #define PAUSE() Sleep(1000)
 #define LEAVE_ERROR(code) SetLastError((DWORD)(code))
 #else

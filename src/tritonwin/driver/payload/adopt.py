@@ -25,7 +25,12 @@ def start(module: ModuleType, file: str, options: dict[str, Any]) -> str:
     """The import hook calls this after it loaded `file` of Triton; see `adopt`."""
     del options
     said = adopt(module)
-    return said and f"triton/{file} still compiles its driver module: {said}"
+    if said:
+        _refused.append(f"triton/{file} still compiles its driver module: {said}")
+    return "; ".join(_refused)
+
+
+_refused: list[str] = []  # in this process: the hook keeps the last answer
 
 
 def adopt(module: ModuleType) -> str:
@@ -83,7 +88,7 @@ class Backend:
         self._maker.check(self._c)
         make_launcher = self._space.get("make_launcher")
         if make_launcher is not None:
-            read_launcher(make_launcher({}, _SAMPLE, *_more(make_launcher)))
+            self._try(make_launcher)
         elif "launch" not in self._c.functions:
             raise UnknownDriverError("neither driver.c nor a make_launcher launches")
         launcher = "HIPLauncher" if self._amd else "CudaLauncher"
@@ -106,6 +111,25 @@ class Backend:
             find = self._space["library_dirs"]
             self._space["library_dirs"] = lambda: _Folders(find)
         self._space[launcher] = self._launcher_class(self._space[launcher])
+
+    def _try(self, make_launcher: Callable[..., str]) -> None:
+        """Read the launcher of a sample.
+
+        Raises:
+            UnknownDriverError: it has a form that is not known.
+        """
+        find = "_get_path_to_hip_runtime_dylib"  # which is only needed where a GPU of AMD is
+        kept = self._space.get(find)
+        try:
+            if kept is not None:
+                self._space[find] = lambda: "libamdhip64.so"
+            text = make_launcher({}, _SAMPLE, *_more(make_launcher))
+        except Exception as error:
+            raise UnknownDriverError(f"make_launcher raises {error!r}") from error
+        finally:
+            if kept is not None:
+                self._space[find] = kept
+        read_launcher(text)
 
     def driver(self, source: str) -> Any:
         with self._lock:
