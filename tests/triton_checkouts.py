@@ -6,8 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from tritonwin.build import checkout
-from tritonwin.build.order import BuildMachine, Order
+from tritonwin.build.order import BuildMachine, Order, read_checkout
 from tritonwin.build.plan import BuildPlan
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
@@ -33,6 +32,6 @@ def source(folder: Path, version: str = "3.8.0", *, old: bool = False, below: st
 
 
 def planned(order: Order, machine: BuildMachine, folder: Path | None = None) -> BuildPlan:
-    found = checkout.read(folder, load("triton"), windows=machine.host.windows) if folder else None
+    found = read_checkout(folder, load("triton"), windows=machine.host.windows) if folder else None
     order = replace(order, source=str(folder)) if folder else order
     return plan(order, replace(machine, checkout=found))

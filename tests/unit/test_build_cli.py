@@ -11,9 +11,8 @@ import jsonschema
 import machines
 import pytest
 
-from tritonwin.build.checkout import read
 from tritonwin.build.command import UnfitEnvironmentError, verify_capture
-from tritonwin.build.order import BuildMachine, Order
+from tritonwin.build.order import BuildMachine, Order, read_checkout
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
 from tritonwin.cli import app
@@ -182,7 +181,7 @@ def test_a_source_of_ones_own(tmp_path: Path, named: str, kind: str) -> None:
         recipe="flash-attn", source=str(local) if local.exists() else named, version="2.8.3"
     )
     machine = machines.linux(tmp_path)
-    checkout = read(local, load("flash-attn"), windows=False) if kind == "folder" else None
+    checkout = read_checkout(local, load("flash-attn"), windows=False) if kind == "folder" else None
     made = plan(order, BuildMachine(
         facts=machine.facts, host=machine.host, resources=machine.resources, checkout=checkout
     ))  # fmt: skip
@@ -212,7 +211,7 @@ def test_a_checkout_without_its_submodule(tmp_path: Path) -> None:
             facts=machine.facts,
             host=machine.host,
             resources=machine.resources,
-            checkout=read(folder, load("flash-attn"), windows=False),
+            checkout=read_checkout(folder, load("flash-attn"), windows=False),
         ),
     )
     assert "submodule update --init csrc/cutlass" in made.refusals[0].help

@@ -9,7 +9,7 @@ import pytest
 from machines import linux, msvc, torch, windows
 from triton_checkouts import SHA, planned, source
 
-from tritonwin.build import checkout
+from tritonwin.build import order
 from tritonwin.build.order import BuildMachine, Order
 from tritonwin.build.plan import BuildPlan
 from tritonwin.build.recipe import load
@@ -127,7 +127,7 @@ def test_a_damaged_pin_is_no_pin(tmp_path: Path, damage: str) -> None:
 
 
 def test_a_folder_without_a_project_is_none(tmp_path: Path) -> None:
-    assert checkout.read(tmp_path, load("triton"), windows=True) is None
+    assert order.read_checkout(tmp_path, load("triton"), windows=True) is None
 
 
 @pytest.mark.parametrize(
@@ -144,6 +144,6 @@ def test_the_version_of_any_project(
 ) -> None:
     (tmp_path / "setup.py").touch()
     (tmp_path / file).write_text(text)
-    found = checkout.read(tmp_path, load("cuda-extension"), windows=True)
+    found = order.read_checkout(tmp_path, load("cuda-extension"), windows=True)
     assert found is not None
     assert found.version == version

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,8 +10,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from tritonwin.build import checkout, jobs
-from tritonwin.build.checkout import Checkout
+from tritonwin.build import jobs, triton
+from tritonwin.build.copying import NOT_COPIED, Link, is_project, links_out
 from tritonwin.build.jobs import Resources
 from tritonwin.build.recipe import Circumstances, Recipe, load
 from tritonwin.errors import UserError
@@ -20,8 +21,11 @@ from tritonwin.support.install_plan import sources_for
 from tritonwin.support.pip import Pip
 from tritonwin.support.wheel_choice import WheelChoice
 from tritonwin.system.data_folder import data_folder
-from tritonwin.system.files import is_file, is_folder
+from tritonwin.system.files import is_file, is_folder, read_text
 from tritonwin.system.host import Host
+
+_METADATA = re.compile(r"^Version: (\S{1,60})$", re.MULTILINE)
+_PROJECT = re.compile(r"""^\s{0,8}version\s?=\s?["']([^"']{1,60})["']""", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +64,21 @@ class Order:
     llvm: Path | None = None
     json: Path | None = None
     pybind11: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkout:
+    """A source folder of the user's.
+
+    Attributes:
+        links_out: the links that lead out of it.
+    """
+
+    path: Path
+    version: str | None
+    subfolder: str
+    links_out: tuple[Link, ...] = ()
+    pins: triton.TritonPins | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +195,7 @@ def survey(
     folder = Path(order.source) if order.source else None
     found = None
     if folder and is_folder(folder):
-        found = checkout.read(folder, recipe, windows=host.windows)
+        found = read_checkout(folder, recipe, windows=host.windows)
         if found is None:
             raise UserError(
                 f"{folder} holds neither setup.py nor pyproject.toml",
@@ -190,6 +209,40 @@ def survey(
         disk_free=_free(Path(parent_folder(order.root, host))),
         wheel=_wheel(order, recipe.distribution, facts, pip, lists),
     )
+
+
+def read_checkout(folder: Path, recipe: Recipe, *, windows: bool) -> Checkout | None:
+    """Examine a folder; None where it holds no Python project.
+
+    Triton up to 3.3 keeps its setup.py in `python`.
+    """
+    places = [s for s in ("", "python") if is_project(folder / s)]
+    if not places:
+        return None
+    is_triton = is_folder(folder / "cmake") and is_file(folder / "cmake" / "json-version.txt")
+    return Checkout(
+        path=folder,
+        version=_version(folder, folder / places[0], recipe),
+        subfolder=places[0],
+        links_out=links_out(folder, (*NOT_COPIED, *recipe.skip)),
+        pins=triton.read_pins(folder / "cmake", windows=windows) if is_triton else None,
+    )
+
+
+def _version(root: Path, project: Path, recipe: Recipe) -> str | None:
+    named = [(root / recipe.version_file, re.compile(recipe.version_pattern))]
+    if recipe.version_file == "setup.py":
+        named = [(project / "setup.py", re.compile(recipe.version_pattern))]
+    for file, pattern in (
+        *(named if recipe.version_file else ()),
+        (project / "PKG-INFO", _METADATA),
+        (project / "pyproject.toml", _PROJECT),
+        (project / "setup.py", _PROJECT),
+    ):
+        found = pattern.search(read_text(file) or "")
+        if found:
+            return str(found[1])
+    return None
 
 
 def _check_folders(order: Order) -> None:

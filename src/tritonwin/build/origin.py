@@ -9,9 +9,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tritonwin.build import git
-from tritonwin.build.checkout import Checkout
 from tritonwin.build.copying import NOT_COPIED
-from tritonwin.build.order import Request
+from tritonwin.build.order import Checkout, Request
 from tritonwin.build.plan import BuildSource
 from tritonwin.build.recipe import SourceRelease
 from tritonwin.errors import UserError

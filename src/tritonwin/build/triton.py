@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from tritonwin.build.checkout import TritonPins, llvm_archive
-from tritonwin.build.order import Order, Request
 from tritonwin.build.plan import PinnedFile
 from tritonwin.build.recipe import SourceRelease
 from tritonwin.support.choice import Choice, Obstacle, Reason
+from tritonwin.system.codec import from_json, parse
+from tritonwin.system.files import read_text
 
+if TYPE_CHECKING:
+    from tritonwin.build.order import Order, Request
+
+T = TypeVar("T")
+_LLVM = "https://oaitriton.blob.core.windows.net/public/llvm-builds"
 _FLAGS = "--llvm, --nlohmann-json, --pybind11, --offline"
 
 
@@ -110,3 +119,70 @@ def _links(request: Request, release: SourceRelease | None) -> tuple[Obstacle, .
             help="Turn on Developer Mode: Settings > System > For developers; or build Triton 3.7",
         ),
     )
+
+
+# --- the pins of a checkout
+
+
+@dataclass(frozen=True, kw_only=True)
+class TritonPins:
+    """The dependencies that a checkout of Triton pins.
+
+    Attributes:
+        llvm: commit of LLVM, at least its first 8 digits.
+        llvm_build: number of the prebuilt archive; None where a commit has only one.
+        llvm_sha256: of the archive for this system; older checkouts do not say it.
+        json: version of nlohmann's JSON: "v3.11.3".
+        tools: NVIDIA's programs -> version.
+    """
+
+    llvm: str | None = None
+    llvm_build: int | None = None
+    llvm_sha256: str | None = None
+    json: str | None = None
+    tools: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LlvmInfo:
+    """llvm-info.json, since Triton 3.8."""
+
+    llvm_hash: str = ""
+    build_number: int | None = None
+    sha256sum: dict[str, str] = field(default_factory=dict)
+
+
+def read_pins(cmake: Path, *, windows: bool) -> TritonPins:
+    """The files of Triton's cmake folder: llvm-info.json since 3.8, llvm-hash.txt before."""
+    tools = _record(cmake / "nvidia-toolchain-version.json", dict[str, str]) or {}
+    info = _record(cmake / "llvm-info.json", _LlvmInfo) or _LlvmInfo()
+    llvm = info.llvm_hash or (read_text(cmake / "llvm-hash.txt") or "").strip()
+    return TritonPins(
+        llvm=llvm if re.fullmatch(r"[0-9a-f]{8,40}", llvm) else None,
+        llvm_build=info.build_number,
+        llvm_sha256=info.sha256sum.get("windows-x64" if windows else "ubuntu-x64"),
+        json=(read_text(cmake / "json-version.txt") or "").strip() or None,
+        tools=tuple(sorted(tools.items())),
+    )
+
+
+def llvm_archive(pins: TritonPins, *, windows: bool) -> PinnedFile | None:
+    """The prebuilt LLVM, where the checkout says its hash."""
+    if pins.llvm is None or pins.llvm_sha256 is None:
+        return None
+    build = "" if pins.llvm_build is None else f"-{pins.llvm_build}"
+    file = f"llvm-{pins.llvm[:8]}{build}-{'windows' if windows else 'ubuntu'}-x64.tar.gz"
+    return PinnedFile(
+        name="llvm",
+        version=pins.llvm[:8],
+        file=file,
+        url=f"{_LLVM}/{file}",
+        sha256=pins.llvm_sha256,
+    )
+
+
+def _record(file: Path, cls: type[T]) -> T | None:
+    """The content of a file; None where it is missing or damaged."""
+    with contextlib.suppress(ValueError):
+        return from_json(cls, parse(read_text(file) or ""), file.name)
+    return None
