@@ -253,7 +253,7 @@ def test_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     status, out, _ = command(capsys, root / MODULE, "--root", root, "--json")
     document = json.loads(out)
     assert status == 0
-    assert document["schema"] == "tritonwin.dlls/1"
+    assert document["schema"] == "tritonwin.dlls/2"
     assert document["loads"] is True
     assert document["loading"]["python"] == str(root / "py" / "python.exe")
 

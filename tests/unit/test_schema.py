@@ -133,7 +133,7 @@ DOCUMENTS = {
             ),
         ),
     ),
-    "tritonwin.dlls/1": DllsReport(
+    "tritonwin.dlls/2": DllsReport(
         tool=ToolInfo(),
         loads=False,
         faults=(

@@ -22,7 +22,7 @@ from tritonwin.output.text import printable
 class DllsReport:
     """The document of `tritonwin dlls`: the tree, and what keeps the file from being loaded."""
 
-    schema: Literal["tritonwin.dlls/1"] = "tritonwin.dlls/1"
+    schema: Literal["tritonwin.dlls/2"] = "tritonwin.dlls/2"
     tool: ToolInfo
     loads: bool
     faults: tuple[Fault, ...]
