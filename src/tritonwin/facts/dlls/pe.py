@@ -15,15 +15,17 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-import pefile
+from typing import TYPE_CHECKING
 
 from tritonwin.system.files import is_file
+
+if TYPE_CHECKING:
+    import pefile
 
 # IMAGE_FILE_MACHINE_* of Microsoft's "PE Format" reference.
 MACHINES = {0x014C: "x86", 0x8664: "AMD64", 0xAA64: "ARM64", 0x01C4: "ARM"}
 
-# What pefile lets through on damaged files, found by fuzzing, besides its own error.
+# Errors of pefile on damaged files, found by fuzzing; its own error becomes a ValueError.
 DAMAGE = (
     OSError,
     ValueError,
@@ -35,9 +37,9 @@ DAMAGE = (
     RecursionError,
     MemoryError,
     struct.error,
-    pefile.PEFormatError,
 )
 
+_PE32_PLUS = 0x20B  # magic number of the optional header of 64-bit files
 # Directories of the optional header, by their fixed index.
 _IMPORT, _RESOURCE = 1, 2
 
@@ -87,15 +89,20 @@ def opened(path: Path) -> Iterator[pefile.PE]:
 
     Raises:
         FileNotFoundError: no regular file (a pipe or device would block).
-        OSError, ValueError, pefile.PEFormatError and others of DAMAGE: unreadable or damaged.
+        OSError, ValueError and others of DAMAGE: unreadable or damaged.
     """
+    import pefile  # late: its import takes longer than most commands need
+
     if not is_file(path):
         raise FileNotFoundError(path)
     with (
         path.open("rb") as stream,
         mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,
     ):
-        yield pefile.PE(data=data, fast_load=True)
+        try:
+            yield pefile.PE(data=data, fast_load=True)
+        except pefile.PEFormatError as error:
+            raise ValueError(str(error)) from None
 
 
 def _image(pe: pefile.PE) -> PeImage:
@@ -104,7 +111,7 @@ def _image(pe: pefile.PE) -> PeImage:
     optional = pe.OPTIONAL_HEADER
     return PeImage(
         machine=MACHINES.get(machine, f"0x{machine:04X}"),
-        bits=64 if pe.PE_TYPE == pefile.OPTIONAL_HEADER_MAGIC_PE_PLUS else 32,
+        bits=64 if pe.PE_TYPE == _PE32_PLUS else 32,
         imports=_names(entry.dll for entry in imported),
         file_version=_version_strings(pe).get("FileVersion") or _fixed_version(pe),
         linker=f"{optional.MajorLinkerVersion}.{optional.MinorLinkerVersion}",
@@ -188,7 +195,7 @@ def read_tables(path: Path) -> Tables | None:
 class _File:
     def __init__(self, pe: pefile.PE) -> None:
         self._data = pe.__data__
-        self._wide = pe.PE_TYPE == pefile.OPTIONAL_HEADER_MAGIC_PE_PLUS
+        self._wide = pe.PE_TYPE == _PE32_PLUS
         self._base = pe.OPTIONAL_HEADER.ImageBase
         self._directories = pe.OPTIONAL_HEADER.DATA_DIRECTORY
         sections = sorted(
