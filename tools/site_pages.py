@@ -25,7 +25,7 @@ from tritonwin.patch.edits import Source
 from tritonwin.patch.engine import Flavour, Rule, RuleState
 from tritonwin.patch.rules import RULES
 from tritonwin.problems import catalogue
-from tritonwin.problems.catalogue import LAYERS, Entry, LinePattern, Signature
+from tritonwin.problems.catalogue import LAYERS, Entry, LinePattern, LogSignature
 from tritonwin.problems.checks import CHECKS
 from tritonwin.system import toml
 from tritonwin.verify import records as ladder
@@ -199,7 +199,7 @@ def _seen_in_a_log(entry: Entry) -> list[str]:
     return blocks
 
 
-def _in_words(signature: Signature) -> str:
+def _in_words(signature: LogSignature) -> str:
     words = [f"a line with {_literals(signature)}"]
     before = "in the same failure after" if signature.near else "after"
     pattern = catalogue.load().pattern

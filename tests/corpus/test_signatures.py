@@ -13,7 +13,7 @@ import pytest
 from regex_lint import flaws
 
 from tritonwin.problems import catalogue
-from tritonwin.problems.catalogue import LinePattern, Signature, load
+from tritonwin.problems.catalogue import LinePattern, LogSignature, load
 from tritonwin.problems.explain import explain_lines
 from tritonwin.problems.explain.lines import normalise
 from tritonwin.problems.explain.matches import match
@@ -84,7 +84,7 @@ each_signature = pytest.mark.parametrize(
 
 
 @each_signature
-def test_no_signature_is_dead(problem: str, signature: Signature) -> None:
+def test_no_signature_is_dead(problem: str, signature: LogSignature) -> None:
     lines = [
         normalise(line)
         for kind in CERTAINTIES
@@ -97,7 +97,7 @@ def test_no_signature_is_dead(problem: str, signature: Signature) -> None:
 
 
 @each_signature
-def test_expressions_are_searched_in_linear_time(problem: str, signature: Signature) -> None:
+def test_expressions_are_searched_in_linear_time(problem: str, signature: LogSignature) -> None:
     marks = (*signature.before, *signature.after, *signature.without)
     patterns: tuple[LinePattern, ...] = (signature, *map(load().pattern, marks))
     lines = [load().expression(pattern.line) for pattern in patterns if pattern.line]

@@ -21,7 +21,7 @@ from tritonwin.problems.catalogue import (
     CatalogueFile,
     Entry,
     LinePattern,
-    Signature,
+    LogSignature,
     UnknownProblemError,
     load,
 )
@@ -184,7 +184,7 @@ SIGNATURES = [
 
 
 @pytest.mark.parametrize("signature", SIGNATURES)
-def test_a_signature_is_sound(signature: Signature) -> None:
+def test_a_signature_is_sound(signature: LogSignature) -> None:
     """Its anchors can be searched for, its marks, words and ranges are known, its options used."""
     marks = map(load().pattern, (*signature.before, *signature.after, *signature.without))
     for pattern in (signature, *marks):

@@ -290,7 +290,7 @@ def test_evidence_holds_the_line_that_a_condition_rests_on(
     fact: str, allowed: str, lines: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = catalogue.load()
-    signature = catalogue.Signature(
+    signature = catalogue.LogSignature(
         anchors=("NEEDLE",), certainty="certain", when=catalogue.When(**{fact: (allowed,)})
     )
     entry = replace(known.entry("triton-missing"), signatures=(signature,), explains=())

@@ -120,7 +120,7 @@ class When:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signature(LinePattern):
+class LogSignature(LinePattern):
     """The traces of a problem in a log; marks are named."""
 
     certainty: Certainty
@@ -146,7 +146,7 @@ class Entry:
     references: tuple[str, ...] = ()
     actions: tuple[Action, ...] = ()
     log_only: str | None = None
-    signatures: tuple[Signature, ...] = ()
+    signatures: tuple[LogSignature, ...] = ()
     question: Question | None = None
 
 

@@ -15,7 +15,7 @@ from functools import cache, partial
 from itertools import islice
 
 from tritonwin.problems import catalogue
-from tritonwin.problems.catalogue import Catalogue, Entry, LinePattern, Signature
+from tritonwin.problems.catalogue import Catalogue, Entry, LinePattern, LogSignature
 from tritonwin.problems.explain.lines import normalise, segments
 from tritonwin.problems.explain.log_facts import LogFacts, Match, knowledge
 from tritonwin.problems.explain.scan import AnchoredLine
@@ -34,7 +34,7 @@ class Sought:
     """A signature with its patterns as indexes of `Query.patterns`."""
 
     entry: Entry
-    signature: Signature
+    signature: LogSignature
     pattern: int
     before: frozenset[int]
     after: frozenset[int]
@@ -72,7 +72,7 @@ class Query:
     def _number(self, pattern: str | LinePattern) -> int:
         return self._index.setdefault(self._known.pattern(pattern), len(self._index))
 
-    def _resolved(self, entry: Entry, signature: Signature) -> Sought:
+    def _resolved(self, entry: Entry, signature: LogSignature) -> Sought:
         return Sought(
             entry=entry,
             signature=signature,
