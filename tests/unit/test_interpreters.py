@@ -11,7 +11,7 @@ from pe_files import pe_file
 from pe_version import versioned
 from trees import plant, write
 
-from tritonwin.facts.interpreters import find_interpreters, registrations
+from tritonwin.facts.interpreters import find_interpreters, registered
 from tritonwin.facts.python_layout import describe, is_store_alias, read_pth, read_pyvenv
 from tritonwin.facts.records import Interpreter
 from tritonwin.system.host import Host
@@ -327,8 +327,8 @@ def test_what_py_starts(
     if ini is not None:
         write(tmp_path, {"py.ini": ini})
     host = fake_host(tmp_path, {"LOCALAPPDATA": str(tmp_path), **env}, registry)
-    assert [r.tag for r in registrations(host) if "`py`" in r.source] == (
-        [expected] if expected else []
+    assert [str(p.path) for p in registered(host) if "`py`" in p.source] == (
+        [str(Path(rf"C:\{expected}\python.exe"))] if expected else []
     )
 
 

@@ -35,35 +35,22 @@ _SETTINGS_LIMIT = 65536  # bytes of a py.ini that are read
 
 
 @dataclass(frozen=True, kw_only=True)
-class Registration:
-    """One `Software\\Python\\COMPANY\\TAG` key."""
+class FoundPython:
+    """An interpreter that some source names. The file exists, or is a Store alias."""
 
-    executable: Path
+    path: Path
     source: str
-    company: str
-    tag: str  # "3.12", "3.13t", "3.12-32"
-    version: str | None
-    kind: PythonKind  # by the hive: for one user or for all
+    version: str | None = None
+    kind: PythonKind | None = None
 
 
-def registrations(host: Host) -> tuple[Registration, ...]:
-    """Every registered Python, user before machine, 64-bit view before 32-bit view.
+def registered(host: Host) -> Iterator[FoundPython]:
+    """Every `Software\\Python\\COMPANY\\TAG`, user before machine, 64-bit view before 32-bit view.
 
-    The one that `py` starts without arguments is marked in its source. What the registry names
-    may be gone from the disk.
+    The one that `py` starts without arguments is marked in its source. Those that are gone from
+    the disk are named as well.
     """
-    found = tuple(_read(host))
-    tag = _launcher_tag(host, found)
-    return tuple(
-        replace(entry, source=f"{entry.source} (what `py` starts)")
-        if entry.company == _LAUNCHER and entry.tag == tag
-        else entry
-        for entry in found
-    )
-
-
-def _read(host: Host) -> Iterator[Registration]:
-    seen: set[Path] = set()
+    found: dict[Path, tuple[str, FoundPython]] = {}  # beside the tag, "" if `py` does not know it
     for hive, kind in _HIVES:
         for view in (64, 32):
             root = f"{hive}\\SOFTWARE\\Python"
@@ -72,18 +59,16 @@ def _read(host: Host) -> Iterator[Registration]:
                     continue
                 for tag in host.registry.subkeys(f"{root}\\{company}", view=view):
                     key = f"{root}\\{company}\\{tag}"
-                    executable = _executable(host, key, view)
-                    if executable is None or executable in seen:
-                        continue
-                    seen.add(executable)
-                    yield Registration(
-                        executable=executable,
-                        source=f"registry {key}",
-                        company=company,
-                        tag=tag,
-                        version=_version(host, key, tag, view),
-                        kind=kind,
-                    )
+                    path = _executable(host, key, view)
+                    if path is not None and path not in found:
+                        version = _version(host, key, tag, view)
+                        source = f"registry {key}"
+                        python = FoundPython(path=path, source=source, version=version, kind=kind)
+                        found[path] = (tag if company == _LAUNCHER else "", python)
+    started = _launcher_tag(host, [tag for tag, _ in found.values() if tag])
+    for tag, python in found.values():
+        mark = " (what `py` starts)" if tag and tag == started else ""
+        yield replace(python, source=f"{python.source}{mark}")
 
 
 def _executable(host: Host, key: str, view: int) -> Path | None:
@@ -104,12 +89,11 @@ def _version(host: Host, key: str, tag: str, view: int) -> str | None:
     return None
 
 
-def _launcher_tag(host: Host, found: tuple[Registration, ...]) -> str | None:
+def _launcher_tag(host: Host, tags: list[str]) -> str | None:
     """The tag that `py` chooses: PY_PYTHON, py.ini, else the newest that is no pre-release build.
 
     Source: "Python Launcher for Windows" in the manual of CPython, section "Customization".
     """
-    tags = [entry.tag for entry in found if entry.company == _LAUNCHER]
     wanted = host.env.get("PY_PYTHON") or _ini_default(host)
     if wanted:
         # "3" leaves the minor to a setting of its own, which few people know; take the newest
@@ -142,16 +126,6 @@ _CHILDREN = 200  # subfolders of the current folder that are looked into
 _POSIX_NAMES = ("python3", "python", *(f"python3.{minor}" for minor in range(15, 7, -1)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class FoundPython:
-    """An interpreter that some source names. The file exists, or is a Store alias."""
-
-    path: Path
-    source: str
-    version: str | None = None
-    kind: PythonKind | None = None
-
-
 def near(folder: Path, host: Host) -> Iterator[FoundPython]:
     """Pythons of the application that a folder belongs to, embedded ones first.
 
@@ -177,7 +151,7 @@ def places(host: Host) -> Iterator[FoundPython]:
     yield from near(host.cwd, host)
     if host.app is not None:
         yield from near(host.app, host)
-    yield from _registered(host)
+    yield from (python for python in registered(host) if is_file(python.path))
     yield from _in_folders(host, "installation", _installations(host))
     yield from _in_folders(host, "pyenv", _pyenv(host))
     yield from _in_folders(host, "uv", _children_of(uv_folders(host)))
@@ -201,14 +175,6 @@ def _activated(host: Host) -> Iterator[tuple[Literal["VIRTUAL_ENV", "CONDA_PREFI
         path = python_in(folder, host) if folder else None
         if path is not None:
             yield name, path
-
-
-def _registered(host: Host) -> Iterator[FoundPython]:
-    for entry in registrations(host):
-        if is_file(entry.executable):
-            yield FoundPython(
-                path=entry.executable, source=entry.source, version=entry.version, kind=entry.kind
-            )
 
 
 def _in_folders(host: Host, source: str, folders: Iterable[Path]) -> Iterator[FoundPython]:

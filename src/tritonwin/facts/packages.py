@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
-from tritonwin.facts.records import Interpreter, Shadow
+from tritonwin.facts.records import Interpreter, SearchedFor, Shadow
 from tritonwin.system.files import is_file, is_folder, names_in, paths_in, read_text, same_place
 from tritonwin.system.host import Host
 from tritonwin.system.toml import read_resource
@@ -108,7 +107,6 @@ def _mapping(folder: Path) -> dict[str, str]:
 
 
 # Module -> a pattern in its folder that only the real, built package has.
-SearchedFor = Literal["current folder", "application folder", "PYTHONPATH"]
 _MODULES = {"triton": "_C/libtriton*", "torch": "_C*"}
 
 

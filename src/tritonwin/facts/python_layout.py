@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.records import Interpreter, PthFile, PythonKind
 from tritonwin.system.access import can_write
-from tritonwin.system.files import is_file, is_folder, paths_in, read_text
+from tritonwin.system.files import as_text, is_file, is_folder, paths_in, read_text
 from tritonwin.system.host import Host
 
 STORE_ALIAS = "a Microsoft Store alias: starting it may open the Store, so it was not started"
@@ -191,7 +191,7 @@ def describe(
         free_threaded=_free_threaded(executable, dll, found, base, host),
         prefix=str(prefix),
         base_prefix=str(base),
-        base_executable=_text(_base_executable(pyvenv, executable, host)),
+        base_executable=as_text(_base_executable(pyvenv, executable, host)),
         pth=pth,
         site_packages=tuple(str(folder) for folder in sites),
         writable=can_write(sites[0]) if sites else None,
@@ -226,10 +226,6 @@ def read_pth(executable: Path) -> PthFile | None:
             import_site="import site" in lines,
         )
     return None
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)
 
 
 def _prefix(executable: Path, host: Host) -> Path:

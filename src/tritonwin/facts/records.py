@@ -213,11 +213,14 @@ class Rocm:
     missing: tuple[str, ...] = ()
 
 
+CudaLayout = Literal["system", "pip-cu12", "pip-cu13", "conda", "bundled", "unknown"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class CudaToolkit:
     path: str
     source: str
-    layout: Literal["system", "pip-cu12", "pip-cu13", "conda", "bundled", "unknown"]
+    layout: CudaLayout
     version: str | None = None  # "12.8"
     nvcc: str | None = None
     ptxas: str | None = None
@@ -253,22 +256,31 @@ class WindowsSdk:
     chosen: bool = False  # the one that Triton would take
 
 
+CompilerFamily = Literal["cl", "clang-cl", "clang", "gcc", "zig", "tinycc", "unknown"]
+CompilerSource = Literal[
+    "variable CC",
+    "ROCm wheels",
+    "activated Visual Studio prompt",
+    "bundled with Triton",
+    "PATH",
+]
+CompilerFlaw = Literal["missing", "folder"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Compiler:
     """A C compiler other than a Visual Studio toolset that was looked up in its own place."""
 
-    family: Literal["cl", "clang-cl", "clang", "gcc", "zig", "tinycc", "unknown"]
+    family: CompilerFamily
     path: str
-    source: Literal[
-        "variable CC",
-        "ROCm wheels",
-        "activated Visual Studio prompt",
-        "bundled with Triton",
-        "PATH",
-    ]
+    source: CompilerSource
     target: str | None = None  # "x64", "x86"
-    flaw: Literal["missing", "folder"] | None = None  # what CC names instead of a program
+    flaw: CompilerFlaw | None = None  # what CC names instead of a program
     chosen: bool = False  # the one that Triton would take
+
+
+Flaw = Literal["trailing-blank", "leading-blank", "quotes", "semicolon"]
+Scope = Literal["process", "user", "machine"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,8 +289,8 @@ class Variable:
 
     name: str
     value: str
-    scope: Literal["process", "user", "machine"]
-    flaws: tuple[Literal["trailing-blank", "leading-blank", "quotes", "semicolon"], ...] = ()
+    scope: Scope
+    flaws: tuple[Flaw, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,13 +330,16 @@ class Cache:
     error: str | None = None
 
 
+SearchedFor = Literal["current folder", "application folder", "PYTHONPATH"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Shadow:
     """A file or folder that Python would import instead of the package."""
 
     module: str
     path: str
-    reason: Literal["current folder", "application folder", "PYTHONPATH"]  # why it is searched
+    reason: SearchedFor
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from tritonwin.facts.distributions import read_requirement
 from tritonwin.facts.packages import PackageFolder, find_package, knowledge
 from tritonwin.facts.records import Distribution, Interpreter, Torch, Triton
 from tritonwin.facts.windows_view import windows_view
-from tritonwin.system.files import is_file, paths_in, read_text
+from tritonwin.system.files import as_text, is_file, paths_in, read_text
 from tritonwin.system.toml import read_resource
 
 
@@ -189,21 +189,21 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
         source=owner.location if owner else str(package),
         flavour=_flavour(folder),
         distribution=owner.name if owner else None,
-        libtriton=_text(libtriton),
+        libtriton=as_text(libtriton),
         libtriton_imports=image.imports if image else (),
         libtriton_linker=image.linker if image else None,
-        ptxas=_text(ptxas),
+        ptxas=as_text(ptxas),
         ptxas_version=banner_version(ptxas) if ptxas else None,
-        ptxas_blackwell=_text(
+        ptxas_blackwell=as_text(
             _existing(*(package / _NVIDIA / "bin" / f"ptxas-blackwell{e}" for e in (".exe", "")))
         ),
-        tinycc=_text(tinycc),
+        tinycc=as_text(tinycc),
         tinycc_python_def=_has_python_def(tinycc, target, traits) if tinycc else None,
         traits=traits,
         trait_places={hit.id: f"{hit.file}:{hit.line}" for hit in hits},
         namespace=folder.namespace,
-        import_hook=_text(hook),
-        python_driver=_text(driver),
+        import_hook=as_text(hook),
+        python_driver=as_text(driver),
     )
 
 
@@ -269,7 +269,3 @@ def _has_python_def(tinycc: Path, target: Interpreter, traits: tuple[str, ...]) 
 
 def _existing(*paths: Path) -> Path | None:
     return next((path for path in paths if is_file(path)), None)
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)

@@ -8,13 +8,11 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Literal
 
-from tritonwin.facts.records import Variable
+from tritonwin.facts.records import Flaw, Scope, Variable
 from tritonwin.system.host import Host
 from tritonwin.system.toml import read_resource
 
 Kind = Literal["value", "path", "list", "options"]
-Flaw = Literal["trailing-blank", "leading-blank", "quotes", "semicolon"]
-Scope = Literal["process", "user", "machine"]
 
 # Where Windows keeps what new processes will see, which may differ from what this one sees.
 STORED: dict[Scope, str] = {

@@ -81,6 +81,10 @@ def read_text(path: Path) -> str | None:
     return None if content is None else content.decode("utf-8-sig", "replace")
 
 
+def as_text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
 def long_path(path: Path) -> Path:
     r"""The path with Windows' limit of 260 characters off, `\\?\...`; elsewhere as it is."""
     text = str(path.absolute())

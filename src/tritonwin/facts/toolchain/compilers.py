@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from tritonwin.facts.packages import platlib
-from tritonwin.facts.records import Compiler, Interpreter
+from tritonwin.facts.records import (
+    Compiler,
+    CompilerFamily,
+    CompilerFlaw,
+    CompilerSource,
+    Interpreter,
+)
 from tritonwin.facts.toolchain.precedence import in_order
 from tritonwin.system.files import is_file, is_folder, names_in
 from tritonwin.system.host import Host
 
-Family = Literal["cl", "clang-cl", "clang", "gcc", "zig", "tinycc", "unknown"]
-Flaw = Literal["missing", "folder"]
-CompilerSource = Literal[
-    "variable CC",
-    "ROCm wheels",
-    "activated Visual Studio prompt",
-    "bundled with Triton",
-    "PATH",
-]
-
-_ON_PATH: tuple[Family, ...] = ("cl", "gcc", "clang", "clang-cl", "zig")
+_ON_PATH: tuple[CompilerFamily, ...] = ("cl", "gcc", "clang", "clang-cl", "zig")
 _NEVER_SOUGHT = frozenset({"clang-cl", "zig"})
 _CL_TARGETS = {"x64": "x64", "amd64": "x64", "x86": "x86", "arm64": "arm64", "bin": "x86"}
 _GCC_TARGETS = {"x86_64": "x64", "i686": "x86", "i586": "x86", "aarch64": "arm64"}
-
-
-@dataclass(frozen=True)
-class _Found:
-    path: Path
-    family: Family
-    source: CompilerSource
-    flaw: Flaw | None = None
-    sought: bool = True  # False: Triton does not look for it
 
 
 def find_compilers(target: Interpreter | None, host: Host) -> tuple[Compiler, ...]:
@@ -51,41 +36,37 @@ def find_compilers(target: Interpreter | None, host: Host) -> tuple[Compiler, ..
     """
     return in_order(
         _candidates(target, host),
-        lambda found: found.path,
-        _describe,
-        lambda found, _: found.sought,
+        lambda compiler: Path(compiler.path),
+        lambda compiler: compiler,
+        lambda _, compiler: compiler.source != "PATH" or compiler.family not in _NEVER_SOUGHT,
     )
 
 
-def _describe(found: _Found) -> Compiler:
-    return Compiler(
-        family=found.family,
-        path=str(found.path),
-        source=found.source,
-        target=None if found.flaw else _target(found),
-        flaw=found.flaw,
-    )
+def _found(
+    path: Path, family: CompilerFamily, source: CompilerSource, flaw: CompilerFlaw | None = None
+) -> Compiler:
+    target = None if flaw else _target(path, family)
+    return Compiler(family=family, path=str(path), source=source, target=target, flaw=flaw)
 
 
-def _candidates(target: Interpreter | None, host: Host) -> Iterator[_Found]:
+def _candidates(target: Interpreter | None, host: Host) -> Iterator[Compiler]:
     yield from _variable(host)
     brought = platlib(target) if target and host.windows else None
     if brought:
         clang_cl = brought / "_rocm_sdk_core" / "lib" / "llvm" / "bin" / "clang-cl.exe"
         if is_file(clang_cl):
-            yield _Found(clang_cl, "clang-cl", "ROCm wheels")
+            yield _found(clang_cl, "clang-cl", "ROCm wheels")
     yield from _activated_prompt(host)
     if brought:
         tcc = brought / "triton" / "runtime" / "tcc" / "tcc.exe"
         if is_file(tcc):
-            yield _Found(tcc, "tinycc", "bundled with Triton")
+            yield _found(tcc, "tinycc", "bundled with Triton")
     for family in _ON_PATH:
-        sought = family not in _NEVER_SOUGHT
         for program in host.executables(family):
-            yield _Found(program, family, "PATH", sought=sought)
+            yield _found(program, family, "PATH")
 
 
-def _variable(host: Host) -> Iterator[_Found]:
+def _variable(host: Host) -> Iterator[Compiler]:
     """The program that CC names, as a process start reads it: with its quotes and blanks."""
     value = host.env.get("CC") or ""
     if not value.strip():
@@ -95,49 +76,49 @@ def _variable(host: Host) -> Iterator[_Found]:
         stem = value[:-4] if value.lower().endswith(".exe") else value
         program = next(iter(host.executables(stem)), None)
         if program:
-            yield _Found(program, _family(program), source)
+            yield _found(program, _family(program), source)
         else:
-            yield _Found(Path(value), _family(Path(value)), source, "missing")
+            yield _found(Path(value), _family(Path(value)), source, "missing")
         return
     path = host.cwd / value
     with_end = path.with_name(f"{path.name}.exe") if path.name else path
     if is_folder(path):
-        yield _Found(path, "unknown", source, "folder")
+        yield _found(path, "unknown", source, "folder")
     elif is_file(path):
-        yield _Found(path, _family(path), source)
+        yield _found(path, _family(path), source)
     elif host.windows and is_file(with_end):
-        yield _Found(with_end, _family(path), source)
+        yield _found(with_end, _family(path), source)
     else:
-        yield _Found(Path(value), _family(path), source, "missing")
+        yield _found(Path(value), _family(path), source, "missing")
 
 
-def _activated_prompt(host: Host) -> Iterator[_Found]:
+def _activated_prompt(host: Host) -> Iterator[Compiler]:
     vc = host.env.folder("VCINSTALLDIR")
     version = (host.env.get("VCToolsVersion") or "").strip()
     if vc and version:
         compiler = vc / "Tools" / "MSVC" / version / "bin" / "Hostx64" / "x64" / "cl.exe"
         if is_file(compiler):
-            yield _Found(compiler, "cl", "activated Visual Studio prompt")
+            yield _found(compiler, "cl", "activated Visual Studio prompt")
 
 
-def _family(program: Path) -> Family:
+def _family(program: Path) -> CompilerFamily:
     name = program.name.lower().removesuffix(".exe")
-    exact: dict[str, Family] = {"cl": "cl", "tcc": "tinycc", "cc": "gcc"}
+    exact: dict[str, CompilerFamily] = {"cl": "cl", "tcc": "tinycc", "cc": "gcc"}
     if name in exact:
         return exact[name]
     # the longer name first: clang-cl is not clang; x86_64-w64-mingw32-gcc and gcc-13 are gcc
-    known: tuple[Family, ...] = ("clang-cl", "clang", "gcc", "zig")
+    known: tuple[CompilerFamily, ...] = ("clang-cl", "clang", "gcc", "zig")
     return next((family for family in known if family in name), "unknown")
 
 
-def _target(found: _Found) -> str | None:
+def _target(path: Path, family: CompilerFamily) -> str | None:
     """The machine that the compiler makes code for, if its place tells; nothing is started."""
-    if found.family == "cl":  # ...\\bin\\Hostx64\\x86\\cl.exe: the host, then the target
-        return _CL_TARGETS.get(found.path.parent.name.lower())
-    if found.family == "tinycc":
+    if family == "cl":  # ...\\bin\\Hostx64\\x86\\cl.exe: the host, then the target
+        return _CL_TARGETS.get(path.parent.name.lower())
+    if family == "tinycc":
         return "x64"
-    if found.family == "gcc":
-        triples = names_in(found.path.parent.parent / "lib" / "gcc")
+    if family == "gcc":
+        triples = names_in(path.parent.parent / "lib" / "gcc")
         targets = {_GCC_TARGETS.get(triple.split("-")[0]) for triple in triples}
         return targets.pop() if len(targets) == 1 else None
     return None

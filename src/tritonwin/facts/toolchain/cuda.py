@@ -17,9 +17,17 @@ from pathlib import Path
 from typing import Literal
 
 from tritonwin.facts.packages import platlib
-from tritonwin.facts.records import CudaToolkit, Interpreter
+from tritonwin.facts.records import CudaLayout, CudaToolkit, Interpreter
 from tritonwin.facts.toolchain.precedence import in_order
-from tritonwin.system.files import first_file, is_file, is_folder, names_in, read_text, version_key
+from tritonwin.system.files import (
+    as_text,
+    first_file,
+    is_file,
+    is_folder,
+    names_in,
+    read_text,
+    version_key,
+)
 from tritonwin.system.host import Host
 
 _BANNER = re.compile(rb"release (\d{1,3}\.\d{1,3}), V\d")
@@ -81,8 +89,6 @@ def _short(version: str) -> str | None:
     return found[0] if found else None
 
 
-LayoutName = Literal["system", "pip-cu12", "pip-cu13", "conda", "bundled", "unknown"]
-
 # What Triton needs to compile a kernel and its helper modules, and what a build needs besides.
 # `CudaToolkit.missing` holds these names; on Linux no cuda.lib is needed, the driver's library
 # is linked.
@@ -115,7 +121,7 @@ _CU12 = {
     "cudart.lib": ("cuda_runtime/lib/x64/cudart.lib", "cuda_runtime/lib/libcudart.so.12"),
     "crt/host_config.h": ("cuda_nvcc/include/crt/host_config.h",),
 }
-_LAYOUTS: Mapping[LayoutName, Mapping[str, tuple[str, ...]]] = {
+_LAYOUTS: Mapping[CudaLayout, Mapping[str, tuple[str, ...]]] = {
     "system": _PREFIX,
     "pip-cu13": _PREFIX,
     "bundled": _PREFIX,
@@ -132,13 +138,13 @@ class ToolkitPlace:
 
     path: Path
     source: str
-    layout: LayoutName | None = None  # None: to be told from what lies there
+    layout: CudaLayout | None = None  # None: to be told from what lies there
     sought: bool = True  # False: Triton does not look here
     named: bool = False  # by a user: listed even where nothing is there
     variable: Literal["CUDA_PATH", "CUDA_HOME"] | None = None
 
 
-def layout_of(path: Path) -> LayoutName:
+def layout_of(path: Path) -> CudaLayout:
     """Tell the layout of a folder by its neighbours and by what is in it."""
     name, parent = path.name.lower(), path.parent.name.lower()
     if is_folder(path / "cuda_nvcc") or is_folder(path / "cuda_runtime"):
@@ -176,10 +182,10 @@ def describe(place: ToolkitPlace, *, windows: bool) -> CudaToolkit:
         variable=place.variable,
         layout=layout,
         version=_version(place.path, parts),
-        nvcc=_text(parts["nvcc"]),
-        ptxas=_text(parts["ptxas"]),
-        header=_text(parts["cuda.h"]),
-        library=_text(parts["cuda.lib"]),
+        nvcc=as_text(parts["nvcc"]),
+        ptxas=as_text(parts["ptxas"]),
+        header=as_text(parts["cuda.h"]),
+        library=as_text(parts["cuda.lib"]),
         missing=tuple(missing),
         host_msvc_max=newest_host_msvc(host_config) if host_config else None,
         exists=is_folder(place.path),
@@ -196,10 +202,6 @@ def _version(root: Path, parts: Mapping[str, Path | None]) -> str | None:
         if version is None and program:
             version = banner_version(program)
     return version
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)
 
 
 def find_cuda_toolkits(target: Interpreter | None, host: Host) -> tuple[CudaToolkit, ...]:
