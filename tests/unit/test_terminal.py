@@ -15,12 +15,13 @@ from tritonwin.facts.records import ChosenBy, Facts
 from tritonwin.output.documents import doctor_report
 from tritonwin.output.html import diagnosis_page
 from tritonwin.output.markdown import issue
-from tritonwin.output.terminal import print_diagnosis
+from tritonwin.output.terminal import print_diagnosis, print_explanation
 from tritonwin.output.text import printable
-from tritonwin.output.view import counted, of_diagnosis
+from tritonwin.output.view import counted, of_diagnosis, of_explanation
 from tritonwin.problems.check import Check, Seen, seen
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
+from tritonwin.problems.explain import explain_lines
 from tritonwin.system.codec import to_json
 
 # joiners and vowel signs of scripts that need them, and Arabic number signs
@@ -103,6 +104,10 @@ def test_a_snapshot_gets_no_command_of_this_machine(
     assert "On the machine in question:\n      tritonwin fix --dry-run\n" in out
     print_diagnosis(of_diagnosis(MISSING, diagnose(MISSING, CHECKS)))
     assert "      mine.exe t.pyz fix --dry-run\n" in capsys.readouterr().out
+    explanation = explain_lines(["Guessing wheel URL: x-win_amd64.whl"])
+    for here in (True, False):
+        print_explanation(of_explanation(explanation, here=here), "a.log")
+        assert ("mine.exe t.pyz install" in capsys.readouterr().out) == here
 
 
 def test_a_check_that_failed_is_no_health_and_said_so(capsys: pytest.CaptureFixture[str]) -> None:

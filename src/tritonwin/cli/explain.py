@@ -62,7 +62,7 @@ def command(ctx: click.Context, *, log: str, snapshot: Path | None, as_json: boo
         documents.print_document(documents.explain_report(explanation, path, snapshot))
     else:
         name = log if path else "standard input"
-        terminal.print_explanation(view.of_explanation(explanation), name)
+        terminal.print_explanation(view.of_explanation(explanation, here=facts is None), name)
     return Exit.DONE if explanation.healthy else Exit.PROBLEMS
 
 

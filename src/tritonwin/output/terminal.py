@@ -139,7 +139,7 @@ def print_diagnosis(view: DiagnosisView) -> None:
 
 def print_explanation(view: ExplanationView, name: str) -> None:
     """The problems of a log, the root cause first, or where to look if none is known."""
-    out = console()
+    out = console(own=view.here)
     lines = [f"tritonwin {__version__}", f"{name}: {view.lines} lines"]
     lines += [f"the log says: {', '.join(view.known)}"] if view.known else []
     for line in lines:

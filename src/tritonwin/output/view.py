@@ -100,10 +100,12 @@ class ExplanationView:
     """An explanation in words.
 
     Attributes:
+        here: the log may be of this machine; with a snapshot it is of another.
         known: the log's statements about the machine.
         verdict: the last lines.
     """
 
+    here: bool
     lines: int
     known: tuple[str, ...]
     problems: tuple[ProblemView, ...]
@@ -155,7 +157,7 @@ def of_diagnosis(facts: Facts, diagnosis: Diagnosis, *, here: bool = True) -> Di
     )
 
 
-def of_explanation(explanation: Explanation) -> ExplanationView:
+def of_explanation(explanation: Explanation, *, here: bool = True) -> ExplanationView:
     verdict = [counted(explanation.problems)]
     if explanation.healthy:
         verdict = ["This log shows no problem that tritonwin knows."]
@@ -164,6 +166,7 @@ def of_explanation(explanation: Explanation) -> ExplanationView:
             verdict += [f"    {item.where}: {item.text}" for item in explanation.suspicious]
             verdict += [_ASK, _SEND]
     return ExplanationView(
+        here=here,
         lines=explanation.lines,
         known=tuple(item.text for item in explanation.known),
         problems=tuple(map(of_problem, explanation.problems)),
