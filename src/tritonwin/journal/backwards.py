@@ -50,15 +50,7 @@ class TakeKey:
     key: str
 
 
-@dataclass(frozen=True)
-class Merge:
-    """Move what is in a folder into another of the same names, which was begun already."""
-
-    source: Path
-    destination: Path
-
-
-Action: TypeAlias = Rename | Merge | PutFolder | TakeFolder | Discard | PutValue | TakeKey
+Action: TypeAlias = Rename | PutFolder | TakeFolder | Discard | PutValue | TakeKey
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +159,9 @@ class Backwards:
         missing = [n for n in expected if n not in found and not split]
         foreign = [n for n in found if n not in expected and not _compiled(n)]
         if not (changed or missing or foreign):
-            return Decision(actions=(Merge(new, old) if split else Rename(new, old),))
+            if self.view.kind(old) == "absent":
+                return Decision(actions=(Rename(new, old),))
+            return Decision(actions=tuple(action for action, _ in self._into(new, old)))
         return Decision(
             actions=tuple(self._parts(new, old, expected, found, {*changed, *foreign})),
             conflicts=(*(_changed(new / n) for n in changed), *(_gone(new / n) for n in missing)),
@@ -234,7 +228,7 @@ class Backwards:
         )
 
     def _into(self, new: Path, old: Path) -> Iterator[tuple[Action, Conflict | None]]:
-        """Move what is in a folder into another that others' files keep."""
+        """Move what is in a folder into another of that name."""
         for name in sorted(self.view.names(new)):
             source, place = new / name, old / name
             if self.view.kind(place) == "absent":
@@ -366,7 +360,7 @@ def _said(value: RegistryValue | None) -> str:
 def words(action: Action) -> str:
     """The action for people: "move A to B"."""
     match action:
-        case Rename(source, destination) | Merge(source, destination):
+        case Rename(source, destination):
             return f"move {source} to {destination}"
         case PutFolder(path):
             return f"make the folder {path}"

@@ -55,10 +55,6 @@ class NoRegistry:
         del key, name
         return None
 
-    def set(self, key: str, name: str, value: RegistryValue | None) -> None:
-        del name, value
-        self._refuse(key)
-
     def exists(self, key: str) -> bool:
         del key
         return False
@@ -67,15 +63,10 @@ class NoRegistry:
         del key
         return True
 
-    def make_key(self, key: str) -> None:
-        self._refuse(key)
-
-    def remove_key(self, key: str) -> None:
-        self._refuse(key)
-
-    @staticmethod
-    def _refuse(key: str) -> None:
+    def _refuse(self, key: str, *_: object) -> None:
         raise OSError(f"this system has no registry to write {key} into")
+
+    set = make_key = remove_key = _refuse
 
 
 if sys.platform == "win32":

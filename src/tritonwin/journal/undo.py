@@ -13,7 +13,6 @@ from tritonwin.journal.backwards import (
     Conflict,
     Decision,
     Discard,
-    Merge,
     PutFolder,
     PutValue,
     Rename,
@@ -202,8 +201,6 @@ class _Run:
         match action:
             case Rename():
                 self._rename(number, action)
-            case Merge(source, destination):
-                _merge(source, destination)
             case PutFolder(path, mode):
                 self._provide_own_parent(path)
                 disk.make_folder(path)
@@ -291,7 +288,7 @@ def _patience(path: Path) -> float:
 
 def _imagine(action: Action, view: Imagined) -> None:
     match action:
-        case Rename(source, destination) | Merge(source, destination):
+        case Rename(source, destination):
             view.move(source, destination)
         case PutFolder(path):
             view.make_folder(path)
