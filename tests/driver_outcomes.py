@@ -15,22 +15,28 @@ import pytest
 from triton_trees import sources
 
 ROOT = Path(__file__).resolve().parents[1]
-FAKE = ROOT / "tools" / "winlane" / "fakes" / "nvcuda.c"
+FAKES = ROOT / "tools" / "winlane" / "fakes"
+# of each backend: its program, the stand-in of the driver, and the variable that names its log
+PROGRAMS = {
+    "nvidia": ("calls.py", "nvcuda.c", "libcuda.so.1", "FAKECUDA_LOG"),
+    "amd": ("hip_calls.py", "amdhip64.c", "libamdhip64.so", "FAKEHIP_LOG"),
+}
 
 
 @functools.cache
-def outcomes(version: str, mode: str, folder: Path) -> list[Any]:
+def outcomes(version: str, mode: str, folder: Path, backend: str = "nvidia") -> list[Any]:
     """What each call returned or raised, and what the driver saw. `mode`: compiled or python."""
-    scratch = folder / f"{version.replace(':', '-')}-{mode}"
+    program, source, name, log = PROGRAMS[backend]
+    scratch = folder / f"{backend}-{version.replace(':', '-')}-{mode}"
     scratch.mkdir()
-    library = folder / "libcuda.so.1"
+    library = folder / name
     if not library.exists():
-        command = ["/usr/bin/gcc", "-O1", "-shared", "-fPIC", "-o", library, FAKE]
-        subprocess.run(command, check=True, timeout=60)
+        command = ["/usr/bin/gcc", "-O1", "-w", "-shared", "-fPIC", "-o", library, FAKES / source]
+        subprocess.run([*command, "-ldl"], check=True, timeout=60)
     done = subprocess.run(
-        [sys.executable, ROOT / "tests" / "driver" / "calls.py", sources(version), mode,
+        [sys.executable, ROOT / "tests" / "driver" / program, sources(version), mode,
          scratch / "c", library],
-        env={**os.environ, "FAKECUDA_LOG": str(scratch / "log"), "LD_LIBRARY_PATH": str(folder),
+        env={**os.environ, log: str(scratch / "log"), "LD_LIBRARY_PATH": str(folder),
              "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests" / "driver")])},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip

@@ -67,7 +67,7 @@ def load(package: Path, backend: str, compile_c: Any) -> ModuleType:
     _module("triton._C.libtriton", make_tensordesc_args=None, amd=None)
     _module("triton._C.libtriton.gsan_testing", PER_DEVICE_STATE_STRIDE_BYTES=1)
     _module("triton._instrumentation", is_enabled=lambda metadata, name: False)
-    _module("triton._utils", find_paths_if=_find_paths_if)
+    _module("triton._utils", find_paths_if=_find_paths_if, validate_block_shape=None)
     nothing = SimpleNamespace(libcuda_path=None, libhip_path=None, override_arch=None)
     _module("triton.knobs", nvidia=nothing, amd=nothing, runtime=nothing)
     _module("triton.windows_utils", find_cuda=lambda: ("", [], []))

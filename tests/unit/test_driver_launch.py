@@ -38,6 +38,17 @@ def test_every_call_is_the_compiled_modules_call(version: str, folder: Path) -> 
     assert len(launches) > 100
 
 
+@pytest.mark.parametrize(
+    "version",
+    [v if v in ("3.4.0", "3.9.0") else pytest.param(v, marks=pytest.mark.full) for v in EVERY],
+)
+def test_every_call_of_amds_runtime_too(version: str, folder: Path) -> None:
+    compiled = outcomes(version, "compiled", folder, "amd")
+    python = outcomes(version, "python", folder, "amd")
+    assert [(c, p) for c, p in zip(compiled, python, strict=True) if c != p] == []
+    assert len(compiled) >= 80
+
+
 def test_the_compiler_is_not_asked(folder: Path) -> None:
     names = [name for name, *_ in outcomes("3.6.0", "python", folder)]
     assert {"70 arguments 2", "no arguments 0", "threads", "wrong *fp32 'x' 0"} <= set(names)

@@ -486,7 +486,7 @@ class Careful:
                 if metadata["shared"] > _OVERSIZED:
                     yield name, b"\x03" + bytes(15)
             elif not self._configured:
-                yield name, struct.pack("<I12x", values[name])
+                yield name, struct.pack("<I12x", values.get(name, 0))
             elif values.get(name):
                 yield name, b"\x01" + bytes(15)
 
