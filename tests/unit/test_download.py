@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import ssl
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections.abc import Iterator
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
@@ -158,6 +161,18 @@ def test_trusted_places(place: str, trusted: bool) -> None:
 def test_no_redirect_leads_elsewhere(server: str, path: str) -> None:
     with pytest.raises(DownloadError, match=r"not https|could not be read|HTTP 302"):
         download.read(server + path)
+
+
+@pytest.mark.parametrize("to", ["http://localhost/x", "http://example.org/x", "file:///etc/x"])
+def test_a_redirect_of_https_stays_https(to: str) -> None:
+    request, headers = urllib.request.Request("https://example.org/x"), Message()
+    with pytest.raises(DownloadError, match="not https"):
+        download._CheckedRedirects().redirect_request(request, io.BytesIO(), 302, "", headers, to)
+
+
+def test_the_host_of_a_file_address_is_not_lost() -> None:
+    assert download.local_path("file://nas/share/x.whl") == Path("//nas/share/x.whl")
+    assert download.local_path("file://localhost/share/x.whl") == Path("/share/x.whl")
 
 
 @pytest.mark.parametrize(("path", "kind"), [("/404", NotFoundError), ("/410", NotFoundError), ("/500", DownloadError)])  # fmt: skip

@@ -89,6 +89,98 @@ def test_a_list_fills_up_what_the_name_does_not_say_and_never_contradicts_it() -
     assert odd.built_for == BuiltFor(cuda="12.8")
 
 
+OWN = "file:///home/me/wheels/list.html"
+REMOTE = "a page from the network may offer https addresses alone"
+SHARE = "it lies on a share that was not named: name its folder with --find-links"
+W = "x-1-py3-none-any.whl"
+
+
+@pytest.mark.parametrize(
+    ("page", "address", "reason"),
+    [
+        (BASE, f"file:///home/me/{W}", REMOTE),
+        (BASE, f"FILE:///home/me/{W}", REMOTE),
+        (BASE, f"file://host/share/{W}", REMOTE),
+        (BASE, f"file:{W}", REMOTE),
+        (BASE, f"c:/{W}", REMOTE),
+        (BASE, f"C:/{W}", REMOTE),
+        (BASE, f"javascript:{W}", REMOTE),
+        (BASE, f"data:,{W}", REMOTE),
+        (BASE, f"ftp://h.org/{W}", REMOTE),
+        (BASE, f"http://h.org/{W}", REMOTE),
+        (BASE, f"http://localhost/{W}", REMOTE),
+        ("http://localhost/simple/", f"http://h.org/{W}", REMOTE),
+        ("http://localhost/simple/", f"file:///{W}", REMOTE),
+        ("http://localhost/simple/", f"http://127.0.0.1:3141/{W}", None),
+        ("http://localhost/simple/", W, None),
+        (BASE, f"https://other.org/{W}", None),
+        (BASE, f"//other.org/{W}", None),
+        (BASE, f"../{W}", None),
+        (OWN, f"file://host/share/{W}", SHARE),
+        (OWN, f"file:////host/share/{W}", SHARE),
+        (OWN, f"file:///%5C%5Chost/share/{W}", SHARE),
+        (OWN, f"file:///%2F/host/share/{W}", SHARE),
+        (OWN, f"//host/share/{W}", SHARE),
+        (OWN, f"\\\\host\\share\\{W}", SHARE),
+        (OWN, f"\\\\?\\UNC\\host\\share\\{W}", SHARE),
+        (OWN, f"\\\\.\\pipe\\{W}", SHARE),
+        (OWN, f"javascript:{W}", "javascript: is no address of a wheel"),
+        (OWN, f"http://h.org/{W}", "its address is not https"),
+        (OWN, f"c:/wheels/{W}", None),
+        (OWN, f"file:///wheels/{W}", None),
+        (OWN, W, None),
+        ("file://NAS/wheels/list.html", f"file://nas/other/{W}", None),
+        ("file://nas/wheels/list.html", f"file://evil/other/{W}", SHARE),
+        ("file://nas/wheels/list.html", W, None),
+        ("", f"https://h.org/{W}", None),
+    ],
+)  # fmt: skip
+def test_what_a_page_may_offer(page: str, address: str, reason: str | None) -> None:
+    """In each kind of list; where the page sets a base as well."""
+    lists = [address, json.dumps({"url": address}), json.dumps([address])]
+    lists += [f'<a href="{address}">w</a>'] if page and "?" not in address else []
+    for text in lists:
+        assert [link.refused for link in read(text, page)] == [reason], text
+
+
+def test_a_base_does_not_make_a_page_a_local_one() -> None:
+    for base in ("file:///home/me/", "file://host/share/", "c:/", "\\\\host\\share\\"):
+        (link,) = read(f'<base href="{base}"><a href="{W}">w</a>')
+        assert (link.refused, link.local) in {(REMOTE, True), (None, False)}, link
+    (link,) = read(f'<base href="file://host/share/"><a href="{W}">w</a>', OWN)
+    assert link.refused == SHARE
+
+
+SHORT = "its hash is malformed, or one of two that differ"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'<a href="https://h.org/{W}#sha256=">w</a>',
+        f'<a href="https://h.org/{W}#sha256={HASH[:-1]}">w</a>',
+        f'<a href="https://h.org/{W}#sha256={HASH}0">w</a>',
+        f'<a href="https://h.org/{W}#SHA256={HASH[:-1]}x">w</a>',
+        f"https://h.org/{W}#sha256={HASH[:-1]}",
+        f"https://h.org/{W} --hash=sha256:{HASH[:-1]}",
+        f"https://h.org/{W}#sha256={HASH} --hash=sha256:{'1' * 64}x",
+        json.dumps({"url": f"https://h.org/{W}", "hashes": {"sha256": HASH[1:]}}),
+        json.dumps({"url": f"https://h.org/{W}", "hashes": {"sha256": 5}}),
+        json.dumps({"url": f"https://h.org/{W}", "digest": f"sha256:{HASH[1:]}"}),
+        json.dumps({"url": f"https://h.org/{W}", "hash": HASH[1:]}),
+        json.dumps({"url": f"https://h.org/{W}#sha256={HASH}", "sha256": "1" * 64}),
+    ],
+)
+def test_a_malformed_hash_is_an_error_of_that_link(text: str) -> None:
+    (link,) = read(text)
+    assert (link.refused, link.sha256) == (SHORT, None)
+
+
+def test_a_hash_of_another_kind_is_none() -> None:
+    (link,) = read(json.dumps({"url": f"https://h.org/{W}#md5=0", "digest": "md5:0", "hash": ""}))
+    assert (link.refused, link.sha256) == (None, None)
+
+
 def test_pages_that_show_a_file_become_the_file() -> None:
     (link,) = read(f"https://huggingface.co/who/what/blob/main/{A}?download=true", "")
     assert link.location == f"https://huggingface.co/who/what/resolve/main/{A}?download=true"

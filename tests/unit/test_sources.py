@@ -10,10 +10,14 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from healthy import HEALTHY
+from packaging.requirements import Requirement
 from wheel_files import add_to_index, make_wheel, sha256
 
 from tritonwin.support import sources
+from tritonwin.support.chooser import choose
 from tritonwin.support.download import NotFoundError
+from tritonwin.support.fitting import needs_of
 from tritonwin.support.links import WheelLink
 from tritonwin.support.sources import Sources, find, read_place
 
@@ -131,6 +135,22 @@ def test_addresses_of_an_index_a_page_and_a_list(server: str, tmp_path: Path) ->
     broken = find("flash-attn", Sources(indexes=(f"{server}/none", "http://example.org")))
     assert broken.links == ()
     assert ["not https" in note for note in broken.notes] == [True]
+
+
+def test_a_page_from_the_network_makes_no_local_file_trusted(server: str, tmp_path: Path) -> None:
+    """Its links to files are named with the reason, and hide no wheel of the user's own."""
+    wheel = make_wheel(tmp_path / "own", OTHER)
+    (tmp_path / "page.html").write_text(f'<a href="{wheel.as_uri()}">w</a>')
+    (tmp_path / "list.txt").write_text(str(wheel))
+    needs = needs_of(HEALTHY)
+    places = (f"{server}/page.html", f"{server}/list.txt")
+    for lists, taken in ((places, None), ((*places, str(wheel)), str(wheel))):
+        found = find("einops", Sources(lists=lists))
+        chosen = choose(Requirement("einops"), found.links, needs, allow_unhashed=False)
+        assert (chosen.link and chosen.link.location) == taken
+    (page,) = find("einops", Sources(lists=places[:1])).links
+    refused = choose(Requirement("einops"), [page], needs, allow_unhashed=True).choice
+    assert "https addresses alone" in refused.in_short()[0]
 
 
 @pytest.mark.parametrize("way", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])

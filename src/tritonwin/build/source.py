@@ -19,6 +19,7 @@ from tritonwin.journal.disk import discard
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import download
 from tritonwin.support.download import DownloadError, NotFoundError
+from tritonwin.support.links import not_offered
 from tritonwin.support.pip import Pip, Places, configured_places
 from tritonwin.system.files import is_file, is_folder, read_text
 from tritonwin.system.host import Host
@@ -191,7 +192,8 @@ class SourceCache:
                 text = download.read(page, headers=_JSON_OR_HTML).decode("utf-8", "replace")
             except NotFoundError:
                 continue
-            if (found := address_in(text, file)) is not None:
+            found = address_in(text, file)
+            if found is not None and not not_offered(found, urljoin(page, found), page):
                 return urljoin(page, found)
         raise NotFoundError(
             f"no index that pip is configured for has {file}",

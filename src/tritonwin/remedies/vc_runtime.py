@@ -80,6 +80,8 @@ def _wheel(present: list[RuntimeDll], context: PlanContext) -> FileSource:
 
 
 def _fits(link: WheelLink) -> bool:
+    if link.refused is not None:
+        return False
     try:
         return any(tag.platform == "win_amd64" for tag in link.name.tags)
     except WheelNameError:

@@ -120,6 +120,8 @@ def _report(
 def _against(
     request: Requirement, link: WheelLink, needs: Needs, *, allow_unhashed: bool
 ) -> tuple[str, ...]:
+    if link.refused is not None:
+        return (link.refused,)
     try:
         version = link.name.version
     except WheelNameError as error:

@@ -32,6 +32,10 @@ _USER = re.compile(r"[^/?#]*/{2,}[^/?#]*@")
 _CERTIFICATE_VARIABLES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
+_SHARE = re.compile(r"/{2,}(.*)", re.DOTALL)
+_LONG_DRIVE = re.compile(r"\?/[a-z]:")
+
+
 class DownloadError(UserError):
     """Something could not be fetched."""
 
@@ -61,7 +65,29 @@ def local_path(location: str) -> Path | None:
         return Path(location)
     if not location.lower().startswith("file:"):
         return None
-    return Path(urllib.request.url2pathname(urlsplit(location).path))
+    parts = urlsplit(location)
+    path = urllib.request.url2pathname(parts.path)
+    return Path(path if parts.netloc.lower() in {"", "localhost"} else f"//{parts.netloc}{path}")
+
+
+def share_of(location: str) -> str | None:
+    r"""The host of a path on another machine; None for addresses and for paths of this one.
+
+    `\\host\share`, `//host/share`, `file://host/share`, `\\?\UNC\host\share`. Drives and links that
+    lead to a share cannot be told without asking them.
+    """
+    text = location
+    if is_url(location) or location.lower().startswith("file:"):
+        parts = urlsplit(location)
+        if parts.scheme != "file":
+            return None
+        if parts.netloc.lower() not in {"", "localhost"}:
+            return parts.netloc.lower()
+        text = parts.path
+    found = _SHARE.match(unquote(text).replace("\\", "/").lower())
+    if found is None or _LONG_DRIVE.match(found[1]):
+        return None
+    return found[1].removeprefix("?/unc/").removeprefix("./unc/").partition("/")[0]
 
 
 def read(
@@ -238,6 +264,11 @@ class _CheckedRedirects(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         try:
             target = _checked(newurl)
+            if urlsplit(req.full_url).scheme == "https" != target.scheme:
+                raise DownloadError(
+                    f"{without_secrets(req.full_url)} leads on to an address that is not https",
+                    "Name another address, or fetch it by hand and give the file.",
+                )
         except DownloadError:
             fp.close()
             raise

@@ -205,7 +205,7 @@ def resolve(
         d.name for n in followers if "torch" in names and (d := facts.distribution(n)) is not None
     ]
     if not companions and _need_nothing(facts, links, sources):
-        return _trusted(_completed(links, ()))
+        return _trusted(_completed(links, ()), links, sources)
     with scratch_folder() as folder:
         constraints = folder / "constraints.txt"
         constraints.write_text(
@@ -221,7 +221,7 @@ def resolve(
                 constraints=constraints,
             )
             if _as_chosen(links, found):
-                return _trusted(_completed(links, found))
+                return _trusted(_completed(links, found), links, sources)
     raise PipError(
         "pip would install other files than those that were chosen",
         "Name the wheels by their path or address.",
@@ -268,14 +268,32 @@ def _options(links: Iterable[WheelLink], sources: Sources) -> list[str]:
     return [*options, f"--index-url={first}", *(f"--extra-index-url={i}" for i in more)]
 
 
-def _trusted(downloads: tuple[Download, ...]) -> tuple[Download, ...]:
+def _trusted(
+    downloads: tuple[Download, ...], links: Iterable[WheelLink], sources: Sources
+) -> tuple[Download, ...]:
+    chosen = {link.location for link in links}
     for item in downloads:
-        if not download.is_trusted(item.location):
+        if item.location not in chosen and not _may_come_from(item.location, sources):
             raise PipError(
                 f"{item.name} would come from {download.without_secrets(item.location)}",
-                "Only https, localhost and local files are used.",
+                "Only https, localhost and the local folders that were named are used.",
             )
     return downloads
+
+
+def _may_come_from(location: str, sources: Sources) -> bool:
+    """True for what pip may take besides the chosen wheels: a page may not offer local files."""
+    path = download.local_path(location)
+    if path is None:
+        return download.is_trusted(location)
+    local_indexes = [index for index in sources.indexes if download.local_path(index)]
+    if local_indexes and download.share_of(location) in {
+        None,
+        *map(download.share_of, local_indexes),
+    }:
+        return True
+    folders = [folder for place in sources.lists if (folder := download.local_path(place))]
+    return any(path.resolve().is_relative_to(folder.resolve()) for folder in folders)
 
 
 def _as_chosen(links: Iterable[WheelLink], found: Iterable[Download]) -> bool:

@@ -2,6 +2,9 @@
 
 This module reads text; `sources` fetches it. Claims of a list that the name does not state (the
 torch that a wheel was built for) are kept apart, because public lists are wrong in places.
+
+A page from the network offers https addresses alone; a file offers files of this machine as well,
+but none of a share that the user did not name. Other links are kept as refused, with the reason.
 """
 
 from __future__ import annotations
@@ -16,15 +19,18 @@ from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
-from tritonwin.support.download import is_url
+from tritonwin.support.download import is_trusted, is_url, local_path, share_of
 from tritonwin.support.wheels import BuiltFor, WheelName, read
 
 MAX_LINKS = 50_000
 MAX_ADDRESS = 2500  # characters
 _WORD = re.compile(r"""[^\s|()<>"'`\[\]]+""")
 _WHEEL = re.compile(rf"{_WORD.pattern}\.whl(?:[?#](?:{_WORD.pattern})?)?")
-_HASH = re.compile(r"sha256[=:]([0-9a-fA-F]{64})\b")
-_DIGEST = re.compile(r"(?:sha256[:=])?([0-9a-fA-F]{64})")
+_HASH = re.compile(r"sha256[=:]([0-9a-f]{64})\b", re.IGNORECASE)
+_BAD_HASH = re.compile(r"sha256[=:](?![0-9a-f]{64}\b)", re.IGNORECASE)
+_BAD_HASH_IN_TEXT = re.compile(rf"{_BAD_HASH.pattern}[0-9a-z]", re.IGNORECASE)
+_OTHER_DIGEST = re.compile(r"(?!sha256)[a-z0-9_-]+[=:]", re.IGNORECASE)
+_DIGEST = re.compile(r"(?:sha256[:=])?([0-9a-f]{64})", re.IGNORECASE)
 # Hugging Face shows a page at /blob/; the file itself is at /resolve/
 _BLOB_PAGE = re.compile(r"^(https://huggingface\.co/[^/]+/[^/]+)/blob/")
 
@@ -40,6 +46,7 @@ class WheelLink:
     requires_python: str | None = None
     yanked: str | None = None  # the reason, "" where none is given
     metadata: str | None = None  # address of its METADATA alone (PEP 658)
+    refused: str | None = None  # the reason why it is never taken nor opened
     index: str | None = None  # the index below which pip finds it by name and version
     claims: BuiltFor = field(default_factory=BuiltFor)
 
@@ -50,7 +57,7 @@ class WheelLink:
 
     @property
     def local(self) -> bool:
-        return not is_url(self.location) or self.location.startswith("file:")
+        return local_path(self.location) is not None
 
     @cached_property
     def name(self) -> WheelName:
@@ -76,7 +83,8 @@ def read_list(text: str, base: str, source: str) -> tuple[WheelLink, ...]:
     GitHub's list of releases, a plain or Markdown list of addresses.
 
     Args:
-        base: what relative addresses are relative to.
+        base: the address of the list itself, which relative addresses are relative to; "" for an
+            address that the user wrote.
         source: how the list is called in reasons.
     """
     start = text.lstrip("\ufeff \t\r\n")[:1]
@@ -98,12 +106,56 @@ def read_list(text: str, base: str, source: str) -> tuple[WheelLink, ...]:
     return tuple(found.values())
 
 
-def _link(address: str, base: str, source: str, **known: Any) -> WheelLink:
+def _link(
+    address: str, page: str, source: str, *, base: str | None = None, **known: Any
+) -> WheelLink:
+    """The link of an address on `page`; `base` is what the page says its links are relative to."""
     plain, fragment = urldefrag(address.strip())
     in_fragment = _HASH.search(fragment)
-    location = plain if not base else urljoin(base, plain)
-    known.setdefault("sha256", in_fragment[1].lower() if in_fragment else None)
-    return WheelLink(location=_BLOB_PAGE.sub(r"\1/resolve/", location), source=source, **known)
+    location = urljoin(base or page, plain) if page else plain
+    said = {known.pop("sha256", None), in_fragment[1].lower() if in_fragment else None} - {None}
+    wrong_hash = known.pop("wrong_hash", False) or _BAD_HASH.search(fragment) or len(said) > 1
+    refused = "its hash is malformed, or one of two that differ" if wrong_hash else None
+    return WheelLink(
+        location=_BLOB_PAGE.sub(r"\1/resolve/", location),
+        source=source,
+        sha256=None if wrong_hash or not said else said.pop(),
+        refused=not_offered(plain, location, page) or refused,
+        **known,
+    )
+
+
+def not_offered(written: str, location: str, page: str) -> str | None:
+    """The reason why a page may not offer a location; None where it may.
+
+    Args:
+        written: the address as the page has it.
+        location: that, joined with the page's base.
+    """
+    if not page:
+        return None
+    try:
+        scheme, host = urlsplit(location).scheme, urlsplit(location).hostname
+        offering = urlsplit(page).scheme
+    except ValueError:
+        return "it has no usable address"
+    if any(character < " " for character in location):
+        return "it has no usable address"
+    if offering in {"http", "https"}:
+        # http of this machine, from a page that came by it
+        plain = scheme == offering == "http" and is_trusted(location)
+        if (scheme == "https" and host) or plain:
+            return None
+        return "a page from the network may offer https addresses alone"
+    if scheme in {"http", "https"}:
+        return None if is_trusted(location) else "its address is not https"
+    drive = len(scheme) == 1
+    if scheme not in {"", "file"} and not drive:
+        return f"{scheme}: is no address of a wheel"
+    allowed = {None, share_of(page)}
+    if share_of(written) not in allowed or share_of(location) not in allowed:
+        return "it lies on a share that was not named: name its folder with --find-links"
+    return None
 
 
 def _from_lines(text: str, base: str, source: str) -> Iterator[WheelLink]:
@@ -114,7 +166,10 @@ def _from_lines(text: str, base: str, source: str) -> Iterator[WheelLink]:
         found = [address for word in _WORD.findall(line) if (address := _wheel_in(word))]
         for address in found:
             # a hash elsewhere in the line belongs to the address only if there is one address
-            known = {"sha256": hashes[0].lower()} if len(hashes) == len(found) == 1 else {}
+            wrong_hash = len(found) == 1 and _BAD_HASH_IN_TEXT.search(line) is not None
+            known: dict[str, Any] = {"wrong_hash": wrong_hash}
+            if len(hashes) == len(found) == 1:
+                known["sha256"] = hashes[0].lower()
             yield _link(address, base, source, **known)
 
 
@@ -150,22 +205,24 @@ def _from_html(text: str, base: str, source: str) -> Iterator[WheelLink]:
     page = _Anchors()
     with contextlib.suppress(AssertionError):  # Python's parser, of "<![DOCTYPE"
         page.feed(text)
+    relative_to = base
     with contextlib.suppress(ValueError):
-        base = urljoin(base, page.base) if page.base else base
+        relative_to = urljoin(base, page.base) if page.base else base
     for anchor in page.found:
         with contextlib.suppress(ValueError):  # an address with half a bracket
-            if (link := _anchor(anchor, base, source)) is not None:
+            if (link := _anchor(anchor, base, relative_to, source)) is not None:
                 yield link
 
 
-def _anchor(anchor: dict[str, str | None], base: str, source: str) -> WheelLink | None:
+def _anchor(anchor: dict[str, str | None], page: str, base: str, source: str) -> WheelLink | None:
     href = anchor["href"] or ""
     if not urlsplit(urldefrag(href)[0]).path.endswith(".whl"):
         return None
     link = _link(
         href,
-        base,
+        page,
         source,
+        base=base,
         requires_python=anchor.get("data-requires-python") or None,
         yanked=(anchor["data-yanked"] or "") if "data-yanked" in anchor else None,
     )
@@ -196,10 +253,12 @@ def _described(address: str, entry: Mapping[str, Any], base: str, source: str) -
     hashes = entry.get("hashes")
     digests = [hashes.get("sha256")] if isinstance(hashes, dict) else []
     for text in (*digests, entry.get("sha256"), entry.get("digest"), entry.get("hash")):
+        if text is None or text == "" or (isinstance(text, str) and _OTHER_DIGEST.match(text)):
+            continue
         found = _DIGEST.fullmatch(text) if isinstance(text, str) else None
-        if found:
-            known["sha256"] = found[1].lower()
-            break
+        known["wrong_hash"] = found is None
+        known["sha256"] = found[1].lower() if found else None
+        break
     if type(entry.get("size")) is int:
         known["size"] = entry["size"]
     if isinstance(entry.get("requires-python"), str):

@@ -65,7 +65,8 @@ def find(package: str, sources: Sources) -> Listing:
             notes.append(str(error))
             continue
         for link in links:
-            found.setdefault(link.location, link)
+            if link.location not in found or found[link.location].refused:
+                found[link.location] = link
     return Listing(links=tuple(found.values()), notes=tuple(notes))
 
 
