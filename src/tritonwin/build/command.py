@@ -23,6 +23,7 @@ from tritonwin.build import git, ninja
 from tritonwin.build.plan import BuildPlan, Layout, Toolkit
 from tritonwin.errors import UserError
 from tritonwin.facts.toolchain.msvc import capture
+from tritonwin.system import shells
 from tritonwin.system.files import is_file
 from tritonwin.system.host import Environment, Host, merged, with_folders
 
@@ -273,19 +274,17 @@ def _cmd(title: str, prepare: Sequence[str], build: Command) -> Iterator[str]:
 
 
 def _in_cmd(word: str) -> str:
-    """A word between quotes, as cmd and the C library of the program read it."""
-    if '"' in word:
-        raise ScriptError(f"{word!r} cannot be written into a batch file", _WITHOUT)
-    ends = len(word) - len(word.rstrip("\\"))
-    return f'"{_cmd_value(word)}{chr(92) * ends}"'
+    return _writable(word, shells.batch_word(word))
 
 
 def _cmd_value(value: str) -> str:
-    """A value inside of `set "NAME=..."`: an even number of quotes, and no special sign outside."""
-    outside = value.split('"')[1::2]  # the first quote of `set "` is open where the value begins
-    if not value.isprintable() or any(sign in part for part in outside for sign in "&|<>^"):
-        raise ScriptError(f"{value!r} cannot be written into a batch file", _WITHOUT)
-    return value.replace("%", "%%")
+    return _writable(value, shells.batch_value(value))
+
+
+def _writable(text: str, escaped: str | None) -> str:
+    if escaped is None:
+        raise ScriptError(f"{text!r} cannot be written into a batch file", _WITHOUT)
+    return escaped
 
 
 _WITHOUT = "Leave it out of the option it comes from, or build without a script."

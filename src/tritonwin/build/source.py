@@ -22,7 +22,7 @@ from tritonwin.support.download import DownloadError, NotFoundError
 from tritonwin.support.links import not_offered
 from tritonwin.support.pip import Pip, Places, configured_places
 from tritonwin.system.files import is_file, is_folder, read_text
-from tritonwin.system.host import Host
+from tritonwin.system.host import Host, merged
 from tritonwin.system.process import run
 
 _GIT_TIMEOUT = 3600.0
@@ -128,8 +128,7 @@ def _check_out(source: BuildSource, to: Path, env: Mapping[str, str], host: Host
 
 
 def _git(program: Path, folder: Path, env: Mapping[str, str]) -> Callable[..., str]:
-    quiet = {k: v for k, v in env.items() if k.upper() not in git.VARIABLES}
-    quiet["GIT_TERMINAL_PROMPT"] = "0"
+    quiet = merged(env, {**dict.fromkeys(git.VARIABLES), "GIT_TERMINAL_PROMPT": "0"})
 
     def call(*args: str, options: tuple[str, ...] = ()) -> str:
         done = run(program, (*options, *args), timeout=_GIT_TIMEOUT, env=quiet, cwd=folder)
