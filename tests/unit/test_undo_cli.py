@@ -121,6 +121,33 @@ def test_what_others_changed_is_told(setting: Setting) -> None:
     assert (setting.target / "a.txt").read_text() == "old"
 
 
+def test_as_it_was_before_is_not_said_of_a_folder_that_others_use(setting: Setting) -> None:
+    target = str(setting.target / "python")
+    with Journal.begin(setting.store, target=target, title="new") as journal:
+        journal.write(setting.target / "new/a.txt", b"ours")
+    write(setting.target, {"new/mine.txt": "mine"})
+    done = setting.run("undo", "--yes")
+    assert done.returncode == 0
+    assert "Everything else is as it was before." in done.stdout
+    assert f"{setting.target / 'new'} stays: mine.txt" in done.stdout
+    assert [p.name for p in (setting.target / "new").iterdir()] == ["mine.txt"]
+
+
+def test_a_damaged_journal_is_listed_with_the_way_out(setting: Setting) -> None:
+    good, bad = setting.change("good"), setting.change("bad")
+    (setting.store.folder(bad) / "journal.json").write_bytes(b"")
+    shown = setting.run("undo", "--list").stdout
+    assert f"tritonwin undo --forget {bad}" in shown
+    document = json.loads(setting.run("undo", "--list", "--json").stdout)
+    jsonschema.validate(document, schema.load("tritonwin.journals/1"))
+    assert [j["id"] for j in document["journals"]] == [good]
+    assert [j["id"] for j in document["damaged"]] == [bad]
+    refused = setting.run("undo", bad, "--yes")
+    assert (refused.returncode, f"--forget {bad}" in refused.stderr) == (2, True)
+    assert setting.run("undo", bad, "--forget", "--yes").returncode == 0
+    assert setting.store.unreadable() == ()
+
+
 def test_forget(setting: Setting) -> None:
     identifier = setting.change()
     assert setting.run("undo", identifier, "--forget", "--yes").returncode == 0

@@ -22,7 +22,7 @@ from tritonwin.journal.refusal import JournalError
 from tritonwin.system.access import can_write, nearest_existing
 from tritonwin.system.codec import DecodeError, Json, from_json, parse, to_json
 from tritonwin.system.data_folder import data_folder
-from tritonwin.system.files import names_in
+from tritonwin.system.files import is_file, names_in
 from tritonwin.system.host import Environment
 
 HEADER = "journal.json"
@@ -40,7 +40,7 @@ def resolved(target: str) -> str:
     """
     path = Path(target)
     folder = Path(os.path.realpath(path.parent))
-    environment = next((f for f in (folder, folder.parent) if (f / _VENV).is_file()), None)
+    environment = next((f for f in (folder, folder.parent) if is_file(f / _VENV)), None)
     if environment is not None:
         return os.path.normcase(environment)
     real = Path(os.path.realpath(path))
