@@ -46,6 +46,7 @@ def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VirtualEnvironmen
 
 
 def driver(python: VirtualEnvironment, word: str, capsys: pytest.CaptureFixture[str]) -> Any:
+    capsys.readouterr()
     run(["driver", word, "--python", str(python.python), "--json"])
     return json.loads(capsys.readouterr().out)
 
@@ -129,3 +130,25 @@ def test_rules_and_driver_share_one_hook(
     assert (python.site_packages / HOOK).exists()
     run(["patch", "status", *where, "--json"])
     assert json.loads(capsys.readouterr().out)["hook"] is not None
+    run(["patch", "revert", *where])
+    assert not (python.site_packages / HOOK).exists()
+
+
+def test_the_order_of_switching_off_does_not_matter(
+    python: VirtualEnvironment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = tree_hash(python.site_packages)
+    where = ["--python", str(python.python)]
+    for first, second in (("driver", "patch"), ("patch", "driver"), ("patch", "patch")):
+        for word in (first, "driver" if first == "patch" else "patch"):
+            if word == "driver":
+                driver(python, "on", capsys)
+            else:
+                run(["patch", "apply", "--import-time", "--allow-unknown", *where])
+        for word in (second, "driver" if second == "patch" else "patch"):
+            if word == "driver":
+                driver(python, "off", capsys)
+            else:
+                run(["patch", "revert", *where])
+        capsys.readouterr()
+        assert tree_hash(python.site_packages) == before, (first, second)

@@ -12,8 +12,8 @@ from tritonwin.driver.payload.sources import UnknownDriverError, read_module
 from tritonwin.driver.records import BackendDriver, DriverOutcome, DriverStatus
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Interpreter
-from tritonwin.facts.torch_triton import version_of
-from tritonwin.journal import Journal, undo
+from tritonwin.facts.torch_triton import HOOK, HOOK_START, version_of
+from tritonwin.journal import undo
 from tritonwin.patch.hook import install
 from tritonwin.patch.hook.install import Installed, Payload
 from tritonwin.patch.operations import PatchPlace
@@ -115,19 +115,30 @@ class DriverSession:
         there = install.find(self.target)
         if there is None or not _carries(there):
             return self._outcome("unchanged")
-        title = f"compile Triton's driver in {self.place.package} again"
-        with self.place.locked(), self.place.journal(title, action=ACTION) as journal:
-            files = self._remove(journal)
+        with self.place.locked():
+            last = self._last()
+            if last is not None and not undo(self.place.store, last).conflicts:
+                identifier = last
+                install.drop_kept(there.folder)
+                files: tuple[Path, ...] = (there.folder / HOOK, there.folder / HOOK_START)
+            else:
+                title = f"compile Triton's driver in {self.place.package} again"
+                with self.place.journal(title, action=ACTION) as journal:
+                    files = install.remove_payload(journal, self.target, NAME)
+                identifier = journal.header.id
         outcome = self._outcome("switched-off")
         return replace(
             outcome,
             changed=tuple(map(str, files)),
-            journal=journal.header.id,
+            journal=identifier,
             notes=(_RESTART,),
         )
 
-    def _remove(self, journal: Journal) -> tuple[Path, ...]:
-        return install.remove_payload(journal, self.target, NAME)
+    def _last(self) -> str | None:
+        """The journal that switched it on, where nothing was changed after it."""
+        headers = [h for h in self.place.store.journals(self.place.target) if h.state != "undone"]
+        ours = headers and self.place.wrote(headers[-1], ACTION)
+        return headers[-1].id if ours else None
 
     def _outcome(self, status: DriverStatus) -> DriverOutcome:
         there = install.find(self.target)

@@ -258,7 +258,8 @@ def remove_hook(
 ) -> tuple[str, tuple[str, ...]]:
     """Take the rules out of the hook. The last journal's id, and the files.
 
-    Without payloads this is the undo of the journals that wrote it.
+    Without payloads this is the undo of the journals that wrote it, if nothing was written after
+    them: what else was in it then, is in it no longer.
 
     Raises:
         UserError: it was not written by a tritonwin that keeps its journals here.
@@ -269,10 +270,21 @@ def remove_hook(
             with place.journal(title, action=HOOK_ACTION) as journal:
                 install.write(journal, target, None, there.payloads)
             identifier = journal.header.id
-        else:
+        elif _wrote_last(place):
             identifier = _undo_hook(place, target, there)
+        else:
+            title = f"patch Triton in {place.package} no longer when it is imported"
+            with place.journal(title, action=HOOK_ACTION) as journal:
+                install.delete(journal, there)
+            identifier = journal.header.id
     install.drop_kept(there.folder)
     return identifier, tuple(str(there.folder / name) for name in (HOOK, HOOK_START))
+
+
+def _wrote_last(place: PatchPlace) -> bool:
+    """Whether the hook's rules were the last change that can be undone, or there was none."""
+    headers = [h for h in place.store.journals(place.target) if h.state != "undone"]
+    return not headers or place.wrote(headers[-1], HOOK_ACTION)
 
 
 def _undo_hook(place: PatchPlace, target: Interpreter, there: install.Installed) -> str:

@@ -268,6 +268,11 @@ def remove_payload(journal: Journal, target: Interpreter, name: str) -> tuple[Pa
     rest = tuple(each for each in there.payloads if each.name != name)
     if there.choice or rest:
         return write(journal, target, there.choice, rest)
+    return delete(journal, there)
+
+
+def delete(journal: Journal, there: Installed) -> tuple[Path, ...]:
+    """Delete a hook; its files."""
     paths = tuple(there.folder / file for file in (HOOK_START, HOOK))
     for path in paths:
         if is_file(path):
