@@ -54,7 +54,7 @@ CUBIN = {"add.cubin": b"\x7fELF", "__grp__add.json": "{}"}
         (
             {"add.json": metadata("2.1.0"), **CUBIN},
             "kernel", "foreign", "cuda:89, Triton 2.1.0",
-            f"this Python has Triton {TRITON}, which compiles anew",
+            f"this Python has Triton {TRITON}, which compiles again",
         ),
         (
             {"add.json": metadata(arch=75), **CUBIN},
