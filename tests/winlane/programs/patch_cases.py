@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tritonwin.journal import Store, faults
 from tritonwin.journal.tree import describe_tree
+from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.operations import PatchPlace, apply, revert
 from tritonwin.patch.plan import examine, make_plan, read_triton
 from tritonwin.patch.rules import FILES
@@ -59,7 +60,7 @@ class Case:
         return len(examine(read_triton(self.package)).of("needed", "unknown"))
 
     def apply(self, *rules: str) -> None:
-        apply(make_plan(read_triton(self.package), rules), self.place)
+        apply(make_plan(read_triton(self.package), RuleChoice(rules)), self.place)
 
     def program(self, name: str, **variables: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
