@@ -89,7 +89,7 @@ class Log:
             except ValueError as error:
                 raise _damaged(path, f"line {number} is damaged: {error}") from error
             foreign = isinstance(entry, Start) != (number == 1)
-            if log._line(entry) != line + b"\n" or foreign:
+            if log._checked(data) != line + b"\n" or foreign:
                 raise _damaged(path, f"line {number} is damaged: it is not as it was written")
             if isinstance(entry, Start) and entry.id != identifier:
                 raise _damaged(path, f"it belongs to another journal, {entry.id}")
@@ -163,7 +163,10 @@ class Log:
         return self.path.with_name(f"listing-{number}.json")
 
     def _line(self, entry: Step | Mark | Start) -> bytes:
-        data = json.dumps(to_json(entry), ensure_ascii=True).encode("ascii")
+        return self._checked(json.dumps(to_json(entry), ensure_ascii=True).encode("ascii"))
+
+    def _checked(self, data: bytes) -> bytes:
+        """The next line: an object in JSON with its check. Fields may be added to it later."""
         check = hashlib.sha256(self.check.encode("ascii") + data).hexdigest()[:32]
         return data[:-1] + _CHECK + check.encode("ascii") + b'"}\n'
 
