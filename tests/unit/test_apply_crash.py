@@ -211,7 +211,7 @@ def test_a_plan_is_applied_by_real_pip_and_undone(scene: Scene) -> None:
 def test_a_wheel_that_cannot_be_laid_out_changes_nothing(scene: Scene) -> None:
     before = scene.state()
     (scene.root / "beta-1.0-py3-none-any.whl").write_bytes(b"no zip")
-    with pytest.raises(UserError, match="could not lay out"):
+    with pytest.raises(UserError, match="is refused: it is damaged"):
         scene.apply()
     assert scene.state() == before
     assert scene.store.unfinished() == ()

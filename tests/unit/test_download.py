@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import socket
 import ssl
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
 from email.message import Message
@@ -186,6 +188,28 @@ def test_limit_and_no_answer(server: str) -> None:
         download.read(f"{server}/ok", limit=10)
     with pytest.raises(DownloadError, match="could not be read"):
         download.read("http://127.0.0.1:1/x", timeout=5)
+
+
+@pytest.mark.parametrize("slow", ["body", "headers", "silence"])
+def test_a_slow_server_is_given_up_by_the_clock(slow: str) -> None:
+    """One byte a moment, for ever: no read of it takes long."""
+    stop = threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        with contextlib.suppress(OSError), listener.accept()[0] as client:
+            client.recv(4096)
+            first = b"HTTP/1.1 200 OK\r\n"
+            client.sendall(first + (b"\r\n" if slow == "body" else b"X: "))
+            while not stop.wait(0.05):
+                client.sendall(b"" if slow == "silence" else b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        began = time.monotonic()
+        with pytest.raises(DownloadError, match=r"did not come within|timed out"):
+            download.read(f"http://127.0.0.1:{listener.getsockname()[1]}/x", timeout=1)
+        assert time.monotonic() - began < 3
+        stop.set()
 
 
 def test_certificates_are_checked() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hashlib
 import io
+import json
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -53,30 +56,24 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     httpd.server_close()
 
 
-def test_pip_tells_how_far_it_is(server: str, tmp_path: Path) -> None:
+def test_how_far_a_wheel_is(server: str, tmp_path: Path) -> None:
     pip = pytest.importorskip("pip", reason="this environment has no pip")
     told: list[tuple[int, int | None]] = []
-    source = FileSource(name="big", version="1.0", location=server)
+    size = Path(tmp_path, "served", "big-1.0-py3-none-any.whl").stat().st_size
+    source = FileSource(name="big", version="1.0", location=server, size=size)
     stage(
         Pip((sys.executable, "-m", "pip"), pip.__version__),
         [source],
         tmp_path / "root",
         lambda done, total: told.append((done, total)),
     )
-    assert (
-        told[-1][0]
-        == told[-1][1]
-        == Path(tmp_path, "served", "big-1.0-py3-none-any.whl").stat().st_size
-    )
+    assert told[-1] == (size, size)
     assert list((tmp_path / "root").rglob("big.bin"))
-
-
-@pytest.mark.parametrize(
-    ("version", "option"),
-    [("22.2", ("--quiet",)), ("24.0", ("--quiet",)), ("24.1", ("--progress-bar", "raw"))],
-)
-def test_an_old_pip_is_not_asked(version: str, option: tuple[str, ...]) -> None:
-    assert Pip(("pip",), version).progress_option() == option
+    (origin,) = (tmp_path / "root").rglob("direct_url.json")
+    assert json.loads(origin.read_text())["url"] == server
+    digest = base64.urlsafe_b64encode(hashlib.sha256(origin.read_bytes()).digest()).decode()
+    row = f"{origin.parent.name}/{origin.name},sha256={digest.rstrip('=')},{origin.stat().st_size}"
+    assert row in origin.with_name("RECORD").read_text().splitlines()
 
 
 def test_a_bar_on_a_terminal_goes_again() -> None:

@@ -225,3 +225,10 @@ def test_a_snapshot_without_end(tmp_path: Path, text: str) -> None:
     (tmp_path / "facts.json").write_text(text)
     with pytest.raises(SnapshotError):
         read_snapshot(tmp_path / "facts.json")
+
+
+@pytest.mark.parametrize("part", ["..%2F..%2Fany", "..%5Cany", "C%3Aany", "any%00"])
+def test_a_wheel_is_no_path(part: str) -> None:
+    """Its file name is that of the file which is written."""
+    with pytest.raises(wheels.WheelNameError):
+        wheels.read(f"https://h.org/x-1-py3-none-{part}.whl")

@@ -6,7 +6,10 @@ a folder of the journal's, as if that were its environment; the journal moves it
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import importlib.util
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +22,7 @@ from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal import faultpoint
 from tritonwin.remedies.installed import recorded
 from tritonwin.remedies.plan import CannotRemedyError, FileSource, target_to_change
-from tritonwin.support.download import local_path
+from tritonwin.support.download import local_path, without_secrets
 from tritonwin.support.pip import (
     CONSTRAINT,
     PLACES,
@@ -29,7 +32,9 @@ from tritonwin.support.pip import (
     by_address,
     last_words,
 )
-from tritonwin.support.versions import older
+from tritonwin.support.versions import older, parse
+from tritonwin.support.wheel_files import WheelRefusedError, obtain
+from tritonwin.support.wheels import read
 from tritonwin.system.files import names_in
 from tritonwin.system.process import NOTHING_FROM_HERE
 
@@ -49,8 +54,8 @@ _BORROW = (
     "import pip._internal.cli.main as cli; sys.path.remove(place); sys.exit(cli.main())"
 )
 
-_PROGRESS = re.compile(rb"Progress (\d+) of (\d+)\s*$")  # pip's own, in its form "raw"
 _OPTIONS = (
+    "--quiet",
     "--no-deps",
     "--ignore-installed",
     "--no-compile",
@@ -130,18 +135,25 @@ def stage(
 ) -> None:
     """Lay exactly these wheels out below `root`, in the folders that they have in the target.
 
+    They are fetched and checked here: pip is given files of this machine alone.
+
     Args:
-        progress: told how many bytes of how many have come of the file that pip downloads.
+        progress: told how many bytes of how many have come of the file that is fetched.
 
     Raises:
-        PipError: a wheel cannot be fetched, has another hash, or cannot be laid out.
+        DownloadError: a wheel cannot be fetched, has another hash, or is not what its name says.
+        PipError: pip cannot lay them out.
     """
     faultpoint("before pip")
-    options = ["--prefix", _long(root), *_OPTIONS, *pip.progress_option()]
-    addresses = (by_address(wheel.name, wheel.location, wheel.sha256) for wheel in wheels)
+    files = [_on_disk(wheel, progress) for wheel in wheels]
+    options = ["--prefix", _long(root), *_OPTIONS]
+    addresses = (
+        by_address(wheel.name, str(file), wheel.sha256)
+        for wheel, file in zip(wheels, files, strict=True)
+    )
     arguments = ["install", *options, "--", *addresses]
     settled = PLACES | {CONSTRAINT}  # the plan was made within it
-    done = pip.run(arguments, timeout=RESOLVE_TIMEOUT, heard=_listening(progress), settled=settled)
+    done = pip.run(arguments, timeout=RESOLVE_TIMEOUT, settled=settled)
     faultpoint("after pip")
     if done.code != 0:
         raise PipError(
@@ -149,6 +161,42 @@ def stage(
             "Nothing was changed. Try again, or look at the file it names.",
         )
     _see_that_they_are_there(wheels, root)
+    for wheel, file in zip(wheels, files, strict=True):
+        if file != local_path(wheel.location):
+            _name_origin(wheel, root)
+
+
+def _on_disk(wheel: FileSource, progress: Callable[[int, int | None], None]) -> Path:
+    """The file of a wheel of the plan; raises as `stage` does."""
+    path = obtain(wheel.location, wheel.sha256, lambda done: progress(done, wheel.size))
+    name = read(path.name)
+    if name.distribution != canonicalize_name(wheel.name) or name.version != parse(wheel.version):
+        raise WheelRefusedError(
+            f"{path.name} is not {wheel.name} {wheel.version}, which was asked for",
+            "Do not install it.",
+        )
+    return path
+
+
+def _name_origin(wheel: FileSource, root: Path) -> None:
+    """Write the address of a wheel that was fetched into its direct_url.json.
+
+    pip saw a file that is gone soon; `pip freeze` prints what stands there.
+    """
+    for file in root.rglob("*.dist-info/direct_url.json"):
+        if canonicalize_name(file.parent.name.partition("-")[0]) != canonicalize_name(wheel.name):
+            continue
+        origin = json.loads(file.read_text("utf-8"))
+        data = json.dumps({**origin, "url": without_secrets(wheel.location)}).encode()
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
+        file.write_bytes(data)
+        record = file.with_name("RECORD")
+        listed = f"{file.parent.name}/{file.name}"
+        text = record.read_text("utf-8")
+        row = f"{listed},sha256={digest},{len(data)}"
+        record.write_text(
+            re.sub(rf"^{re.escape(listed)},.*$", row, text, flags=re.MULTILINE), "utf-8", newline=""
+        )
 
 
 def _see_that_they_are_there(wheels: Sequence[FileSource], root: Path) -> None:
@@ -160,22 +208,6 @@ def _see_that_they_are_there(wheels: Sequence[FileSource], root: Path) -> None:
             f"pip did not lay {missing[0]} out where it was told to",
             "Nothing was changed. See what it is set to: pip config debug",
         )
-
-
-def _listening(progress: Callable[[int, int | None], None]) -> Callable[[bytes], None]:
-    """Hand on what pip says of a download; its lines come in pieces."""
-    rest = bytearray()
-
-    def heard(chunk: bytes) -> None:
-        rest.extend(chunk)
-        *lines, last = rest.split(b"\n")
-        rest[:] = last
-        for line in lines:
-            found = _PROGRESS.match(line)
-            if found:
-                progress(int(found[1]), int(found[2]) or None)
-
-    return heard
 
 
 def staged_site_packages(root: Path) -> tuple[Path, ...]:

@@ -13,13 +13,14 @@ from tritonwin.remedies.archive import ArchiveError
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import CannotRemedyError, CopyRuntime, FileSource
 from tritonwin.support import download
-from tritonwin.support.archives import DAMAGE
+from tritonwin.support.archives import DAMAGE, opened
 from tritonwin.support.links import WheelLink
 from tritonwin.support.sources import find
 from tritonwin.support.versions import older, parse
 from tritonwin.support.wheels import WheelNameError
 
 WHEEL = "msvc-runtime"
+_LARGEST_DLL = 16 * 2**20  # bytes; they have less than one MiB
 _FIRST = "msvcp140.dll"  # the one whose age shows: libtriton needs it
 
 
@@ -115,11 +116,19 @@ def _in_folder(folder: Path) -> dict[str, bytes]:
     return {n: (folder / n).read_bytes() for n in NAMES if (folder / n).is_file()}
 
 
+def _read(files: zipfile.ZipFile, name: str) -> bytes:
+    member = files.getinfo(name)
+    if member.file_size > _LARGEST_DLL:
+        raise ValueError(f"{name} is too large: {member.file_size:,} bytes")
+    with opened(files, member) as stream:
+        return stream.read()
+
+
 def _in_wheel(wheel: Path) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(wheel) as files:
             named = {PurePosixPath(m).name.lower(): m for m in files.namelist()}
-            return {name: files.read(named[name]) for name in NAMES if name in named}
+            return {name: _read(files, named[name]) for name in NAMES if name in named}
     except (OSError, *DAMAGE) as error:
         raise ArchiveError(
             f"{wheel} cannot be read: {error}", "Fetch it again, or name another file."

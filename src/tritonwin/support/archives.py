@@ -37,9 +37,10 @@ class Allowance:
         bytes: upper bound of all content together.
     """
 
-    def __init__(self, packed: int) -> None:
-        """`packed` is the size of the archive in bytes."""
-        self.bytes = min(MOST_BYTES, max(SMALL, RATIO * packed))
+    def __init__(self, packed: int, *, largest: int | None = None, most: int | None = None) -> None:
+        """Bounds for an archive of `packed` bytes, its largest file, and all of its content."""
+        self.bytes = min(most or MOST_BYTES, max(SMALL, RATIO * packed))
+        self._largest = largest or LARGEST
         self._taken = self._members = 0
 
     def take(self, name: str, size: int) -> None:
@@ -50,9 +51,10 @@ class Allowance:
         """
         self._members += 1
         self._taken += size
-        if size > LARGEST:
+        if size > self._largest:
+            limit = self._largest // _MIB
             raise TooMuchError(
-                f"{name} is too large: {size // _MIB} MiB, and a file may have {LARGEST // _MIB}"
+                f"{name} is too large: {size // _MIB} MiB, and a file may have {limit}"
             )
         if self._members > MOST_MEMBERS:
             raise TooMuchError(f"it holds more than {MOST_MEMBERS} files")

@@ -21,7 +21,7 @@ from tritonwin.support.fitting import Needs, needs_of
 from tritonwin.support.links import WheelLink
 from tritonwin.support.matrix import released, wanted_series
 from tritonwin.support.packages import FORK
-from tritonwin.support.sources import Listing, Sources, find, requires_dist
+from tritonwin.support.sources import Listing, Sources, fault_of, find, requires_dist
 from tritonwin.support.versions import series
 from tritonwin.support.wheel_choice import Rejection, WheelChoice
 from tritonwin.support.wheels import WheelNameError
@@ -55,6 +55,7 @@ def choose(
     needs: Needs,
     *,
     requires_of: RequiresOf = lambda _: None,
+    fault_of: Callable[[WheelLink], str | None] = lambda _: None,
     allow_unhashed: bool = False,
     notes: Sequence[str] = (),
 ) -> Chosen:
@@ -64,6 +65,7 @@ def choose(
         links: candidates of the requested package, preferred sources first.
         requires_of: reads a wheel's Requires-Dist lines, None if they cannot be read; called for
             wheels that fit by name, best first, until one is taken.
+        fault_of: tells what is wrong with a wheel's file, where it is at hand.
         allow_unhashed: take a wheel from the network for which no hash is known.
         notes: messages from the collection of the candidates.
     """
@@ -80,6 +82,8 @@ def choose(
     for merits, fit in ranked:
         if best is not None:
             rejected.append(_rejection(fit, (_second_to(best, merits),)))
+        elif wrong := fault_of(fit):
+            rejected.append(_rejection(fit, (wrong,)))
         elif against_torch := fitting.requirements(requires_of(fit) or (), needs):
             rejected.append(_rejection(fit, (against_torch,)))
         else:
@@ -256,6 +260,7 @@ class SetChooser:
             listing.links,
             needs,
             requires_of=lambda k: requires_dist(k, offline=self.sources.offline),
+            fault_of=fault_of,
             allow_unhashed=self.allow_unhashed,
             notes=notes,
         )

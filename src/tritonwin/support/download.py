@@ -7,12 +7,13 @@ import hashlib
 import os
 import re
 import ssl
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from email.message import Message
 from http.client import HTTPException
+from io import BufferedIOBase
 from pathlib import Path
 from typing import IO
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
@@ -23,6 +24,7 @@ from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.journal.tree import file_hash
 from tritonwin.system.files import is_file
 from tritonwin.system.scratch import scratch_folder
+from tritonwin.system.waiting import GaveUpError, by_the_clock
 
 _BLOCK = 1024 * 1024
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -114,7 +116,7 @@ def fetch(
     url: str,
     to: Path,
     *,
-    sha256: str,
+    sha256: str | None,
     limit: int = 8 * 1024**3,
     timeout: float = 3600.0,
     progress: Callable[[int], None] | None = None,
@@ -125,6 +127,8 @@ def fetch(
     beside it, and the next one removes what a killed one left.
 
     Args:
+        sha256: None where none is known and the user allowed that.
+        timeout: seconds for the whole transfer.
         progress: called with the bytes that have come so far.
 
     Raises:
@@ -140,7 +144,7 @@ def fetch(
                 done += len(block)
                 if progress:
                     progress(done)
-        if digest.hexdigest() != sha256.lower():
+        if sha256 is not None and digest.hexdigest() != sha256.lower():
             raise DownloadError(
                 f"{without_secrets(url)} has the hash {digest.hexdigest()}, not {sha256}",
                 "It was damaged on its way, or replaced. Do not install it.",
@@ -148,27 +152,27 @@ def fetch(
         try:
             part.replace(to)
         except PermissionError:  # on Windows: another process was quicker, and has it open
-            if not is_file(to) or file_hash(to) != sha256.lower():
+            if not is_file(to) or file_hash(to) != digest.hexdigest():
                 raise
 
 
 def _blocks(url: str, limit: int, timeout: float, headers: Mapping[str, str]) -> Iterator[bytes]:
-    shown, deadline, done = without_secrets(url), time.monotonic() + timeout, 0
+    shown, done = without_secrets(url), 0
     try:
-        with _open(url, timeout, headers) as stream:
-            while block := stream.read(_BLOCK):
+        with closing(by_the_clock(lambda: _stream(url, timeout, headers), timeout)) as blocks:
+            for block in blocks:
                 done += len(block)
                 if done > limit:
                     raise DownloadError(
                         f"{shown} is larger than {limit} bytes",
                         "Look at what that address gives, or name another.",
                     )
-                if time.monotonic() > deadline:
-                    raise DownloadError(
-                        f"{shown} did not come within {timeout:.0f} s",
-                        "Try again, or fetch it by hand and give the file.",
-                    )
                 yield block
+    except GaveUpError:
+        raise DownloadError(
+            f"{shown} did not come within {timeout:.0f} s",
+            "Try again, or fetch it by hand and give the file.",
+        ) from None
     except urllib.error.HTTPError as error:
         error.close()
         if error.code in {404, 410}:
@@ -184,13 +188,19 @@ def _blocks(url: str, limit: int, timeout: float, headers: Mapping[str, str]) ->
         raise DownloadError(f"{shown} could not be read: {reason}", _advice(reason)) from None
 
 
+def _stream(url: str, timeout: float, headers: Mapping[str, str]) -> Iterator[bytes]:
+    with _open(url, timeout, headers) as stream:
+        while block := stream.read1(_BLOCK):
+            yield block
+
+
 def _advice(reason: object) -> str:
     if isinstance(reason, ssl.SSLCertVerificationError):
         return "Name your company's certificates in the variable SSL_CERT_FILE or PIP_CERT."
     return "Check the connection (a proxy is named in HTTPS_PROXY), or work with local files."
 
 
-def _open(url: str, timeout: float, headers: Mapping[str, str]) -> IO[bytes]:
+def _open(url: str, timeout: float, headers: Mapping[str, str]) -> BufferedIOBase:
     path = local_path(url)
     if path is not None:
         return path.open("rb")
@@ -201,7 +211,7 @@ def _open(url: str, timeout: float, headers: Mapping[str, str]) -> IO[bytes]:
     opener = urllib.request.build_opener(
         _CheckedRedirects(), urllib.request.HTTPSHandler(context=_certificates())
     )
-    stream: IO[bytes] = opener.open(request, timeout=timeout)
+    stream: BufferedIOBase = opener.open(request, timeout=timeout)
     return stream
 
 

@@ -30,6 +30,7 @@ from tritonwin.support.pip import (
 )
 from tritonwin.support.sources import Sources, requires_dist
 from tritonwin.support.wheel_choice import Download, Kept, WheelChoice
+from tritonwin.support.wheel_files import obtain
 from tritonwin.support.wheels import WheelNameError, read
 from tritonwin.system.files import is_folder
 from tritonwin.system.scratch import scratch_folder
@@ -213,7 +214,18 @@ def resolve(
         )
         for pinned in (True, False):
             # by version pip reads the metadata alone; by address it fetches the whole wheel first
-            wanted = [_requirement(link, pinned=pinned) for link in links]
+            by_index = [pinned and link.index is not None for link in links]
+            # what pip is given by address, it reads whole: fetched and checked before
+            known = [
+                link if named else _on_disk(link)
+                for link, named in zip(links, by_index, strict=True)
+            ]
+            wanted = [
+                f"{link.name.distribution}=={link.name.version}"
+                if named
+                else by_address(link.name.distribution, link.location, link.sha256)
+                for link, named in zip(known, by_index, strict=True)
+            ]
             found = dry_run(
                 pip,
                 [*wanted, *(n for n in companions if n not in names)],
@@ -221,7 +233,11 @@ def resolve(
                 constraints=constraints,
             )
             if _as_chosen(links, found):
-                return _trusted(_completed(links, found), links, sources)
+                hashed = [
+                    replace(link, sha256=link.sha256 or at_hand.sha256)
+                    for link, at_hand in zip(links, known, strict=True)
+                ]
+                return _trusted(_completed(hashed, found), links, sources)
     raise PipError(
         "pip would install other files than those that were chosen",
         "Name the wheels by their path or address.",
@@ -244,11 +260,10 @@ def _constraints(facts: Facts, held_names: Iterable[str], free: set[str]) -> str
     return "".join(f"{d.name}=={d.version}\n" for d in held if d is not None)
 
 
-def _requirement(link: WheelLink, *, pinned: bool) -> str:
-    name = link.name.distribution
-    if pinned and link.index:
-        return f"{name}=={link.name.version}"
-    return by_address(name, link.location, link.sha256)
+def _on_disk(link: WheelLink) -> WheelLink:
+    """The link to its file on this machine, held to its hash."""
+    path = obtain(link.location, link.sha256)
+    return replace(link, location=str(path), sha256=link.sha256 or file_hash(path))
 
 
 def _options(links: Iterable[WheelLink], sources: Sources) -> list[str]:

@@ -11,7 +11,7 @@ import ast
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from packaging.utils import canonicalize_name
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.support.download import local_path
-from tritonwin.support.versions import older
 from tritonwin.support.wheel_choice import Download
 from tritonwin.system.process import Completed, run
 
@@ -83,22 +82,16 @@ class Pip:
     command: tuple[str, ...]
     version: str = "0"
 
-    def progress_option(self) -> tuple[str, ...]:
-        """Lets pip say how far a download is, where it can (since 24.1) to a pipe."""
-        return ("--quiet",) if older(self.version, "24.1") else ("--progress-bar", "raw")
-
     def run(
         self,
         args: Sequence[str],
         *,
         timeout: float,
-        heard: Callable[[bytes], None] | None = None,
         settled: frozenset[str] = frozenset(),
     ) -> Completed:
         """Run pip, never asking and never looking for a newer pip.
 
         Args:
-            heard: called with pip's output as it comes.
             settled: variables, without their PIP_, that the arguments replace.
 
         Raises:
@@ -107,7 +100,7 @@ class Pip:
         program, *before = self.command
         env = environment(os.environ, settled)
         try:
-            done = run(program, [*before, *args], timeout=timeout, env=env, heard=heard)
+            done = run(program, [*before, *args], timeout=timeout, env=env)
         except OSError as error:
             raise PipError(
                 f"pip cannot be started with {program}: {error}",

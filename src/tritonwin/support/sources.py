@@ -13,6 +13,7 @@ from tritonwin.support import download, packages
 from tritonwin.support.archives import DAMAGE, opened
 from tritonwin.support.download import DownloadError, NotFoundError, is_url, without_secrets
 from tritonwin.support.links import WheelLink, read_list
+from tritonwin.support.wheel_files import METADATA_LIMIT, fault
 from tritonwin.support.wheels import WheelNameError
 from tritonwin.system.files import is_file, is_folder, names_in
 
@@ -144,9 +145,6 @@ def _page(place: str) -> tuple[WheelLink, ...]:
     return read_list(content.decode("utf-8-sig", "replace"), base, without_secrets(place))
 
 
-_LIMIT = 4 * 1024 * 1024
-
-
 def requires_dist(link: WheelLink, *, offline: bool = False) -> tuple[str, ...] | None:
     """The wheel's Requires-Dist lines; None if they cannot be read without the whole wheel."""
     path = download.local_path(link.location)
@@ -157,9 +155,15 @@ def requires_dist(link: WheelLink, *, offline: bool = False) -> tuple[str, ...] 
     if address is None or offline:
         return None
     try:
-        return _lines(download.read(address, limit=_LIMIT))
+        return _lines(download.read(address, limit=METADATA_LIMIT))
     except DownloadError:
         return None
+
+
+def fault_of(link: WheelLink) -> str | None:
+    """The reason why a wheel on the disk is refused; None for others, which are not here yet."""
+    path = download.local_path(link.location)
+    return fault(path) if path is not None else None
 
 
 def _of_file(path: str, link: WheelLink) -> tuple[str, ...] | None:
@@ -168,8 +172,8 @@ def _of_file(path: str, link: WheelLink) -> tuple[str, ...] | None:
         with zipfile.ZipFile(path) as wheel:
             member = wheel.getinfo(f"{prefix}.dist-info/METADATA")
             with opened(wheel, member) as stream:
-                content = stream.read(_LIMIT + 1)
-            return _lines(content) if len(content) <= _LIMIT else None
+                content = stream.read(METADATA_LIMIT + 1)
+            return _lines(content) if len(content) <= METADATA_LIMIT else None
     except (OSError, *DAMAGE):
         return None
 

@@ -95,7 +95,9 @@ def read(name_or_url: str) -> WheelName:
 
 
 def _bounded(file: str) -> None:
-    """Refuse a name whose compressed tags, `py2.py3-none-any`, expand to too many."""
+    """Refuse a name that is a path, or whose tags, `py2.py3-none-any`, expand to too many."""
+    if any(character in file for character in "/\\:\0"):  # behind a percent sign, in an address
+        raise WheelNameError("a name with a folder in it")
     tags = file.removesuffix(".whl").split("-")[-3:]
     count = math.prod(part.count(".") + 1 for part in tags)
     if count > _MOST_TAGS:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -12,7 +15,59 @@ from tritonwin.system.process import end_running
 
 T = TypeVar("T")
 
+
+class GaveUpError(Exception):
+    """Something did not answer in time; the thread that asked it is left to itself."""
+
+
+def by_the_clock(values: Callable[[], Iterator[T]], timeout: float) -> Generator[T, None, None]:
+    """The values of an iterator that runs in a thread of its own, for `timeout` seconds at most.
+
+    Ctrl-C comes through meanwhile, whatever the iterator waits for. Close this iterator to end the
+    other one before its next value.
+
+    Raises:
+        GaveUpError: it did not end in time.
+    """
+    came: queue.Queue[tuple[bool, Any]] = queue.Queue(4)
+    left = threading.Event()
+
+    def hand_on(ended: bool, value: Any) -> None:
+        while not left.is_set():
+            with contextlib.suppress(queue.Full):
+                came.put((ended, value), timeout=_LOOK)
+                return
+
+    def ask() -> None:
+        try:
+            for value in values():
+                hand_on(False, value)
+                if left.is_set():
+                    return
+            hand_on(True, None)
+        except BaseException as error:  # noqa: BLE001 - raised where the values are taken
+            hand_on(True, error)
+
+    threading.Thread(target=ask, daemon=True).start()
+    deadline = time.monotonic() + timeout
+    try:
+        while (rest := deadline - time.monotonic()) > 0:
+            # short: on Windows no Ctrl-C comes while a lock is waited for
+            with contextlib.suppress(queue.Empty):
+                ended, value = came.get(timeout=min(rest, _LOOK))
+                if not ended:
+                    yield value
+                elif value is not None:
+                    raise value
+                else:
+                    return
+        raise GaveUpError
+    finally:
+        left.set()
+
+
 _PAUSE = 0.01  # seconds between two looks
+_LOOK = 0.05
 
 
 class WaitingThreads:
