@@ -49,7 +49,8 @@ class SourceFile:
     def text(self) -> str | None:
         """None where it is not UTF-8 or its line ends are mixed: such a file is left alone."""
         try:
-            text = (self.data or b"\xff").removeprefix(self._mark).decode("utf-8")
+            data = b"\xff" if self.data is None else self.data
+            text = data.removeprefix(self._mark).decode("utf-8")
         except UnicodeDecodeError:
             return None
         if self._carriage_returns:
