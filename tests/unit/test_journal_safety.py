@@ -27,6 +27,7 @@ from trees import plant, write
 
 from tritonwin.journal import Journal, JournalError, Store, UndoReport, preview, undo
 from tritonwin.journal import journal as writing
+from tritonwin.journal.records import Move
 from tritonwin.journal.store import resolved
 from tritonwin.journal.tree import describe_tree
 
@@ -381,7 +382,14 @@ class Journals(RuleBasedStateMachine):
         self.unfinished = bool(self.store.unfinished())
         if report.state == "undone":
             self.applied.remove(chosen)
-        if report.restored:
+        steps = self.store.log(self.store.header(chosen.identifier)).steps
+        touched = [
+            path
+            for step in steps
+            if isinstance(step, Move)
+            for path in (step.source, step.destination)
+        ]
+        if report.restored and str(chosen.package) in [os.path.realpath(path) for path in touched]:
             assert not report.notes
             assert describe_tree(chosen.package) == chosen.before
 
