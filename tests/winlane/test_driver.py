@@ -17,6 +17,7 @@ import overlay
 import pytest
 import test_patch
 from driver_outcomes import compiled_outcomes
+from faults import FAULTS, prepare
 from overlay import VERSIONS, Version
 from winlane import Environment, Machine
 
@@ -24,6 +25,7 @@ import tritonwin
 from tritonwin.journal.tree import describe_tree
 
 CALLS = Path(__file__).resolve().parents[1] / "driver"
+HEADERS = "embedded-python-no-headers"
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 
 
@@ -72,6 +74,29 @@ def test_upstreams_sources_launch_beside_the_patch(machine: Machine, version: Ve
     driver(machine, made, "off")
     test_patch.patch(machine, made, "revert")
     assert files(made) == before
+
+
+@pytest.mark.parametrize("kind", ["comfyui", pytest.param("bare", marks=pytest.mark.full)])
+def test_fix_offline_without_headers_anywhere(machine: Machine, kind: str) -> None:
+    """One command, nothing fetched; undo leaves every file as it was."""
+    fault = next(f for f in FAULTS if f.problem == HEADERS and f.kind == kind)
+    seed = prepare(machine, fault)
+    fault.seed(seed)
+    before = describe_tree(seed.env.root)
+    options = ("--offline", "--yes", "--json", "--python", seed.env.python)
+    done = machine.tool("fix", *options, timeout=600)
+    assert done.stderr == ""
+    report = json.loads(done.stdout)
+    assert report["status"] == "proven", report
+    changes = [change for plan in report["plans"] for change in plan["changes"]]
+    assert [c["action"] for c in changes if c["action"] != "enable-site"] == ["python-driver"]
+    assert [c["sources"] for c in changes] == [[]] * len(changes)
+    states = {rung["id"]: rung["state"] for rung in report["proof"]}
+    assert states.pop("headers-and-library") == "not-applicable"
+    assert set(states.values()) == {"passed"}
+    for journal in reversed(report["journals"]):
+        assert machine.tool("undo", journal, "--yes", timeout=300).returncode == 0
+    assert describe_tree(seed.env.root) == before
 
 
 @pytest.mark.parametrize(

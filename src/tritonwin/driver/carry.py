@@ -78,8 +78,7 @@ class DriverSession:
             return self._outcome("off")
         outcome = self._outcome("on")
         said = self._report()
-        notes = () if not said else (f"It is on, but not used: {said}",)
-        return replace(outcome, notes=notes)
+        return replace(outcome, notes=(said,) if said else ())
 
     def switch_on(self) -> DriverOutcome:
         """Write the hook, or into a hook that is there; kept only if Triton takes it.
@@ -98,7 +97,7 @@ class DriverSession:
             choice = there.choice if there else None
             files = install.write(journal, self.target, choice, with_driver(there))
         said = self._report()
-        if said:
+        if said and all(f"backends/{each.name}/" in said for each in backends if each.known):
             with self.place.locked():
                 undo(self.place.store, journal.header.id)
             return replace(self._outcome("refused"), notes=(said,))
@@ -107,7 +106,7 @@ class DriverSession:
             outcome,
             changed=tuple(map(str, files)),
             journal=journal.header.id,
-            notes=(_RESTART,),
+            notes=(*([said] if said else []), _RESTART),
         )
 
     def switch_off(self) -> DriverOutcome:
@@ -155,7 +154,7 @@ class DriverSession:
         )
 
     def _report(self) -> str:
-        """Why the target's Triton does not use the driver; "" where it does.
+        """The backends of the target's Triton that do not use the driver, and why; "": all do.
 
         A Triton that cannot be imported for another reason says nothing about its driver.
         """

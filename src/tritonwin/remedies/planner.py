@@ -75,25 +75,28 @@ def make_plan(problems: Sequence[Problem], context: PlanContext) -> Plan:
     changes: list[Change] = []
     installs: dict[str, list[Action]] = {}
     for problem in problems:
+        asked = [action for action in problem.actions if action.name in INSTALLS]
         try:
-            found = list(_changes(problem, context))
+            usual = list(_changes(problem, context))
         except UserError as error:
-            found = python_driver.instead_of(problem, [], context) or []
-            if not found:
-                unsolved.append(_left(problem.id, error))
-                continue
-        instead = python_driver.instead_of(problem, found, context)
-        found = instead or found
-        if not problem.actions and not instead:
-            unsolved.append(_by_hand(problem))
-        asked = [a for a in problem.actions if a.name in INSTALLS and not instead]
-        if asked:
-            installs[problem.id] = asked
-        for change in found:
+            usual, failed = [], [_left(problem.id, error)]
+        else:
+            failed = [] if problem.actions else [_by_hand(problem)]
+        instead = [] if asked else python_driver.instead_of(problem, usual, context)
+        if not instead:
+            unsolved += failed
+        for change in instead or usual:
             _join(changes, change, problem)
+        if asked and not failed:
+            installs[problem.id] = asked
     if installs:
-        changes, failed = _with_installs(changes, installs, context)
-        unsolved += failed
+        changes, left = _with_installs(changes, installs, context)
+        for each in left:
+            (problem,) = (p for p in problems if p.id == each.problem)
+            instead = python_driver.instead_of(problem, [], context)
+            unsolved += [] if instead else [each]
+            for change in instead:
+                _join(changes, change, problem)
     changes, waiting = _without_the_patch_of_another_triton(changes)
     if changes and python_path.site_is_hidden(context.target):
         # without it the proof of the other changes would fail: Triton is there and not found

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from tritonwin.driver.carry import read_backends, with_driver
+from tritonwin.errors import UserError
 from tritonwin.facts.records import Interpreter
 from tritonwin.patch.hook import install
 from tritonwin.problems.checks import CHECKS
@@ -40,19 +42,21 @@ def plan_driver(context: PlanContext) -> SwitchDriver:
     )
 
 
-def instead_of(problem: Problem, usual: list[Change], context: PlanContext) -> list[Change] | None:
+def instead_of(
+    problem: Problem, usual: Sequence[Change], context: PlanContext
+) -> tuple[SwitchDriver, ...]:
     """The driver in Python, where the usual changes need a download or rights, or there are none.
 
-    None: the usual ones are as well, or the driver cannot run in Python here.
+    Empty where the usual ones will do, or the driver cannot run in Python here.
     """
     if problem.id not in family():
-        return None
+        return ()
     if usual and not any(change.network or change.admin for change in usual):
-        return None
+        return ()
     try:
-        return [plan_driver(context)]
-    except CannotRemedyError:
-        return None
+        return (plan_driver(context),)
+    except UserError:
+        return ()
 
 
 def apply_driver(change: SwitchDriver, context: ApplyContext) -> None:

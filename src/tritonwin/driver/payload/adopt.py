@@ -138,7 +138,7 @@ class Backend:
             return self._driver
 
     def utils(self, source: str) -> SimpleNamespace:
-        """What stands for the compiled functions.
+        """A namespace in the place of the compiled functions.
 
         Args:
             source: the C text, or its path.

@@ -617,7 +617,7 @@ _KNOWN: dict[str, tuple[str, ...]] = {
 
 
 def check(module: Module) -> None:
-    """Whether each function of a `driver.c` is known here.
+    """Check that each function of a `driver.c` is known here.
 
     Raises:
         UnknownDriverError: one is not.
@@ -628,7 +628,7 @@ def check(module: Module) -> None:
 
 
 def utils(module: Module, driver: Driver) -> SimpleNamespace:
-    """What stands for the compiled `cuda_utils`.
+    """A namespace in the place of the compiled `cuda_utils`.
 
     Raises:
         UnknownDriverError: see `check`.

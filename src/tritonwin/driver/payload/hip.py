@@ -251,7 +251,7 @@ _KNOWN: dict[str, tuple[str, ...]] = {
 
 
 def check(module: Module) -> None:
-    """Whether each function and property of a `driver.c` is known here.
+    """Check that each function and property of a `driver.c` is known here.
 
     Raises:
         UnknownDriverError: one is not.
@@ -265,7 +265,7 @@ def check(module: Module) -> None:
 
 
 def utils(module: Module, driver: Driver) -> SimpleNamespace:
-    """What stands for the compiled `hip_utils`."""
+    """A namespace in the place of the compiled `hip_utils`."""
     found = Utils(module, driver)
     names = {name: getattr(found, name) for name in module.functions}
     return SimpleNamespace(

@@ -220,7 +220,7 @@ _CELLS: dict[str, Any] = {
 
 
 def parse(form: str, arguments: tuple[Any, ...]) -> list[Any]:
-    """What PyArg_ParseTuple makes of arguments, in one row.
+    """The values that PyArg_ParseTuple makes of arguments, in one row.
 
     Raises:
         TypeError, OverflowError: Python's own.

@@ -7,16 +7,14 @@ every kernel. Both state their argument formats, so that formats decide here, ne
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NamedTuple
 
     # how kernel arguments nest: the number of an argument, or the arguments of a tuple
     Nested = tuple[int | "Nested", ...]
-else:
-    from typing import NamedTuple
 
 
 class UnknownDriverError(Exception):
