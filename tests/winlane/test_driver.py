@@ -138,4 +138,5 @@ def test_every_call_is_that_of_the_module_compiled_on_linux(
     # texts of errors are Python's own and differ from minor to minor
     same = slice(0, 3) if python == f"3.{sys.version_info[1]}" else slice(2, 3)
     wrong = [(w, x) for w, x in zip(windows, linux, strict=True) if w[same] != x[same]]
-    assert wrong == []
+    # a C long has 32 bits in Windows, where 3.7 and later refuse what Linux cuts off
+    assert {w[0] for w, _ in wrong} <= {"wrong i32 2147483648 0", "wrong i32 2147483648 1"}
