@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +9,8 @@ import pytest
 from hosts import fake_host
 from trees import plant, write
 
+from tritonwin.cli.app import run
+from tritonwin.facts.collect import collect
 from tritonwin.facts.interpreters import TargetChoice, find_target, is_tool_environment
 from tritonwin.facts.target import TargetError
 from tritonwin.system.host import Host
@@ -151,3 +155,71 @@ def test_nothing_at_all(tmp_path: Path) -> None:
     host = fake_host(write(tmp_path, {}), windows=True)
     with pytest.raises(TargetError, match="no Python to examine was found"):
         find_target(host, own_executable="", own_prefix=str(tmp_path))
+
+
+def planted_python(folder: Path) -> tuple[Path, Path]:
+    """A `.venv` whose program says that it was started; what it would write."""
+    started = folder / "started"
+    program = folder / ".venv" / "bin" / "python"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\ntouch '{started}'\nexec '{sys.executable}' \"$@\"\n")
+    program.chmod(0o755)
+    (folder / ".venv" / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).parent}\n")
+    return program, started
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the planted program is a script")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["doctor"],
+        ["doctor", "--deep"],
+        ["doctor", "--json"],
+        ["snapshot", "-o", "s.json"],
+        ["cache", "list"],
+        ["patch", "status"],
+        ["driver", "status"],
+        ["fix", "--dry-run"],
+        ["install", "einops", "--dry-run"],
+        ["verify"],
+        ["run", "--", "-c", "pass"],
+    ],
+)
+def test_a_python_of_the_current_folder_is_not_started(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+) -> None:
+    program, started = planted_python(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    run(words)
+    assert not started.exists()
+    assert f"{program} is not started" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the planted program is a script")
+def test_a_python_of_the_current_folder_that_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Named, agreed to, the Python that runs this, or that of an application which is named."""
+    program, started = planted_python(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    host = Host.this_machine()
+    assert find_target(host).planted
+    own = find_target(host, own_executable=str(program), own_prefix=str(tmp_path / ".venv"))
+    assert (own.executable, own.planted) == (str(program), False)
+    for trusted in ({"python": ".venv"}, {"app": tmp_path}, {"may_start": lambda _: True}):
+        facts = collect(**trusted)  # type: ignore[arg-type]
+        assert facts.target is not None
+        assert started.exists()
+        assert facts.target.started
+        started.unlink()
+    facts = collect()
+    assert facts.target is not None
+    assert (facts.target.executable, facts.target.started) == (str(program), False)

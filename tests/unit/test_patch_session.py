@@ -10,7 +10,6 @@ import time
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from environments import make_venv
@@ -20,6 +19,7 @@ from trees import write
 from triton_trees import make_tree
 
 from tritonwin.errors import UserError
+from tritonwin.facts.interpreters import TargetChoice
 from tritonwin.facts.torch_triton import HOOK
 from tritonwin.journal import Journal, Store, undo
 from tritonwin.journal.refusal import JournalError
@@ -287,7 +287,7 @@ def test_a_file_that_is_no_text_is_reported_as_unknown(session: PatchSession) ->
 
 def examined(monkeypatch: pytest.MonkeyPatch, site: Path) -> None:
     """The interpreter that a user named is looked at elsewhere; here it is a made-up one."""
-    chosen = SimpleNamespace(executable=str(site.parent / "python"), source="", chosen_by="python")
+    chosen = TargetChoice(str(site.parent / "python"), "python", "")
     monkeypatch.setattr(of_python, "find_target", lambda *_: chosen)
     monkeypatch.setattr(
         of_python, "examine_target", lambda executable, *_: target(site, executable=executable)

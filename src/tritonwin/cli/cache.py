@@ -52,7 +52,7 @@ def list_entries(*, target: TargetOptions, as_json: bool) -> int:
     from tritonwin.system.host import Host
 
     host = Host.this_machine(target.app)
-    facts = target.collect(host=host)
+    facts = target.collect(host=host, start=False)
     entries = judged_entries(facts, host, facts.caches)
     if as_json:
         documents.print_document(shown.report(facts, entries))
@@ -100,7 +100,7 @@ def clear(
         "tritonwin cache clear --dry-run",
     )
     host = Host.this_machine(target.app)
-    facts = target.collect(host=host)
+    facts = target.collect(host=host, start=False)
     entries = caches.judged_entries(facts, host, facts.caches)
     clearing = caches.plan_clearing(facts, entries, everything=everything)
     if not as_json:

@@ -114,7 +114,7 @@ def command(
 
         facts = snapshots.read(snapshot)
     else:
-        facts = target.collect(deep=deep)
+        facts = target.collect(deep=deep, start=False)
     diagnosis = diagnose(facts, checks)
     shown = view.of_diagnosis(facts, diagnosis, here=snapshot is None)
     if html:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli.options import Group, TargetOptions, json_option, target_options
+from tritonwin.cli.options import Group, TargetOptions, json_option, may_start, target_options
 from tritonwin.errors import Exit
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def status(*, target: TargetOptions, as_json: bool) -> int:
 def _session(target: TargetOptions) -> DriverSession:
     from tritonwin.driver.carry import of_python
 
-    return of_python(target.python, target.app, target.timeout)
+    return of_python(target.python, target.app, target.timeout, partial(may_start, needed=True))
 
 
 def _show(outcome: DriverOutcome, *, as_json: bool) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -173,11 +175,57 @@ class TargetOptions:
     app: Path | None
     timeout: float  # seconds for each program of the target
 
-    def collect(self, *, deep: bool = False, host: Host | None = None) -> Facts:
-        """The facts of that interpreter and its machine; raises TargetError."""
+    def collect(self, *, deep: bool = False, host: Host | None = None, start: bool = True) -> Facts:
+        """The facts of that interpreter and its machine.
+
+        Args:
+            start: the command cannot do without starting it. Else one that was found for the
+                current folder alone is only read, unless the user agrees.
+
+        Raises:
+            TargetError: there is no such interpreter, or it may not be started.
+        """
         from tritonwin.facts.collect import collect
 
-        return collect(python=self.python, app=self.app, timeout=self.timeout, deep=deep, host=host)
+        return collect(
+            python=self.python,
+            app=self.app,
+            timeout=self.timeout,
+            deep=deep,
+            host=host,
+            may_start=partial(may_start, needed=start or deep),
+        )
+
+
+def may_start(executable: str, *, needed: bool = False) -> bool:
+    """Ask on a terminal about a Python that nobody named; `--yes` agrees to it as well.
+
+    Raises:
+        TargetError: it is needed, and was not agreed to.
+    """
+    from tritonwin.output.text import printable
+
+    context = click.get_current_context(silent=True)
+    if context is not None and context.params.get("yes"):
+        return True
+    shown = printable(executable)
+    why = "it lies in or beside the current folder, and was not named"
+    if sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty():
+        print(f"{shown}: {why}. Start it? [y/N] ", end="", file=sys.stderr, flush=True)  # noqa: T201
+        if sys.stdin.readline().strip().lower() in {"y", "yes"}:
+            return True
+    if needed:
+        from tritonwin.facts.target import TargetError
+
+        raise TargetError(
+            f"{shown} is not started: {why}", "If you trust it, name it: --python PATH, or --app ."
+        )
+    with contextlib.suppress(OSError):
+        print(  # noqa: T201
+            f"{shown} is not started, its files are read: {why}. To start it: --python PATH",
+            file=sys.stderr,
+        )
+    return False
 
 
 def target_options(command: Command) -> Command:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tritonwin.cli.options import Command, Group, TargetOptions, json_option, target_options
+from tritonwin.cli.options import (
+    Command,
+    Group,
+    TargetOptions,
+    json_option,
+    may_start,
+    target_options,
+)
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
@@ -123,7 +130,7 @@ def _session(target: TargetOptions, triton: Path | None) -> PatchSession:
     from tritonwin.patch.session import of_folder, of_python
 
     if triton is None:
-        return of_python(target.python, target.app, target.timeout)
+        return of_python(target.python, target.app, target.timeout, may_start)
     if target.python is not None or target.app is not None:
         raise UserError(
             "--triton names the folder itself; --python and --app do not go with it",

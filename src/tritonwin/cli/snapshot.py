@@ -44,7 +44,7 @@ def command(
     from tritonwin.output import documents, terminal
     from tritonwin.system.host import Host
 
-    facts = target.collect(deep=deep)
+    facts = target.collect(deep=deep, start=False)
     snapshots.write(facts, output, Identity.this_machine(Host.this_machine()))
     if as_json:
         documents.print_document({"schema": "tritonwin.snapshot-written/1", "path": str(output)})

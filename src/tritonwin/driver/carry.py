@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -172,7 +172,12 @@ def _carries(there: Installed) -> bool:
     return any(each.name == NAME for each in there.payloads)
 
 
-def of_python(python: str | None, app: Path | None, timeout: float) -> DriverSession:
+def of_python(
+    python: str | None,
+    app: Path | None,
+    timeout: float,
+    may_start: Callable[[str], bool] = lambda _: False,
+) -> DriverSession:
     """The Triton that an interpreter imports.
 
     Raises:
@@ -180,7 +185,7 @@ def of_python(python: str | None, app: Path | None, timeout: float) -> DriverSes
     """
     from tritonwin.patch import session
 
-    found = session.of_python(python, app, timeout)
+    found = session.of_python(python, app, timeout, may_start)
     if found.target is None:
         raise UserError("the Python is not known", "Name it: --python EXE")
     return DriverSession(place=found.place, target=found.target, timeout=timeout)

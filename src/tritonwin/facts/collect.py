@@ -34,7 +34,7 @@ from tritonwin.facts.records import (
     Triton,
 )
 from tritonwin.facts.system import read_system
-from tritonwin.facts.target import deep_import, examine
+from tritonwin.facts.target import deep_import, examine, examine_files
 from tritonwin.facts.toolchain.compilers import find_compilers
 from tritonwin.facts.toolchain.cuda import find_cuda_toolkits
 from tritonwin.facts.toolchain.msvc import find_msvc
@@ -59,6 +59,7 @@ def collect(
     timeout: float = 30,
     deep: bool = False,
     host: Host | None = None,
+    may_start: Callable[[str], bool] = lambda _: False,
 ) -> Facts:
     """Read everything known of this machine and of one interpreter on it.
 
@@ -68,21 +69,30 @@ def collect(
         timeout: seconds for each program that is started.
         deep: import torch and triton, each in a process of its own.
         host: the machine as the finders shall see it; this one when None.
+        may_start: asked whether an interpreter may be started that was found for the current folder
+            alone. Otherwise its files are read.
 
     Raises:
         TargetError: there is no such interpreter, or it cannot be examined.
     """
     host = host or Host.this_machine(app)
     choice = find_target(host, python, app)
+    reads = choice.planted and not may_start(choice.executable)
     guard = _Guard()
     with waiting_threads() as threads:
-        target = threads.submit(examine, choice.executable, host, timeout)
+        target = threads.submit(
+            lambda: (
+                examine_files(choice.executable, host)
+                if reads
+                else examine(choice.executable, host, timeout)
+            )
+        )
         gpus = threads.submit(guard.call, "gpus", lambda: _gpus(host, timeout), ((), ()))
         msvc = threads.submit(guard.call, "msvc", lambda: find_msvc(host), ())
         facts = _of_machine(host, guard)
         examined = replace(threads.result(target), source=choice.source, chosen_by=choice.chosen_by)
         facts = _of_target(examined, host, facts, guard)
-        imports = _deep(threads, facts, timeout) if deep else ()
+        imports = _deep(threads, facts, timeout) if deep and not reads else ()
         found, drivers = threads.result(gpus)
         return replace(
             facts,

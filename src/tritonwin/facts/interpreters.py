@@ -312,6 +312,7 @@ class TargetChoice:
     executable: str
     chosen_by: ChosenBy
     source: str  # in words, for people
+    planted: bool = False  # found for the current folder alone: anybody may have put it there
 
 
 def find_target(
@@ -328,7 +329,8 @@ def find_target(
     that runs this program when it is an embedded one, since nobody starts such a one by accident;
     `VIRTUAL_ENV`; `CONDA_PREFIX`; a Python that the current folder carries; our own interpreter
     when torch or Triton is installed in it; the first on PATH; our own. Store aliases and the
-    environment that pipx or uv made for this program are never chosen.
+    environment that pipx or uv made for this program are never chosen. A Python that the current
+    folder carries is `planted`, unless it runs this program.
 
     Raises:
         TargetError: nothing fits, or `python` or `app` lead to no interpreter.
@@ -393,7 +395,8 @@ def _candidates(host: Host, own: Path | None) -> Iterator[TargetChoice]:
     for name, place in _activated(host):
         yield TargetChoice(str(place), name, f"the activated environment ({name})")
     for found in near(host.cwd, host):
-        yield TargetChoice(str(found.path), "near", "in or beside the current folder")
+        planted = own is None or _identity(found.path, host) != _identity(own, host)
+        yield TargetChoice(str(found.path), "near", "in or beside the current folder", planted)
     if known and known.packages:
         source = "the Python that runs tritonwin, with torch or Triton in it"
         yield TargetChoice(str(own), "running-with-packages", source)

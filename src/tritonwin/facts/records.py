@@ -80,6 +80,7 @@ class Interpreter:
     source: str
     kind: PythonKind
     chosen_by: ChosenBy | None = None  # the target alone
+    started: bool | None = None  # False: what is known of the target was read from its files
     version: str | None = None  # "3.12.9"
     bits: int | None = None
     machine: str | None = None  # "AMD64", "ARM64", "x86"

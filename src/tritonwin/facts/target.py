@@ -64,6 +64,27 @@ def examine(executable: str, host: Host, timeout: float = 30) -> Interpreter:
     return found
 
 
+# What sysconfig calls the platform of a Windows program, by the machine in its header.
+_PLATFORM_TAGS = {"AMD64": "win_amd64", "ARM64": "win_arm64", "x86": "win32"}
+
+
+def examine_files(executable: str, host: Host) -> Interpreter:
+    """An interpreter as its files describe it; it is not started.
+
+    Raises:
+        TargetError: no Python.
+    """
+    path = Path(executable).absolute()
+    _refuse(path, windows=host.windows)
+    seen = describe(path, "target", host)
+    return replace(
+        seen,
+        started=False,
+        platform_tag=_PLATFORM_TAGS.get(seen.machine or "") if host.windows else None,
+        sys_path=(*_python_path(seen, host), *seen.site_packages),
+    )
+
+
 def deep_import(executable: str, module: str, timeout: float = 120) -> ImportResult:
     """Import one module as the user's programs do, in a child process, in an empty folder.
 
@@ -242,6 +263,7 @@ def _join(seen: Interpreter, answer: dict[str, Any], host: Host) -> Interpreter:
     bits = answer.get("bits")
     return replace(
         seen,
+        started=True,
         version=_text(answer.get("version")) or seen.version,
         bits=bits if isinstance(bits, int) else seen.bits,
         implementation=_text(answer.get("implementation")),

@@ -237,7 +237,8 @@ def _fix_command(facts: Facts, *, here: bool) -> str:
 def _head(facts: Facts) -> Iterator[str]:
     target = facts.target
     if target:
-        yield f"Python {target.version} ({target.kind})  {target.executable}"
+        read = "  (its files were read; it was not started)" if target.started is False else ""
+        yield f"Python {target.version} ({target.kind})  {target.executable}{read}"
     parts = [f"torch {facts.torch.version}" if facts.torch else "no torch"]
     parts.append(triton_name(facts) or "no Triton")
     parts += map(gpu_name, facts.gpus)

@@ -15,6 +15,7 @@ from tritonwin.facts.interpreters import find_target
 from tritonwin.facts.packages import find_package
 from tritonwin.facts.records import Interpreter
 from tritonwin.facts.target import examine as examine_target
+from tritonwin.facts.target import examine_files
 from tritonwin.facts.torch_triton import is_fork, read_torch
 from tritonwin.journal import Conflict, Store
 from tritonwin.patch import operations
@@ -166,8 +167,16 @@ def of_folder(folder: Path) -> PatchSession:
     return PatchSession(place=_place(package, str(package), Host.this_machine()))
 
 
-def of_python(python: str | None, app: Path | None, timeout: float) -> PatchSession:
+def of_python(
+    python: str | None,
+    app: Path | None,
+    timeout: float,
+    may_start: Callable[[str], bool] = lambda _: False,
+) -> PatchSession:
     """The Triton that an interpreter imports.
+
+    Args:
+        may_start: see `collect`.
 
     Raises:
         UserError: there is no such interpreter, or it has no Triton.
@@ -175,7 +184,9 @@ def of_python(python: str | None, app: Path | None, timeout: float) -> PatchSess
     host = Host.this_machine(app)
     choice = find_target(host, python, app)
     target = replace(
-        examine_target(choice.executable, host, timeout),
+        examine_target(choice.executable, host, timeout)
+        if not choice.planted or may_start(choice.executable)
+        else examine_files(choice.executable, host),
         source=choice.source,
         chosen_by=choice.chosen_by,
     )
