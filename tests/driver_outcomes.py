@@ -45,10 +45,10 @@ def outcomes(version: str, mode: str, folder: Path, backend: str = "nvidia") -> 
     return found
 
 
-def compiled_outcomes(version: str, folder: Path) -> list[Any]:
+def compiled_outcomes(version: str, folder: Path, backend: str = "nvidia") -> list[Any]:
     """The outcomes of the module that gcc compiles here; skips where it cannot."""
     need_gcc()
-    return outcomes(version, "compiled", folder)
+    return outcomes(version, "compiled", folder, backend)
 
 
 def need_gcc() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # an embedded Python does not
 import stubs
 
 package, mode, scratch, libhip = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), sys.argv[4]

@@ -16,7 +16,7 @@ from typing import Any
 import overlay
 import pytest
 import test_patch
-from driver_outcomes import compiled_outcomes
+from driver_outcomes import PROGRAMS, compiled_outcomes
 from faults import FAULTS, prepare
 from overlay import VERSIONS, Version
 from winlane import Environment, Machine
@@ -99,6 +99,50 @@ def test_fix_offline_without_headers_anywhere(machine: Machine, kind: str) -> No
     assert describe_tree(seed.env.root) == before
 
 
+def calls(
+    machine: Machine, made: Environment, version: str, backend: str, library: str
+) -> list[Any]:
+    """Outcomes of tests/driver's program for a backend, in an embedded Python."""
+    package = made.root / "triton"
+    source = overlay.upstream_site(machine.lane, version) / "triton"
+    for part in (
+        "backends/driver.py",
+        f"backends/{backend}/driver.py",
+        f"backends/{backend}/driver.c",
+    ):
+        (package / part).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / part, package / part)
+    own = Path(tritonwin.__file__).parent
+    for part in ("__init__.py", "driver/__init__.py", "driver/payload"):
+        target = made.site_packages / "tritonwin" / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (own / part).is_dir():
+            shutil.copytree(own / part, target)
+        else:
+            shutil.copyfile(own / part, target)
+    program = shutil.copytree(CALLS, made.root / "calls") / PROGRAMS[backend][0]
+    done = made.run(
+        made.win(program), made.win(package), "python", made.win(made.root / "c"), library,
+        timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    found: list[Any] = json.loads(done.stdout)
+    return found
+
+
+@test_patch.each("3.6.0")
+def test_calls_of_amds_runtime_are_those_compiled_on_linux(
+    machine: Machine, version: Version, tmp_path: Path
+) -> None:
+    """With a stand-in amdhip64.dll, under the name that upstream's sources look for."""
+    made = machine.environment(f"3.{sys.version_info[1]}", "comfyui")
+    library = made.root / "libamdhip64.so"
+    shutil.copyfile(machine.fakes.amdhip64(), library)
+    machine.variables["FAKEHIP_LOG"] = overlay.LOG
+    windows = calls(machine, made, version.upstream, "amd", made.win(library))
+    assert windows == compiled_outcomes(version.upstream, tmp_path, "amd")
+
+
 @pytest.mark.parametrize(
     ("python", "version"),
     [
@@ -113,26 +157,7 @@ def test_every_call_is_that_of_the_module_compiled_on_linux(
     machine.gpu(cc="8.9")
     machine.variables["FAKECUDA_LOG"] = overlay.LOG
     made = machine.environment(python, "comfyui")
-    package = made.root / "triton"
-    source = overlay.upstream_site(machine.lane, version) / "triton"
-    for part in ("backends/driver.py", "backends/nvidia/driver.py", "backends/nvidia/driver.c"):
-        (package / part).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source / part, package / part)
-    own = Path(tritonwin.__file__).parent
-    for part in ("__init__.py", "driver/__init__.py", "driver/payload"):
-        target = made.site_packages / "tritonwin" / part
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if (own / part).is_dir():
-            shutil.copytree(own / part, target)
-        else:
-            shutil.copyfile(own / part, target)
-    program = shutil.copytree(CALLS, made.root / "calls")
-    done = made.run(
-        made.win(program / "calls.py"), made.win(package), "python", made.win(made.root / "c"), "-",
-        timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    windows = json.loads(done.stdout)
+    windows = calls(machine, made, version, "nvidia", "-")
     linux = compiled_outcomes(version, tmp_path)
     assert [name for name, *_ in windows] == [name for name, *_ in linux]
     # texts of errors are Python's own and differ from minor to minor

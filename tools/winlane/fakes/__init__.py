@@ -31,6 +31,9 @@ class Fakes:
     def nvcuda(self) -> Path:
         return Mingw(self.cache, self.wine).dll(_HERE / "nvcuda.c", "nvcuda.dll")
 
+    def amdhip64(self) -> Path:
+        return Mingw(self.cache, self.wine).dll(_HERE / "amdhip64.c", "amdhip64_6.dll")
+
     def nvml(self) -> Path:
         return Mingw(self.cache, self.wine).dll(_HERE / "nvml.c", "nvml.dll")
 

@@ -161,13 +161,10 @@ static void write_parameters(FILE *f, struct function *k, void **params) {
 }
 struct attribute { unsigned id, pad; uint8_t value[64]; };
 struct launch_config { unsigned dims[6]; unsigned shared; void *stream; struct attribute *attributes; unsigned n_attributes; };
-static R record(struct function *f, const struct launch_config *c, void **params) {
+static volatile int writing;
+static void write_launch(FILE *file, struct function *f, const struct launch_config *c, void **params) {
     const unsigned *dims = c->dims;
     unsigned i;
-    FILE *file;
-    if (!current) return INVALID_CONTEXT;
-    if (!dims[0] || !dims[1] || !dims[2]) return INVALID_VALUE;
-    if (!settings.log[0] || !(file = fopen(settings.log, "ab"))) return OK;
     fprintf(file,
             "{\"event\": \"launch\", \"kernel\": \"%s\", \"grid\": [%u, %u, %u], \"block\": [%u, %u, %u], "
             "\"shared\": %u, \"stream\": %llu, \"sm\": %u, \"params\": [",
@@ -183,6 +180,17 @@ static R record(struct function *f, const struct launch_config *c, void **params
     }
     fprintf(file, "]}\n");
     fclose(file);
+}
+static R record(struct function *f, const struct launch_config *c, void **params) {
+    const unsigned *dims = c->dims;
+    FILE *file;
+    if (!current) return INVALID_CONTEXT;
+    if (!dims[0] || !dims[1] || !dims[2]) return INVALID_VALUE;
+    if (!settings.log[0]) return OK;
+    while (__sync_lock_test_and_set(&writing, 1)) { /* another thread writes its line */ }
+    file = fopen(settings.log, "ab");
+    if (file) write_launch(file, f, c, params);
+    __sync_lock_release(&writing);
     return OK;
 }
 API R cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
