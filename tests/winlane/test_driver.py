@@ -140,7 +140,10 @@ def test_calls_of_amds_runtime_are_those_compiled_on_linux(
     shutil.copyfile(machine.fakes.amdhip64(), library)
     machine.variables["FAKEHIP_LOG"] = overlay.LOG
     windows = calls(machine, made, version.upstream, "amd", made.win(library))
-    assert windows == compiled_outcomes(version.upstream, tmp_path, "amd")
+    linux = compiled_outcomes(version.upstream, tmp_path, "amd")
+    # a C long has 32 bits in Windows, so that Python's text is another one there
+    wrong = [w[0] for w, x in zip(windows, linux, strict=True) if w != x]
+    assert set(wrong) <= {f"wrong i32 {n}" for n in range(3)}
 
 
 @pytest.mark.parametrize(
