@@ -7,16 +7,22 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import healthy
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tritonwin.cli.app import run
 from tritonwin.facts.records import CudaToolkit, Facts, Gpu, System
 from tritonwin.facts.redaction.redactor import Redactor
+from tritonwin.output import markdown
 from tritonwin.output.html import diagnosis_page
 from tritonwin.output.markdown import issue
+from tritonwin.output.proof import verify_report
 from tritonwin.output.view import described, of_diagnosis
 from tritonwin.problems.explain import decode
 from tritonwin.problems.records import CheckResult, Diagnosis, Evidence, Problem, Remedy
+from tritonwin.verify.records import Proof
 
 HOSTILE = 'a"<script>alert(1)</script>&\x1b[2J```@everyone|[x](y)'
 PROBLEM = Problem(
@@ -99,18 +105,71 @@ def test_the_issue_has_the_fields_of_the_form() -> None:
     assert text.index("<details>") < text.index("line 1") < text.index("</details>")
 
 
-def test_no_markup_of_the_machine_works_in_an_issue() -> None:
-    text = issue(VIEW)
-    assert "<script>" not in text.replace("\\<", "")
-    assert not re.search(r"(?<!\\)@everyone", text)
-    assert "\x1b" not in text
-    assert "```" not in text.replace("\\`", "")
+def outside_code(text: str) -> str:
+    """The text without its code: blocks by their fences, then spans by CommonMark's rule."""
+    lines: list[str] = []
+    fence = None
+    for line in text.splitlines():
+        if fence is None and (opened := re.fullmatch(r"(`{3,})text", line)):
+            fence = opened[1]
+        elif fence is None:
+            lines.append(line)
+        elif line == fence:
+            fence = None
+    assert fence is None
+    span = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
+    by_line = "\n".join(span.sub("CODE", line) for line in lines)
+    assert span.sub("CODE", "\n".join(lines)) == by_line  # no span reaches over a line
+    return by_line
 
 
-def test_a_log_too_long_for_an_issue_keeps_its_end() -> None:
-    text = issue(VIEW, log="x\n" * 100_000 + "the end")
+def issue_about(foreign: str, log: str | None = None) -> str:
+    problem = replace(PROBLEM, title=foreign, evidence=(Evidence(text=foreign, where=foreign),))
+    check = replace(DIAGNOSIS.checks[0], state="crashed", title=foreign, detail=foreign)
+    facts = replace(FACTS, gpus=(replace(FACTS.gpus[0], name=foreign),))
+    return issue(of_diagnosis(facts, Diagnosis(problems=(problem,), checks=(check,))), log)
+
+
+REPORT = verify_report(healthy.changed(), Proof(results=()), 89)
+LIVE = [
+    "@octocat", "\\@octocat", "&commat;octocat", "&#64;octocat", "#1", "\\#1", "&num;1", "GH-2",
+    "owner/repo#1", "owner/repo@0123456789abcdef0123456789abcdef01234567", "0123456", "deadbeef",
+    "https://example.org", "www.example.org", "a@example.org", "<https://example.org>", "<b>", "<!--",
+    "[x](https://example.org)", "![x](https://example.org/x.png)", "[x]: /u", "`", "``", "```", "\\`",
+    "\\", "|", "~~~", "$x$", ":smile:", "\n", "\n\n", "# x", "\x1b[2J", " ", "$`x`$", "\\|",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(LIVE), min_size=1, max_size=9), st.text("`a\n", max_size=30))
+def test_nothing_of_the_machine_is_live_in_an_issue(parts: list[str], log: str) -> None:
+    """Outside of code, an issue says the same whatever the machine says."""
+    foreign = "".join(parts) + "@"
+    assert outside_code(issue_about(foreign, log)) == outside_code(issue_about("1.0", ""))
+    report = replace(REPORT, machine={"GPU": foreign})
+    benign = replace(REPORT, machine={"GPU": "1.0"})
+    assert outside_code(markdown.proof(report)) == outside_code(markdown.proof(benign))
+
+
+def test_words_of_letters_stand_as_they_are() -> None:
+    assert "NVIDIA GeForce" in outside_code(issue_about("NVIDIA GeForce"))
+    assert "deadbeef" not in outside_code(issue_about("deadbeef"))  # GitHub links commits
+
+
+@pytest.mark.parametrize(
+    "log", ["x\n" * 100_000, "\x1b" * 100_000, "`" * 100_000, "a`" * 50_000, "*" * 65_000]
+)
+def test_an_issue_is_never_too_long_and_keeps_the_end_of_its_log(log: str) -> None:
+    """Escapes and fences make it longer: the cut comes after them."""
+    text = issue_about("\x1b`" * 400, f"{log}the end")
     assert len(text) < 65_536
-    assert "the end" in text
+    assert "the end\n`" in text
+    outside_code(text)
+
+
+def test_a_diagnosis_without_end_is_cut() -> None:
+    evidence = (Evidence(text="x" * 300, where="y"),) * 1000
+    view = of_diagnosis(FACTS, replace(DIAGNOSIS, problems=(replace(PROBLEM, evidence=evidence),)))
+    assert len(issue(view, "z" * 100_000)) < 65_536
 
 
 def test_every_line_about_the_machine_says_something() -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import shutil
+import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import metadata
@@ -14,6 +18,7 @@ from zipfile import ZipFile
 
 import healthy
 import pytest
+from pace import wait_for
 from target_env import TargetEnvironment, give_pip
 
 from tritonwin.facts.records import Facts
@@ -171,3 +176,43 @@ def test_without_any_pip_the_user_is_told_how_to_lend_one(tmp_path: Path, base: 
 def test_no_target_is_said() -> None:
     with pytest.raises(CannotRemedyError, match="no target"):
         find_pip(healthy.changed(target=None), ())
+
+
+PIP_THAT_WRITES_ON = """
+import pathlib, time
+
+def main():
+    place = pathlib.Path({place!r})
+    for number in range(10_000):
+        place.mkdir(exist_ok=True)
+        (place / "laid out").write_text(str(number))
+        time.sleep(0.02)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in for a target is a script")
+def test_pip_ends_with_a_tritonwin_that_is_killed(tmp_path: Path) -> None:
+    """Otherwise it would write on in the folder that the next command takes away."""
+    place = tmp_path / "staging"
+    cli = tmp_path / "lent" / "pip" / "_internal" / "cli"
+    cli.mkdir(parents=True)
+    for folder in (cli, *cli.parents[:2]):
+        (folder / "__init__.py").touch()
+    (cli / "main.py").write_text(PIP_THAT_WRITES_ON.format(place=str(place)))
+    program = (
+        "import sys; from tritonwin.remedies import target_pip; from tritonwin.support.pip import Pip;"
+        "Pip((sys.executable, '-B', '-c', target_pip._BORROW, sys.argv[1])).run([], timeout=100)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "lent")]) as killed:
+        wait_for(lambda: (place / "laid out").exists())
+        killed.kill()
+    wait_for(lambda: _still(place))
+    shutil.rmtree(place)
+    time.sleep(0.2)
+    assert not place.exists()
+
+
+def _still(place: Path) -> bool:
+    before = (place / "laid out").read_text()
+    time.sleep(0.2)
+    return (place / "laid out").read_text() == before

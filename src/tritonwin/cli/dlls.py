@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from tritonwin.cli import endings
 from tritonwin.cli.options import json_option
 from tritonwin.errors import Exit
 
@@ -43,8 +44,9 @@ def command(*, file: Path, python: Path | None, root: Path | None, as_json: bool
     from tritonwin.system.host import Host
 
     loading = dll_tree(file, Host.this_machine(), python, root)
+    status = endings.settle(Exit.DONE if loading.tree.loads else Exit.PROBLEMS)
     if as_json:
         documents.print_document(dlls.report(loading))
     else:
         dlls.print_tree(loading)
-    return Exit.DONE if loading.tree.loads else Exit.PROBLEMS
+    return status

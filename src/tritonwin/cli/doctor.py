@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tritonwin.cli import endings
 from tritonwin.cli.options import TargetOptions, json_option, target_options
 from tritonwin.errors import Exit, UserError
 
@@ -116,6 +117,7 @@ def command(
     else:
         facts = target.collect(deep=deep, start=False)
     diagnosis = diagnose(facts, checks)
+    status = endings.settle(Exit.DONE if diagnosis.healthy else Exit.PROBLEMS)
     shown = view.of_diagnosis(facts, diagnosis, here=snapshot is None)
     if html:
         _write_page(shown, html)
@@ -125,7 +127,7 @@ def command(
         documents.print_document(documents.doctor_report(facts, diagnosis, snapshot))
     elif not html:
         terminal.print_diagnosis(shown)
-    return Exit.DONE if diagnosis.healthy else Exit.PROBLEMS
+    return status
 
 
 def _write_page(shown: DiagnosisView, file: Path) -> None:

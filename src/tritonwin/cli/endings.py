@@ -27,6 +27,7 @@ class _Watched:
     def __init__(self, stream: Any, failures: list[OSError]) -> None:
         self._stream = stream
         self.failures = failures
+        self.status: int | None = None  # of the command, where it is known already
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -63,6 +64,13 @@ def watched_output() -> Iterator[None]:
         sys.stdout = plain
 
 
+def settle(status: int) -> int:
+    """Note the exit status that an answer will have, before it is written; returns it."""
+    if isinstance(sys.stdout, _Watched):
+        sys.stdout.status = status
+    return status
+
+
 def unwritten() -> OSError | None:
     """The first error of writing to standard output, if any."""
     return next(iter(getattr(sys.stdout, "failures", ())), None)
@@ -78,6 +86,9 @@ def failed(args: Sequence[str], error: Exception) -> int:
     """Print why the command failed, or that its output could not be written; the exit status."""
     failure = unwritten()
     if _reader_left(failure or error):
+        known: int | None = getattr(sys.stdout, "status", None)
+        if known is not None:
+            return known
         # the reader has seen enough; an interrupted change has been undone by then
         changing = _command(args) in _CHANGING and not _LOOKING & set(args)
         return Exit.PROBLEMS if changing else Exit.DONE

@@ -12,6 +12,7 @@ from typing import BinaryIO
 import click
 from click.core import ParameterSource
 
+from tritonwin.cli import endings
 from tritonwin.cli.logs import opened, piped_in
 from tritonwin.cli.options import json_option
 from tritonwin.errors import Exit
@@ -58,12 +59,13 @@ def command(ctx: click.Context, *, log: str, snapshot: Path | None, as_json: boo
         from tritonwin.system.host import Host
 
         explanation = with_dlls(explanation, Host.this_machine())
+    status = endings.settle(Exit.DONE if explanation.healthy else Exit.PROBLEMS)
     if as_json:
         documents.print_document(documents.explain_report(explanation, path, snapshot))
     else:
         name = log if path else "standard input"
         terminal.print_explanation(view.of_explanation(explanation, here=facts is None), name)
-    return Exit.DONE if explanation.healthy else Exit.PROBLEMS
+    return status
 
 
 def _standard_input(ctx: click.Context) -> AbstractContextManager[BinaryIO]:

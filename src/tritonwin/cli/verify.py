@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tritonwin.cli import endings
 from tritonwin.cli.options import Arch, Number, TargetOptions, json_option, target_options
 from tritonwin.errors import Exit, UserError
 
@@ -109,12 +110,13 @@ def command(
         if as_json
         else proof.print_climb(facts, results, watch, rungs=whole)
     )
+    status = endings.settle(Exit.DONE if shown.holds else Exit.PROBLEMS)
     document = scribe.finish(shown)
     if as_json:
         documents.print_document(document)
     if shown.holds and through is None and not only:
         write_proven(facts, Environment(dict(os.environ)))
-    return Exit.DONE if shown.holds else Exit.PROBLEMS
+    return status
 
 
 def _chosen(through: str | None, only: tuple[str, ...]) -> tuple[Rung, ...]:

@@ -1,11 +1,13 @@
 """Reports as Markdown, for issues. Foreign text brings no markup, no mention and no end of a block.
 
-A diagnosis fills the fields of triton-windows' form for bugs.
+It stands in code alone, where GitHub decodes no backslash and no entity, and makes no mention,
+reference or link. A diagnosis fills the fields of triton-windows' form for bugs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from tritonwin import __version__
 from tritonwin.output.documents import VerifyReport
@@ -14,9 +16,12 @@ from tritonwin.output.view import DiagnosisView, ProblemView, RungView, of_rung,
 from tritonwin.verify.records import Proof
 
 _LONGEST_CELL = 300
-_LONGEST_LOG = 40_000  # characters; GitHub takes 65,536 for an issue
+_LONGEST = 65_000  # characters; GitHub takes 65,536 for an issue
+_MOST_WITHOUT_LOGS = 25_000
 _MOST = 8  # problems in full
-_MEANINGFUL = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]<>|#~@"})
+# Nothing in it means anything: no digit of a reference, no dot of an address.
+_PLAIN = re.compile(r"[A-Za-z]+(?: [A-Za-z]+)*")
+_COMMIT = re.compile(r"\b[0-9a-fA-F]{7,40}\b")
 
 
 def issue(view: DiagnosisView, log: str | None = None) -> str:
@@ -25,16 +30,29 @@ def issue(view: DiagnosisView, log: str | None = None) -> str:
     Args:
         log: the output of the program; folded, its end where it is too long for an issue.
     """
-    return "\n".join(_issue(view, log)) + "\n"
+    first = (
+        "### Describe the bug",
+        "",
+        "<!-- What did you run, what did you expect, what happened? Put the command here. -->",
+        "",
+    )
+    rest = tuple(_within(_findings(view), _MOST_WITHOUT_LOGS))
+    room = _LONGEST - len("\n".join((*first, *rest)))
+    folded = _folded("Full log", log, room) if log is not None else ()
+    return "\n".join((*first, *folded, *rest)) + "\n"
 
 
-def _issue(view: DiagnosisView, log: str | None) -> Iterator[str]:
-    yield "### Describe the bug"
-    yield ""
-    yield "<!-- What did you run, what did you expect, what happened? Put the command here. -->"
-    yield ""
-    if log is not None:
-        yield from _folded("Full log", log)
+def _within(lines: Iterable[str], limit: int) -> Iterator[str]:
+    """The lines up to a number of characters; each stands for itself."""
+    for line in lines:
+        limit -= len(line) + 1
+        if limit < 0:
+            yield "- [...]"
+            return
+        yield line
+
+
+def _findings(view: DiagnosisView) -> Iterator[str]:
     yield "### Environment details"
     yield ""
     for name, value in view.machine:
@@ -43,7 +61,7 @@ def _issue(view: DiagnosisView, log: str | None) -> Iterator[str]:
     yield f"### What tritonwin {__version__} doctor found"
     yield ""
     if not view.problems or view.healthy:
-        yield inline(view.verdict)
+        yield view.verdict
     for problem in view.problems[:_MOST]:
         yield from _problem(problem)
     for problem in view.problems[_MOST:]:
@@ -60,11 +78,10 @@ def _problem(view: ProblemView) -> Iterator[str]:
         yield f"  - {inline(item.text)} (in {inline(item.where)})"
 
 
-def _folded(title: str, text: str) -> Iterator[str]:
-    cut = text if len(text) <= _LONGEST_LOG else f"[...]\n{text[-_LONGEST_LOG:]}"
+def _folded(title: str, text: str, room: int) -> Iterator[str]:
     yield f"<details><summary>{title}</summary>"
     yield ""
-    yield fenced(cut)
+    yield fenced(text, room - 100)
     yield ""
     yield "</details>"
     yield ""
@@ -72,10 +89,14 @@ def _folded(title: str, text: str) -> Iterator[str]:
 
 def proof(report: VerifyReport) -> str:
     """A table of the machine, one of the rungs, and the output of each broken one."""
-    return "\n".join(_proof(report)) + "\n"
+    broken = [rung for rung in map(of_rung, report.rungs) if rung.tone == "bad"]
+    lines = [*_within(_tables(report), _MOST_WITHOUT_LOGS)]
+    for rung in broken:
+        lines += _broken(rung, (_LONGEST - _MOST_WITHOUT_LOGS) // len(broken))
+    return "\n".join(lines) + "\n"
 
 
-def _proof(report: VerifyReport) -> Iterator[str]:
+def _tables(report: VerifyReport) -> Iterator[str]:
     said = proof_verdict(Proof(results=report.rungs), rungs=report.ladder, complete=report.complete)
     rungs = tuple(map(of_rung, report.rungs))
     yield f"<!-- {report.schema} -->"
@@ -86,20 +107,17 @@ def _proof(report: VerifyReport) -> Iterator[str]:
     yield "| | |"
     yield "| --- | --- |"
     for name, value in {**report.machine, "kernels compiled for": f"sm_{report.arch}"}.items():
-        yield f"| {inline(name)} | {inline(value)} |"
+        yield f"| {_cell(name)} | {_cell(value)} |"
     yield ""
     yield "| | rung | result | s | seen |"
     yield "| --- | --- | --- | ---: | --- |"
     for rung in rungs:
         mark = {"good": "ok", "bad": "**X**"}.get(rung.tone, "-")
         seconds = f"{rung.rung.seconds:.1f}" if rung.rung.seconds else ""
-        yield f"| {mark} | {rung.rung.id} | {rung.text} | {seconds} | {inline(rung.rung.detail)} |"
-    for rung in rungs:
-        if rung.tone == "bad":
-            yield from _broken(rung)
+        yield f"| {mark} | {rung.rung.id} | {rung.text} | {seconds} | {_cell(rung.rung.detail)} |"
 
 
-def _broken(rung: RungView) -> Iterator[str]:
+def _broken(rung: RungView, room: int) -> Iterator[str]:
     yield ""
     yield f"### {rung.rung.id}: {rung.text}"
     yield ""
@@ -107,19 +125,33 @@ def _broken(rung: RungView) -> Iterator[str]:
         names = ", ".join(f"`{name}`" for name, _ in rung.problems)
         yield f"Known problems that it looks like: {names}"
         yield ""
-    yield fenced("\n".join(rung.lines) or rung.rung.detail)
+        room -= len(names)
+    yield fenced("\n".join(rung.lines) or rung.rung.detail, room - 300)
 
 
 def inline(text: str) -> str:
-    """Text that a line or a table's cell shows as it is, cut where it is too long."""
+    """Text that a line shows as it is, as code where it could mean anything; cut if too long."""
     shown = printable(" ".join(text.split()))
     cut = shown if len(shown) <= _LONGEST_CELL else f"{shown[:_LONGEST_CELL]}..."
-    return cut.translate(_MEANINGFUL)
+    if not cut or (_PLAIN.fullmatch(cut) and not _COMMIT.search(cut)):
+        return cut
+    fence = "`" * (_longest_run(cut) + 1)
+    pad = " " if cut[0] == "`" or cut[-1] == "`" else ""
+    return f"{fence}{pad}{cut}{pad}{fence}"
 
 
-def fenced(text: str) -> str:
-    """A block of text that nothing inside can end."""
+def _cell(text: str) -> str:
+    """Text in a cell of a table, which a bar would end, in code as well."""
+    return inline(text.replace("|", "\N{BROKEN BAR}"))
+
+
+def fenced(text: str, limit: int = _LONGEST) -> str:
+    """A block of text that nothing inside can end; the end of it, in `limit` characters."""
     said = "\n".join(printable(line) for line in text.splitlines())
+    # the fence is chosen after the cut: at most a third of the block each
+    room = limit - 2 * (_longest_run(said[-limit:]) + 1) - len("``text\n[...]\n\n``") - 4
+    if len(said) > room:
+        said = f"[...]\n{said[-max(room, limit // 4) :]}"
     fence = "`" * max(3, _longest_run(said) + 1)
     return f"{fence}text\n{said}\n{fence}"
 

@@ -36,10 +36,13 @@ from tritonwin.support.versions import older, parse
 from tritonwin.support.wheel_files import WheelRefusedError, obtain
 from tritonwin.support.wheels import read
 from tritonwin.system.files import names_in
-from tritonwin.system.process import NOTHING_FROM_HERE
+from tritonwin.system.process import ENDS_WITH_US, NOTHING_FROM_HERE
 
 OLDEST = "22.2"  # the first that reports what it would install
-_OWN = f"{NOTHING_FROM_HERE}; import pip._internal.cli.main as cli; sys.exit(cli.main())"
+_OWN = (
+    f"{NOTHING_FROM_HERE}; {ENDS_WITH_US}; "
+    "import pip._internal.cli.main as cli; sys.exit(cli.main())"
+)
 # Python's import from a zip reads and compiles every module twice, once only to tell its file name.
 # A fifth of the processor time of a pip that is lent as a wheel goes there; without that function,
 # it stays.
@@ -50,7 +53,8 @@ _COMPILE_ONCE = (
 # Its folder is off the path again before pip looks around: the distributions that lie beside it
 # are not the target's. pip finds its own modules without.
 _BORROW = (
-    f"{NOTHING_FROM_HERE}; {_COMPILE_ONCE}; place = sys.argv.pop(1); sys.path.insert(0, place); "
+    f"{NOTHING_FROM_HERE}; {ENDS_WITH_US}; {_COMPILE_ONCE}; "
+    "place = sys.argv.pop(1); sys.path.insert(0, place); "
     "import pip._internal.cli.main as cli; sys.path.remove(place); sys.exit(cli.main())"
 )
 

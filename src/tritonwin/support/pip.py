@@ -100,7 +100,8 @@ class Pip:
         program, *before = self.command
         env = environment(os.environ, settled)
         try:
-            done = run(program, [*before, *args], timeout=timeout, env=env)
+            # its input stays open while we are there: see ENDS_WITH_US
+            done = run(program, [*before, *args], timeout=timeout, env=env, stdin=None)
         except OSError as error:
             raise PipError(
                 f"pip cannot be started with {program}: {error}",

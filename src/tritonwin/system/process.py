@@ -28,6 +28,13 @@ OUTPUT_LIMIT = 16 * 2**20
 # `-P` is of Python 3.11.
 NOTHING_FROM_HERE = "import sys; sys.path[:] = [p for p in sys.path if p]"
 
+# Ends a program of `python -c` when its input ends: we were killed, and nobody waits for it (see
+# `run`, stdin). It reads below Python's buffers, which may not be held when Python ends.
+ENDS_WITH_US = (
+    "import os, threading; "
+    "threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start()"
+)
+
 _AFTERMATH = 2.0  # seconds for the pipes to close when their program has ended
 
 _running: set[subprocess.Popen[bytes]] = set()
