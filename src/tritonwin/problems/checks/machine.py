@@ -120,7 +120,7 @@ def python_unsupported(facts: Facts) -> Iterator[Seen]:
     if facts.windows and target.machine and target.machine.upper() == "ARM64":
         yield seen(
             "this Python is an ARM64 program: triton-windows has wheels for it from 3.8 on "
-            "(Python 3.11 and later), torch has no CUDA build for it",
+            "(Python 3.11 and later), torch for CUDA comes from an index of NVIDIA's own",
             where,
             certainty="likely",
             severity="warning",
@@ -132,6 +132,24 @@ def python_unsupported(facts: Facts) -> Iterator[Seen]:
             certainty="likely",
             severity="warning",
         )
+
+
+@check("arm64-emulated-python", "Python is made for this PC's processor")
+def arm64_emulated(facts: Facts) -> Iterator[Seen]:
+    target = need_target(facts)
+    if (target.machine or "").upper() != "AMD64":
+        return
+    if facts.system.machine.upper() == "ARM64":
+        yield seen("this PC is ARM64, the Python is for x64", target.executable)
+        return
+    for gpu in facts.nvidia_gpus:
+        if gpu.compute_capability == "12.1":  # in PCs with an ARM64 processor only
+            yield seen(
+                f"{gpu.name} has compute capability 12.1: with Windows it comes with an ARM64 "
+                "processor, and this Python is for x64",
+                gpu.source,
+                certainty="likely",
+            )
 
 
 def _unsupported(target: Interpreter) -> Iterator[str]:

@@ -14,6 +14,7 @@ from tritonwin.problems.check import (
     check,
     need_distribution,
     need_target,
+    need_torch,
     python_series,
     seen,
 )
@@ -81,6 +82,18 @@ def old_setuptools(facts: Facts) -> Iterator[Seen]:
             f"{python_series(need_target(facts))} no longer has",
             setuptools.location,
             package_version=setuptools.version,
+        )
+
+
+@check("new-setuptools", "torch can ask setuptools for the compiler's environment")
+def new_setuptools(facts: Facts) -> Iterator[Seen]:
+    setuptools, torch = need_distribution(facts, "setuptools"), need_torch(facts)
+    if fits(torch.version, "<2.7") and fits(setuptools.version, ">75.8.2"):
+        yield seen(
+            f"setuptools {setuptools.version} lacks what torch {torch.version} calls when it "
+            "builds an extension outside a Visual Studio prompt",
+            setuptools.location,
+            severity="info",
         )
 
 

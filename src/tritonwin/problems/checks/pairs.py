@@ -131,6 +131,8 @@ def triton_too_new(facts: Facts) -> Iterator[Seen]:
 
 
 _FLASH = ("flash-attn", "flash-attn-3")
+# Others with a compiled part, whose wheels say for which torch they were built.
+_EXTENSIONS = ("causal-conv1d", "mamba-ssm", "nunchaku", "pytorch3d")
 _SAGE = ("sageattention", "sageattn3", "spas-sage-attn")
 
 
@@ -190,6 +192,26 @@ def sage_kernels(facts: Facts) -> Iterator[Seen]:
             package="sageattention",
             package_version=sage.version,
         )
+
+
+@check("sageattention-too-old", "sageattention is version 2", windows_only=False)
+def sage_too_old(facts: Facts) -> Iterator[Seen]:
+    sage = need_distribution(facts, "sageattention")
+    if older(sage.version, "2"):
+        yield seen(
+            f"sageattention {sage.version} works, but lacks what programs for version 2 ask for",
+            sage.location,
+            severity="info",
+        )
+
+
+@check(
+    "extension-torch-mismatch",
+    "other compiled packages are built for this torch",
+    windows_only=False,
+)
+def extension_mismatch(facts: Facts) -> Iterator[Seen]:
+    yield from _wheel_mismatch(facts, _EXTENSIONS)
 
 
 @check("xformers-torch-mismatch", "xformers is built for this torch", windows_only=False)

@@ -97,6 +97,18 @@ def wrong_set(facts: Facts) -> Iterator[Seen]:
         )
 
 
+def _of_3_13_4(dev: PythonDev) -> bool:
+    """The one release whose pyconfig.h is that of a free-threaded Python by mistake."""
+    return dev.headers_version == "3.13.4"
+
+
+@check("headers-free-threaded", "Python's headers are those of its own kind", compiling=True)
+def headers_free_threaded(facts: Facts) -> Iterator[Seen]:
+    dev = _dev(facts)
+    if dev.headers_free_threaded and need_target(facts).free_threaded is False and _of_3_13_4(dev):
+        yield seen("pyconfig.h of Python 3.13.4 defines Py_GIL_DISABLED", dev.headers or "")
+
+
 def _contradictions(facts: Facts, dev: PythonDev) -> Iterator[tuple[str, str]]:
     target = need_target(facts)
     wanted = python_series(target)
@@ -111,7 +123,7 @@ def _contradictions(facts: Facts, dev: PythonDev) -> Iterator[tuple[str, str]]:
     if dev.headers_damaged:
         yield f"{', '.join(dev.headers_damaged[:5])} damaged", headers
     threads = target.free_threaded
-    if dev.headers_free_threaded and threads is False:
+    if dev.headers_free_threaded and threads is False and not _of_3_13_4(dev):
         yield "headers of a free-threaded Python, the interpreter is not one", headers
     library = dev.import_library or ""
     dll = "python" + wanted.replace(".", "") + ("t" if threads else "") + ".dll"

@@ -138,7 +138,9 @@ def _finding(window: Window, log: LogFacts, snapshot: Facts | None) -> Finding |
             id=window.sought.entry.id,
             evidence=tuple(dict.fromkeys(quote(each.text, each.line) for each in lines)),
             certainty=certainty,
-            values=dict(hit.groups),
+            values={
+                n: v for each in (*window.before.values(), hit) for n, v in each.groups.items()
+            },
         )
     return None
 
