@@ -4,9 +4,12 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from healthy import changed, variable
 from hosts import fake_host
 
 from tritonwin.facts.variables import Kind, flaws, known, known_variables, read_variables
+from tritonwin.problems.checks import CHECKS
+from tritonwin.problems.doctor import diagnose
 from tritonwin.system.registry import MemoryRegistry
 
 USER = r"HKCU\Environment"
@@ -86,3 +89,12 @@ def test_scopes(tmp_path: Path) -> None:
         ("CC", r"%USERPROFILE%\cl.exe", "user", ()),
         ("CUDA_PATH", r"C:\CUDA\v12.8", "machine", ()),
     ]
+
+
+def test_a_blank_in_a_variable_of_builds_is_a_problem_though_it_prints_nothing() -> None:
+    names = ("NVCC_THREADS", "BUILD_TARGET", "MAX_JOBS", "FLASH_ATTN_CUDA_ARCHS",
+             "FLASH_ATTENTION_FORCE_BUILD", "DISTUTILS_USE_SDK", "TRITON_OFFLINE_BUILD")  # fmt: skip
+    for name in names:
+        facts = changed(variables=(variable(name, "1 ", "trailing-blank"),))
+        found = {p.id for p in diagnose(facts, CHECKS).problems}
+        assert "build-variable-blanks" in found, name
