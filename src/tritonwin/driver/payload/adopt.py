@@ -134,7 +134,9 @@ class Backend:
     def driver(self, source: str) -> Any:
         with self._lock:
             if self._driver is None:
-                self._driver = hip.Driver(hip.library(source)) if self._amd else cuda.Driver()
+                self._driver = (
+                    hip.HipDriver(hip.library(source)) if self._amd else cuda.CudaDriver()
+                )
             return self._driver
 
     def utils(self, source: str) -> SimpleNamespace:

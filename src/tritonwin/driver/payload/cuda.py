@@ -14,8 +14,8 @@ from types import SimpleNamespace
 
 from tritonwin.driver.payload.launch import Careful, parse, type_name
 from tritonwin.driver.payload.sources import (
+    DriverSource,
     Leaf,
-    Module,
     UnknownDriverError,
     leaf_of,
     packed_launcher,
@@ -116,7 +116,7 @@ KernelArgument.__module__ = "triton.backends.nvidia"
 CONSTEXPR, KERNEL, TUPLE = 0, 1, 2
 
 
-class Driver:
+class CudaDriver:
     """The driver's functions as a launch needs them."""
 
     configured = True
@@ -251,7 +251,7 @@ class Signature(bytes):
 class Packed:
     """The functions of a `driver.c` that launches, as it does from 3.7 on."""
 
-    def __init__(self, module: Module, driver: Any) -> None:
+    def __init__(self, module: DriverSource, driver: Any) -> None:
         self._module, self._text, self._driver = module, module.text, driver
 
     def build_signature_metadata(self, *args: Any) -> Signature:
@@ -283,7 +283,7 @@ class Packed:
         signature.function(*args)
 
 
-class Utils(Packed):
+class CudaUtils(Packed):
     """The functions of `cuda_utils`, as Triton calls them."""
 
     # -- devices
@@ -558,7 +558,7 @@ def _strides(dims: list[int], steps: list[int], size: int) -> list[int]:
 
 
 def _clear_wide_index(
-    memory: Any, driver: Driver, dims: list[int], lengths: list[int], size: int
+    memory: Any, driver: CudaDriver, dims: list[int], lengths: list[int], size: int
 ) -> None:
     """Work around drivers up to CUDA 13.1, as Triton does: small tensors take a narrow index."""
     last = sum((dim - 1) * step for dim, step in zip(dims, [size, *lengths]))
@@ -616,7 +616,7 @@ _KNOWN: dict[str, tuple[str, ...]] = {
 }
 
 
-def check(module: Module) -> None:
+def check(module: DriverSource) -> None:
     """Check that each function of a `driver.c` is known here.
 
     Raises:
@@ -627,14 +627,14 @@ def check(module: Module) -> None:
             raise UnknownDriverError(f"{name} in driver.c parses {form!r}")
 
 
-def utils(module: Module, driver: Driver) -> SimpleNamespace:
+def utils(module: DriverSource, driver: CudaDriver) -> SimpleNamespace:
     """A namespace in the place of the compiled `cuda_utils`.
 
     Raises:
         UnknownDriverError: see `check`.
     """
     check(module)
-    found = Utils(module, driver)
+    found = CudaUtils(module, driver)
     names = {name: getattr(found, name) for name in module.functions}
     return SimpleNamespace(
         **names, careful=found.careful, PyCUtensorMap=TensorMap, PyKernelArg=KernelArgument,

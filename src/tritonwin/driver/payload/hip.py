@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 from tritonwin.driver.payload.cuda import CONSTEXPR, KERNEL, TUPLE, KernelArgument, Packed
 from tritonwin.driver.payload.launch import parse, type_name
-from tritonwin.driver.payload.sources import Module, UnknownDriverError
+from tritonwin.driver.payload.sources import DriverSource, UnknownDriverError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def library(source: str) -> str:
     return found[1].replace("\\\\", "\\")
 
 
-class Driver:
+class HipDriver:
     """The runtime's functions as a launch needs them."""
 
     configured = False
@@ -195,7 +195,7 @@ Descriptor.__name__ = Descriptor.__qualname__ = "PyTDMDescriptor"
 Descriptor.__module__ = "triton.backends.amd"
 
 
-class Utils(Packed):
+class HipUtils(Packed):
     """The functions of `hip_utils`, as Triton calls them."""
 
     def get_device_properties(self, *args: Any) -> dict[str, Any]:
@@ -250,7 +250,7 @@ _KNOWN: dict[str, tuple[str, ...]] = {
 }
 
 
-def check(module: Module) -> None:
+def check(module: DriverSource) -> None:
     """Check that each function and property of a `driver.c` is known here.
 
     Raises:
@@ -264,9 +264,9 @@ def check(module: Module) -> None:
             raise UnknownDriverError(f"driver.c asks for the property {field}")
 
 
-def utils(module: Module, driver: Driver) -> SimpleNamespace:
+def utils(module: DriverSource, driver: HipDriver) -> SimpleNamespace:
     """A namespace in the place of the compiled `hip_utils`."""
-    found = Utils(module, driver)
+    found = HipUtils(module, driver)
     names = {name: getattr(found, name) for name in module.functions}
     return SimpleNamespace(
         **names, careful=found.careful, PyTDMDescriptor=Descriptor, PyKernelArg=KernelArgument,

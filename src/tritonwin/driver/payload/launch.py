@@ -35,7 +35,7 @@ _SIZES = {"B": 1, "b": 1, "H": 2, "h": 2, "e": 2, "bf16": 2, "I": 4, "i": 4, "f"
 _ALIGNMENT = {"128s": 128, "80s": 4, "48s": 4}
 
 
-class Layout:
+class ArgumentLayout:
     """The memory of one launch: arguments, configuration, attributes, pointers to arguments.
 
     Attributes:
@@ -276,7 +276,7 @@ class Careful:
     def __init__(self, driver: Any, launcher: Launcher) -> None:
         self._driver, self._launcher = driver, launcher
         self._configured: bool = driver.configured
-        self._layout = Layout(codes_of(launcher))
+        self._layout = ArgumentLayout(codes_of(launcher))
         self._whole = struct.Struct(self._layout.format).pack_into
         arguments = struct.Struct(self._layout.arguments_format).pack_into
         self._pack = self._whole if self._configured else arguments

@@ -68,7 +68,7 @@ class Launcher(NamedTuple):
     packed: bool
 
 
-class Module(NamedTuple):
+class DriverSource(NamedTuple):
     """The functions of a release's `driver.c`.
 
     Attributes:
@@ -105,7 +105,7 @@ _MARKS = {  # what the C calls -> our name of the attribute
 }
 
 
-def read_module(text: str) -> Module:
+def read_module(text: str) -> DriverSource:
     """The functions of a `driver.c`.
 
     Raises:
@@ -121,7 +121,7 @@ def read_module(text: str) -> Module:
         functions[name] = found[1]
     if not functions:
         raise UnknownDriverError("driver.c has no table of functions")
-    return Module(functions, text)
+    return DriverSource(functions, text)
 
 
 def _body(text: str, start: str) -> str:
@@ -284,7 +284,7 @@ _PACKED = {
 }  # fmt: skip
 
 
-def packed_names(module: Module) -> tuple[str, ...]:
+def packed_names(module: DriverSource) -> tuple[str, ...]:
     """The arguments of `launch` in a `driver.c` that launches.
 
     Raises:
@@ -296,7 +296,7 @@ def packed_names(module: Module) -> tuple[str, ...]:
     return _PACKED[form]
 
 
-def leaf_of(type_name: str, module: Module) -> Leaf:
+def leaf_of(type_name: str, module: DriverSource) -> Leaf:
     """The leaf of a type in a signature: "*fp32", "i32", "nvTmaDesc".
 
     Raises:
@@ -314,7 +314,7 @@ def leaf_of(type_name: str, module: Module) -> Leaf:
     return Leaf("map" if type_name == "nvTmaDesc" else "scalar", code, type_name)
 
 
-def packed_launcher(module: Module, leaves: Sequence[Leaf], nested: Nested) -> Launcher:
+def packed_launcher(module: DriverSource, leaves: Sequence[Leaf], nested: Nested) -> Launcher:
     """The launcher for one signature of a `driver.c` that launches.
 
     Args:
