@@ -27,6 +27,8 @@ from tritonwin.facts import distributions, snapshot
 from tritonwin.facts.dlls.pe import read_pe, read_tables
 from tritonwin.facts.dlls.tree import Place, Walk
 from tritonwin.facts.records import Facts
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output import documents
 from tritonwin.output.text import printable
 from tritonwin.patch import engine
@@ -187,11 +189,24 @@ def terminal(data: bytes) -> None:
     shown.encode("utf-8")
 
 
+def redaction(data: bytes) -> None:
+    """Text that is made to be shown: no token is left, JSON stays JSON, once is enough."""
+    text = _text(data)
+    once = _REDACTOR.text(text)
+    assert _REDACTOR.text(once) == once
+    assert isinstance(json.loads(_REDACTOR.text(json.dumps(text))), str)
+    token = "hf_" + "Zz9Qq7Xx5Ww3" * 3
+    assert token not in _REDACTOR.text(f"{text}\n{token} {text}")
+
+
+_REDACTOR = Redactor(
+    Identity(users=("jdoe",), homes=(r"C:\Users\jdoe",), hosts=("gpu-rig",), domains=("CORPNET",))
+)
 TARGETS: dict[str, Target] = {
     target.__name__: target
     for target in (
         *(log, pe, snapshots, facts, wheel_name, index, wheel, patch_text, patch_edits, ninja_log),
-        *(requirements, terminal, unpacked),
+        *(requirements, terminal, unpacked, redaction),
     )
 }
 

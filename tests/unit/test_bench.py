@@ -8,7 +8,8 @@ import pytest
 
 from tritonwin.cli import app
 from tritonwin.facts.records import Distribution, Driver, Facts, Gpu, System, Torch, Triton
-from tritonwin.facts.redaction.redactor import Identity, Redactor
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output.bench import report
 from tritonwin.system.codec import to_json
 from tritonwin.verify import bench

@@ -22,7 +22,8 @@ from tritonwin.build.planner import plan
 from tritonwin.build.wheel import INFO_SUFFIX, write_info
 from tritonwin.cli import app
 from tritonwin.errors import UserError
-from tritonwin.facts.redaction.redactor import Identity, Redactor
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.journal.tree import file_hash
 from tritonwin.support.chooser import choose
 from tritonwin.support.fitting import needs_of

@@ -19,7 +19,8 @@ from tritonwin.build import wheel
 from tritonwin.build.outcome import BuildRun, BuildState, ProofStep, WheelProof
 from tritonwin.build.plan import BuildSource
 from tritonwin.build.wheel import Code, gpu_code
-from tritonwin.facts.redaction.redactor import Identity, Redactor
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.support.wheels import WheelNameError
 
 METADATA = "Metadata-Version: 2.1\nName: my_kernels\nVersion: 1.0\n\nVersion: of the description\n"

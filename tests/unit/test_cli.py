@@ -16,7 +16,7 @@ import pytest
 from tritonwin import __version__
 from tritonwin.cli import app
 from tritonwin.facts import snapshot
-from tritonwin.facts.redaction.redactor import Identity
+from tritonwin.facts.redaction.identity import Identity
 from tritonwin.output import schema
 
 

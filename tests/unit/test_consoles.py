@@ -17,7 +17,7 @@ from pe_files import pe_file
 
 from tritonwin.cli import app
 from tritonwin.facts import snapshot
-from tritonwin.facts.redaction.redactor import Identity
+from tritonwin.facts.redaction.identity import Identity
 
 ENCODINGS = ("cp437", "cp936", "cp1252", "ascii", "utf-8")
 NAME = "Jürgen 用户 Имя"  # no code page above but UTF-8 has all of it

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from tritonwin.facts import snapshot
-from tritonwin.facts.redaction.redactor import Identity
+from tritonwin.facts.redaction.identity import Identity
 from tritonwin.output import schema
 
 LOG = """\

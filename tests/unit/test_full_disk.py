@@ -13,7 +13,7 @@ import pytest
 
 from tritonwin.errors import Exit
 from tritonwin.facts import snapshot
-from tritonwin.facts.redaction.redactor import Identity
+from tritonwin.facts.redaction.identity import Identity
 from tritonwin.system.files import write_whole
 
 posix = pytest.mark.skipif(os.name == "nt", reason="/dev/full and limits on files are POSIX's")

@@ -18,7 +18,8 @@ from pace import PATIENCE, wait_for
 import tritonwin
 from tritonwin.cli.app import run
 from tritonwin.errors import Exit, UserError
-from tritonwin.facts.redaction.redactor import Identity, Redactor
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output import markdown, proof
 from tritonwin.output.documents import VerifyReport
 from tritonwin.output.html import proof_page

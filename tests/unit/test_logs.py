@@ -21,7 +21,7 @@ from tritonwin.cli import logs
 from tritonwin.cli.logs import Incoming
 from tritonwin.cli.signals import ctrl_c_noted
 from tritonwin.facts import snapshot
-from tritonwin.facts.redaction.redactor import Identity
+from tritonwin.facts.redaction.identity import Identity
 
 posix = pytest.mark.skipif(os.name == "nt", reason="signals and named pipes of POSIX")
 LINE = b"RuntimeError: Failed to find C compiler.\n"

@@ -12,7 +12,8 @@ from hosts import fake_host
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from tritonwin.facts.redaction.redactor import NOT_PERSONS, Identity, Redactor
+from tritonwin.facts.redaction.identity import NOT_PERSONS, Identity
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.system.registry import MemoryRegistry
 
 ALEX = Identity(

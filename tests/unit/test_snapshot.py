@@ -14,7 +14,8 @@ from healthy import HEALTHY
 from tritonwin.errors import UserError
 from tritonwin.facts import snapshot
 from tritonwin.facts.records import Facts, Gpu, Variable
-from tritonwin.facts.redaction.redactor import Identity, Redactor
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.facts.snapshot import Snapshot, SnapshotError
 from tritonwin.system.codec import to_json
 

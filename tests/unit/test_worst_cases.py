@@ -20,7 +20,8 @@ from tritonwin.build import fleet, ninja
 from tritonwin.errors import UserError
 from tritonwin.facts import distributions
 from tritonwin.facts.distributions import holds, read_requirement
-from tritonwin.facts.redaction.redactor import Identity, Redactor
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.facts.snapshot import read as read_snapshot
 from tritonwin.facts.windows_view import c_view, python_view

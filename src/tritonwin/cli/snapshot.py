@@ -40,7 +40,7 @@ def command(
       tritonwin snapshot -o report.json --app C:\\ComfyUI_windows_portable --deep
     """
     from tritonwin.facts import snapshot as snapshots
-    from tritonwin.facts.redaction.redactor import Identity
+    from tritonwin.facts.redaction.identity import Identity
     from tritonwin.output import documents, terminal
     from tritonwin.system.host import Host
 

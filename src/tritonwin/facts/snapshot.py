@@ -15,7 +15,8 @@ from tritonwin.system.codec import DecodeError, Json, from_json, map_text, parse
 from tritonwin.system.files import encoding_of, write_whole
 
 if TYPE_CHECKING:
-    from tritonwin.facts.redaction.redactor import Identity, Redactor
+    from tritonwin.facts.redaction.identity import Identity
+    from tritonwin.facts.redaction.redactor import Redactor
 
 MAX_BYTES = 32 * 2**20
 

@@ -11,7 +11,7 @@ from tritonwin.facts.collect import collect
 from tritonwin.facts.history import write_proven
 from tritonwin.facts.packages import knowledge
 from tritonwin.facts.records import Facts, Interpreter
-from tritonwin.facts.redaction.redactor import Identity
+from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.journal import Store, undo
 from tritonwin.problems.checks import CHECKS

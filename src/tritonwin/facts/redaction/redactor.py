@@ -12,10 +12,13 @@ reads a fact of its own. `<` and `>` cannot occur in a Windows file name, so no 
 for a name, and redacting twice changes nothing.
 
 A user name is replaced only where a name must stand (below `Users`, `home` and the like, in
-`torchinductor_NAME`, `USERNAME=NAME`, `DOMAIN\NAME`), because "torch" may be a user too. One that
-is no ordinary word, and has three letters or more, is replaced wherever a path has a folder of that
-name (`/data/alex/ComfyUI`). What the accounts of the system are called stays: `/root`,
-`C:\Users\Administrator` (see `identity.NOT_PERSONS`).
+`torchinductor_NAME`, `USERNAME=NAME`, `DOMAIN\NAME`, prompts), because "torch" may be a user too.
+One that is no ordinary word, and has three letters or more, is replaced wherever it is a whole word
+(`/data/alex/ComfyUI`, `github.com:alex/x`), except as a package. What the accounts of the system
+are called stays: `/root`, `C:\Users\Administrator` (see `identity.NOT_PERSONS`).
+
+Each line is taken in every way it can be read (`reading`), each rule of `rules` looks into each of
+them, and what they find is replaced in the original: escapes stay escapes, JSON stays JSON.
 
 Everything that is made to be shown to others goes through here: `snapshot`, the report that `fix`
 keeps, `doctor --markdown`, `verify --report` and `--json`, `bench --json`, the build-info beside a
@@ -25,154 +28,210 @@ every other `--json`, the page of `doctor --html` with its commands, plans, scri
 
 from __future__ import annotations
 
-import os
+import json
 import re
-import sys
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
 from urllib.parse import unquote
 
 from tritonwin.facts.redaction import rules as redact_rules
-from tritonwin.facts.redaction.rules import last_component
+from tritonwin.facts.redaction.identity import NOT_PERSONS, Identity, last_component
+from tritonwin.facts.redaction.reading import readings
+from tritonwin.facts.redaction.rules import KINDS, RedactionRule, is_secret_name
 from tritonwin.system.codec import Json, map_text
 from tritonwin.system.host import Host
 
-# Accounts of the system and of everybody: their names say nothing about a person, and are the same
-# on every machine. They stay in what is shown to others, `/root` too: that a program ran with all
-# rights, or as a service, can be the cause of a fault.
-NOT_PERSONS = frozenset(
-    {
-        "administrator",
-        "all users",
-        "default",
-        "default user",
-        "defaultaccount",
-        "guest",
-        "localservice",
-        "networkservice",
-        "nobody",
-        "public",
-        "root",
-        "system",
-        "systemprofile",
-        "wdagutilityaccount",
-    }
-)
-_NOT_DOMAINS = frozenset(
-    {
-        "azuread",
-        "builtin",
-        "localdomain",
-        "localhost",
-        "microsoftaccount",
-        "nt authority",
-        "workgroup",
-    }
-)
-_PROFILES = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion\ProfileList"
-_TCPIP = r"HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters"
-
-
-@dataclass(frozen=True)
-class Identity:
-    """Names of people and machines. The first home is that of the user who runs the tool."""
-
-    users: tuple[str, ...] = ()
-    homes: tuple[str, ...] = ()  # whole folders: "D:\\Profiles\\alex"
-    hosts: tuple[str, ...] = ()
-    domains: tuple[str, ...] = ()
-
-    @classmethod
-    def this_machine(cls, host: Host) -> Identity:
-        """The names in environment, registry, kernel and, on Linux, the list of accounts.
-
-        The profile list of the registry holds the homes of everyone who ever signed in. Of the
-        accounts on Linux it is the own one alone: services and containers may name neither user
-        nor home in the environment.
-        """
-        env = host.env
-        drive, path = env.get("HOMEDRIVE"), env.get("HOMEPATH")
-        homes = [str(host.home), env.get("USERPROFILE"), env.get("HOME"), env.get("HOMESHARE")]
-        homes.append(f"{drive}{path}" if drive and path else None)
-        for key in host.registry.subkeys(_PROFILES):
-            value = host.registry.value(f"{_PROFILES}\\{key}", "ProfileImagePath")
-            homes.append(value if isinstance(value, str) else None)
-        account, folder = (None, None) if host.windows else _account()
-        homes.append(folder)
-        hosts = [
-            *(env.get(n) for n in ("COMPUTERNAME", "HOSTNAME", "_CLUSTER_NETWORK_NAME_")),
-            (env.get("LOGONSERVER") or "").strip("\\"),
-            _text(host.registry.value(_TCPIP, "Hostname")),
-            None if host.windows else _node_name(),
-        ]
-        domains = [
-            *(env.get(n) for n in ("USERDOMAIN", "USERDOMAIN_ROAMINGPROFILE", "USERDNSDOMAIN")),
-            _text(host.registry.value(_TCPIP, "Domain")),
-            _text(host.registry.value(_TCPIP, "DhcpDomain")),
-        ]
-        short = [name.split(".")[0] for name in _names(hosts)]
-        return cls(
-            users=_names([*map(env.get, ("USERNAME", "USER", "LOGNAME", "SUDO_USER")), account]),
-            homes=tuple(h for h in _names(homes) if _is_personal(h)),
-            hosts=_names([*hosts, *short]),
-            # without a domain, Windows gives the computer's name as one
-            domains=_names(domains, leave_out={*_names([*hosts, *short]), *_NOT_DOMAINS}),
-        )
-
-
-def _is_personal(home: str) -> bool:
-    name = last_component(home).casefold()
-    return bool(name) and name not in NOT_PERSONS and "%" not in home
-
-
-def _text(value: str | int | None) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _names(values: Iterable[str | None], leave_out: Iterable[str] = ()) -> tuple[str, ...]:
-    """Each name once, whatever its case; empty ones and those to leave out are dropped."""
-    ignored = {name.casefold() for name in leave_out}
-    found: dict[str, str] = {}
-    for value in values:
-        name = (value or "").strip()
-        if name and name.casefold() not in ignored | _NOT_DOMAINS:
-            found.setdefault(name.casefold(), name)
-    return tuple(found.values())
-
-
-def _account() -> tuple[str | None, str | None]:
-    """The name and home of the account that runs this; None where it is not listed."""
-    if sys.platform == "win32":
-        return None, None
-    import pwd
-
-    try:
-        entry = pwd.getpwuid(os.getuid())
-    except KeyError:  # a container may run as any number
-        return None, None
-    return entry.pw_name, entry.pw_dir
-
-
-def _node_name() -> str | None:
-    if sys.platform == "win32":
-        return None
-    return os.uname().nodename
-
-
+TOKEN = "<token>"  # noqa: S105 - what a secret is replaced with
+_MARK = re.compile(r"<(?:[a-z]+|(?:\\{1,4}u00fc|\u00fc)ser)(?:~1)?(?:[- ]\d+)?>")
 _SHORT_NAME = re.compile(r"(?P<start>[^~]{1,6})~\d{1,4}(?:\.[^.]{0,3})?")
 _ESCAPED = re.compile(
-    r"(?P<lead>\\{1,4})(?:u(?P<u>[0-9a-f]{4})|x(?P<x>[0-9a-f]{2})|U(?P<U>[0-9a-f]{8}))",
+    r"(?P<lead>\\{1,8})(?:u(?P<u>[0-9a-f]{4})|x(?P<x>[0-9a-f]{2})|U(?P<U>[0-9a-f]{8}))",
     re.IGNORECASE,
 )
 _VARIABLE = re.compile(r"[.\u2026]+|%(?![0-9a-f]{2})\w+%?|[$~{@*].*", re.IGNORECASE | re.DOTALL)
-_FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
-_NOT_SERVERS = frozenset({"localhost", "wsl", "wsl.localhost", "tsclient"})
-
+# A long line (a log in JSON) is taken in parts: at line ends in it that are no "\\n" of a path.
+_LONG = 4000
+_BREAK = re.compile(r"(?<=\\n)(?=  |\\n|\[|File |Traceback)")
 _SHORTEST = 3  # letters of a name that is sought in every path
 _PROGRAMS = (".dll", ".exe", ".lib", ".py", ".pyd", ".so")
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A part of a line that goes: its kind, and the name that it is when decoded."""
+
+    start: int
+    end: int
+    kind: str
+    name: str
+
+
+_Kept = tuple[RedactionRule, list[tuple[str, int]]]  # with its groups that are marks: kind, number
+_Mark = Callable[[_Found, str], str]  # of what was found and its spelling; the spelling: it stays
+
+
+class _Rules:
+    """A list of rules, the most important first, applied to the lines of a text."""
+
+    def __init__(self, listed: Iterable[RedactionRule]) -> None:
+        self._groups: dict[tuple[str, ...], list[_Kept]] = {}
+        for rule in listed:
+            kinds = rule.pattern.groupindex
+            groups = [(kind, kinds[kind]) for kind in KINDS if kind in kinds]
+            self._groups.setdefault(rule.gates, []).append((rule, groups))
+
+    def replace(self, text: str, mark: _Mark) -> str:
+        """The text with marks for what the rules find."""
+        if "PRIVATE" in text:
+            text = redact_rules.PRIVATE_KEY.sub(_without_key, text)
+        lines = text.split("\n")
+        if len(lines) == 1:
+            return self._one(text, mark, whole=True)
+        done = "\n".join(self._one(line, mark) for line in lines)
+        return done if done == text else self._still_json(text, done, mark)
+
+    def _one(self, line: str, mark: _Mark, *, whole: bool = False) -> str:
+        if len(line) < _LONG:
+            done = self._line(line, mark, whole=whole)
+        else:
+            done = "".join(self._line(part, mark, whole=False) for part in _BREAK.split(line))
+        return done if done == line else self._still_json(line, done, mark)
+
+    def _still_json(self, text: str, done: str, mark: _Mark) -> str:
+        """`done`; where it is no JSON any more though `text` was, its strings one by one."""
+        if text.lstrip()[:1] not in ("{", "[", '"') or _json(done) is not None:
+            return done
+        tree = _json(text)
+        if tree is None:
+            return done
+        return json.dumps(self._tree(tree[0], mark), ensure_ascii=text.isascii())
+
+    def _tree(self, tree: Json, mark: _Mark) -> Json:
+        if isinstance(tree, str):
+            return self.replace(tree, mark)
+        if isinstance(tree, list):
+            return [self._tree(item, mark) for item in tree]
+        if not isinstance(tree, dict):
+            return tree
+        return {
+            self.replace(key, mark): TOKEN
+            if isinstance(item, str) and item and is_secret_name(key)
+            else self._tree(item, mark)
+            for key, item in tree.items()
+        }
+
+    def _line(self, line: str, mark: _Mark, *, whole: bool) -> str:
+        for _ in range(3):  # a mark can end what hid something else
+            chosen = self._chosen(line, whole)
+            pieces: list[str] = []
+            done = 0
+            for found in chosen:
+                spelled = line[found.start : found.end]
+                pieces += (line[done : found.start], mark(found, spelled))
+                done = found.end
+            changed = "".join((*pieces, line[done:]))
+            if changed == line:
+                break
+            line = changed
+        return line
+
+    def _chosen(self, line: str, whole: bool) -> list[_Found]:
+        """What is found in any reading, in order, without overlaps: the first rule has its way."""
+        found: list[_Found] = []
+        for reading in readings(line):
+            text = reading.text
+            low = text.lower()
+            for gates, listed in self._groups.items():
+                for gate in gates:
+                    if gate in low:
+                        break
+                else:
+                    if gates:
+                        continue
+                for rule, groups in listed:
+                    if (rule.whole and not whole) or (
+                        rule.times and low.count(gates[0]) < rule.times
+                    ):
+                        continue
+                    for match in _matches(rule, text):
+                        found += (
+                            _Found(*reading.origin(*match.span(group)), *_told(match, kind))
+                            for kind, group in groups
+                            if match.end(group) > match.start(group)
+                        )
+        return _apart(found, line) if found else []
+
+
+def _json(text: str) -> tuple[Json] | None:
+    """The tree that the text is; None if it is no JSON."""
+    try:
+        return (json.loads(text),)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _matches(rule: RedactionRule, text: str) -> Iterator[re.Match[str]]:
+    """Those that count. One that does not may hide another that begins after its anchor."""
+    if rule.accepts is None or "_anchor" not in rule.pattern.groupindex:
+        for match in rule.pattern.finditer(text):
+            if rule.accepts is None or rule.accepts(match):
+                yield match
+        return
+    found = rule.pattern.search(text)
+    while found:
+        counts = rule.accepts(found)
+        if counts:
+            yield found
+        found = rule.pattern.search(text, found.end(0 if counts else "_anchor"))
+
+
+def _told(match: re.Match[str], kind: str) -> tuple[str, str]:
+    """The kind and the name; a number in JSON is of the kind "number", since it must stay one."""
+    group = match.re.groupindex
+    if "_number" in group and match["_number"] and match["_quote"] == '"' and ":" in match[0]:
+        return "number", match[kind]
+    return kind, match["_first"].lower() if kind == "uuid" else match[kind]
+
+
+def _apart(found: list[_Found], line: str) -> list[_Found]:
+    """Those that do not overlap; of one kind, what overlaps is taken as a whole."""
+    starts: list[int] = []
+    kept: list[_Found] = []
+    for raw in sorted(found, key=lambda f: (_ORDER[f.kind], f.start - f.end)):
+        one = raw
+        if one.kind not in _IN_PATHS:
+            one = replace(one, start=min(_after_escape(line, one.start), one.end - 1))
+        first = last = bisect_left(starts, one.start)
+        if first and kept[first - 1].end > one.start:
+            first -= 1
+        while last < len(kept) and kept[last].start < one.end:
+            last += 1
+        over = kept[first:last]
+        if any(_ORDER[other.kind] != _ORDER[one.kind] for other in over):
+            continue
+        if over:
+            start, end = min(one.start, over[0].start), max(one.end, over[-1].end)
+            after = _after_escape(line, start)
+            if after in {one.start, over[0].start}:  # read without the escape, it is "nbob@..."
+                start = after
+            one = replace(over[0], start=start, end=end)
+        starts[first:last], kept[first:last] = [one.start], [one]
+    return kept
+
+
+def _after_escape(line: str, start: int) -> int:
+    """`start`, or where the escape ends of which it is the letter."""
+    letter = _LETTER.match(line, start) if start and line[start - 1] == "\\" else None
+    return letter.end() if letter else start
+
+
+_LETTER = re.compile(r"[nrtbfav]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}")
+_IN_PATHS = frozenset({"user", "host", "domain", "organisation"})
+_ORDER = {kind: order for order, kind in enumerate(("number", *KINDS))} | {"number": 1, "token": 1}
 
 
 class Redactor:
@@ -190,25 +249,21 @@ class Redactor:
         ):
             for name in listed:
                 self._number(kind, name.casefold())
-        self._domains = frozenset(d.casefold() for d in identity.domains)
-        users = _any_of(names)
         self._telling = [n for n in names if _tells(_plain(n))]
-        hosts, domains = _any_of(identity.hosts), _any_of(identity.domains)
-        end = redact_rules.NAME_END
-        self._people = (
-            redact_rules.whole_text(users),
-            redact_rules.below_home_like(users),
-            *(redact_rules.home(home) for home in homes),
-            redact_rules.cache_folder(users),
-            redact_rules.folder_of(_any_of(self._telling)),
-            re.compile(
-                rf"(?<![\w-])(?:{hosts}|{domains})\\{{1,8}}(?P<name>{users}){end}", re.IGNORECASE
-            ),
-            re.compile(rf"(?<![\w.-])(?P<name>{users})@(?=(?:{hosts})(?![\w-]))", re.IGNORECASE),
-        )
-        self._places = re.compile(
-            rf"(?<![\w+-])(?P<name>{hosts}|{domains})(?P<dotted>\.(?:{domains}))?(?![\w-])",
-            re.IGNORECASE,
+        hosts, domains = redact_rules.any_of(identity.hosts), redact_rules.any_of(identity.domains)
+        companies = [c for c in identity.companies if _tells(_plain(c))]
+        self._rules = _Rules(
+            (
+                *redact_rules.SECRETS,
+                *redact_rules.people(
+                    redact_rules.any_of(names), redact_rules.any_of(self._telling), hosts, domains
+                ),
+                *map(redact_rules.home, homes),
+                *redact_rules.ACCOUNTS,
+                *redact_rules.SERVERS,
+                *redact_rules.IDENTIFIERS,
+                *redact_rules.places(hosts, domains, redact_rules.any_of(companies)),
+            )
         )
 
     @classmethod
@@ -222,27 +277,26 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text without secrets, names and identifiers. JSON stays valid JSON."""
-        text = hide_secrets(text)
-        for pattern in self._people:
-            text = pattern.sub(self._person, text)
-        text = redact_rules.ACCOUNT.sub(self._account, text)
-        text = redact_rules.SERVER.sub(self._server, text)
-        for rule in redact_rules.IDENTIFIERS:
-            text = rule.pattern.sub(rule.replacement, text)
-        text = redact_rules.UUID.sub(self._uuid, text)
-        return self._places.sub(self._place, text)
+        return self._rules.replace(text, self._replacement)
+
+    def _replacement(self, found: _Found, spelled: str) -> str:
+        if found.kind == "user":
+            return self._user(spelled, found.name)
+        if found.kind in ("host", "domain", "uuid"):
+            return spelled if _MARK.fullmatch(spelled) else self._mark(found.kind, found.name)
+        return _fixed_mark(found, spelled)
 
     def variable(self, name: str, value: str) -> str:
         """The value of an environment variable, of which the name may say what it holds."""
-        if redact_rules.SECRET_NAME.fullmatch(name):
-            return redact_rules.TOKEN if value.strip() else value
+        if is_secret_name(name):
+            return TOKEN if value.strip() else value
         kind = redact_rules.ACCOUNT_VARIABLES.get(name.upper())
         bare = value.strip("\\ ")
         if kind is None and _plain(bare) in map(_plain, self._telling):
             kind = "user"
         if kind is None or not bare or bare.startswith("<"):
             return self.text(value)
-        return self._user(bare) if kind == "user" else self._mark(kind, bare)
+        return self._user(bare, bare) if kind == "user" else self._mark(kind, bare)
 
     def tree(self, tree: Json) -> Json:
         """Every string of a JSON tree redacted, names of fields included."""
@@ -260,7 +314,7 @@ class Redactor:
     def _field(self, key: str, item: Json) -> Json:
         if isinstance(item, str):
             return self.variable(key, item)
-        if type(item) in (int, float) and redact_rules.SECRET_NAME.fullmatch(key):
+        if type(item) in (int, float) and is_secret_name(key):
             return 0
         return self.tree(item)
 
@@ -272,83 +326,55 @@ class Redactor:
         number = self._number(kind, name.casefold())
         return f"<{kind}>" if number == 1 else f"<{kind}-{number}>"
 
-    def _user(self, name: str) -> str:
+    def _user(self, spelled: str, name: str) -> str:
         plain = _plain(name)
-        if plain in NOT_PERSONS or _VARIABLE.fullmatch(name):
-            return name
+        if plain in NOT_PERSONS or _VARIABLE.fullmatch(name) or _MARK.fullmatch(spelled):
+            return spelled
         short = _SHORT_NAME.fullmatch(plain)
         owner = next((n for n in self._names if short and _is_short_of(short["start"], n)), plain)
         number = self._number("user", owner)
-        escaped = _ESCAPED.search(name)
-        stem = "user" if name.isascii() else "\u00fcser"
-        if escaped and name.isascii():
+        escaped = _ESCAPED.search(spelled)
+        stem = "user" if spelled.isascii() else "\u00fcser"
+        if escaped and spelled.isascii():
             stem = f"{escaped['lead']}u00fcser"
         stem += "~1" if short else ""
-        if " " in name:
+        if " " in spelled:
             return f"<{stem} {number}>"
         return f"<{stem}>" if number == 1 else f"<{stem}-{number}>"
-
-    def _person(self, match: re.Match[str]) -> str:
-        return _replaced(match, self._user(match["name"]))
-
-    def _account(self, match: re.Match[str]) -> str:
-        kind, name = redact_rules.ACCOUNT_VARIABLES[match["key"]], match["name"]
-        return _replaced(match, self._user(name) if kind == "user" else self._mark(kind, name))
-
-    def _server(self, match: re.Match[str]) -> str:
-        known = match["name"].casefold() in _NOT_SERVERS
-        return match[0] if known else _replaced(match, self._mark("host", match["name"]))
-
-    def _uuid(self, match: re.Match[str]) -> str:
-        first = match["first"].lower()
-        if first in redact_rules.PUBLIC_UUIDS:
-            return match[0]
-        return f"{match['device'] or ''}{self._mark('uuid', first)}"
-
-    def _place(self, match: re.Match[str]) -> str:
-        name, dotted = match["name"], match["dotted"] or ""
-        in_url = match.string.endswith("://", 0, match.start())
-        ordinary = name.casefold() in redact_rules.ORDINARY_WORDS or len(name) < 3
-        if ordinary and not dotted and not in_url:
-            return match[0]
-        kind = "domain" if name.casefold() in self._domains else "host"
-        return self._mark(kind, name) + (f".{self._mark('domain', dotted[1:])}" if dotted else "")
 
 
 def hide_secrets(text: str) -> str:
     """The text without passwords, tokens and keys; names of people and machines stay."""
-    for rule in redact_rules.SECRETS:
-        text = rule.pattern.sub(rule.replacement, text)
-    return redact_rules.ASSIGNMENT.sub(_without_value, text)
+    return _SECRETS.replace(text, _fixed_mark)
+
+
+_SECRETS = _Rules(redact_rules.SECRETS)
+
+
+def _fixed_mark(found: _Found, spelled: str) -> str:
+    if found.kind == "number":
+        return "0"
+    mark = f"<{found.kind}>"
+    bare = spelled.lstrip("bruf \"'\\")
+    if _MARK.match(bare) or not bare:
+        return spelled
+    head = re.match(r"[bruf]{0,2}\\{0,8}[\"']| +", spelled) if found.kind == "token" else None
+    return (head[0] if head else "") + mark
+
+
+def _without_key(match: re.Match[str]) -> str:
+    head, body = match["head"], match["body"]
+    if body == TOKEN or not body.strip():
+        return match[0]
+    if '"' in body or "'" in body:
+        return head + redact_rules.KEY_LINE.sub(TOKEN, body)
+    return head + TOKEN
 
 
 def _tells(name: str) -> bool:
     """True if a name identifies a person wherever it is the name of a folder."""
     ordinary = name in NOT_PERSONS | redact_rules.ORDINARY_WORDS
     return len(name) >= _SHORTEST and not ordinary and not name.endswith(_PROGRAMS)
-
-
-def _replaced(match: re.Match[str], mark: str) -> str:
-    start = match.start("name") - match.start()
-    return match[0][:start] + mark + match[0][start + len(match["name"]) :]
-
-
-def _without_value(match: re.Match[str]) -> str:
-    head = match["head"]
-    if match["nested"]:
-        return f"{head}{match['nested']}{redact_rules.TOKEN}"
-    if match["double"] or match["single"]:
-        quote = '"' if match["double"] else "'"
-        return f"{head}{quote}{redact_rules.TOKEN}{quote}"
-    # a number in JSON must stay one
-    in_json = match["middle"].lstrip("\\").startswith('"') and ":" in match["middle"]
-    return f"{head}0" if match["number"] and in_json else f"{head}{redact_rules.TOKEN}"
-
-
-def _any_of(names: Iterable[str]) -> str:
-    """A pattern for any of the names, the longest first; for none of them, one that never fits."""
-    forms = {form for n in names for form in (n, *(unicodedata.normalize(f, n) for f in _FORMS))}
-    return "|".join(map(redact_rules.spellings, sorted(forms, key=len, reverse=True))) or "(?!)"
 
 
 def _plain(name: str) -> str:
