@@ -12,6 +12,7 @@ from threading import Thread
 
 import pytest
 from jsonschema import Draft202012Validator
+from list_server import list_server
 from target_env import TargetEnvironment, give_pip
 from wheel_files import make_wheel
 
@@ -151,6 +152,51 @@ def test_a_wheel_that_is_not_what_its_name_says(
         assert run([*words, "--allow-unhashed", "--yes"]) == 2
         httpd.shutdown()
     assert reason in " ".join(capsys.readouterr().err.split())
+    assert target.files() == before
+
+
+def test_a_wheel_of_a_public_list(
+    target: TargetEnvironment,
+    wheels: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Found and installed with no option but --yes; not asked twice, and not at all when told so."""
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    make_wheel(tmp_path / "needed", "helper-2.0-py3-none-any.whl")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "needed"))
+    words = ["install", "sageattention", "--python", str(target.python), "--yes"]
+    before = target.files()
+    with list_server() as server:
+        place = {
+            "name": "mirror",
+            "form": "github-releases",
+            "address": server.releases("me/sage", [server.asset(wheels / SAGE, digest=False)]),
+            "hashes": "digest",
+            "trust": "test",
+            "checked": "2026-11-28",
+        }
+        table = "".join(f"{key} = {json.dumps(value)}\n" for key, value in place.items())
+        row = '[[packages]]\nname = "sageattention"\nplaces = ["mirror"]\n'
+        (tmp_path / "lists.toml").write_text(f"[[places]]\n{table}{row}")
+        monkeypatch.setenv("TRITONWIN_LISTS", str(tmp_path / "lists.toml"))
+
+        assert run([*words, "--no-default-lists"]) == 1
+        assert server.asked == []
+        assert run(words) == 1
+        said = " ".join(capsys.readouterr().out.split())
+        assert f"{SAGE} fits. With --allow-unhashed it is taken. Without a hash nothing" in said
+        server.releases("me/sage", [server.asset(wheels / SAGE)])
+        server.asked.clear()
+        assert run([*words, "--json"]) == 0
+        done = json.loads(capsys.readouterr().out)
+        assert [status for _, status in server.asked] == [200, 200]
+        (source, _) = done["plan"]["changes"][0]["sources"]
+        assert source["location"].startswith(server.address)
+    assert [i["outcome"] for i in done["imports"]] == ["imported"]
+    assert run(["undo", "--yes"]) == 0
     assert target.files() == before
 
 

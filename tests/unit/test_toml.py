@@ -20,6 +20,7 @@ from tritonwin.patch.engine import RuleTable
 from tritonwin.problems.catalogue import CatalogueFile
 from tritonwin.problems.explain.log_facts import FactTable
 from tritonwin.remedies.headers import PythonPackages
+from tritonwin.support.lists import ListTable
 from tritonwin.support.matrix import HardwareTable, IndexTable, PairTable
 from tritonwin.support.packages import PackageTable
 from tritonwin.support.triton_names import NameTable
@@ -47,6 +48,7 @@ RECORDS: dict[str, type] = {
     "remedies/python_packages.toml": PythonPackages,
     "support/hardware.toml": HardwareTable,
     "support/indexes.toml": IndexTable,
+    "support/lists.toml": ListTable,
     "support/matrix.toml": PairTable,
     "support/packages.toml": PackageTable,
     "support/triton_names.toml": NameTable,

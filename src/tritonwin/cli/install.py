@@ -28,7 +28,12 @@ from tritonwin.errors import Exit
     metavar="DIR",
     help="Also take wheels from this folder (repeatable).",
 )
-@click.option("--allow-unhashed", is_flag=True, help="Take wheels for which no hash is known.")
+@click.option("--no-default-lists", is_flag=True, help="Do not ask the public lists of wheels.")
+@click.option(
+    "--allow-unhashed",
+    is_flag=True,
+    help="Take wheels for which no hash is known: nothing shows then whether they were replaced.",
+)
 @click.option("--reinstall", is_flag=True, help="Install again what is there already.")
 @click.option("--offline", is_flag=True, help="Fetch nothing: folders and files that you name.")
 @click.option("--all", "every_reason", is_flag=True, help="Show every rejected wheel.")
@@ -42,6 +47,7 @@ def command(
     yes: bool,
     lists: tuple[str, ...],
     find_links: tuple[str, ...],
+    no_default_lists: bool,
     allow_unhashed: bool,
     reinstall: bool,
     offline: bool,
@@ -83,6 +89,7 @@ def command(
     options = InstallOptions(
         requests=parse_requests(packages),
         lists=(*lists, *find_links),
+        default_lists=not no_default_lists,
         offline=offline,
         allow_unhashed=allow_unhashed,
         reinstall=reinstall,

@@ -25,6 +25,7 @@ from tritonwin.remedies.records import (
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.support import install_plan
 from tritonwin.support.install_plan import InstallPlan
+from tritonwin.support.lists import DefaultLists
 from tritonwin.support.packages import FORK, module_of
 from tritonwin.support.pip import Pip
 from tritonwin.support.wheel_choice import InstallStatus
@@ -39,6 +40,7 @@ class InstallOptions:
     Attributes:
         lists: folders, files and addresses that name wheels, preferred to the package index.
         indexes: package indexes in the place of those that pip is configured for.
+        default_lists: ask the public lists of wheels as well.
         allow_unhashed: take wheels from the network for which no hash is known.
         reinstall: install again what is there in the right version.
     """
@@ -46,6 +48,7 @@ class InstallOptions:
     requests: tuple[Requirement, ...]
     lists: tuple[str, ...] = ()
     indexes: tuple[str, ...] = ()
+    default_lists: bool = True
     offline: bool = False
     allow_unhashed: bool = False
     reinstall: bool = False
@@ -99,12 +102,21 @@ def _permitted(plan: Plan, facts: Facts, target: Interpreter) -> None:
 
 
 def _planned(options: InstallOptions, facts: Facts, pip: Callable[[], Pip]) -> Installation:
+    host = Host.this_machine()
+    # with --offline a wheel that a list names could not be fetched
+    asked = options.default_lists and not options.offline
+    defaults = DefaultLists.load(host.env) if asked else None
     context = PlanContext(
         facts=facts,
-        host=Host.this_machine(),
+        host=host,
         pip=pip,
         sources=lambda: install_plan.sources_for(
-            facts, pip, lists=options.lists, indexes=options.indexes, offline=options.offline
+            facts,
+            pip,
+            lists=options.lists,
+            indexes=options.indexes,
+            defaults=defaults,
+            offline=options.offline,
         ),
         offline=options.offline,
     )

@@ -41,6 +41,10 @@ _PREFERRED = (
 )
 
 
+_NO_HASH = "no hash is known for it (--allow-unhashed takes it anyway)"
+_UNHASHED = "Without a hash nothing shows whether it was damaged on its way, or replaced"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
     """The wheel that was taken, if any, and the record of the choice."""
@@ -88,6 +92,9 @@ def choose(
             rejected.append(_rejection(fit, (against_torch,)))
         else:
             best = (merits, fit)
+    unhashed = [r.file for r in rejected if r.reasons == (_NO_HASH,)]
+    if best is None and unhashed:
+        notes = (*notes, f"{unhashed[0]} fits. With --allow-unhashed it is taken. {_UNHASHED}")
     return Chosen(
         link=best[1] if best else None,
         choice=_report(request, best[1] if best else None, needs, rejected, notes),
@@ -136,7 +143,7 @@ def _against(
     elif version.is_prerelease and not request.specifier.prereleases:
         found.append("a pre-release: ask for it by its version")
     if not link.local and link.sha256 is None and not allow_unhashed:
-        found.append("no hash is known for it (--allow-unhashed takes it anyway)")
+        found.append(_NO_HASH)
     return tuple(found)
 
 
@@ -188,6 +195,8 @@ def _notes(link: WheelLink, needs: Needs) -> Iterator[str]:
     partly = fitting.works_partly(link, needs)
     if partly:
         yield partly
+    if not link.local and link.sha256 is None:
+        yield _UNHASHED
     package = link.name.distribution
     if package == "torch" and needs.windows and link.built_for.cuda is None:
         yield "a build without CUDA: no NVIDIA GPU was found"

@@ -11,6 +11,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime, timezone
 from email.message import Message
 from http.client import HTTPException
 from io import BufferedIOBase
@@ -34,6 +36,8 @@ _USER = re.compile(r"[^/?#]*/{2,}[^/?#]*@")
 _CERTIFICATE_VARIABLES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
+# the next page in a field Link: <https://api.example.org/list?page=2>; rel="next"
+_NEXT = re.compile(r"""<([^<>]{1,2000})>\s*;\s*rel="?next\b""")
 _SHARE = re.compile(r"/{2,}(.*)", re.DOTALL)
 _LONG_DRIVE = re.compile(r"\?/[a-z]:")
 
@@ -44,6 +48,35 @@ class DownloadError(UserError):
 
 class NotFoundError(DownloadError):
     """The server, or the disk, has nothing at this address."""
+
+
+class NoAnswerError(DownloadError):
+    """The server could not be reached, or did not answer in time."""
+
+
+class LimitReachedError(DownloadError):
+    """The server takes no more requests for a while."""
+
+
+class UnauthorizedError(DownloadError):
+    """The server does not accept the token or password."""
+
+
+class _UnchangedError(DownloadError):
+    """The content still has the ETag that was named."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The content of an address, with what its server says of it.
+
+    Attributes:
+        next: the address of the next page of a list (RFC 8288), as the server wrote it.
+    """
+
+    content: bytes
+    etag: str | None = None
+    next: str | None = None
 
 
 def is_url(text: str) -> bool:
@@ -112,6 +145,27 @@ def read(
     return b"".join(_blocks(url, limit, timeout, headers or {}))
 
 
+def ask(
+    url: str, *, limit: int, timeout: float, headers: Mapping[str, str], etag: str | None = None
+) -> Answer | None:
+    """The content of an address; None where it still is that of the ETag.
+
+    Args:
+        limit, timeout: as for `read`.
+
+    Raises:
+        DownloadError: as for `read`; LimitReachedError, UnauthorizedError and NoAnswerError apart.
+    """
+    said = Message()
+    sent = {**headers, "If-None-Match": etag} if etag else headers
+    try:
+        content = b"".join(_blocks(url, limit, timeout, sent, said))
+    except _UnchangedError:
+        return None
+    following = _NEXT.search(said.get("Link", ""))
+    return Answer(content=content, etag=said.get("ETag"), next=following[1] if following else None)
+
+
 def fetch(
     url: str,
     to: Path,
@@ -156,10 +210,17 @@ def fetch(
                 raise
 
 
-def _blocks(url: str, limit: int, timeout: float, headers: Mapping[str, str]) -> Iterator[bytes]:
+def _blocks(
+    url: str,
+    limit: int,
+    timeout: float,
+    headers: Mapping[str, str],
+    said: Message | None = None,
+) -> Iterator[bytes]:
+    """The content in blocks; the fields of the server's answer are added to `said`."""
     shown, done = without_secrets(url), 0
     try:
-        with closing(by_the_clock(lambda: _stream(url, timeout, headers), timeout)) as blocks:
+        with closing(by_the_clock(lambda: _stream(url, timeout, headers, said), timeout)) as blocks:
             for block in blocks:
                 done += len(block)
                 if done > limit:
@@ -169,7 +230,7 @@ def _blocks(url: str, limit: int, timeout: float, headers: Mapping[str, str]) ->
                     )
                 yield block
     except GaveUpError:
-        raise DownloadError(
+        raise NoAnswerError(
             f"{shown} did not come within {timeout:.0f} s",
             "Try again, or fetch it by hand and give the file.",
         ) from None
@@ -177,6 +238,15 @@ def _blocks(url: str, limit: int, timeout: float, headers: Mapping[str, str]) ->
         error.close()
         if error.code in {404, 410}:
             raise NotFoundError(f"nothing is at {shown} (HTTP {error.code})") from None
+        if error.code == 304:
+            raise _UnchangedError(f"{shown} is unchanged") from None
+        if error.code == 401:
+            raise UnauthorizedError(f"{shown}: HTTP 401 {error.reason}") from None
+        if error.code == 429 or (error.code == 403 and _is_limit(error.headers)):
+            raise LimitReachedError(
+                f"{shown}: its limit of requests is reached{_until(error.headers)}",
+                "Wait, or work with local files.",
+            ) from None
         raise DownloadError(
             f"{shown}: HTTP {error.code} {error.reason}",
             "Try again, or fetch it by hand and give the file.",
@@ -185,11 +255,29 @@ def _blocks(url: str, limit: int, timeout: float, headers: Mapping[str, str]) ->
         raise NotFoundError(f"there is no file {shown}") from None
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", None) or error
-        raise DownloadError(f"{shown} could not be read: {reason}", _advice(reason)) from None
+        raise NoAnswerError(f"{shown} could not be read: {reason}", _advice(reason)) from None
 
 
-def _stream(url: str, timeout: float, headers: Mapping[str, str]) -> Iterator[bytes]:
+def _is_limit(said: Message) -> bool:
+    return said.get("X-RateLimit-Remaining") == "0" or "Retry-After" in said
+
+
+def _until(said: Message) -> str:
+    """The time at which the server takes requests again, " until 18:45 UTC", or nothing."""
+    try:
+        moment = int(said.get("X-RateLimit-Reset", ""))
+        return datetime.fromtimestamp(moment, timezone.utc).strftime(" until %H:%M UTC")
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def _stream(
+    url: str, timeout: float, headers: Mapping[str, str], said: Message | None
+) -> Iterator[bytes]:
     with _open(url, timeout, headers) as stream:
+        if said is not None:
+            for name, value in getattr(stream, "headers", Message()).items():
+                said.add_header(name, value)
         while block := stream.read1(_BLOCK):
             yield block
 

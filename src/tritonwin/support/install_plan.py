@@ -18,6 +18,7 @@ from tritonwin.support.chooser import Chosen, SetChooser
 from tritonwin.support.download import is_url
 from tritonwin.support.fitting import needs_of
 from tritonwin.support.links import WheelLink
+from tritonwin.support.lists import DefaultLists
 from tritonwin.support.packages import FORK
 from tritonwin.support.pip import (
     CONSTRAINT,
@@ -63,15 +64,17 @@ def sources_for(
     *,
     lists: Iterable[str] = (),
     indexes: Iterable[str] = (),
+    defaults: DefaultLists | None = None,
     offline: bool = False,
 ) -> Sources:
-    """The places of wheels: those that the user named, then those of the target's pip.
+    """The places of wheels: those that the user named, those of the target's pip, public lists.
 
     Args:
         pip: returns the pip that runs in the target; called only if its configuration counts.
         indexes: package indexes in the place of those that pip is configured for.
+        defaults: the public lists, where they are to be asked.
     """
-    named = Sources(lists=tuple(lists), indexes=tuple(indexes), offline=offline)
+    named = Sources(lists=tuple(lists), indexes=tuple(indexes), defaults=defaults, offline=offline)
     if offline:
         return named
     tags = needs_of(facts).torch_tags

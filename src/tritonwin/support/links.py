@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html.parser import HTMLParser
@@ -98,6 +98,15 @@ def read_list(text: str, base: str, source: str) -> tuple[WheelLink, ...]:
         links = _from_html(text, base, source)
     else:
         links = _from_lines(text, base, source)
+    return _distinct(links)
+
+
+def read_json(tree: Any, base: str, source: str) -> tuple[WheelLink, ...]:
+    """The wheels that a list in JSON names, each once; arguments as for `read_list`."""
+    return _distinct(_from_json(tree, base, source))
+
+
+def _distinct(links: Iterable[WheelLink]) -> tuple[WheelLink, ...]:
     found: dict[str, WheelLink] = {}
     for link in links:
         found.setdefault(link.location, link)

@@ -7,20 +7,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from email.parser import HeaderParser
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from tritonwin.support import download, packages
 from tritonwin.support.archives import DAMAGE, opened
 from tritonwin.support.download import DownloadError, NotFoundError, is_url, without_secrets
 from tritonwin.support.links import WheelLink, read_list
+from tritonwin.support.lists import ACCEPT, PAGE_LIMIT, DefaultLists
 from tritonwin.support.wheel_files import METADATA_LIMIT, fault
 from tritonwin.support.wheels import WheelNameError
 from tritonwin.system.files import is_file, is_folder, names_in
 
-# PEP 691 where the index has it, the older HTML page where it has not
-_ACCEPT = {"Accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.5, */*;q=0.1"}
 _LIST_SUFFIXES = (".json", ".html", ".htm", ".txt", ".md", ".csv", ".whl")
-_LIST_LIMIT = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,12 +29,14 @@ class Sources:
         lists: what the user named: folders of wheels, files with a list, pages.
         indexes: package indexes (PEP 503) that pip asks by itself.
         torch_indexes: those of torch's own project, one a CUDA tag, the preferred one first.
+        defaults: the public lists, which are asked last; None: they are not asked.
         offline: folders and files alone; nothing is fetched.
     """
 
     lists: tuple[str, ...] = ()
     indexes: tuple[str, ...] = ()
     torch_indexes: tuple[str, ...] = ()
+    defaults: DefaultLists | None = None
     offline: bool = False
 
 
@@ -65,10 +65,24 @@ def find(package: str, sources: Sources) -> Listing:
         except DownloadError as error:
             notes.append(str(error))
             continue
-        for link in links:
-            if link.location not in found or found[link.location].refused:
-                found[link.location] = link
+        _add(links, found)
+    if sources.defaults is not None:
+        for listed in sources.defaults.places_of(package):
+            answer = sources.defaults.ask(listed, package)
+            notes += (note for note in answer.notes if note not in notes)
+            _add(_of(package, answer.links), found)
     return Listing(links=tuple(found.values()), notes=tuple(notes))
+
+
+def _add(links: Iterable[WheelLink], found: dict[str, WheelLink]) -> None:
+    """Add wheels by their location; a second list completes the first."""
+    for link in links:
+        key = unquote(link.location)  # "+" and "%2B"
+        first = found.get(key)
+        if first is None or first.refused:
+            found[key] = link
+        elif first.sha256 is None and not link.refused:
+            found[key] = replace(first, sha256=link.sha256, size=first.size or link.size)
 
 
 def _places(package: str, sources: Sources) -> Iterator[tuple[str, bool]]:
@@ -140,7 +154,7 @@ def _folder(folder: Path) -> list[WheelLink]:
 
 
 def _page(place: str) -> tuple[WheelLink, ...]:
-    content = download.read(place, limit=_LIST_LIMIT, headers=_ACCEPT)
+    content = download.read(place, limit=PAGE_LIMIT, headers=ACCEPT)
     base = place if is_url(place) else Path(place).as_uri()
     return read_list(content.decode("utf-8-sig", "replace"), base, without_secrets(place))
 

@@ -1,0 +1,112 @@
+"""A server on this machine that speaks as GitHub's API, the hub's API, an index and file storage."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from wheel_files import sha256
+
+
+@dataclass
+class Reply:
+    """An answer; a status of 200 carries an ETag and becomes 304 where the client has that."""
+
+    body: bytes = b""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class ListServer:
+    """What is served, by path with query, and what was asked for."""
+
+    address: str
+    replies: dict[str, Reply] = field(default_factory=dict)
+    asked: list[tuple[str, int]] = field(default_factory=list)  # path, status
+    tokens: list[str | None] = field(default_factory=list)
+
+    def wheel(self, file: Path) -> str:
+        """Serve a wheel; its address."""
+        self.replies[f"/files/{file.name}"] = Reply(file.read_bytes())
+        return f"{self.address}/files/{file.name}"
+
+    def releases(self, name: str, *pages: Sequence[dict[str, Any]]) -> str:
+        """Serve releases of GitHub, one a page, with these assets; the API's address."""
+        path = f"/repos/{name}/releases"
+        queries = ["?per_page=100", *(f"?per_page=100&page={n}" for n in range(2, len(pages) + 1))]
+        for number, assets in enumerate(pages):
+            following = queries[number + 1 : number + 2]
+            link = f'<{self.address}{path}{following[0]}>; rel="next"' if following else None
+            headers = {"Link": f'{link}, <{self.address}/last>; rel="last"'} if link else {}
+            body = json.dumps([{"tag_name": f"v{number}", "assets": list(assets)}]).encode()
+            self.replies[path + queries[number]] = Reply(body, headers=headers)
+        return self.address + path
+
+    def asset(self, file: Path, *, digest: bool = True) -> dict[str, Any]:
+        """The asset of a release, as the API describes it; without digest as those before 2025."""
+        return {
+            "name": file.name,
+            "browser_download_url": self.wheel(file),
+            "size": file.stat().st_size,
+            "digest": f"sha256:{sha256(file)}" if digest else None,
+            "state": "uploaded",
+        }
+
+    def hub(self, name: str, *files: Path) -> str:
+        """Serve the tree and the files of a repository of the hub; the API's address."""
+        tree: list[dict[str, Any]] = [{"type": "file", "path": "README.md", "size": 5}]
+        for file in files:
+            lfs = {"oid": sha256(file), "size": file.stat().st_size}
+            tree.append({"type": "file", "path": file.name, "size": lfs["size"], "lfs": lfs})
+            self.replies[f"/{name}/resolve/main/{file.name}"] = Reply(file.read_bytes())
+        path = f"/api/models/{name}/tree/main"
+        self.replies[f"{path}?recursive=true"] = Reply(json.dumps(tree).encode())
+        return self.address + path
+
+    def answer(self, path: str, etag: str | None) -> Reply:
+        reply = self.replies.get(path, Reply(status=404))
+        if reply.status != 200:
+            return reply
+        own = f'W/"{hashlib.sha256(reply.body).hexdigest()}"'
+        headers = {**reply.headers, "ETag": own}
+        return (
+            Reply(status=304, headers=headers) if etag == own else Reply(reply.body, 200, headers)
+        )
+
+
+@contextmanager
+def list_server() -> Iterator[ListServer]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            reply = served.answer(self.path, self.headers.get("If-None-Match"))
+            served.asked.append((self.path, reply.status))
+            served.tokens.append(self.headers.get("Authorization"))
+            self.send_response(reply.status)
+            for name, value in reply.headers.items():
+                self.send_header(name, value)
+            if reply.status != 304:
+                self.send_header("Content-Length", str(len(reply.body)))
+            self.end_headers()
+            self.wfile.write(reply.body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    served = ListServer(f"http://127.0.0.1:{httpd.server_address[1]}")
+    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield served
+    finally:
+        httpd.shutdown()
+        thread.join()
+        httpd.server_close()

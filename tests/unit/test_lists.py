@@ -1,0 +1,274 @@
+"""The public lists: read in every form, kept, and replaced by what was kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from list_server import ListServer, Reply, list_server
+from wheel_files import make_wheel, sha256
+
+from tritonwin.errors import UserError
+from tritonwin.support import lists
+from tritonwin.support.links import WheelLink
+from tritonwin.support.lists import VARIABLE, DefaultLists, Form, ListPlace, ListTable, PackageLists
+from tritonwin.support.sources import Listing, Sources, find
+from tritonwin.system.host import Environment
+from tritonwin.system.toml import read_resource
+
+A = "sageattention-2.2.0+cu128torch2.9.1-cp312-cp312-win_amd64.whl"
+B = "sageattention-2.1.1+cu128torch2.8.0-cp312-cp312-win_amd64.whl"
+OTHER = "sageattn3-1.0.0+cu130torch2.9.1-cp312-cp312-win_amd64.whl"
+RELEASES = "/repos/me/sage/releases?per_page=100"
+SECOND = f"{RELEASES}&page=2"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ListServer]:
+    monkeypatch.setenv("NO_PROXY", "*")
+    with list_server() as served:
+        yield served
+
+
+@pytest.fixture
+def wheels(tmp_path: Path) -> dict[str, Path]:
+    return {file: make_wheel(tmp_path / "w", file) for file in (A, B, OTHER)}
+
+
+def place(address: str, form: Form = "github-releases", name: str = "me") -> ListPlace:
+    return ListPlace(
+        name=name, form=form, address=address, hashes="test", trust="test", checked="2026-11-28"
+    )
+
+
+def asked_of(home: Path, *places: ListPlace, token: str | None = None) -> DefaultLists:
+    row = PackageLists(name="sageattention", places=tuple(p.name for p in places))
+    return DefaultLists(
+        table=ListTable(places=places, packages=(row,)), folder=home / "lists", token=token
+    )
+
+
+def found(asked: DefaultLists) -> Listing:
+    return find("sageattention", Sources(defaults=asked))
+
+
+def names(links: tuple[WheelLink, ...]) -> list[str]:
+    return sorted(link.file for link in links)
+
+
+def releases(server: ListServer, wheels: dict[str, Path]) -> ListPlace:
+    """Two pages; the older release is of a time without digests."""
+    new = [server.asset(wheels[A]), server.asset(wheels[OTHER])]
+    unfinished = {**server.asset(wheels[A]), "name": "x.whl", "state": "starter"}
+    unfinished["browser_download_url"] = f"{server.address}/x.whl"
+    old = [server.asset(wheels[B], digest=False)]
+    return place(server.releases("me/sage", [*new, unfinished], old))
+
+
+def test_releases_of_github(server: ListServer, wheels: dict[str, Path], tmp_path: Path) -> None:
+    asked = asked_of(tmp_path, releases(server, wheels))
+    listing = found(asked)
+    assert listing.notes == ()
+    by_name = {link.file: link for link in listing.links}
+    assert by_name.keys() == {A, B}
+    size = wheels[A].stat().st_size
+    assert (by_name[A].sha256, by_name[A].size) == (sha256(wheels[A]), size)
+    assert (by_name[A].source, by_name[A].index) == ("me", None)
+    assert by_name[B].sha256 is None
+    found(asked)
+    assert server.asked == [(RELEASES, 200), (SECOND, 200)]
+    assert found(asked_of(tmp_path, *asked.table.places)) == listing
+    assert server.asked[2:] == [(RELEASES, 304), (SECOND, 304)]
+
+
+def test_tree_of_the_hub(server: ListServer, wheels: dict[str, Path], tmp_path: Path) -> None:
+    """Its hash completes that of a list which names the same file without one."""
+    hub = place(server.hub("me/wheels", wheels[A], wheels[OTHER]), "hub")
+    address = f"{server.address}/me/wheels/resolve/main/{A.replace('+', '%2B')}"
+    (tmp_path / "list.json").write_text(json.dumps({"wheels": [{"url": address}]}))
+    asked = asked_of(tmp_path, place(str(tmp_path / "list.json"), "page", "page"), hub)
+    (link,) = found(asked).links
+    assert (link.source, link.sha256) == ("page", sha256(wheels[A]))
+    (link,) = found(asked_of(tmp_path, hub)).links
+    assert link.location == f"{server.address}/me/wheels/resolve/main/{A}"
+    assert server.asked[-1][1] == 304
+
+
+def test_an_index(server: ListServer, wheels: dict[str, Path], tmp_path: Path) -> None:
+    index = place(f"{server.address}/simple", "index")
+    assert found(asked_of(tmp_path, index)) == Listing(links=())
+    page = f'<a href="{server.wheel(wheels[A])}#sha256={sha256(wheels[A])}">{A}</a>'
+    server.replies["/simple/sageattention/"] = Reply(page.encode())
+    (link,) = found(asked_of(tmp_path, index)).links
+    assert (link.index, link.sha256) == (index.address, sha256(wheels[A]))
+
+
+LIMIT = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795000000"}
+FAULTS = [
+    ("limit", RELEASES, Reply(status=403, headers=LIMIT), "limit of requests"),
+    ("429", SECOND, Reply(status=429, headers={"Retry-After": "9"}), "limit of requests"),
+    ("404", RELEASES, Reply(status=404), "HTTP 404"),
+    ("broken", RELEASES, Reply(status=500), "HTTP 500"),
+    ("portal", RELEASES, Reply(b"<html><a href='/login'>Log in</a></html>"), "portal or proxy"),
+    ("half", SECOND, Reply(b'[{"assets": [{"name": "'), "portal or proxy"),
+    ("object", RELEASES, Reply(b'{"message": "hello"}'), "portal or proxy"),
+    ("other", RELEASES, Reply(b'[{"message": "hello"}]'), "not GitHub's list"),
+    ("empty", RELEASES, Reply(b"[]"), "names no wheel"),
+    ("away", RELEASES, Reply(b"[]", headers={"Link": '<http://x.org/2>; rel="next"'}), "leads on"),
+    ("http", RELEASES, Reply(status=301, headers={"Location": "http://example.org/"}), "not https"),
+    ("unasked", SECOND, Reply(status=304), "304"),
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "reply", "says"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS]
+)
+def test_a_place_that_does_not_answer_well(
+    server: ListServer, wheels: dict[str, Path], tmp_path: Path, path: str, reply: Reply, says: str
+) -> None:
+    """Without a kept list its first pages count; else the kept list, with its date."""
+    listed = releases(server, wheels)
+    good = dict(server.replies)
+    server.replies[path] = reply
+    bare = found(asked_of(tmp_path / "bare", listed))
+    assert [says in note for note in bare.notes] == [True]
+    assert names(bare.links) == ([A] if path == SECOND else [])
+    assert ("only the pages before" in bare.notes[0]) == (path == SECOND)
+    server.replies = good
+    whole = found(asked_of(tmp_path, listed))
+    server.replies = {**good, path: reply}
+    again = found(asked_of(tmp_path, listed))
+    if reply.status == 304:  # that is what a server says of a page which is known
+        assert again == whole
+        return
+    assert again.links == whole.links
+    assert [says in note for note in again.notes] == [True]
+    date = json.loads(next((tmp_path / "lists").iterdir()).read_text())["asked"][:10]
+    assert f"its list of {date} is used" in again.notes[0]
+
+
+def test_a_limit_holds_for_all_places_of_a_host(server: ListServer, tmp_path: Path) -> None:
+    server.replies["/a?per_page=100"] = Reply(status=403, headers=LIMIT)
+    places = (place(f"{server.address}/a", name="a"), place(f"{server.address}/b", name="b"))
+    (first, second) = found(asked_of(tmp_path, *places)).notes
+    assert "until 11:06 UTC (a token in GITHUB_TOKEN raises it)" in first
+    assert second.startswith("b: ")
+    assert len(server.asked) == 1
+
+
+def test_no_network(
+    server: ListServer, wheels: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = releases(server, wheels)
+    whole = found(asked_of(tmp_path, listed))
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    kept = found(asked_of(tmp_path, listed))
+    assert kept.links == whole.links
+    assert "could not be read" in kept.notes[0]
+
+
+def test_an_owner_that_moved(server: ListServer, wheels: dict[str, Path], tmp_path: Path) -> None:
+    server.releases("new/sage", [server.asset(wheels[A])])
+    where = {"Location": f"{server.address}/repos/new/sage/releases?per_page=100"}
+    server.replies[RELEASES] = Reply(status=301, headers=where)
+    listed = place(f"{server.address}/repos/me/sage/releases")
+    assert names(found(asked_of(tmp_path, listed)).links) == [A]
+    found(asked_of(tmp_path, listed))
+    assert [status for _, status in server.asked] == [301, 200, 301, 304]
+
+
+def test_a_token_goes_to_github_alone_and_may_be_wrong(
+    server: ListServer,
+    wheels: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    listed = releases(server, wheels)
+    found(asked_of(tmp_path / "1", listed, token="secret"))
+    assert server.tokens == [None, None]
+    monkeypatch.setattr(lists, "_GITHUB", f"{server.address}/")
+    found(asked_of(tmp_path / "2", listed, token="secret"))
+    assert server.tokens[2:] == ["Bearer secret", "Bearer secret"]
+    real = server.answer
+    refusing = Reply(status=401)
+    monkeypatch.setattr(
+        server,
+        "answer",
+        lambda path, etag: refusing if len(server.tokens) % 2 == 0 else real(path, etag),
+    )
+    listing = found(asked_of(tmp_path / "3", listed, token="secret"))
+    assert names(listing.links) == [B, A]
+    assert ["refuses the token" in note for note in listing.notes] == [True]
+    assert "secret" not in repr(listing)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'{"reader": 0}', b"[" * 100_000])
+def test_a_kept_list_that_is_damaged(
+    server: ListServer, wheels: dict[str, Path], tmp_path: Path, content: bytes
+) -> None:
+    listed = releases(server, wheels)
+    whole = found(asked_of(tmp_path, listed))
+    next((tmp_path / "lists").iterdir()).write_bytes(content)
+    assert found(asked_of(tmp_path, listed)) == whole
+
+
+def test_a_list_that_cannot_be_kept(
+    server: ListServer, wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "lists").write_text("a file")
+    assert names(found(asked_of(tmp_path, releases(server, wheels))).links) == [B, A]
+
+
+TABLE = """
+[[places]]
+name = "mine"
+form = "page"
+address = "https://example.org/wheels.json"
+hashes = "none"
+trust = "ours"
+checked = "2026-11-28"
+
+[[packages]]
+name = "einops"
+places = ["mine"]
+"""
+
+
+def test_the_shipped_table() -> None:
+    assert list(read_resource("tritonwin.support", "lists.toml", ListTable).faults()) == []
+
+
+def test_a_table_of_the_user(server: ListServer, tmp_path: Path) -> None:
+    (tmp_path / "lists.toml").write_text(TABLE)
+    server.replies["/lists.toml"] = Reply(TABLE.encode())
+    for named in (str(tmp_path / "lists.toml"), f"{server.address}/lists.toml"):
+        env = Environment({VARIABLE: named, "GH_TOKEN": "x\ny", "TRITONWIN_HOME": str(tmp_path)})
+        loaded = DefaultLists.load(env)
+        assert [p.name for p in loaded.places_of("einops")] == ["mine"]
+        assert loaded.places_of("sageattention") == ()
+        assert (loaded.token, loaded.folder) == (None, tmp_path / "lists")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("[[places]]", "[[places]", "TRITONWIN_LISTS"),
+        ('"page"', '"ftp"', "form"),
+        ("hashes", "hash", "hashes: missing"),
+        ("https:", "http:", "only https"),
+        ('"page"', '"hub"', "the address of a hub"),
+        ('["mine"]', '["yours"]', "there is no place yours"),
+        ("[[packages]]", TABLE.partition("[[packages]]")[0] + "[[packages]]", "two places"),
+    ],
+)
+def test_a_table_that_cannot_be_used(tmp_path: Path, old: str, new: str, says: str) -> None:
+    (tmp_path / "lists.toml").write_text(TABLE.replace(old, new))
+    with pytest.raises(UserError, match=says.replace("[", r"\[")):
+        DefaultLists.load(Environment({VARIABLE: str(tmp_path / "lists.toml")}))
+    with pytest.raises(UserError, match=f"{VARIABLE}: there is no file"):
+        DefaultLists.load(Environment({VARIABLE: str(tmp_path / "none.toml")}))
