@@ -25,6 +25,7 @@ from tritonwin.patch.edits import Source
 from tritonwin.patch.engine import Flavour, Rule, RuleState
 from tritonwin.patch.rules import RULES
 from tritonwin.problems import catalogue
+from tritonwin.problems.advice import PLACEHOLDERS, sentence
 from tritonwin.problems.catalogue import LAYERS, Entry, LinePattern, LogSignature
 from tritonwin.problems.checks import CHECKS
 from tritonwin.system import toml
@@ -167,8 +168,12 @@ def _page(blocks: Sequence[str]) -> str:
 
 def _emphasised(text: str) -> str:
     """A sentence of the catalogue; what a finding fills in stands in italics."""
-    plain = _PLACEHOLDER.sub(lambda m: f"\0{m[1].replace('_', ' ')}\0", " ".join(text.split()))
+    plain = sentence(text, _NAMED)
     return re.sub(r"([*_<>\[\]`\\])", r"\\\1", plain).replace("\0", "*")
+
+
+# the pairs stand on a page of their own
+_NAMED = {n: f"\0{n.replace('_', ' ')}\0" for n in PLACEHOLDERS if n != "torch_pairs"}
 
 
 def _in_capitals(command: str) -> str:
@@ -237,6 +242,10 @@ def _remedy(entry: Entry) -> list[str]:
     if entry.remedy.commands:
         blocks.append("What is in capitals here, `doctor` fills in:")
         blocks.append("\n".join(_in_capitals(command) for command in entry.remedy.commands))
+    for each in entry.remedies:
+        met = ", ".join(f"{fact} {' or '.join(of)}" for fact, of in each.when.conditions())
+        blocks.append(f"Where it is {_emphasised(met)}: {_emphasised(each.summary)}")
+        blocks += ["\n".join(map(_in_capitals, each.commands))] if each.commands else []
     if entry.actions:
         names = ", ".join(f"`{action.name}`" for action in entry.actions)
         blocks.append(

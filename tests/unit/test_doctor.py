@@ -114,7 +114,6 @@ def test_where_no_interpreter_is_known_the_command_is_pythons() -> None:
     ("facts", "spec"),
     [
         (healthy.HEALTHY, "triton-windows<3.6"),
-        (changed(torch=None), "triton-windows<3.9"),
         (part("torch", version="2.4.1", wants_triton="==3.0.0"), "triton-windows<3.2"),
         (part("system", os="linux"), "triton==3.5.1"),
     ],
@@ -183,4 +182,23 @@ def test_every_text_may_name_what_the_facts_know() -> None:
         "cuda_tag": "cu130",
     }
     nothing = changed(target=None, torch=None, triton=None, gpus=(), drivers=())
-    assert set(context(nothing)) == {"triton_spec", "torch_index"}
+    assert set(context(nothing)) == {"torch_index"}
+
+
+def test_without_torch_no_triton_is_named_but_torch_is_asked_for() -> None:
+    (found,) = diagnose(
+        changed(torch=None, triton=None), [c for c in CHECKS if c.id == "triton-missing"]
+    ).problems
+    assert found.remedy.commands == found.actions == ()
+    assert found.question
+    assert found.question.command.endswith('-c "import torch; print(torch.__version__)"')
+    assert "torch 2.6 takes triton-windows<3.3," in found.question.text
+
+
+def test_triton_3_2_stays_on_a_turing_card() -> None:
+    facts = part("triton", version="3.2.0")
+    facts = healthy.replace(facts, gpus=(gpu("7.5"),))
+    problems = diagnose(facts, CHECKS).problems
+    too_old = next(p for p in problems if p.id == "triton-too-old")
+    assert too_old.remedy.commands == too_old.actions == ()
+    assert not [c for p in problems for c in p.remedy.commands if "triton-windows<3.6" in c]

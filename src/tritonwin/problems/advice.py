@@ -1,65 +1,79 @@
 """The remedy that is shown: a finding in the catalogue's words, with the values that are known.
 
 A text holds `{placeholders}`; a finding supplies their values, the facts supply the others. A
-command is shown only where all its values are known and can be copied into any shell.
+sentence is shown only where all its values are known, a command where they can also be copied into
+any shell. Where a command lacks a value, the question that supplies it is shown instead.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.problems import catalogue
-from tritonwin.problems.catalogue import Entry
+from tritonwin.problems.catalogue import Advice, Entry
+from tritonwin.problems.conditions import allows, value_of
 from tritonwin.problems.records import Action, Finding, Problem, Question, Remedy
 from tritonwin.support import matrix
 from tritonwin.support.matrix import indexes, released, served_series, torch_tag, wanted_series
 from tritonwin.support.packages import FORK
+from tritonwin.support.versions import fits, series
 from tritonwin.system.shells import word
 
 UPSTREAM = "triton"
 
 
-class Placeholder(NamedTuple):
-    meaning: str
-    neutral: str  # stands in its sentences where no finding supplies a value
-    command: str | None = None  # the same for a command; None: there is no command
-
-
-PLACEHOLDERS: Mapping[str, Placeholder] = {
-    "python": Placeholder("what starts the user's interpreter, quoted", "python", "python"),
-    "python_version": Placeholder("3.12.9", "version not known"),
-    "python_folder": Placeholder("the folder that holds python.exe", "the folder of python.exe"),
-    "torch_version": Placeholder("2.9.1+cu128", "as installed"),
-    "triton_version": Placeholder("3.5.1.post24", "as installed"),
-    "wanted_triton": Placeholder("the Triton that torch asks for: 3.5", "of another version"),
-    "triton_spec": Placeholder(
-        "what pip is to install: triton-windows<3.6", "see the table in its README"
-    ),
-    "distribution": Placeholder("an installed distribution: triton", "the other Triton", "triton"),
-    "package": Placeholder("the package concerned: sageattention", "the package"),
-    "package_version": Placeholder("its version: 2.2.0+cu128torch2.9.0", "(not known)"),
-    "gpu": Placeholder("NVIDIA GeForce RTX 4090", "This GPU"),
-    "compute_capability": Placeholder("8.9", "(not known)"),
-    "driver_version": Placeholder("581.57", "version not known"),
-    "cuda_version": Placeholder("12.8", "as installed"),
-    "torch_index": Placeholder("address of torch's own indexes", "PyTorch's index"),
-    "cuda_tag": Placeholder("torch's index for this driver and GPU: cu128", "(not known)"),
-    "variable": Placeholder("an environment variable: CC", "The variable"),
-    "value": Placeholder("the value that it has", "(not known)"),
-    "new_value": Placeholder("the value that it should have", "the corrected value"),
-    "path": Placeholder("the file or folder concerned", "a file or folder of that name"),
-    "cache": Placeholder("a cache folder", "the cache folder"),
-    "dll": Placeholder("msvcp140.dll", "A DLL"),
-    "dll_version": Placeholder("14.29.30133.0", "(not known)"),
-    "toolset": Placeholder("a version of MSVC: 14.44.35207", "as installed"),
+PLACEHOLDERS: Mapping[str, str] = {
+    "python": "what starts the user's interpreter, quoted",
+    "python_version": "3.12.9",
+    "python_folder": "the folder that holds python.exe",
+    "torch_version": "2.9.1+cu128",
+    "triton_version": "3.5.1.post24",
+    "wanted_triton": "the Triton that torch asks for: 3.5",
+    "triton_spec": "what pip is to install: triton-windows<3.6",
+    "torch_pairs": "which torch takes which Triton, where torch is one of a few series",
+    "distribution": "an installed distribution: triton",
+    "package": "the package concerned: sageattention",
+    "package_version": "its version: 2.2.0+cu128torch2.9.0",
+    "gpu": "NVIDIA GeForce RTX 4090",
+    "compute_capability": "8.9",
+    "driver_version": "581.57",
+    "cuda_version": "12.8",
+    "torch_index": "address of torch's own indexes",
+    "cuda_tag": "torch's index for this driver and GPU: cu128",
+    "variable": "an environment variable: CC",
+    "value": "the value that it has",
+    "new_value": "the value that it should have",
+    "path": "the file or folder concerned",
+    "cache": "a cache folder",
+    "dll": "msvcp140.dll",
+    "dll_version": "14.29.30133.0",
+    "toolset": "a version of MSVC: 14.44.35207",
 }
 
+_TORCH = '{python} -c "import torch; print(torch.__version__)"'
+_CARD = "nvidia-smi"
+# The question that supplies a placeholder of commands. Of torch also the table of pairs is shown.
+_ASKED: Mapping[str, Question] = {
+    **dict.fromkeys(
+        ("triton_spec", "torch_version"),
+        Question(text="First find out which torch is installed.", command=_TORCH),
+    ),
+    "cuda_tag": Question(
+        text="Which NVIDIA card is it, and which CUDA version does its driver run?", command=_CARD
+    ),
+    "distribution": Question(
+        text="Which distributions of Triton are installed?", command="{python} -m pip list"
+    ),
+}
 
 _NAME = re.compile(r"\{([a-z_]+)\}")
+
+# A piece of a sentence that is left out where its value is not known.
+_PIECE = re.compile(r" ?\(([^()]*\{[a-z_]+\}[^()]*)\)|\[([^][]*\{[a-z_]+\}[^][]*)\]")
+_END = re.compile(r"(?<=[.?!]) ")
 
 # Characters that would end the quotes around a value, or be expanded inside them, in cmd,
 # PowerShell (which takes typographic quotes for quotes) or a Python literal. A log may name
@@ -82,27 +96,69 @@ def advise(finding: Finding, facts: Facts) -> Problem:
     target = facts.target
     python = (word(target.executable) if target else None) or _ANY_PYTHON
     values = {**context(facts), **finding.values, "python": python}
-    actions = _actions(entry, values)
-    question = entry.question if finding.certainty != "certain" else None
-    asked = _typed((question.command,), values, target) if question else ()
+    advice = _variant(entry, facts)
+    actions = _actions(entry.actions if advice is entry.remedy else advice.actions, values)
     return Problem(
         id=entry.id,
         severity=finding.severity or entry.severity,
         certainty=finding.certainty,
         title=entry.title,
-        cause=sentence(entry.cause, values),
+        cause=sentence(advice.cause or entry.cause, values),
         evidence=finding.evidence,
         remedy=Remedy(
-            summary=sentence(entry.remedy.summary, values),
-            commands=_typed(entry.remedy.commands, values, target),
+            summary=sentence(advice.summary, values),
+            commands=_typed(advice.commands, values, target),
             automatic=bool(actions),
         ),
         references=entry.references,
         actions=actions,
-        question=Question(text=sentence(question.text, values), command=asked[-1])
-        if question and asked
-        else None,
+        question=_question(entry, advice, finding, values, facts),
     )
+
+
+def _variant(entry: Entry, facts: Facts) -> Advice:
+    """The first variant of the remedy whose condition the facts meet, or the general one."""
+    for each in entry.remedies:
+        conditions = each.when.conditions()
+        if all(allows(fact, allowed, value_of(fact, facts)) for fact, allowed in conditions):
+            return each
+    return entry.remedy
+
+
+def _question(
+    entry: Entry, advice: Advice, finding: Finding, values: Mapping[str, str], facts: Facts
+) -> Question | None:
+    """The question that decides the cause where that is open, or supplies what a command needs."""
+    missing = advice.question or _missing(advice.commands, values)
+    asked = missing if finding.certainty == "certain" else entry.question or missing
+    if asked is None:
+        return None
+    text = sentence(asked.text, values)
+    if missing and facts.torch is None and missing.command == _TORCH:
+        text = f"{text} {values.get('torch_pairs') or pairs(facts.windows)}."
+    return Question(text=text, command=_typed((asked.command,), values, facts.target)[-1])
+
+
+def _missing(texts: Sequence[str], values: Mapping[str, str]) -> Question | None:
+    wanted = (name for text in texts for name in names(text) if not values.get(name))
+    return next((_ASKED[name] for name in wanted if name in _ASKED), None)
+
+
+def pairs(windows: bool, torches: Container[str] | None = None) -> str:
+    """The table of pairs in a few words, for one who looks up the Triton of a torch.
+
+    Args:
+        windows: for triton-windows, otherwise for upstream's triton.
+        torches: the series of torch that it may be ("2.6"); None: any.
+    """
+    rows: dict[str, list[str]] = {}
+    for pair in matrix.load().pairs:
+        spec = f"{UPSTREAM}=={pair.triton}.*"
+        if windows:
+            spec = f"{FORK}<{_after(pair.windows)}" if pair.windows else ""
+        if spec and (torches is None or pair.torch in torches):
+            rows.setdefault(spec, []).append(pair.torch)
+    return ", ".join(f"torch {' or '.join(found)} takes {spec}" for spec, found in rows.items())
 
 
 def names(text: str) -> Iterator[str]:
@@ -111,9 +167,25 @@ def names(text: str) -> Iterator[str]:
 
 
 def sentence(text: str, values: Mapping[str, str]) -> str:
-    """Fill a text, however it is broken into lines; a missing value becomes its neutral word."""
-    line = " ".join(text.split())
-    return _NAME.sub(lambda m: values.get(m[1]) or PLACEHOLDERS[m[1]].neutral, line)
+    """Fill a text, however it is broken into lines; what has an unknown value is left out.
+
+    That is the piece in brackets around it, else the whole sentence. Parentheses stay where all is
+    known, square brackets mark a piece and are never shown.
+    """
+
+    def known(part: str) -> bool:
+        return all(values.get(name) for name in names(part))
+
+    def piece(found: re.Match[str]) -> str:
+        shown = found[0] if found[1] else found[2]
+        return shown if known(shown) else ""
+
+    line = _PIECE.sub(piece, " ".join(text.split()))
+    return " ".join(_filled(part, values) for part in _END.split(line) if known(part))
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    return _NAME.sub(lambda found: values[found[1]], text)
 
 
 def commands(texts: Sequence[str], values: Mapping[str, str]) -> tuple[str, ...]:
@@ -121,23 +193,21 @@ def commands(texts: Sequence[str], values: Mapping[str, str]) -> tuple[str, ...]
 
     None of them where a value is missing or is not safe between quotes. `python` is quoted already.
     """
-    filled = {}
     for name in dict.fromkeys(name for text in texts for name in names(text)):
-        value = values.get(name) or PLACEHOLDERS[name].command
-        if value is None or (name != "python" and _BREAKS_QUOTES.search(value)):
+        value = values.get(name)
+        if not value or (name != "python" and _BREAKS_QUOTES.search(value)):
             return ()
-        filled[name] = value
-    return tuple(sentence(text, filled) for text in texts)
+    return tuple(_filled(text, values) for text in texts)
 
 
-def _actions(entry: Entry, values: Mapping[str, str]) -> tuple[Action, ...]:
-    """All actions of an entry, or none: half a repair may leave less than there was."""
-    texts = (text for action in entry.actions for text in action.arguments.values())
+def _actions(actions: Sequence[Action], values: Mapping[str, str]) -> tuple[Action, ...]:
+    """All actions of a remedy, or none: half a repair may leave less than there was."""
+    texts = (text for action in actions for text in action.arguments.values())
     if not all(values.get(name) for text in texts for name in names(text)):
         return ()
     return tuple(
-        replace(a, arguments={n: sentence(text, values) for n, text in a.arguments.items()})
-        for a in entry.actions
+        replace(a, arguments={n: _filled(text, values) for n, text in a.arguments.items()})
+        for a in actions
     )
 
 
@@ -202,18 +272,27 @@ def context(facts: Facts) -> dict[str, str]:
 def triton_spec(facts: Facts) -> str | None:
     """The requirement for pip: `triton-windows<3.6` for the torch that is there.
 
-    None when no triton-windows serves that torch yet. Elsewhere than on Windows upstream's
-    releases are meant, which exist for every torch.
+    None where torch or its Triton is not known, and when no triton-windows serves it yet. Elsewhere
+    than on Windows upstream's releases are meant, which exist for every torch.
     """
+    torch = facts.torch
+    wanted = wanted_series(torch) if torch else None
+    if torch is None or wanted is None:
+        return None
     if not facts.windows:
-        wanted = facts.torch.wants_triton if facts.torch else None
-        return UPSTREAM + (wanted or "")
-    newest = matrix.load().newest_release().series
-    wanted = wanted_series(facts.torch) if facts.torch else None
-    if facts.torch is None or wanted is None:
-        return f"{FORK}<{_after(newest)}"
-    series = served_series(facts.torch, wanted)[-1]
-    return f"{FORK}<{_after(series)}" if released(series) else None
+        return UPSTREAM + (torch.wants_triton or f"=={wanted}.*")
+    served = _whole(facts) or served_series(torch, wanted)[-1]
+    return f"{FORK}<{_after(served)}" if released(served) else None
+
+
+def _whole(facts: Facts) -> str | None:
+    """The series of the installed Triton where it supports this GPU as no later one does."""
+    have = series(facts.triton.version) if facts.triton and facts.triton.version else None
+    for gpu in facts.nvidia_gpus if have else ():
+        generation = matrix.load().generation(gpu.compute_capability or "")
+        if generation and generation.triton and generation.triton_partly:
+            return have if have and fits(have, generation.triton) else None
+    return None
 
 
 def _after(series: str) -> str:

@@ -10,9 +10,14 @@
     references = ["https://..."]
     log_only = "..."           # instead of a check: why facts cannot show it
 
-    [problem.remedy]
+    [problem.remedy]           # the general one
     summary = '''...'''        # the remedy in words
     commands = ['{python} -m pip install -U "setuptools"']  # left out where a value is not known
+    question = { text = "...", command = "..." }  # where the remedy hangs on the answer
+
+    [[problem.remedies]]       # shown instead where its condition holds; the first of them counts
+    when = { gpu = ["<7"] }    # as for a signature
+    summary = "..."            # and cause, commands, actions, question
 
     [[problem.actions]]        # the same for `fix`: a kind of change of remedies/
     name = "install-distribution"
@@ -55,7 +60,7 @@ from importlib.resources import files
 from typing import Literal, get_args
 
 from tritonwin.facts.records import PythonKind
-from tritonwin.problems.records import Action, Certainty, Question, Remedy, Severity
+from tritonwin.problems.records import Action, Certainty, Question, Severity
 from tritonwin.system.toml import read_resource
 
 Layer = Literal[
@@ -120,6 +125,18 @@ class When:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Advice:
+    """A remedy before its texts are filled, for those whose facts meet the condition."""
+
+    summary: str
+    when: When = When()
+    cause: str | None = None  # instead of the entry's
+    commands: tuple[str, ...] = ()
+    actions: tuple[Action, ...] = ()  # for the general remedy those of the entry count
+    question: Question | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class LogSignature(LinePattern):
     """The traces of a problem in a log; marks are named."""
 
@@ -141,7 +158,8 @@ class Entry:
     severity: Severity
     layer: Layer
     cause: str
-    remedy: Remedy
+    remedy: Advice
+    remedies: tuple[Advice, ...] = ()
     explains: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     actions: tuple[Action, ...] = ()
