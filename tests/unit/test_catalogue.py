@@ -296,7 +296,7 @@ def test_without_values_nothing_half_done_is_proposed() -> None:
 def test_every_entry_renders_without_values(entry: Entry) -> None:
     problem = advise(Finding(id=entry.id, evidence=()), UNKNOWN)
     shown = [problem.cause, problem.remedy.summary, *problem.remedy.commands]
-    assert not any(set("{}[") & set(text) for text in shown if "rocm[" not in text)
+    assert not any(re.search(r"[{}]|\[[ ,:;]", text) for text in shown)
     assert problem.cause.endswith(".")
     assert problem.remedy.summary.endswith(".")
     assert problem.remedy.automatic == bool(problem.actions)
