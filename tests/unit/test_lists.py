@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,27 @@ def test_an_index(server: ListServer, wheels: dict[str, Path], tmp_path: Path) -
     assert (link.index, link.sha256) == (index.address, sha256(wheels[A]))
 
 
+def test_a_password_is_for_all_pages_and_not_kept(
+    server: ListServer, wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    listed = releases(server, wheels)
+    login = replace(listed, address=listed.address.replace("://", "://me:secret@"))
+    listing = found(asked_of(tmp_path, login))
+    assert names(listing.links) == [B, A]
+    assert server.tokens == ["Basic bWU6c2VjcmV0"] * 2
+    assert not (tmp_path / "lists").exists()
+
+
+def test_a_list_without_end(
+    server: ListServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "_MOST_PAGES", 3)
+    server.releases("me/sage", *([[]] * 9))
+    (note,) = found(asked_of(tmp_path, place(f"{server.address}/repos/me/sage/releases"))).notes
+    assert "more than 3 pages" in note
+    assert len(server.asked) == 3
+
+
 LIMIT = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795000000"}
 FAULTS = [
     ("limit", RELEASES, Reply(status=403, headers=LIMIT), "limit of requests"),
@@ -117,6 +139,7 @@ FAULTS = [
     ("other", RELEASES, Reply(b'[{"message": "hello"}]'), "not GitHub's list"),
     ("empty", RELEASES, Reply(b"[]"), "names no wheel"),
     ("away", RELEASES, Reply(b"[]", headers={"Link": '<http://x.org/2>; rel="next"'}), "leads on"),
+    ("bracket", RELEASES, Reply(b"[]", headers={"Link": '<http://[/>; rel="next"'}), "leads on"),
     ("http", RELEASES, Reply(status=301, headers={"Location": "http://example.org/"}), "not https"),
     ("unasked", SECOND, Reply(status=304), "304"),
 ]

@@ -214,13 +214,10 @@ class DefaultLists:
     ) -> None:
         """Add the pages of a place to `read`, as far as they come."""
         known = {page.address: page for page in kept.pages} if kept else {}
-        host = urlsplit(address).netloc
         following: str | None = address
         while following is not None:
             if len(read) == _MOST_PAGES:
                 raise _NotAListError(f"it has more than {_MOST_PAGES} pages")
-            if urlsplit(following).netloc != host or not download.is_trusted(following):
-                raise _NotAListError(f"it leads on to {without_secrets(following)}")
             page = self._page(place, following, known.get(following), notes)
             read.append(page)
             following = page.next
@@ -250,7 +247,7 @@ class DefaultLists:
                 raise _NotAListError("it answers with 304 where nothing is known")
             return known
         links = _READERS[place.form](answer.content, address, place)
-        following = urljoin(address, answer.next) if answer.next else None
+        following = _following(address, answer.next) if answer.next else None
         return _Page(address=address, links=links, etag=answer.etag, next=following)
 
     def _token_for(self, address: str) -> str | None:
@@ -271,6 +268,8 @@ class DefaultLists:
 
     def _keep(self, kept: _Kept) -> None:
         """Write the list for the next run, which does without where that is not possible."""
+        if "@" in urlsplit(kept.address).netloc:  # a password is not written to the disk
+            return
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
             write_whole(self._file(kept.address), json.dumps(to_json(kept)).encode())
@@ -283,7 +282,9 @@ def _table(environment: Environment) -> ListTable:
     try:
         text = download.read(named, limit=_TABLE_LIMIT, timeout=_SECONDS)
     except DownloadError as error:
-        raise UserError(f"{VARIABLE}: {error}", error.help) from None
+        raise UserError(
+            f"{VARIABLE}: {error}", "Correct the variable, or add --no-default-lists."
+        ) from None
     try:
         tree = toml.loads(text.decode("utf-8-sig"))
         table = from_json(ListTable, tree, "lists", strict=True)
@@ -304,6 +305,22 @@ def _ask(
 ) -> download.Answer | None:
     sent = {**headers, "Authorization": f"Bearer {token}"} if token else headers
     return download.ask(address, limit=PAGE_LIMIT, timeout=_SECONDS, headers=sent, etag=etag)
+
+
+def _following(address: str, written: str) -> str:
+    """The address of the next page, on the same host and with the same password.
+
+    Raises:
+        _NotAListError: it is none, or is elsewhere.
+    """
+    own = urlsplit(address).netloc
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(urljoin(address, written))
+        following = parts._replace(netloc=own).geturl()
+        same = parts.netloc in {own, own.rpartition("@")[2]}
+        if same and parts.scheme == urlsplit(address).scheme:
+            return following
+    raise _NotAListError(f"it leads on to {without_secrets(written)}")
 
 
 def _instead(place: ListPlace, error: DownloadError, kept: _Kept | None, read: list[_Page]) -> str:
