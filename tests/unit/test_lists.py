@@ -97,6 +97,15 @@ def test_tree_of_the_hub(server: ListServer, wheels: dict[str, Path], tmp_path: 
     assert server.asked[-1][1] == 304
 
 
+@pytest.mark.parametrize("body", [b"[1]", b'[{"oid": "1"}]', b'{"error": "Not here"}'])
+def test_no_tree_of_the_hub(server: ListServer, tmp_path: Path, body: bytes) -> None:
+    hub = place(server.hub("me/wheels"), "hub")
+    server.replies["/api/models/me/wheels/tree/main?recursive=true"] = Reply(body)
+    listing = found(asked_of(tmp_path, hub))
+    assert listing.links == ()
+    assert ["a hub's list of files" in note for note in listing.notes] == [True]
+
+
 def test_an_index(server: ListServer, wheels: dict[str, Path], tmp_path: Path) -> None:
     index = place(f"{server.address}/simple", "index")
     assert found(asked_of(tmp_path, index)) == Listing(links=())
@@ -131,6 +140,7 @@ LIMIT = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795000000"}
 FAULTS = [
     ("limit", RELEASES, Reply(status=403, headers=LIMIT), "limit of requests"),
     ("429", SECOND, Reply(status=429, headers={"Retry-After": "9"}), "limit of requests"),
+    ("401", RELEASES, Reply(status=401), "HTTP 401"),
     ("404", RELEASES, Reply(status=404), "HTTP 404"),
     ("broken", RELEASES, Reply(status=500), "HTTP 500"),
     ("portal", RELEASES, Reply(b"<html><a href='/login'>Log in</a></html>"), "portal or proxy"),
