@@ -1,13 +1,20 @@
-"""A plan of a small build, for tests of what carries plans out."""
+"""A plan of a small build, and its source laid down, for tests of what carries plans out."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tritonwin.build import source
 from tritonwin.build.plan import GIB, BuildPlan, BuildSource, CompilerMemory
+from tritonwin.build.source import SourceCache
+from tritonwin.support.pip import Pip
+from tritonwin.system.host import Host
+
+NOBODY = SourceCache(pip=Pip(("/nowhere",)), offline=True)
 
 
 def plan(root: Path, **fields: Any) -> BuildPlan:
@@ -38,3 +45,13 @@ def plan(root: Path, **fields: Any) -> BuildPlan:
         command=("setup.py", "bdist_wheel"),
     )
     return replace(made, **fields)
+
+
+def laid_down(
+    root: Path, *, logins: Mapping[str, str] | None = None, edits: Any = (), **of_source: Any
+) -> BuildPlan:
+    """The plan of a build below `root`, with its source in its folder."""
+    made = plan(root, source=BuildSource(**of_source), edits=edits)
+    made.layout.root.mkdir(parents=True, exist_ok=True)
+    source.prepare(made, NOBODY, Host.this_machine(), logins)
+    return made

@@ -8,20 +8,18 @@ from typing import Any
 
 import machines
 import pytest
-from build_plans import plan
+from build_plans import laid_down
 from git_repositories import ALLOW_FILES, Repositories, commit, with_submodules
 from trees import write
 
-from tritonwin.build import planner, source
+from tritonwin.build import planner
 from tritonwin.build.command import inherited
 from tritonwin.build.copying import SourceError
 from tritonwin.build.order import Order
 from tritonwin.build.outcome import BuildState
-from tritonwin.build.plan import BuildPlan, BuildSource, SourceEdit
-from tritonwin.build.source import SourceCache
+from tritonwin.build.plan import BuildPlan, SourceEdit
 from tritonwin.build.wheel import describe
 from tritonwin.errors import UserError
-from tritonwin.support.pip import Pip
 from tritonwin.system.host import Host
 from tritonwin.system.process import run
 
@@ -42,11 +40,7 @@ def _files_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def checked_out(tmp_path: Path, repository: Path, **fields: Any) -> BuildPlan:
-    found = BuildSource(kind="git", location=repository.as_uri(), **fields)
-    made = plan(tmp_path / "root", source=found)
-    made.layout.root.mkdir(parents=True)
-    source.prepare(made, SourceCache(pip=Pip(("/nowhere",)), offline=True), Host.this_machine())
-    return made
+    return laid_down(tmp_path / "root", kind="git", location=repository.as_uri(), **fields)
 
 
 def held(made: BuildPlan) -> set[str]:
@@ -131,11 +125,8 @@ def test_a_link_of_a_commit_leads_to_no_change_elsewhere(
     (mine / link).symlink_to(theirs / link if edit == link else theirs)
     commit(mine, {})
     edits = (SourceEdit(file=edit, find="old", replace="new", reason=""),) if edit else ()
-    named = BuildSource(kind="git", location=mine.as_uri(), skip=skip)
-    made = plan(tmp_path / "root", source=named, edits=edits)
-    made.layout.root.mkdir(parents=True)
     with pytest.raises(SourceError, match="a link to elsewhere"):
-        source.prepare(made, SourceCache(pip=Pip(("/nowhere",)), offline=True), Host.this_machine())
+        checked_out(tmp_path, mine, skip=skip, edits=edits)
     assert [p.read_bytes() for p in (theirs / "cutlass/a", theirs / "x.py")] == [b"old", b"old"]
 
 
@@ -147,10 +138,7 @@ def test_what_a_link_leads_to_keeps_its_rights(tmp_path: Path) -> None:
     write(mine, {"setup.py": "", "csrc/a": ""})
     (mine / "csrc/b").symlink_to(theirs)
     commit(mine, {})
-    named = BuildSource(kind="git", location=mine.as_uri(), skip=("csrc",))
-    made = plan(tmp_path / "root", source=named)
-    made.layout.root.mkdir(parents=True)
-    source.prepare(made, SourceCache(pip=Pip(("/nowhere",)), offline=True), Host.this_machine())
+    made = checked_out(tmp_path, mine, skip=("csrc",))
     assert not (made.layout.source / "csrc").exists()
     assert theirs.stat().st_mode & 0o777 == 0o444
 

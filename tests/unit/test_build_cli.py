@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -180,11 +181,8 @@ def test_a_source_of_ones_own(tmp_path: Path, named: str, kind: str) -> None:
     order = Order(
         recipe="flash-attn", source=str(local) if local.exists() else named, version="2.8.3"
     )
-    machine = machines.linux(tmp_path)
     checkout = read_checkout(local, load("flash-attn"), windows=False) if kind == "folder" else None
-    made = plan(order, BuildMachine(
-        facts=machine.facts, host=machine.host, resources=machine.resources, checkout=checkout
-    ))  # fmt: skip
+    made = plan(order, replace(machines.linux(tmp_path), checkout=checkout))
     assert made.source.kind == kind
     git = next(decision for decision in made.decisions if decision.name == "git")
     assert git.value == ("needed" if kind == "git" else "not needed")
@@ -204,16 +202,9 @@ def test_a_checkout_without_its_submodule(tmp_path: Path) -> None:
     folder = tmp_path / "p"
     folder.mkdir()
     (folder / "setup.py").touch()
-    machine = machines.linux(tmp_path)
-    made = plan(
-        Order(recipe="flash-attn", source=str(folder), version="2.8.3"),
-        BuildMachine(
-            facts=machine.facts,
-            host=machine.host,
-            resources=machine.resources,
-            checkout=read_checkout(folder, load("flash-attn"), windows=False),
-        ),
-    )
+    checkout = read_checkout(folder, load("flash-attn"), windows=False)
+    order = Order(recipe="flash-attn", source=str(folder), version="2.8.3")
+    made = plan(order, replace(machines.linux(tmp_path), checkout=checkout))
     assert "submodule update --init csrc/cutlass" in made.refusals[0].help
 
 

@@ -15,7 +15,7 @@ import pytest
 from machines import linux, msvc, toolkit, torch, windows
 from trees import plant, write
 
-from tritonwin.build import archs, command, fleet, jobs, order, recipe, tools
+from tritonwin.build import command, jobs, order, recipe, tools
 from tritonwin.build import jobs as compilers
 from tritonwin.build import toolkit as toolkits
 from tritonwin.build.command import UnfitEnvironmentError
@@ -333,13 +333,6 @@ def test_free_memory_is_the_least_of_what_is_said(
 # --- architectures, references, jobs of a fleet
 
 
-def test_a_family_of_architectures_is_asked_for_where_nvcc_has_one() -> None:
-    recipe = load("cuda-extension")
-    for arch, exists in (("9.0a", True), ("9.0f", False), ("10.0f", True), ("8.9a", False)):
-        found = archs.choose(recipe, "0", "13.0", gpus=(), asked=(arch,), windows=False)
-        assert (found.refusals == ()) is exists, arch
-
-
 def test_a_ref_is_built_from_the_recipes_repository(tmp_path: Path) -> None:
     (tmp_path / "git.exe").touch()
     machine = having(windows(tmp_path), PATH=str(tmp_path))
@@ -372,13 +365,6 @@ def test_a_release_that_lies_here_is_held_to_the_recipes_hash(tmp_path: Path) ->
     other.touch()
     made = plan(Order(recipe=FLASH, source=str(other)), windows(tmp_path))
     assert (made.version, made.source.sha256) == ("0", None)
-
-
-def test_a_fleet_of_what_has_no_releases_names_no_version() -> None:
-    text = 'python = ["3.12"]\ntorch = ["2.9.1"]\ncuda = ["12.8"]\narchs = [["8.9", "12.0"]]\n'
-    (job,) = fleet.read("cuda-extension", text).jobs
-    assert job.arguments == "cuda-extension --yes --anyway --cuda 12.8 --arch 8.9 --arch 12.0"
-    assert job.id == "cuda-extension-cp312-torch2.9.1-cu128-sm89-120-win"
 
 
 def test_a_pip_that_fails_makes_no_wheel_and_no_failure(tmp_path: Path) -> None:

@@ -75,9 +75,28 @@ def test_a_toolset_that_the_runner_has_not_is_left_out() -> None:
     assert fleet.read("flash-attn", text + 'os=["my-own"]\n').jobs
 
 
+ONE = 'python = ["3.12"]\ntorch = ["2.9.1"]\ncuda = ["12.8"]\narchs = ["8.9"]\n'
+
+
+def test_what_has_no_releases_is_named_without_a_version() -> None:
+    text = ONE.replace('["8.9"]', '[["8.9", "12.0"]]')
+    (job,) = fleet.read("cuda-extension", text).jobs
+    assert job.arguments == "cuda-extension --yes --anyway --cuda 12.8 --arch 8.9 --arch 12.0"
+    assert job.id == "cuda-extension-cp312-torch2.9.1-cu128-sm89-120-win"
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        (ONE.replace('"3.12"', '"3.12; rm -rf"'), "python: '3.12; rm -rf' cannot be used"),
+        (ONE.replace('"2.9.1"', '"$(x)"'), r"torch: '\$\(x\)' cannot be used"),
+        (ONE.replace('"12.8"', '"12"'), "cuda: '12' cannot be used"),
+        (ONE.replace('"12.8"', f'"{"9" * 5000}"'), f"cuda: '{'9' * 60}' cannot be used"),
+        (ONE.replace('"8.9"', f'"{"9" * 5000}"'), f"'{'9' * 40}' is not a GPU architecture"),
+        ('os = ["win\\"dows"]\n' + ONE, "os: 'win\"dows' cannot be used"),
+        ('version = ["main branch"]\n' + ONE, "version: 'main branch' cannot be used"),
+        ("pyhton = []\n" + ONE, "matrix.pyhton: unknown"),
+        (ONE + '[[exclude]]\npyhton = "3.12"\n', r"matrix\.exclude\[0\]\.pyhton: unknown"),
         ("x = [", "the matrix cannot be used"),
         ('python = ["3.12"]', "matrix.torch: missing"),
         (MATRIX.replace("python", "pyton", 1), "matrix.python: missing"),
@@ -96,6 +115,12 @@ def test_what_is_no_matrix(text: str, why: str) -> None:
     with pytest.raises(UserError, match=why) as caught:
         fleet.read("flash-attn", text)
     assert caught.value.help
+    assert len(str(caught.value)) < 200
+
+
+def test_a_base_that_is_no_address() -> None:
+    with pytest.raises(UserError, match="is not an address"):
+        fleet.below((), "not a url")
 
 
 def test_the_command_prints_what_a_workflow_reads(

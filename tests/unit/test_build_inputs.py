@@ -13,7 +13,7 @@ from packaging.version import Version
 from trees import write
 from wheel_files import make_wheel
 
-from tritonwin.build import copying, fleet
+from tritonwin.build import copying
 from tritonwin.build.order import Order, survey
 from tritonwin.build.plan import BuildPlan
 from tritonwin.build.planner import plan
@@ -114,39 +114,6 @@ def test_a_recipe_has_the_spellings_of_its_package(tmp_path: Path, name: str) ->
 def test_no_other_name_is_a_recipe(name: str) -> None:
     with pytest.raises(UserError, match="there is no recipe"):
         load(name)
-
-
-FLEET = 'python = ["3.12"]\ntorch = ["2.9.1"]\ncuda = ["12.8"]\narchs = ["8.9"]\n'
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "why"),
-    [
-        ('"3.12"', '"3.12; rm -rf"', "python: '3.12; rm -rf' cannot be used"),
-        ('"2.9.1"', '"$(x)"', r"torch: '\$\(x\)' cannot be used"),
-        ('"12.8"', '"12"', "cuda: '12' cannot be used"),
-        ('"12.8"', f'"{"9" * 5000}"', f"cuda: '{'9' * 60}' cannot be used"),
-        ('"8.9"', f'"{"9" * 5000}"', f"'{'9' * 40}' is not a GPU architecture"),
-        ("python", 'os = ["win\\"dows"]\npython', "os: 'win\"dows' cannot be used"),
-        ("python", 'version = ["main branch"]\npython', "version: 'main branch' cannot be used"),
-        ("python", "pyhton = []\npython", "matrix.pyhton: unknown"),
-    ],
-)
-def test_a_matrix_that_no_runner_could_take(old: str, new: str, why: str) -> None:
-    with pytest.raises(UserError, match=why) as refused:
-        fleet.read("flash-attn", FLEET.replace(old, new, 1))
-    assert refused.value.help
-    assert len(str(refused.value)) < 200
-
-
-def test_what_is_excluded_by_a_wrong_name_is_told() -> None:
-    with pytest.raises(UserError, match=r"matrix\.exclude\[0\]\.pyhton: unknown"):
-        fleet.read("flash-attn", FLEET + '[[exclude]]\npyhton = "3.12"\n')
-
-
-def test_a_base_that_is_no_address() -> None:
-    with pytest.raises(UserError, match="is not an address"):
-        fleet.below((), "not a url")
 
 
 def test_links_of_a_folder_named_from_the_current_one(

@@ -8,21 +8,17 @@ from pathlib import Path
 
 import machines
 import pytest
-from build_plans import plan
+from build_plans import NOBODY, laid_down
 from trees import write
 
-from tritonwin.build import copying, source
+from tritonwin.build import copying
 from tritonwin.build.copying import SourceError
 from tritonwin.build.order import Order, survey
-from tritonwin.build.plan import BuildSource, SourceEdit
-from tritonwin.build.planner import plan as planned
-from tritonwin.build.source import SourceCache
-from tritonwin.support.pip import Pip
-from tritonwin.system.host import Host
+from tritonwin.build.plan import SourceEdit
+from tritonwin.build.planner import plan
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Wine makes no links")
 
-NOBODY = Pip(("/nowhere",))
 # link in the source -> where it leads -> where its copy must lead, below the copy or elsewhere
 LINKS = {
     "inner": ("csrc", "copy/csrc"),
@@ -78,14 +74,14 @@ def test_links_lead_from_the_copy_where_they_led(tmp_path: Path, mine: Path) -> 
 def test_the_plan_names_what_leads_out(tmp_path: Path, mine: Path) -> None:
     machine = machines.linux(tmp_path)
     order = Order(recipe="cuda-extension", source=str(mine))
-    checkout = survey(order, machine.facts, machine.host, lambda: NOBODY).checkout
+    checkout = survey(order, machine.facts, machine.host, lambda: NOBODY.pip).checkout
     assert checkout is not None
     assert sorted(link.name for link in checkout.links_out) == OUT
-    made = planned(order, survey(order, machine.facts, machine.host, lambda: NOBODY))
+    made = plan(order, survey(order, machine.facts, machine.host, lambda: NOBODY.pip))
     (warning,) = [w for w in made.warnings if "lead out of it" in w]
     assert f"out -> {tmp_path / 'elsewhere'}" in warning
     (mine / "one_more").symlink_to("/")
-    made = planned(order, survey(order, machine.facts, machine.host, lambda: NOBODY))
+    made = plan(order, survey(order, machine.facts, machine.host, lambda: NOBODY.pip))
     assert any(w.endswith(" and 1 more") for w in made.warnings)
 
 
@@ -119,12 +115,8 @@ def test_nothing_is_edited_through_a_link(tmp_path: Path, mine: Path) -> None:
     edits = (
         SourceEdit(file="out/large.bin", find="large", replace="small", reason="", required=False),
     )
-    made = plan(
-        tmp_path / "root", source=BuildSource(kind="folder", location=str(mine)), edits=edits
-    )
-    made.layout.root.mkdir()
     with pytest.raises(SourceError, match="is a link") as refused:
-        source.prepare(made, SourceCache(pip=NOBODY, offline=True), Host.this_machine())
+        laid_down(tmp_path / "root", kind="folder", location=str(mine), edits=edits)
     assert "in place of the link" in refused.value.help
     assert (tmp_path / "elsewhere/large.bin").read_text() == "large"
 

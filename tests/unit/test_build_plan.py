@@ -11,7 +11,7 @@ import pytest
 from machines import linux, msvc, room, toolkit, torch, windows
 
 from tritonwin.build import archs
-from tritonwin.build.jobs import Resources, choose, container_free, resources
+from tritonwin.build.jobs import choose, container_free, resources
 from tritonwin.build.order import BuildMachine, Order
 from tritonwin.build.plan import GIB, BuildPlan
 from tritonwin.build.planner import plan
@@ -74,14 +74,6 @@ def test_a_compiler_cache_on_path_answers_for_nvcc(tmp_path: Path, asked: bool) 
 # --- memory
 
 
-@pytest.mark.parametrize(
-    ("free", "cores", "jobs"), [(16, 16, 2), (32, 16, 4), (64, 16, 8), (125, 16, 16), (125, 8, 8)]
-)
-def test_jobs_follow_memory_then_cores(free: float, cores: int, jobs: int) -> None:
-    model = load("flash-attn").memory
-    assert choose(model, room(free, cores), files=73, archs=1).value.jobs == jobs
-
-
 def test_the_expected_peak_is_the_one_that_was_measured() -> None:
     """16 jobs of one thread, sm_90, nvcc 13.0: what was seen on three occasions."""
     found = choose(load("flash-attn").memory, room(118), files=73, archs=1).value
@@ -97,13 +89,6 @@ def test_a_bound_is_never_said_to_be_lower(tmp_path: Path) -> None:
     assert said(made, "memory").startswith("about 12 GiB, never above 15 GiB; ")
 
 
-def test_paging_is_no_memory_to_plan_with() -> None:
-    model = load("flash-attn").memory
-    paged = choose(model, room(100, physical=20), files=73, archs=1).value
-    assert paged.jobs == 3
-    assert paged.memory.expected <= 20 * GIB
-
-
 def test_a_machine_without_memory_is_refused_unless_asked_for(tmp_path: Path) -> None:
     small = replace(windows(tmp_path), resources=room(6))
     made = plan(Order(recipe="flash-attn"), small)
@@ -114,22 +99,10 @@ def test_a_machine_without_memory_is_refused_unless_asked_for(tmp_path: Path) ->
     assert any("may be killed" in text for text in asked.warnings)
 
 
-def test_threads_come_when_there_is_a_core_for_each_file_and_more() -> None:
-    model = load("flash-attn").memory
-    found = choose(model, room(10_000, cores=200), files=73, archs=2).value
-    assert (found.jobs, found.threads) == (73, 2)
-    assert choose(model, room(10_000, cores=200), files=73, archs=1).value.threads == 1
-
-
 def test_more_jobs_later_keep_the_model(tmp_path: Path) -> None:
     made = plan(Order(recipe="flash-attn"), windows(tmp_path)).with_jobs(2)
     assert made.environment["MAX_JOBS"] == "2"
     assert made.memory.bound == made.memory.base + 2 * made.memory.compiler
-
-
-def test_unknown_memory_leaves_the_cores() -> None:
-    unknown = Resources(allocatable=None, physical=None, cores=6)
-    assert choose(load("flash-attn").memory, unknown, files=73, archs=1).value.jobs == 6
 
 
 @pytest.mark.parametrize(
@@ -221,13 +194,6 @@ def test_no_visual_studio(tmp_path: Path) -> None:
     )
 
 
-def test_a_toolkit_of_the_same_minor_version_comes_first(tmp_path: Path) -> None:
-    machine = windows(tmp_path, cuda_toolkits=(toolkit("12.9"), toolkit("12.8"), toolkit("13.0")))
-    made = plan(Order(recipe="flash-attn"), machine)
-    assert made.cuda is not None
-    assert made.cuda.version == "12.8"
-
-
 def test_a_toolkit_with_a_compiler_comes_before_one_without(tmp_path: Path) -> None:
     machine = windows(
         tmp_path,
@@ -290,13 +256,11 @@ def test_what_triton_brings_along_builds_nothing(tmp_path: Path) -> None:
     assert plan(Order(recipe="flash-attn"), both).possible
 
 
-def test_a_toolkit_by_folder_and_by_version(tmp_path: Path) -> None:
+def test_a_toolkit_by_its_version(tmp_path: Path) -> None:
     machine = windows(tmp_path, cuda_toolkits=(toolkit("12.8"), toolkit("12.6")))
-    by_version = plan(Order(recipe="flash-attn", cuda="12.6"), machine)
-    assert by_version.cuda is not None
-    assert by_version.cuda.version == "12.6"
-    nowhere = plan(Order(recipe="flash-attn", cuda=str(tmp_path / "gone")), machine)
-    assert "cuda-toolkit-for-build" in refused(nowhere)
+    made = plan(Order(recipe="flash-attn", cuda="12.6"), machine)
+    assert made.cuda is not None
+    assert made.cuda.version == "12.6"
 
 
 # --- architectures
@@ -310,7 +274,7 @@ def test_a_toolkit_by_folder_and_by_version(tmp_path: Path) -> None:
         ("flash-attn", "2.7.2", "12.8", ("8.9",), ("80", "90")),
         ("flash-attn", "2.8.4", "13.0", ("12.1", "11.0"), ("120", "110")),
         ("sageattention", "2.2.0", "12.8", ("8.6", "9.0", "12.0"), ("8.0", "9.0a", "12.0a")),
-        ("cuda-extension", "0", "13.0", ("8.9", "9.0a"), ("8.9", "9.0a")),
+        ("cuda-extension", "0", "13.0", ("8.9", "9.0a", "10.0f"), ("8.9", "9.0a", "10.0f")),
     ],
 )
 def test_the_words_of_the_source(
@@ -331,6 +295,7 @@ def test_the_words_of_the_source(
         ("sageattention", "2.2.0", "12.3", "8.9", "it takes CUDA >=12.4"),
         ("cuda-extension", "0", "13.0", "7.0", "its nvcc does not know it"),
         ("cuda-extension", "0", "13.0", "8.9a", "does not compile for 8.9a"),
+        ("cuda-extension", "0", "13.0", "9.0f", "does not compile for 9.0f"),
     ],
 )
 def test_what_the_source_would_not_compile(

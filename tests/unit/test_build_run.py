@@ -441,17 +441,17 @@ sys.exit(7)
 """
 
 
+def begin(folder: Path, program: str, *words: str) -> attempt.ProcessTree:
+    command = [sys.executable, "-c", program, *words]
+    with (folder / "log").open("wb") as log:
+        return attempt.start(command, env=dict(os.environ), cwd=folder, log=log)
+
+
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[attempt.ProcessTree]:
-    with (tmp_path / "log").open("wb") as log:
-        made = attempt.start(
-            [sys.executable, "-c", PROGRAM, "600"],
-            env=dict(os.environ),
-            cwd=tmp_path,
-            log=log,
-        )
-        yield made
-        made.end()
+    made = begin(tmp_path, PROGRAM, "600")
+    yield made
+    made.end()
 
 
 def test_all_processes_are_seen_and_ended(started: attempt.ProcessTree, tmp_path: Path) -> None:
@@ -469,18 +469,12 @@ def test_all_processes_are_seen_and_ended(started: attempt.ProcessTree, tmp_path
 
 
 def test_what_a_program_leaves_behind_is_ended(tmp_path: Path) -> None:
-    with (tmp_path / "log").open("wb") as log:
-        made = attempt.start(
-            [sys.executable, "-c", PROGRAM, "0"],
-            env=dict(os.environ),
-            cwd=tmp_path,
-            log=log,
-        )
-        wait_for(lambda: made.poll() is not None)
-        assert made.poll() == 7
-        made.end()
-        assert made.pids() == ()
-        assert signs_of_life(tmp_path) == 0
+    made = begin(tmp_path, PROGRAM, "0")
+    wait_for(lambda: made.poll() is not None)
+    assert made.poll() == 7
+    made.end()
+    assert made.pids() == ()
+    assert signs_of_life(tmp_path) == 0
 
 
 def test_processor_time_of_what_is_ended_counts(tmp_path: Path) -> None:
@@ -492,13 +486,9 @@ def test_processor_time_of_what_is_ended_counts(tmp_path: Path) -> None:
         "print('worked', flush=True)\n"
         "time.sleep(600)\n"
     )
-    log = tmp_path / "log"
-    with log.open("wb") as stream:
-        made = attempt.start(
-            [sys.executable, "-c", program], env=dict(os.environ), cwd=tmp_path, log=stream
-        )
-        wait_for(lambda: log.read_text().startswith("worked"))
-        made.end()
+    made = begin(tmp_path, program)
+    wait_for(lambda: (tmp_path / "log").read_text().startswith("worked"))
+    made.end()
     spent = made.cpu_seconds()
     assert wine_version() or (spent and 0.5 <= spent < 5)
 

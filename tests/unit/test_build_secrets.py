@@ -6,29 +6,28 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import machines
 import pytest
-from build_plans import plan
+from build_plans import NOBODY, laid_down
 from git_repositories import ALLOW_FILES, commit
 from git_repositories import git as call_git
 from git_server import AVAILABLE, served
 
-from tritonwin.build import command, failure, fleet, git, planner, runner, source
+from tritonwin.build import command, failure, fleet, git, planner, runner
 from tritonwin.build.command import SHELLS, script
 from tritonwin.build.copying import SourceError
 from tritonwin.build.order import Order
 from tritonwin.build.outcome import BuildState
-from tritonwin.build.plan import BuildPlan, BuildSource
+from tritonwin.build.plan import BuildPlan
 from tritonwin.build.runner import RunContext, write_plan
-from tritonwin.build.source import SourceCache
 from tritonwin.build.wheel import describe
 from tritonwin.errors import UserError
 from tritonwin.output.building import print_build_plan, report
 from tritonwin.remedies.wheel_build import Prepared
 from tritonwin.support import pip
-from tritonwin.support.pip import Pip
 from tritonwin.system.codec import to_json
 from tritonwin.system.host import Host
 from tritonwin.system.process import Completed
@@ -36,7 +35,6 @@ from tritonwin.system.process import Completed
 PASSWORD = "hid$den *:%x"
 LOGIN = f"me:{PASSWORD}"
 QUOTED = f"me:{quote(PASSWORD, safe='')}"
-NOBODY = SourceCache(pip=Pip(("/nowhere",)), offline=True)
 needs_git = pytest.mark.skipif(not AVAILABLE, reason="needs git with its http-backend")
 
 
@@ -180,9 +178,11 @@ def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield f"{address}/x/.git"
 
 
-def source_of(address: str) -> BuildSource:
-    variable = git.login_variable(address)
-    return BuildSource(kind="git", location=address, submodules=(".",), login=variable)
+def fetched(root: Path, address: str, value: str | None = None, **more: Any) -> BuildPlan:
+    """With the value of the variable that holds the login."""
+    fields = {"submodules": (".",), "login": git.login_variable(address), **more}
+    logins = {fields["login"]: value} if value else None
+    return laid_down(root, kind="git", location=address, logins=logins, **fields)
 
 
 def holding(folder: Path, word: str) -> list[Path]:
@@ -191,40 +191,34 @@ def holding(folder: Path, word: str) -> list[Path]:
 
 @needs_git
 def test_git_gets_the_login_and_keeps_it_nowhere(tmp_path: Path, private: str) -> None:
-    made = plan(tmp_path / "root", source=source_of(private))
-    made.layout.root.mkdir()
+    root = tmp_path / "root"
     with pytest.raises(SourceError, match=r"login for .* is not known") as refused:
-        source.prepare(made, NOBODY, Host.this_machine())
-    assert made.source.login in refused.value.help
+        fetched(root, private)
+    assert git.login_variable(private) in refused.value.help
     with pytest.raises(SourceError, match="git fetch failed") as failed:
-        source.prepare(made, NOBODY, Host.this_machine(), {made.source.login: "me:wrong-word"})
+        fetched(root, private, "me:wrong-word")
     assert "wrong-word" not in str(failed.value)
-    assert list(made.layout.root.iterdir()) == []
-    source.prepare(made, NOBODY, Host.this_machine(), {made.source.login: LOGIN})
+    assert list(root.iterdir()) == []
+    made = fetched(root, private, LOGIN)
     assert (made.layout.source / "inner/inner.h").read_text() == "inner"
-    assert holding(made.layout.root, PASSWORD) == []
+    assert holding(root, PASSWORD) == []
 
 
 @needs_git
 def test_a_token_alone_is_a_login(tmp_path: Path) -> None:
     commit(tmp_path / "repositories/x", {"setup.py": ""})
     with served(tmp_path / "repositories", "opaque:opaque") as address:
-        found = replace(source_of(f"{address}/x/.git"), submodules=(), helpers=True)
-        made = plan(tmp_path / "root", source=found)
-        made.layout.root.mkdir()
-        source.prepare(made, NOBODY, Host.this_machine(), {made.source.login: "opaque"})
+        root, named = tmp_path / "root", f"{address}/x/.git"
+        made = fetched(root, named, "opaque", submodules=(), helpers=True)
     assert (made.layout.source / "setup.py").is_file()
 
 
 @needs_git
 def test_no_other_host_gets_the_login(tmp_path: Path, private: str) -> None:
     here = private.replace("127.0.0.1", "localhost")
-    found = replace(source_of(here), login=git.login_variable(private))
-    made = plan(tmp_path / "root", source=found)
-    made.layout.root.mkdir()
     # the repository is fetched from localhost, its submodule from 127.0.0.1
     with pytest.raises(SourceError, match="git submodule failed"):
-        source.prepare(made, NOBODY, Host.this_machine(), {made.source.login: LOGIN})
+        fetched(tmp_path / "root", here, LOGIN, login=git.login_variable(private))
 
 
 def test_what_pip_and_a_build_say_is_told_without_secrets(tmp_path: Path) -> None:

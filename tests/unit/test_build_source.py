@@ -1,0 +1,383 @@
+"""The source comes to its folder whole, with nothing that must not be there, and bounded in size."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import stat
+import tarfile
+import time
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import machines
+import pytest
+from build_plans import NOBODY, laid_down, plan
+from trees import write
+
+from tritonwin.build import runner
+from tritonwin.build.copying import SourceError
+from tritonwin.build.order import Order
+from tritonwin.build.plan import BuildSource, SourceEdit
+from tritonwin.build.planner import plan as planned
+from tritonwin.build.runner import RunContext
+from tritonwin.build.source import SourceCache, address_in
+from tritonwin.errors import UserError
+from tritonwin.support import archives
+from tritonwin.support.archives import Allowance, TooMuchError
+from tritonwin.support.download import DownloadError, NotFoundError
+from tritonwin.system.host import Host
+
+FILES = {
+    "x-1.0/setup.py": "setup()",
+    "x-1.0/csrc/a.cu": "kernel",
+    "x-1.0/big/deep/b": "skipped",
+    "x-1.0/bigger": "needed",
+}
+MIB = 2**20
+
+
+def a_tar(
+    file: Path, files: Mapping[str, str | bytes], links: Mapping[str, str] | None = None
+) -> Path:
+    file = file.with_name("x.tar.gz")
+    with tarfile.open(file, "w:gz") as tar:
+        for name, target in (links or {}).items():  # before what they lead to
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            tar.addfile(info)
+        for name, content in files.items():
+            data = content.encode() if isinstance(content, str) else content
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = len(data), 0o755
+            info.mtime = int(time.time()) + 10**6
+            tar.addfile(info, io.BytesIO(data))
+    return file
+
+
+def a_zip(
+    file: Path, files: Mapping[str, str | bytes], links: Mapping[str, str] | None = None
+) -> Path:
+    file = file.with_name("x.zip")
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, target in (links or {}).items():
+            info = zipfile.ZipInfo(name)
+            info.external_attr = (stat.S_IFLNK | 0o777) << 16
+            made.writestr(info, target)
+        for name, content in files.items():
+            info = zipfile.ZipInfo(name)
+            info.external_attr = (stat.S_IFREG | 0o755) << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            made.writestr(info, content)
+    return file
+
+
+MAKERS = [a_tar, a_zip]
+Maker = Callable[..., Path]
+
+
+def prepare(tmp_path: Path, *, kind: str = "sdist", location: Path, **fields: Any) -> Path:
+    made = laid_down(tmp_path / "root", kind=kind, location=str(location), **fields)
+    return made.layout.source
+
+
+def refused(tmp_path: Path, archive: Path, why: str) -> str:
+    """The help, where the archive is refused and nothing of it stays."""
+    with pytest.raises(SourceError, match=why) as caught:
+        prepare(tmp_path, location=archive)
+    assert list((tmp_path / "root").iterdir()) == []
+    assert caught.value.help
+    return caught.value.help
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_file_of_either_kind_is_a_source(tmp_path: Path, make: Maker) -> None:
+    archive = make(tmp_path / "x", FILES)
+    machine = machines.linux(tmp_path)
+    made = planned(Order(recipe="cuda-extension", source=str(archive)), machine)
+    assert (made.source.kind, made.source.location) == ("sdist", str(archive))
+    to = prepare(tmp_path, location=archive, skip=("big",))
+    found = {p.relative_to(to).as_posix() for p in to.rglob("*") if p.is_file()}
+    assert found == {"setup.py", "csrc/a.cu", "bigger"}
+    # a file from the future would be compiled again in every run
+    assert (to / "csrc/a.cu").stat().st_mtime <= time.time() + 2
+    assert os.name == "nt" or os.access(to / "setup.py", os.X_OK)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_more_zeros_than_an_archive_may_hold(tmp_path: Path, make: Maker) -> None:
+    archive = make(tmp_path / "x", {"x/zeros": bytes(80 * MIB)})
+    assert archive.stat().st_size < MIB
+    assert "--source DIR" in refused(tmp_path, archive, "would unpack to more than 64 MiB")
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_many_files_that_are_too_much_together(
+    tmp_path: Path, make: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "MOST_BYTES", 3 * MIB)
+    archive = make(tmp_path / "x", {f"x/{n}": os.urandom(MIB) for n in range(4)})
+    refused(tmp_path, archive, "would unpack to more than 3 MiB")
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_more_files_than_any_source_has(
+    tmp_path: Path, make: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "MOST_MEMBERS", 9)
+    refused(tmp_path, make(tmp_path / "x", {f"x/{n}": b"" for n in range(10)}), "more than 9 files")
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_file_that_is_too_large(
+    tmp_path: Path, make: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "LARGEST", 2 * MIB)
+    archive = make(tmp_path / "x", {"x/a": os.urandom(3 * MIB)})
+    refused(tmp_path, archive, "x/a is too large: 3 MiB, and a file may have 2")
+
+
+def test_a_size_that_is_a_lie(tmp_path: Path) -> None:
+    """A header of 10 TB is refused without looking for them."""
+    info = tarfile.TarInfo("x/a")
+    info.size = 10 * 2**40
+    file = tmp_path / "x.tar.gz"
+    file.write_bytes(gzip.compress(info.tobuf(tarfile.GNU_FORMAT) + bytes(10240)))
+    refused(tmp_path, file, "is too large")
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_a_name_without_end(tmp_path: Path, kind: bytes) -> None:
+    """What stands before a member is read whole; 100 MiB of zeros are 100 KiB."""
+    info = tarfile.TarInfo("x/a")
+    info.type, info.size = kind, 100 * MIB
+    file = tmp_path / "x.tar.gz"
+    file.write_bytes(gzip.compress(info.tobuf(tarfile.GNU_FORMAT) + bytes(100 * MIB)))
+    refused(tmp_path, file, "a name in it is too long")
+
+
+def test_what_is_skipped_counts_as_well(tmp_path: Path) -> None:
+    """It has to be unpacked to get past it."""
+    archive = a_tar(tmp_path / "x", {"x/big/zeros": bytes(80 * MIB)})
+    refused(tmp_path, archive, "would unpack to more than")
+
+
+@pytest.mark.parametrize("packed", [0, 1, MIB, 2**50])
+def test_what_may_come_out(packed: int) -> None:
+    allowance = Allowance(packed)
+    assert archives.SMALL <= allowance.bytes <= archives.MOST_BYTES
+    one = min(allowance.bytes, archives.LARGEST)
+    for _ in range(allowance.bytes // one):
+        allowance.take("a", one)
+    with pytest.raises(TooMuchError):
+        allowance.take("b", one)
+
+
+LINKS = {
+    "x-1.0/link.py": "setup.py",
+    "x-1.0/again.py": "link.py",
+    "x-1.0/include": "csrc",
+    "x-1.0/csrc/up": "..",
+    "x-1.0/through.cu": "include/a.cu",
+    "x-1.0/of_skipped": "big/deep/b",
+}
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.skipif(os.name == "nt", reason="Wine makes no links")
+def test_links_of_an_archive(tmp_path: Path, make: Maker) -> None:
+    archive = make(tmp_path / "x", FILES, LINKS)
+    to = prepare(tmp_path, location=archive, skip=("big",))
+    for name, text in (("link.py", "setup()"), ("again.py", "setup()"), ("through.cu", "kernel")):
+        assert not (to / name).is_symlink()
+        assert (to / name).read_text() == text
+    assert (to / "include/a.cu").read_text() == "kernel"
+    assert (to / "csrc/up/setup.py").read_text() == "setup()"
+    assert not (to / "of_skipped").exists()
+    assert os.path.realpath(to / "include").startswith(str(to))
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [("/etc/passwd", "outside"), ("//host/share", "outside"), ("../../secret", "outside"),
+     ("C:/secret", "outside"), ("gone", "does not hold"), ("bad", "does not hold"),
+     ("../other/secret", "does not hold")],
+)  # fmt: skip
+def test_a_link_to_what_is_not_in_the_archive(
+    tmp_path: Path, make: Maker, target: str, why: str
+) -> None:
+    refused(tmp_path, make(tmp_path / "x", FILES, {"x-1.0/bad": target}), why)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_files_without_a_folder_around_them(tmp_path: Path, make: Maker) -> None:
+    archive = make(tmp_path / "x", {"setup.py": b"", "csrc/a.cu": b""})
+    assert "--source DIR" in refused(tmp_path, archive, "without a folder around it")
+
+
+def test_what_was_begun_is_taken_away_when_the_rest_is_damaged(tmp_path: Path) -> None:
+    archive = a_tar(tmp_path / "x", {f"x/{n}": os.urandom(100_000) for n in range(9)})
+    archive.write_bytes(archive.read_bytes()[:300_000])
+    refused(tmp_path, archive, "cannot be unpacked")
+
+
+def test_a_folder_that_cannot_be_copied_is_no_failure_of_ours(tmp_path: Path) -> None:
+    write(tmp_path / "mine", {"setup.py": ""})
+    write(tmp_path / "root", {"s": "a file in the place of the folder"})
+    with pytest.raises(SourceError, match="cannot be copied") as refused:
+        prepare(tmp_path, kind="folder", location=tmp_path / "mine")
+    assert "disk has room" in refused.value.help
+
+
+def test_a_build_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    write(tmp_path, {"file": ""})
+    context = RunContext(host=Host.this_machine(), cache=NOBODY)
+    with pytest.raises(UserError, match="cannot be made") as refused:
+        runner.build(plan(tmp_path / "file/root"), context)
+    assert "--root" in refused.value.help
+
+
+def test_what_was_unpacked_stays(tmp_path: Path) -> None:
+    archive = a_tar(tmp_path / "x", FILES)
+    to = prepare(tmp_path, location=archive)
+    before = (to / "csrc/a.cu").stat().st_mtime_ns
+    (to / "csrc/a.o").write_text("hours of work")
+    archive.unlink()
+    prepare(tmp_path, location=archive)
+    assert (to / "csrc/a.o").read_text() == "hours of work"
+    assert (to / "csrc/a.cu").stat().st_mtime_ns == before
+
+
+def test_a_file_of_another_content_is_not_replaced_in_silence(tmp_path: Path) -> None:
+    archive = a_tar(tmp_path / "x", FILES)
+    with pytest.raises(SourceError, match="another hash") as refused:
+        prepare(tmp_path, location=archive, sha256="0" * 64)
+    assert "Rename it" in refused.value.help
+
+
+def test_what_is_no_project_is_told_before_an_environment_is_made(tmp_path: Path) -> None:
+    archive = a_tar(tmp_path / "x", {"x/readme": ""})
+    made = plan(tmp_path / "root", source=BuildSource(kind="sdist", location=str(archive)))
+    context = RunContext(host=Host.this_machine(), cache=NOBODY)
+    with pytest.raises(UserError, match=r"holds neither setup\.py nor") as refused:
+        runner.build(made, context)
+    assert "--source DIR" in refused.value.help
+    assert not made.layout.venv.exists()
+
+
+def test_half_unpacked_is_begun_again(tmp_path: Path) -> None:
+    write(tmp_path, {"root/s.part/csrc/stale.cu": "of a run that was killed"})
+    to = prepare(tmp_path, location=a_tar(tmp_path / "x", FILES))
+    assert not (to / "csrc/stale.cu").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["x/../../evil", "/etc/evil", "x/..", "x\\..\\..\\evil", "x/C:evil", "../evil"]
+)
+def test_a_member_that_would_land_elsewhere(tmp_path: Path, name: str) -> None:
+    refused(tmp_path, a_tar(tmp_path / "x", {name: "evil"}), "outside")
+    assert not list(tmp_path.rglob("evil"))
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b" + b"\0" * 50])
+def test_no_archive(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "x.tar.gz"
+    file.write_bytes(content)
+    refused(tmp_path, file, "cannot be unpacked")
+
+
+def test_of_a_folder_changed_files_alone_are_copied(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {"mine/setup.py": "setup()", "mine/a.cu": "a", "mine/b.cu": "b", "mine/skip/c": ""},
+    )
+    to = prepare(tmp_path, kind="folder", location=tmp_path / "mine", skip=("skip",))
+    assert not (to / "skip").exists()
+    for path in to.iterdir():
+        os.utime(path, (1, 1))
+    (tmp_path / "mine/b.cu").write_text("better")
+    prepare(tmp_path, kind="folder", location=tmp_path / "mine", skip=("skip",))
+    assert {p.name for p in to.iterdir() if p.stat().st_mtime != 1} == {"b.cu"}
+
+
+def test_a_folder_is_not_copied_into_itself(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="into its own source"):
+        prepare(tmp_path, kind="folder", location=tmp_path)
+    with pytest.raises(SourceError, match="no folder"):
+        prepare(tmp_path, kind="folder", location=tmp_path / "none")
+
+
+EDIT = SourceEdit(file="setup.py", find='"-O3",\n"-std=c++17"', replace='"-std=c++20"', reason="")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("kind", ["sdist", "folder"])
+def test_edits(tmp_path: Path, kind: str, end: str) -> None:
+    text = f'flags = ["-O3",{end}"-std=c++17"]{end}'
+    location = tmp_path / "x.tar.gz"
+    if kind == "sdist":
+        a_tar(location, {"x/setup.py": text})
+    else:
+        location = tmp_path / "mine"
+        location.mkdir()
+        (location / "setup.py").write_bytes(text.encode())
+    for _ in range(2):  # the second time as a resumed build does
+        to = prepare(tmp_path, kind=kind, location=location, edits=(EDIT,))
+        assert (to / "setup.py").read_bytes() == f'flags = ["-std=c++20"]{end}'.encode()
+
+
+@pytest.mark.parametrize("required", [True, False])
+@pytest.mark.parametrize("files", [{"x/setup.py": "other"}, {"x/a": ""}])
+def test_an_edit_that_finds_nothing(tmp_path: Path, files: dict[str, str], required: bool) -> None:
+    edit = SourceEdit(file="setup.py", find="-std=c++17", replace="", reason="", required=required)
+    location = a_tar(tmp_path / "x", files)
+    if required:
+        with pytest.raises(SourceError, match="which the recipe has to change"):
+            prepare(tmp_path, location=location, edits=(edit,))
+    else:
+        assert prepare(tmp_path, location=location, edits=(edit,)).is_dir()
+
+
+def test_a_file_is_taken_from_a_folder_when_its_hash_is_right(tmp_path: Path) -> None:
+    write(tmp_path, {"a/x.whl": "wrong", "b/x.whl": "right"})
+    sha256 = hashlib.sha256(b"right").hexdigest()
+    cache = SourceCache(pip=NOBODY.pip, folders=(tmp_path / "a", tmp_path / "b"), offline=True)
+    assert cache.obtain("x", "x.whl", sha256, tmp_path / "into") == tmp_path / "b/x.whl"
+    with pytest.raises(DownloadError, match="nothing may be fetched"):
+        cache.obtain("x", "x.whl", "0" * 64, tmp_path / "into")
+    online = SourceCache(pip=NOBODY.pip)
+    url = (tmp_path / "b/x.whl").as_uri()
+    assert online.obtain("x", "x.whl", sha256, tmp_path / "into", url).read_text() == "right"
+    with pytest.raises(DownloadError, match="has the hash"):
+        online.obtain("x", "x.whl", "0" * 64, tmp_path / "more", url)
+    assert not (tmp_path / "more/x.whl").exists()
+
+
+@pytest.mark.parametrize(
+    ("page", "address"),
+    [
+        (
+            '{"files": [{"filename": "x-1.tar.gz", "url": "https://h/p/x-1.tar.gz"}]}',
+            "https://h/p/x-1.tar.gz",
+        ),
+        ('<a href="../../p/x-1.tar.gz#sha256=00">x-1.tar.gz</a>', "../../p/x-1.tar.gz"),
+        ("<a href='x-1.tar.gz'>x</a>", "x-1.tar.gz"),
+        ('<a href="https://h/x-1.tar.gz?a=1&amp;b=2">', None),
+        ('<a href="xx-1.tar.gz"> <a href="x-1.tar.gz.asc">', None),
+        ("", None),
+    ],
+)
+def test_the_address_of_a_file_on_an_index_page(page: str, address: str | None) -> None:
+    assert address_in(page, "x-1.tar.gz") == address
+
+
+def test_no_index_has_it(tmp_path: Path) -> None:
+    cache = SourceCache(pip=NOBODY.pip)
+    vars(cache)["places"] = type("Places", (), {"index": tmp_path.as_uri(), "extra_indexes": ()})()
+    with pytest.raises(NotFoundError, match="no index"):
+        cache.obtain("x", "x.whl", "0" * 64, tmp_path / "into")
