@@ -122,7 +122,7 @@ def _walk(folder: Path) -> _Walk:
 
 def _files(folder: Path) -> Iterator[os.DirEntry[str]]:
     """Every file below the folder. Links to folders are not followed."""
-    waiting = [str(folder)]
+    waiting = [str(folder)] if is_folder(folder) else []
     while waiting:
         with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
             for entry in entries:

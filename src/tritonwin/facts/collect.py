@@ -6,7 +6,7 @@ side in threads; what reads the target's files follows when the target is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,8 +44,9 @@ from tritonwin.facts.toolchain.winsdk import find_windows_sdks
 from tritonwin.facts.torch_triton import read_torch, read_triton
 from tritonwin.facts.variables import read_variables
 from tritonwin.system.data_folder import data_folder
+from tritonwin.system.files import silent_places
 from tritonwin.system.host import Host
-from tritonwin.system.waiting import WaitingThreads, waiting_threads
+from tritonwin.system.waiting import WaitingThreads, answered, waiting_threads
 
 T = TypeVar("T")
 
@@ -76,16 +77,17 @@ def collect(
         TargetError: there is no such interpreter, or it cannot be examined.
     """
     host = host or Host.this_machine(app)
-    choice = find_target(host, python, app)
+    choice = answered(lambda: find_target(host, python, app))
     reads = choice.planted and not may_start(choice.executable)
     guard = _Guard()
     with waiting_threads() as threads:
         target = threads.submit(
+            answered,
             lambda: (
                 examine_files(choice.executable, host)
                 if reads
                 else examine(choice.executable, host, timeout)
-            )
+            ),
         )
         gpus = threads.submit(guard.call, "gpus", lambda: _gpus(host, timeout), ((), ()))
         msvc = threads.submit(guard.call, "msvc", lambda: find_msvc(host), ())
@@ -101,8 +103,13 @@ def collect(
             msvc=threads.result(msvc),
             imports=imports,
             # some collectors are threads: in whichever order they failed
-            errors=tuple(sorted(guard.errors, key=lambda error: error.collector)),
+            errors=tuple(sorted((*guard.errors, *_silent()), key=lambda error: error.collector)),
         )
+
+
+def _silent() -> Iterator[CollectionError]:
+    for place in silent_places():
+        yield CollectionError(collector="disk", error=f"this drive does not answer: {place}")
 
 
 @dataclass
@@ -113,7 +120,7 @@ class _Guard:
 
     def call(self, name: str, collector: Callable[[], T], empty: T) -> T:
         try:
-            return collector()
+            return answered(collector)
         except Exception as error:  # noqa: BLE001 - the other facts are still worth having
             text = f"{type(error).__name__}: {error}"
             self.errors.append(CollectionError(collector=name, error=text))
@@ -141,7 +148,7 @@ def _of_target(target: Interpreter, host: Host, facts: Facts, guard: _Guard) -> 
     distributions = guard.call("distributions", lambda: read_distributions(target), none)
     triton = guard.call("triton", lambda: read_triton(target, distributions), None)
     torch = guard.call("torch", lambda: read_torch(target, distributions), None)
-    search = dll_search(target, torch, host)
+    search = answered(lambda: dll_search(target, torch, host))
     return replace(
         facts,
         target=target,

@@ -6,7 +6,6 @@ beside the user's work. Only the target is started; of the others files and regi
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import sys
@@ -25,7 +24,7 @@ from tritonwin.facts.python_layout import (
 )
 from tritonwin.facts.records import ChosenBy, Interpreter, PythonKind
 from tritonwin.facts.target import TargetError
-from tritonwin.system.files import is_file, is_folder, paths_in, read_text
+from tritonwin.system.files import is_file, is_folder, paths_in, read_bytes, read_text
 from tritonwin.system.host import Host
 
 _HIVES: tuple[tuple[str, PythonKind], ...] = (("HKCU", "user"), ("HKLM", "system"))
@@ -110,11 +109,12 @@ def _ini_default(host: Host) -> str | None:
     for folder in (host.env.folder("LOCALAPPDATA"), host.env.folder("SystemRoot")):
         if folder is None:
             continue
-        with contextlib.suppress(OSError), (folder / "py.ini").open("rb") as file:
-            text = file.read(_SETTINGS_LIMIT).decode("utf-8-sig", "replace")
-            match = re.search(r"(?im)^[ \t]*python[ \t]*=[ \t]*(\S+)", text)
-            if match:
-                return match[1]
+        text = (read_bytes(folder / "py.ini", _SETTINGS_LIMIT) or b"").decode(
+            "utf-8-sig", "replace"
+        )
+        match = re.search(r"(?im)^[ \t]*python[ \t]*=[ \t]*(\S+)", text)
+        if match:
+            return match[1]
     return None
 
 

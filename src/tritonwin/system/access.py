@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from tritonwin.system import winapi
-from tritonwin.system.files import is_file
+from tritonwin.system.files import ask, is_file
 
 
 def nearest_existing(folder: Path) -> Path | None:
@@ -16,13 +16,16 @@ def nearest_existing(folder: Path) -> Path | None:
 
 
 def _absent(path: Path) -> bool:
-    try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except (OSError, ValueError):
+    def is_absent(path: Path) -> bool:
+        try:
+            path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except (OSError, ValueError):
+            return False
         return False
-    return False
+
+    return ask(is_absent, path, True)
 
 
 if sys.platform == "win32":

@@ -3,44 +3,86 @@
 from __future__ import annotations
 
 import codecs
+import math
 import os
 import re
 import secrets
 import stat
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 _TEXT_LIMIT = 4 * 1024 * 1024
+
+T = TypeVar("T")
+
+# A drive whose server is gone may answer after minutes, or never. Who waits for the asking thread
+# (`waiting.answered`) sees here what it asks for, since when, and may give the place up.
+_asked: dict[int, tuple[float, Path]] = {}
+_silent: set[str] = set()
+
+
+def ask(question: Callable[[Path], T], path: Path, otherwise: T) -> T:
+    """The answer of the disk; `otherwise` where it cannot be asked, or was given up."""
+    if _silent and _is_silent(path):
+        return otherwise
+    thread = threading.get_ident()
+    _asked[thread] = (time.monotonic(), path)
+    try:
+        return question(path)
+    except (OSError, ValueError):
+        return otherwise
+    finally:
+        _asked.pop(thread, None)
+
+
+def _is_silent(path: Path) -> bool:
+    text = os.path.normcase(path)
+    return any(text == place or text.startswith(place.rstrip(os.sep) + os.sep) for place in _silent)
+
+
+def silent_places() -> tuple[str, ...]:
+    """The drives, shares and folders that did not answer; all on them counts as not there."""
+    return tuple(sorted(_silent))
+
+
+def give_up_asking(thread: int, patience: float) -> bool:
+    """Give up the place that a thread has asked for `patience` seconds; False where it has not.
+
+    That is the whole drive or share; of the system's own drive only the path.
+    """
+    since, path = _asked.get(thread, (math.inf, Path()))
+    if time.monotonic() - since < patience:
+        return False
+    drive = os.path.splitdrive(os.path.normcase(path))[0]
+    system = os.path.normcase(os.environ.get("SystemDrive", ""))
+    _silent.add(drive if drive and drive != system else os.path.normcase(path))
+    return True
 
 
 def is_file(path: Path) -> bool:
     """True for a regular file. `Path.is_file` raises where access is denied."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
+    return ask(Path.is_file, path, False)
 
 
 def is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
+    return ask(Path.is_dir, path, False)
 
 
 def file_size(path: Path) -> int | None:
     """Bytes of a file; None where it cannot be asked."""
-    try:
-        return path.stat().st_size
-    except OSError:
-        return None
+    return ask(_size, path, None)
+
+
+def _size(path: Path) -> int | None:
+    return path.stat().st_size
 
 
 def paths_in(folder: Path, pattern: str) -> tuple[Path, ...]:
     """The paths below a folder that fit a pattern, sorted; empty where it cannot be searched."""
-    try:
-        return tuple(sorted(folder.glob(pattern)))
-    except OSError:
-        return ()
+    return ask(lambda asked: tuple(sorted(asked.glob(pattern))), folder, ())
 
 
 def first_file(folder: Path, parts: tuple[str, ...]) -> Path | None:
@@ -50,23 +92,21 @@ def first_file(folder: Path, parts: tuple[str, ...]) -> Path | None:
 
 def names_in(folder: Path) -> tuple[str, ...]:
     """The names in a folder, sorted; empty where it cannot be listed."""
-    try:
-        return tuple(sorted(entry.name for entry in folder.iterdir()))
-    except (OSError, ValueError):
-        return ()
+    return ask(lambda asked: tuple(sorted(os.listdir(asked))), folder, ())  # noqa: PTH208
 
 
 def read_bytes(path: Path, limit: int = _TEXT_LIMIT) -> bytes | None:
     """The content of a regular file of at most `limit` bytes, else None."""
-    try:
+
+    def content(path: Path) -> bytes | None:
         status = path.stat()
         # a named pipe would keep us waiting
         if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
             return None
         with path.open("rb") as stream:
             return stream.read(status.st_size)
-    except (OSError, ValueError):
-        return None
+
+    return ask(content, path, None)
 
 
 def encoding_of(content: bytes) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 from tritonwin.errors import UserError
 from tritonwin.system.files import is_file, is_folder
@@ -108,8 +108,13 @@ class Host:
         file = f"{name}.exe" if self.windows else name
         return tuple(path for folder in self._path_folders if is_file(path := folder / file))
 
-    @cached_property
+    @property
     def _path_folders(self) -> tuple[Path, ...]:
         """Asked once a host: on Windows an entry on a server that is gone takes seconds each."""
+        # no cached_property: until Python 3.12 all threads wait for the one that asks
+        if (kept := self.__dict__.get("path_folders")) is not None:
+            return cast("tuple[Path, ...]", kept)
         entries = dict.fromkeys(self.env.path_entries())
-        return tuple(e for e in entries if e.is_absolute() and is_folder(e))
+        found = tuple(e for e in entries if e.is_absolute() and is_folder(e))
+        self.__dict__["path_folders"] = found
+        return found

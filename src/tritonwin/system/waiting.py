@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from tritonwin.system.files import give_up_asking
 from tritonwin.system.process import end_running
 
 T = TypeVar("T")
@@ -70,6 +71,40 @@ _PAUSE = 0.01  # seconds between two looks
 _LOOK = 0.05
 
 
+PATIENCE = 10.0  # seconds; a disk that sleeps wakes up in that time
+_leaving = threading.Event()  # Ctrl-C came: nobody waits for an answer any more
+
+
+def answered(function: Callable[[], T]) -> T:
+    """The value of a function that asks the disk, in a thread which can be given up.
+
+    A drive that does not answer one question of `system.files` in PATIENCE seconds counts as not
+    there from then on, and the function starts again. Ctrl-C comes through meanwhile.
+
+    Raises:
+        GaveUpError: Ctrl-C came to the main thread.
+    """
+    while True:
+        came: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
+
+        def ask(came: queue.SimpleQueue[tuple[bool, Any]] = came) -> None:
+            try:
+                came.put((True, function()))
+            except BaseException as error:  # noqa: BLE001 - raised where the value is waited for
+                came.put((False, error))
+
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        while not give_up_asking(thread.ident or 0, PATIENCE):
+            if _leaving.is_set():
+                raise GaveUpError
+            with contextlib.suppress(queue.Empty):
+                good, value = came.get(timeout=_LOOK)
+                if good:
+                    return value  # type: ignore[no-any-return]
+                raise value
+
+
 class WaitingThreads:
     """A few threads, each waiting for a program that it started with `process.run`.
 
@@ -96,6 +131,7 @@ class WaitingThreads:
 
     def end(self) -> None:
         """End the programs until no thread waits: one that lost its program may start another."""
+        _leaving.set()
         for future in self._all:
             future.cancel()
         while not self._ended.issuperset(self._all):
@@ -113,3 +149,5 @@ def waiting_threads(most: int = 4) -> Iterator[WaitingThreads]:
         except BaseException:
             threads.end()
             raise
+        finally:
+            _leaving.clear()
