@@ -34,12 +34,13 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TypeVar
 from urllib.parse import unquote
 
 from tritonwin.facts.redaction import rules as redact_rules
 from tritonwin.facts.redaction.identity import NOT_PERSONS, Identity, last_component
-from tritonwin.facts.redaction.reading import readings
+from tritonwin.facts.redaction.reading import Reading, readings
 from tritonwin.facts.redaction.rules import KINDS, RedactionRule, is_secret_name
 from tritonwin.system.codec import Json, map_text
 from tritonwin.system.host import Host
@@ -55,6 +56,7 @@ _VARIABLE = re.compile(r"[.\u2026]+|%(?![0-9a-f]{2})\w+%?|[$~{@*].*", re.IGNOREC
 # A long line (a log in JSON) is taken in parts: at line ends in it that are no "\\n" of a path.
 _LONG = 4000
 _BREAK = re.compile(r"(?<=\\n)(?=  |\\n|\[|File |Traceback)")
+_BLOCK = 100  # lines
 _SHORTEST = 3  # letters of a name that is sought in every path
 _PROGRAMS = (".dll", ".exe", ".lib", ".py", ".pyd", ".so")
 T = TypeVar("T")
@@ -71,6 +73,7 @@ class _Found:
 
 
 _Kept = tuple[RedactionRule, list[tuple[str, int]]]  # with its groups that are marks: kind, number
+_Group = tuple[tuple[str, ...], list[_Kept]]  # rules by their gates
 _Mark = Callable[[_Found, str], str]  # of what was found and its spelling; the spelling: it stays
 
 
@@ -78,32 +81,35 @@ class _Rules:
     """A list of rules, the most important first, applied to the lines of a text."""
 
     def __init__(self, listed: Iterable[RedactionRule]) -> None:
-        self._groups: dict[tuple[str, ...], list[_Kept]] = {}
+        groups: dict[tuple[str, ...], list[_Kept]] = {}
         for rule in listed:
-            kinds = rule.pattern.groupindex
-            groups = [(kind, kinds[kind]) for kind in KINDS if kind in kinds]
-            self._groups.setdefault(rule.gates, []).append((rule, groups))
+            numbers = rule.pattern.groupindex
+            kinds = [(kind, numbers[kind]) for kind in KINDS if kind in numbers]
+            groups.setdefault(rule.gates, []).append((rule, kinds))
+        self._groups: list[_Group] = list(groups.items())
 
     def replace(self, text: str, mark: _Mark) -> str:
         """The text with marks for what the rules find."""
         if "PRIVATE" in text:
             text = redact_rules.PRIVATE_KEY.sub(_without_key, text)
-        lines = text.split("\n")
-        if len(lines) == 1:
-            return self._one(text, mark, whole=True)
-        done = "\n".join(self._one(line, mark) for line in lines)
-        return done if done == text else self._still_json(text, done, mark)
+        lines = [[line] if len(line) < _LONG else _BREAK.split(line) for line in text.split("\n")]
+        parts = [part for line in lines for part in line]
+        changed = self._parts(parts, mark)
+        done = [self._still_json("".join(p), "".join(islice(changed, len(p))), mark) for p in lines]
+        return self._still_json(text, "\n".join(done), mark)
 
-    def _one(self, line: str, mark: _Mark, *, whole: bool = False) -> str:
-        if len(line) < _LONG:
-            done = self._line(line, mark, whole=whole)
-        else:
-            done = "".join(self._line(part, mark, whole=False) for part in _BREAK.split(line))
-        return done if done == line else self._still_json(line, done, mark)
+    def _parts(self, parts: list[str], mark: _Mark) -> Iterator[str]:
+        """Each part changed. Most rules have nothing to look for in a whole block of lines."""
+        for start in range(0, len(parts), _BLOCK):
+            block = [(part, list(readings(part))) for part in parts[start : start + _BLOCK]]
+            low = "\n".join(reading.text for _, read in block for reading in read).lower()
+            groups = [g for g in self._groups if not g[0] or any(gate in low for gate in g[0])]
+            for part, read in block:
+                yield self._line(part, read, groups, mark, whole=len(parts) == 1)
 
     def _still_json(self, text: str, done: str, mark: _Mark) -> str:
         """`done`; where it is no JSON any more though `text` was, its strings one by one."""
-        if text.lstrip()[:1] not in ("{", "[", '"') or _json(done) is not None:
+        if done == text or text.lstrip()[:1] not in ("{", "[", '"') or _json(done) is not None:
             return done
         tree = _json(text)
         if tree is None:
@@ -124,46 +130,46 @@ class _Rules:
             for key, item in tree.items()
         }
 
-    def _line(self, line: str, mark: _Mark, *, whole: bool) -> str:
+    def _line(
+        self, line: str, read: list[Reading], groups: list[_Group], mark: _Mark, *, whole: bool
+    ) -> str:
         for _ in range(3):  # a mark can end what hid something else
-            chosen = self._chosen(line, whole)
             pieces: list[str] = []
             done = 0
-            for found in chosen:
+            for found in _apart(_found(read, groups, whole=whole), line):
                 spelled = line[found.start : found.end]
                 pieces += (line[done : found.start], mark(found, spelled))
                 done = found.end
             changed = "".join((*pieces, line[done:]))
             if changed == line:
                 break
-            line = changed
+            line, read, groups = changed, list(readings(changed)), self._groups
         return line
 
-    def _chosen(self, line: str, whole: bool) -> list[_Found]:
-        """What is found in any reading, in order, without overlaps: the first rule has its way."""
-        found: list[_Found] = []
-        for reading in readings(line):
-            text = reading.text
-            low = text.lower()
-            for gates, listed in self._groups.items():
-                for gate in gates:
-                    if gate in low:
-                        break
-                else:
-                    if gates:
-                        continue
-                for rule, groups in listed:
-                    if (rule.whole and not whole) or (
-                        rule.times and low.count(gates[0]) < rule.times
-                    ):
-                        continue
-                    for match in _matches(rule, text):
-                        found += (
-                            _Found(*reading.origin(*match.span(group)), *_told(match, kind))
-                            for kind, group in groups
-                            if match.end(group) > match.start(group)
-                        )
-        return _apart(found, line) if found else []
+
+def _found(read: list[Reading], groups: list[_Group], *, whole: bool) -> list[_Found]:
+    """What is found in any reading of a line."""
+    found: list[_Found] = []
+    for reading in read:
+        text = reading.text
+        low = text.lower()
+        for gates, listed in groups:
+            for gate in gates:
+                if gate in low:
+                    break
+            else:
+                if gates:
+                    continue
+            for rule, kinds in listed:
+                if (rule.whole and not whole) or (rule.times and low.count(gate) < rule.times):
+                    continue
+                for match in _matches(rule, text):
+                    found += (
+                        _Found(*reading.origin(*match.span(number)), *_told(match, kind))
+                        for kind, number in kinds
+                        if match.end(number) > match.start(number)
+                    )
+    return found
 
 
 def _json(text: str) -> tuple[Json] | None:
@@ -250,19 +256,17 @@ class Redactor:
             for name in listed:
                 self._number(kind, name.casefold())
         self._telling = [n for n in names if _tells(_plain(n))]
-        hosts, domains = redact_rules.any_of(identity.hosts), redact_rules.any_of(identity.domains)
         companies = [c for c in identity.companies if _tells(_plain(c))]
+        places = (identity.hosts, identity.domains)
         self._rules = _Rules(
             (
                 *redact_rules.SECRETS,
-                *redact_rules.people(
-                    redact_rules.any_of(names), redact_rules.any_of(self._telling), hosts, domains
-                ),
+                *redact_rules.people(names, self._telling, *places),
                 *map(redact_rules.home, homes),
                 *redact_rules.ACCOUNTS,
                 *redact_rules.SERVERS,
                 *redact_rules.IDENTIFIERS,
-                *redact_rules.places(hosts, domains, redact_rules.any_of(companies)),
+                *redact_rules.places(*places, companies),
             )
         )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -342,7 +342,7 @@ _NAME_END = r"(?![\w~$@+=\u0300-\u036f-])(?!\.\w)"
 _PATHS = "users documents docume~ home profile userdata"
 
 
-def any_of(names: Iterable[str]) -> str:
+def _any_of(names: Iterable[str]) -> str:
     """A pattern for any of the names, the longest first; for none of them, one that never fits.
 
     Blanks may be plus signs, as in a URL's query; accents may be characters of their own.
@@ -351,17 +351,31 @@ def any_of(names: Iterable[str]) -> str:
     return "|".join(map(_spellings, sorted(forms, key=len, reverse=True))) or _NEVER
 
 
+def _gates(names: Iterable[str]) -> str:
+    """What a line must hold to name one of them: letters that have one spelling alone.
+
+    Nothing where a name has no such letters; for no name, what no line holds.
+    """
+    runs = [re.findall(r"[a-z0-9]+", unicodedata.normalize("NFC", n).lower()) for n in names]
+    longest = [max(run, key=len, default="") for run in runs]
+    return (" ".join(longest) or _NEVER) if all(longest) else ""
+
+
 def _spellings(name: str) -> str:
     return re.escape(name).replace(r"\ ", "[ +]")
 
 
-def people(users: str, telling: str, hosts: str, domains: str) -> tuple[RedactionRule, ...]:
+def people(
+    known: Sequence[str], alone: Sequence[str], hosts: Sequence[str], domains: Sequence[str]
+) -> tuple[RedactionRule, ...]:
     """Where names of people stand.
 
     Args:
-        users: a pattern for the known names; so are the others.
-        telling: those that are no ordinary words, and mean the person everywhere.
+        known: names of people.
+        alone: those that are no ordinary words, and mean the person everywhere.
     """
+    users, telling = _any_of(known), _any_of(alone)
+    servers, own = _any_of(hosts), _any_of([*hosts, *domains])
     word = r"[^\s\x00-\x1f\\/<>:\"|?*;',)]{1,255}"
     no_package = r"(?<!-packages[\\/])(?<!import )(?<!from )(?<! -m )(?<!module named ['\"])"
     return (
@@ -389,10 +403,13 @@ def people(users: str, telling: str, hosts: str, domains: str) -> tuple[Redactio
         _rule(
             rf"(?:(?<=[\\/])|(?<![^\s\"'`(\[,;=:|>@])){no_package}(?P<user>{telling})"
             rf"(?![\w~$+=\u0300-\u036f-])(?!\.\w)",
-            "",
+            _gates(alone),
         ),
-        _rule(rf"(?<![\w-])(?:{hosts}|{domains})\\{{1,2}}(?P<user>{users}){_NAME_END}", "\\"),
-        _rule(rf"(?<![\w.-])(?P<user>{users}|[\w.+-]{{1,64}})@(?=(?:{hosts})(?![\w-]))", "@"),
+        _rule(
+            rf"(?<![\w-])(?:{own})\\{{1,2}}(?P<user>{users}){_NAME_END}",
+            _gates([*hosts, *domains]),
+        ),
+        _rule(rf"(?<![\w.-])(?P<user>{users}|[\w.+-]{{1,64}})@(?=(?:{servers})(?![\w-]))", "@"),
         # prompts, and logins of ssh
         _rule(
             r"(?<![\w.@/-])(?P<user>[\w.-]{1,64})@(?P<host>[\w-]{1,63}):(?=[~/][^\s#$]{0,200}[#$](?:\s|\Z))",
@@ -483,8 +500,12 @@ IDENTIFIERS = (
 )
 
 
-def places(hosts: str, domains: str, companies: str) -> tuple[RedactionRule, ...]:
+def places(
+    hosts: Sequence[str], domains: Sequence[str], companies: Sequence[str]
+) -> tuple[RedactionRule, ...]:
     """Machines, domains and companies by their known names, wherever they stand."""
+    every = [*hosts, *domains]
+    domain = _any_of(domains)
 
     def accepts(match: re.Match[str]) -> bool:
         in_url = match.string.endswith("://", 0, match.start())
@@ -493,12 +514,15 @@ def places(hosts: str, domains: str, companies: str) -> tuple[RedactionRule, ...
 
     return (
         _rule(
-            rf"(?<![\w+-])(?:(?P<host>{hosts})|(?P<domain>{domains}))(?![\w-])"
-            rf"(?P<_dotted>(?=\.(?:{domains})(?![\w-])))?",
-            "",
+            rf"(?<![\w+-])(?:(?P<host>{_any_of(hosts)})|(?P<domain>{domain}))(?![\w-])"
+            rf"(?P<_dotted>(?=\.(?:{domain})(?![\w-])))?",
+            _gates(every),
             accepts,
         ),
-        _rule(rf"(?<![\w-])(?P<organisation>{companies})(?![\w-])", "", None),
+        _rule(
+            rf"(?<![\w-])(?P<organisation>{_any_of(companies)})(?![\w-])",
+            _gates(companies),
+        ),
     )
 
 
@@ -524,11 +548,15 @@ ACCOUNTS = tuple(
         rf"(?<![A-Za-z0-9_])(?:{'|'.join(n for n, k in ACCOUNT_VARIABLES.items() if k == kind)})"
         rf"{_ACCOUNT_IS}(?:\\{{2}})?"
         rf"(?P<{kind}>{_ACCOUNT_NAME}(?:(?: {_ACCOUNT_NAME}){{1,3}}(?=[\r\n\"']|\Z))?)",
-        "user logname lname computername hostname logonserver",
+        gates,
         None,
         0,
     )
-    for kind in ("user", "host", "domain")
+    for kind, gates in (
+        ("user", "user logname lname"),
+        ("host", "computername hostname logonserver"),
+        ("domain", "userdomain userdnsdomain"),
+    )
 )
 
 # What a computer or a person may be called but means something else almost everywhere, the words
