@@ -21,6 +21,7 @@ _COLOURS = re.compile(
     r"|[\u200b-\u200f\u2060\ufeff\xad]",
     re.IGNORECASE,
 )
+_COLOURED = re.compile(r"[\x1b\x07]|\[(?:[0-9;:?]+[A-Za-z]|[mKHJ])")
 _P = r"%(?:25){0,4}"
 _CONT = rf"{_P}[89AB][0-9A-F]"
 _ENCODED = re.compile(
@@ -73,9 +74,10 @@ class Reading:
         if not units:
             return self
         pieces.append(self.text[done:])
-        return self._over("".join(pieces), units)
+        merged = self._merged(units) if self.at else units
+        return Reading("".join(pieces), *map(list, zip(*merged, strict=True)))
 
-    def _over(self, text: str, units: list[tuple[int, int, int, int]]) -> Reading:
+    def _merged(self, units: list[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]]:
         """Units of this text, and those below that they left, as units of the original."""
         merged: list[tuple[int, int, int, int]] = []
         below, old, shift = 0, list(zip(self.at, self.size, strict=True)), 0
@@ -89,7 +91,7 @@ class Reading:
             merged.append((at, size, first, last))
             shift = at + size - end
         merged += [(a + shift, n, *self._unit(i)) for i, (a, n) in enumerate(old) if i >= below]
-        return Reading(text, *map(list, zip(*merged, strict=True)))
+        return merged
 
     def _unit(self, index: int) -> tuple[int, int]:
         return self.start[index], self.end[index]
@@ -98,7 +100,7 @@ class Reading:
 def readings(line: str) -> Iterator[Reading]:
     """The line without colours; percent signs and entities decoded; unescaped up to three times."""
     reading = Reading(line)
-    if not line.isascii() or "\x1b" in line or "[" in line or "\x07" in line:
+    if not line.isascii() or _COLOURED.search(line):
         reading = reading.changed(_COLOURS, lambda _: "")
     yield reading
     if "%" in reading.text or "&" in reading.text:

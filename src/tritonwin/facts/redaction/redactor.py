@@ -56,7 +56,7 @@ _VARIABLE = re.compile(r"[.\u2026]+|%(?![0-9a-f]{2})\w+%?|[$~{@*].*", re.IGNOREC
 # A long line (a log in JSON) is taken in parts: at line ends in it that are no "\\n" of a path.
 _LONG = 4000
 _BREAK = re.compile(r"(?<=\\n)(?=  |\\n|\[|File |Traceback)")
-_BLOCK = 100  # lines
+_BLOCK = 60  # lines
 _SHORTEST = 3  # letters of a name that is sought in every path
 _PROGRAMS = (".dll", ".exe", ".lib", ".py", ".pyd", ".so")
 T = TypeVar("T")
