@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+from list_server import list_server
 from wheel_files import make_wheel
 from winlane import Machine, standins
 
@@ -44,3 +46,50 @@ def test_the_wheel_that_fits_is_installed_proven_and_given_back(machine: Machine
 
     machine.tool("undo", "--yes", cwd="C:\\").check()
     assert tree_hash(env.home) == before
+
+
+def test_a_public_list_is_asked_once_and_kept(machine: Machine, tmp_path: Path) -> None:
+    """With no option named; the second time nothing is sent again, without the place it is kept."""
+    machine.gpu("8.9")
+    env = machine.environment("3.12", "full", ["pip"])
+    standins.cuda_torch(env, machine.fakes, "2.14.1", "13.0")
+    files = [make_wheel(tmp_path, file) for file in (STABLE, *OTHERS)]
+    machine.variables["TRITONWIN_HOME"] = r"C:\tritonwin-home"
+    machine.variables["PIP_NO_INDEX"] = "1"
+    machine.variables["NO_PROXY"] = "*"
+    machine.variables["TRITONWIN_LISTS"] = r"C:\lists.toml"
+    args = ("install", "sageattention", "--python", env.python, "--dry-run", "--json")
+
+    def choice() -> dict[str, object]:
+        done = machine.tool(*args, cwd="C:\\", timeout=180).check()
+        (found,) = json.loads(done.stdout)["choices"]
+        return dict(found)
+
+    with list_server() as server:
+        address = server.releases("me/sage", *([server.asset(file)] for file in files))
+        env.path("C:\\").joinpath("lists.toml").write_text(
+            f"""
+            [[places]]
+            name = "mirror"
+            form = "github-releases"
+            address = "{address}"
+            hashes = "digest"
+            trust = "test"
+            checked = "2026-11-28"
+            [[packages]]
+            name = "sageattention"
+            places = ["mirror"]
+            """
+        )
+        first = choice()
+        assert (first["file"], first["notes"]) == (STABLE, [])
+        assert [s for path, s in server.asked if path.startswith("/repos")] == [200] * len(files)
+        server.asked.clear()
+        assert choice() == first
+        assert [s for path, s in server.asked if path.startswith("/repos")] == [304] * len(files)
+        for path in [path for path in server.replies if path.startswith("/repos")]:
+            del server.replies[path]
+        kept = choice()
+    assert kept["file"] == STABLE
+    assert "HTTP 404" in str(kept["notes"])
+    assert "is used" in str(kept["notes"])
