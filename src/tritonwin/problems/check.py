@@ -30,6 +30,7 @@ class Check:
         title: the good state, which holds when nothing is found ("torch is built for CUDA").
         windows_only: the problem cannot exist on other systems.
         compiling: it concerns the C compiler that Triton starts, and nothing else.
+        of_versions: what a log says of versions and the GPU is enough for it.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Check:
     run: Callable[[Facts], Iterable[Seen]]
     windows_only: bool = True
     compiling: bool = False
+    of_versions: bool = False
 
     def findings(self, facts: Facts) -> tuple[Finding, ...]:
         """Raises NotApplicable."""
@@ -46,11 +48,21 @@ class Check:
 
 
 def check(
-    problem: str, title: str, *, windows_only: bool = True, compiling: bool = False
+    problem: str,
+    title: str,
+    *,
+    windows_only: bool = True,
+    compiling: bool = False,
+    of_versions: bool = False,
 ) -> Callable[[Callable[[Facts], Iterable[Seen]]], Check]:
     """Make a check of a function. All checks of the modules of this package are run."""
     return lambda run: Check(
-        id=problem, title=title, run=run, windows_only=windows_only, compiling=compiling
+        id=problem,
+        title=title,
+        run=run,
+        windows_only=windows_only,
+        compiling=compiling,
+        of_versions=of_versions,
     )
 
 

@@ -82,6 +82,7 @@ def _merged(group: Sequence[Finding]) -> Finding:
         evidence=tuple(dict.fromkeys(e for found in group for e in found.evidence)),
         severity=min((f.severity or usual for f in group), key=SEVERITIES.index),
         certainty=min((f.certainty for f in group), key=CERTAINTIES.index),
+        values={name: v for found in reversed(group) for name, v in found.values.items()},
     )
 
 

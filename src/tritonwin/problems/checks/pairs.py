@@ -71,7 +71,7 @@ def _pair_evidence(torch: Torch, wanted: str) -> Evidence:
     )
 
 
-@check("no-triton-for-torch-yet", "a triton-windows exists for this torch")
+@check("no-triton-for-torch-yet", "a triton-windows exists for this torch", of_versions=True)
 def no_triton_yet(facts: Facts) -> Iterator[Seen]:
     torch = need_torch(facts)
     wanted = wanted_series(torch)
@@ -87,7 +87,12 @@ def no_triton_yet(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("torch-too-old-for-triton", "torch is new enough for Triton", windows_only=False)
+@check(
+    "torch-too-old-for-triton",
+    "torch is new enough for Triton",
+    windows_only=False,
+    of_versions=True,
+)
 def torch_too_old(facts: Facts) -> Iterator[Seen]:
     torch, triton = need_torch(facts), need_triton(facts)
     if fits(torch.version, "<2.4") and triton.version and fits(triton.version, ">=3.0"):
@@ -98,7 +103,7 @@ def torch_too_old(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("triton-too-old", "Triton is new enough for torch", windows_only=False)
+@check("triton-too-old", "Triton is new enough for torch", windows_only=False, of_versions=True)
 def triton_too_old(facts: Facts) -> Iterator[Seen]:
     torch, wanted, have = _pairing(facts)
     triton = need_triton(facts)
@@ -115,7 +120,12 @@ def triton_too_old(facts: Facts) -> Iterator[Seen]:
     )
 
 
-@check("triton-too-new-for-torch", "Triton is not too new for torch", windows_only=False)
+@check(
+    "triton-too-new-for-torch",
+    "Triton is not too new for torch",
+    windows_only=False,
+    of_versions=True,
+)
 def triton_too_new(facts: Facts) -> Iterator[Seen]:
     torch, wanted, have = _pairing(facts)
     triton = need_triton(facts)

@@ -18,6 +18,7 @@ from tritonwin.problems.explain.decode import text_blocks
 from tritonwin.problems.explain.lines import clean, joined, width_of
 from tritonwin.problems.explain.log_facts import LogFacts, facts_at
 from tritonwin.problems.explain.matches import Matches, Query, Window
+from tritonwin.problems.explain.pair import of_names, of_versions
 from tritonwin.problems.explain.scan import AnchoredLine, Scanner
 from tritonwin.problems.explain.suspects import Suspects
 from tritonwin.problems.records import (
@@ -108,6 +109,9 @@ def _verdict(
     if snapshot:
         findings += _confirmed(findings, snapshot)
     facts = facts_at(log, lines, snapshot)
+    findings += [replace(f, evidence=(quote(m.text, m.line),)) for f, m in of_names(log, facts)]
+    if findings or any(suspects.found()):
+        findings += of_versions(log, facts) if snapshot is None else ()
     problems = tuple(
         _with_question(problem, facts) for problem in problems_of(findings, facts, by_certainty)
     )
@@ -150,9 +154,9 @@ _RESTS_ON = {
     "gpu": ("gpu", "gpu_name"),
     "torch_build": ("torch",),
     "cuda": ("cuda", "torch"),
-    "python_kind": ("prefix", "executable", "embedded"),
+    "python_kind": ("running", "prefix", "executable", "embedded"),
     "pip_target": ("pip_prefix",),
-    "os": ("linux", "prefix", "executable", "embedded"),
+    "os": ("linux", "prefix", "running", "executable", "embedded"),
     "msvc": ("msvc", "msc"),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -25,6 +25,10 @@ from tritonwin.system.toml import read_resource
 
 MAX_VALUES = 32  # changes of one fact that are remembered
 SOURCE = "the log"
+NEAR_A_BUILD = 40  # lines
+_TEMPORARY = re.compile(r"\\pip-[a-z]{1,20}-[^\\]{1,40}\\|\\builds-v0\\|\\Temp\\", re.IGNORECASE)
+# no facts about the machine, but what other facts are judged by
+_NOT_SHOWN = frozenset({"build", "missing", "tag"})
 PORTABLE = r"python_embeded\python.exe"  # as ComfyUI's portable package is told to start it
 
 
@@ -45,6 +49,8 @@ class LogFacts:
 
     def add(self, match: Match) -> None:
         for name, value in match.groups.items():
+            if _thrown_away(name, value, match, self._stated.get("build", [])):
+                continue
             lines = self._stated.setdefault(name, [])
             if len(lines) < MAX_VALUES and (not lines or lines[-1].groups[name] != value):
                 lines.append(match)
@@ -64,9 +70,30 @@ class LogFacts:
         match = self.at(line, name)
         return match.groups[name] if match else None
 
+    def all(self, name: str) -> tuple[Match, ...]:
+        """All statements of a fact."""
+        return tuple(self._stated.get(name, ()))
+
     def first(self) -> Iterator[tuple[str, Match]]:
         """Every fact with its first statement."""
-        return ((name, lines[0]) for name, lines in self._stated.items())
+        return ((n, lines[0]) for n, lines in self._stated.items() if n not in _NOT_SHOWN)
+
+    def last(self) -> Iterator[tuple[str, Match]]:
+        """Every fact with its last statement."""
+        return ((name, lines[-1]) for name, lines in self._stated.items())
+
+
+def _thrown_away(name: str, value: str, match: Match, builds: Sequence[Match]) -> bool:
+    """True for what is said of an environment that pip or uv makes for one build, or of pip's own.
+
+    A setup script that runs in it prints versions without a path, soon after the path was shown.
+    """
+    if name == "build":
+        return False
+    if _TEMPORARY.search(value):
+        return True
+    after = any(each.line <= match.line <= each.line + NEAR_A_BUILD for each in builds)
+    return name in ("torch", "triton") and after and "__version__" in match.text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,9 +148,10 @@ def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
     )
     changes: dict[str, Any] = {
         "target": _interpreter(
+            value("running"),
             value("executable") or (PORTABLE if value("embedded") else None),
             value("prefix"),
-            value("python"),
+            value("python") or _dotted(value("tag")),
         ),
         "torch": _torch(value("torch"), value("cuda")),
         "triton": _triton(value("triton")),
@@ -135,15 +163,22 @@ def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
     return replace(base, **{name: change for name, change in changes.items() if change})
 
 
+def _dotted(tag: str | None) -> str | None:
+    """Version 3.11 of cp311."""
+    return f"{tag[0]}.{tag[1:]}" if tag else None
+
+
 def _interpreter(
-    executable: str | None, prefix: str | None, version: str | None
+    running: str | None, executable: str | None, prefix: str | None, version: str | None
 ) -> Interpreter | None:
-    if not (executable or prefix or version):
+    if not (running or executable or prefix or version):
         return None
+    if running:
+        executable, prefix = running, _folder(running)
     prefix = prefix.replace("/", "\\") if prefix else None
     place = prefix or executable or ""
     kind = kind_of(place)
-    if prefix:
+    if prefix and not running:
         inner = r"\Scripts\python.exe" if kind in ("venv", "poetry") else r"\python.exe"
         executable = prefix + inner
     return Interpreter(

@@ -164,7 +164,9 @@ class Matches:
 
     def _take(self, index: int, match: Match, line: AnchoredLine) -> None:
         if index in self._query.of_facts:
-            self.facts.add(match)
+            # a version ends before the dot of its sentence
+            ended = {name: value.rstrip(".") for name, value in match.groups.items()}
+            self.facts.add(Match(match.line, match.text, ended))
         if index in self._query.forbidden:
             self._forbidden.add(index)
         changed = {index}

@@ -1,0 +1,82 @@
+"""The pair of torch and Triton from a log: by versions, and by names that an error misses."""
+
+from __future__ import annotations
+
+import pytest
+
+from tritonwin.problems.explain import explain_lines
+from tritonwin.problems.records import Problem
+
+KEY = "ImportError: cannot import name 'triton_key' from 'triton.compiler.compiler' (C:\\a\\b.py)"
+OTHER = "RuntimeError: something that nobody knows"
+
+
+def first(*lines: str) -> Problem:
+    return explain_lines(lines).problems[0]
+
+
+def test_versions_alone_answer_where_something_failed() -> None:
+    found = first("pytorch version: 2.13.0+cu130", "triton-windows==3.2.0.post21", OTHER)
+    assert (found.id, found.certainty) == ("triton-too-old", "likely")
+    assert found.remedy.commands == ('python -m pip install -U "triton-windows<3.8"',)
+    assert {e.where for e in found.evidence} >= {"line 1 and line 2"}
+
+
+def test_versions_alone_are_no_failure() -> None:
+    lines = ["pytorch version: 2.13.0+cu130", "triton-windows==3.2.0.post21", "done"]
+    assert explain_lines(lines).problems == ()
+
+
+def test_a_name_bounds_the_torch_that_is_asked_for() -> None:
+    found = first(KEY)
+    assert found.id == "triton-too-new-for-torch"
+    assert found.remedy.commands == ()
+    assert found.question
+    assert "torch 2.8 takes triton-windows<3.5" in found.question.text
+    assert "2.9" not in found.question.text
+    assert found.question.command == 'python -c "import torch; print(torch.__version__)"'
+
+
+def test_a_name_and_a_torch_give_the_command() -> None:
+    found = first("torch: 2.7.1+cu128", KEY)
+    assert found.id == "triton-too-new-for-torch"
+    assert found.remedy.commands == ('python -m pip install -U "triton-windows<3.4"',)
+
+
+@pytest.mark.parametrize(
+    ("lines", "torch"),
+    [
+        (["I use torch 2.5.1.", OTHER], "2.5.1"),
+        (["with torch 2.4.x", OTHER], "2.4"),
+        (["- torch==2.5.1", "+ torch==2.6.0", OTHER], "2.6.0"),
+        (["Updated torch 2.5.1 -> 2.6.0", OTHER], "2.6.0"),
+        (["torch==2.5.1", "Successfully installed filelock-3.1 torch-2.6.0", OTHER], "2.6.0"),
+        (
+            [
+                r"C:\Users\u\AppData\Local\Temp\pip-build-env-3vu\overlay\Lib\site-packages\a.py",
+                "torch.__version__  = 2.5.1+cpu",
+            ],
+            None,
+        ),
+    ],
+)
+def test_the_torch_that_is_the_users(lines: list[str], torch: str | None) -> None:
+    known = explain_lines(lines).facts.torch
+    assert (known.version if known else None) == torch
+
+
+def test_folders_of_one_build_are_nobodys() -> None:
+    place = r"C:\Users\u\AppData\Local\uv\cache\builds-v0\.tmpX\Lib\site-packages\setuptools\a.py"
+    assert explain_lines([place]).facts.target is None
+
+
+def test_the_python_that_is_named_comes_before_one_that_is_guessed() -> None:
+    lines = [
+        r"** Python executable: C:\app\python_embeded\python.exe",
+        r'  File "D:\other\venv\Lib\site-packages\torch\a.py", line 1',
+        "LINK tmp\\cuda_utils.cp311-win_amd64.pyd",
+    ]
+    target = explain_lines(lines).facts.target
+    assert target
+    assert target.executable == r"C:\app\python_embeded\python.exe"
+    assert target.version == "3.11"
