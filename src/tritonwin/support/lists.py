@@ -149,7 +149,7 @@ class DefaultLists:
     folder: Path
     token: str | None = None
     _answers: dict[str, ListAnswer] = field(default_factory=dict)
-    _silent: dict[str, DownloadError] = field(default_factory=dict)  # by host
+    _silent: set[str] = field(default_factory=set)  # hosts
 
     @classmethod
     def load(cls, environment: Environment) -> DefaultLists:
@@ -227,7 +227,7 @@ class DefaultLists:
     def _page(self, place: ListPlace, address: str, known: _Page | None, notes: list[str]) -> _Page:
         host = urlsplit(address).netloc
         if host in self._silent:
-            raise self._silent[host]
+            raise DownloadError(f"not asked, as {host} refused or did not answer before")
         headers = ACCEPT if place.form in {"index", "page"} else {"Accept": "application/json"}
         etag = known.etag if known else None
         token = self._token_for(address)
@@ -239,8 +239,8 @@ class DefaultLists:
                     raise
                 notes.append(f"{host} refuses the token in {' or '.join(_TOKENS)}")
                 answer = _ask(address, headers, etag, None)
-        except (LimitReachedError, NoAnswerError) as error:
-            self._silent[host] = error
+        except (LimitReachedError, NoAnswerError):
+            self._silent.add(host)
             raise
         if answer is None:
             if known is None:
