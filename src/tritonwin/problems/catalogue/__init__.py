@@ -37,6 +37,7 @@
     without = []               # none of them anywhere
     when = { torch = ["<2.6"], python_kind = ["embedded", "venv"] }
     unknown = "possible"       # the certainty where a fact of `when` is not known
+    values = { package = "x" } # placeholders that this text decides, besides its groups
 
 `line` is searched in the normalised line (explain/lines.py): no escapes, no prefixes, single
 backslashes, plain quotes. Its groups that bear the name of a placeholder fill the entry's words.
@@ -147,6 +148,7 @@ class LogSignature(LinePattern):
     without: tuple[str | LinePattern, ...] = ()
     when: When = When()
     unknown: Certainty | None = None  # None: no finding
+    values: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

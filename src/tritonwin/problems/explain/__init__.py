@@ -142,9 +142,8 @@ def _finding(window: Window, log: LogFacts, snapshot: Facts | None) -> Finding |
             id=window.sought.entry.id,
             evidence=tuple(dict.fromkeys(quote(each.text, each.line) for each in lines)),
             certainty=certainty,
-            values={
-                n: v for each in (*window.before.values(), hit) for n, v in each.groups.items()
-            },
+            values=signature.values
+            | {n: v for each in (*window.before.values(), hit) for n, v in each.groups.items()},
         )
     return None
 
