@@ -46,16 +46,17 @@ headers-free-threaded inductor-needs-cl inductor-rename-windows kernel-range-no-
 level-zero-headers-missing link-command-too-long long-paths-off max-path-260 mingw-toolchain
 mixed-environments msvc-env-not-initialised msvc-localised-output msvc-std-ambiguous new-setuptools
 no-c-compiler no-official-windows-wheel no-triton-for-torch-yet nvcc-host-compiler-mismatch
-offload-moves-compiled-model old-setuptools optional-triton-breaks-app path-with-spaces-unquoted
-ptxas-cannot-start ptxas-not-found ptxas-older-than-ptx ptxas-path-variable-ignored
-python-headers-wrong-set python-libs-not-found-venv-uv python-unsupported sage-kernels-not-loaded
-sage-nan-output sage-wheel-torch-mismatch sageattention-api-moved sageattention-too-old
-script-shadows-triton shared-memory-exceeded slow-attention-fallback source-not-msvc-clean
-stale-helper-module stale-package-needs-triton-ops tinycc-limitation torch-too-old-for-triton
-triton-and-fork-both-installed triton-home-not-writable triton-missing triton-patch-incomplete
-triton-sources-not-for-windows triton-too-new-for-torch triton-too-old update-replaced-torch
-upstream-triton-no-windows-wheel vcredist-missing vcredist-too-old-beside-python
-vs-components-missing wheel-tag-unsupported wrong-interpreter x86-toolchain xformers-torch-mismatch
+offload-moves-compiled-model old-setuptools optional-triton-breaks-app paging-file-too-small
+path-with-spaces-unquoted ptxas-cannot-start ptxas-not-found ptxas-older-than-ptx
+ptxas-path-variable-ignored python-headers-wrong-set python-libs-not-found-venv-uv
+python-unsupported sage-kernels-not-loaded sage-nan-output sage-wheel-torch-mismatch
+sageattention-api-moved sageattention-too-old script-shadows-triton shared-memory-exceeded
+slow-attention-fallback source-not-msvc-clean stale-helper-module stale-package-needs-triton-ops
+tinycc-limitation torch-too-old-for-triton triton-and-fork-both-installed triton-home-not-writable
+triton-missing triton-patch-incomplete triton-sources-not-for-windows triton-too-new-for-torch
+triton-too-old update-replaced-torch upstream-triton-no-windows-wheel vcredist-missing
+vcredist-too-old-beside-python vs-components-missing wheel-tag-unsupported wrong-interpreter
+x86-toolchain xformers-torch-mismatch
 """
 IDS = PROMISED.split()
 
