@@ -119,15 +119,11 @@ def test_a_script_prepares_what_was_asked_for(
 @pytest.mark.parametrize(
     "words",
     [
-        ("flash-attention", "--plan"),
         ("flash-attn", "--version", "1", "--plan"),
         ("flash-attn", "--version", "../..", "--plan"),
         ("flash-attn", "--version", "1;2", "--plan", "--json"),
         ("flash-attn", "--version", "", "--plan"),
         ("flash-attn", "--base-url", "https://example.org/", "--plan"),
-        ("flash-attn", "--arch", "ampere", "--plan"),
-        ("flash-attn", "--jobs", "0", "--plan"),
-        ("flash-attn", "--memory-per-job", "nan", "--plan"),
         ("flash-attn", "--json"),
         ("flash-attn", "--script", "cmd"),
         ("flash-attn", "--fleet", "nowhere.toml"),

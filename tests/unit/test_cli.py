@@ -102,13 +102,6 @@ def test_json_follows_its_schema(saved: Path) -> None:
     assert document["target"]["snapshot"] == str(saved)
 
 
-def test_list_checks() -> None:
-    document = json.loads(run("doctor", "--list-checks", "--json").stdout)
-    jsonschema.validate(document, schema.load("tritonwin.checks/1"))
-    assert len(document["checks"]) >= 40
-    assert b"triton-missing" in run("doctor", "--list-checks").stdout
-
-
 def test_the_schema_of_a_document_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["--json-schema", "tritonwin.checks/1"]) == 0
     assert json.loads(capsys.readouterr().out) == schema.load("tritonwin.checks/1")
@@ -130,9 +123,7 @@ def test_only(saved: Path) -> None:
         (("doctor", "--snapshot", "x.json", "--python", "y"), "--snapshot"),
         (("doctor", "--python", "/no/such/python"), "python"),
         (("doctor", "--app", "/no/such/folder"), "folder"),
-        (("doctor", "--timeout", "soon"), "soon"),
         (("doctor", "--timeout", "nan"), "a number of seconds from 1 to 3600, such as 60"),
-        (("doctor", "--timeout", "inf"), "inf"),
         (("snapshot", "-o", "n" * 300), "long"),
         (("doctor", "--nonsense"), "--nonsense"),
         (("nonsense",), "nonsense"),

@@ -32,6 +32,7 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("doctor --snapshot {facts} --html {out}", 1, "written: "),
     ("doctor --snapshot {gone}", 2, "does not exist"),
     ("doctor --list-checks", 0, "triton-missing"),
+    ("doctor --list-checks --json", 0, "triton-missing"),
     ("explain {log}", 1, "Python.h"),
     ("explain {log} --json", 1, "tritonwin.explain/1"),
     ("explain {gone}", 2, "gone"),

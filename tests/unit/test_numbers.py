@@ -67,7 +67,7 @@ def test_a_part_of_a_compiler_is_refused(text: str) -> None:
         JOBS.convert(text, None, None)
 
 
-@pytest.mark.parametrize("text", ["4.9", "8", "sm_8", "9.0a", "1000", "8,9", "ada", *WRONG])
+@pytest.mark.parametrize("text", ["9", "4.9", "8", "sm_8", "9.0a", "1000", "8,9", "ada", *WRONG])
 def test_what_is_no_compute_capability(text: str) -> None:
     with pytest.raises(click.BadParameter, match=r"such as 89, 8\.9 or sm_89"):
         Arch().convert(text, None, None)

@@ -107,6 +107,7 @@ UNKNOWN = [
         "in another form",
     ),
     ("dlfcn", "#include <dlfcn.h>\nint f() { return dladdr(0); }\n", "Windows does not have"),
+    ("temp-files", "def make_cubin():\n  )", "does not parse"),
     (
         "extern-grep",
         "class Libdevice:\n    def parse_symbols(self):\n        subprocess.check_output(other)\n",
@@ -164,6 +165,9 @@ LEFT_ALONE = [
     ),
     ("tool-suffix", 'def _path_to_binary(binary):\n    os.path.join(a, binary), """\n    """\n'),
     ("libcuda-folder", f"def libcuda_dirs(): \\\n    {_LDCONFIG}\n"),
+    ("libcuda-folder", f"def libcuda_dirs(): {_LDCONFIG}\n"),
+    ("libcuda-folder", f"def libcuda_dirs():\n    a = 1; {_LDCONFIG}\n"),
+    ("dlfcn", "#include <dlfcn.h>\n#include <dlfcn.h>\n"),
     ("libcuda-name", "libraries = ['libcuda.so.1']; x = 1\n"),
     ("libcuda-name", "libraries = (['libcuda.so.1'])\n"),
     ("driver-present", "def _cuda_driver_is_active():\n    candidates = ['libcuda.so.1']; x = 1\n"),

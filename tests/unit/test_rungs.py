@@ -544,14 +544,18 @@ def fake_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library
 
 
-@pytest.mark.usefixtures("no_triton")
-def test_memory_through_the_driver_alone(
-    fake_driver: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def device_module(
+    no_triton: None, fake_driver: Path, monkeypatch: pytest.MonkeyPatch
+) -> ModuleType:
     load = ctypes.CDLL
     monkeypatch.setattr(ctypes, "CDLL", lambda name: load(str(fake_driver)))
     monkeypatch.setitem(sys.modules, "torch", None)
-    module = program("device")
+    return program("device")
+
+
+def test_memory_through_the_driver_alone(device_module: ModuleType) -> None:
+    module = device_module
     device = module.Device()
     assert not device.computes
     assert device.through == "the driver alone, no torch"
@@ -570,12 +574,10 @@ def test_memory_through_the_driver_alone(
         module.report(device, "all", 3)
 
 
-@pytest.mark.usefixtures("no_triton")
-def test_a_kernel_that_died_is_named(fake_driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    load = ctypes.CDLL
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: load(str(fake_driver)))
-    monkeypatch.setitem(sys.modules, "torch", None)
-    device = program("device").Device()
+def test_a_kernel_that_died_is_named(
+    device_module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = device_module.Device()
 
     def die(function: str, *arguments: object) -> None:
         raise RuntimeError(f"{function}: CUDA error 700")

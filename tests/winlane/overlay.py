@@ -7,22 +7,17 @@ of CUDA are the fork's of the same version, and every source and the distributio
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from winlane import Environment, Lane, Machine, standins
-from winlane.upstream import Upstream
+from winlane import Environment, Lane, Machine, standins, upstream
 
 from tritonwin.patch.engine import Flavour, Rule, transform
 
 PROGRAMS = Path(__file__).parent / "programs"
 LOG = r"C:\Users\Public\launches.jsonl"
-_SOURCES = frozenset({".py", ".c", ".pyc"})
-# what the fork ships beside Triton's own sources, none of which upstream knows
-_KEPT = ("runtime/tcc", "_C", "backends/nvidia/lib", "backends/nvidia/include")
 
 
 @dataclass(frozen=True)
@@ -88,21 +83,12 @@ def overlay(
 
 def lay_over(machine: Machine, made: Environment, version: Version) -> None:
     """Take the fork's sources out of an environment and put upstream's in."""
-    site = made.site_packages
-    for old in site.glob("triton_windows-*.dist-info"):
-        shutil.rmtree(old)
-    package = site / "triton"
-    for path in [*package.rglob("*")]:
-        inside = path.relative_to(package).as_posix()
-        if path.suffix in _SOURCES and not inside.startswith(_KEPT):
-            path.unlink()
-    sources = upstream_site(machine.lane, version.upstream)
-    shutil.copytree(sources, site, dirs_exist_ok=True)
+    upstream.lay_over(upstream_site(machine.lane, version.upstream), made.site_packages)
 
 
 def upstream_site(lane: Lane, version: str) -> Path:
     """Upstream's sources as site-packages: read it, never write it."""
-    return Upstream(lane.cache).sources(version)
+    return upstream.Upstream(lane.cache).sources(version)
 
 
 def edit(made: Environment, rules: Iterable[Rule]) -> tuple[str, ...]:

@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 from pace import given_time
 from winlane import Environment, Lane, LaneError, Machine, TimedOut, standins
-from winlane.fakes import VersionResource
 from winlane.resources import PYTHONS
 
 KINDS = ("bare", "comfyui", "full", "venv", "conda")
 PROGRAMS = Path(__file__).parent / "programs"
 WINDOWS = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion"
-VERSION = VersionResource("14.16.27033.0")
 REPORT = "import json, sys; print(json.dumps([sys.version, sys.prefix, sys.base_prefix, sys.path]))"
 
 
@@ -193,21 +191,6 @@ def test_visual_studio_is_found_and_harvested(machine: Machine) -> None:
     assert "Optimierungscompiler Version 19.29.30133 für x64" in machine.wine(cl).stderr
 
 
-def test_triton_finds_the_stand_ins(machine: Machine) -> None:
-    machine.visual_studio()
-    machine.windows_sdk()
-    toolkit = machine.cuda_toolkit("system", "12.6")
-    machine.variables["CUDA_PATH"] = toolkit.root
-    made = machine.environment("3.12", "full", ["triton-3.8"])
-    program = (
-        "import json; from triton.windows_utils import find_cuda, find_msvc_winsdk;"
-        "print(json.dumps([find_cuda()[0], find_msvc_winsdk()[0]]))"
-    )
-    ptxas_folder, compiler = json.loads(made.run("-c", program).check().stdout)
-    assert ptxas_folder == rf"{toolkit.root}\bin"
-    assert compiler.endswith(r"14.44.35207\bin\Hostx64\x64\cl.exe")
-
-
 @pytest.mark.parametrize(
     ("layout", "version", "nvcc"),
     [
@@ -225,42 +208,6 @@ def test_toolkit_layouts(machine: Machine, layout: str, version: str, nvcc: str 
         assert f"release {version}, V{version}." in said
     else:
         assert not list(made.path(toolkit.root).rglob("nvcc.exe"))
-
-
-def test_registered_python(machine: Machine) -> None:
-    made = machine.environment("3.11", "full")
-    machine.register_python(made, root="HKLM")
-    found = machine.registry.read(r"HKLM\Software\Python\PythonCore\3.11\InstallPath")
-    assert found
-    assert found["ExecutablePath"] == made.python
-
-
-def test_built_libraries_carry_versions_and_imports(machine: Machine) -> None:
-    dll = machine.fakes.build_dll(
-        "needy.pyd", ["PyInit_needy"], {"absent.dll": ["one", "two"]}, VERSION
-    )
-    made = machine.environment("3.12", "full", ["pefile==2024.8.26"])
-    made.replace(made.site_packages / "needy.pyd", dll.read_bytes())
-    said = json.loads(
-        made.run(str(PROGRAMS / "read_pe.py"), made.win(made.site_packages / "needy.pyd"))
-        .check()
-        .stdout
-    )
-    assert said["imports"]["absent.dll"] == ["one", "two"]
-    assert said["version"] == [14, 16, 27033, 0]
-    failed = made.run("-c", "import needy")
-    assert "DLL load failed while importing needy" in failed.stderr
-
-
-def test_vc_runtimes_differ_in_version(machine: Machine) -> None:
-    made = machine.environment("3.12", "full", ["pefile==2024.8.26"])
-    versions = []
-    for age in ("old", "new"):
-        dll = (machine.lane.vc_runtime(age) / "msvcp140.dll").read_bytes()
-        made.replace("msvcp140.dll", dll)
-        said = made.run(str(PROGRAMS / "read_pe.py"), made.win(made.home / "msvcp140.dll"))
-        versions.append(json.loads(said.check().stdout)["version"])
-    assert [14, 40] == versions[0][:2] < versions[1][:2]
 
 
 def test_tool_runs_the_checkout_and_measures_it(

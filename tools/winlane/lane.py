@@ -109,13 +109,6 @@ class Lane:
             self._tool = self._builder(self).build(TOOL_PYTHON, "tool", TOOL_PACKAGES, root)
         return self._tool
 
-    def vc_runtime(self, age: str) -> Path:
-        """A folder with msvcp140.dll, vcruntime140.dll and the others, "old" or "new".
-
-        Microsoft's own, with version resources; Wine's have none.
-        """
-        return Packages(self.cache).unpacked(TOOL_PYTHON, [f"msvc-runtime-{age}"]) / "Scripts"
-
     def wheels(self, version: str, requirements: Sequence[str]) -> str:
         """The Windows path of a folder with the wheel files of these requirements."""
         return self.drives.windows(Packages(self.cache).wheels(version, requirements))

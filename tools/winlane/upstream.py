@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import ssl
 import sys
 import urllib.request
@@ -32,6 +33,8 @@ _SUFFIXES = {".py", ".c", ".h", ".cpp", ".txt"}
 _CUDA_HEADERS = "triton/backends/nvidia/include/"  # of which driver.c wants this one:
 _CUDA_HEADER = f"{_CUDA_HEADERS}cuda.h"
 _BLOCK = 256 * 1024
+# the fork's own files, in an environment that gets upstream's sources: upstream has none of them
+_FORKS_OWN = ("runtime/tcc", "_C", "backends/nvidia/lib", "backends/nvidia/include")
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,18 @@ class Upstream:
             build,
             f"fetching the sources of {requirement}",
         )
+
+
+def lay_over(sources: Path, site_packages: Path) -> None:
+    """Put upstream's sources and distribution in the place of the fork's, whose binaries stay."""
+    for old in site_packages.glob("triton_windows-*.dist-info"):
+        shutil.rmtree(old)
+    package = site_packages / "triton"
+    for path in [*package.rglob("*")]:
+        inside = path.relative_to(package).as_posix()
+        if path.suffix in {".py", ".c", ".pyc"} and not inside.startswith(_FORKS_OWN):
+            path.unlink()
+    shutil.copytree(sources, site_packages, dirs_exist_ok=True)
 
 
 def _wanted(name: str) -> bool:

@@ -33,7 +33,7 @@ from winlane.packages import Packages  # noqa: E402
 from winlane.pythons import Pythons, distribution  # noqa: E402
 from winlane.resources import HERE as LANE  # noqa: E402
 from winlane.resources import tomllib  # noqa: E402
-from winlane.upstream import Upstream  # noqa: E402
+from winlane.upstream import Upstream, lay_over  # noqa: E402
 
 DESTINATION = CHECKOUT / ".gpu"
 # Wine's Linux side: what the programs of a bundle load
@@ -47,9 +47,6 @@ _UNIX_LIBRARIES = (
     "mountmgr",
     "winebus",
 )
-_SOURCES = frozenset({".py", ".c", ".pyc"})
-# what the fork brings along to work with, none of which upstream knows
-_FORKS_OWN = ("runtime/tcc", "_C", "backends/nvidia/lib", "backends/nvidia/include")
 _LIBC = ("libc", "libm", "libdl", "libpthread", "librt", "libresolv", "libutil", "ld-linux-x86-64")
 # a dictionary as large as a tree: beside libtriton.pyd lies ptxas.exe
 _DICTIONARY = 192 * 2**20
@@ -148,23 +145,11 @@ def windows_tree(cache: Cache, table: Mapping[str, Any], name: str, folder: Path
     for place in common["leave_out"]:
         shutil.rmtree(site_packages / place, ignore_errors=True)
     if "upstream" in bundle:
-        lay_upstream(cache, bundle["upstream"], site_packages)
+        lay_over(Upstream(cache).sources(bundle["upstream"]), site_packages)
     if "patch" in bundle:
         _patch(site_packages / "triton", bundle["patch"])
     for standin in bundle.get("standins", ()):
         shutil.copytree(HERE / "standins" / standin, site_packages / standin)
-
-
-def lay_upstream(cache: Cache, version: str, site_packages: Path) -> None:
-    """Upstream's sources and distribution in place of the fork's, whose binaries stay."""
-    for old in site_packages.glob("triton_windows-*.dist-info"):
-        shutil.rmtree(old)
-    package = site_packages / "triton"
-    for path in [*package.rglob("*")]:
-        inside = path.relative_to(package).as_posix()
-        if path.suffix in _SOURCES and not inside.startswith(_FORKS_OWN):
-            path.unlink()
-    shutil.copytree(Upstream(cache).sources(version), site_packages, dirs_exist_ok=True)
 
 
 def _patch(triton: Path, rules: Sequence[str]) -> None:

@@ -15,15 +15,6 @@ _HERE = Path(__file__).resolve().parent
 
 
 @dataclass(frozen=True)
-class VersionResource:
-    """The version resource of a file: the Details tab of its properties."""
-
-    version: str
-    product: str = "Lane stand-in"
-    company: str = "tritonwin"
-
-
-@dataclass(frozen=True)
 class Fakes:
     cache: Cache
     wine: Wine
@@ -50,7 +41,6 @@ class Fakes:
         name: str,
         exports: Sequence[str] = (),
         imports: Mapping[str, Sequence[str]] | None = None,
-        version: VersionResource | None = None,
     ) -> Path:
         """A valid DLL or .pyd: functions that return 0, and an import of every function named.
 
@@ -58,15 +48,13 @@ class Fakes:
         anywhere is the test's business.
         """
         wanted = {dll: tuple(functions) for dll, functions in (imports or {}).items()}
-        key = fingerprint(name, repr(tuple(exports)), repr(sorted(wanted.items())), repr(version))
+        key = fingerprint(name, repr(tuple(exports)), repr(sorted(wanted.items())))
 
         def build(folder: Path) -> None:
             sources = folder / "sources"
             sources.mkdir()
             inputs = [_source(sources, exports, wanted)]
             inputs += [self._import_library(sources, dll, each) for dll, each in wanted.items()]
-            if version:
-                inputs.append(self._resource(sources, name, version))
             run(self.wine.mingw("gcc-win32"), "-O2", "-s", "-shared", "-o", folder / name, *inputs)
             shutil.rmtree(sources)
 
@@ -78,24 +66,6 @@ class Fakes:
         library = folder / f"lib{dll}.a"
         run(self.wine.mingw("dlltool"), "-d", definition, "-l", library)
         return library
-
-    def _resource(self, folder: Path, name: str, version: VersionResource) -> Path:
-        numbers = ",".join(([*version.version.split("."), "0", "0", "0"])[:4])
-        script = folder / "version.rc"
-        script.write_text(
-            f"1 VERSIONINFO\nFILEVERSION {numbers}\nPRODUCTVERSION {numbers}\nBEGIN\n"
-            'BLOCK "StringFileInfo"\nBEGIN\nBLOCK "040904B0"\nBEGIN\n'
-            f'VALUE "CompanyName", "{version.company}"\n'
-            f'VALUE "FileVersion", "{version.version}"\n'
-            f'VALUE "OriginalFilename", "{name}"\n'
-            f'VALUE "ProductName", "{version.product}"\n'
-            f'VALUE "ProductVersion", "{version.version}"\n'
-            'END\nEND\nBLOCK "VarFileInfo"\nBEGIN\nVALUE "Translation", 0x409, 1200\nEND\nEND\n'
-        )
-        compiled = folder / "version.o"
-        windres, preprocessor = self.wine.mingw("windres"), self.wine.mingw("cpp-win32")
-        run(windres, "--preprocessor", preprocessor, "-DRC_INVOKED", script, compiled)
-        return compiled
 
 
 def _source(folder: Path, exports: Sequence[str], imports: Mapping[str, Sequence[str]]) -> Path:
