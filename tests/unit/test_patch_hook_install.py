@@ -46,14 +46,19 @@ def write(tmp_path: Path, of: Interpreter, choice: RuleChoice = ALL) -> str:
     return opened.header.id
 
 
+def found_in(of: Interpreter) -> install.Installed:
+    found = install.find(of)
+    assert found is not None
+    return found
+
+
 def test_it_is_written_found_and_taken_out(tmp_path: Path, site: Path) -> None:
     python = target(site)
     before = tree_hash(site)
     assert install.find(python) is None
     written = write(tmp_path, python, RuleChoice(only=("temp-files",), allow_unknown=True))
     assert sorted(p.name for p in site.iterdir()) == sorted([HOOK, HOOK_START])
-    found = install.find(python)
-    assert found is not None
+    found = found_in(python)
     assert (found.folder, found.starts, found.current) == (site, True, True)
     assert found.choice == RuleChoice(only=("temp-files",), allow_unknown=True)
     undo(Store(tmp_path / "store"), written)
@@ -64,9 +69,7 @@ def test_a_second_one_replaces_the_first(tmp_path: Path, site: Path) -> None:
     python = target(site)
     write(tmp_path, python, RuleChoice(only=("temp-files",), allow_unknown=True))
     write(tmp_path, python)
-    found = install.find(python)
-    assert found is not None
-    assert found.choice == ALL
+    assert found_in(python).choice == ALL
 
 
 def test_one_of_another_tritonwin_is_not_current(tmp_path: Path, site: Path) -> None:
@@ -74,8 +77,7 @@ def test_one_of_another_tritonwin_is_not_current(tmp_path: Path, site: Path) -> 
     write(tmp_path, python)
     text = (site / HOOK).read_text("utf-8")
     (site / HOOK).write_text(text.replace("'tool': '", "'tool': '0.0.1-"), encoding="utf-8")
-    found = install.find(python)
-    assert found is not None
+    found = found_in(python)
     assert found.tool.startswith("0.0.1-")
     assert not found.current
 
@@ -84,9 +86,7 @@ def test_one_that_nothing_starts_is_found(tmp_path: Path, site: Path) -> None:
     python = target(site)
     write(tmp_path, python)
     (site / HOOK_START).unlink()
-    found = install.find(python)
-    assert found is not None
-    assert not found.starts
+    assert not found_in(python).starts
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,7 @@ def test_one_that_nothing_starts_is_found(tmp_path: Path, site: Path) -> None:
 )
 def test_a_spoilt_one_is_found(site: Path, text: str) -> None:
     (site / HOOK).write_text(text)
-    found = install.find(target(site))
-    assert found is not None
+    found = found_in(target(site))
     assert (found.tool, found.current) == ("?", False)
 
 
@@ -172,13 +171,11 @@ def test_a_payload_comes_and_goes_beside_the_rules(tmp_path: Path, site: Path) -
         install.write(opened, python, None, (second,))
     with journal(tmp_path, python) as opened:
         install.write(opened, python, ALL, (second,))
-    found = install.find(python)
-    assert found is not None
+    found = found_in(python)
     assert (found.choice, found.payloads, found.current) == (ALL, (second,), True)
     with journal(tmp_path, python) as opened:
         install.remove_payload(opened, python, "second")
-    found = install.find(python)
-    assert found is not None
+    found = found_in(python)
     assert (found.choice, found.payloads) == (ALL, ())
     with journal(tmp_path, python) as opened:
         install.write(opened, python, None, (second,))

@@ -9,14 +9,19 @@ from hypothesis import strategies as st
 from pe_files import pe_file
 from pe_version import versioned
 
-from tritonwin.facts.dlls.pe import is_api_set, read_pe
+from tritonwin.facts.dlls.pe import PeImage, is_api_set, read_pe
+
+
+def image_of(path: Path, content: bytes, *, version: bool = False) -> PeImage:
+    path.write_bytes(content)
+    image = read_pe(path, version=version)
+    assert image is not None
+    return image
 
 
 def test_headers_and_imports(tmp_path: Path) -> None:
-    path = tmp_path / "libtriton.pyd"
-    path.write_bytes(pe_file("KERNEL32.dll", "MSVCP140.dll", "python3.dll"))
-    image = read_pe(path)
-    assert image is not None
+    content = pe_file("KERNEL32.dll", "MSVCP140.dll", "python3.dll")
+    image = image_of(tmp_path / "libtriton.pyd", content)
     assert (image.machine, image.bits) == ("AMD64", 64)
     assert image.imports == ("KERNEL32.dll", "MSVCP140.dll", "python3.dll")
     assert image.file_version is None
@@ -32,23 +37,14 @@ def test_headers_and_imports(tmp_path: Path) -> None:
     ],
 )
 def test_version(tmp_path: Path, numbers: str, shown: str | None, expected: str) -> None:
-    path = tmp_path / "msvcp140.dll"
-    path.write_bytes(versioned(pe_file(), numbers, shown))
-    image = read_pe(path, version=True)
-    assert image is not None
-    assert image.file_version == expected
-    unasked = read_pe(path)
-    assert unasked is not None
-    assert unasked.file_version is None
+    path, content = tmp_path / "msvcp140.dll", versioned(pe_file(), numbers, shown)
+    assert image_of(path, content, version=True).file_version == expected
+    assert image_of(path, content).file_version is None
 
 
 @pytest.mark.parametrize(("machine", "name"), [(0xAA64, "ARM64"), (0x1234, "0x1234")])
 def test_other_machines(tmp_path: Path, machine: int, name: str) -> None:
-    path = tmp_path / "a.dll"
-    path.write_bytes(pe_file(machine=machine))
-    image = read_pe(path)
-    assert image is not None
-    assert image.machine == name
+    assert image_of(tmp_path / "a.dll", pe_file(machine=machine)).machine == name
 
 
 @pytest.mark.parametrize(

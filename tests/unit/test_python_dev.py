@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import struct
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from trees import plant, write
 
 from tritonwin.facts.records import Interpreter
 from tritonwin.facts.toolchain.python_dev import (
+    Headers,
     ImportLibrary,
     find_python_dev,
     read_headers,
@@ -63,6 +65,13 @@ def target(root: Path, **changes: object) -> Interpreter:
         "include": str(root / "Include"),
     }
     return Interpreter(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def headers(folder: Path, changes: Mapping[str, str | bytes] = {}) -> Headers:
+    """Those of Python.h and what it includes, with other contents in some."""
+    found = read_headers(write(folder, {**HEADERS, **changes}))
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(
@@ -117,8 +126,7 @@ def test_import_library_of_any_bytes_never_raises(
 
 
 def test_headers_are_followed_from_python_h(tmp_path: Path) -> None:
-    found = read_headers(write(tmp_path, HEADERS))
-    assert found is not None
+    found = headers(tmp_path)
     assert (found.version, found.missing, found.damaged) == ("3.12.9", (), ())
 
 
@@ -142,8 +150,7 @@ def test_a_header_that_is_not_there_is_missing(tmp_path: Path, name: str) -> Non
     ],
 )
 def test_a_header_that_no_compiler_could_read_is_damaged(tmp_path: Path, content: bytes) -> None:
-    found = read_headers(write(tmp_path, {**HEADERS, "pystats.h": content}))
-    assert found is not None
+    found = headers(tmp_path, {"pystats.h": content})
     assert (found.missing, found.damaged) == ((), ("pystats.h",))
 
 
@@ -157,15 +164,11 @@ def test_a_folder_in_place_of_a_header_is_damaged(tmp_path: Path) -> None:
 
 def test_headers_that_include_each_other_come_to_an_end(tmp_path: Path) -> None:
     loop = {"object.h": '#include "pystats.h"\n', "pystats.h": '#include "object.h"\n'}
-    found = read_headers(write(tmp_path, {**HEADERS, **loop}))
-    assert found is not None
-    assert not found.missing
+    assert not headers(tmp_path, loop).missing
 
 
 def test_non_utf8_comments_do_no_harm(tmp_path: Path) -> None:
-    found = read_headers(write(tmp_path, {**HEADERS, "pystats.h": b"/* L\xf6wis */ int x;"}))
-    assert found is not None
-    assert not found.damaged
+    assert not headers(tmp_path, {"pystats.h": b"/* L\xf6wis */ int x;"}).damaged
 
 
 @pytest.mark.parametrize(
@@ -178,9 +181,7 @@ def test_non_utf8_comments_do_no_harm(tmp_path: Path) -> None:
     ],
 )
 def test_free_threading(tmp_path: Path, pyconfig: str, expected: bool | None) -> None:
-    found = read_headers(write(tmp_path, {**HEADERS, "pyconfig.h": pyconfig}))
-    assert found is not None
-    assert found.free_threaded is expected
+    assert headers(tmp_path, {"pyconfig.h": pyconfig}).free_threaded is expected
 
 
 @pytest.mark.skipif(
@@ -285,6 +286,4 @@ def test_unknown_version_gives_no_library(tmp_path: Path) -> None:
 
 def test_an_include_that_leaves_the_folder_is_not_followed(tmp_path: Path) -> None:
     outside = {"pystats.h": '#include "../../outside.h"\n#include "/outside.h"\n'}
-    found = read_headers(write(tmp_path / "Include", {**HEADERS, **outside}))
-    assert found is not None
-    assert not found.missing
+    assert not headers(tmp_path / "Include", outside).missing

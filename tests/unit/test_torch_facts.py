@@ -22,9 +22,15 @@ hip: Optional[str] = None
 LINUX = 'platform_system == "Linux" and platform_machine == "x86_64"'
 
 
-def read(*sites: Path) -> Torch | None:
+def seen(*sites: Path) -> Torch | None:
     python = target(*sites)
     return read_torch(python, read_distributions(python))
+
+
+def read(*sites: Path) -> Torch:
+    found = seen(*sites)
+    assert found is not None
+    return found
 
 
 def torch(site: Path, version_py: str = VERSION_PY) -> Path:
@@ -41,10 +47,7 @@ def test_a_cuda_build_with_its_wanted_triton(tmp_path: Path) -> None:
         "uv.dll",
         "cudart.lib",
     )
-
     found = read(tmp_path)
-
-    assert found is not None
     assert (found.version, found.cuda, found.hip, found.xpu) == ("2.9.1+cu128", "12.8", None, None)
     assert found.location == str(tmp_path / "torch")
     assert found.source == str(tmp_path / "torch" / "version.py")
@@ -66,10 +69,7 @@ def test_a_cuda_build_with_its_wanted_triton(tmp_path: Path) -> None:
 )
 def test_the_wanted_triton(tmp_path: Path, requires: list[str], wanted: str | None) -> None:
     install(torch(tmp_path), "torch", "2.9.1", requires=requires)
-
     found = read(tmp_path)
-
-    assert found is not None
     assert found.wants_triton == wanted
     assert (found.wants_triton_source is None) == (wanted is None)
 
@@ -77,35 +77,28 @@ def test_the_wanted_triton(tmp_path: Path, requires: list[str], wanted: str | No
 def test_a_folder_without_metadata_is_still_torch(tmp_path: Path) -> None:
     found = read(torch(tmp_path))
 
-    assert found is not None
     assert (found.version, found.wants_triton) == ("2.9.1+cu128", None)
 
 
 def test_a_damaged_version_file_leaves_the_version_to_the_metadata(tmp_path: Path) -> None:
     install(torch(tmp_path, "__version__ = ("), "torch", "2.9.1")
-
     found = read(tmp_path)
-
-    assert found is not None
     assert (found.version, found.source) == ("2.9.1", str(tmp_path / "torch"))
 
 
 @pytest.mark.parametrize("files", [{}, {"torch/lib/old.dll": "x"}, {"torch/__init__.py": ""}])
 def test_no_torch(tmp_path: Path, files: dict[str, str]) -> None:
-    assert read(write(tmp_path, files)) is None
+    assert seen(write(tmp_path, files)) is None
 
 
 def test_metadata_without_a_folder_is_no_torch(tmp_path: Path) -> None:
     install(tmp_path, "torch", "2.9.1")
 
-    assert read(tmp_path) is None
+    assert seen(tmp_path) is None
 
 
 def test_metadata_of_another_folder_does_not_count(tmp_path: Path) -> None:
     torch(tmp_path / "first")
     install(tmp_path / "second", "torch", "2.1.0", requires=["triton==2.1.0"])
-
     found = read(tmp_path / "first", tmp_path / "second")
-
-    assert found is not None
     assert found.wants_triton is None

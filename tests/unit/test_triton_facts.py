@@ -27,17 +27,20 @@ FORK: dict[str, str | bytes] = {
 }
 
 
-def read(site: Path, **fields: object) -> Triton | None:
+def seen(site: Path, **fields: object) -> Triton | None:
     python = target(site, **fields)
     return read_triton(python, read_distributions(python))
 
 
+def read(site: Path, **fields: object) -> Triton:
+    found = seen(site, **fields)
+    assert found is not None
+    return found
+
+
 def test_the_fork_with_everything_bundled(tmp_path: Path) -> None:
     install(tmp_path, "triton-windows", "3.5.1.post24", FORK)
-
     found = read(tmp_path)
-
-    assert found is not None
     package = tmp_path / "triton"
     assert (found.version, found.flavour, found.distribution) == ("3.5.1", "fork", "triton-windows")
     assert found.location == str(package)
@@ -68,10 +71,7 @@ def test_an_editable_install_owns_a_source_folder(tmp_path: Path, style: str) ->
         },
     )
     more = {"sys_path": (str(site), str(source))} if style == "path" else {}
-
     found = read(site, **more)
-
-    assert found is not None
     assert (found.location, found.distribution) == (str(source / "triton"), "triton-windows")
     assert not found.namespace
 
@@ -81,7 +81,7 @@ def test_an_editable_install_owns_a_source_folder(tmp_path: Path, style: str) ->
 )
 def test_a_finder_that_maps_nothing(tmp_path: Path, mapping: str) -> None:
     write(tmp_path, {"__editable___x_finder.py": f"MAPPING = {mapping}\n"})
-    assert read(tmp_path) is None
+    assert seen(tmp_path) is None
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,7 @@ def test_the_definition_file_for_tinycc(
     tmp_path: Path, fields: dict[str, object], build: str, has: bool | None
 ) -> None:
     install(tmp_path, "triton-windows", "3.5.1", {**FORK, "triton/runtime/build.py": build})
-
     found = read(tmp_path, **fields)
-
-    assert found is not None
     assert found.tinycc_python_def is has
 
 
@@ -111,10 +108,7 @@ def test_upstream_without_a_windows_binary(tmp_path: Path) -> None:
         "triton/runtime/build.py": "",
     }
     install(tmp_path, "triton", "3.9.0", files)
-
     found = read(tmp_path)
-
-    assert found is not None
     assert (found.flavour, found.distribution) == ("upstream", "triton")
     assert found.libtriton == str(tmp_path / "triton" / "_C" / "libtriton.so")
     assert (found.ptxas, found.tinycc, found.tinycc_python_def) == (None, None, None)
@@ -123,24 +117,18 @@ def test_upstream_without_a_windows_binary(tmp_path: Path) -> None:
 def test_of_two_distributions_the_one_that_describes_the_files_owns_them(tmp_path: Path) -> None:
     install(tmp_path, "triton-windows", "3.5.1.post24", FORK)
     install(tmp_path, "triton", "3.6.0", {"triton/__init__.py": "__version__ = '3.6.0'\n"})
-
     found = read(tmp_path)
-
-    assert found is not None
     assert (found.version, found.distribution) == ("3.6.0", "triton")
 
 
 def test_what_an_uninstall_left_is_told_from_a_package(tmp_path: Path) -> None:
     write(tmp_path, {"triton/backends/nvidia/driver.py.orig": ""})
-
     found = read(tmp_path)
-
-    assert found is not None
     assert (found.namespace, found.version, found.flavour) == (True, None, "unknown")
 
 
 def test_no_triton(tmp_path: Path) -> None:
-    assert read(tmp_path) is None
+    assert seen(tmp_path) is None
 
 
 HOOK = {"_tritonwin_hook.py": "", "tritonwin-hook.pth": ""}
@@ -154,7 +142,6 @@ UNPATCHED = {
 def test_the_import_hook_takes_the_defects_away(tmp_path: Path) -> None:
     write(tmp_path, {**UNPATCHED, **HOOK})
     found = read(tmp_path)
-    assert found is not None
     assert found.import_hook == str(tmp_path / "_tritonwin_hook.py")
     assert found.traits == ()
 
@@ -164,6 +151,5 @@ def test_a_hook_that_is_never_started_changes_nothing(tmp_path: Path, missing: s
     write(tmp_path, {**UNPATCHED, **HOOK})
     (tmp_path / missing).unlink()
     found = read(tmp_path)
-    assert found is not None
     assert found.import_hook is None
     assert "dlfcn" in found.traits
