@@ -542,14 +542,29 @@ def test_jobs_and_their_threads_share_the_cores(
 
 
 @pytest.mark.parametrize(
-    ("files", "jobs", "threads"),
-    [(2, None, 4), (64, None, 1), (None, None, 1), (2, 2, 1), (64, 3, 1)],
+    ("files", "jobs", "archs", "free", "threads"),
+    [
+        (2, None, 8, PLENTY, 4),
+        (64, None, 8, PLENTY, 1),
+        (None, None, 8, PLENTY, 1),
+        (2, 2, 8, PLENTY, 1),
+        (64, 3, 8, PLENTY, 1),
+        (2, None, 3, PLENTY, 3),  # more have nothing to do
+        (2, None, 8, 15.5, 1),  # three compilers fit
+    ],
 )
 def test_spare_cores_become_threads_where_nothing_was_asked(
-    files: int | None, jobs: int | None, threads: int
+    files: int | None, jobs: int | None, archs: int, free: float, threads: int
 ) -> None:
-    have = Resources(allocatable=1000 * GIB, physical=1000 * GIB, cores=8)
-    assert compilers.choose(MODEL, have, files=files, archs=8, jobs=jobs).value.threads == threads
+    have = machines.room(free, cores=8)
+    found = compilers.choose(MODEL, have, files=files, archs=archs, jobs=jobs).value
+    assert found.threads == threads
+
+
+def test_threads_that_were_asked_for_count_as_compilers() -> None:
+    """Four fit."""
+    found = compilers.choose(MODEL, machines.room(19.5), files=64, archs=2, threads=2).value
+    assert (found.jobs, found.threads) == (2, 2)
 
 
 def test_what_the_kernel_says_is_read_whatever_its_bytes(tmp_path: Path) -> None:
