@@ -262,9 +262,9 @@ def context(facts: Facts) -> dict[str, str]:
         "driver_version": driver.version if driver else None,
         "cuda_version": torch.cuda if torch else None,
         "torch_index": indexes().torch,
-        "cuda_tag": torch_tag(
-            driver.cuda if driver else None, gpu.compute_capability if gpu else None
-        ),
+        "cuda_tag": None
+        if value_of("torch_build", facts) in ("rocm", "xpu")
+        else torch_tag(driver.cuda if driver else None, gpu.compute_capability if gpu else None),
     }
     return {name: value for name, value in values.items() if value}
 

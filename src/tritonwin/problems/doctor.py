@@ -86,7 +86,7 @@ def _merged(group: Sequence[Finding]) -> Finding:
     )
 
 
-Rank = tuple[int, int, int, int]
+Rank = tuple[int, ...]
 
 
 def by_layer(problem: Problem) -> Rank:
@@ -144,7 +144,7 @@ def _reachable(problem: str) -> tuple[str, ...]:
     return tuple(seen)
 
 
-def _ranks(problem: Problem) -> Rank:
+def _ranks(problem: Problem) -> tuple[int, int, int, int]:
     entry = catalogue.load().entry(problem.id)
     position = list(catalogue.load().entries).index(problem.id)
     return (

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from tritonwin.facts.records import Facts
 from tritonwin.problems import catalogue
 from tritonwin.problems.conditions import allows, value_of
-from tritonwin.problems.doctor import by_certainty, findings_of, problems_of
+from tritonwin.problems.doctor import Rank, by_certainty, findings_of, problems_of
 from tritonwin.problems.explain.decode import text_blocks
 from tritonwin.problems.explain.lines import clean, joined, width_of
 from tritonwin.problems.explain.log_facts import LogFacts, facts_at
@@ -104,7 +104,12 @@ def _verdict(
     matches: Matches, suspects: Suspects, lines: int, snapshot: Facts | None
 ) -> Explanation:
     log = matches.facts
-    findings = [f for window in matches.found() if (f := _finding(window, log, snapshot))]
+    findings: list[Finding] = []
+    last: dict[str, int] = {}
+    for window in matches.found():
+        if found := _finding(window, log, snapshot):
+            findings.append(found)
+            last[found.id] = max(last.get(found.id, 0), *(hit.line for hit in window.hits))
     findings.sort(key=lambda f: CERTAINTIES.index(f.certainty))
     if snapshot:
         findings += _confirmed(findings, snapshot)
@@ -112,8 +117,15 @@ def _verdict(
     findings += [replace(f, evidence=(quote(m.text, m.line),)) for f, m in of_names(log, facts)]
     if findings or any(suspects.found()):
         findings += of_versions(log, facts) if snapshot is None else ()
+
+    def rank(problem: Problem) -> Rank:
+        """What stopped the program comes before what was merely printed."""
+        printed = problem.certainty != "certain" and last.get(problem.id, lines) < suspects.stopped
+        severity, certainty, *rest = by_certainty(problem)
+        return (severity, certainty, int(printed), *rest)
+
     problems = tuple(
-        _with_question(problem, facts) for problem in problems_of(findings, facts, by_certainty)
+        _with_question(problem, facts) for problem in problems_of(findings, facts, rank)
     )
     unknown = all(p.severity == "info" for p in problems)
     return Explanation(

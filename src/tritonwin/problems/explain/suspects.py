@@ -49,6 +49,11 @@ class Suspects:
         elif self._tail and len(self._tail) < TAIL:
             self._tail += block[: TAIL - len(self._tail)]
 
+    @property
+    def stopped(self) -> int:
+        """The line where the last traceback begins; 0 without one."""
+        return self._tail_line
+
     def found(self) -> Iterator[Evidence]:
         """The first line that speaks of an error; the last traceback's last frame and its error."""
         places = dict([self._first] if self._first else [])
