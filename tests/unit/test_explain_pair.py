@@ -37,6 +37,12 @@ def test_a_name_bounds_the_torch_that_is_asked_for() -> None:
     assert found.question.command == 'python -c "import torch; print(torch.__version__)"'
 
 
+def test_on_linux_the_triton_of_this_torch_is_named() -> None:
+    place = '  File "/home/u/venv/lib/python3.11/site-packages/torch/a.py", line 1, in x'
+    found = first("torch: 2.7.1+cu128", place, KEY)
+    assert found.remedy.commands == ('python -m pip install -U "triton==3.3.*"',)
+
+
 def test_a_name_and_a_torch_give_the_command() -> None:
     found = first("torch: 2.7.1+cu128", KEY)
     assert found.id == "triton-too-new-for-torch"

@@ -143,9 +143,11 @@ def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
     """The machine as it is known at a line of the log; the snapshot fills the gaps."""
 
     value = partial(log.value, line)
-    base = snapshot or Facts(
-        tool_version="", system=System(os="windows", version="", machine="AMD64")
+    windows = value("prefix") or value("executable") or value("running") or value("embedded")
+    system = System(
+        os="linux" if value("linux") and not windows else "windows", version="", machine="AMD64"
     )
+    base = snapshot or Facts(tool_version="", system=system)
     changes: dict[str, Any] = {
         "target": _interpreter(
             value("running"),
