@@ -650,7 +650,7 @@ def test_two_at_once(store: Store, target: Path) -> None:
         busy = rf"process {other.pid}\) is at work on"
         with pytest.raises(TargetBusyError, match=busy), store.lock(exe):
             pass
-        with store.lock(str(target / "another.exe")):
+        with store.lock(str(target.parent / "another" / "python.exe")):
             pass
     finally:
         other.kill()

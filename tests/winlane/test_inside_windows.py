@@ -18,14 +18,14 @@ from winlane.tool import CHECKOUT, run_module
 
 # The unit tests whose subject differs between systems: paths, registry, processes, DLLs.
 SYSTEM = (
-    "access", "build_run_source", "build_run_tree", "caches", "compilers", "cuda", "distributions", "files", "gpu", "interpreters",
-    "journal", "launch", "msvc", "pe", "python_dev", "runtime_dlls", "scratch", "shadows", "system",
+    "access", "build_source", "caches", "compilers", "cuda", "distributions", "files", "gpu",
+    "interpreters", "journal", "launch", "msvc", "pe", "python_dev", "runtime_dlls", "scratch", "shadows", "system",
     "target", "torch_facts", "triton_facts", "variables", "winsdk",
 )  # fmt: skip
 # Those that should not mind where they run.
 PURE = (
-    "build_archives", "build_run_fatbin", "build_run_ninja", "build_run_output", "build_run_state", "build_run_wheel",
-    "catalogue", "checks", "consoles", "doctor", "download", "extensions", "links", "logs", "patch_hook",
+    "build_run_output", "build_wheel",
+    "catalogue", "consoles", "doctor", "download", "extensions", "links", "logs", "patch_hook",
     "patch_hook_install", "proven", "redact",
     "remedies", "shared_reports", "snapshot", "sources", "wheels",
 )  # fmt: skip
