@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tritonwin.output.view import DiagnosisView
     from tritonwin.problems.check import Check
 
+_PAGE_MARK = "tritonwin.doctor/"  # stands at the head of every page
+
 
 @click.command("doctor")
 @target_options
@@ -133,9 +135,14 @@ def command(
 def _write_page(shown: DiagnosisView, file: Path) -> None:
     from tritonwin.output.html import diagnosis_page
     from tritonwin.output.terminal import print_note
-    from tritonwin.system.files import write_whole
+    from tritonwin.system.files import read_text, write_whole
 
     try:
+        if file.is_file() and file.stat().st_size and _PAGE_MARK not in (read_text(file) or ""):
+            raise UserError(
+                f"{file} exists and is no report of doctor, so it is left as it is",
+                "Choose another name, or delete the file first.",
+            )
         write_whole(file, diagnosis_page(shown).encode())
     except OSError as error:
         raise UserError(
