@@ -847,6 +847,16 @@ def test_a_record_that_leads_elsewhere_is_refused_in_the_plan(tmp_path: Path, en
     assert "by hand" in refused.value.help
 
 
+def test_a_record_that_names_a_folder_takes_no_folder_along(tmp_path: Path) -> None:
+    site_packages = two_distributions(tmp_path)
+    info = site_packages / "a-1.0.dist-info"
+    before = installed.removal(info, tmp_path / "env")
+    files(site_packages / "theirs", {"notes.txt": ""})
+    with (info / "RECORD").open("a") as record:
+        record.write("theirs,,\n")
+    assert installed.removal(info, tmp_path / "env") == before
+
+
 def test_what_is_gone_since_the_plan_is_named(tmp_path: Path) -> None:
     info = two_distributions(tmp_path) / "a-1.0.dist-info"
     a = replace(healthy.dist("a", "1.0"), location=str(info))

@@ -104,6 +104,8 @@ def _belonging(listed: Iterable[str], info: Path, prefix: Path) -> Iterator[Path
         elsewhere = root == packages and not _within(path, str(site_packages))
         if elsewhere or not os.path.lexists(path):  # a user's own packages: scripts stay
             continue
+        if is_folder(Path(path)) and not Path(path).is_symlink():
+            continue  # a RECORD names files: a folder may hold those of others
         folder, file = os.path.split(path)
         if folder not in folders:
             folders[folder] = os.path.realpath(folder)
