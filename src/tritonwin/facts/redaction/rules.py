@@ -82,10 +82,10 @@ _OWNERS_WORDS = """
 _OWNERS = frozenset(_OWNERS_WORDS.split())
 # Of these, a key or token is something technical.
 _TECHNICAL_WORDS = """
-    aot autograd autotune batch bos cache cls compile config dict dispatch eos event first
-    foreign fxgraph graph group hash image index item kernel last lookup map mask max min
-    module new next node num option pad partition primary prompt public reg row sep sort
-    special start state stop sub tensor triton unexpected unk unknown value vocab code attn
+    aot arch autograd autotune backend batch bos build cache cls compile config dict dispatch
+    eos event first foreign fxgraph graph group hash image index item kernel last lookup map mask max min
+    module new next node num option pad partition platform primary prompt public reg row sep sort
+    special start state stop sub target tensor triton unexpected unk unknown value vocab code attn
     query cudagraph
 """
 _TECHNICAL = frozenset(_TECHNICAL_WORDS.split())
