@@ -83,8 +83,9 @@ _OWNERS = frozenset(_OWNERS_WORDS.split())
 # Of these, a key or token is something technical.
 _TECHNICAL_WORDS = """
     aot arch autograd autotune backend batch bos build cache cls compile config dict dispatch
-    eos event first foreign fxgraph graph group hash image index item kernel last lookup map mask max min
-    module new next node num option pad partition platform primary prompt public reg row sep sort
+    eos event first foreign fxgraph graph group hash image index item kernel last lookup map
+    mask max min module new next node num option pad partition platform primary prompt public
+    reg row sep sort
     special start state stop sub target tensor triton unexpected unk unknown value vocab code attn
     query cudagraph
 """
