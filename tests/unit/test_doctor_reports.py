@@ -242,7 +242,7 @@ def test_a_page_replaces_a_page_and_nothing_else(
 ) -> None:
     page, thesis = tmp_path / "a.html", tmp_path / "thesis.docx"
     thesis.write_text("precious")
-    assert [run(["doctor", "--html", str(page)]) for _ in range(2)] != [2, 2]
+    assert all(run(["doctor", "--html", str(page)]) in (0, 1) for _ in range(2))
     assert run(["doctor", "--html", str(thesis)]) == 2
     assert "is no report of doctor" in capsys.readouterr().err
     assert thesis.read_text() == "precious"
