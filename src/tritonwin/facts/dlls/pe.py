@@ -80,6 +80,21 @@ def read_pe(path: str | Path, *, version: bool = False) -> PeImage | None:
         return None
 
 
+def read_beginning(data: bytes) -> PeImage | None:
+    """Read the headers in the first bytes of a file; None where they are damaged or not whole.
+
+    `imports` is empty where their table lies behind these bytes.
+    """
+    import pefile  # late: see `opened`
+
+    try:
+        pe = pefile.PE(data=data, fast_load=True)
+        pe.parse_data_directories([_IMPORT], import_dllnames_only=True)
+        return _image(pe)
+    except (pefile.PEFormatError, *DAMAGE):
+        return None
+
+
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[pefile.PE]:
     """The headers of a file; its content is `__data__` of what is given.
