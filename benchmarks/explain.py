@@ -1,4 +1,4 @@
-"""Speed and memory of `explain`.
+"""Speed and memory of `explain`, and the speed of redaction.
 
 States MB/s of one core on two logs (successes; nothing but errors), the peak memory, that the
 planted problems were found, and the ratio to `grep -F -f` looking for the same literals.
@@ -16,6 +16,8 @@ from pathlib import Path
 from explain_logs import PLANTED, failures, successes
 from figures import LINUX, Figure, tell
 
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.problems import catalogue
 from tritonwin.problems.explain import explain_file
 from tritonwin.problems.explain.matches import Query
@@ -33,6 +35,7 @@ def measure(megabytes: int) -> list[Figure]:
             ("a build log of successes", 50, successes),
             ("nothing but tracebacks and compiler errors", 10, failures),
         ):
+            figures.append(redaction(name, "".join(lines(10_000_000))))
             log = Path(folder, "log")
             with log.open("w", encoding="utf-8") as file:
                 file.writelines(lines(megabytes << 20))
@@ -56,6 +59,16 @@ def report(name: str, goal: float, log: Path, literals: Path) -> Figure:
     return tell(Figure(
         what=f"`explain` on {name}", where=LINUX, value=size / seconds, goal=goal, unit="MB/s",
         least=True, detail=f"{size:.0f} MB, {seconds / grep(log, literals):.1f} x `grep -F -f`",
+    ))  # fmt: skip
+
+
+def redaction(name: str, log: str) -> Figure:
+    redactor = Redactor(Identity(users=("alex",), homes=(r"C:\Users\alex",), hosts=("gpu-rig",)))
+    started = time.process_time()
+    redactor.text(log)
+    return tell(Figure(
+        what=f"redaction of {name}", where=LINUX, value=time.process_time() - started, goal=3,
+        unit="s", detail=f"{len(log) / 1e6:.0f} MB",
     ))  # fmt: skip
 
 

@@ -77,6 +77,19 @@ def test_each_place_in_turn(tmp_path: Path) -> None:
     assert chosen(tmp_path, env, app="app", named=named) == (named, "python")
 
 
+def test_projects_below_and_beside_the_current_folder_do_not_count(tmp_path: Path) -> None:
+    own = python(tmp_path, "own")
+    for folder in ("deep/work/project/.venv", "deep/work/project/python_embeded", "deep/.venv"):
+        python(tmp_path, folder)
+    assert chosen(tmp_path) == (own, "running")
+    below = choose(tmp_path, app="deep/work")
+    assert below.chosen_by == "app"
+    here, beside = python(tmp_path, "deep/work/venv"), "the current folder"
+    assert (choose(tmp_path).executable, choose(tmp_path).source) == (here, f"in {beside}")
+    portable = python(tmp_path, "deep/python_embeded")
+    assert (choose(tmp_path).executable, choose(tmp_path).source) == (portable, f"beside {beside}")
+
+
 def test_a_variable_that_names_no_environment_is_passed_over(tmp_path: Path) -> None:
     own = python(tmp_path, "own")
     assert choose(tmp_path, {"VIRTUAL_ENV": "gone"}).executable == own

@@ -12,8 +12,9 @@ from hosts import fake_host
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from tritonwin.facts.redaction.identity import NOT_PERSONS, Identity
+from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
+from tritonwin.facts.redaction.rules import TABLE
 from tritonwin.system.registry import MemoryRegistry
 
 ALEX = Identity(
@@ -225,7 +226,7 @@ def _legal(name: str) -> bool:
         name == name.strip(" .'-")
         and "  " not in name
         and bool(name)
-        and name.casefold() not in NOT_PERSONS
+        and name.casefold() not in TABLE.system_accounts
         and not re.search(r"'(?!\w)", name)  # an apostrophe is told from a quote by what follows
         and not re.search(r" [^\w(&]", name)  # a command's " -flag" is no part of a name
         and not any(c in name for c in "ſK")  # these change their script when the case changes

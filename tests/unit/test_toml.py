@@ -14,6 +14,7 @@ import tritonwin
 from tritonwin.build.recipe import CudaWheelTable, Recipe, Toolchain
 from tritonwin.facts.dlls.tree import DllOriginTable
 from tritonwin.facts.packages import Knowledge
+from tritonwin.facts.redaction.rules import RedactionTable
 from tritonwin.facts.torch_triton import TraitTable
 from tritonwin.facts.variables import VariableTable
 from tritonwin.patch.engine import RuleTable
@@ -40,6 +41,7 @@ RECORDS: dict[str, type] = {
     "build/toolchain.toml": Toolchain,
     "facts/dlls/dlls.toml": DllOriginTable,
     "facts/packages.toml": Knowledge,
+    "facts/redaction/rules.toml": RedactionTable,
     "facts/triton_traits.toml": TraitTable,
     "facts/variables.toml": VariableTable,
     "patch/rules/rules.toml": RuleTable,

@@ -132,11 +132,23 @@ def near(folder: Path, host: Host) -> Iterator[FoundPython]:
     The folder itself may be the Python's, hold it, lie beside it (ComfyUI's folder lies beside
     `python_embeded`), or hold the application's folder.
     """
+    everywhere = (folder, *_children(folder), folder.parent)
+    yield from _carried(folder, everywhere, everywhere, host)
+
+
+def _here(host: Host) -> Iterator[FoundPython]:
+    """Pythons of the current folder: of the projects below it or beside it none is meant."""
+    yield from _carried(host.cwd, (host.cwd, host.cwd.parent), (host.cwd,), host)
+
+
+def _carried(
+    folder: Path, embedded: Iterable[Path], environments: Iterable[Path], host: Host
+) -> Iterator[FoundPython]:
     own = python_in(folder, host)
     if own is not None:
         yield FoundPython(path=own, source=f"folder {folder}")
-    for names in (EMBEDDED_FOLDERS, ENVIRONMENT_FOLDERS):
-        for parent in (folder, *_children(folder), folder.parent):
+    for names, parents in ((EMBEDDED_FOLDERS, embedded), (ENVIRONMENT_FOLDERS, environments)):
+        for parent in parents:
             for name in names:
                 path = python_in(parent / name, host)
                 if path is not None:
@@ -394,9 +406,10 @@ def _candidates(host: Host, own: Path | None) -> Iterator[TargetChoice]:
         yield TargetChoice(str(own), "running-embedded", "the embedded Python that runs tritonwin")
     for name, place in _activated(host):
         yield TargetChoice(str(place), name, f"the activated environment ({name})")
-    for found in near(host.cwd, host):
+    for found in _here(host):
         planted = own is None or _identity(found.path, host) != _identity(own, host)
-        yield TargetChoice(str(found.path), "near", "in or beside the current folder", planted)
+        where = "in" if found.path.is_relative_to(host.cwd) else "beside"
+        yield TargetChoice(str(found.path), "near", f"{where} the current folder", planted)
     if known and known.packages:
         source = "the Python that runs tritonwin, with torch or Triton in it"
         yield TargetChoice(str(own), "running-with-packages", source)

@@ -8,40 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PureWindowsPath
 
+from tritonwin.facts.redaction.rules import TABLE
 from tritonwin.system.host import Host
 
-# Accounts of the system and of everybody: their names say nothing about a person, and are the same
-# on every machine. They stay in what is shown to others, `/root` too: that a program ran with all
-# rights, or as a service, can be the cause of a fault.
-NOT_PERSONS = frozenset(
-    {
-        "administrator",
-        "all users",
-        "default",
-        "default user",
-        "defaultaccount",
-        "guest",
-        "localservice",
-        "networkservice",
-        "nobody",
-        "public",
-        "root",
-        "system",
-        "systemprofile",
-        "wdagutilityaccount",
-    }
-)
-_NOT_DOMAINS = frozenset(
-    {
-        "azuread",
-        "builtin",
-        "localdomain",
-        "localhost",
-        "microsoftaccount",
-        "nt authority",
-        "workgroup",
-    }
-)
 _PROFILES = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion\ProfileList"
 _TCPIP = r"HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters"
 
@@ -90,7 +59,7 @@ class Identity:
             homes=tuple(h for h in _names(homes) if _is_personal(h)),
             hosts=_names([*hosts, *short]),
             # without a domain, Windows gives the computer's name as one
-            domains=_names(domains, leave_out={*_names([*hosts, *short]), *_NOT_DOMAINS}),
+            domains=_names(domains, leave_out={*_names([*hosts, *short]), *TABLE.ordinary_domains}),
             companies=_names(
                 last_component(env.get(n) or "").partition(" - ")[2]
                 for n in ("OneDriveCommercial", "OneDrive")
@@ -105,7 +74,7 @@ def last_component(folder: str) -> str:
 
 def _is_personal(home: str) -> bool:
     name = last_component(home).casefold()
-    return bool(name) and name not in NOT_PERSONS and "%" not in home
+    return bool(name) and name not in TABLE.system_accounts and "%" not in home
 
 
 def _text(value: str | int | None) -> str | None:
@@ -118,7 +87,7 @@ def _names(values: Iterable[str | None], leave_out: Iterable[str] = ()) -> tuple
     found: dict[str, str] = {}
     for value in values:
         name = (value or "").strip()
-        if name and name.casefold() not in ignored | _NOT_DOMAINS:
+        if name and name.casefold() not in ignored.union(TABLE.ordinary_domains):
             found.setdefault(name.casefold(), name)
     return tuple(found.values())
 

@@ -15,7 +15,7 @@ A user name is replaced only where a name must stand (below `Users`, `home` and 
 `torchinductor_NAME`, `USERNAME=NAME`, `DOMAIN\NAME`, prompts), because "torch" may be a user too.
 One that is no ordinary word, and has three letters or more, is replaced wherever it is a whole word
 (`/data/alex/ComfyUI`, `github.com:alex/x`), except as a package. What the accounts of the system
-are called stays: `/root`, `C:\Users\Administrator` (see `identity.NOT_PERSONS`).
+are called stays: `/root`, `C:\Users\Administrator` (see `rules.toml`).
 
 Each line is taken in every way it can be read (`reading`), each rule of `rules` looks into each of
 them, and what they find is replaced in the original: escapes stay escapes, JSON stays JSON.
@@ -39,9 +39,9 @@ from typing import TypeVar
 from urllib.parse import unquote
 
 from tritonwin.facts.redaction import rules as redact_rules
-from tritonwin.facts.redaction.identity import NOT_PERSONS, Identity, last_component
+from tritonwin.facts.redaction.identity import Identity, last_component
 from tritonwin.facts.redaction.reading import Reading, readings
-from tritonwin.facts.redaction.rules import KINDS, RedactionRule, is_secret_name
+from tritonwin.facts.redaction.rules import KINDS, TABLE, RedactionRule, is_secret_name
 from tritonwin.system.codec import Json, map_text
 from tritonwin.system.host import Host
 
@@ -72,8 +72,7 @@ class _Found:
     name: str
 
 
-_Kept = tuple[RedactionRule, list[tuple[str, int]]]  # with its groups that are marks: kind, number
-_Group = tuple[tuple[str, ...], list[_Kept]]  # rules by their gates
+_Group = tuple[tuple[str, ...], list[RedactionRule]]  # rules by their gates
 _Mark = Callable[[_Found, str], str]  # of what was found and its spelling; the spelling: it stays
 
 
@@ -81,11 +80,9 @@ class _Rules:
     """A list of rules, the most important first, applied to the lines of a text."""
 
     def __init__(self, listed: Iterable[RedactionRule]) -> None:
-        groups: dict[tuple[str, ...], list[_Kept]] = {}
+        groups: dict[tuple[str, ...], list[RedactionRule]] = {}
         for rule in listed:
-            numbers = rule.pattern.groupindex
-            kinds = [(kind, numbers[kind]) for kind in KINDS if kind in numbers]
-            groups.setdefault(rule.gates, []).append((rule, kinds))
+            groups.setdefault(rule.gates, []).append(rule)
         self._groups: list[_Group] = list(groups.items())
 
     def replace(self, text: str, mark: _Mark) -> str:
@@ -160,13 +157,13 @@ def _found(read: list[Reading], groups: list[_Group], *, whole: bool) -> list[_F
             else:
                 if gates:
                     continue
-            for rule, kinds in listed:
+            for rule in listed:
                 if (rule.whole and not whole) or (rule.times and low.count(gate) < rule.times):
                     continue
-                for match in _matches(rule, text):
+                for match in rule.matches(text):
                     found += (
                         _Found(*reading.origin(*match.span(number)), *_told(match, kind))
-                        for kind, number in kinds
+                        for kind, number in rule.marks
                         if match.end(number) > match.start(number)
                     )
     return found
@@ -178,21 +175,6 @@ def _json(text: str) -> tuple[Json] | None:
         return (json.loads(text),)
     except (ValueError, RecursionError):
         return None
-
-
-def _matches(rule: RedactionRule, text: str) -> Iterator[re.Match[str]]:
-    """Those that count. One that does not may hide another that begins after its anchor."""
-    if rule.accepts is None or "_anchor" not in rule.pattern.groupindex:
-        for match in rule.pattern.finditer(text):
-            if rule.accepts is None or rule.accepts(match):
-                yield match
-        return
-    found = rule.pattern.search(text)
-    while found:
-        counts = rule.accepts(found)
-        if counts:
-            yield found
-        found = rule.pattern.search(text, found.end(0 if counts else "_anchor"))
 
 
 def _told(match: re.Match[str], kind: str) -> tuple[str, str]:
@@ -246,7 +228,9 @@ class Redactor:
     def __init__(self, identity: Identity) -> None:
         homes = [home for home in identity.homes if last_component(home)]
         names = [*map(last_component, homes), *identity.users]
-        self._names = tuple(dict.fromkeys(p for n in names if (p := _plain(n)) not in NOT_PERSONS))
+        self._names = tuple(
+            dict.fromkeys(p for n in names if (p := _plain(n)) not in TABLE.system_accounts)
+        )
         self._numbers: dict[str, dict[str, int]] = {}
         for kind, listed in (
             ("user", self._names),
@@ -260,12 +244,12 @@ class Redactor:
         places = (identity.hosts, identity.domains)
         self._rules = _Rules(
             (
-                *redact_rules.SECRETS,
+                *TABLE.secret,
                 *redact_rules.people(names, self._telling, *places),
                 *map(redact_rules.home, homes),
                 *redact_rules.ACCOUNTS,
                 *redact_rules.SERVERS,
-                *redact_rules.IDENTIFIERS,
+                *TABLE.identifier,
                 *redact_rules.places(*places, companies),
             )
         )
@@ -332,7 +316,7 @@ class Redactor:
 
     def _user(self, spelled: str, name: str) -> str:
         plain = _plain(name)
-        if plain in NOT_PERSONS or _VARIABLE.fullmatch(name) or _MARK.fullmatch(spelled):
+        if plain in TABLE.system_accounts or _VARIABLE.fullmatch(name) or _MARK.fullmatch(spelled):
             return spelled
         short = _SHORT_NAME.fullmatch(plain)
         owner = next((n for n in self._names if short and _is_short_of(short["start"], n)), plain)
@@ -352,7 +336,7 @@ def hide_secrets(text: str) -> str:
     return _SECRETS.replace(text, _fixed_mark)
 
 
-_SECRETS = _Rules(redact_rules.SECRETS)
+_SECRETS = _Rules(TABLE.secret)
 
 
 def _fixed_mark(found: _Found, spelled: str) -> str:
@@ -377,7 +361,7 @@ def _without_key(match: re.Match[str]) -> str:
 
 def _tells(name: str) -> bool:
     """True if a name identifies a person wherever it is the name of a folder."""
-    ordinary = name in NOT_PERSONS | redact_rules.ORDINARY_WORDS
+    ordinary = name in TABLE.system_accounts + TABLE.ordinary_words
     return len(name) >= _SHORTEST and not ordinary and not name.endswith(_PROGRAMS)
 
 

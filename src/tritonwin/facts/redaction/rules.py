@@ -1,8 +1,7 @@
-"""Patterns of secrets, identifiers and names, for text that is decoded (see `reading`).
+"""Rules that find secrets, identifiers and names in text that is decoded (see `reading`).
 
-A named group is what goes, and its name is the kind of mark that comes; other groups begin with
-"_". Every repetition is bounded or starts at a place of its own, so that the time stays
-proportional to the length of the text.
+Those that are alike on every machine stand in `rules.toml`, whose head says what a rule is. Here
+are the rules for the names that a machine knows, and the functions that tell which matches count.
 """
 
 from __future__ import annotations
@@ -12,84 +11,97 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
+
+from tritonwin.system.toml import read_resource
 
 KINDS = (
     *("token", "user", "organisation", "host", "domain", "uuid", "email", "sid", "mac"),
     "serial",
 )
-_Accepts = Callable[[re.Match[str]], bool]
+Accepts = Literal[
+    "name in capitals",
+    "secret name",
+    "secret parameter",
+    "assigned to a secret name",
+    "looks random",
+    "random value",
+    "of one machine",
+    "no ordinary server",
+    "no ordinary word",
+    "folder of a person",
+    "nothing but the folder of a person",
+]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RedactionRule:
-    """A pattern, and when to look for it at all.
+    """A pattern, and when to look for it at all; see `rules.toml`.
 
     Attributes:
-        gates: texts in lower case, of which a line must hold one; empty: look always.
-        accepts: tells which matches count; None: all.
         whole: for a text of one line only.
-        times: how often the first gate must be there.
     """
 
-    pattern: re.Pattern[str]
-    gates: tuple[str, ...]
-    accepts: _Accepts | None = None
-    whole: bool = False
+    pattern: str
+    gates: tuple[str, ...] = ()
+    accepts: Accepts | None = None
+    exact: bool = False
     times: int = 0
+    whole: bool = False
+
+    @cached_property
+    def regex(self) -> re.Pattern[str]:
+        """Compiled for the first line that may hold a match."""
+        return re.compile("".join(self.pattern.splitlines()), 0 if self.exact else re.IGNORECASE)
+
+    @cached_property
+    def marks(self) -> tuple[tuple[str, int], ...]:
+        """Kinds of marks, each with the number of its group."""
+        numbers = self.regex.groupindex
+        return tuple((kind, numbers[kind]) for kind in KINDS if kind in numbers)
+
+    def matches(self, text: str) -> Iterable[re.Match[str]]:
+        """Those that count. One that does not may hide another that begins after its anchor."""
+        if self.accepts is None:
+            return self.regex.finditer(text)
+        counts = _COUNTS[self.accepts]
+        if "_anchor" not in self.regex.groupindex:
+            return [match for match in self.regex.finditer(text) if counts(match)]
+        found = []
+        match = self.regex.search(text)
+        while match:
+            counted = counts(match)
+            if counted:
+                found.append(match)
+            match = self.regex.search(text, match.end(0 if counted else "_anchor"))
+        return found
 
 
-def _rule(
-    pattern: str,
-    gates: str,
-    accepts: _Accepts | None = None,
-    flags: int = re.IGNORECASE,
-    *,
-    whole: bool = False,
-    times: int = 0,
-) -> RedactionRule:
-    return RedactionRule(re.compile(pattern, flags), tuple(gates.split()), accepts, whole, times)
+@dataclass(frozen=True, kw_only=True)
+class RedactionTable:
+    """The content of `rules.toml`."""
+
+    system_accounts: tuple[str, ...]
+    ordinary_domains: tuple[str, ...]
+    ordinary_servers: tuple[str, ...]
+    ordinary_words: tuple[str, ...]
+    public_uuids: tuple[str, ...]
+    secret_words: tuple[str, ...]
+    secret_owners: tuple[str, ...]
+    technical_words: tuple[str, ...]
+    secret_parameters: tuple[str, ...]
+    account_variables: dict[str, tuple[str, ...]]
+    secret: tuple[RedactionRule, ...]
+    identifier: tuple[RedactionRule, ...]
 
 
-# -- secrets: by the name that they are given
+TABLE = read_resource("tritonwin.facts.redaction", "rules.toml", RedactionTable)
 
-_VALUE = (
-    r"(?:[bruf]{1,2}(?=[\"']))?(?:\"(?:[^\"\\\r\n]|\\.)+(?=\")|'(?:[^'\\\r\n]|\\.)+(?=')"
-    r"|(?P<_number>-?\d[\d.eE+-]{0,400}(?=[\s,}\]]|\Z))"
-    r"|[\"'](?!['\"<])[^\"'\r\n]{1,4000}"
-    r"|(?![\[{<(]|(?:true|false|null|none)\b)(?:[^\s\"'\\;&]|[;&](?!\w{1,40}=)|\\(?![\s\"'nrt])|(?<=\w)'(?=\w)){1,4000})"
-)
-_CMAKE = "(?:STRING|INTERNAL|FILEPATH|PATH|UNINITIALIZED)="
-_TYPE = rf"(?::(?={_CMAKE})[A-Z]+|(?!:{_CMAKE}))"
-_WORDS = r"token|key|secrets?|passw(?:or)?d|passphrase|credentials?|pwd|pat|pass|sas"
-_ASSIGNMENT = (
-    rf"(?P<_word>{_WORDS})(?P<_rest>\d{{0,3}}(?:_[A-Z0-9_]{{0,40}})?){_TYPE}"
-    r"(?:(?P<_is>(?P<_quote>[\"']?)\]?[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3})"
-    r"|[\"'],[ \t]*(?:[\"']value[\"'][ \t]*:[ \t]*)?(?=[bruf]{0,2}[\"'])"
-    r"|(?P<_blank>[ \t]{1,3}(?!-)))"
-    rf"(?P<token>{_VALUE})"
-)
+# -- secrets
+
 _HEAD = re.compile(r"[A-Za-z0-9_.-]*\Z")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_SURE = frozenset({"passwords", "password", "passwd", "passphrase", "secret", "secrets"}) | {
-    *("credential", "credentials", "apikey"),
-}
-_OWNERS_WORDS = """
-    access account api auth bearer client deploy github gitlab hf huggingface id login
-    master npm personal primary private refresh registry secondary session shared sign
-    signing storage subscription user encryption license wandb civitai openai anthropic pypi
-"""
-_OWNERS = frozenset(_OWNERS_WORDS.split())
-# Of these, a key or token is something technical.
-_TECHNICAL_WORDS = """
-    aot arch autograd autotune backend batch bos build cache cls compile config dict dispatch
-    eos event first foreign fxgraph graph group hash image index item kernel last lookup map
-    mask max min module new next node num option pad partition platform primary prompt public
-    reg row sep sort
-    special start state stop sub target tensor triton unexpected unk unknown value vocab code attn
-    query cudagraph
-"""
-_TECHNICAL = frozenset(_TECHNICAL_WORDS.split())
 
 
 def is_secret_name(name: str, *, looks: bool = False) -> bool:
@@ -101,17 +113,17 @@ def is_secret_name(name: str, *, looks: bool = False) -> bool:
     parts = [part.lower() for part in _PART.findall(name) if not part.isdigit()]
     if not parts or parts[-1] in ("file", "path", "dir", "type", "name", "length", "policy"):
         return False
-    if not _SURE.isdisjoint(parts) or (parts[-2:] == ["api", "key"]):
+    if any(part in TABLE.secret_words for part in parts) or parts[-2:] == ["api", "key"]:
         return True
     if parts[-1] not in ("token", "key", "pat", "pwd", "pass", "sas"):
         return False
     if len(parts) == 1:
         return name in ("TOKEN", "--token", "--pat") or (looks and parts[0] != "pass")
-    if parts[-2] in _TECHNICAL and parts[0] not in _OWNERS:
+    if parts[-2] in TABLE.technical_words and parts[0] not in TABLE.secret_owners:
         return name.isupper() and parts[-2] != "triton"
     if parts == ["public", "key", "token"]:
         return False
-    return looks or name.isupper() or parts[-2] in _OWNERS or parts[-1] == "pwd"
+    return looks or name.isupper() or parts[-2] in TABLE.secret_owners or parts[-1] == "pwd"
 
 
 def _assigns(match: re.Match[str]) -> bool:
@@ -139,28 +151,12 @@ def _assigns(match: re.Match[str]) -> bool:
     return is_secret_name(name, looks=looks)
 
 
-# -- secrets: by their place
-
-_SCHEME = r"(?:(?:Bearer|Basic|Token|Digest|Negotiate) {1,3})?"
-_HEADER = (
-    r"(?<![\w-])(?:(?:Proxy-)?Authorization|(?:Set-)?Cookie|X-(?:Api|Auth)-(?:Key|Token)"
-    r"|(?:Private|Job|Deploy)-Token|Ocp-Apim-Subscription-Key)"
-    rf"[\"']?[ \t]{{0,3}}[:=,][ \t]{{0,3}}(?:[bru]{{1,2}}(?=[\"']))?[\"']?(?!{_SCHEME}<){_SCHEME}"
-    r"(?P<token>(?:[^\s\"'\\<]|\\(?![\"'\s]))(?:[^\r\n\"'\\]|\\(?![\"'\r\n]))*)"
-)
-_PARAMETERS_WORDS = """
-    policy key-pair-id signature sig sas code auth authorization hmac jwt key apikey api_key
-    api-key token pwd password googleaccessid credential hdnts
-"""
-_PARAMETERS = frozenset(_PARAMETERS_WORDS.split())
-
-
 def _is_parameter(match: re.Match[str]) -> bool:
     name = match["_key"].lower()
     amazon = name.startswith(("x-amz-", "x-goog-")) and name.endswith(
         ("credential", "signature", "token")
     )
-    return name in _PARAMETERS or amazon or is_secret_name(match["_key"])
+    return name in TABLE.secret_parameters or amazon or is_secret_name(match["_key"])
 
 
 def looks_random(text: str) -> bool:
@@ -179,87 +175,6 @@ def _is_random_value(match: re.Match[str]) -> bool:
     return bool(mixed and not named and not value.startswith("_Z") and looks_random(value))
 
 
-# The shapes that well-known services give their tokens.
-_SHAPES = (
-    r"(?<![A-Za-z0-9])(?P<token>hf_[A-Za-z0-9]{16,}|api_org_[A-Za-z0-9]{16,}"
-    r"|gh[opusr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|gl[a-z]{2,6}-[\w-]{16,}"
-    r"|sk-(?=[\w-]{0,60}\d)[\w-]{16,}|sk_live_\w{16,}"
-    r"|pypi-A[\w-]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])|xox[abeprs]-[\w-]{10,}"
-    r"|xapp-[\w-]{10,}|AIza[\w-]{30,}|ya29\.[\w-]{16,}"
-    r"|npm_[A-Za-z0-9]{30,}|nvapi-[\w-]{20,}|r8_[A-Za-z0-9]{30,}"
-    r"|eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?)"
-)
-SECRETS = (
-    # `set` prints a variable a line: the value may hold blanks
-    _rule(
-        r"^[ \t]{0,8}(?:set |export )?(?:[A-Z0-9_]{0,64}(?:(?:SECRET|PASSWORD)[A-Z0-9_]{0,64}"
-        r"|PASSWD|PASSPHRASE|_TOKEN|_KEY|_PAT|_PWD)=)"
-        r"(?P<token>[^\s\"'<\\](?:[^\"'\r\n\\<>]|\\(?![\"']))*)$",
-        "=",
-        lambda m: m[0].partition("=")[0].split()[-1].isupper(),
-        re.IGNORECASE | re.MULTILINE,
-    ),
-    _rule(
-        r"(?<![A-Z0-9])[a-z][a-z0-9+.-]{0,30}:\\?/\\?/(?!git@)"
-        r"(?P<token>[^\s/@\"'<>\\]{1,1000}(?:@[^\s/@\"'<>\\]{1,1000}){0,3})(?=@)",
-        "@",
-    ),
-    # a proxy without a scheme, and curl's --user
-    _rule(
-        r"(?<![\w./@:+%-])(?P<token>[\w.+-]{1,64}:[^\s/@\"'<>:\\]{1,200})"
-        r"(?=@(?!sha\d)[\w-]{1,63}(?:\.[\w-]{1,63}){0,6}(?::\d{2,5}(?!\w)|(?<=[a-z0-9]\.[a-z]{3})(?!\w)))",
-        "@",
-    ),
-    _rule(
-        r"(?<![\w-])(?:-u|--(?:proxy-)?user)(?:[ =]{1,3}|[\"'],[ ]?)[\"']?"
-        r"(?P<token>[^\s\"'<>:@]{1,64}:[^\s\"'<>]{1,200})",
-        "-u --proxy-u --user",
-    ),
-    _rule(
-        r"(?<=[?&;])(?P<_key>[A-Z0-9_.-]{1,40})=(?P<token>[^&\s\"'#<>\\;]{1,4000})",
-        "? &",
-        _is_parameter,
-    ),
-    # conda's /t/TOKEN/, and feeds of packages with the token as their first folder
-    _rule(
-        r"(?:://|(?<=[\s\"'=]))[\w.-]{1,200}(?::\d{1,5})?(?:/[^\s/\"'<>]{1,80}){0,4}?/t/"
-        r"(?P<token>[^\s/\"'<>?#\\]{6,200})(?=/)",
-        "/t/",
-    ),
-    _rule(
-        r"://[\w.-]{1,200}(?::\d{1,5})?/(?P<token>[\w-]{16,200})(?=/)",
-        "://",
-        lambda m: looks_random(m["token"]),
-    ),
-    _rule(_HEADER, "authorization cookie x-api- x-auth- -token ocp-apim"),
-    _rule(r"\bbearer (?P<token>[\w.~+/=-]{12,})", "bearer "),
-    _rule(
-        r"\blogin[ \t]+\S{1,80}[ \t]+password[ \t]+(?P<token>[^\s<\"'\\][^\s\"'\\]{0,200})", "login"
-    ),
-    _rule(
-        _ASSIGNMENT,
-        "token key secret passw passphrase credential pwd pat= pat\" pat' pass= pass: pass_ sas=",
-        _assigns,
-    ),
-    _rule(
-        r"name[\"'][ \t]*:[ \t]*[\"'](?P<_key>\w{1,80})[\"'],[ \t]*[\"']value[\"'][ \t]*:[ \t]*"
-        r"\"(?P<token>(?:[^\"\\\r\n]|\\.)+)",
-        'value"',
-        lambda m: is_secret_name(m["_key"]),
-    ),
-    _rule(
-        _SHAPES,
-        "hf_ api_org_ gho_ ghp_ ghu_ ghs_ ghr_ github_pat_ gl sk- sk_live_ pypi-a akia asia xox"
-        " xapp- aiza ya29. npm_ nvapi- r8_ eyj",
-        None,
-        0,
-    ),
-    _rule(
-        r"(?<=[=:\"'])[ ]?(?P<token>[A-Z0-9+/_-]{24,400}={0,2})(?=[\"'\s,;)\]}]|\Z)",
-        "= : \" '",
-        _is_random_value,
-    ),
-)
 # A private key is long, and its lines may be items of a list.
 PRIVATE_KEY = re.compile(
     r"(?P<head>-{4,5}BEGIN[^-\r\n]{0,80}PRIVATE[^-\r\n]{0,40}-{4,5})"
@@ -340,7 +255,7 @@ _CLOSED = r"(?=[\\/\"`;|>]|'(?!\w))"
 _NEVER = r"(?!)"
 _FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
 _NAME_END = r"(?![\w~$@+=\u0300-\u036f-])(?!\.\w)"
-_PATHS = "users documents docume~ home profile userdata"
+_PATHS = ("users", "documents", "docume~", "home", "profile", "userdata")
 
 
 def _any_of(names: Iterable[str]) -> str:
@@ -352,14 +267,14 @@ def _any_of(names: Iterable[str]) -> str:
     return "|".join(map(_spellings, sorted(forms, key=len, reverse=True))) or _NEVER
 
 
-def _gates(names: Iterable[str]) -> str:
-    """What a line must hold to name one of them: letters that have one spelling alone.
+def _gates(names: Iterable[str]) -> tuple[str, ...]:
+    """What a line must hold to name one of them: characters that have one spelling alone.
 
-    Nothing where a name has no such letters; for no name, what no line holds.
+    Nothing where a name has no such characters; for no name, what no line holds.
     """
-    runs = [re.findall(r"[a-z0-9]+", unicodedata.normalize("NFC", n).lower()) for n in names]
-    longest = [max(run, key=len, default="") for run in runs]
-    return (" ".join(longest) or _NEVER) if all(longest) else ""
+    runs = [re.findall(r"[!-~]+", unicodedata.normalize("NFC", n).lower()) for n in names]
+    longest = tuple(max(run, key=len, default="") for run in runs)
+    return (longest or (_NEVER,)) if all(longest) else ()
 
 
 def _spellings(name: str) -> str:
@@ -381,49 +296,38 @@ def people(
     no_package = r"(?<!-packages[\\/])(?<!import )(?<!from )(?<! -m )(?<!module named ['\"])"
     return (
         # a text that is nothing but somebody's folder: the name goes to the end, blanks and all
-        _rule(
-            rf"{_PEOPLE}(?!(?:{users}){_NAME_END})"
+        RedactionRule(
+            pattern=rf"{_PEOPLE}(?!(?:{users}){_NAME_END})"
             rf"(?P<user>{_CHARACTER}{{1,255}}(?:{_NEXT_WORD}){{0,2}})\Z",
-            _PATHS,
-            lambda m: _is_below_people(m, whole=True),
+            gates=_PATHS,
+            accepts="nothing but the folder of a person",
             whole=True,
         ),
         # a name may hold blanks where a separator or quote closes it, or where it is known
-        _rule(
-            rf"{_PEOPLE}(?P<user>{_CHARACTER}{{1,255}}(?:{_NEXT_WORD}){{0,4}}{_CLOSED}"
+        RedactionRule(
+            pattern=rf"{_PEOPLE}(?P<user>{_CHARACTER}{{1,255}}(?:{_NEXT_WORD}){{0,4}}{_CLOSED}"
             rf"|(?:{users}){_NAME_END}|{_BARE})",
-            _PATHS,
-            _is_below_people,
+            gates=_PATHS,
+            accepts="folder of a person",
         ),
         # Inductor's default cache; case matters, since TORCHINDUCTOR_CACHE_DIR is no folder
-        _rule(
-            rf"(?<![\w-])torchinductor_(?P<user>(?:{users}){_NAME_END}"
+        RedactionRule(
+            pattern=rf"(?<![\w-])torchinductor_(?P<user>(?:{users}){_NAME_END}"
             rf"|(?<=[\\/](?-i:torchinductor_)){word}(?:(?: {word}){{1,3}}(?=[\\/\"]))?)",
-            "torchinductor_",
+            gates=("torchinductor_",),
         ),
-        _rule(
-            rf"(?:(?<=[\\/])|(?<![^\s\"'`(\[,;=:|>@])){no_package}(?P<user>{telling})"
-            rf"(?![\w~$+=\u0300-\u036f-])(?!\.\w)",
-            _gates(alone),
+        RedactionRule(
+            pattern=rf"(?:(?<=[\\/])|(?<![^\s\"'`(\[,;=:|>@])){no_package}(?P<user>{telling})"
+            r"(?![\w~$+=\u0300-\u036f-])(?!\.\w)",
+            gates=_gates(alone),
         ),
-        _rule(
-            rf"(?<![\w-])(?:{own})\\{{1,2}}(?P<user>{users}){_NAME_END}",
-            _gates([*hosts, *domains]),
+        RedactionRule(
+            pattern=rf"(?<![\w-])(?:{own})\\{{1,2}}(?P<user>{users}){_NAME_END}",
+            gates=_gates([*hosts, *domains]),
         ),
-        _rule(rf"(?<![\w.-])(?P<user>{users}|[\w.+-]{{1,64}})@(?=(?:{servers})(?![\w-]))", "@"),
-        # prompts, and logins of ssh
-        _rule(
-            r"(?<![\w.@/-])(?P<user>[\w.-]{1,64})@(?P<host>[\w-]{1,63}):(?=[~/][^\s#$]{0,200}[#$](?:\s|\Z))",
-            "@",
-        ),
-        _rule(
-            r"\[(?P<user>[\w.-]{1,64})@(?P<host>[\w-]{1,63}) (?=[^\]\s]{1,80}\][#$])",
-            "@",
-        ),
-        _rule(r"(?<![\w.@/:-])(?P<user>[\w.-]{1,64})@(?=\d{1,3}(?:\.\d{1,3}){3}(?![\d.]))", "@"),
-        _rule(
-            r"\b(?:ssh|scp|sftp|rsync)\b[^\r\n@]{0,200}[\s\"'](?!git@)(?P<user>[\w.-]{1,64})@",
-            "ssh scp sftp rsync",
+        RedactionRule(
+            pattern=rf"(?<![\w.-])(?P<user>{users}|[\w.+-]{{1,64}})@(?=(?:{servers})(?![\w-]))",
+            gates=("@",),
         ),
     )
 
@@ -435,68 +339,27 @@ def home(folder: str) -> RedactionRule:
     head = "" if drive else rf"(?<![\w.%)>\]-]){_SEP}{{1,2}}"
     head += "".join(rf"{_spellings(part)}{_SEP}" for part in parts)
     short = rf"{re.escape(name[:2])}[^\s\\/~]{{0,4}}~\d{{1,4}}(?:\.\w{{0,3}})?"
-    pattern = rf"{head}(?P<user>{_spellings(name)}|{short}){_NAME_END}"
-    return _rule(pattern, (parts[-1].lower() if parts and parts[-1].isascii() else "")[:8])
+    return RedactionRule(
+        pattern=rf"{head}(?P<user>{_spellings(name)}|{short}){_NAME_END}",
+        gates=_gates(parts[-1:]) if parts else (),
+    )
 
 
-# -- servers, and identifiers
+# -- servers, domains, companies
 
-_NOT_SERVERS = frozenset({"localhost", "wsl", "wsl.localhost", "tsclient"})
 SERVERS = (
-    _rule(
-        rf"\\\\{_STARTED}(?!\\)(?:[?.]\\UNC\\(?!\\))?(?P<host>[\w-][\w.-]{{0,80}})"
+    RedactionRule(
+        pattern=rf"\\\\{_STARTED}(?!\\)(?:[?.]\\UNC\\(?!\\))?(?P<host>[\w-][\w.-]{{0,80}})"
         r"(?=\\(?!\\)[^\s\\/:*?\"'<>|])",
-        "\\\\",
-        lambda m: m["host"].lower() not in _NOT_SERVERS,
+        gates=("\\\\",),
+        accepts="no ordinary server",
     ),
-    _rule(
-        rf"//(?:(?<=file://)|{_STARTED}"
+    RedactionRule(
+        pattern=rf"//(?:(?<=file://)|{_STARTED}"
         r"(?![\w-]{1,60}\.(?!local|lan|corp|intern|intra|home)))"
         r"(?P<host>[\w-][\w.-]{0,80})(?=/[^\s\\/:*?\"'<>|])",
-        "//",
-        lambda m: m["host"].lower() not in _NOT_SERVERS,
-    ),
-)
-_PAIR = r"[0-9A-F]{2}"
-_SERIAL = r"\bserial(?:[ _-]?(?:number|no))?"
-# Classes of devices in the registry are named alike on every machine.
-_PUBLIC_UUIDS = frozenset({"4d36e968"})
-IDENTIFIERS = (
-    _rule(
-        r"(?<![\w.+-])(?!git@)(?P<email>[\w.+-]{1,64}@(?:[A-Z0-9-]{1,63}\.){1,8}[A-Z]{2,24})(?![\w-])",
-        "@",
-    ),
-    _rule(r"\b(?P<sid>S-1-5-21(?:-\d{1,10}){3,4})\b", "s-1-5-21"),
-    *(
-        _rule(rf"(?<![\w:-])(?P<mac>{_PAIR}(?:{mark}{_PAIR}){{5}})(?![\w:-])", mark, times=5)
-        for mark in ":-"
-    ),
-    _rule(rf"{_SERIAL}[\"']?\s{{0,20}}[:=]\s{{0,3}}[\"'](?P<serial>[\w-]{{3,64}})", "serial"),
-    _rule(
-        rf"{_SERIAL}(?P<_quote>\")\s{{0,20}}:\s{{0,3}}(?P<serial>(?P<_number>\d{{2,64}}))", "serial"
-    ),
-    _rule(
-        rf"{_SERIAL}\s{{0,40}}[:=]\s{{0,3}}(?P<serial>(?=[A-Z-]{{0,64}}\d)[A-Z0-9-]{{1,64}})",
-        "serial",
-    ),
-    # the folder of a company's OneDrive carries the company's name
-    _rule(
-        r"\bOneDrive[ +]-[ +](?P<organisation>[^\s\\/<>:\"|?*;',][^\\/<>:\"|?*\r\n;',]{0,79})"
-        r"(?=[\\/\"';,>|:\r\n]|\Z)",
-        "onedrive",
-    ),
-    _rule(
-        r"(?<![0-9a-f])(?P<uuid>(?P<_first>[0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
-        r"(?![0-9a-z-])",
-        "-",
-        lambda m: m["_first"].lower() not in _PUBLIC_UUIDS,
-        times=4,
-    ),
-    # CUDA_VISIBLE_DEVICES accepts the beginning of a device's UUID
-    _rule(
-        r"(?<![0-9a-f])(?:GPU|MIG)-(?P<uuid>(?P<_first>[0-9a-f]{8})(?:-[0-9a-f]{1,12}){0,4})"
-        r"(?![0-9a-z-])",
-        "gpu- mig-",
+        gates=("//",),
+        accepts="no ordinary server",
     ),
 )
 
@@ -505,82 +368,53 @@ def places(
     hosts: Sequence[str], domains: Sequence[str], companies: Sequence[str]
 ) -> tuple[RedactionRule, ...]:
     """Machines, domains and companies by their known names, wherever they stand."""
-    every = [*hosts, *domains]
     domain = _any_of(domains)
 
-    def accepts(match: re.Match[str]) -> bool:
-        in_url = match.string.endswith("://", 0, match.start())
-        ordinary = match[0].lower() in ORDINARY_WORDS or len(match[0]) < 3
-        return not ordinary or match["_dotted"] is not None or in_url
-
     return (
-        _rule(
-            rf"(?<![\w+-])(?:(?P<host>{_any_of(hosts)})|(?P<domain>{domain}))(?![\w-])"
+        RedactionRule(
+            pattern=rf"(?<![\w+-])(?:(?P<host>{_any_of(hosts)})|(?P<domain>{domain}))(?![\w-])"
             rf"(?P<_dotted>(?=\.(?:{domain})(?![\w-])))?",
-            _gates(every),
-            accepts,
+            gates=_gates([*hosts, *domains]),
+            accepts="no ordinary word",
         ),
-        _rule(
-            rf"(?<![\w-])(?P<organisation>{_any_of(companies)})(?![\w-])",
-            _gates(companies),
+        RedactionRule(
+            pattern=rf"(?<![\w-])(?P<organisation>{_any_of(companies)})(?![\w-])",
+            gates=_gates(companies),
         ),
     )
 
 
-# What the variables of an account hold.
-ACCOUNT_VARIABLES = {
-    "USERNAME": "user",
-    "USER": "user",
-    "LOGNAME": "user",
-    "LNAME": "user",
-    "SUDO_USER": "user",
-    "COMPUTERNAME": "host",
-    "HOSTNAME": "host",
-    "LOGONSERVER": "host",
-    "USERDOMAIN": "domain",
-    "USERDOMAIN_ROAMINGPROFILE": "domain",
-    "USERDNSDOMAIN": "domain",
-}
+ACCOUNT_VARIABLES = {n: kind for kind, names in TABLE.account_variables.items() for n in names}
 _ACCOUNT_NAME = r"(?:[^\s\"'<>\\;%$=]|'(?=\w)){1,255}"
 _ACCOUNT_IS = r"(?:=|[\"'][ ]{0,3}[:=][ ]{0,3}[\"']|[ ]{0,3}=[ ]{0,3}[\"'])"
 # LOGONSERVER starts like a share
 ACCOUNTS = tuple(
-    _rule(
-        rf"(?<![A-Za-z0-9_])(?:{'|'.join(n for n, k in ACCOUNT_VARIABLES.items() if k == kind)})"
-        rf"{_ACCOUNT_IS}(?:\\{{2}})?"
+    RedactionRule(
+        pattern=rf"(?<![A-Za-z0-9_])(?:{'|'.join(names)}){_ACCOUNT_IS}(?:\\{{2}})?"
         rf"(?P<{kind}>{_ACCOUNT_NAME}(?:(?: {_ACCOUNT_NAME}){{1,3}}(?=[\r\n\"']|\Z))?)",
-        gates,
-        None,
-        0,
+        gates=tuple(name.lower() for name in names),
+        exact=True,
     )
-    for kind, gates in (
-        ("user", "user logname lname"),
-        ("host", "computername hostname logonserver"),
-        ("domain", "userdomain userdnsdomain"),
-    )
+    for kind, names in TABLE.account_variables.items()
 )
 
-# What a computer or a person may be called but means something else almost everywhere, the words
-# of our own marks among them: replaced only where a host must stand (\\\\HOST\\, user@host,
-# host.domain) or a person (below a folder of people's).
-_WORDS = """
-    admin alpha app apps beta bin build cache client code comfyui computer conda cuda data
-    default desktop dev development dll driver embedded environment error file files fork game
-    gaming gpu home include install kernel laptop lib library linux local localhost machine main
-    model module network node none nvidia office package path pc personal pip portable private
-    program project public python release script sdk server service site source store studio
-    system temp test tool tools torch torchao torchvision triton unknown upstream venv version
-    win windows work workstation xformers accelerate bitsandbytes diffusers numpy sageattention
-    setuptools transformers triton-windows unsloth wheel amd intel clang gcc zig nvcc ptxas not
-    found import user users host domain token uuid email sid mac serial organisation
-    tmp var usr etc opt mnt media srv run workspace workspaces work content github runner docker
-    jenkins appdata locallow roaming microsoft documents downloads profiles windows.old desktop.old
-    share scripts dlls libs site-packages dist-packages backends utils auxiliary msvc hostx64
-    bin64 lib64 profile homes comfy custom_nodes models checkpoints ops compiler common flash_attn
-    flash-attn sglang vllm nodes tritonwin patch triton_kernels
-    runtime language testing config experimental command core functions nvidia lora loras input
-    output packages rich click flask requests pillow black mark max will bill frank grant chase page
-    rose case root long young king small white green brown gray hope may june april dawn miles dean
-    rob jack lane art pat guy sky ray gene earl line next found flux wan stable diffusion test1
-"""
-ORDINARY_WORDS = frozenset(_WORDS.split())
+
+def _is_extraordinary(match: re.Match[str]) -> bool:
+    in_url = match.string.endswith("://", 0, match.start())
+    ordinary = match[0].lower() in TABLE.ordinary_words or len(match[0]) < 3
+    return not ordinary or match["_dotted"] is not None or in_url
+
+
+_COUNTS: dict[Accepts, Callable[[re.Match[str]], bool]] = {
+    "name in capitals": lambda m: m["_name"].isupper(),
+    "secret name": lambda m: is_secret_name(m["_key"]),
+    "secret parameter": _is_parameter,
+    "assigned to a secret name": _assigns,
+    "looks random": lambda m: looks_random(m["token"]),
+    "random value": _is_random_value,
+    "of one machine": lambda m: m["_first"].lower() not in TABLE.public_uuids,
+    "no ordinary server": lambda m: m["host"].lower() not in TABLE.ordinary_servers,
+    "no ordinary word": _is_extraordinary,
+    "folder of a person": _is_below_people,
+    "nothing but the folder of a person": lambda m: _is_below_people(m, whole=True),
+}
