@@ -112,9 +112,41 @@ def test_a_launcher_that_is_not_known_is_left_alone(
     before = tree_hash(python.site_packages)
     refused = driver(python, "on", capsys)
     assert refused["status"] == "refused"
-    assert "the launcher has no list of parameters" in refused["notes"][0]
+    assert refused["backends"][0]["reason"] == "the launcher has no list of parameters"
     shutil.rmtree(python.site_packages / "__pycache__", ignore_errors=True)
     assert tree_hash(python.site_packages) == before
+
+
+@pytest.mark.parametrize("rules", [False, True])
+def test_a_hook_that_was_cut_short_is_off_for_every_command(
+    python: VirtualEnvironment, capsys: pytest.CaptureFixture[str], rules: bool
+) -> None:
+    """`on` writes it again, `off` takes it out, and neither claims what `status` denies."""
+    before = tree_hash(python.site_packages)
+    driver(python, "on", capsys)
+    where = ["--python", str(python.python)]
+    if rules:
+        run(["patch", "apply", "--import-time", "--allow-unknown", *where])
+    hook = python.site_packages / HOOK
+    for word, end in (("on", "on"), ("off", "off")):
+        hook.write_bytes(hook.read_bytes()[:-2000])
+        found = driver(python, "status", capsys)
+        assert (found["status"], found["damaged"]) == ("off", True)
+        assert driver(python, word, capsys)["status"] == f"switched-{word}"
+        assert driver(python, "status", capsys)["status"] == end
+    assert compiler(python) == "triton.runtime.build"
+    assert tree_hash(python.site_packages) == before
+
+
+def test_a_triton_that_no_longer_takes_the_driver_has_it_off(
+    python: VirtualEnvironment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    driver(python, "on", capsys)
+    file = python.site_packages / "triton" / KEPT[0]
+    file.write_text(file.read_text().replace("void *params[] = {{", "void *parameters[] = {{"))
+    assert driver(python, "status", capsys)["status"] == "off"
+    refused = driver(python, "on", capsys)
+    assert (refused["status"], refused["backends"][0]["known"]) == ("refused", False)
 
 
 def test_rules_and_driver_share_one_hook(

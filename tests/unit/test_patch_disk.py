@@ -16,13 +16,12 @@ from killing import CAN_FORK, killed_at
 from triton_trees import make_tree
 
 from tritonwin.errors import UserError
-from tritonwin.facts.history import read_manifest
 from tritonwin.journal import JournalError, Store, faults, undo
 from tritonwin.journal.tree import describe_tree
-from tritonwin.patch import operations
+from tritonwin.patch import session
 from tritonwin.patch.engine import RuleChoice
-from tritonwin.patch.operations import PatchPlace, apply, revert
-from tritonwin.patch.plan import examine, make_plan, read_triton
+from tritonwin.patch.plan import examine, read_triton
+from tritonwin.patch.session import PatchSession
 
 VERSION = "3.6.0"
 DRIVER = "backends/nvidia/driver.py"
@@ -30,28 +29,27 @@ KNOBS = "knobs.py"
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PatchPlace:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PatchSession:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     # a blank and letters that no code page of a Western Windows has
     package = make_tree(VERSION, tmp_path / "My 用户 site")
-    data = tmp_path / "data"
-    return PatchPlace(
-        package=package, target=str(package), store=Store(data / "journal"), data=data
+    return PatchSession(
+        package=package, owner=str(package), store=Store(tmp_path / "data" / "journal")
     )
 
 
-def patch(place: PatchPlace, *only: str, allow_unknown: bool = False) -> str | None:
-    choice = RuleChoice(only, allow_unknown)
-    plan = make_plan(read_triton(place.package), choice, place.manifest())
-    assert plan.refused == ()
-    return apply(plan, place)
+def patch(place: PatchSession, *only: str) -> str:
+    done = place.apply(RuleChoice(only))
+    assert (done.status, done.refused) == ("applied", ())
+    assert done.journal
+    return done.journal
 
 
-def needed(place: PatchPlace) -> list[str]:
+def needed(place: PatchSession) -> list[str]:
     return [rule.id for rule in examine(read_triton(place.package)).of("needed")]
 
 
-def state(place: PatchPlace) -> list[str]:
+def state(place: PatchSession) -> list[str]:
     return describe_tree(place.package.parent)
 
 
@@ -59,7 +57,7 @@ def state(place: PatchPlace) -> list[str]:
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["", "byte order mark"])
-def test_line_ends_of_windows_stay(place: PatchPlace, mark: bytes) -> None:
+def test_line_ends_of_windows_stay(place: PatchSession, mark: bytes) -> None:
     for name in (DRIVER, "backends/nvidia/driver.c"):
         path = place.package / name
         path.write_bytes(mark + path.read_bytes().replace(b"\n", b"\r\n"))
@@ -71,17 +69,17 @@ def test_line_ends_of_windows_stay(place: PatchPlace, mark: bytes) -> None:
         assert data.startswith(mark)
         assert not data.startswith(mark * 2) or not mark
     assert needed(place) == []
-    revert(place)
+    place.revert()
     assert state(place) == before
 
 
 @pytest.mark.parametrize(
     "damage", [lambda data: data.replace(b"\n", b"\r\n", 5), lambda data: data + b"# \xff\n"]
 )
-def test_a_file_that_is_no_plain_text_is_refused(place: PatchPlace, damage: object) -> None:
+def test_a_file_that_is_no_plain_text_is_refused(place: PatchSession, damage: object) -> None:
     path = place.package / DRIVER
     path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
-    plan = make_plan(read_triton(place.package), RuleChoice(allow_unknown=True))
+    plan = place.plan(RuleChoice(allow_unknown=True))
     assert [refusal.file for refusal in plan.refused] == [DRIVER]
 
 
@@ -103,10 +101,10 @@ def applied(text: str, diff: str) -> str:
 
 
 @pytest.mark.parametrize("end", ["\n", ""])
-def test_a_diff_makes_the_one_text_of_the_other(place: PatchPlace, end: str) -> None:
+def test_a_diff_makes_the_one_text_of_the_other(place: PatchSession, end: str) -> None:
     extern = place.package / "tools/build_extern.py"
     extern.write_text(extern.read_text("utf-8").rstrip("\n") + end, "utf-8")
-    edits = make_plan(read_triton(place.package), RuleChoice(allow_unknown=True)).edits
+    edits = place.plan(RuleChoice(allow_unknown=True)).edits
     assert len(edits) > 5
     for edit in edits:
         shown, text = edit.diff(), edit.before.decode()
@@ -118,56 +116,56 @@ def test_a_diff_makes_the_one_text_of_the_other(place: PatchPlace, end: str) -> 
 # -- whose content it is
 
 
-def test_unknown_content_is_refused_whole_and_shown_from_three_sides(place: PatchPlace) -> None:
+def test_unknown_content_is_refused_whole_and_shown_from_three_sides(place: PatchSession) -> None:
     path = place.package / KNOBS
     path.write_text(path.read_text() + "# mine\n")
-    plan = make_plan(read_triton(place.package))
+    plan = place.plan()
     (refusal,) = plan.refused
     assert (refusal.file, refusal.fits, refusal.left) == (KNOBS, ("tool-variables",), None)
     assert "no known release" in refusal.released
     assert refusal.found == read_triton(place.package).files[KNOBS].sha256
 
 
-def test_what_fits_is_applied_to_unknown_content_on_demand(place: PatchPlace) -> None:
+def test_what_fits_is_applied_to_unknown_content_on_demand(place: PatchSession) -> None:
     path = place.package / DRIVER
     text = path.read_text().replace("libraries = ['libcuda.so.1']", "libraries = ['mine']")
     path.write_text(text)
     before = state(place)
-    plan = make_plan(read_triton(place.package), RuleChoice(allow_unknown=True))
+    plan = place.plan(RuleChoice(allow_unknown=True))
     (edit,) = (edit for edit in plan.edits if edit.file == DRIVER)
     assert not edit.known
     assert "libcuda-folder" in edit.rules
     assert [(m.rule, m.reason) for m in plan.skipped] == [("libcuda-name", "it links ['mine']")]
-    apply(plan, place)
+    place.carry_out(plan)
     assert "libraries = ['mine']" in path.read_text()
-    revert(place)
+    place.revert()
     assert state(place) == before
 
 
-def test_a_change_after_the_patch_is_not_destroyed(place: PatchPlace) -> None:
+def test_a_change_after_the_patch_is_not_destroyed(place: PatchSession) -> None:
     patch(place)
     path = place.package / KNOBS
     path.write_text(path.read_text() + "# mine\n")
     there = state(place)
-    done = revert(place)
-    assert done.refused
-    (conflict,) = done.reports[-1].conflicts
+    done = place.revert()
+    (conflict,) = done.conflicts
+    assert done.status == "refused"
     assert conflict.place == str(path)
     assert state(place) == there
 
 
-def test_a_change_after_the_patch_stops_the_next_rule_of_that_file(place: PatchPlace) -> None:
+def test_a_change_after_the_patch_stops_the_next_rule_of_that_file(place: PatchSession) -> None:
     patch(place, "libcuda-name")
     path = place.package / DRIVER
     ours = read_triton(place.package).files[DRIVER].sha256
     path.write_text(path.read_text() + "# mine\n")
-    plan = make_plan(read_triton(place.package), manifest=place.manifest())
+    plan = place.plan()
     (refusal,) = plan.refused
     assert "after tritonwin patched it" in refusal.reason
     assert refusal.left == ours
 
 
-def test_rules_one_after_the_other_are_given_back_together(place: PatchPlace) -> None:
+def test_rules_one_after_the_other_are_given_back_together(place: PatchSession) -> None:
     before = state(place)
     for rule in needed(place)[::4]:
         assert patch(place, rule)
@@ -176,43 +174,43 @@ def test_rules_one_after_the_other_are_given_back_together(place: PatchPlace) ->
     manifest = place.manifest()
     assert manifest is not None
     assert len(manifest.journals) > 3
-    revert(place)
+    place.revert()
     assert state(place) == before
-    assert read_manifest(place.data, place.package) is None
+    assert place.manifest() is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
-def test_a_triton_that_was_patched_through_a_link_is_the_same(place: PatchPlace) -> None:
+def test_a_triton_that_was_patched_through_a_link_is_the_same(place: PatchSession) -> None:
     before = state(place)
-    link = place.data.parent / "link"
+    link = place.package.parents[1] / "link"
     link.symlink_to(place.package, target_is_directory=True)
-    assert patch(replace(place, package=link, target=str(link)))
-    done = revert(place)
+    assert patch(replace(place, package=link, owner=str(link)))
+    done = place.revert()
     assert (done.changed != (), state(place)) == (True, before)
 
 
-def test_revert_is_the_undo_of_the_journal(place: PatchPlace) -> None:
+def test_revert_is_the_undo_of_the_journal(place: PatchSession) -> None:
     before = state(place)
     journal = patch(place)
-    assert journal
     assert undo(place.store, journal).state == "undone"
     assert state(place) == before
-    assert revert(place).reports == ()
+    assert place.revert().status == "nothing"
 
 
-def test_a_patch_within_a_larger_change_is_left_to_undo(place: PatchPlace) -> None:
+def test_a_patch_within_a_larger_change_is_left_to_undo(place: PatchSession) -> None:
     journal = patch(place)
-    assert journal
     (place.store.folder(journal) / "plan.json").write_text('{"changes": []}')
     with pytest.raises(UserError, match="part of a larger change") as refused:
-        revert(place)
+        place.revert()
     assert refused.value.help == f"Undo all of it: tritonwin undo {journal}"
 
 
 # -- a reinstall
 
 
-def test_a_reinstall_ends_the_patch_and_is_patched_again(place: PatchPlace, tmp_path: Path) -> None:
+def test_a_reinstall_ends_the_patch_and_is_patched_again(
+    place: PatchSession, tmp_path: Path
+) -> None:
     before = state(place)
     patch(place)
     original = make_tree(VERSION, tmp_path / "wheel")
@@ -220,24 +218,24 @@ def test_a_reinstall_ends_the_patch_and_is_patched_again(place: PatchPlace, tmp_
     shutil.copytree(original, place.package)
     assert patch(place)
     assert needed(place) == []
-    revert(place)
+    place.revert()
     assert state(place) == before
-    assert read_manifest(place.data, place.package) is None
+    assert place.manifest() is None
 
 
-def test_nothing_is_given_back_to_another_version(place: PatchPlace) -> None:
+def test_nothing_is_given_back_to_another_version(place: PatchSession) -> None:
     patch(place)
     shutil.rmtree(place.package)
     make_tree("3.8.0", place.package.parent)
     there = state(place)
-    assert revert(place).reports == ()
+    assert place.revert().status == "nothing"
     assert state(place) == there
 
 
 # -- the file system
 
 
-def test_compiled_files_go_and_others_stay(place: PatchPlace) -> None:
+def test_compiled_files_go_and_others_stay(place: PatchSession) -> None:
     cached = place.package / "backends/nvidia/__pycache__"
     cached.mkdir()
     for name in ("driver.cpython-312.pyc", "driver.cpython-312.opt-1.pyc", "other.cpython-312.pyc"):
@@ -246,7 +244,7 @@ def test_compiled_files_go_and_others_stay(place: PatchPlace) -> None:
     assert [path.name for path in cached.iterdir()] == ["other.cpython-312.pyc"]
 
 
-def test_what_was_compiled_from_any_patched_file_goes_with_the_patch(place: PatchPlace) -> None:
+def test_what_was_compiled_from_any_patched_file_goes_with_the_patch(place: PatchSession) -> None:
     files = {"dlfcn": "backends/nvidia/driver.c", "temp-files": "backends/nvidia/compiler.py"}
     for rule in ("tool-variables", *files):
         patch(place, rule)
@@ -255,22 +253,22 @@ def test_what_was_compiled_from_any_patched_file_goes_with_the_patch(place: Patc
     for path in compiled:
         path.parent.mkdir()
         path.write_bytes(b"x")
-    assert set(revert(place).changed) == {KNOBS, *files.values()}
+    assert set(place.revert().changed) == {KNOBS, *files.values()}
     assert not any(path.exists() for path in compiled)
 
 
-def test_read_only_files_are_patched_and_stay_read_only(place: PatchPlace) -> None:
+def test_read_only_files_are_patched_and_stay_read_only(place: PatchSession) -> None:
     path = place.package / DRIVER
     path.chmod(0o444)
     before = state(place)
     patch(place)
     assert not path.stat().st_mode & 0o222
-    revert(place)
+    place.revert()
     assert state(place) == before
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_folder_changes_nothing(place: PatchPlace) -> None:
+def test_a_read_only_folder_changes_nothing(place: PatchSession) -> None:
     folder = place.package / "tools"  # the last file of all
     before = state(place)
     folder.chmod(0o555)
@@ -282,7 +280,9 @@ def test_a_read_only_folder_changes_nothing(place: PatchPlace) -> None:
     assert state(place) == before
 
 
-def test_a_hard_link_into_a_package_cache_is_left_alone(place: PatchPlace, tmp_path: Path) -> None:
+def test_a_hard_link_into_a_package_cache_is_left_alone(
+    place: PatchSession, tmp_path: Path
+) -> None:
     cached = tmp_path / "uv-cache.py"
     os.link(place.package / DRIVER, cached)
     content = cached.read_bytes()
@@ -292,7 +292,7 @@ def test_a_hard_link_into_a_package_cache_is_left_alone(place: PatchPlace, tmp_p
 
 
 @pytest.mark.skipif(os.name == "nt", reason="symbolic links need rights there")
-def test_a_build_in_place_links_its_backends(place: PatchPlace, tmp_path: Path) -> None:
+def test_a_build_in_place_links_its_backends(place: PatchSession, tmp_path: Path) -> None:
     folder = place.package / "backends/nvidia"
     there = tmp_path / "third_party"
     folder.rename(there)
@@ -301,7 +301,7 @@ def test_a_build_in_place_links_its_backends(place: PatchPlace, tmp_path: Path) 
     patch(place)
     assert folder.is_symlink()
     assert (there / "driver.c").read_bytes() != content
-    revert(place)
+    place.revert()
     assert (there / "driver.c").read_bytes() == content
 
 
@@ -311,14 +311,14 @@ def test_a_build_in_place_links_its_backends(place: PatchPlace, tmp_path: Path) 
     ids=["changed", "deleted"],
 )
 def test_a_file_that_changes_meanwhile_stops_everything(
-    place: PatchPlace, meanwhile: Callable[[Path], object]
+    place: PatchSession, meanwhile: Callable[[Path], object]
 ) -> None:
-    plan = make_plan(read_triton(place.package))
+    plan = place.plan()
     path = place.package / "tools/build_extern.py"
     meanwhile(path)
     before = state(place)
     with pytest.raises(JournalError, match=re.escape(f"{path} was changed while")) as refused:
-        apply(plan, place)
+        place.carry_out(plan)
     assert refused.value.help == "Try again when nothing else is at work on this Triton."
     assert state(place) == before
     assert place.manifest() is None
@@ -326,16 +326,16 @@ def test_a_file_that_changes_meanwhile_stops_everything(
 
 @pytest.mark.parametrize("act", ["apply", "revert"])
 def test_nobody_else_may_be_at_work_on_it_by_either_name(
-    place: PatchPlace, monkeypatch: pytest.MonkeyPatch, act: str
+    place: PatchSession, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
-    monkeypatch.setattr(operations, "_WAIT", 0.01)
-    python = str(place.data / "python.exe")
-    of_python = replace(place, target=python)
-    plan = make_plan(read_triton(place.package), RuleChoice(["dlfcn"]))
+    monkeypatch.setattr(session, "_WAIT", 0.01)
+    python = str(place.store.root / "python.exe")
+    of_python = replace(place, owner=python)
+    plan = place.plan(RuleChoice(["dlfcn"]))
     before = state(place)
     for name in (python, str(place.package)):
         with place.store.lock(name), pytest.raises(UserError, match="at work"):
-            apply(plan, of_python) if act == "apply" else revert(of_python)
+            of_python.carry_out(plan) if act == "apply" else of_python.revert()
         with place.store.lock(python), place.store.lock(str(place.package)):
             pass
     assert state(place) == before
@@ -347,25 +347,22 @@ _APPLY = """
 import sys
 from pathlib import Path
 from tritonwin.journal import Store
-from tritonwin.patch import operations
-from tritonwin.patch.plan import make_plan
-from tritonwin.patch.operations import PatchPlace, apply
-from tritonwin.patch.plan import read_triton
+from tritonwin.patch import session
 
-operations._WAIT = 120  # whatever the other takes
-package, data = Path(sys.argv[1]), Path(sys.argv[2])
-place = PatchPlace(package=package, target=sys.argv[3], store=Store(data / "journal"), data=data)
-plan = make_plan(read_triton(package), manifest=place.manifest())
+session._WAIT = 120  # whatever the other takes
+package, store, owner = sys.argv[1:]
+place = session.PatchSession(package=Path(package), owner=owner, store=Store(Path(store)))
+plan = place.plan()
 print("planned", flush=True)
 sys.stdin.readline()
-apply(plan, place)
+place.carry_out(plan)
 """
 
 
-def start_apply(place: PatchPlace, target: str) -> subprocess.Popen[str]:
+def start_apply(place: PatchSession, owner: str) -> subprocess.Popen[str]:
     """It waits for a line before it writes."""
     return subprocess.Popen(
-        [sys.executable, "-c", _APPLY, place.package, place.data, target],
+        [sys.executable, "-c", _APPLY, place.package, place.store.root, owner],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -373,11 +370,11 @@ def start_apply(place: PatchPlace, target: str) -> subprocess.Popen[str]:
     )
 
 
-def test_of_two_at_once_one_patches(place: PatchPlace) -> None:
+def test_of_two_at_once_one_patches(place: PatchSession) -> None:
     """One names the folder, the other the Python: they are kept apart all the same."""
     before = state(place)
     processes = [
-        start_apply(place, target) for target in (place.target, str(place.data / "python.exe"))
+        start_apply(place, owner) for owner in (place.owner, str(place.store.root / "python.exe"))
     ]
     for process in processes:
         assert process.stdout
@@ -390,7 +387,7 @@ def test_of_two_at_once_one_patches(place: PatchPlace) -> None:
     assert sorted(process.returncode for process in processes) == [0, 1]
     assert any("was changed while it was being patched" in text for text in failed), failed
     assert needed(place) == []
-    revert(place)
+    place.revert()
     assert state(place) == before
 
 
@@ -398,7 +395,7 @@ def test_of_two_at_once_one_patches(place: PatchPlace) -> None:
 SOME = ("tool-variables", "temp-files", "dlfcn")
 
 
-def count_points(place: PatchPlace, rules: tuple[str, ...]) -> int:
+def count_points(place: PatchSession, rules: tuple[str, ...]) -> int:
     os.environ[faults.VARIABLE] = "0"
     try:
         faults._passed.clear()
@@ -412,17 +409,17 @@ def count_points(place: PatchPlace, rules: tuple[str, ...]) -> int:
 @pytest.mark.parametrize(
     ("rules", "stride"), [(SOME, 2), pytest.param((), 1, marks=pytest.mark.full)]
 )
-def test_killed_at_any_point(place: PatchPlace, rules: tuple[str, ...], stride: int) -> None:
+def test_killed_at_any_point(place: PatchSession, rules: tuple[str, ...], stride: int) -> None:
     before = state(place)
-    plan = make_plan(read_triton(place.package), RuleChoice(rules))
+    plan = place.plan(RuleChoice(rules))
     count = count_points(place, rules)
     assert count >= 8 * len(plan.edits)
-    revert(place)
+    place.revert()
     for point in range(1, count + 1, stride):
-        assert killed_at(point, lambda: apply(plan, place)), point
-        revert(place)
+        assert killed_at(point, lambda: place.carry_out(plan)), point
+        place.revert()
         assert state(place) == before, point
-    assert apply(plan, place)
+    assert place.carry_out(plan)
     assert not set(rules) & set(needed(place))
 
 
@@ -430,15 +427,15 @@ def test_killed_at_any_point(place: PatchPlace, rules: tuple[str, ...], stride: 
 @pytest.mark.parametrize(
     ("rules", "stride"), [(SOME, 3), pytest.param((), 1, marks=pytest.mark.full)]
 )
-def test_killed_while_reverting(place: PatchPlace, rules: tuple[str, ...], stride: int) -> None:
+def test_killed_while_reverting(place: PatchSession, rules: tuple[str, ...], stride: int) -> None:
     before = state(place)
-    plan = make_plan(read_triton(place.package), RuleChoice(rules))
-    apply(plan, place)
+    plan = place.plan(RuleChoice(rules))
+    place.carry_out(plan)
     point = 1
-    while killed_at(point, lambda: revert(place)):
-        revert(place)
+    while killed_at(point, lambda: place.revert()):
+        place.revert()
         assert state(place) == before, point
-        apply(plan, place)
+        place.carry_out(plan)
         point += stride
     assert point >= 2 * len(plan.edits)
     assert state(place) == before

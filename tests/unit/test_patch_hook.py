@@ -18,7 +18,8 @@ from trees import write
 
 from tritonwin.facts.torch_triton import HOOK, HOOK_START
 from tritonwin.patch.engine import RuleChoice
-from tritonwin.patch.hook.install import Payload, generate, payload
+from tritonwin.patch.hook import install
+from tritonwin.patch.hook.install import generate
 
 COMPILER = """\
 import os, tempfile
@@ -93,8 +94,8 @@ class Target:
 
     site: Path
 
-    def hook(self, choice: RuleChoice | None = TRUSTING, *payloads: Payload) -> None:
-        for name, content in generate(choice, payloads).items():
+    def hook(self, choice: RuleChoice | None = TRUSTING, *, driver: bool = False) -> None:
+        for name, content in generate(choice, driver=driver).items():
             (self.site / name).write_bytes(content)
 
     def unhook(self) -> None:
@@ -269,6 +270,14 @@ def _cut(data: bytes, after: bytes, more: int = 0) -> bytes:
     return data[: data.index(after) + len(after) + more]
 
 
+def test_a_damaged_hook_says_its_line_once_where_python_starts_it_twice(target: Target) -> None:
+    """As `site` does it in a venv."""
+    hook = target.site / HOOK
+    hook.write_bytes(_cut(hook.read_bytes(), b"class Finder:"))
+    done = target.run(f"site.addsitedir({str(target.site)!r})")
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+
+
 SPOILT: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda data: b"",
     "NULs": lambda data: bytes(len(data)),
@@ -430,87 +439,68 @@ def test_other_modules_cost_a_dictionary_look_up(target: Target) -> None:
     assert not any(name.startswith(("_tritonwin_patch", "hashlib", "difflib")) for name in added)
 
 
-# -- payloads: other packages that the hook carries
+# -- the driver that the hook carries, here a stand-in of a few lines
 
 
-DRIVER_FILE = "backends/nvidia/driver.py"
-CARRIED = {
-    "second/__init__.py": "",
-    "second/words.py": "def shout(word):\n    return word.upper() + '!'\n",
-    "second/texts/greeting.py": "HELLO = 'hello'\n",
-    "second/texts/__init__.py": "",
-    "second/replace.py": """\
-def start(module, file, options):
-    from second.texts.greeting import HELLO
-    from second.words import shout
-    if options.get("fail"):
+STAND_IN = """\
+def adopt(module):
+    from standin.texts import HELLO
+    if not hasattr(module, "utils"):
         raise RuntimeError("no such driver")
-    module.utils = lambda: shout(HELLO) + options["more"] + " " + file
-    return options.get("wrong", "")
-""",
-}
+    module.utils = lambda: HELLO
+    return "" if hasattr(module, "make_launcher") else "no launcher"
+"""
+CALLED = NVIDIA + "print(driver.utils(), 'close' in compiler.make_cubin.__code__.co_names)"
+DRIVER_FILE = "backends/nvidia/driver.py"
 
 
 @pytest.fixture
-def second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Payload]:
-    write(tmp_path / "library", CARRIED)
+def carrying(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Target:
+    files = {"__init__.py": "", "adopt.py": STAND_IN, "texts.py": "HELLO = 'hello'\n"}
+    write(tmp_path / "library", {f"standin/{name}": text for name, text in files.items()})
     monkeypatch.syspath_prepend(tmp_path / "library")
-
-    def made(**options: Any) -> Payload:
-        return payload(
-            "second", "second", ("__init__.py", "words.py", "replace.py", "texts"),
-            files=[DRIVER_FILE], start="replace:start", options={"more": "?", **options},
-        )  # fmt: skip
-
-    return made
-
-
-CALLED = NVIDIA + "print(driver.utils(), 'close' in compiler.make_cubin.__code__.co_names)"
-NEW = f"HELLO!? {DRIVER_FILE}"
+    monkeypatch.setitem(install._PARTS, "_tritonwin_driver", ("standin", tuple(files)))
+    return target
 
 
 @pytest.mark.parametrize("choice", [TRUSTING, None])
-def test_a_payload_is_started_with_and_without_rules(
-    target: Target, second: Callable[..., Payload], choice: RuleChoice | None
+def test_the_driver_is_handed_its_module_with_and_without_rules(
+    carrying: Target, choice: RuleChoice | None
 ) -> None:
-    target.hook(choice, second())
+    carrying.hook(choice, driver=True)
     for _ in range(2):
-        assert target.say(CALLED) == f"{NEW} {choice is not None}"
-    report = _report(target, NVIDIA)
-    assert report["payloads"] == {"second": ""}
+        assert carrying.say(CALLED) == f"hello {choice is not None}"
+    report = _report(carrying, NVIDIA)
+    assert report["driver"] == {DRIVER_FILE: ""}
     assert (list(report["files"]) == ["backends/__init__.py"]) is (choice is None)
 
 
-def test_a_payload_reaches_backends_that_are_loaded_by_their_path(
-    target: Target, second: Callable[..., Payload]
-) -> None:
-    (target.site / "triton/backends/__init__.py").write_text(LOADER)
-    target.hook(None, second())
-    assert target.say("import triton.backends as b; print(b.driver.utils())") == NEW
+def test_the_driver_reaches_backends_that_are_loaded_by_their_path(carrying: Target) -> None:
+    (carrying.site / "triton/backends/__init__.py").write_text(LOADER)
+    carrying.hook(None, driver=True)
+    assert carrying.say("import triton.backends as b; print(b.driver.utils())") == "hello"
 
 
-def test_carried_packages_are_compiled_once(target: Target, second: Callable[..., Payload]) -> None:
-    target.hook(None, second())
+def test_carried_packages_are_compiled_once(carrying: Target) -> None:
+    carrying.hook(None, driver=True)
     code = NVIDIA + "import _tritonwin_hook as h; print('base64' in sys.modules)"
-    assert [target.say(code), target.say(code)] == ["True", "False"]
+    assert [carrying.say(code), carrying.say(code)] == ["True", "False"]
 
 
-def test_a_payload_that_fails_leaves_the_module_as_it_is(
-    target: Target, second: Callable[..., Payload]
-) -> None:
-    target.hook(TRUSTING, second(fail=True))
-    done = target.run(NVIDIA + "print('<windows.h>' in driver.utils())")
-    assert (done.returncode, done.stdout) == (0, "True\n")
+def test_a_driver_that_fails_leaves_the_module_as_it_is(carrying: Target) -> None:
+    carrying.hook(TRUSTING, driver=True)
+    (carrying.site / "triton" / DRIVER_FILE).write_text("utils_of_c = 1\n")
+    done = carrying.run(NVIDIA + "print(driver.utils_of_c)")
+    assert (done.returncode, done.stdout) == (0, "1\n")
     assert done.stderr == (
-        "tritonwin: the second that tritonwin carries does not run: RuntimeError('no such driver')\n"
+        "tritonwin: Triton's driver does not run in Python: RuntimeError('no such driver')\n"
     )
 
 
-def test_what_a_payload_lacks_is_in_the_report(
-    target: Target, second: Callable[..., Payload]
-) -> None:
-    target.hook(None, second(wrong="an unknown driver"))
-    assert _report(target, NVIDIA)["payloads"] == {"second": "an unknown driver"}
+def test_why_a_driver_is_not_taken_over_is_in_the_report(carrying: Target) -> None:
+    carrying.hook(None, driver=True)
+    (carrying.site / "triton" / DRIVER_FILE).write_text("utils = None\n")
+    assert _report(carrying, NVIDIA)["driver"] == {DRIVER_FILE: "no launcher"}
 
 
 def test_the_same_rules_give_the_same_bytes() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def journal(tmp_path: Path, of: Interpreter) -> Iterator[Journal]:
 
 def write(tmp_path: Path, of: Interpreter, choice: RuleChoice = ALL) -> str:
     with journal(tmp_path, of) as opened:
-        install.write(opened, of, choice)
+        install.write(opened, of, choice, driver=False)
     return opened.header.id
 
 
@@ -77,9 +77,7 @@ def test_one_of_another_tritonwin_is_not_current(tmp_path: Path, site: Path) -> 
     write(tmp_path, python)
     text = (site / HOOK).read_text("utf-8")
     (site / HOOK).write_text(text.replace("'tool': '", "'tool': '0.0.1-"), encoding="utf-8")
-    found = found_in(python)
-    assert found.tool.startswith("0.0.1-")
-    assert not found.current
+    assert not found_in(python).current
 
 
 def test_one_that_nothing_starts_is_found(tmp_path: Path, site: Path) -> None:
@@ -90,12 +88,25 @@ def test_one_that_nothing_starts_is_found(tmp_path: Path, site: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "SETTINGS: dict[str, Any] = 1 +", "SETTINGS: dict[str, Any] = 3"]
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[: len(data) // 2],
+        lambda data: data[:-2000],
+        lambda data: data[:-2000] + bytes(2000),
+        lambda data: data.replace(b"SETTINGS: dict[str, Any] = {", b"SETTINGS: dict[str, Any] = ["),
+        lambda data: data.replace(b"'choice'", b"'Choice'"),
+    ],
+    ids=["empty", "half", "end", "NULs", "no settings", "other settings"],
 )
-def test_a_spoilt_one_is_found(site: Path, text: str) -> None:
-    (site / HOOK).write_text(text)
-    found = found_in(target(site))
-    assert (found.tool, found.current) == ("?", False)
+def test_a_damaged_one_is_found(
+    tmp_path: Path, site: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    python = target(site)
+    write(tmp_path, python)
+    (site / HOOK).write_bytes(damage((site / HOOK).read_bytes()))
+    found = found_in(python)
+    assert (found.damaged, found.choice, found.driver, found.current) == (True, None, False, False)
 
 
 @pytest.mark.parametrize(
@@ -160,25 +171,16 @@ def test_what_a_hook_kept_is_dropped_and_nothing_else(site: Path) -> None:
     install.drop_kept(site / "absent")
 
 
-def test_a_payload_comes_and_goes_beside_the_rules(tmp_path: Path, site: Path) -> None:
+def test_the_driver_comes_and_goes_beside_the_rules(tmp_path: Path, site: Path) -> None:
     """In any order; the hook is deleted with the last that it carries."""
     python = target(site)
     before = tree_hash(site)
-    second = install.Payload(
-        name="second", files=("a.py",), start="_tritonwin_second.b:c", options={"d": 1}, packed="e"
-    )
+    for choice, driver in ((None, True), (ALL, True), (ALL, False), (None, True)):
+        with journal(tmp_path, python) as opened:
+            install.write(opened, python, choice, driver=driver)
+        found = found_in(python)
+        assert (found.choice, found.driver, found.current) == (choice, driver, True)
     with journal(tmp_path, python) as opened:
-        install.write(opened, python, None, (second,))
-    with journal(tmp_path, python) as opened:
-        install.write(opened, python, ALL, (second,))
-    found = found_in(python)
-    assert (found.choice, found.payloads, found.current) == (ALL, (second,), True)
-    with journal(tmp_path, python) as opened:
-        install.remove_payload(opened, python, "second")
-    found = found_in(python)
-    assert (found.choice, found.payloads) == (ALL, ())
-    with journal(tmp_path, python) as opened:
-        install.write(opened, python, None, (second,))
-        install.remove_payload(opened, python, "second")
-        assert install.remove_payload(opened, python, "second") == ()
+        install.write(opened, python, None, driver=False)
+    assert install.find(python) is None
     assert tree_hash(site) == before

@@ -24,9 +24,9 @@ from tritonwin.journal.tree import describe_tree, file_hash
 from tritonwin.patch import engine
 from tritonwin.patch.edits import Source
 from tritonwin.patch.engine import Flavour
-from tritonwin.patch.operations import PatchPlace, apply, revert
-from tritonwin.patch.plan import examine, make_plan, read_triton
+from tritonwin.patch.plan import examine, read_triton
 from tritonwin.patch.rules import BY_ID, RULES
+from tritonwin.patch.session import PatchSession
 
 FORKS = (
     "windows:3.1.0.post17", "windows:3.2.0.post21", "windows:3.3.1.post21", "windows:3.4.0.post21",
@@ -44,11 +44,10 @@ def expected(version: str) -> list[str]:
     ]
 
 
-def place_of(package: Path, tmp_path: Path) -> PatchPlace:
-    data = tmp_path / "data"
-    return PatchPlace(
-        package=package, target=str(package), store=Store(data / "journal"), data=data
-    )
+def session_of(package: Path, tmp_path: Path) -> PatchSession:
+    """A package, patched from here."""
+    store = Store(tmp_path / "data" / "journal")
+    return PatchSession(package=package, owner=str(package), store=store)
 
 
 def written(package: Path, after: dict[str, str]) -> Manifest:
@@ -64,23 +63,23 @@ def test_every_rule_is_needed_somewhere() -> None:
 def test_apply_and_revert(version: str, tmp_path: Path) -> None:
     package = make_tree(version, tmp_path / "site")
     before = describe_tree(tmp_path / "site")
-    place = place_of(package, tmp_path)
+    session = session_of(package, tmp_path)
 
-    plan = make_plan(read_triton(package))
+    plan = session.plan()
     assert sorted(rule for edit in plan.edits for rule in edit.rules) == sorted(expected(version))
     assert plan.refused == ()
     assert all(edit.known for edit in plan.edits)
-    assert apply(plan, place)
+    assert session.apply().status == "applied"
 
     report = examine(read_triton(package))
     assert [rule.id for rule in report.of("applied")] == expected(version)
     assert report.of("needed", "unknown") == ()
     for path in package.rglob("*.py"):
         ast.parse(path.read_bytes())
-    again = make_plan(read_triton(package), manifest=place.manifest())
+    again = session.plan()
     assert (again.edits, again.refused) == ((), ())
 
-    assert not revert(place).refused
+    assert session.revert().status == "reverted"
     assert describe_tree(tmp_path / "site") == before
 
 
@@ -106,7 +105,7 @@ def test_the_marks_that_doctor_looks_for_are_gone(version: str, tmp_path: Path) 
     package = make_tree(version, tmp_path / "site")
     blocking = {trait.id for trait in triton_traits() if trait.blocks}
     assert blocking & {hit.id for hit in find_traits(read_sources(package))}
-    apply(make_plan(read_triton(package)), place_of(package, tmp_path))
+    session_of(package, tmp_path).apply()
     left = {hit.id for hit in find_traits(read_sources(package))}
     assert "patched-by-tritonwin" in left
     # what stays is either no defect or one that no rule is about
@@ -177,7 +176,7 @@ def test_c_compiles_with_mingw_without_a_warning(
     package = make_tree(version, tmp_path / "site")
     include = (sources(version) / file).parent / "include"
     assert "dlfcn.h: No such file" in compiler_messages(mingw, package / file, include)
-    apply(make_plan(read_triton(package)), place_of(package, tmp_path))
+    session_of(package, tmp_path).apply()
     assert compiler_messages(mingw, package / file, include) == ""
 
 

@@ -10,6 +10,8 @@ from trees import write
 from tritonwin.facts.distributions import read_distributions
 from tritonwin.facts.records import Triton
 from tritonwin.facts.torch_triton import read_triton
+from tritonwin.patch.engine import RuleChoice
+from tritonwin.patch.hook.install import generate
 
 BANNER = b"\0\0Cuda compilation tools, release 12.8, V12.8.93\0"
 FORK: dict[str, str | bytes] = {
@@ -131,7 +133,7 @@ def test_no_triton(tmp_path: Path) -> None:
     assert seen(tmp_path) is None
 
 
-HOOK = {"_tritonwin_hook.py": "", "tritonwin-hook.pth": ""}
+HOOK = generate(RuleChoice())
 UNPATCHED = {
     "triton/__init__.py": "",
     "triton/runtime/build.py": 'cc_cmd = [cc, src, "-shared", "-fPIC"]\n',
@@ -144,6 +146,14 @@ def test_the_import_hook_takes_the_defects_away(tmp_path: Path) -> None:
     found = read(tmp_path)
     assert found.import_hook == str(tmp_path / "_tritonwin_hook.py")
     assert found.traits == ()
+
+
+def test_a_hook_that_was_cut_short_takes_nothing_away(tmp_path: Path) -> None:
+    half = {name: content[: len(content) // 2] for name, content in HOOK.items()}
+    write(tmp_path, {**UNPATCHED, **half})
+    found = read(tmp_path)
+    assert (found.import_hook, found.python_driver) == (None, None)
+    assert "dlfcn" in found.traits
 
 
 @pytest.mark.parametrize("missing", HOOK)

@@ -71,12 +71,11 @@ def main() -> None:
     (into / "packages" / "tritonwin_sample.py").write_text(SAMPLE)
     (into / "python" / "test" / "pytest.ini").write_text("[pytest]\n")
     sys.path.insert(0, str(CHECKOUT / "src"))
-    from tritonwin.driver.carry import driver_payload
     from tritonwin.patch.hook.install import generate
 
     on = into / "on"
     on.mkdir()
-    for name, content in generate(None, (driver_payload(),)).items():
+    for name, content in generate(None, driver=True).items():
         if name.endswith(".py"):
             (on / name).write_bytes(content)
     (on / "sitecustomize.py").write_text("import _tritonwin_hook  # as the .pth does it\n")

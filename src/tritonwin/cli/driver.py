@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -39,44 +40,43 @@ def command() -> None:
 @command.command("on")
 @target_options
 @json_option
-def switch_on(*, target: TargetOptions, as_json: bool) -> int:
+def switch_on(**given: Any) -> int:
     """Switch it on for this Python, at once.
 
     Exit status 1 when this Triton's driver is not known: it is left as it is.
     """
-    outcome = _session(target).switch_on()
-    _show(outcome, as_json=as_json)
-    return Exit.PROBLEMS if outcome.status == "refused" else Exit.DONE
+    return _tell(lambda session: session.switch_on(), **given)
 
 
 @command.command("off")
 @target_options
 @json_option
-def switch_off(*, target: TargetOptions, as_json: bool) -> int:
+def switch_off(**given: Any) -> int:
     """Switch it off: Triton compiles its driver module again."""
-    _show(_session(target).switch_off(), as_json=as_json)
-    return Exit.DONE
+    return _tell(lambda session: session.switch_off(), **given)
 
 
 @command.command("status")
 @target_options
 @json_option
-def status(*, target: TargetOptions, as_json: bool) -> int:
+def status(**given: Any) -> int:
     """Show whether it is on, and whether this Triton's driver is known."""
-    _show(_session(target).status(), as_json=as_json)
-    return Exit.DONE
+    return _tell(lambda session: session.status(), **given)
 
 
-def _session(target: TargetOptions) -> DriverSession:
-    from tritonwin.driver.carry import of_python
-
-    return of_python(target.python, target.app, target.timeout, partial(may_start, needed=True))
-
-
-def _show(outcome: DriverOutcome, *, as_json: bool) -> None:
+def _tell(
+    act: Callable[[DriverSession], DriverOutcome], *, target: TargetOptions, as_json: bool
+) -> int:
+    """Do it with the Triton of the Python that is named, and print what came of it."""
+    from tritonwin.driver.carry import DriverSession
     from tritonwin.output import documents, driver
+    from tritonwin.patch.session import of_python
 
+    ask = partial(may_start, needed=True)
+    triton = of_python(target.python, target.app, target.timeout, ask)
+    outcome = act(DriverSession(triton=triton, timeout=target.timeout))
     if as_json:
-        documents.print_document(driver.document(outcome))
+        documents.print_document(driver.document(outcome, triton.target))
     else:
         driver.print_outcome(outcome)
+    return Exit.PROBLEMS if outcome.status == "refused" else Exit.DONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,68 +79,47 @@ def choice_options(command: Command) -> Command:
 
 @command.command("status")
 @place_options
-def status(*, target: TargetOptions, triton: Path | None, as_json: bool) -> int:
+def status(**given: Any) -> int:
     """Show how each rule stands: needed, applied, fixed already, or unknown.
 
     Exit status 1 when a rule is needed without which no kernel compiles or launches.
     """
-    outcome = _session(target, triton).status()
-    _show(outcome, as_json=as_json)
-    return Exit.PROBLEMS if outcome.blocked else Exit.DONE
+    return _tell(lambda session: session.status(), **given)
 
 
 @command.command("diff")
 @choice_options
 @place_options
-def diff(
-    *, target: TargetOptions, triton: Path | None, import_time: bool, as_json: bool, **chosen: Any
-) -> int:
+def diff(*, import_time: bool, only: tuple[str, ...], allow_unknown: bool, **given: Any) -> int:
     """Show what apply would change, as a unified diff; change nothing."""
-    choice = _choice(**chosen)
-    outcome = _session(target, triton).diff(choice, import_time=import_time)
-    return _show(outcome, as_json=as_json)
+    choice = _choice(only, allow_unknown=allow_unknown)
+    return _tell(lambda session: session.diff(choice, import_time=import_time), **given)
 
 
 @command.command("apply")
 @choice_options
 @place_options
-def apply(
-    *, target: TargetOptions, triton: Path | None, import_time: bool, as_json: bool, **chosen: Any
-) -> int:
+def apply(*, import_time: bool, only: tuple[str, ...], allow_unknown: bool, **given: Any) -> int:
     """Apply the rules that are needed, all of them or none; at once.
 
     What was there before is kept outside of Triton: patch revert, or tritonwin undo, restores it
     byte for byte. Exit status 1 when a file has a content that is not known.
     """
-    choice = _choice(**chosen)
-    outcome = _session(target, triton).apply(choice, import_time=import_time)
-    return _show(outcome, as_json=as_json)
+    choice = _choice(only, allow_unknown=allow_unknown)
+    return _tell(lambda session: session.apply(choice, import_time=import_time), **given)
 
 
 @command.command("revert")
 @place_options
-def revert(*, target: TargetOptions, triton: Path | None, as_json: bool) -> int:
+def revert(**given: Any) -> int:
     """Undo what apply changed, on disk or as a hook.
 
     Exit status 1 when a file was changed by others since: nothing is done then.
     """
-    return _show(_session(target, triton).revert(), as_json=as_json)
+    return _tell(lambda session: session.revert(), **given)
 
 
-def _session(target: TargetOptions, triton: Path | None) -> PatchSession:
-    from tritonwin.patch.session import of_folder, of_python
-
-    if triton is None:
-        return of_python(target.python, target.app, target.timeout, may_start)
-    if target.python is not None or target.app is not None:
-        raise UserError(
-            "--triton names the folder itself; --python and --app do not go with it",
-            "Leave out --triton, or --python and --app.",
-        )
-    return of_folder(triton)
-
-
-def _choice(*, only: tuple[str, ...], allow_unknown: bool) -> RuleChoice:
+def _choice(only: tuple[str, ...], *, allow_unknown: bool) -> RuleChoice:
     from tritonwin.patch.engine import RuleChoice
     from tritonwin.patch.rules import BY_ID
 
@@ -149,11 +129,30 @@ def _choice(*, only: tuple[str, ...], allow_unknown: bool) -> RuleChoice:
     return RuleChoice(only=only, allow_unknown=allow_unknown)
 
 
-def _show(outcome: PatchOutcome, *, as_json: bool) -> int:
+def _tell(
+    act: Callable[[PatchSession], PatchOutcome],
+    *,
+    target: TargetOptions,
+    triton: Path | None,
+    as_json: bool,
+) -> int:
+    """Do it with the Triton that is named, and print what came of it."""
     from tritonwin.output import documents, patching
+    from tritonwin.patch.session import of_folder, of_python
 
+    if triton is None:
+        session = of_python(target.python, target.app, target.timeout, may_start)
+    elif target.python is not None or target.app is not None:
+        raise UserError(
+            "--triton names the folder itself; --python and --app do not go with it",
+            "Leave out --triton, or --python and --app.",
+        )
+    else:
+        session = of_folder(triton)
+    outcome = act(session)
     if as_json:
-        documents.print_document(patching.document(outcome))
+        documents.print_document(patching.document(outcome, session.target))
     else:
         patching.print_outcome(outcome)
-    return Exit.PROBLEMS if outcome.status == "refused" else Exit.DONE
+    failed = outcome.blocked if outcome.status == "examined" else outcome.status == "refused"
+    return Exit.PROBLEMS if failed else Exit.DONE

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tritonwin.facts.records import Interpreter
-
-# "on", "off": how it was found; "switched-on", "switched-off": what was done; "unchanged": it was
-# so before; "refused": this Triton's driver is not known, and nothing was changed
+# "on", "off": how it stands; "switched-on", "switched-off": what was done; "unchanged": it was so
+# before; "refused": this Triton's driver is not known, and nothing was changed
 DriverStatus = Literal["on", "off", "switched-on", "switched-off", "unchanged", "refused"]
 
 
@@ -32,19 +30,21 @@ class DriverOutcome:
     """How a Triton's driver stands after the command.
 
     Attributes:
-        folder: where the import hook lies; None where there is none.
+        version: of Triton, as its __init__.py says.
+        folder: where the import hook with the driver lies; None where there is none.
         starts: Python starts the hook.
-        current: this tritonwin would write the same driver.
+        damaged: the hook was cut short or spoilt, and does nothing.
+        current: this tritonwin would write the same hook.
         changed: files that were written or deleted.
     """
 
-    status: DriverStatus
-    target: Interpreter
     package: str
     version: str | None
+    status: DriverStatus
     backends: tuple[BackendDriver, ...]
     folder: str | None = None
     starts: bool = False
+    damaged: bool = False
     current: bool = False
     changed: tuple[str, ...] = ()
     journal: str | None = None

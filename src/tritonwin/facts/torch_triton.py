@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from packaging.utils import canonicalize_name
 
@@ -156,6 +156,8 @@ _NVIDIA = Path("backends", "nvidia")
 _TINYCC = Path("runtime", "tcc")
 # the import hook of `tritonwin patch`, and the file with the line that starts it
 HOOK, HOOK_START = "_tritonwin_hook.py", "tritonwin-hook.pth"
+# how the line of a hook begins that tells one from another, and how its last line ends
+HOOK_SETTINGS, _HOOK_END = "SETTINGS: dict[str, Any] = ", "sys.meta_path.insert(0, Finder())"
 # marks of what no rule of the patch changes: with the hook these stay
 _NOT_PATCHED = {"windows-branches", "cuda-12-folders-only", "stable-abi-link", "nvcuda-library"}
 
@@ -242,13 +244,20 @@ def _import_hook(target: Interpreter) -> tuple[Path | None, Path | None]:
     found = next((f / HOOK for f in folders if is_file(f / HOOK) and is_file(f / HOOK_START)), None)
     if found is None or target.site_loaded is False:
         return None, None
-    line = re.search(r"^SETTINGS[^=\n]*= (\{.*)", read_text(found) or "", re.MULTILINE)
+    settings = hook_settings(read_text(found) or "") or {"choice": None, "driver": ()}
+    return found if settings["choice"] else None, found if settings["driver"] else None
+
+
+def hook_settings(text: str) -> dict[str, Any] | None:
+    """The settings of an import hook; None for one that was cut short or spoilt."""
+    line = next((line for line in text.split("\n") if line.startswith(HOOK_SETTINGS)), "")
+    if _HOOK_END not in text:
+        return None
     try:
-        settings = ast.literal_eval(line[1]) if line else {}
-        rules = bool(settings.get("choice", True))
-        return found if rules else None, found if "driver" in settings["payloads"] else None
-    except (ValueError, TypeError, LookupError, AttributeError, SyntaxError, RecursionError):
-        return found, None  # unreadable, or of a version that had rules alone
+        found = ast.literal_eval(line.removeprefix(HOOK_SETTINGS))
+        return found if {"choice", "driver", "modules"} <= found.keys() else None
+    except (ValueError, TypeError, AttributeError, SyntaxError, RecursionError, MemoryError):
+        return None
 
 
 def _libtriton(package: Path) -> Path | None:

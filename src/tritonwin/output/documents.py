@@ -40,6 +40,15 @@ class Target:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TargetDocument:
+    """How a document on one Python begins; the record of a command's outcome gives the rest."""
+
+    schema: str
+    tool: ToolInfo
+    target: Target | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class DoctorReport:
     """The document of `tritonwin doctor`: root causes first, then every check."""
 

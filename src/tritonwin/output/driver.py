@@ -8,29 +8,18 @@ from typing import Literal
 
 from rich.text import Text
 
-from tritonwin.driver.records import BackendDriver, DriverOutcome, DriverStatus
-from tritonwin.output.documents import Target, ToolInfo, target_of
+from tritonwin.driver.records import DriverOutcome, DriverStatus
+from tritonwin.facts.records import Interpreter
+from tritonwin.output.documents import TargetDocument, ToolInfo, target_of
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
 
 
 @dataclass(frozen=True, kw_only=True)
-class DriverReport:
-    """What `tritonwin driver on|off|status --json` prints."""
+class DriverReport(DriverOutcome, TargetDocument):
+    """The document of `tritonwin driver on|off|status`."""
 
     schema: Literal["tritonwin.driver/1"] = "tritonwin.driver/1"
-    tool: ToolInfo
-    target: Target | None
-    package: str
-    version: str | None  # of Triton, as its __init__.py says
-    status: DriverStatus
-    backends: tuple[BackendDriver, ...]
-    folder: str | None = None  # of the import hook
-    starts: bool = False
-    current: bool = False  # this tritonwin would write the same driver
-    changed: tuple[str, ...] = ()
-    journal: str | None = None
-    notes: tuple[str, ...] = ()
 
 
 _VERDICTS: dict[DriverStatus, str] = {
@@ -43,21 +32,8 @@ _VERDICTS: dict[DriverStatus, str] = {
 }
 
 
-def document(outcome: DriverOutcome) -> DriverReport:
-    return DriverReport(
-        tool=ToolInfo(),
-        target=target_of(outcome.target),
-        package=outcome.package,
-        version=outcome.version,
-        status=outcome.status,
-        backends=outcome.backends,
-        folder=outcome.folder,
-        starts=outcome.starts,
-        current=outcome.current,
-        changed=outcome.changed,
-        journal=outcome.journal,
-        notes=outcome.notes,
-    )
+def document(outcome: DriverOutcome, target: Interpreter | None) -> DriverReport:
+    return DriverReport(tool=ToolInfo(), target=target_of(target), **vars(outcome))
 
 
 def print_outcome(outcome: DriverOutcome) -> None:
@@ -74,9 +50,12 @@ def _lines(outcome: DriverOutcome) -> Iterator[Text]:
         yield Text(printable(f"  {backend.name:<7} {known}"))
     for file in outcome.changed:
         yield Text(printable(f"  changed {file}"))
-    if outcome.folder and not outcome.starts:
+    if outcome.damaged:
+        text = f"The import hook in {outcome.folder} is damaged and does nothing."
+        yield Text(printable(f"{text} Take it out: tritonwin driver off"))
+    elif outcome.folder and not outcome.starts:
         yield Text(printable(f"The hook in {outcome.folder} is not started: its .pth is gone."))
-    if outcome.folder and not outcome.current:
+    elif outcome.folder and not outcome.current:
         yield Text("Another version of tritonwin wrote it. To renew it: tritonwin driver on")
     for note in outcome.notes:
         yield Text(printable(note))

@@ -8,49 +8,20 @@ from typing import Literal
 
 from rich.text import Text
 
-from tritonwin.journal import Conflict
-from tritonwin.output.documents import Target, ToolInfo, target_of
+from tritonwin.facts.records import Interpreter
+from tritonwin.output.documents import TargetDocument, ToolInfo, target_of
 from tritonwin.output.journals import conflict_lines
 from tritonwin.output.terminal import console
 from tritonwin.output.text import printable
-from tritonwin.patch.engine import Flavour, RuleState
-from tritonwin.patch.records import (
-    FileRefusal,
-    FileReport,
-    HookReport,
-    Misfit,
-    PatchOutcome,
-    PatchStatus,
-    RuleReport,
-)
+from tritonwin.patch.engine import RuleState
+from tritonwin.patch.records import FileRefusal, HookReport, PatchOutcome, RuleReport
 
 
 @dataclass(frozen=True, kw_only=True)
-class PatchReport:
-    """The document of `tritonwin patch status|diff|apply|revert`.
-
-    `rules` and `files` are how they stand after the command; `changed` is what it changed, or with
-    diff what apply would change.
-    """
+class PatchReport(PatchOutcome, TargetDocument):
+    """The document of `tritonwin patch status|diff|apply|revert`."""
 
     schema: Literal["tritonwin.patch/1"] = "tritonwin.patch/1"
-    tool: ToolInfo
-    target: Target | None  # None: --triton named the folder
-    package: str
-    flavour: Flavour
-    version: str | None  # of Triton, as its __init__.py says
-    status: PatchStatus
-    rules: tuple[RuleReport, ...]
-    files: tuple[FileReport, ...]
-    changed: tuple[str, ...] = ()
-    refused: tuple[FileRefusal, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()  # with diff and revert: changed by others since
-    skipped: tuple[Misfit, ...] = ()  # rules that --allow-unknown could not apply
-    unverified: tuple[str, ...] = ()  # changed files that no known release holds
-    hook: HookReport | None = None
-    journal: str | None = None
-    diff: str | None = None
-    notes: tuple[str, ...] = ()
 
 
 _STYLES: dict[RuleState, str] = {
@@ -72,28 +43,9 @@ _VERDICTS = {
 }
 
 
-def document(outcome: PatchOutcome) -> PatchReport:
-    report, plan = outcome.report, outcome.plan
-    shown = plan.edits if plan and outcome.status == "planned" else None
-    return PatchReport(
-        tool=ToolInfo(),
-        target=target_of(outcome.target),
-        package=report.package,
-        flavour=report.flavour,
-        version=report.version,
-        status=outcome.status,
-        rules=report.rules,
-        files=report.files,
-        changed=outcome.changed,
-        refused=plan.refused if plan else (),
-        conflicts=outcome.conflicts,
-        skipped=plan.skipped if plan else (),
-        unverified=tuple(e.file for e in plan.edits if not e.known) if plan else (),
-        hook=outcome.hook,
-        journal=outcome.journal,
-        diff=None if shown is None else "".join(edit.diff() for edit in shown),
-        notes=outcome.notes,
-    )
+def document(outcome: PatchOutcome, target: Interpreter | None) -> PatchReport:
+    """The document; no target: --triton named the folder."""
+    return PatchReport(tool=ToolInfo(), target=target_of(target), **vars(outcome))
 
 
 def print_outcome(outcome: PatchOutcome) -> None:
@@ -104,18 +56,17 @@ def print_outcome(outcome: PatchOutcome) -> None:
 
 
 def _lines(outcome: PatchOutcome) -> Iterator[Text]:
-    report = outcome.report
-    whose = "triton-windows" if report.flavour == "fork" else "upstream's Triton"
-    yield _plain(f"{whose} {report.version or ''} in {report.package}", "bold")
+    whose = "triton-windows" if outcome.flavour == "fork" else "upstream's Triton"
+    yield _plain(f"{whose} {outcome.version or ''} in {outcome.package}", "bold")
     if outcome.status == "examined":
-        for rule in report.rules:
+        for rule in outcome.rules:
             yield from _rule(rule)
-    if outcome.plan and outcome.status == "planned":
-        for edit in outcome.plan.edits:
-            yield from map(_diff_line, edit.diff().splitlines())
+    if outcome.diff is not None:
+        yield from map(_diff_line, outcome.diff.splitlines())
     else:
-        yield from (_plain(f"  {_done(outcome)} {file}") for file in outcome.changed)
-    for refusal in outcome.plan.refused if outcome.plan else ():
+        done = "restored" if outcome.status == "reverted" else "changed"
+        yield from (_plain(f"  {done} {file}") for file in outcome.changed)
+    for refusal in outcome.refused:
         yield from _refusal(refusal)
     for conflict in outcome.conflicts:
         yield from conflict_lines(conflict)
@@ -135,10 +86,6 @@ def _diff_line(line: str) -> Text:
     return _plain(line, style)
 
 
-def _done(outcome: PatchOutcome) -> str:
-    return "restored" if outcome.status == "reverted" else "changed"
-
-
 def _refusal(refusal: FileRefusal) -> Iterator[Text]:
     yield _plain(f"refused: {refusal.file}: {refusal.reason}", "yellow")
     yield _plain(f"      as released: {refusal.released}")
@@ -153,23 +100,24 @@ def _refusal(refusal: FileRefusal) -> Iterator[Text]:
 
 
 def _closing(outcome: PatchOutcome) -> Iterator[Text]:
-    plan = outcome.plan
-    for misfit in plan.skipped if plan else ():
+    for misfit in outcome.skipped:
         yield _plain(f"left out: {misfit.rule}: {misfit.reason}", "yellow")
-    unverified = [e.file for e in plan.edits if not e.known] if plan else []
-    if unverified and not (plan and plan.refused):
-        yield _plain(f"unverified, of no known release: {', '.join(unverified)}", "yellow")
-    if outcome.hook:
-        yield _plain(f"The import hook in {outcome.hook.folder} applies what is needed.")
-    for note in outcome.notes:
-        yield _plain(note)
+    if outcome.unverified and not outcome.refused:
+        yield _plain(f"unverified, of no known release: {', '.join(outcome.unverified)}", "yellow")
+    if hook := outcome.hook:
+        yield _plain(f"The import hook in {hook.folder} {_state(hook)}")
+    yield from map(_plain, outcome.notes)
     if outcome.status == "examined":
-        yield _plain(_summary(outcome))
-    elif outcome.status == "planned" and not outcome.changed:
-        yield _plain(_VERDICTS["nothing"])
+        needed, unknown = len(outcome.of("needed")), len(outcome.of("unknown"))
+        yield _plain(
+            f"{needed} needed, {unknown} unknown. See them: tritonwin patch diff"
+            if needed + unknown and not outcome.hooked
+            else "Nothing is needed."
+        )
     else:
-        yield _plain(_VERDICTS[outcome.status])
-    if plan and plan.refused:
+        planned_nothing = outcome.status == "planned" and not outcome.changed
+        yield _plain(_VERDICTS["nothing" if planned_nothing else outcome.status])
+    if outcome.refused:
         yield _plain("help: apply what fits with --allow-unknown, or install a released Triton")
     if outcome.conflicts:
         yield _plain(
@@ -178,12 +126,12 @@ def _closing(outcome: PatchOutcome) -> Iterator[Text]:
         )
 
 
-def _summary(outcome: PatchOutcome) -> str:
-    needed = len(outcome.report.of("needed"))
-    unknown = len(outcome.report.of("unknown"))
-    if outcome.hook or not needed + unknown:
-        return "Nothing is needed."
-    return f"{needed} needed, {unknown} unknown. See them: tritonwin patch diff"
+def _state(hook: HookReport) -> str:
+    if hook.damaged:
+        return "is damaged and does nothing. Take it out: tritonwin patch revert"
+    if not hook.starts:
+        return "is not started: its .pth is gone. Take it out: tritonwin patch revert"
+    return "applies what is needed."
 
 
 def _plain(text: str, style: str = "") -> Text:

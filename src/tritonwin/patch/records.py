@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Literal
 
 from tritonwin.facts.history import PatchedFile
-from tritonwin.facts.records import Interpreter
 from tritonwin.journal import Conflict
 from tritonwin.patch.engine import Flavour, Need, RuleState
 
@@ -48,13 +47,13 @@ class FileReport:
     ours: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """The state of all rules in one Triton, in the order in which they are applied."""
 
     package: str
     flavour: Flavour
-    version: str | None
+    version: str | None  # of Triton, as its __init__.py says
     rules: tuple[RuleReport, ...]
     files: tuple[FileReport, ...]
 
@@ -152,36 +151,47 @@ class HookReport:
 
     Attributes:
         starts: its `.pth` is there.
+        damaged: it was cut short or spoilt.
         current: this tritonwin would write the same.
     """
 
     folder: str
     only: tuple[str, ...]
     starts: bool
+    damaged: bool = False
     current: bool
 
 
 @dataclass(frozen=True, kw_only=True)
-class PatchOutcome:
+class PatchOutcome(Report):
     """The result of a command, and the state of the rules after it.
 
     Attributes:
         changed: files that were changed, or with diff would be.
         conflicts: what somebody changed since, so that nothing was restored.
+        skipped: rules that --allow-unknown could not apply.
+        unverified: changed files that no known release holds.
+        diff: of the planned edits, unified.
     """
 
     status: PatchStatus
-    report: Report
-    target: Interpreter | None
-    plan: PatchPlan | None = None
     changed: tuple[str, ...] = ()
+    refused: tuple[FileRefusal, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    skipped: tuple[Misfit, ...] = ()
+    unverified: tuple[str, ...] = ()
     hook: HookReport | None = None
     journal: str | None = None
+    diff: str | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def hooked(self) -> bool:
+        """The import hook applies what is needed."""
+        return self.hook is not None and self.hook.starts and not self.hook.damaged
 
     @property
     def blocked(self) -> bool:
         """Something is missing without which no kernel compiles or launches."""
-        missing = self.report.of("needed", "unknown")
-        return self.hook is None and any(rule.need == "jit" for rule in missing)
+        missing = self.of("needed", "unknown")
+        return not self.hooked and any(rule.need == "jit" for rule in missing)

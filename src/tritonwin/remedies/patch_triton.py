@@ -49,16 +49,15 @@ def apply_patch(change: ApplyPatch, context: ApplyContext) -> None:
     Raises:
         ChangedSincePlanError: a file has another content now, or would be edited in another way.
     """
-    from tritonwin.patch.operations import write_edits
+    from tritonwin.patch.session import write_edits
 
     package = Path(change.package)
-    data = context.journal.store.root.parent
-    plan = _patch_plan(package, data)
+    plan = _patch_plan(package, context.journal.store.root.parent)
     found = tuple(edit.hashes for edit in plan.edits)
     if found != change.files:
         names = sorted({file.file for file in set(found) ^ set(change.files)})
         raise ChangedSincePlanError(f"Triton in {package} changed: {', '.join(names)}")
-    write_edits(context.journal, plan, data)
+    write_edits(context.journal, plan)
 
 
 def _patch_plan(package: Path, data: Path) -> PatchPlan:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from tritonwin.driver.carry import read_backends, with_driver
+from tritonwin.driver.carry import read_backends
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Interpreter
 from tritonwin.patch.hook import install
@@ -65,7 +65,7 @@ def apply_driver(change: SwitchDriver, context: ApplyContext) -> None:
     target = _with_site(context.target)
     there = install.find(target)
     choice = there.choice if there else None
-    install.write(context.journal, target, choice, with_driver(there))
+    install.write(context.journal, target, choice, driver=True)
 
 
 def _with_site(target: Interpreter) -> Interpreter:

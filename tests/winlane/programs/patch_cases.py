@@ -22,9 +22,8 @@ from pathlib import Path
 from tritonwin.journal import Store, faults
 from tritonwin.journal.tree import describe_tree
 from tritonwin.patch.engine import RuleChoice
-from tritonwin.patch.operations import PatchPlace, apply, revert
-from tritonwin.patch.plan import examine, make_plan, read_triton
 from tritonwin.patch.rules import FILES
+from tritonwin.patch.session import PatchSession
 
 SOME = ("tool-variables", "temp-files", "dlfcn")
 
@@ -34,10 +33,8 @@ class Case:
         self.words = (sources, folder)
         self.sources = Path(sources)
         self.package = Path(folder) / "Bibliothek \u7528\u6237" / "triton"
-        data = Path(folder) / "data"
-        self.place = PatchPlace(
-            package=self.package, target=str(self.package), store=Store(data / "journal"), data=data
-        )
+        store = Store(Path(folder) / "data" / "journal")
+        self.session = PatchSession(package=self.package, owner=str(self.package), store=store)
 
     def make(self) -> None:
         """Windows' line ends in one file, no right to write in another, a real DLL."""
@@ -57,10 +54,14 @@ class Case:
         return describe_tree(self.package)
 
     def needed(self) -> int:
-        return len(examine(read_triton(self.package)).of("needed", "unknown"))
+        return len(self.session.status().of("needed", "unknown"))
 
     def apply(self, *rules: str) -> None:
-        apply(make_plan(read_triton(self.package), RuleChoice(rules)), self.place)
+        self.session.apply(RuleChoice(rules))
+
+    def revert(self) -> bool:
+        """True where it was refused."""
+        return self.session.revert().status == "refused"
 
     def program(self, name: str, **variables: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -95,7 +96,7 @@ def case_apply(case: Case) -> object:
 
 
 def case_revert(case: Case) -> object:
-    return revert(case.place).refused
+    return case.revert()
 
 
 def case_in_use(case: Case) -> object:
@@ -106,7 +107,7 @@ def case_in_use(case: Case) -> object:
         driver = case.package / "backends/nvidia/driver.py"
         data = driver.read_bytes()
         read_only = not (case.package / "backends/nvidia/driver.c").stat().st_mode & stat.S_IWRITE
-        refused = revert(case.place).refused
+        refused = case.revert()
     return {
         "needed": needed,
         "line_ends": data.count(b"\r\n") == data.count(b"\n") > 0,
@@ -129,11 +130,11 @@ def case_killed(case: Case, every: str) -> object:
             cut = case.program("revert", TRITONWIN_FAULT_AT=str(point))
             cut.communicate()
             kills += cut.returncode != 0
-        revert(case.place)
+        case.revert()
         if case.state() != before:
             return {"same": False, "point": point}
         point += int(every)
-    revert(case.place)
+    case.revert()
     return {"same": case.state() == before, "kills": kills, "points": point}
 
 

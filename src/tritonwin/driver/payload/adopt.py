@@ -21,18 +21,6 @@ if TYPE_CHECKING:
 _LAUNCHER, _COMPILERS = "__triton_launcher", ("compile_module_from_src", "compile_module_from_file")
 
 
-def start(module: ModuleType, file: str, options: dict[str, Any]) -> str:
-    """The import hook calls this after it loaded `file` of Triton; see `adopt`."""
-    del options
-    said = adopt(module)
-    if said:
-        _refused.append(f"triton/{file} still compiles its driver module: {said}")
-    return "; ".join(_refused)
-
-
-_refused: list[str] = []  # in this process: the hook keeps the last answer
-
-
 def adopt(module: ModuleType) -> str:
     """Put this package in the place of the C compiler in a backend's driver module.
 

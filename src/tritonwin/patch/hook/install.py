@@ -1,26 +1,19 @@
 """The import hook in a target: its contents, its place, and the search for it.
 
 It is one file, `runtime.py` with its settings filled in, and a `.pth` that starts it. It applies
-the rules of `patch` if a `RuleChoice` is given, and carries any number of `Payload`s. Whoever adds
-or removes one of these keeps the others:
-
-    there = find(target)
-    write(journal, target, there.choice if there else None, (*others, payload))
-    remove_payload(journal, target, payload.name)
-
-The same choice and payloads always give the same bytes.
+the rules of `patch`, carries the driver in Python, or both: whoever adds or removes one keeps the
+other. The same contents always give the same bytes.
 """
 
 from __future__ import annotations
 
-import ast
 import base64
 import contextlib
 import hashlib
 import json
 import re
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -29,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from tritonwin import __version__
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Interpreter
-from tritonwin.facts.torch_triton import HOOK, HOOK_START
+from tritonwin.facts.torch_triton import HOOK, HOOK_SETTINGS, HOOK_START, hook_settings
 from tritonwin.journal import Journal
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook.apply import DETOURS
@@ -41,17 +34,17 @@ from tritonwin.system.toml import loads
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-# How a line of the hook begins that tells one from another; its template has nothing behind it.
-_SETTINGS = "SETTINGS: dict[str, Any] = "
-_UNFILLED = f"{_SETTINGS}{{}}  # filled in by install.py\n"
-# Python runs a line of a .pth that begins with `import`. Nothing of the hook may stop a start: not
-# one that is gone (nothing is said), cut short or full of NULs (one line), and no broken stderr.
+_UNFILLED = f"{HOOK_SETTINGS}{{}}  # filled in by install.py\n"
+# Python runs a line of a .pth that begins with `import`, in a venv twice. Nothing of the hook may
+# stop a start: not one that is gone (nothing is said), cut short or full of NULs (one line), and no
+# broken stderr.
 _START_CODE = """\
 try:
  import _tritonwin_hook
 except Exception as error:
  try:
   if getattr(error, 'name', '') != '_tritonwin_hook':
+   sys.modules['_tritonwin_hook'] = None
    raw = getattr(getattr(sys.stderr, 'buffer', None), 'raw', None)
    line = 'tritonwin: its import hook is damaged (%s) and does nothing; write it again, or: \
 tritonwin patch revert\\n' % type(error).__name__
@@ -60,39 +53,21 @@ tritonwin patch revert\\n' % type(error).__name__
   pass
 """
 _START = f"import sys; exec({_START_CODE!r})\n"
-# what the rules need, in a package of its own name: tritonwin may be installed in the target too
-_RULES = "_tritonwin_patch"
-_RULES_PARTS = (
-    "__init__.py", "edits.py", "engine.py", "rules", "payload", "known_sources.json",
-    "hook/__init__.py", "hook/apply.py",
-)  # fmt: skip
+# What is carried, in packages of their own names: tritonwin may be installed in the target too.
+# They import each other and the standard library alone.
+_RULES, _DRIVER = "_tritonwin_patch", "_tritonwin_driver"
+_PARTS: dict[str, tuple[str, Collection[str]]] = {
+    _RULES: ("tritonwin.patch", (
+        "__init__.py", "edits.py", "engine.py", "rules", "payload", "known_sources.json",
+        "hook/__init__.py", "hook/apply.py",
+    )),
+    _DRIVER: ("tritonwin.driver.payload", (
+        "__init__.py", "adopt.py", "cuda.py", "hip.py", "launch.py", "sources.py",
+    )),
+}  # fmt: skip
+# right after one of these was executed as a module, the driver in Python is handed it
+DRIVER_FILES = ("backends/nvidia/driver.py", "backends/amd/driver.py")
 _ON_DISK = "Patch its files instead: tritonwin patch apply --python {python}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Payload:
-    """A package that the hook carries beside the rules. `payload` makes one of a part of tritonwin.
-
-    Attributes:
-        name: "driver". The package is `_tritonwin_driver` in the target.
-        files: of Triton, relative to its package folder. Right after one of them was executed as a
-            module, however Triton loads it, `start` is called; not where others load the module.
-        start: "module:function", a module of the carried package. It is called as
-            `function(module, file, options)` and returns "" or what is wrong, for the hook's report
-            (`python -m _tritonwin_hook`). What it raises is said in one line; the import goes on.
-        options: literals of Python alone.
-        packed: the sources. Compiled code is kept in `__pycache__`, so that a start costs little.
-    """
-
-    name: str
-    files: tuple[str, ...]
-    start: str
-    options: Mapping[str, Any]
-    packed: str
-
-    @property
-    def package(self) -> str:
-        return f"_tritonwin_{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,68 +75,39 @@ class Installed:
     """A hook that lies in a target.
 
     Attributes:
-        choice: the rules that it applies; None: it carries payloads alone.
+        choice: the rules that it applies; None: none.
+        driver: it carries the driver in Python.
         starts: the `.pth` that starts it is there.
-        current: this tritonwin would write the same rules, with these payloads.
+        damaged: it is not whole; nothing is known of its contents.
+        current: this tritonwin would write the same.
     """
 
     folder: Path
-    tool: str
-    choice: RuleChoice | None
-    payloads: tuple[Payload, ...]
+    choice: RuleChoice | None = None
+    driver: bool = False
     starts: bool
-    current: bool
+    damaged: bool = False
+    current: bool = False
 
 
 # -- its content
 
 
-def payload(
-    name: str,
-    package: str,
-    parts: Collection[str],
-    *,
-    files: Collection[str],
-    start: str,
-    options: Mapping[str, Any] | None = None,
-) -> Payload:
-    """A payload of files and folders of a package of tritonwin.
-
-    Args:
-        package: "tritonwin.driver". Its name is replaced in the carried texts, so that they can
-            import each other. They may import nothing else but the standard library.
-        parts: relative to its folder, with slashes: "__init__.py", "launch.py", "structs".
-        start: relative to the package: "launch:replace".
-    """
-    carried = f"_tritonwin_{name}"
-    return Payload(
-        name=name,
-        files=tuple(files),
-        start=f"{carried}.{start}",
-        options=dict(options or {}),
-        packed=_packed(package, parts, carried),
-    )
-
-
-def generate(choice: RuleChoice | None, payloads: Collection[Payload] = ()) -> dict[str, bytes]:
+def generate(choice: RuleChoice | None, *, driver: bool = False) -> dict[str, bytes]:
     """The contents of both files by their names; the hook first, so that nothing starts half."""
     template = files("tritonwin.patch.hook").joinpath("runtime.py").read_text("utf-8")
     rewritten = (*FILES, *DETOURS) if choice else ("backends/__init__.py",)
-    concerned = (*rewritten, *(file for each in payloads for file in each.files))
+    handed = DRIVER_FILES if driver else ()
     settings: dict[str, Any] = {
         "tool": __version__,
-        "modules": {_module(file): file for file in concerned if file.endswith(".py")},
+        "modules": {_module(f): f for f in (*rewritten, *handed) if f.endswith(".py")},
         "rewritten": tuple(dict.fromkeys(rewritten)),
         "choice": choice and (tuple(choice.only), choice.allow_unknown),
-        "packages": {_RULES: _packed("tritonwin.patch", _RULES_PARTS, _RULES)}
-        | {each.package: each.packed for each in payloads},
-        "payloads": {
-            each.name: {"files": each.files, "start": each.start, "options": each.options}
-            for each in payloads
-        },
+        "driver": handed,
+        "packages": {name: _packed(name) for name in (_RULES, _DRIVER)[: 1 + driver]},
     }
     settings["digest"] = hashlib.sha256(repr((template, settings)).encode()).hexdigest()
-    hook = template.replace(_UNFILLED, f"{_SETTINGS}{settings!r}\n")
+    hook = template.replace(_UNFILLED, f"{HOOK_SETTINGS}{settings!r}\n")
     return {HOOK: hook.encode(), HOOK_START: _START.encode()}
 
 
@@ -169,7 +115,8 @@ def _module(file: str) -> str:
     return "triton." + file.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
 
 
-def _packed(package: str, parts: Collection[str], carried: str) -> str:
+def _packed(carried: str) -> str:
+    package, parts = _PARTS[carried]
     name = re.compile(rf"\b{re.escape(package)}\b")
     folder = files(package)
     sources = {
@@ -200,14 +147,14 @@ def find(target: Interpreter) -> Installed | None:
         text = read_text(folder / HOOK)
         if text is None:
             continue
-        tool, choice, payloads = _settings(text)
+        starts, settings = is_file(folder / HOOK_START), hook_settings(text)
+        if settings is None:
+            return Installed(folder=folder, starts=starts, damaged=True)
+        choice = RuleChoice(*settings["choice"]) if settings["choice"] else None
+        driver = bool(settings["driver"])
+        current = text.encode() == generate(choice, driver=driver)[HOOK]
         return Installed(
-            folder=folder,
-            tool=tool,
-            choice=choice,
-            payloads=payloads,
-            starts=is_file(folder / HOOK_START),
-            current=text.encode() == generate(choice, payloads)[HOOK],
+            folder=folder, choice=choice, driver=driver, starts=starts, current=current
         )
     return None
 
@@ -242,43 +189,27 @@ def place(target: Interpreter) -> Path:
 
 
 def write(
-    journal: Journal,
-    target: Interpreter,
-    choice: RuleChoice | None,
-    payloads: Collection[Payload] = (),
+    journal: Journal, target: Interpreter, choice: RuleChoice | None, *, driver: bool
 ) -> tuple[Path, ...]:
-    """Write the hook; the paths of its files. A hook that is there already is replaced.
+    """Write the hook in the place of what is there, or delete it where it would do nothing.
+
+    Returns:
+        The paths of its files.
 
     Raises:
         UserError: see `place`; JournalError where the system refuses.
     """
     there = find(target)
     folder = there.folder if there else place(target)
-    contents = {folder / name: content for name, content in generate(choice, payloads).items()}
-    for path, content in contents.items():
-        journal.write(path, content)
-    return tuple(contents)
-
-
-def remove_payload(journal: Journal, target: Interpreter, name: str) -> tuple[Path, ...]:
-    """Write the hook without that payload, or delete it if nothing else is in it; its files."""
-    there = find(target)
-    if there is None:
-        return ()
-    rest = tuple(each for each in there.payloads if each.name != name)
-    if there.choice or rest:
-        return write(journal, target, there.choice, rest)
-    return delete(journal, there)
-
-
-def delete(journal: Journal, there: Installed) -> tuple[Path, ...]:
-    """Delete a hook; its files."""
-    paths = tuple(there.folder / file for file in (HOOK_START, HOOK))
-    for path in paths:
-        if is_file(path):
-            journal.delete(path)
-    drop_kept(there.folder)
-    return paths
+    if choice or driver:
+        for name, content in generate(choice, driver=driver).items():
+            journal.write(folder / name, content)
+    else:
+        for name in (HOOK_START, HOOK):
+            if is_file(folder / name):
+                journal.delete(folder / name)
+        drop_kept(folder)
+    return (folder / HOOK, folder / HOOK_START)
 
 
 def drop_kept(folder: Path) -> None:
@@ -294,18 +225,3 @@ def _folders(target: Interpreter) -> tuple[Path, ...]:
     folders = [Path(folder) for folder in dict.fromkeys(listed)]
     # the user's own is made when something is put there, as pip does it
     return tuple(f for f in folders if is_folder(f) or str(f) == target.user_site)
-
-
-def _settings(text: str) -> tuple[str, RuleChoice | None, tuple[Payload, ...]]:
-    """Version, choice and payloads of a hook; an unreadable one counts as one with all rules."""
-    line = next((line for line in text.split("\n") if line.startswith(_SETTINGS)), "")
-    try:
-        found = ast.literal_eval(line.removeprefix(_SETTINGS))
-        choice = RuleChoice(*found["choice"]) if found["choice"] else None
-        payloads = tuple(
-            Payload(name=name, packed=found["packages"][f"_tritonwin_{name}"], **fields)
-            for name, fields in found["payloads"].items()
-        )
-        return str(found["tool"]), choice, payloads
-    except (ValueError, TypeError, LookupError, SyntaxError, RecursionError, MemoryError):
-        return "?", RuleChoice(), ()

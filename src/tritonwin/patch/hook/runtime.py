@@ -1,9 +1,9 @@
 """Changes Triton while Python imports it. Written by tritonwin, started by the .pth beside it.
 
 No file of Triton is changed. Rules for Windows (`tritonwin patch`) are applied to the text that the
-import reads, and other packages that this file carries (`payloads`) run after a module of Triton
-was imported. What came of the rules, and compiled code, is kept in __pycache__. To remove it:
-`tritonwin patch revert`, or delete this file and tritonwin-hook.pth.
+import reads, and Triton's driver runs in Python (`tritonwin driver`). What came of the rules, and
+compiled code, is kept in __pycache__. To remove it: `tritonwin patch revert` and `tritonwin driver
+off`, or delete this file and tritonwin-hook.pth.
 
     python -m _tritonwin_hook       what it did to Triton in this Python
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 # modules    names of Triton's modules that concern the hook -> files below the package folder
 # rewritten  files whose text the rules may change
 # choice     (ids of rules, none: all; allow_unknown), or None: no rules are applied
+# driver     files that the driver in Python is handed after they were executed; none: it is off
 # packages   name -> what is carried, packed: path -> text
-# payloads   name -> files, start ("module:function"), options: see Payload in install.py
 SETTINGS: dict[str, Any] = {}  # filled in by install.py
 
 MARKER = b"tritonwin:"  # in each file that tritonwin patched on disk
@@ -40,7 +40,7 @@ DAMAGED = (
 
 late = "triton" in sys.modules  # it was imported before this hook was there
 done: dict[str, dict[str, Any]] = {}  # by file: what the rules did in this process
-started: dict[str, str] = {}  # by payload: "" or what went wrong
+adopted: dict[str, str] = {}  # by file: "", or why it compiles its driver all the same
 _said: set[str] = set()
 _unpacked: dict[str, tuple[dict[str, str], dict[str, CodeType]]] = {}
 
@@ -93,7 +93,7 @@ class Loader(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__.update(_tritonwin_spec=spec_from_file, _tritonwin_c_source=c_source)
         super().exec_module(module)
-        _start_payloads(self._file, module)
+        _start_driver(self._file, module)
 
 
 def _adopt(spec: ModuleSpec, file: str) -> bool:
@@ -137,20 +137,17 @@ def _relative(path: str) -> str:
     return "/".join(os.path.abspath(path).replace("\\", "/").split("/")[-3:])
 
 
-def _start_payloads(file: str, module: ModuleType) -> None:
-    """Hand a module of Triton that was just executed to the payloads that asked for its file."""
-    for name, payload in SETTINGS["payloads"].items():
-        if file not in payload["files"]:
-            continue
-        try:
-            import importlib
+def _start_driver(file: str, module: ModuleType) -> None:
+    """Let the driver in Python take over a module of Triton that was just executed."""
+    if file not in SETTINGS["driver"]:
+        return
+    try:
+        import importlib
 
-            place, _, function = payload["start"].partition(":")
-            start = getattr(importlib.import_module(place), function)
-            started[name] = start(module, file, payload["options"]) or ""
-        except Exception as error:  # noqa: BLE001 - Triton's own way goes on
-            started[name] = repr(error)
-            _tell(f"the {name} that tritonwin carries does not run", error)
+        adopted[file] = importlib.import_module("_tritonwin_driver.adopt").adopt(module)
+    except Exception as error:  # noqa: BLE001 - Triton's own way goes on
+        adopted[file] = repr(error)
+        _tell("Triton's driver does not run in Python", error)
 
 
 # -- what is kept in __pycache__
@@ -369,7 +366,7 @@ def report() -> dict[str, Any]:
         "digest": SETTINGS["digest"],
         "late": late,
         "files": done,
-        "payloads": started,
+        "driver": adopted,
     }
 
 
