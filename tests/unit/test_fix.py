@@ -245,6 +245,25 @@ def test_a_report_that_cannot_be_kept_is_not_named(world: World, tmp_path: Path)
     assert (outcome.status, outcome.snapshot) == ("stuck", None)
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_check_that_crashed_is_no_health(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    dry_run: bool,
+) -> None:
+    def crash(facts: Facts) -> Any:
+        raise ZeroDivisionError
+
+    checks = [replace(fixing.CHECKS[0], run=crash, windows_only=False)]
+    monkeypatch.setattr(fixing, "CHECKS", checks)
+    world.proofs = iter([proof("passed")])
+    outcome = world.fix(Watcher(), dry_run=dry_run)
+    assert (outcome.status, outcome.good) == ("planned" if dry_run else "stuck", False)
+    print_fix(healthy.HEALTHY, outcome)
+    assert f"check {checks[0].id} failed" in capsys.readouterr().out
+
+
 def test_no_target_is_said(world: World) -> None:
     with pytest.raises(CannotRemedyError, match="no target interpreter"):
         world.fix(Watcher(), healthy.changed(target=None))

@@ -111,5 +111,4 @@ def command(
         documents.print_document(fix_report(facts, result))
     elif not json_lines:
         print_fix(facts, result)
-    good = {"healthy", "proven", "planned"}
-    return Exit.DONE if result.status in good and not result.problems else Exit.PROBLEMS
+    return Exit.DONE if result.good else Exit.PROBLEMS

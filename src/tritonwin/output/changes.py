@@ -190,6 +190,8 @@ def print_fix(facts: Facts, outcome: FixResult) -> None:
             print_problem(out, problem)
         if outcome.problems:
             say(out, counted(outcome.problems))
+    for check in outcome.crashed:
+        say(out, f"check {check.id} failed, its problem may be there: {check.detail}", "magenta")
     say(out, _FIX_VERDICTS[outcome.status], "bold")
     if outcome.status == "proven" and outcome.journals:
         say(out, _RUNNING)

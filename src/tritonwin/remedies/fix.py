@@ -136,7 +136,7 @@ class _Fix:
         self._take(facts)
 
     def dry_run(self) -> FixResult:
-        if not self.problems:
+        if not self.problems and not self.result.crashed:
             return self._end("healthy")
         self._plan()
         self.on_event(PlanEvent(plan=self.plan))
@@ -155,7 +155,7 @@ class _Fix:
             self._examine()
 
     def rounds(self) -> FixResult:
-        if not self.problems:
+        if not self.problems and not self.result.crashed:
             return self._end("healthy" if not self.drifted else self._proven_again())
         with waiting_threads(most=1) as threads:
             # what works now, to see whether it still does afterwards; takes as long as planning
@@ -179,8 +179,8 @@ class _Fix:
                 self._add(plans=self.result.plans[:-1])
                 break
         proof = Proof(results=self.result.proof or self.result.before)
-        errors = any(p.severity == "error" for p in self.problems)
-        return self._end("proven" if proof.holds and not errors else "stuck")
+        unknown = self.result.crashed or any(p.severity == "error" for p in self.problems)
+        return self._end("proven" if proof.holds and not unknown else "stuck")
 
     @property
     def plan(self) -> Plan:
@@ -208,12 +208,13 @@ class _Fix:
 
     def _take(self, facts: Facts) -> None:
         """Diagnose these facts. That something changed is answered by the proof itself."""
-        found = diagnose(facts, CHECKS).problems
+        diagnosis = diagnose(facts, CHECKS)
         only = self.options.only
         self.facts = facts
-        self.drifted = any(p.id == _DRIFTED for p in found)
-        wanted = (p for p in found if (p.id in only if only else p.severity != "info"))
+        self.drifted = any(p.id == _DRIFTED for p in diagnosis.problems)
+        wanted = (p for p in diagnosis.problems if (p.id in only if only else p.severity != "info"))
         self.problems = tuple(p for p in wanted if p.id != _DRIFTED)
+        self._add(crashed=tuple(c for c in diagnosis.crashed if not only or c.id in only))
 
     def _examine(self) -> None:
         executable = target_to_change(self.facts).executable

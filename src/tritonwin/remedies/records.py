@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from tritonwin.facts.records import ImportResult
 from tritonwin.journal.records import Header
 from tritonwin.journal.undo import UndoReport
-from tritonwin.problems.records import Problem
+from tritonwin.problems.records import CheckResult, Problem
 from tritonwin.remedies.plan import Plan, Status
 from tritonwin.support.wheel_choice import InstallStatus, Kept, WheelChoice
 from tritonwin.verify.records import RungResult
@@ -77,6 +77,7 @@ class FixResult:
         before: the proof before any change; empty: none was tried.
         proof: the proof after the last change.
         problems: those that remain.
+        crashed: checks that could not be run, whose problems may be there all the same.
         snapshot: a file with redacted facts for a bug report, where not all could be solved.
     """
 
@@ -86,7 +87,14 @@ class FixResult:
     before: tuple[RungResult, ...] = ()
     proof: tuple[RungResult, ...] = ()
     problems: tuple[Problem, ...] = ()
+    crashed: tuple[CheckResult, ...] = ()
     snapshot: str | None = None
+
+    @property
+    def good(self) -> bool:
+        """True where nothing is left to do, or nothing was to be done."""
+        clean = not self.problems and not self.crashed
+        return clean and self.status in {"healthy", "proven", "planned"}
 
 
 @dataclass(frozen=True, kw_only=True)
