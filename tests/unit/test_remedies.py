@@ -790,9 +790,10 @@ def two_distributions(tmp_path: Path) -> Path:
             "own/__init__.py": "",
             "own/__pycache__/__init__.cpython-312.pyc": "",
             "own/never_recorded.txt": "",
+            "own/sub/deep.py": "",
             "single.py": "",
             "__pycache__/single.cpython-312.pyc": "",
-            "a-1.0.dist-info/RECORD": "triton/__init__.py,,\nown/__init__.py,,\nsingle.py,,\n"
+            "a-1.0.dist-info/RECORD": "triton/__init__.py,,\nown/__init__.py,,\nown/sub/deep.py,,\nsingle.py,,\n"
             "../../Scripts/a.exe,,\n../../../not-there.txt,,\na-1.0.dist-info/RECORD,,\n",
             "b-1.0.dist-info/RECORD": "triton/other.py,,\nb-1.0.dist-info/RECORD,,\n",
             "c-1.0.dist-info/METADATA": "",
@@ -806,13 +807,15 @@ def two_distributions(tmp_path: Path) -> Path:
 def test_what_goes_with_a_distribution(tmp_path: Path) -> None:
     site_packages = two_distributions(tmp_path)
     prefix = tmp_path / "env"
-    found = installed.removal(site_packages / "a-1.0.dist-info", prefix)
-    names = {p.relative_to(prefix).as_posix() for p in found}
+    found = installed.removal([site_packages / "a-1.0.dist-info"], prefix)
+    names = {p.relative_to(prefix).as_posix() for p in found.paths}
     assert names == {
         "Lib/site-packages/a-1.0.dist-info",
-        "Lib/site-packages/own",
+        "Lib/site-packages/own/__init__.py",
+        "Lib/site-packages/own/__pycache__",
+        "Lib/site-packages/own/sub",
         "Lib/site-packages/triton/__init__.py",
-        "Lib/site-packages/triton/__pycache__/__init__.cpython-312.pyc",
+        "Lib/site-packages/triton/__pycache__",
         "Lib/site-packages/single.py",
         "Lib/site-packages/__pycache__/single.cpython-312.pyc",
         "Scripts/a.exe",
@@ -850,11 +853,11 @@ def test_a_record_that_leads_elsewhere_is_refused_in_the_plan(tmp_path: Path, en
 def test_a_record_that_names_a_folder_takes_no_folder_along(tmp_path: Path) -> None:
     site_packages = two_distributions(tmp_path)
     info = site_packages / "a-1.0.dist-info"
-    before = installed.removal(info, tmp_path / "env")
+    before = installed.removal([info], tmp_path / "env")
     files(site_packages / "theirs", {"notes.txt": ""})
     with (info / "RECORD").open("a") as record:
         record.write("theirs,,\n")
-    assert installed.removal(info, tmp_path / "env") == before
+    assert installed.removal([info], tmp_path / "env") == before
 
 
 def test_what_is_gone_since_the_plan_is_named(tmp_path: Path) -> None:
@@ -871,15 +874,15 @@ def test_what_is_gone_since_the_plan_is_named(tmp_path: Path) -> None:
 
 def test_without_record_its_named_folder_goes(tmp_path: Path) -> None:
     site_packages = two_distributions(tmp_path)
-    found = installed.removal(site_packages / "c-1.0.dist-info", tmp_path / "env")
-    assert {p.name for p in found} == {"c-1.0.dist-info", "c"}
+    found = installed.removal([site_packages / "c-1.0.dist-info"], tmp_path / "env")
+    assert {p.name for p in found.paths} == {"c-1.0.dist-info", "c"}
 
 
 def test_a_record_that_is_none(tmp_path: Path) -> None:
     site_packages = two_distributions(tmp_path)
     (site_packages / "c-1.0.dist-info" / "RECORD").write_text("c/__init__.py,,\n" + "x" * 200_000)
-    found = installed.removal(site_packages / "c-1.0.dist-info", tmp_path / "env")
-    assert {p.name for p in found} == {"c-1.0.dist-info", "c"}
+    found = installed.removal([site_packages / "c-1.0.dist-info"], tmp_path / "env")
+    assert {p.name for p in found.paths} == {"c-1.0.dist-info", "c"}
 
 
 def test_removing_a_distribution_can_be_undone(tmp_path: Path) -> None:
@@ -894,7 +897,7 @@ def test_removing_a_distribution_can_be_undone(tmp_path: Path) -> None:
     before = tree_hash(tmp_path / "env")
     store, journal = apply(change, tmp_path)
     assert not info.exists()
-    assert not (site_packages / "own").exists()
+    assert [p.name for p in (site_packages / "own").iterdir()] == ["never_recorded.txt"]
     assert (site_packages / "triton/left.txt").exists()
     assert not (site_packages / "triton/__pycache__").exists()
     assert (tmp_path / "outside.txt").exists()
@@ -919,7 +922,7 @@ def test_a_folder_without_a_record_belongs_to_whom_its_top_level_names(tmp_path:
     # a RECORD knows better; part of a name is another name
     for name in ("gone", "share", "oth"):
         assert not installed.claimed(site_packages, name)
-    assert not installed.claimed(site_packages, "shared", site_packages / "old-1.0.egg-info")
+    assert not installed.claimed(site_packages, "shared", [site_packages / "old-1.0.egg-info"])
 
 
 def staged(tmp_path: Path) -> Path:
@@ -947,11 +950,25 @@ def test_what_belongs_to_nobody_is_not_mixed_with_what_comes(tmp_path: Path, cla
     store = Store(tmp_path / "journals")
     with Journal.begin(store, target="python", title="t", registry=MemoryWriter()) as journal:
         context = ApplyContext(journal=journal, target=target, scratch=tmp_path, pip=no_pip)
-        distributions.put_in_place(root, [], context)
+        distributions.put_in_place(InstallWheels(what=""), root, context)
     assert (there / "own/__init__.py").read_text() == "new"
     assert (there / "own/stale.py").exists() is claimed
     assert (there / "own-2.0.dist-info/INSTALLER").exists()
     undo(store, journal.header.id, registry=MemoryWriter())
+    assert tree_hash(tmp_path / "env") == before
+
+
+def test_a_file_of_another_package_is_not_replaced_unsaid(tmp_path: Path) -> None:
+    root = staged(tmp_path)
+    there = tmp_path / "env" / next(root.rglob("own")).parent.relative_to(root)
+    files(there, {"b-1.0.dist-info/RECORD": "own/__init__.py,,\n", "own/__init__.py": "theirs"})
+    before = tree_hash(tmp_path / "env")
+    target = replace(healthy.TARGET, prefix=str(tmp_path / "env"))
+    store = Store(tmp_path / "journals")
+    with Journal.begin(store, target="python", title="t", registry=MemoryWriter()) as journal:
+        context = ApplyContext(journal=journal, target=target, scratch=tmp_path, pip=no_pip)
+        with pytest.raises(CannotRemedyError, match=r"__init__\.py of b would be replaced"):
+            distributions.put_in_place(InstallWheels(what=""), root, context)
     assert tree_hash(tmp_path / "env") == before
 
 

@@ -106,6 +106,14 @@ def _details(change: Change) -> Iterator[str]:
     ]
     if needs:
         yield f"needs: {', '.join(needs)}"
+    others = [f"stays: {path}, which is no file of the package" for path in change.stays]
+    others += [
+        f"replaces: {each.path}, which belongs to {each.owner or 'no package'}"
+        for each in change.replaces
+    ]
+    yield from others[:_FEW]
+    if len(others) > _FEW:
+        yield f"and {len(others) - _FEW} more, see --json"
     if change.note:
         yield f"note: {change.note}"
 

@@ -60,6 +60,7 @@ def plan_build(context: PlanContext, *, distribution: str) -> BuildWheel:
     hours = f"about {made.seconds / 3600:.1f} hours" if made.seconds else "hours"
     memory = f"up to {made.memory.bound / 2**30:.0f} GiB of memory"
     installed = context.facts.distribution(distribution)
+    removes, stays = removable([installed] if installed else [], context.target)
     digest = _digest(made)
     context.builds[digest] = prepared
     return BuildWheel(
@@ -68,7 +69,8 @@ def plan_build(context: PlanContext, *, distribution: str) -> BuildWheel:
         plan=digest,
         what=f"build {distribution} {made.version} from source and install it",
         why="no wheel fits",
-        removes=removable([installed] if installed else [], context.target),
+        removes=removes,
+        stays=stays,
         note=f"The build takes {hours} with {made.jobs} jobs, {memory}, and fetches its source.",
     )
 
@@ -105,7 +107,7 @@ def apply_build(change: BuildWheel, context: ApplyContext) -> None:
     )
     root = context.scratch / "built"
     target_pip.stage(context.pip(), [wheel], root, context.progress)
-    put_in_place(root, change.removes, context)
+    put_in_place(change, root, context)
 
 
 def _digest(plan: BuildPlan) -> str:

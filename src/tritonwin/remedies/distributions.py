@@ -19,22 +19,33 @@ from tritonwin.facts.records import Distribution, Facts, Interpreter
 from tritonwin.journal import Journal
 from tritonwin.problems.records import Action
 from tritonwin.remedies.context import ApplyContext, PlanContext
-from tritonwin.remedies.installed import claimed, leave_to_conda, lock_note, of_the_base, removal
+from tritonwin.remedies.installed import (
+    Removal,
+    leave_to_conda,
+    lock_note,
+    of_the_base,
+    removal,
+)
+from tritonwin.remedies.placing import in_wheel, laid_out, replaced
 from tritonwin.remedies.plan import (
+    BuildWheel,
     CannotRemedyError,
+    Change,
     ChangedSincePlanError,
     FileSource,
     InstallWheels,
     RemoveDistribution,
+    Replaced,
     target_to_change,
 )
 from tritonwin.remedies.target_pip import staged_site_packages
 from tritonwin.support import install_plan
+from tritonwin.support.download import local_path
 from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.packages import FORK
 from tritonwin.support.versions import parse
 from tritonwin.support.wheel_choice import Download
-from tritonwin.system.files import names_in
+from tritonwin.system.files import is_folder, names_in
 
 
 class NothingFitsError(CannotRemedyError):
@@ -106,19 +117,42 @@ def install_change(downloads: Sequence[Download], facts: Facts) -> InstallWheels
         )
         for d in downloads
     )
-    replaced = [_in_its_place(facts, wheel.name) for wheel in wheels]
-    removes = removable([d for old in replaced for d in old], target)
+    in_place = [_in_its_place(facts, wheel.name) for wheel in wheels]
+    old = [distribution for each in in_place for distribution in each]
+    removes, stays = removable(old, target)
     names = ", ".join(
         f"{wheel.name} {wheel.version}" + _instead(old, wheel)
-        for wheel, old in zip(wheels, replaced, strict=True)
+        for wheel, old in zip(wheels, in_place, strict=True)
     )
     return InstallWheels(
         what=f"install {names}",
         sources=wheels,
         removes=removes,
+        stays=stays,
+        replaces=_replaced(wheels, removes, target),
         admin=target.writable is False,
         note=lock_note(target, (f"{w.name}=={w.version}" for w in wheels)),
     )
+
+
+def _replaced(
+    wheels: Sequence[FileSource], removes: Sequence[str], target: Interpreter
+) -> tuple[Replaced, ...]:
+    """The files of others that the wheels of this machine replace, by the wheels' own listings."""
+    prefix = _prefix(target)
+    folders = [
+        Path(folder) for folder in target.site_packages if Path(folder).is_relative_to(prefix)
+    ]
+    files = [path for wheel in wheels if (path := local_path(wheel.location)) is not None]
+    if not folders or not files:
+        return ()
+    going = _removal(removes, target)
+    placed = {place: c for file in files for place, c in in_wheel(file, folders[0], prefix).items()}
+    return replaced(placed, folders, prefix, going)
+
+
+def _prefix(target: Interpreter) -> Path:
+    return Path(target.prefix or Path(target.executable).parent)
 
 
 def plan_remove(context: PlanContext, *, distribution: str) -> RemoveDistribution:
@@ -126,24 +160,27 @@ def plan_remove(context: PlanContext, *, distribution: str) -> RemoveDistributio
     found = _installed(context.facts, name)
     if not found:
         raise CannotRemedyError(f"{name} is not installed")
+    removes, stays = removable(found, context.target)
     return RemoveDistribution(
         distribution=name,
         what=f"remove {name} {found[0].version}",
-        removes=removable(found, context.target),
+        removes=removes,
+        stays=stays,
         admin=context.target.writable is False,
     )
 
 
-def removable(found: Sequence[Distribution], target: Interpreter) -> tuple[str, ...]:
-    """The metadata folders of distributions that tritonwin may take away.
+def removable(
+    found: Sequence[Distribution], target: Interpreter
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The metadata folders of distributions that tritonwin may take away, and what stays of others.
 
     Raises:
         CannotRemedyError: one is conda's, or its RECORD leads elsewhere.
     """
     leave_to_conda(found, target)
-    for each in found:
-        removal(Path(each.location), _environment(Path(each.location), target))
-    return tuple(each.location for each in found)
+    places = tuple(each.location for each in found)
+    return places, tuple(map(str, _removal(places, target).stays))
 
 
 def _installed(facts: Facts, *names: str) -> list[Distribution]:
@@ -168,42 +205,54 @@ def _instead(old: Sequence[Distribution], new: FileSource) -> str:
 
 
 def apply_remove(change: RemoveDistribution, context: ApplyContext) -> None:
-    for info in change.removes:
-        _remove(Path(info), context)
+    _remove(change, _removal(change.removes, context.target), context.journal)
 
 
 def apply_install(change: InstallWheels, context: ApplyContext) -> None:
     if context.staged is None:
         raise CannotRemedyError("nothing was staged")
-    put_in_place(context.staged, change.removes, context)
+    put_in_place(change, context.staged, context)
 
 
-def put_in_place(root: Path, removes: Sequence[str], context: ApplyContext) -> None:
-    """Take distributions away, named by their metadata, and move in what pip laid out."""
-    for info in removes:
-        _remove(Path(info), context)
-    prefix = Path(context.target.prefix or Path(context.target.executable).parent)
-    for folder in staged_site_packages(root):
-        for name in names_in(folder):
-            _clear_leftover(prefix / folder.relative_to(root), name, context.journal)
+def put_in_place(change: InstallWheels | BuildWheel, root: Path, context: ApplyContext) -> None:
+    """Take away what the change replaces, and move in what pip laid out below `root`.
+
+    Raises:
+        CannotRemedyError: a file of others would be replaced, which the plan did not show.
+    """
+    prefix = _prefix(context.target)
+    folders = [prefix / folder.relative_to(root) for folder in staged_site_packages(root)]
+    going = _removal(change.removes, context.target)
+    found = replaced(laid_out(root, prefix), folders, prefix, going)
+    for each in found:
+        outside = not any(Path(each.path).is_relative_to(folder) for folder in folders)
+        if (each.owner or outside) and each not in change.replaces:
+            raise CannotRemedyError(
+                f"{each.path} of {each.owner or 'no package'} would be replaced",
+                "Download the wheel and name its file, so that the plan shows it.",
+            )
+    _remove(change, going, context.journal)
+    for each in found:
+        if is_folder(Path(each.path)):
+            context.say(f"moving {each.path} aside: it belongs to no package")
+            context.journal.delete(Path(each.path))
     for entry in names_in(root):
         context.journal.place(root / entry, prefix / entry)
 
 
-def _remove(info: Path, context: ApplyContext) -> None:
-    if not os.path.lexists(info):
-        raise ChangedSincePlanError(f"{info} is not there any more")
-    paths = removal(info, _environment(info, context.target))
-    for path in paths:
-        context.journal.delete(path)
-    for folder in _emptied(paths, info.parent):
-        context.journal.remove_folder(folder)
+def _remove(change: Change, going: Removal, journal: Journal) -> None:
+    for info in change.removes:
+        if not os.path.lexists(info):
+            raise ChangedSincePlanError(f"{info} is not there any more")
+    for path in going.paths:
+        journal.delete(path)
+    for site_packages in dict.fromkeys(Path(info).parent for info in change.removes):
+        for folder in _emptied(going.paths, site_packages):
+            journal.remove_folder(folder)
 
 
-def _environment(info: Path, target: Interpreter) -> Path:
-    """The folder that all files of a distribution lie in."""
-    prefix = Path(target.prefix or info.parent)
-    return prefix if info.is_relative_to(prefix) else info.parent
+def _removal(infos: Sequence[str], target: Interpreter) -> Removal:
+    return removal([Path(info) for info in infos], Path(target.prefix) if target.prefix else None)
 
 
 def _emptied(paths: Sequence[Path], site_packages: Path) -> Iterator[Path]:
@@ -212,14 +261,3 @@ def _emptied(paths: Sequence[Path], site_packages: Path) -> Iterator[Path]:
     for folder in sorted(above, key=lambda p: len(p.parts), reverse=True):
         if folder.is_dir() and not names_in(folder):
             yield folder
-
-
-def _clear_leftover(site_packages: Path, name: str, journal: Journal) -> None:
-    """Take away what lies where a package is to be put and belongs to no distribution.
-
-    A package is not mixed with an older one's files: Python would import both.
-    """
-    there = site_packages / name
-    leftover = there.is_dir() and not claimed(site_packages, name)
-    if leftover and not name.endswith(".dist-info"):
-        journal.delete(there)

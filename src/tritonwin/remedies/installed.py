@@ -6,12 +6,14 @@ import csv
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
 from tritonwin.facts.records import Distribution, Interpreter
+from tritonwin.journal import tree
 from tritonwin.remedies.plan import CannotRemedyError
 from tritonwin.system.files import is_file, is_folder, names_in, read_bytes
 
@@ -29,45 +31,96 @@ _FOLDERS = {
 _LOCKS = {"uv.lock": ("uv sync", "uv add"), "poetry.lock": ("poetry sync", "poetry add")}
 
 
-def removal(info: Path, prefix: Path) -> tuple[Path, ...]:
-    """The files and folders that go with a distribution, all existing, none inside another.
+@dataclass(frozen=True, kw_only=True)
+class Removal:
+    """The files and folders that go with a distribution, none inside another, and what stays.
 
-    A folder right in site-packages goes as a whole, with bytecode and leftovers, when no other
-    distribution claims a file in it.
+    Attributes:
+        stays: files in its folders that its RECORD does not list: they are somebody's own.
+    """
+
+    paths: tuple[Path, ...]
+    stays: tuple[Path, ...] = ()
+
+
+def removal(infos: Sequence[Path], root: Path | None) -> Removal:
+    """The part of an environment that goes with distributions which are taken away together.
+
+    That is their metadata and the existing files that their RECORDs list, with their bytecode, but
+    for those that another distribution lists as well. A folder in which nothing else lies goes
+    whole.
 
     Args:
-        info: its `.dist-info` (or `.egg-info`) folder or file.
-        prefix: the folder of the environment.
+        infos: their `.dist-info` (or `.egg-info`) folders or files.
+        root: the folder of the environment.
 
     Raises:
-        CannotRemedyError: its RECORD names a file outside the environment, or one of Python's own.
+        CannotRemedyError: a RECORD names a file outside the environment, or one of Python's own.
     """
-    site_packages = info.parent
-    listed = recorded(info)
-    if listed is None:
+    paths: dict[Path, None] = dict.fromkeys(infos)
+    owned: dict[str, Path] = {}
+    others: dict[Path, dict[str, str]] = {}
+    for info in infos:
+        site = info.parent
+        if site not in others:
+            others[site] = listed_by(site, besides=infos)
+        listed = recorded(info)
+        if listed is not None:
+            prefix = root if root and info.is_relative_to(root) else site
+            owned |= _owned(listed, info, prefix, others[site])
+            continue
         name = canonicalize_name(info.name.partition("-")[0])
-        tops = _FOLDERS.get(name, (name.replace("-", "_"),))
-        found = [info, *(site_packages / t for t in tops if not claimed(site_packages, t, info))]
-        return tuple(path for path in found if os.path.lexists(path))
-    chosen: dict[Path, None] = {info: None}
-    own: dict[str, bool] = {}
-    for path in _belonging(listed, info, prefix):
-        top = _folder_of(path, site_packages)
-        if top and top not in own:
-            own[top] = not claimed(site_packages, top, info)
-        if top and own[top]:
-            chosen[site_packages / top] = None
-        else:
-            chosen.update(dict.fromkeys((path, *_bytecode(path))))
-    return tuple(p for p in chosen if os.path.lexists(p) and not _inside(p, info))
+        for folder in _FOLDERS.get(name, (name.replace("-", "_"),)):
+            if not claimed(site, folder, infos):
+                paths[site / folder] = None
+    stays: list[Path] = []
+    tops: dict[Path, Path] = {}  # folders right in site-packages
+    for path in owned.values():
+        site = next((s for s in others if path.is_relative_to(s)), path.parent)
+        top = site / path.relative_to(site).parts[0]
+        if top in {path, site / "__pycache__"}:
+            paths.update(dict.fromkeys((path, *_bytecode(path))))
+        elif top not in paths:
+            tops[top] = site
+    for top, site in tops.items():
+        goes, left = _cover(top, owned)
+        paths.update(dict.fromkeys(goes))
+        stays += (path for path in left if _key(path, site) not in others[site])
+    return Removal(paths=tuple(p for p in paths if os.path.lexists(p)), stays=tuple(stays))
 
 
-def claimed(site_packages: Path, top: str, besides: Path | None = None) -> bool:
+def _cover(folder: Path, owned: Mapping[str, Path]) -> tuple[list[Path], list[Path]]:
+    """What goes of a folder and what stays; the folder itself goes where nothing in it stays."""
+    goes: list[Path] = []
+    stays: list[Path] = []
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            path = folder / entry.name
+            if tree.is_folder(entry.stat(follow_symlinks=False)):
+                below, left = _cover(path, owned)
+                goes += below
+                stays += left
+            elif os.path.normcase(path) in owned or _is_bytecode(path, owned):
+                goes.append(path)
+            else:
+                stays.append(path)
+    return (goes, stays) if stays else ([folder], [])
+
+
+def _is_bytecode(path: Path, owned: Mapping[str, Path]) -> bool:
+    """True for a file that Python made from an owned module, or from one that is gone."""
+    source = path.parent.with_name(f"{path.name.partition('.')[0]}.py")
+    return path.parent.name == "__pycache__" and (
+        os.path.normcase(source) in owned or not os.path.lexists(source)
+    )
+
+
+def claimed(site_packages: Path, top: str, besides: Collection[Path] = ()) -> bool:
     """True where a distribution, other than `besides`, records a file in the folder `top`."""
     start = f"{top}/".encode()
     for name in names_in(site_packages):
         info = site_packages / name
-        if not name.endswith((".dist-info", ".egg-info")) or info == besides:
+        if not name.endswith((".dist-info", ".egg-info")) or info in besides:
             continue
         record = read_bytes(info / "RECORD", _RECORD_LIMIT)
         if record is not None and (record.startswith(start) or b"\n" + start in record):
@@ -93,30 +146,79 @@ def recorded(info: Path) -> list[str] | None:
         return None
 
 
-def _belonging(listed: Iterable[str], info: Path, prefix: Path) -> Iterator[Path]:
-    """The listed files that exist; links in their folders are followed to see where they lie."""
+def _owned(
+    listed: Iterable[str], info: Path, prefix: Path, shared: Mapping[str, str]
+) -> dict[str, Path]:
+    """The listed files that exist and that no other distribution lists, by their normal case.
+
+    Links in their folders are followed to see where they lie.
+    """
     site_packages = info.parent
-    packages, root = os.path.realpath(site_packages), os.path.realpath(prefix)
-    library = str(Path(packages).parent)
-    folders: dict[str, str] = {}
+    bounds = Bounds((site_packages,), prefix)
+    alone = os.path.realpath(prefix) == bounds.packages[0]  # a user's own packages: scripts stay
+    owned: dict[str, Path] = {}
     for name in listed:
-        path = os.path.normpath(site_packages / name)
-        elsewhere = root == packages and not _within(path, str(site_packages))
-        if elsewhere or not os.path.lexists(path):  # a user's own packages: scripts stay
+        folder, file = os.path.split(os.path.normpath(site_packages / name))
+        place = bounds.real(folder)
+        if _within(place, bounds.packages[0]):
+            path = Path(f"{site_packages}{place[len(bounds.packages[0]) :]}", file)
+        elif alone:
             continue
-        if is_folder(Path(path)) and not Path(path).is_symlink():
-            continue  # a RECORD names files: a folder may hold those of others
-        folder, file = os.path.split(path)
-        if folder not in folders:
-            folders[folder] = os.path.realpath(folder)
-        place = folders[folder]
-        inside = _within(place, root) and not _within(place, library)
-        if not _within(place, packages) and not (inside and not _PYTHONS_OWN.fullmatch(file)):
+        else:
+            path = Path(folder, file)
+        try:
+            if tree.is_folder(path.lstat()):
+                continue  # a RECORD names files: a folder may hold those of others
+        except OSError:
+            continue
+        if not bounds.allow(path):
             raise CannotRemedyError(
                 f"the RECORD in {info} names {path}, which is no file of a package",
                 "Uninstall that package by hand; tritonwin would take this file away with it.",
             )
-        yield Path(path)
+        if _key(path, site_packages) not in shared:
+            owned[os.path.normcase(path)] = path
+    return owned
+
+
+class Bounds:
+    """The places where packages of an environment may have files.
+
+    In site-packages, or elsewhere in its folder, but not among Python's own files: its library,
+    its programs, what says where it looks.
+    """
+
+    def __init__(self, site_packages: Iterable[Path], prefix: Path) -> None:
+        self.packages = [os.path.realpath(folder) for folder in site_packages]
+        self._root = os.path.realpath(prefix)
+        self._real: dict[str, str] = {}
+
+    def real(self, folder: str) -> str:
+        if folder not in self._real:
+            self._real[folder] = os.path.realpath(folder)
+        return self._real[folder]
+
+    def allow(self, path: Path) -> bool:
+        place = self.real(str(path.parent))
+        if any(_within(place, folder) for folder in self.packages):
+            return True
+        library = any(_within(place, str(Path(folder).parent)) for folder in self.packages)
+        inside = _within(place, self._root) and not library
+        return inside and not _PYTHONS_OWN.fullmatch(path.name)
+
+
+def listed_by(site_packages: Path, *, besides: Collection[Path] = ()) -> dict[str, str]:
+    """The distributions by the files that they list, each from site-packages on."""
+    return {
+        os.path.normcase(name).replace("\\", "/"): canonicalize_name(info.partition("-")[0])
+        for info in names_in(site_packages)
+        if info.endswith((".dist-info", ".egg-info")) and site_packages / info not in besides
+        for name in recorded(site_packages / info) or ()
+    }
+
+
+def _key(path: Path, site_packages: Path) -> str:
+    return os.path.normcase(os.path.relpath(path, site_packages)).replace("\\", "/")
 
 
 def _within(path: str, folder: str) -> bool:
@@ -124,23 +226,11 @@ def _within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder + os.sep)
 
 
-def _folder_of(path: Path, site_packages: Path) -> str | None:
-    """The name of the folder right in site-packages that the file lies in."""
-    if not path.is_relative_to(site_packages):
-        return None
-    parts = path.relative_to(site_packages).parts
-    return parts[0] if len(parts) > 1 and parts[0] != "__pycache__" else None
-
-
 def _bytecode(source: Path) -> list[Path]:
     folder = source.parent / "__pycache__"
     if source.suffix != ".py" or not is_folder(folder):
         return []
     return [folder / n for n in names_in(folder) if n.startswith(f"{source.stem}.")]
-
-
-def _inside(path: Path, folder: Path) -> bool:
-    return path != folder and path.is_relative_to(folder)
 
 
 def of_the_base(found: Distribution, target: Interpreter) -> bool:

@@ -1,0 +1,112 @@
+"""The places that a wheel's files get in a target, and the files of others that lie there."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import TypeAlias
+
+from tritonwin.remedies.installed import Bounds, Removal, claimed, listed_by
+from tritonwin.remedies.plan import CannotRemedyError, Replaced
+from tritonwin.support.archives import DAMAGE, opened
+from tritonwin.system.files import is_file, is_folder
+
+Placed: TypeAlias = Mapping[Path, Callable[[], bytes]]  # places in the target, and their contents
+
+_SCRIPTS = "Scripts" if os.name == "nt" else "bin"
+_SUFFIX = ".exe" if os.name == "nt" else ""
+
+
+def in_wheel(wheel: Path, site_packages: Path, prefix: Path) -> Placed:
+    """The files of a wheel by its own listing, and the launchers of its entry points."""
+    schemes = {"scripts": prefix / _SCRIPTS, "data": prefix, "headers": prefix / "Include"}
+    placed: dict[Path, Callable[[], bytes]] = {}
+    try:
+        with zipfile.ZipFile(wheel) as files:
+            for name in files.namelist():
+                top, *parts = PurePosixPath(name).parts
+                if name.endswith("/"):
+                    continue
+                if top.endswith(".data") and parts:
+                    place = schemes.get(parts[0], site_packages).joinpath(*parts[1:])
+                else:
+                    place = site_packages / name
+                placed[place] = partial(_member, wheel, name)
+                if name.endswith(".dist-info/entry_points.txt"):
+                    for launcher in _launchers(_member(wheel, name)):
+                        placed[prefix / _SCRIPTS / launcher] = bytes
+    except (OSError, *DAMAGE) as error:
+        raise CannotRemedyError(f"{wheel} cannot be read: {error}", "Fetch it again.") from None
+    return placed
+
+
+def _member(wheel: Path, name: str) -> bytes:
+    with zipfile.ZipFile(wheel) as files, opened(files, files.getinfo(name)) as stream:
+        return stream.read()
+
+
+def _launchers(entry_points: bytes) -> Iterator[str]:
+    parser = configparser.ConfigParser(delimiters=("=",), strict=False, interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    try:
+        parser.read_string(entry_points.decode("utf-8", "replace"))
+    except configparser.Error:
+        return
+    for section in ("console_scripts", "gui_scripts"):
+        if parser.has_section(section):
+            yield from (f"{name}{_SUFFIX}" for name in parser.options(section))
+
+
+def laid_out(root: Path, prefix: Path) -> Placed:
+    """The files that pip laid out below `root`, as if it were the target's prefix."""
+    return {prefix / p.relative_to(root): p.read_bytes for p in root.rglob("*") if not is_folder(p)}
+
+
+def replaced(
+    placed: Placed, site_packages: Sequence[Path], prefix: Path, going: Removal
+) -> tuple[Replaced, ...]:
+    """What lies where these files go and does not go with the distributions that they replace.
+
+    A folder that belongs to no distribution goes whole: Python would import a mixture.
+
+    Raises:
+        CannotRemedyError: a file would become one of Python's own.
+    """
+    bounds = Bounds(site_packages, prefix)
+    gone = set(going.paths)
+    looked_at: set[Path] = set()
+    mixed = {folder for path in going.stays for folder in path.parents}
+    owners = {site: listed_by(site) for site in site_packages}
+    found: dict[Path, Replaced] = {}
+    for place, content in placed.items():
+        if not bounds.allow(place):
+            raise CannotRemedyError(
+                f"a wheel holds {place}, which is no place for a file of a package",
+                "Do not install it.",
+            )
+        site = next((s for s in site_packages if place.is_relative_to(s)), None)
+        if site is not None:
+            top = site / place.relative_to(site).parts[0]
+            if top not in looked_at | mixed | gone and _is_leftover(top):
+                found[top] = Replaced(path=str(top))
+                gone.add(top)
+            looked_at.add(top)
+        if not os.path.lexists(place) or not gone.isdisjoint((place, *place.parents)):
+            continue
+        if not is_file(place) or place.read_bytes() != content():
+            keys = {os.path.normcase(os.path.relpath(place, s)): s for s in site_packages}
+            names = (owners[s].get(key.replace("\\", "/")) for key, s in keys.items())
+            found[place] = Replaced(path=str(place), owner=next(filter(None, names), None))
+    return tuple(found.values())
+
+
+def _is_leftover(folder: Path) -> bool:
+    return (
+        is_folder(folder)
+        and not folder.name.endswith(".dist-info")
+        and not claimed(folder.parent, folder.name)
+    )

@@ -1,0 +1,153 @@
+"""What an install takes away and puts into place: its own files, and no file of others unsaid."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from target_env import TargetEnvironment, give_pip
+from trees import write
+from wheel_files import make_wheel
+
+from tritonwin.cli.app import run
+from tritonwin.journal.tree import describe_tree
+
+SAGE = "sageattention-2.0-py3-none-any.whl"
+OLD = "sageattention-1.0-py3-none-any.whl"
+
+
+@pytest.fixture
+def target(
+    pip_target: TargetEnvironment,
+    pip_program: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> TargetEnvironment:
+    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
+    give_pip(pip_target, pip_program)
+    return pip_target
+
+
+@pytest.fixture
+def wheels(tmp_path: Path) -> Path:
+    make_wheel(tmp_path / "w", SAGE)
+    return tmp_path / "w"
+
+
+def install(target: TargetEnvironment, wheels: Path, *args: str) -> int:
+    place = ("--find-links", str(wheels), "--offline", "--python", str(target.python))
+    return run(["install", "sageattention", "--reinstall", *place, *args])
+
+
+def more(wheel: Path, members: dict[str, str]) -> None:
+    with zipfile.ZipFile(wheel, "a") as file:
+        for name, text in members.items():
+            file.writestr(name, text)
+
+
+def test_files_that_no_record_lists_stay_where_they_are(
+    target: TargetEnvironment, wheels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target.install(OLD)
+    site = target.site_packages
+    mine = {"sageattention/mine.py": "mine", "sageattention/models/weights.bin": "mine"}
+    write(site, {**mine, "sageattention/__pycache__/__init__.cpython-312.pyc": "compiled"})
+    before = describe_tree(site)
+    assert install(target, wheels, "--dry-run", "--json") == 0
+    (change,) = json.loads(capsys.readouterr().out)["plan"]["changes"]
+    assert change["stays"] == [str(site / name) for name in mine]
+    assert install(target, wheels, "--yes") == 0
+    assert f"stays: {site / 'sageattention' / 'mine.py'}" in capsys.readouterr().out
+    assert {name: (site / name).read_text() for name in mine} == mine
+    assert "2.0" in (site / "sageattention/__init__.py").read_text()
+    assert not (site / "sageattention/__pycache__").exists() or not list(
+        site.glob("sageattention/__pycache__/*312.pyc")
+    )
+    assert run(["undo", "--yes"]) == 0
+    assert "Everything is as it was before." in capsys.readouterr().out
+    left = [line for line in describe_tree(site) if "__pycache__" not in line]
+    assert left == [line for line in before if "__pycache__" not in line]
+
+
+PYTHONS = [
+    "x.data/data/bin/python", "x.data/data/pyvenv.cfg", "x.data/scripts/python3",
+    "x.data/data/Scripts/python.exe", "x.data/data/python312._pth", "../pyvenv.cfg",
+    "x.data/data/lib/{python}/os.py",
+]  # fmt: skip
+
+
+@pytest.mark.skipif(os.name == "nt", reason="bin is Scripts there; the lane has its own")
+@pytest.mark.parametrize("member", PYTHONS)
+def test_a_wheel_that_would_replace_a_file_of_python_is_refused_in_the_plan(
+    target: TargetEnvironment, wheels: Path, capsys: pytest.CaptureFixture[str], member: str
+) -> None:
+    python = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    more(
+        wheels / SAGE,
+        {member.format(python=python).replace("x.data", "sageattention-2.0.data"): ""},
+    )
+    before = describe_tree(target.python.parents[1])
+    for words in (["--dry-run"], ["--yes"]):
+        assert install(target, wheels, *words) == 2
+        said = capsys.readouterr().err
+        assert Path(member).name in said
+        assert "no place for a file of a package" in said
+    assert describe_tree(target.python.parents[1]) == before
+
+
+def test_a_launcher_named_like_python_is_refused(
+    target: TargetEnvironment, wheels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = "[console_scripts]\npython = sageattention:main\n"
+    more(wheels / SAGE, {"sageattention-2.0.dist-info/entry_points.txt": points})
+    assert install(target, wheels, "--dry-run") == 2
+    assert "no place for a file of a package" in capsys.readouterr().err
+
+
+def test_a_file_of_another_package_is_replaced_only_where_the_plan_says_so(
+    target: TargetEnvironment, wheels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What two packages hold alike, as the nvidia ones do, is nobody's loss."""
+    target.install("helper-1.0-py3-none-any.whl")
+    site = target.site_packages
+    theirs = (site / "helper/__init__.py").read_text()
+    before = target.files()
+    more(wheels / SAGE, {"helper/__init__.py": "ours"})
+    assert install(target, wheels, "--dry-run", "--json") == 0
+    (change,) = json.loads(capsys.readouterr().out)["plan"]["changes"]
+    place = str(site / "helper/__init__.py")
+    assert change["replaces"] == [{"path": place, "owner": "helper"}]
+    assert install(target, wheels, "--yes") == 0
+    assert f"replaces: {place}, which belongs to helper" in capsys.readouterr().out
+    assert (site / "helper/__init__.py").read_text() == "ours"
+    assert run(["undo", "--yes"]) == 0
+    assert target.files() == before
+    make_wheel(wheels, SAGE)
+    more(wheels / SAGE, {"helper/__init__.py": theirs})
+    capsys.readouterr()
+    assert install(target, wheels, "--dry-run", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["plan"]["changes"][0]["replaces"] == []
+
+
+def test_a_record_that_names_files_of_others_takes_nothing_along(
+    target: TargetEnvironment, wheels: Path
+) -> None:
+    target.install(OLD)
+    target.install("helper-1.0-py3-none-any.whl")
+    before = target.files()
+    record = target.site_packages / "sageattention-1.0.dist-info/RECORD"
+    for name in (
+        "helper/__init__.py",
+        "./helper/__init__.py",
+        "sageattention/../helper/__init__.py",
+    ):
+        with record.open("a") as file:
+            file.write(f"{name},,\n")
+    assert install(target, wheels, "--yes") == 0
+    now = target.files()
+    theirs = {name: data for name, data in before.items() if name.startswith("helper")}
+    assert {name: now.get(name) for name in theirs} == theirs
