@@ -148,6 +148,56 @@ def test_a_damaged_journal_is_listed_with_the_way_out(setting: Setting) -> None:
     assert setting.store.unreadable() == ()
 
 
+@pytest.mark.parametrize("damage", ["emptied", "missing"])
+def test_a_damaged_journal_is_named_where_nothing_else_can_be_undone(
+    setting: Setting, damage: str
+) -> None:
+    bad = setting.change("bad")
+    header = setting.store.folder(bad) / "journal.json"
+    if damage == "missing":
+        header.unlink()
+    else:
+        header.write_bytes(b"")
+    target = ("--python", str(setting.target / "python"))
+    for words in ([], target):
+        done = setting.run("undo", "--yes", *words)
+        assert done.returncode == 2
+        assert "changed nothing" not in done.stderr
+        assert str(header) in done.stderr
+        assert f"tritonwin undo --forget {bad}" in done.stderr
+    later = setting.change("later")
+    document = json.loads(setting.run("undo", "--yes", "--json").stdout)
+    assert (document["undo"]["id"], document["damaged"][0]["id"]) == (later, bad)
+    setting.change("later")
+    assert f"tritonwin undo --forget {bad}" in setting.run("undo", "--yes").stdout
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+@pytest.mark.parametrize("lost", ["the file", "the files of a folder"])
+def test_what_works_is_not_deleted_where_what_was_before_is_lost(
+    setting: Setting, force: tuple[str, ...], lost: str
+) -> None:
+    write(setting.target, {"pkg/a.py": "old", "pkg/b.py": "old"})
+    target = str(setting.target / "python")
+    with Journal.begin(setting.store, target=target, title="upgrade") as journal:
+        for name in ("pkg", "a.txt"):
+            journal.delete(setting.target / name)
+        stage = write(journal.scratch(setting.target), {"pkg/a.py": "new", "a.txt": "new"})
+        for name in ("pkg", "a.txt"):
+            journal.place(stage / name, setting.target / name)
+    now = tree_hash(setting.target)
+    kept = setting.store.folder(journal.header.id) / "area" / "kept"
+    for file in kept.rglob("*"):
+        if file.is_file() and (file.parent == kept) == (lost == "the file"):
+            file.unlink()
+    done = setting.run("undo", "--yes", *force)
+    assert done.returncode == 1
+    assert tree_hash(setting.target) == now
+    gone = setting.target / ("a.txt" if lost == "the file" else "pkg")
+    assert f"changed since: {gone}" in done.stdout
+    assert f"tritonwin undo {journal.header.id} --forget" in done.stdout
+
+
 def test_forget(setting: Setting) -> None:
     identifier = setting.change()
     assert setting.run("undo", identifier, "--forget", "--yes").returncode == 0
@@ -215,8 +265,8 @@ def test_the_cache_is_listed_cleared_and_given_back(setting: Setting) -> None:
     listed = json.loads(setting.run("cache", "list", "--json", *python).stdout)
     jsonschema.validate(listed, schema.load("tritonwin.cache/1"))
     states = {Path(e["entry"]["path"]).name: e["state"] for e in listed["entries"]}
-    assert states == {stale: "stale", "KEPT": "usable"}
-    assert "2 entries, 1 stale" in setting.run("cache", "list", *python).stdout
+    assert states == {stale: "stale"}
+    assert "1 entries, 1 stale" in setting.run("cache", "list", *python).stdout
 
     dry = setting.run("cache", "clear", "--dry-run", *python)
     assert (dry.returncode, tree_hash(setting.cache)) == (0, before)

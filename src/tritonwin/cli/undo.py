@@ -94,13 +94,15 @@ def command(
     )
     if forget:
         for folder in forget_change(options, store, agree):
-            print_note(f"{folder} could not be deleted: a program has something in it loaded")
+            print_note(f"{folder} could not be deleted: a program still uses something in it")
         return Exit.DONE
     on_preview = (lambda _: None) if yes else journals.print_undone
     result = undo_change(options, store, agree, on_preview)
     if as_json:
         first, *others = result.reports
-        documents.print_document(UndoDocument(tool=ToolInfo(), undo=first, also=tuple(others)))
+        documents.print_document(
+            UndoDocument(tool=ToolInfo(), undo=first, also=tuple(others), damaged=result.damaged)
+        )
     elif not result.declined:
         journals.print_undone(result)
     return Exit.PROBLEMS if result.stuck else Exit.DONE

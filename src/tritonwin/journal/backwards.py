@@ -55,12 +55,17 @@ Action: TypeAlias = Rename | PutFolder | TakeFolder | Discard | PutValue | TakeK
 
 @dataclass(frozen=True, kw_only=True)
 class Conflict:
-    """A place that is neither as the journal left it nor as it was before."""
+    """A place that is neither as the journal left it nor as it was before.
+
+    Attributes:
+        lost: the copy that was kept for the undo is gone, so it can never be as it was before.
+    """
 
     place: str
     left: str  # how the journal left it
     found: str  # how it is now
     before: str  # how it was before, and would be after the undo
+    lost: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,15 +206,16 @@ class Backwards:
 
     def _put_back(self, step: Move, old: Path, new: Path, *, split: bool) -> Decision:
         """Bring back what the journal moved away."""
-        stamp = listing_hash(self.view.stamps(new)) if self.own(new) and not split else None
         conflicts: tuple[Conflict, ...] = ()
-        if stamp is not None and step.stamp is not None and stamp != step.stamp:
+        kept = self.view.stamps(new) if self.own(new) and not split and step.stamp else None
+        if kept is not None and listing_hash(kept) != step.stamp:
             conflicts = (
                 Conflict(
                     place=str(old),
                     left=f"moved to {new}",
                     found="the copy kept there was changed",
                     before="as it was",
+                    lost=all(what == "folder" for what in kept.values()),
                 ),
             )
         if self.view.kind(old) == "absent":
@@ -251,6 +257,7 @@ class Backwards:
             left=f"moved to {new}",
             found="the copy kept there is gone",
             before="there",
+            lost=True,
         )
         return Decision(conflicts=(conflict,))
 

@@ -22,7 +22,7 @@ from tritonwin.journal.refusal import JournalError
 from tritonwin.system.access import can_write, nearest_existing
 from tritonwin.system.codec import DecodeError, Json, from_json, parse, to_json
 from tritonwin.system.data_folder import data_folder
-from tritonwin.system.files import is_file, names_in
+from tritonwin.system.files import is_file, names_in, read_bytes
 from tritonwin.system.host import Environment
 
 HEADER = "journal.json"
@@ -234,11 +234,19 @@ class Store:
         try:
             header = from_json(Header, parse(file.read_text("utf-8")))
         except (FileNotFoundError, NotADirectoryError):
-            return None
+            return self._headless(name)
         except (OSError, DecodeError, ValueError) as error:
             reason = f"{file} cannot be read ({error}): damaged, or of another tritonwin"
             return Unreadable(id=name, reason=reason)
         return header if header.id == name else None
+
+    def _headless(self, name: str) -> Unreadable | None:
+        """A folder without a header: given up before anything was changed, or damaged."""
+        log = self.root / name / STEPS
+        kept = names_in(self.root / name / "area" / "kept")
+        if not kept and (read_bytes(log, 1 << 30) or b"").count(b"\n") < 2:
+            return None
+        return Unreadable(id=name, reason=f"{self.root / name / HEADER} is missing")
 
 
 @dataclass

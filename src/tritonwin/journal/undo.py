@@ -61,6 +61,11 @@ class UndoReport:
     left: tuple[str, ...] = ()
     restored: bool = False
 
+    @property
+    def lost(self) -> bool:
+        """True where a copy that was kept for the undo is gone."""
+        return any(conflict.lost for conflict in self.conflicts)
+
 
 def preview(store: Store, identifier: str, registry: RegistryWriter | None = None) -> UndoReport:
     """The report that `undo` would return. Nothing is changed.
@@ -82,7 +87,9 @@ def undo(
     """Undo every change of a journal; the caller holds the lock of its target.
 
     With conflicts nothing is done, unless `force`: then what is in the way gets another name
-    beside it, and what is gone stays gone, as does what has no folder to go back to.
+    beside it, and what is gone stays gone, as does what has no folder to go back to. Where a copy
+    that was kept is lost, a change that is whole stays also with force: neither old nor new would
+    be left.
 
     Raises:
         JournalError: a file cannot be moved now; what is left to do is done by the next undo.
@@ -96,9 +103,9 @@ def undo(
             f"{identifier} cannot be undone before {later.id} ({later.title}), which came later",
             f"Undo that first: tritonwin undo {later.id}",
         )
-    foreseen = run.imagine()
-    if not force and any(d.conflicts for d in foreseen):
-        return run.report(foreseen)
+    foreseen = run.report(run.imagine())
+    if foreseen.conflicts and not (force and (not foreseen.lost or run.header.state != "applied")):
+        return foreseen
     return run.carry_out(force=force)
 
 

@@ -26,6 +26,7 @@ class UndoDocument:
     tool: ToolInfo
     undo: UndoReport
     also: tuple[UndoReport, ...] = ()  # the earlier rounds of the same fix, the newest first
+    damaged: tuple[Unreadable, ...] = ()  # journals that cannot be read, so are not undone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,11 @@ def print_journals(headers: Sequence[Header], unreadable: Sequence[Unreadable]) 
     for header in headers:
         line = f"{header.id}  {_STATES[header.state]:<11}  {header.title}  ({header.target})"
         say(out, line)
+    _print_damaged(unreadable)
+
+
+def _print_damaged(unreadable: Sequence[Unreadable]) -> None:
+    out = console()
     for each in unreadable:
         say(out, f"{each.id}  damaged      {each.reason}", "yellow")
         say(out, f"      give it up, with what it kept: tritonwin undo --forget {each.id}")
@@ -64,6 +70,7 @@ def print_undone(result: UndoResult) -> None:
     """The reports of an undo or of its preview; the other rounds of the same fix follow."""
     for report in result.reports:
         _print_report(report, result.then)
+    _print_damaged(result.damaged)
 
 
 def _print_report(report: UndoReport, then: Sequence[Header]) -> None:
@@ -83,7 +90,7 @@ def _print_report(report: UndoReport, then: Sequence[Header]) -> None:
     for note in report.notes:
         say(out, f"note: {note}")
     for folder in report.left:
-        line = f"note: {folder} goes later: a program has something in it loaded"
+        line = f"note: {folder} goes with the next change: a program still uses something in it"
         say(out, line)
     for header in then:
         line = f"then {header.id}  {header.title}"
@@ -111,6 +118,11 @@ def _verdict(report: UndoReport) -> str:
             f"Nothing was changed: {report.target} is not there any more. If it was moved, move it "
             "back, and undo then. If it was deleted, --force restores what lies elsewhere. "
             f"To leave all as it is: tritonwin undo {report.id} --forget"
+        )
+    if report.lost and report.state == "applied":
+        return (
+            "Nothing was changed: what was kept for the undo is gone, so that neither the old nor "
+            f"the new would be left. To leave all as it is: tritonwin undo {report.id} --forget"
         )
     if report.conflicts:
         return (

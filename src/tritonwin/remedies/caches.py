@@ -35,17 +35,18 @@ _TORCH_FOLDERS = ("fxgraph", "aotautograd")
 
 
 def judged_entries(facts: Facts, host: Host, caches: tuple[Cache, ...]) -> tuple[JudgedEntry, ...]:
-    """Every entry of the caches, and how it stands; none where there is no target."""
+    """Every entry of the caches, and how it stands; empty where there is no target."""
     if facts.target is None:
         return ()
     search = dll_search(facts.target, facts.torch, host)
-    return tuple(judge(entry, facts) for entry in read_entries(caches, facts.target, search))
+    found = read_entries(caches, facts.target, search)
+    return tuple(judge(entry, facts) for entry in found if is_entry(Path(entry.path)))
 
 
 def plan_clear(context: PlanContext, *, path: str) -> ClearCache:
     caches = tuple(cache for cache in context.facts.caches if cache.path == path)
     entries = judged_entries(context.facts, context.host, caches)
-    stale = [e.entry.path for e in entries if e.state == "stale" and is_entry(Path(e.entry.path))]
+    stale = [each.entry.path for each in entries if each.state == "stale"]
     if not stale:
         raise CannotRemedyError(
             f"no stale entry lies in {path}", "Look at it: tritonwin cache list"
@@ -69,10 +70,8 @@ def plan_clearing(facts: Facts, entries: tuple[JudgedEntry, ...], *, everything:
             found = list(_entries(root, cache.kind))
             left += _others(root, set(found))
         else:
-            stale = [Path(e.entry.path) for e in entries if e.state == "stale"]
-            ours = [path for path in stale if path.is_relative_to(root)]
-            found = [path for path in ours if is_entry(path)]
-            left += [str(path) for path in ours if not is_entry(path)]
+            stale = [Path(each.entry.path) for each in entries if each.state == "stale"]
+            found = [path for path in stale if path.is_relative_to(root)]
         if found:
             what = f"clear {len(found)} cache entries of {root}"
             changes.append(ClearCache(path=str(root), what=what, removes=tuple(map(str, found))))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tritonwin.facts.records import ImportResult
-from tritonwin.journal.records import Header
+from tritonwin.journal.records import Header, Unreadable
 from tritonwin.journal.undo import UndoReport
 from tritonwin.problems.records import CheckResult, Problem
 from tritonwin.remedies.plan import Plan, Status
@@ -130,13 +130,18 @@ class Clearing:
 
 @dataclass(frozen=True, kw_only=True)
 class UndoResult:
-    """The reports of an undo, the newest round first, and the rounds that would follow."""
+    """The reports of an undo, the newest round first, and the rounds that would follow.
+
+    Attributes:
+        damaged: journals that cannot be read; what they changed is not undone.
+    """
 
     reports: tuple[UndoReport, ...]
     then: tuple[Header, ...] = ()
+    damaged: tuple[Unreadable, ...] = ()
     declined: bool = False
 
     @property
     def stuck(self) -> bool:
-        """True where something was changed by others since, and so was not undone."""
-        return any(report.conflicts and report.state != "undone" for report in self.reports)
+        """True where something was changed by others since and so was not undone, or is lost."""
+        return any(r.lost or (r.conflicts and r.state != "undone") for r in self.reports)

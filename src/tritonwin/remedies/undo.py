@@ -50,8 +50,11 @@ def undo_change(
     with store.lock(header.target, _WAIT):
         rounds = (header,) if options.identifier else store.session(header)
         # what lies under a later round can be looked at only when that round is undone
-        shown = UndoResult(reports=(preview(store, header.id),), then=rounds[1:])
-        if options.dry_run or (shown.reports[0].conflicts and not options.force):
+        damaged = store.unreadable() if not options.identifier else ()
+        shown = UndoResult(reports=(preview(store, header.id),), then=rounds[1:], damaged=damaged)
+        foreseen = shown.reports[0]
+        lost = foreseen.lost and foreseen.state == "applied"
+        if options.dry_run or (foreseen.conflicts and (lost or not options.force)):
             return shown
         on_preview(shown)
         if not agree("Undo this?"):
@@ -65,7 +68,7 @@ def undo_change(
         if reports[-1].state == "undone" and first.state != "undone":
             # it rested on what is gone, so doctor is not to compare with it
             forget_proven(first.target, Environment(dict(os.environ)), since=first.started)
-        return UndoResult(reports=tuple(reports))
+        return UndoResult(reports=tuple(reports), damaged=damaged)
 
 
 def forget_change(options: UndoOptions, store: Store, agree: Agree) -> tuple[str, ...]:
@@ -109,6 +112,13 @@ def _header(options: UndoOptions, store: Store) -> Header:
     found = store.latest(options.target)
     if found is None:
         where = f" in {options.target}" if options.target else ""
+        damaged = store.unreadable()
+        if damaged:
+            raise UserError(
+                f"no journal that can be read tells of a change{where}, and {damaged[0].reason}",
+                f"Restore that file from a backup, or give it up with what it kept in "
+                f"{store.folder(damaged[0].id)}: tritonwin undo --forget {damaged[0].id}",
+            )
         raise UserError(
             f"tritonwin changed nothing that could be undone{where}",
             "See what it did: tritonwin undo --list",
