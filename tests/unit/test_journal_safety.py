@@ -25,11 +25,13 @@ from hypothesis.stateful import (
 from killing import CAN_FORK, killed_at
 from trees import plant, write
 
+from tritonwin.errors import UserError
 from tritonwin.journal import Journal, JournalError, Store, UndoReport, preview, undo
 from tritonwin.journal import journal as writing
 from tritonwin.journal.records import Move
 from tritonwin.journal.store import resolved
 from tritonwin.journal.tree import describe_tree
+from tritonwin.remedies.undo import UndoOptions, forget_change
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 linked = pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
@@ -263,11 +265,13 @@ class Applied:
 
 
 class Journals(RuleBasedStateMachine):
-    """Installs by two spellings, edits of others, clock jumps, kills, undo in any order.
+    """Installs by two spellings, edits of others, clock jumps, kills, undo and forget in any order.
 
     No content that tritonwin did not write ever disappears, and a change that says so is undone as
     if it had never been.
     """
+
+    steps = 0  # of all examples
 
     def __init__(self) -> None:
         super().__init__()
@@ -393,9 +397,22 @@ class Journals(RuleBasedStateMachine):
             assert not report.notes
             assert describe_tree(chosen.package) == chosen.before
 
+    @precondition(lambda self: self.applied)
+    @rule(which=st.integers(0, 5))
+    def forget(self, which: int) -> None:
+        chosen = self.applied[which % len(self.applied)]
+        options = UndoOptions(identifier=chosen.identifier)
+        try:
+            forget_change(options, self.store, lambda _: True)
+        except UserError:
+            return
+        self.applied.remove(chosen)
+
     @invariant()
     def nothing_of_others_is_gone(self) -> None:
-        places = (self.site, self.store.root, *self.env.glob("**/.tritonwin-*"))
+        Journals.steps += 1
+        aside = self.store.root.parent / "kept"
+        places = (self.site, self.store.root, aside, *self.env.glob("**/.tritonwin-*"))
         files = (p for place in places for p in place.rglob("*") if p.is_file())
         there = {p.read_bytes().decode("utf-8", "replace") for p in files}
         assert self.theirs <= there, self.theirs - there
@@ -417,5 +434,8 @@ TestJournals.settings = settings(max_examples=40, stateful_step_count=15, deadli
 
 @pytest.mark.full
 def test_many_more_journals() -> None:
-    steps = settings(max_examples=500, stateful_step_count=50, deadline=None)
-    run_state_machine_as_test(Journals, settings=steps)
+    Journals.steps = 0
+    while Journals.steps < 20_000:
+        more = settings(max_examples=200, stateful_step_count=50, deadline=None, database=None)
+        run_state_machine_as_test(Journals, settings=more)
+    print(f"{Journals.steps} steps")

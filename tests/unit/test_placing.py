@@ -73,6 +73,28 @@ def test_files_that_no_record_lists_stay_where_they_are(
     assert left == [line for line in before if "__pycache__" not in line]
 
 
+def test_forgetting_an_undo_destroys_nothing_that_cannot_be_had_again(
+    target: TargetEnvironment, wheels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An edit of a package's file, a file that the new version replaces, a folder of no package."""
+    target.install(OLD)
+    target.install("helper-1.0-py3-none-any.whl")
+    site = target.site_packages
+    (site / "sageattention/__init__.py").write_text("my edit")
+    write(site, {"sageattention/new.py": "mine", "leftover/a.py": "mine too"})
+    more(wheels / SAGE, {"sageattention/new.py": "theirs", "leftover/b.py": ""})
+    assert install(target, wheels, "--yes") == 0
+    shown = capsys.readouterr().out
+    assert f"replaces: {site / 'leftover'}, which belongs to no package" in shown
+    assert f"replaces: {site / 'sageattention' / 'new.py'}" in shown
+    assert run(["undo", "--forget", "--yes"]) == 0
+    assert f"  {site / 'leftover' / 'a.py'}" in capsys.readouterr().out
+    kept = [p for p in (tmp_path / "home/kept").rglob("*") if p.is_file()]
+    assert {p.read_text() for p in kept} == {"my edit", "mine", "mine too"}
+    assert run(["undo", "--list"]) == 0
+    assert "changed nothing" in capsys.readouterr().out
+
+
 PYTHONS = [
     "x.data/data/bin/python", "x.data/data/pyvenv.cfg", "x.data/scripts/python3",
     "x.data/data/Scripts/python.exe", "x.data/data/python312._pth", "../pyvenv.cfg",

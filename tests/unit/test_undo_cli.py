@@ -321,3 +321,14 @@ def test_what_was_changed_since_stops_all_rounds(setting: Setting) -> None:
     (setting.target / "a.txt").write_text("mine")
     assert setting.run("undo", "--yes").returncode == 1
     assert (setting.target / "a.txt").read_text() == "mine"
+
+
+def test_a_cleared_cache_is_freed(setting: Setting) -> None:
+    write(setting.cache, {f"{'A' * 52}/kernel.cubin": "x", f"{'A' * 52}/kernel.json": "{}"})
+    assert (
+        setting.run("cache", "clear", "--all", "--yes", "--python", sys.executable).returncode == 0
+    )
+    done = setting.run("undo", "--forget", "--yes")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert not (setting.home / "kept").exists()
+    assert not list(setting.store.root.rglob("*.cubin"))

@@ -57,7 +57,7 @@ def command(
     from tritonwin.output import documents, journals
     from tritonwin.output.documents import ToolInfo
     from tritonwin.output.journals import JournalList, UndoDocument
-    from tritonwin.output.terminal import agreed, print_note
+    from tritonwin.output.terminal import agreed
     from tritonwin.remedies.undo import UndoOptions, forget_change, undo_change
 
     store = Store.default()
@@ -93,8 +93,7 @@ def command(
         force=force,
     )
     if forget:
-        for folder in forget_change(options, store, agree):
-            print_note(f"{folder} could not be deleted: a program still uses something in it")
+        journals.print_forgotten(forget_change(options, store, agree))
         return Exit.DONE
     on_preview = (lambda _: None) if yes else journals.print_undone
     result = undo_change(options, store, agree, on_preview)

@@ -15,7 +15,7 @@ from tritonwin.journal.undo import UndoReport
 from tritonwin.output.documents import ToolInfo
 from tritonwin.output.terminal import console, say
 from tritonwin.output.text import printable
-from tritonwin.remedies.records import UndoResult
+from tritonwin.remedies.records import Forgotten, UndoResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +96,19 @@ def _print_report(report: UndoReport, then: Sequence[Header]) -> None:
         line = f"then {header.id}  {header.title}"
         say(out, line)
     say(out, _verdict(report))
+
+
+def print_forgotten(done: Forgotten | None) -> None:
+    """The files that were not deleted, and why."""
+    out = console()
+    for folder in done.left if done else ():
+        say(out, f"{folder} could not be deleted: a program still uses something in it")
+    if done and done.aside:
+        say(out, f"These files are of no package, so they were moved to {done.aside}:")
+        for place in done.places[:_SHOWN]:
+            say(out, f"  {place}")
+        if len(done.places) > _SHOWN:
+            say(out, f"  and {len(done.places) - _SHOWN} more")
 
 
 def conflict_lines(conflict: Conflict) -> Iterator[Text]:

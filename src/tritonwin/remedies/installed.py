@@ -131,8 +131,8 @@ def claimed(site_packages: Path, top: str, besides: Collection[Path] = ()) -> bo
     return False
 
 
-def recorded(info: Path) -> list[str] | None:
-    """The files of a distribution, from site-packages on, as its RECORD names them.
+def recorded(info: Path) -> dict[str, str] | None:
+    """The files of a distribution, from site-packages on, with their hashes, "sha256=...".
 
     None where there is no RECORD, or it cannot be made out.
     """
@@ -141,7 +141,7 @@ def recorded(info: Path) -> list[str] | None:
         return None
     rows = csv.reader(content.decode("utf-8", "replace").splitlines())
     try:
-        return [row[0] for row in rows if row and row[0]]
+        return {row[0]: "".join(row[1:2]) for row in rows if row and row[0]}
     except csv.Error:  # a field of more characters than any path has
         return None
 

@@ -145,3 +145,18 @@ class UndoResult:
     def stuck(self) -> bool:
         """True where something was changed by others since and so was not undone, or is lost."""
         return any(r.lost or (r.conflicts and r.state != "undone") for r in self.reports)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forgotten:
+    """The result of giving up an undo.
+
+    Attributes:
+        left: folders that a program keeps from being deleted.
+        aside: the folder with the kept files that are somebody's own; None: there were none.
+        places: where these were.
+    """
+
+    left: tuple[str, ...] = ()
+    aside: str | None = None
+    places: tuple[str, ...] = ()

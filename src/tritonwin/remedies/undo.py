@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tritonwin.errors import UserError
 from tritonwin.facts.history import forget_proven
 from tritonwin.journal import Header, JournalError, Store, UndoReport, preview, undo
+from tritonwin.journal.disk import is_real_folder
+from tritonwin.journal.records import Move
+from tritonwin.journal.tree import file_hash
 from tritonwin.remedies.context import Agree
-from tritonwin.remedies.records import UndoResult
+from tritonwin.remedies.installed import recorded
+from tritonwin.remedies.plan import ClearCache, Plan
+from tritonwin.remedies.records import Forgotten, UndoResult
+from tritonwin.system.codec import DecodeError, from_json
 from tritonwin.system.host import Environment
 
 _WAIT = 5.0  # seconds for another tritonwin that is at work on the target
@@ -71,18 +80,21 @@ def undo_change(
         return UndoResult(reports=tuple(reports), damaged=damaged)
 
 
-def forget_change(options: UndoOptions, store: Store, agree: Agree) -> tuple[str, ...]:
-    """Delete what is kept for the undo of a change; what a program keeps from being deleted.
+def forget_change(options: UndoOptions, store: Store, agree: Agree) -> Forgotten | None:
+    """Delete what is kept for the undo of a change; None without consent.
+
+    Only what can be had again is deleted: files of packages as their RECORDs list them, their
+    metadata and bytecode, entries of caches. Other files that were kept are moved aside.
 
     Raises:
         UserError: there is no such change, or it was cut off in the middle and its target exists.
     """
     damaged = next((d for d in store.unreadable() if d.id == options.identifier), None)
     if damaged is not None:
-        kept = store.folder(damaged.id)
-        if not agree(f"{damaged.reason}. Delete {kept}, with what it kept?"):
-            return ()
-        return tuple(str(folder) for folder in store.forget(damaged.id))
+        if not agree(f"{damaged.reason}. Give up what it changed?"):
+            return None
+        kept = store.folder(damaged.id) / "area" / "kept"
+        return _forgotten(damaged.id, [(path, path) for path in _files(kept)], store)
     header = _header(options, store)
     with store.lock(header.target, _WAIT):
         if _is_unfinished(header, store):
@@ -91,8 +103,77 @@ def forget_change(options: UndoOptions, store: Store, agree: Agree) -> tuple[str
                 f"Undo it first: tritonwin undo {header.id}",
             )
         if not agree(f"Never undo {header.id} ({header.title})?"):
-            return ()
-        return tuple(str(folder) for folder in store.forget(header.id))
+            return None
+        return _forgotten(header.id, list(_of_others(header, store)), store)
+
+
+def _forgotten(identifier: str, others: Sequence[tuple[Path, Path]], store: Store) -> Forgotten:
+    """Move the files of others aside, each by the place where it was, and delete the rest."""
+    aside = store.root.parent / "kept" / identifier
+    for number, (kept, place) in enumerate(others):
+        to = aside / f"{number}-{place.name}"
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(kept, to)
+    left = store.forget(identifier)
+    return Forgotten(
+        left=tuple(map(str, left)),
+        aside=str(aside) if others else None,
+        places=tuple(str(place) for _, place in others),
+    )
+
+
+def _of_others(header: Header, store: Store) -> Iterator[tuple[Path, Path]]:
+    """The kept files that no package and no cache can bring back, and the places they had."""
+    try:
+        log = store.log(header)
+    except JournalError:
+        kept = store.folder(header.id) / "area" / "kept"
+        yield from ((path, path) for path in _files(kept))
+        return
+    areas = store.areas(header.id, log)
+    moved = {
+        Path(step.destination): Path(step.source)
+        for step in log.steps
+        if isinstance(step, Move)
+        and any(Path(step.destination).parent == area / "kept" for area in areas)
+    }
+    listed = {
+        os.path.normcase(os.path.normpath(place.parent / name)): digest
+        for kept, place in moved.items()
+        if place.suffix == ".dist-info"
+        for name, digest in (recorded(kept) or {}).items()
+    }
+    try:
+        changes = from_json(Plan, store.plan(header.id)).changes
+    except DecodeError:  # no plan, or that of another version
+        changes = ()
+    cleared = {path for c in changes if isinstance(c, ClearCache) for path in c.removes}
+    for kept, origin in moved.items():
+        if origin.suffix == ".dist-info" or str(origin) in cleared:
+            continue
+        for file in _files(kept):
+            place = origin / file.relative_to(kept)
+            digest = listed.get(os.path.normcase(place))
+            compiled = file.parent.name == "__pycache__" or place.parent.name == "__pycache__"
+            if not compiled and (not digest or digest != _record_hash(file)):
+                yield file, place
+
+
+def _record_hash(file: Path) -> str:
+    """The hash of a file in the form of a RECORD; empty for a link."""
+    if file.is_symlink():
+        return ""
+    digest = base64.urlsafe_b64encode(bytes.fromhex(file_hash(file)))
+    return f"sha256={digest.decode().rstrip('=')}"
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The files at or below a path, links included."""
+    if not is_real_folder(folder):
+        yield from [folder] if os.path.lexists(folder) else []
+        return
+    for child in sorted(folder.iterdir()):
+        yield from _files(child)
 
 
 def _is_unfinished(header: Header, store: Store) -> bool:
