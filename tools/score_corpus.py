@@ -1,36 +1,46 @@
 """Score `explain` on logs with known causes: `python tools/score_corpus.py DIR`.
 
 DIR holds `cases.jsonl` and `logs/<id>.log`. A case is an object with `id`, `label` (the problem, or
-null for a log of nothing that explain should know) and perhaps `accept` (labels as right as it).
+`none-fits` for a log of nothing that explain should know) and perhaps `accept` (labels as right as
+it), `remedy_any` (expressions, one of which a right remedy holds) and `remedy_never` (what harms).
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tritonwin.problems.explain import explain_file
 from tritonwin.problems.records import Problem
 
+NOTHING = "none-fits"
+FILLER = re.compile(r"\(not known\)|\(version not known\)|\bas installed\b|\{[a-z]\w*\}")
+# Which Triton each torch takes, as a question shows it: a table recommends no one row.
+_ROW = re.compile(r"torch \d[\d.]*(?: or \d[\d.]*)* takes triton[\w-]*[<=]+[\d.*]+\d")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A log, the answers that are right, and what explain says."""
+    """A log, the answers and remedies that are right or harmful, and what explain says."""
 
     id: str
-    label: str | None
+    label: str
     right: frozenset[str]
+    wanted: tuple[str, ...]
+    never: tuple[str, ...]
     answers: tuple[Problem, ...]
 
     @property
     def first(self) -> bool:
-        """The first answer is right; for a log of nothing known, there is none above info."""
-        if self.label is None:
-            return not self.alarms
+        """The first answer is right; for a log of nothing known, there is none above possible."""
+        if self.label == NOTHING and all(p.certainty == "possible" for p in self.answers):
+            return True
         return any(p.id in self.right for p in self.answers[:1])
 
     @property
@@ -43,92 +53,88 @@ class Case:
 
     @property
     def wrongly_certain(self) -> tuple[Problem, ...]:
-        return tuple(p for p in self.certain if p.id not in self.right)
+        """What is called certain, breaks something and is not the case."""
+        found = (p for p in self.certain if p.severity != "info")
+        return tuple(p for p in found if p.id not in self.right)
 
     @property
-    def alarms(self) -> tuple[Problem, ...]:
-        """Answers above info on a log of nothing known."""
-        if self.label is not None:
-            return ()
-        return tuple(p for p in self.answers if p.severity != "info")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Score:
-    cases: tuple[Case, ...]
+    def cured(self) -> bool:
+        """The remedy of the first answer is right, or of the first two where both are possible."""
+        open_ = all(p.certainty == "possible" for p in self.answers[:2])
+        said = "\n".join(t for p in self.answers[: 2 if open_ else 1] for t in advice(p))
+        return not self.wanted or any(_has(pattern, said) for pattern in self.wanted)
 
     @property
-    def top1(self) -> float:
-        return self._share(c.first for c in self.cases)
+    def harm(self) -> tuple[str, ...]:
+        """The expressions of harm that a text of the advice or of a question holds."""
+        said = [_ROW.sub("", t) for p in self.answers for t in (*advice(p), *asked(p))]
+        return tuple(pattern for pattern in self.never if any(_has(pattern, t) for t in said))
 
     @property
-    def top3(self) -> float:
-        return self._share(c.third for c in self.cases)
-
-    @property
-    def precision(self) -> float:
-        """The share of the answers called certain that are right."""
-        return self._share(p.id in c.right for c in self.cases for p in c.certain)
-
-    def confusions(self) -> list[tuple[str, str, list[str]]]:
-        """Pairs of label and wrong answer, with the cases, the most frequent first."""
-        found: dict[tuple[str, str], list[str]] = defaultdict(list)
-        for case in self.cases:
-            if not case.first:
-                answer = next((p.id for p in case.answers), "nothing")
-                found[case.label or "nothing", answer].append(case.id)
-        return [(*pair, ids) for pair, ids in sorted(found.items(), key=lambda i: -len(i[1]))]
-
-    @staticmethod
-    def _share(outcomes: Iterable[bool]) -> float:
-        listed = list(outcomes)
-        return sum(listed) / len(listed) if listed else 1.0
+    def gaps(self) -> tuple[str, ...]:
+        """Fillers in place of a fact."""
+        said = (t for p in self.answers for t in (p.title, p.cause, *advice(p), *asked(p)))
+        return tuple(filler for text in said for filler in FILLER.findall(text))
 
 
-def score(folder: Path) -> Score:
+def advice(problem: Problem) -> list[str]:
+    return [problem.remedy.summary, *problem.remedy.commands]
+
+
+def asked(problem: Problem) -> list[str]:
+    question = problem.question
+    return [question.text, question.command] if question else []
+
+
+def _has(pattern: str, text: str) -> bool:
+    return re.search(pattern, text, re.IGNORECASE | re.MULTILINE) is not None
+
+
+def cases(folder: Path) -> Iterator[Case]:
     """Explain every case of a folder. Raises OSError, KeyError, json.JSONDecodeError."""
-    lines = (folder / "cases.jsonl").read_text(encoding="utf-8").splitlines()
-    return Score(cases=tuple(_case(folder, json.loads(line)) for line in lines if line.strip()))
+    for line in (folder / "cases.jsonl").read_text(encoding="utf-8").splitlines():
+        entry: dict[str, Any] = json.loads(line)
+        yield Case(
+            id=entry["id"],
+            label=entry["label"],
+            right=frozenset([entry["label"], *entry.get("accept", ())]),
+            wanted=tuple(entry.get("remedy_any", ())),
+            never=tuple(entry.get("remedy_never", ())),
+            answers=explain_file(folder / "logs" / f"{entry['id']}.log").problems,
+        )
 
 
-def _case(folder: Path, entry: dict[str, object]) -> Case:
-    label, accept = entry["label"], entry.get("accept") or []
-    answers = explain_file(folder / "logs" / f"{entry['id']}.log").problems
-    return Case(
-        id=str(entry["id"]),
-        label=str(label) if label else None,
-        right=frozenset(map(str, [label, *accept] if isinstance(accept, list) else [label])),
-        answers=answers,
-    )
-
-
-def report(result: Score) -> Iterable[str]:
+def report(found: Sequence[Case]) -> Iterable[str]:
     """The score as lines of text."""
-    cases = result.cases
-    yield f"{len(cases)} logs"
-    yield f"top 1:     {result.top1:7.2%}"
-    yield f"top 3:     {result.top3:7.2%}"
-    called = sum(len(c.certain) for c in cases)
-    yield f"certain:   {result.precision:7.2%} right of {called} answers called certain"
-    alarms = [(c.id, p.id) for c in cases for p in c.alarms]
-    yield f"alarms:    {len(alarms)} on {sum(c.label is None for c in cases)} logs of nothing known"
-    yield from (f"    {case}: {problem}" for case, problem in alarms)
+    certain = [(p.id in c.right) for c in found for p in c.certain]
+    yield f"{len(found)} logs"
+    for name, right in (
+        ("top 1", [c.first for c in found]),
+        ("top 3", [c.third for c in found]),
+        ("remedy", [c.cured for c in found if c.wanted]),
+        ("certain", certain),
+        ("no harm", [not c.harm for c in found]),
+        ("no gap", [not c.gaps for c in found]),
+    ):
+        yield f"{name + ':':10} {sum(right) / (len(right) or 1):7.2%} of {len(right)}"
     yield "per label (right / logs):"
-    logs = Counter(c.label or "nothing" for c in cases)
-    right = Counter(c.label or "nothing" for c in cases if c.first)
-    yield from (f"    {label:34} {right[label]:3} / {logs[label]}" for label in sorted(logs))
-    yield "wrongly certain:"
-    yield from (f"    {c.id}: {p.id}, is {c.label}" for c in cases for p in c.wrongly_certain)
-    yield "confusions (is -> answer):"
-    for label, answer, ids in result.confusions():
-        yield f"    {label} -> {answer}: {', '.join(ids)}"
+    logs = Counter(c.label for c in found)
+    right_of = Counter(c.label for c in found if c.first)
+    yield from (f"    {label:34} {right_of[label]:3} / {logs[label]}" for label in sorted(logs))
+    yield "wrong (is -> answer):"
+    for case in found:
+        wrong = [] if case.first else [next((p.id for p in case.answers), "nothing")]
+        wrong += [f"{p.id} for certain" for p in case.wrongly_certain]
+        wrong += [] if case.cured else ["no right remedy"]
+        wrong += [f"harm: {pattern}" for pattern in case.harm]
+        yield from (f"    {case.id}: {case.label} -> {each}" for each in (*wrong, *case.gaps))
 
 
 def main(arguments: Sequence[str]) -> int:
     if len(arguments) != 1:
         print(__doc__, file=sys.stderr)
         return 2
-    print("\n".join(report(score(Path(arguments[0])))))
+    print("\n".join(report(list(cases(Path(arguments[0]))))))
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import textwrap
 from collections.abc import Callable, Iterable
@@ -72,8 +73,20 @@ def _spinner(text: str) -> bytes:
     ).encode()
 
 
+def _last(lines: int) -> Disguise:
+    return lambda text: "\n".join(text.rstrip("\n").split("\n")[-lines:]).encode()
+
+
+def _read_from_a_picture(text: str) -> bytes:
+    """0 and 1 in paths as the letters that look like them."""
+    mistaken = str.maketrans("01", "Ol")
+    return re.sub(r"[A-Za-z]:\\\S+", lambda path: path[0].translate(mistaken), text).encode()
+
+
+# What is left of a log may not show its cause: then nothing is said, and nothing else.
+CUT: dict[str, Disguise] = {"last 30 lines": _last(30), "last 5 lines": _last(5)}
 DISGUISES: dict[str, Disguise] = {
-    "as it is": str.encode,
+    **CUT,
     "CRLF": lambda text: text.replace("\n", "\r\n").encode(),
     "UTF-8 with a mark": lambda text: text.encode("utf-8-sig"),
     "UTF-16 with a mark": lambda text: text.encode("utf-16"),
@@ -99,5 +112,15 @@ DISGUISES: dict[str, Disguise] = {
     "wrapped at 100": _each(_words(100)),
     "wrapped and quoted": _each(lambda line: [f"> {part}" for part in _words(76)(line)]),
     "cut, with time": _each(lambda line: [f"2026-11-03T08:15:42Z {p}" for p in _cut(80)(line)]),
+    "fenced": lambda text: f"Hi, it fails:\n\n```python\n{text}\n```\nany idea?".encode(),
+    "JSON string": lambda text: json.dumps({"log": text}).encode(),
+    "JSON string, not ASCII": lambda text: json.dumps({"log": text}, ensure_ascii=False).encode(),
+    "Python repr": lambda text: repr(text).encode(),
+    "Python repr of bytes": lambda text: repr(text.encode()).encode(),
+    "[INFO]": _lines(lambda line: f"[INFO] {line}"),
+    "logger": _lines(lambda line: f"2026-11-03 08:15:42,123 - INFO - {line}"),
+    "backslashes lost": lambda text: text.replace("\\", "").encode(),
+    "backslashes doubled": lambda text: text.replace("\\", "\\\\").encode(),
+    "OCR": _read_from_a_picture,
     "a screen full of zeros": lambda text: text.replace("\n", "\0\n").encode(),
 }

@@ -12,7 +12,7 @@ from tritonwin.problems.catalogue import LinePattern
 from tritonwin.problems.explain import explain_lines, matches, scan
 from tritonwin.problems.explain.lines import normalise, segments
 from tritonwin.problems.explain.matches import PIECE, match, pieces
-from tritonwin.problems.explain.scan import NEAR, Key, Scanner, keys
+from tritonwin.problems.explain.scan import NEAR, Index, Key, Scanner, keys
 
 PATTERNS = (
     LinePattern(anchors=("LNK1181",), line=r"LNK1181.{0,80}'(?P<path>[^']{1,99})'"),
@@ -29,7 +29,7 @@ ALL = set(range(len(PATTERNS)))
 
 def scanned(blocks: Sequence[str]) -> list[tuple[int, int]]:
     """Lines and patterns that match, by the fast search."""
-    scanner = Scanner(PATTERNS)
+    scanner = Scanner(Index(PATTERNS))
     found, first = [], 1
     for block in blocks:
         for line in scanner.candidates(block, first, ALL):
@@ -88,7 +88,7 @@ def test_forgetting_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_text_before_a_line_is_known_across_blocks() -> None:
-    scanner = Scanner(PATTERNS)
+    scanner = Scanner(Index(PATTERNS))
     for number in range(3):
         block = f"block {number}\n" + "x" * (NEAR // 2) + "\n"
         assert list(scanner.candidates(block, 2 * number + 1, ALL)) == []
@@ -104,7 +104,7 @@ def test_a_pattern_is_searched_for_from_the_line_on_which_it_is_wanted() -> None
     wanted = {0}
     block = "Failed to find MSVC\n" + LINES[0] + "\nx\n" + "Failed to find MSVC\n" * 3
     found = []
-    for line in Scanner(PATTERNS).candidates(block, 1, wanted):
+    for line in Scanner(Index(PATTERNS)).candidates(block, 1, wanted):
         if line.patterns & wanted:
             found.append((line.number, *line.patterns))
         (wanted.add if line.number == 2 else wanted.discard)(6)

@@ -10,9 +10,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.resources import files
 from typing import Literal
 
 from tritonwin.system import toml
+from tritonwin.system.codec import from_valid
 
 Kind = Literal["modules", "names", "attributes", "parameters", "dataclasses"]
 
@@ -81,23 +83,30 @@ def missing_name(line: str) -> Missing | None:
     """What the line of an error says; None where it names nothing that parts the versions."""
     for kind, form, key in _FORMS:
         for hit in form.finditer(line):
-            rows: dict[str, Row] = getattr(load(), kind)
             name = hit.expand(key)
-            if row := rows.get(name):
+            if row := _row(kind, name):
                 return _missing(name, row)
     return None
 
 
+def _row(kind: Kind, name: str) -> Row | None:
+    """One row, found in the text: reading the whole table would take longer than a long log."""
+    section = _text().partition(f"\n[{kind}]\n")[2].partition("\n[")[0]
+    key = f'"{name}" = '
+    line = next((line for line in section.split("\n") if line.startswith(key)), None)
+    return from_valid(Row, toml.loads(line)[name]) if line else None
+
+
 def _missing(name: str, row: Row) -> Missing:
-    table = load()
-    has = set(series(row.triton, table.triton))
+    known = toml.loads(_text().partition("\n[")[0])
+    has = set(series(row.triton, known["triton"]))
     return Missing(
         name=name,
-        triton=tuple(s for s in series(table.triton, table.triton) if s not in has),
+        triton=tuple(s for s in series(known["triton"], known["triton"]) if s not in has),
         pairs={
-            torch: series(triton, table.triton)
+            torch: series(triton, known["triton"])
             for ranges, triton in row.fails.items()
-            for torch in series(ranges, table.torch)
+            for torch in series(ranges, known["torch"])
         },
     )
 
@@ -128,6 +137,11 @@ def _all_series(known: str) -> tuple[str, ...]:
 def _key(series: str) -> tuple[int, int]:
     major, minor = series.split(".")
     return int(major), int(minor)
+
+
+@cache
+def _text() -> str:
+    return files("tritonwin.support").joinpath("triton_names.toml").read_text("utf-8")
 
 
 @cache

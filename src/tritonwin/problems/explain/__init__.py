@@ -15,10 +15,17 @@ from tritonwin.problems import catalogue
 from tritonwin.problems.conditions import allows, value_of
 from tritonwin.problems.doctor import Rank, by_certainty, findings_of, problems_of
 from tritonwin.problems.explain.decode import text_blocks
-from tritonwin.problems.explain.lines import clean, joined, width_of
+from tritonwin.problems.explain.lines import (
+    clean,
+    joined,
+    plain_characters,
+    width_of,
+    without_escapes,
+)
 from tritonwin.problems.explain.log_facts import LogFacts, facts_at
 from tritonwin.problems.explain.matches import Matches, Query, Window
 from tritonwin.problems.explain.pair import of_names, of_versions
+from tritonwin.problems.explain.pasted import restored
 from tritonwin.problems.explain.scan import AnchoredLine, Scanner
 from tritonwin.problems.explain.suspects import Suspects
 from tritonwin.problems.records import (
@@ -58,11 +65,13 @@ def explain_stream(stream: BinaryIO, snapshot: Facts | None = None) -> Explanati
     """Explain a log from its bytes, read once; memory does not grow with its length."""
     query = _query(catalogue.load())
     matches = Matches(query)
-    scanner = Scanner(query.patterns)
+    scanner = Scanner(query.index)
     suspects = Suspects()
     line = 1
     last = ""
-    for block in text_blocks(stream):
+    guessed = False
+    for block, glued in restored(text_blocks(stream)):
+        guessed |= glued
         head = block.find("\n", HEAD) + 1 or len(block) if line == 1 else 0
         for candidate in _in_head(scanner, block[:head], matches) if head else ():
             matches.look(candidate)
@@ -72,7 +81,7 @@ def explain_stream(stream: BinaryIO, snapshot: Facts | None = None) -> Explanati
         suspects.feed(block, line)
         line += block.count("\n")
         last = block[-1:] or last
-    return _verdict(matches, suspects, line - (last in ("", "\n")), snapshot)
+    return _verdict(matches, suspects, line - (last in ("", "\n")), snapshot, guessed)
 
 
 @cache
@@ -82,13 +91,15 @@ def _query(known: catalogue.Catalogue) -> Query:
 
 def _in_head(scanner: Scanner, block: str, matches: Matches) -> Iterator[AnchoredLine]:
     """The beginning, which is all of a log that somebody pasted: it may have been wrapped."""
+    scanner.learn(plain_characters(without_escapes(block)))
     lines = block.split("\n")
     width = width_of(lines)
     begin = 0
     readings = list(joined(lines, width)) if width else []
     # most logs of narrow lines were not wrapped, and nothing is to be found in lines joined
-    for reading in readings if scanner.patterns_in("\n".join(r.text for r in readings)) else ():
-        candidate = scanner.candidate(reading.first + 1, reading.text)
+    texts = scanner.texts_in("\n".join(r.text for r in readings))
+    for reading in readings if texts else ():
+        candidate = scanner.candidate(reading.first + 1, reading.text, texts)
         if not candidate.patterns:
             continue
         # after its parts: where one of them says all, it is what will be quoted
@@ -101,13 +112,15 @@ def _in_head(scanner: Scanner, block: str, matches: Matches) -> Iterator[Anchore
 
 
 def _verdict(
-    matches: Matches, suspects: Suspects, lines: int, snapshot: Facts | None
+    matches: Matches, suspects: Suspects, lines: int, snapshot: Facts | None, guessed: bool
 ) -> Explanation:
     log = matches.facts
     findings: list[Finding] = []
     last: dict[str, int] = {}
     for window in matches.found():
         if found := _finding(window, log, snapshot):
+            if guessed and found.certainty == "certain":
+                found = replace(found, certainty="likely")
             findings.append(found)
             last[found.id] = max(last.get(found.id, 0), *(hit.line for hit in window.hits))
     findings.sort(key=lambda f: CERTAINTIES.index(f.certainty))

@@ -44,6 +44,8 @@ _PREFIX = re.compile(
     | (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\ {1,2}\d{1,2}\ \d\d:\d\d:\d\d
         (?:\ [\w.-]{1,64}\ [\w./-]{1,64}(?:\[\d{1,9}\])?:)?  # syslog
     | \#\#\[\w{1,20}\]                                       # CI annotations
+    | \[(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\ ?\](?=\s|$)  # loggers
+    | (?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\ -(?=\s|$)
     | [\w.-]{1,60}\ {1,20}\|(?=\ )                           # docker compose
     | (?:STDOUT|STDERR|stdout|stderr)(?:\ [FP])?[:\ ](?=\s|\S)   # container logs
     | [\w.:\\/ ()~-]{1,200}\.exe\ :(?=\ )                    # PowerShell 5 before a native error
@@ -62,7 +64,7 @@ NARROW, WIDE = 40, 200  # columns between which a log counts as wrapped
 MAX_JOINED = 16_000  # characters
 
 # what would have been moved up: a word, or its part up to a hyphen between letters
-_FIRST_WORD = re.compile(r"[^\s\w]{0,20}\w{1,80}[^\W\d_]-(?=\w{1,40}[^\W\d_])|\S{0,200}")
+_FIRST_WORD = re.compile(r"\S{0,200}?[^\W\d_]{2}-(?=[^\W\d_]-?[^\W\d_])|\S{0,200}")
 
 
 def segments(line: str) -> list[str]:

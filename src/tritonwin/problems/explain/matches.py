@@ -18,7 +18,7 @@ from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import Catalogue, Entry, LinePattern, LogSignature
 from tritonwin.problems.explain.lines import normalise, segments
 from tritonwin.problems.explain.log_facts import LogFacts, Match, knowledge
-from tritonwin.problems.explain.scan import AnchoredLine
+from tritonwin.problems.explain.scan import AnchoredLine, Index
 
 MAX_HITS = 3  # lines of one signature that are kept
 PATIENCE = 300  # lines that a fact's pattern may see: versions stand in banners and first errors
@@ -46,7 +46,7 @@ class Query:
     """Everything that is looked for, the same in every log; made once.
 
     Attributes:
-        patterns: those of signatures, of marks and of facts.
+        patterns: those of signatures, of marks and of facts; `index` finds their anchors.
         sought: the signatures, in the order of the catalogue.
         concerned: by pattern, the numbers of the signatures that it can change.
         forbidden: the patterns that speak against a signature.
@@ -55,14 +55,15 @@ class Query:
 
     def __init__(self, known: Catalogue) -> None:
         self._known = known
-        self._index: dict[LinePattern, int] = {}
+        self._numbers: dict[LinePattern, int] = {}
         self.sought = tuple(
             self._resolved(entry, signature)
             for entry in known.entries.values()
             for signature in entry.signatures
         )
         self.of_facts = frozenset(map(self._number, knowledge().fact))
-        self.patterns = tuple(self._index)
+        self.patterns = tuple(self._numbers)
+        self.index = Index(self.patterns)
         self.concerned: Mapping[int, set[int]] = defaultdict(set)
         for number, each in enumerate(self.sought):
             for pattern in (each.pattern, *each.before, *each.after):
@@ -70,7 +71,7 @@ class Query:
         self.forbidden = frozenset().union(*(each.without for each in self.sought))
 
     def _number(self, pattern: str | LinePattern) -> int:
-        return self._index.setdefault(self._known.pattern(pattern), len(self._index))
+        return self._numbers.setdefault(self._known.pattern(pattern), len(self._numbers))
 
     def _resolved(self, entry: Entry, signature: LogSignature) -> Sought:
         return Sought(

@@ -71,8 +71,8 @@ class AnchoredLine(NamedTuple):
 class Scanner:
     """Finds candidates in the blocks of a log, which it is given in order."""
 
-    def __init__(self, patterns: Iterable[LinePattern]) -> None:
-        self._index = Index(patterns)
+    def __init__(self, index: Index) -> None:
+        self._index = index
         self._used = 0
         self._tail = ""
         self._seen: set[str] = set()
@@ -89,8 +89,7 @@ class Scanner:
         """
         block = without_escapes(block)
         plain = plain_characters(block)
-        tokens = set(plain.split())
-        self._learn(tokens)
+        tokens = self.learn(plain)
         texts = frozenset().union(*(self._hot[token] for token in tokens & self._hot.keys()))
         position = 0
         while texts and position < len(block):
@@ -108,30 +107,42 @@ class Scanner:
                 break
         self._tail = self._before(plain, len(plain))
 
-    def candidate(self, number: int, line: str) -> AnchoredLine:
-        """A line that is not in the blocks, such as one that was wrapped."""
-        return AnchoredLine(number, line, self.patterns_in(line), lambda: self._tail)
+    def candidate(self, number: int, line: str, texts: Iterable[str]) -> AnchoredLine:
+        """A line that is not in the blocks, such as one that was wrapped.
 
-    def patterns_in(self, text: str) -> frozenset[int]:
-        """The patterns one of whose anchors stands in a text."""
+        Args:
+            texts: the anchors that may stand in it.
+        """
+        plain = plain_characters(line)
+        patterns = frozenset().union(*(self._index.texts[t] for t in texts if t in plain))
+        return AnchoredLine(number, line, patterns, lambda: self._tail)
+
+    def texts_in(self, text: str) -> list[str]:
+        """The anchors that stand in a text."""
         plain = plain_characters(text)
         texts = frozenset().union(*self._index.by_token(set(plain.split())).values())
-        return frozenset().union(*(self._index.texts[t] for t in texts if t in plain))
+        return [text for text in texts if text in plain]
 
     def _before(self, block: str, position: int) -> str:
         """The NEAR characters before a position in a block, some of them from blocks before it."""
         missing = NEAR - position
         return (self._tail[-missing:] if missing > 0 else "") + block[max(0, -missing) : position]
 
-    def _learn(self, tokens: set[str]) -> None:
+    def learn(self, text: str) -> set[str]:
+        """The tokens of a text, each looked up in the index if it was not seen before.
+
+        What is cut into many pieces is faster where the whole was learned before them.
+        """
         if self._used > MEMORY:
             self._seen.clear()
             self._hot.clear()
             self._used = 0
-        fresh = tokens - self._seen
-        self._hot.update(self._index.by_token(fresh))
-        self._seen |= fresh
-        self._used += sum(map(len, fresh)) + PER_TOKEN * len(fresh)
+        tokens = set(text.split())
+        if fresh := tokens - self._seen:
+            self._hot.update(self._index.by_token(fresh))
+            self._seen |= fresh
+            self._used += sum(map(len, fresh)) + PER_TOKEN * len(fresh)
+        return tokens
 
     def _starts(
         self, block: str, position: int, texts: Iterable[str], wanted: frozenset[int]
