@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from wheel_files import sha256
+
+_SENT = 2**15  # bytes at a time
 
 
 @dataclass
@@ -22,15 +26,24 @@ class Reply:
     body: bytes = b""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
+    cut: int | None = None  # bytes after which the connection is closed
 
 
 @dataclass
 class ListServer:
-    """What is served, by path with query, and what was asked for."""
+    """The replies by path with query, and what was asked for.
+
+    Attributes:
+        ranges: parts of files are sent.
+        asked: path and status of every request.
+        sent: bytes of content by path.
+    """
 
     address: str
     replies: dict[str, Reply] = field(default_factory=dict)
-    asked: list[tuple[str, int]] = field(default_factory=list)  # path, status
+    ranges: bool = True
+    asked: list[tuple[str, int]] = field(default_factory=list)
+    sent: Counter[str] = field(default_factory=Counter)
     tokens: list[str | None] = field(default_factory=list)
 
     def wheel(self, file: Path) -> str:
@@ -71,22 +84,43 @@ class ListServer:
         self.replies[f"{path}?recursive=true"] = Reply(json.dumps(tree).encode())
         return self.address + path
 
-    def answer(self, path: str, etag: str | None) -> Reply:
+    def index(self, name: str, *files: Path) -> str:
+        """Serve a package index with these wheels and their hashes (PEP 503); its address."""
+        pages: dict[str, list[str]] = {}
+        for file in files:
+            project = file.name.split("-")[0].replace("_", "-").lower()
+            link = f'<a href="{self.wheel(file)}#sha256={sha256(file)}">{file.name}</a>'
+            pages.setdefault(project, []).append(link)
+        for project, links in pages.items():
+            page = f"<!DOCTYPE html>{'<br>'.join(links)}"
+            self.replies[f"/{name}/{project}/"] = Reply(page.encode())
+        return f"{self.address}/{name}"
+
+    def answer(self, path: str, etag: str | None, wanted: str | None = None) -> Reply:
+        """The reply to a request, with its ETag and the range that it asks for."""
         reply = self.replies.get(path, Reply(status=404))
         if reply.status != 200:
             return reply
-        own = f'W/"{hashlib.sha256(reply.body).hexdigest()}"'
-        headers = {**reply.headers, "ETag": own}
-        return (
-            Reply(status=304, headers=headers) if etag == own else Reply(reply.body, 200, headers)
-        )
+        own = f'"{hashlib.sha256(reply.body).hexdigest()}"'
+        headers = {"ETag": own, **reply.headers}
+        if etag == own:
+            return Reply(status=304, headers=headers)
+        part = re.fullmatch(r"bytes=(\d*)-(\d*)", wanted or "")
+        if part is None or not self.ranges:
+            return Reply(reply.body, 200, headers, cut=reply.cut)
+        size = len(reply.body)
+        first = int(part[1]) if part[1] else max(0, size - int(part[2]))
+        last = min(int(part[2]), size - 1) if part[1] and part[2] else size - 1
+        headers["Content-Range"] = f"bytes {first}-{last}/{size}"
+        return Reply(reply.body[first : last + 1], 206, headers)
 
 
 @contextmanager
 def list_server() -> Iterator[ListServer]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            reply = served.answer(self.path, self.headers.get("If-None-Match"))
+            asked = self.headers
+            reply = served.answer(self.path, asked.get("If-None-Match"), asked.get("Range"))
             served.asked.append((self.path, reply.status))
             served.tokens.append(self.headers.get("Authorization"))
             self.send_response(reply.status)
@@ -95,7 +129,11 @@ def list_server() -> Iterator[ListServer]:
             if reply.status != 304:
                 self.send_header("Content-Length", str(len(reply.body)))
             self.end_headers()
-            self.wfile.write(reply.body)
+            body = reply.body[: reply.cut]
+            with suppress(OSError):  # a client that has enough closes the connection
+                for start in range(0, len(body), _SENT):
+                    self.wfile.write(body[start : start + _SENT])
+                    served.sent[self.path] += len(body[start : start + _SENT])
 
         def log_message(self, *args: object) -> None:
             pass

@@ -37,7 +37,7 @@ from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.explain import MAX_QUOTE, explain_stream
 from tritonwin.remedies import archive
-from tritonwin.support import download, links, sources, wheels
+from tritonwin.support import download, links, wheel_files, wheels
 from tritonwin.system.codec import DecodeError, from_json, to_json
 
 SEEDS = Path(__file__).with_name("seeds")
@@ -119,7 +119,7 @@ def index(data: bytes) -> None:
 def wheel(data: bytes) -> None:
     """The metadata of a wheel on disk."""
     path = _file("a-1-py3-none-any.whl", data)
-    sources.requires_dist(links.WheelLink(location=str(path), source="disk"))
+    wheel_files.content_of(path)
 
 
 def requirements(data: bytes) -> None:

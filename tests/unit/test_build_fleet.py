@@ -27,7 +27,7 @@ from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.journal.tree import file_hash
 from tritonwin.support.chooser import choose
 from tritonwin.support.fitting import needs_of
-from tritonwin.support.sources import read_place
+from tritonwin.support.sources import Sources, find
 
 MATRIX = """
 python = ["3.11", "3.12"]
@@ -162,7 +162,7 @@ def test_the_chooser_takes_what_the_fleet_made(
     folder.mkdir(parents=True)
     wheel = made(tmp_path, folder)
     assert app.run(["build", "flash-attn", "--index-of", str(results)]) == 0
-    links = read_place(str(results / "wheels.json"), "flash-attn")
+    links = find("flash-attn", Sources(lists=(str(results / "wheels.json"),))).links
     assert [link.sha256 for link in links] == [file_hash(wheel)]
     needs = needs_of(windows(tmp_path).facts)
     chosen = choose(Requirement("flash-attn"), links, needs)

@@ -16,6 +16,7 @@ from tritonwin.support import fitting, matrix, packages, versions, wheels
 from tritonwin.support.chooser import Chosen, choose
 from tritonwin.support.fitting import Needs, needs_of
 from tritonwin.support.links import WheelLink
+from tritonwin.support.wheel_files import WheelContent
 
 INDEX = "https://example.org/simple"
 HASH = "0" * 64
@@ -160,13 +161,14 @@ def test_metadata_is_read_from_the_best_on_until_one_fits() -> None:
     files = [f"xformers-0.0.3{n}-py39-none-win_amd64.whl" for n in (3, 4, 5)]
     asked: list[str] = []
 
-    def requires_of(wheel: WheelLink) -> tuple[str, ...] | None:
+    def content_of(wheel: WheelLink) -> WheelContent:
         asked.append(wheel.file)
         series = {files[2]: "==2.10.0", files[1]: ">=2.9"}[wheel.file]
-        return ("numpy", "not a requirement !", f"torch{series}", 'torch==1; extra == "old"')
+        lines = ("numpy", "not a requirement !", f"torch{series}", 'torch==1; extra == "old"')
+        return WheelContent(requires=lines)
 
     chosen = choose(
-        Requirement("xformers"), [link(f) for f in files], needs(), requires_of=requires_of
+        Requirement("xformers"), [link(f) for f in files], needs(), content_of=content_of
     )
     assert asked == [files[2], files[1]]
     assert chosen.choice.file == files[1]

@@ -71,6 +71,9 @@ def test_dry_run_shows_the_plan_and_touches_nothing(
     before = target.files()
     assert install(target, wheels, "sageattention", "--dry-run") == 0
     said = capsys.readouterr().out
+    assert "do not fit, see --all" in said
+    assert install(target, wheels, "sageattention", "--dry-run", "--all") == 0
+    said = capsys.readouterr().out
     assert "made for win_amd64" in said
     assert "Nothing was changed." in said
     assert install(target, wheels, "sageattention", "--dry-run", "--json") == 0
@@ -192,7 +195,7 @@ def test_a_wheel_of_a_public_list(
         server.asked.clear()
         assert run([*words, "--json"]) == 0
         done = json.loads(capsys.readouterr().out)
-        assert [status for _, status in server.asked] == [200, 200]
+        assert [status for _, status in server.asked] == [200, 206, 200]
         (source, _) = done["plan"]["changes"][0]["sources"]
         assert source["location"].startswith(server.address)
     assert [i["outcome"] for i in done["imports"]] == ["imported"]

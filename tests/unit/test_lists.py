@@ -12,9 +12,17 @@ from list_server import ListServer, Reply, list_server
 from wheel_files import make_wheel, sha256
 
 from tritonwin.errors import UserError
-from tritonwin.support import lists
+from tritonwin.support import sources
 from tritonwin.support.links import WheelLink
-from tritonwin.support.lists import VARIABLE, DefaultLists, Form, ListPlace, ListTable, PackageLists
+from tritonwin.support.lists import (
+    VARIABLE,
+    Form,
+    ListTable,
+    PackageLists,
+    Place,
+    public_lists,
+    token_of,
+)
 from tritonwin.support.sources import Listing, Sources, find
 from tritonwin.system.host import Environment
 from tritonwin.system.toml import read_resource
@@ -38,28 +46,25 @@ def wheels(tmp_path: Path) -> dict[str, Path]:
     return {file: make_wheel(tmp_path / "w", file) for file in (A, B, OTHER)}
 
 
-def place(address: str, form: Form = "github-releases", name: str = "me") -> ListPlace:
-    return ListPlace(
-        name=name, form=form, address=address, hashes="test", trust="test", checked="2026-11-28"
-    )
+def place(address: str, form: Form = "github-releases", name: str = "me") -> Place:
+    return Place(name=name, form=form, address=address)
 
 
-def asked_of(home: Path, *places: ListPlace, token: str | None = None) -> DefaultLists:
+def asked_of(home: Path, *places: Place, token: str | None = None) -> Sources:
     row = PackageLists(name="sageattention", places=tuple(p.name for p in places))
-    return DefaultLists(
-        table=ListTable(places=places, packages=(row,)), folder=home / "lists", token=token
-    )
+    table = ListTable(places=places, packages=(row,))
+    return Sources(public=table, folder=home / "lists", token=token)
 
 
-def found(asked: DefaultLists) -> Listing:
-    return find("sageattention", Sources(defaults=asked))
+def found(asked: Sources) -> Listing:
+    return find("sageattention", asked)
 
 
 def names(links: tuple[WheelLink, ...]) -> list[str]:
     return sorted(link.file for link in links)
 
 
-def releases(server: ListServer, wheels: dict[str, Path]) -> ListPlace:
+def releases(server: ListServer, wheels: dict[str, Path]) -> Place:
     """Two pages; the older release is of a time without digests."""
     new = [server.asset(wheels[A]), server.asset(wheels[OTHER])]
     unfinished = {**server.asset(wheels[A]), "name": "x.whl", "state": "starter"}
@@ -80,7 +85,7 @@ def test_releases_of_github(server: ListServer, wheels: dict[str, Path], tmp_pat
     assert by_name[B].sha256 is None
     found(asked)
     assert server.asked == [(RELEASES, 200), (SECOND, 200)]
-    assert found(asked_of(tmp_path, *asked.table.places)) == listing
+    assert found(asked_of(tmp_path, releases(server, wheels))) == listing
     assert server.asked[2:] == [(RELEASES, 304), (SECOND, 304)]
 
 
@@ -129,7 +134,7 @@ def test_a_password_is_for_all_pages_and_not_kept(
 def test_a_list_without_end(
     server: ListServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lists, "_MOST_PAGES", 3)
+    monkeypatch.setattr(sources, "_MOST_PAGES", 3)
     server.releases("me/sage", *([[]] * 9))
     (note,) = found(asked_of(tmp_path, place(f"{server.address}/repos/me/sage/releases"))).notes
     assert "more than 3 pages" in note
@@ -178,7 +183,7 @@ def test_a_place_that_does_not_answer_well(
         return
     assert again.links == whole.links
     assert [says in note for note in again.notes] == [True]
-    date = json.loads(next((tmp_path / "lists").iterdir()).read_text())["asked"][:10]
+    date = json.loads(next((tmp_path / "lists").iterdir()).read_text())["content"]["asked"][:10]
     assert f"its list of {date} is used" in again.notes[0]
 
 
@@ -224,7 +229,7 @@ def test_a_token_goes_to_github_alone_and_may_be_wrong(
     listed = releases(server, wheels)
     found(asked_of(tmp_path / "1", listed, token="secret"))
     assert server.tokens == [None, None]
-    monkeypatch.setattr(lists, "_GITHUB", f"{server.address}/")
+    monkeypatch.setattr(sources, "_GITHUB", f"{server.address}/")
     found(asked_of(tmp_path / "2", listed, token="secret"))
     assert server.tokens[2:] == ["Bearer secret", "Bearer secret"]
     real = server.answer
@@ -232,7 +237,7 @@ def test_a_token_goes_to_github_alone_and_may_be_wrong(
     monkeypatch.setattr(
         server,
         "answer",
-        lambda path, etag: refusing if len(server.tokens) % 2 == 0 else real(path, etag),
+        lambda path, *more: refusing if len(server.tokens) % 2 == 0 else real(path, *more),
     )
     listing = found(asked_of(tmp_path / "3", listed, token="secret"))
     assert names(listing.links) == [B, A]
@@ -281,10 +286,9 @@ def test_a_table_of_the_user(server: ListServer, tmp_path: Path) -> None:
     server.replies["/lists.toml"] = Reply(TABLE.encode())
     for named in (str(tmp_path / "lists.toml"), f"{server.address}/lists.toml"):
         env = Environment({VARIABLE: named, "GH_TOKEN": "x\ny", "TRITONWIN_HOME": str(tmp_path)})
-        loaded = DefaultLists.load(env)
-        assert [p.name for p in loaded.places_of("einops")] == ["mine"]
-        assert loaded.places_of("sageattention") == ()
-        assert (loaded.token, loaded.folder) == (None, tmp_path / "lists")
+        assert [p.name for p in public_lists(env).of("einops")] == ["mine"]
+        assert public_lists(env).of("sageattention") == ()
+        assert token_of(env) is None
 
 
 @pytest.mark.parametrize(
@@ -292,7 +296,7 @@ def test_a_table_of_the_user(server: ListServer, tmp_path: Path) -> None:
     [
         ("[[places]]", "[[places]", "TRITONWIN_LISTS"),
         ('"page"', '"ftp"', "form"),
-        ("hashes", "hash", "hashes: missing"),
+        ("hashes", "hash", "hash: unknown"),
         ("https:", "http:", "only https"),
         ('"page"', '"hub"', "the address of a hub"),
         ('["mine"]', '["yours"]', "there is no place yours"),
@@ -302,6 +306,6 @@ def test_a_table_of_the_user(server: ListServer, tmp_path: Path) -> None:
 def test_a_table_that_cannot_be_used(tmp_path: Path, old: str, new: str, says: str) -> None:
     (tmp_path / "lists.toml").write_text(TABLE.replace(old, new))
     with pytest.raises(UserError, match=says.replace("[", r"\[")):
-        DefaultLists.load(Environment({VARIABLE: str(tmp_path / "lists.toml")}))
+        public_lists(Environment({VARIABLE: str(tmp_path / "lists.toml")}))
     with pytest.raises(UserError, match=f"{VARIABLE}: there is no file"):
-        DefaultLists.load(Environment({VARIABLE: str(tmp_path / "none.toml")}))
+        public_lists(Environment({VARIABLE: str(tmp_path / "none.toml")}))

@@ -14,12 +14,11 @@ from healthy import HEALTHY
 from packaging.requirements import Requirement
 from wheel_files import add_to_index, make_wheel, sha256
 
-from tritonwin.support import sources
 from tritonwin.support.chooser import choose
-from tritonwin.support.download import NotFoundError
 from tritonwin.support.fitting import needs_of
 from tritonwin.support.links import WheelLink
-from tritonwin.support.sources import Sources, find, read_place
+from tritonwin.support.sources import Sources, find
+from tritonwin.support.wheel_files import look_into
 
 A = "flash_attn-2.8.3+cu128torch2.9-cp312-cp312-win_amd64.whl"
 OTHER = "einops-0.8.0-py3-none-any.whl"
@@ -32,6 +31,10 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "flash_attn-broken.whl").write_bytes(b"")
     (tmp_path / "notes.txt").write_text("no wheel")
     return tmp_path
+
+
+def read_place(place: str, package: str) -> tuple[WheelLink, ...]:
+    return find(package, Sources(lists=(place,))).links
 
 
 def files(links: tuple[WheelLink, ...]) -> list[str]:
@@ -73,8 +76,8 @@ def test_a_wheel_itself(folder: Path) -> None:
 
 
 def test_what_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError):
-        read_place(str(tmp_path / "none"), "flash-attn")
+    (note,) = find("flash-attn", Sources(lists=(str(tmp_path / "none"),))).notes
+    assert "there is no file" in note
 
 
 def test_find_in_all_places(folder: Path, tmp_path: Path) -> None:
@@ -146,11 +149,15 @@ def test_a_page_from_the_network_makes_no_local_file_trusted(server: str, tmp_pa
     places = (f"{server}/page.html", f"{server}/list.txt")
     for lists, taken in ((places, None), ((*places, str(wheel)), str(wheel))):
         found = find("einops", Sources(lists=lists))
-        chosen = choose(Requirement("einops"), found.links, needs, allow_unhashed=False)
+        chosen = choose(Requirement("einops"), found.links, needs)
         assert (chosen.link and chosen.link.location) == taken
     (page,) = find("einops", Sources(lists=places[:1])).links
     refused = choose(Requirement("einops"), [page], needs, allow_unhashed=True).choice
     assert "https addresses alone" in refused.in_short()[0]
+
+
+def requires_dist(link: WheelLink, *, offline: bool = False) -> tuple[str, ...] | None:
+    return look_into(link, offline=offline).requires
 
 
 @pytest.mark.parametrize("way", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -163,15 +170,15 @@ def test_metadata_that_is_damaged(tmp_path: Path, way: int) -> None:
     at = data.index(b"METADATA") + len("METADATA")
     data[at : at + 12] = bytes(range(100, 112))
     file.write_bytes(bytes(data))
-    assert sources.requires_dist(WheelLink(location=str(file), source="disk")) is None
+    assert requires_dist(WheelLink(location=str(file), source="disk")) is None
 
 
 def test_metadata_of_a_wheel_on_disk(folder: Path) -> None:
     (link, broken) = sorted(read_place(str(folder), "flash-attn"), key=lambda k: k.file)
-    assert sources.requires_dist(link) == ("torch", "einops")
-    assert sources.requires_dist(broken) is None
+    assert requires_dist(link) == ("torch", "einops")
+    assert requires_dist(broken) is None
     (folder / A).write_bytes(b"no zip")
-    assert sources.requires_dist(link) is None
+    assert requires_dist(link) is None
 
 
 def test_metadata_apart(tmp_path: Path) -> None:
@@ -183,5 +190,5 @@ def test_metadata_apart(tmp_path: Path) -> None:
         sha256=sha256(wheel),
         metadata=(tmp_path / f"{OTHER}.metadata").as_uri(),
     )
-    assert sources.requires_dist(link) == ("torch >=2",)
-    assert sources.requires_dist(link, offline=True) is None
+    assert requires_dist(link) == ("torch >=2",)
+    assert requires_dist(link, offline=True) is None

@@ -21,7 +21,7 @@ from tritonwin.patch.engine import RuleTable
 from tritonwin.problems.catalogue import CatalogueFile
 from tritonwin.problems.explain.log_facts import FactTable
 from tritonwin.remedies.headers import PythonPackages
-from tritonwin.support.lists import ListTable
+from tritonwin.support.lists import KnownWheels, ListTable
 from tritonwin.support.matrix import HardwareTable, IndexTable, PairTable
 from tritonwin.support.packages import PackageTable
 from tritonwin.support.triton_names import NameTable
@@ -50,6 +50,7 @@ RECORDS: dict[str, type] = {
     "remedies/python_packages.toml": PythonPackages,
     "support/hardware.toml": HardwareTable,
     "support/indexes.toml": IndexTable,
+    "support/known_wheels.toml": KnownWheels,
     "support/lists.toml": ListTable,
     "support/matrix.toml": PairTable,
     "support/packages.toml": PackageTable,

@@ -31,7 +31,7 @@ from tritonwin.patch.rules import RULES
 from tritonwin.problems.checks.compiler import _cut_path
 from tritonwin.problems.explain import explain_stream
 from tritonwin.remedies import archive
-from tritonwin.support import download, links, sources, wheels
+from tritonwin.support import download, links, wheel_files, wheels
 
 GROWTH = 16
 MORE = 6  # of what linear time would be, on a busy machine; a square is GROWTH times as much
@@ -212,7 +212,7 @@ def test_what_is_unpacked_whole_is_not_unpacked(tmp_path: Path, way: int) -> Non
     file = tmp_path / "a-1-py3-none-any.whl"
     with zipfile.ZipFile(file, "w", way) as made:
         made.writestr("a-1.dist-info/METADATA", "Requires-Dist: b\n")
-    assert sources.requires_dist(links.WheelLink(location=str(file), source="disk")) is None
+    assert wheel_files.content_of(file).requires is None
     with pytest.raises(archive.ArchiveError, match="has a compression that no wheel"):
         archive.unpack(file, {"a-1.dist-info": tmp_path / "out"})
 

@@ -28,7 +28,7 @@ from tritonwin.remedies.records import (
     ProofEvent,
     StepEvent,
 )
-from tritonwin.support.wheel_choice import Kept, WheelChoice
+from tritonwin.support.wheel_choice import WheelChoice
 from tritonwin.system.codec import to_json
 from tritonwin.verify.records import RungResult
 
@@ -68,7 +68,6 @@ class EventLine:
     done: int | None = None  # bytes of a download, or steps of a build
     total: int | None = None
     choices: tuple[WheelChoice, ...] = ()
-    kept: tuple[Kept, ...] = ()
     notes: tuple[str, ...] = ()
     plan: Plan | None = None
     rungs: tuple[RungResult, ...] = ()
@@ -135,10 +134,9 @@ def install_report(facts: Facts, done: Installation) -> InstallReport:
 
 
 def print_choices(event: ChoiceEvent, *, every: bool) -> None:
-    """Each choice with the reasons against the other wheels; `every`: all of them."""
-    kept = {item.name for item in event.kept}
+    """Each choice: what, why, from where; `every`: with the reasons against all other wheels."""
     for choice in event.choices:
-        for line, style in _choice(choice, kept=choice.package in kept, every=every):
+        for line, style in _choice(choice, every=every):
             print_note(line, style)
     for note in event.notes:
         print_note(f"note: {note}")
@@ -152,21 +150,26 @@ def print_installation(done: Installation) -> None:
     print_note(_INSTALL_VERDICTS[done.status], "bold")
 
 
-def _choice(choice: WheelChoice, *, kept: bool, every: bool) -> Iterator[tuple[str, str]]:
+def _choice(choice: WheelChoice, *, every: bool) -> Iterator[tuple[str, str]]:
+    groups = choice.grouped()
     if choice.file is None:
         yield f"{choice.request}: no wheel fits", "bold red"
     else:
-        yield f"{choice.request}: {choice.version}" + (" is installed" if kept else ""), "bold"
+        yield f"{choice.request}: {choice.version}" + " is installed" * choice.installed, "bold"
         yield f"    {choice.file}", ""
-        yield f"    from {choice.source}", "dim"
+        much = f", {size(choice.size)}" if choice.size else ""
+        hashed = f"SHA-256 {choice.sha256[:12]}..." if choice.sha256 else "no hash is known"
+        yield f"    from {choice.source}{much}, {hashed}", "dim"
+        if choice.trust:
+            yield f"    this place: {choice.trust}", "dim"
     for note in choice.notes:
         yield f"    note: {note}", ""
-    groups = choice.grouped()
-    for reason, files in groups if every else groups[:_FEW]:
+    shown = groups if every else () if choice.file else groups[:_FEW]
+    for reason, files in shown:
         yield f"    not {_named(files, len(files) if every else 1)}: {reason}", "dim"
-    if not every and len(groups) > _FEW:
-        rest = sum(len(files) for _, files in groups[_FEW:])
-        yield f"    and {rest} more, see --all", "dim"
+    rest = sum(len(files) for _, files in groups[len(shown) :])
+    if rest:
+        yield f"    {rest} {'other' if choice.file else 'more'} do not fit, see --all", "dim"
 
 
 def _named(files: tuple[str, ...], limit: int) -> str:

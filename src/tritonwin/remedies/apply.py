@@ -120,4 +120,7 @@ def _stage(plan: Plan, context: ApplyContext) -> Path | None:
     target = context.target
     root = context.journal.scratch(Path((*target.site_packages, target.executable)[0]))
     target_pip.stage(context.pip(), wheels, root, context.progress)
+    for change in plan.changes:
+        if isinstance(change, InstallWheels):
+            target_pip.check_modules(root, target, cuda=change.cuda, gpus=change.gpus)
     return root

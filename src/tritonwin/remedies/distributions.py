@@ -45,6 +45,7 @@ from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.packages import FORK
 from tritonwin.support.versions import parse
 from tritonwin.support.wheel_choice import Download
+from tritonwin.support.wheels import read_local
 from tritonwin.system.files import is_folder, names_in
 
 
@@ -132,6 +133,8 @@ def install_change(downloads: Sequence[Download], facts: Facts) -> InstallWheels
         replaces=_replaced(wheels, removes, target),
         admin=target.writable is False,
         note=lock_note(target, (f"{w.name}=={w.version}" for w in wheels)),
+        cuda=_cuda(facts, downloads),
+        gpus=tuple(g.compute_capability for g in facts.nvidia_gpus if g.compute_capability),
     )
 
 
@@ -153,6 +156,14 @@ def _replaced(
 
 def _prefix(target: Interpreter) -> Path:
     return Path(target.prefix or Path(target.executable).parent)
+
+
+def _cuda(facts: Facts, downloads: Sequence[Download]) -> str | None:
+    """The CUDA of the torch that will be there."""
+    new = next((parse(d.version) for d in downloads if d.name == "torch"), None)
+    if new is not None:
+        return read_local(new.local).cuda
+    return facts.torch.cuda if facts.torch else None
 
 
 def plan_remove(context: PlanContext, *, distribution: str) -> RemoveDistribution:

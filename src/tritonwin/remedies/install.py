@@ -25,7 +25,6 @@ from tritonwin.remedies.records import (
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.support import install_plan
 from tritonwin.support.install_plan import InstallPlan
-from tritonwin.support.lists import DefaultLists
 from tritonwin.support.packages import FORK, module_of
 from tritonwin.support.pip import Pip
 from tritonwin.support.wheel_choice import InstallStatus
@@ -75,7 +74,7 @@ def install(
         return find_pip(facts, options.lists)
 
     planned = _planned(options, facts, pip)
-    on_event(ChoiceEvent(choices=planned.choices, kept=planned.kept, notes=planned.notes))
+    on_event(ChoiceEvent(choices=planned.choices, notes=planned.notes))
     if planned.plan.changes:
         on_event(PlanEvent(plan=planned.plan))
     if planned.status != "planned" or options.dry_run:
@@ -102,28 +101,25 @@ def _permitted(plan: Plan, facts: Facts, target: Interpreter) -> None:
 
 
 def _planned(options: InstallOptions, facts: Facts, pip: Callable[[], Pip]) -> Installation:
-    host = Host.this_machine()
-    # with --offline a wheel that a list names could not be fetched
-    asked = options.default_lists and not options.offline
-    defaults = DefaultLists.load(host.env) if asked else None
+    sources = install_plan.sources_for(
+        facts,
+        pip,
+        lists=options.lists,
+        indexes=options.indexes,
+        public=options.default_lists,
+        offline=options.offline,
+    )
     context = PlanContext(
         facts=facts,
-        host=host,
+        host=Host.this_machine(),
         pip=pip,
-        sources=lambda: install_plan.sources_for(
-            facts,
-            pip,
-            lists=options.lists,
-            indexes=options.indexes,
-            defaults=defaults,
-            offline=options.offline,
-        ),
+        sources=lambda: sources,
         offline=options.offline,
     )
     found = install_plan.plan(
         facts,
         options.requests,
-        context.sources(),
+        sources,
         pip(),
         allow_unhashed=options.allow_unhashed,
         reinstall=options.reinstall,
@@ -132,7 +128,6 @@ def _planned(options: InstallOptions, facts: Facts, pip: Callable[[], Pip]) -> I
     return Installation(
         status=status if found.complete else "nothing-fits",
         choices=found.choices,
-        kept=found.kept,
         notes=found.notes,
         plan=Plan(
             target=found.target or "",

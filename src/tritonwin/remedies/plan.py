@@ -134,9 +134,16 @@ class RemoveDistribution(_Change):
 
 @dataclass(frozen=True, kw_only=True)
 class InstallWheels(_Change):
-    """Install the wheels in `sources` in the place of the distributions in `removes`."""
+    """Install the wheels in `sources` in the place of the distributions in `removes`.
+
+    Attributes:
+        cuda: what the torch that will be there was built for, "12.8".
+        gpus: compute capabilities, one of which compiled packages must have code for.
+    """
 
     action: Literal["install-distribution"] = "install-distribution"
+    cuda: str | None = None
+    gpus: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from tritonwin.journal.records import Header, Unreadable
 from tritonwin.journal.undo import UndoReport
 from tritonwin.problems.records import CheckResult, Problem
 from tritonwin.remedies.plan import Plan, Status
-from tritonwin.support.wheel_choice import InstallStatus, Kept, WheelChoice
+from tritonwin.support.wheel_choice import InstallStatus, WheelChoice
 from tritonwin.verify.records import RungResult
 
 
@@ -37,7 +37,6 @@ class ChoiceEvent:
 
     event: Literal["choices"] = "choices"
     choices: tuple[WheelChoice, ...]
-    kept: tuple[Kept, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -103,7 +102,6 @@ class Installation:
 
     status: InstallStatus
     choices: tuple[WheelChoice, ...]
-    kept: tuple[Kept, ...] = ()
     notes: tuple[str, ...] = ()
     plan: Plan
     journal: str | None = None

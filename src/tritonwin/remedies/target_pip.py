@@ -22,6 +22,7 @@ from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal import faultpoint
 from tritonwin.remedies.installed import recorded
 from tritonwin.remedies.plan import CannotRemedyError, FileSource, target_to_change
+from tritonwin.support import packages
 from tritonwin.support.download import local_path, without_secrets
 from tritonwin.support.pip import (
     CONSTRAINT,
@@ -33,7 +34,13 @@ from tritonwin.support.pip import (
     last_words,
 )
 from tritonwin.support.versions import older, parse
-from tritonwin.support.wheel_files import WheelRefusedError, obtain
+from tritonwin.support.wheel_files import (
+    MACHINES,
+    WheelRefusedError,
+    module_misfit,
+    modules_below,
+    obtain,
+)
 from tritonwin.support.wheels import read
 from tritonwin.system.files import names_in
 from tritonwin.system.process import ENDS_WITH_US, NOTHING_FROM_HERE
@@ -168,6 +175,31 @@ def stage(
     for wheel, file in zip(wheels, files, strict=True):
         if file != local_path(wheel.location):
             _name_origin(wheel, root)
+
+
+def check_modules(
+    root: Path, target: Interpreter, *, cuda: str | None, gpus: Sequence[str]
+) -> None:
+    """Compare the compiled modules that were laid out with the target, before they are moved.
+
+    Only of packages that are compiled for one torch: others bring a library for each CUDA.
+
+    Raises:
+        WheelRefusedError: they do not fit.
+    """
+    for info in root.rglob("*.dist-info"):
+        name = canonicalize_name(info.name.partition("-")[0])
+        if name not in packages.load():
+            continue
+        found = module_misfit(
+            modules_below(info.parent / packages.module_of(name)),
+            machine=MACHINES.get(target.platform_tag or ""),
+            python=target.version,
+            cuda=cuda,
+            gpus=gpus,
+        )
+        if found:
+            raise WheelRefusedError(f"{name} is refused: {found}", "Nothing was changed.")
 
 
 def _on_disk(wheel: FileSource, progress: Callable[[int, int | None], None]) -> Path:

@@ -5,12 +5,12 @@ Torch is chosen first, because the others have to fit it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -19,14 +19,17 @@ from tritonwin.support import fitting, packages, wheels
 from tritonwin.support.download import without_secrets
 from tritonwin.support.fitting import Needs, needs_of
 from tritonwin.support.links import WheelLink
+from tritonwin.support.lists import keep, kept
 from tritonwin.support.matrix import released, wanted_series
 from tritonwin.support.packages import FORK
-from tritonwin.support.sources import Listing, Sources, fault_of, find, requires_dist
+from tritonwin.support.sources import Sources, find
 from tritonwin.support.versions import series
 from tritonwin.support.wheel_choice import Rejection, WheelChoice
+from tritonwin.support.wheel_files import WheelContent, look_into
 from tritonwin.support.wheels import WheelNameError
 
-RequiresOf = Callable[[WheelLink], "tuple[str, ...] | None"]
+ContentOf = Callable[[WheelLink], WheelContent]
+Build = tuple[str | None, str | None]
 
 # The entries of `_merits` in words, for a wheel that fits and is not the best.
 _PREFERRED = (
@@ -58,25 +61,25 @@ def choose(
     links: Iterable[WheelLink],
     needs: Needs,
     *,
-    requires_of: RequiresOf = lambda _: None,
-    fault_of: Callable[[WheelLink], str | None] = lambda _: None,
+    content_of: ContentOf = lambda _: WheelContent(),
     allow_unhashed: bool = False,
+    passed: Mapping[Build, str] = MappingProxyType({}),
     notes: Sequence[str] = (),
 ) -> Chosen:
     """Take the best of the wheels that fit.
 
     Args:
         links: candidates of the requested package, preferred sources first.
-        requires_of: reads a wheel's Requires-Dist lines, None if they cannot be read; called for
-            wheels that fit by name, best first, until one is taken.
-        fault_of: tells what is wrong with a wheel's file, where it is at hand.
+        content_of: reads a wheel itself; called for wheels that fit by name, best first, until one
+            is taken.
         allow_unhashed: take a wheel from the network for which no hash is known.
+        passed: builds of torch that are not taken, with the reason.
         notes: messages from the collection of the candidates.
     """
     rejected: list[Rejection] = []
     ranked: list[tuple[tuple[Any, ...], WheelLink]] = []
     for place, link in enumerate(links):
-        against = _against(request, link, needs, allow_unhashed=allow_unhashed)
+        against = _against(request, link, needs, passed, allow_unhashed=allow_unhashed)
         if against:
             rejected.append(_rejection(link, against))
         else:
@@ -86,10 +89,8 @@ def choose(
     for merits, fit in ranked:
         if best is not None:
             rejected.append(_rejection(fit, (_second_to(best, merits),)))
-        elif wrong := fault_of(fit):
+        elif wrong := fitting.content_misfit(fit, content_of(fit), needs):
             rejected.append(_rejection(fit, (wrong,)))
-        elif against_torch := fitting.requirements(requires_of(fit) or (), needs):
-            rejected.append(_rejection(fit, (against_torch,)))
         else:
             best = (merits, fit)
     unhashed = [r.file for r in rejected if r.reasons == (_NO_HASH,)]
@@ -116,6 +117,7 @@ def _report(
         location=without_secrets(link.location) if link else None,
         source=link.source if link else None,
         sha256=link.sha256 if link else None,
+        size=link.size if link else None,
         rejected=tuple(rejected),
         notes=(
             *notes,
@@ -129,7 +131,12 @@ def _report(
 
 
 def _against(
-    request: Requirement, link: WheelLink, needs: Needs, *, allow_unhashed: bool
+    request: Requirement,
+    link: WheelLink,
+    needs: Needs,
+    passed: Mapping[Build, str],
+    *,
+    allow_unhashed: bool,
 ) -> tuple[str, ...]:
     if link.refused is not None:
         return (link.refused,)
@@ -142,8 +149,12 @@ def _against(
         found.insert(0, f"not what was asked for ({request.specifier})")
     elif version.is_prerelease and not request.specifier.prereleases:
         found.append("a pre-release: ask for it by its version")
+    if link.name.distribution == "torch" and (reason := passed.get(_build(link))):
+        found.append(reason)
     if not link.local and link.sha256 is None and not allow_unhashed:
         found.append(_NO_HASH)
+    if not link.local and needs.offline:
+        found.append("it would have to be fetched (--offline)")
     return tuple(found)
 
 
@@ -200,8 +211,11 @@ def _notes(link: WheelLink, needs: Needs) -> Iterator[str]:
     package = link.name.distribution
     if package == "torch" and needs.windows and link.built_for.cuda is None:
         yield "a build without CUDA: no NVIDIA GPU was found"
+    known = packages.load().get(package)
     compiled = any(tag.platform != "any" for tag in link.name.tags)
-    if compiled and package in packages.load() and link.built_for.torch is None:
+    if known and known.uncompiled and not compiled:
+        yield known.uncompiled
+    if compiled and known and link.built_for.torch is None:
         yield f"{link.file} does not say for which torch it is built: its import is the proof"
 
 
@@ -217,48 +231,75 @@ class WheelSet:
         return all(item.link for item in self.chosen)
 
     @property
-    def torch(self) -> str | None:
-        """The series of the torch that was chosen."""
-        found = next((c.choice for c in self.chosen if c.choice.package == "torch"), None)
-        return series(found.version) if found and found.version else None
+    def torch(self) -> WheelLink | None:
+        """The torch that was chosen."""
+        return next((c.link for c in self.chosen if c.choice.package == "torch"), None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetChooser:
-    """Chooses from the sources, each of which is read once."""
+    """Chooses from the sources; each list and each wheel is read once."""
 
     facts: Facts
     sources: Sources
     allow_unhashed: bool = False
-    _listings: dict[tuple[str, str | None], Listing] = field(default_factory=dict)
+    _contents: dict[str, WheelContent] = field(default_factory=dict)
 
     def choose(self, requests: Sequence[Requirement]) -> WheelSet:
-        """The newest torch for which all other requests have a wheel, else the newest torch."""
-        first = tried = self._for_one_torch(requests)
-        while tried.torch and not tried.complete:
-            older = [_below(request, tried.torch) for request in requests]
-            tried = self._for_one_torch(older)
-        if not tried.complete or tried is first:
+        """The best torch for which everything else has a wheel, else the best torch.
+
+        With a torch that is not the installed one come triton-windows, torchvision and torchaudio,
+        where they are installed.
+        """
+        passed: dict[Build, str] = {}
+        first = tried = self._for_one_torch(requests, passed)
+        while tried.torch is not None and not tried.complete:
+            missing = ", ".join(c.choice.package for c in tried.chosen if not c.link)
+            passed[_build(tried.torch)] = f"there is no {missing} for it"
+            tried = self._for_one_torch(requests, passed)
+        if tried is first or tried.torch is None or first.torch is None or not tried.complete:
             return first
         names = ", ".join(c.choice.package for c in first.chosen if not c.link)
-        note = f"torch {tried.torch}, not {first.torch}: there is no {names} for a newer one"
+        taken, best = tried.torch.name.version, first.torch.name.version
+        note = f"torch {taken}, not {best}: there is no {names} for that"
         return WheelSet(chosen=tried.chosen, notes=(note, *tried.notes))
 
-    def _for_one_torch(self, requests: Sequence[Requirement]) -> WheelSet:
-        needs, chosen, notes = needs_of(self.facts), list[Chosen](), list[str]()
-        for request in _ordered(requests):
-            found = self._one(request, needs)
+    def _for_one_torch(
+        self, requests: Sequence[Requirement], passed: Mapping[Build, str]
+    ) -> WheelSet:
+        needs = replace(needs_of(self.facts), offline=self.sources.offline)
+        chosen, notes, to_do = list[Chosen](), list[str](), _ordered(requests)
+        for request in to_do:
+            found = self._one(request, needs, passed)
             chosen.append(found)
             if found.link and found.choice.package == "torch":
                 needs = needs.with_torch(found.link)
-                if self._triton_has_to_follow(needs, requests):
-                    notes.append(f"{FORK} is replaced as well: it is for another torch")
-                    chosen.append(self._one(Requirement(FORK), needs))
+                along = list(self._along(found.link, needs, requests))
+                notes += (f"{name} is replaced as well: it is for another torch" for name in along)
+                to_do[1:1] = map(Requirement, along)
         return WheelSet(chosen=tuple(chosen), notes=tuple(notes))
 
-    def _one(self, request: Requirement, needs: Needs) -> Chosen:
+    def _along(
+        self, torch: WheelLink, needs: Needs, requests: Iterable[Requirement]
+    ) -> Iterator[str]:
+        """Installed packages that have to follow the torch, and are not asked for."""
+        asked = {canonicalize_name(request.name) for request in requests}
+        fork = self.facts.distribution(FORK)
+        if fork and FORK not in asked and series(fork.version) not in needs.triton_series:
+            yield FORK
+        have = self.facts.distribution("torch")
+        if have is None or have.version == str(torch.name.version):
+            return
+        for package in packages.load().values():
+            if package.follows_torch and package.name not in asked:
+                yield from (d.name for d in (self.facts.distribution(package.name),) if d)
+
+    def _one(self, request: Requirement, needs: Needs, passed: Mapping[Build, str]) -> Chosen:
         package = canonicalize_name(request.name)
-        listing = self._listing(package, request.url)
+        sources = self.sources
+        if request.url:
+            sources = Sources(lists=(request.url,), offline=sources.offline, run=sources.run)
+        listing = find(package, sources)
         notes = list(listing.notes)
         if not listing.links:
             notes.append(f"no source names a wheel of {package}: name one (--index, --find-links)")
@@ -268,37 +309,32 @@ class SetChooser:
             request,
             listing.links,
             needs,
-            requires_of=lambda k: requires_dist(k, offline=self.sources.offline),
-            fault_of=fault_of,
+            content_of=self.content_of,
             allow_unhashed=self.allow_unhashed,
+            passed=passed,
             notes=notes,
         )
 
-    def _listing(self, package: str, url: str | None) -> Listing:
-        if (package, url) not in self._listings:
-            named = Sources(lists=(url,), offline=self.sources.offline) if url else self.sources
-            self._listings[package, url] = find(package, named)
-        return self._listings[package, url]
+    def content_of(self, link: WheelLink) -> WheelContent:
+        """The content of a wheel, from a former run where its hash is known."""
+        if link.location not in self._contents:
+            folder, key = self.sources.folder, f"{link.location}#{link.sha256}"
+            before = kept(folder, key, WheelContent) if link.sha256 and not link.local else None
+            content = before or look_into(link, offline=self.sources.offline)
+            if link.sha256 and not link.local and not before and content.requires is not None:
+                keep(folder, key, content)
+            self._contents[link.location] = content
+        return self._contents[link.location]
 
-    def _triton_has_to_follow(self, needs: Needs, requests: Iterable[Requirement]) -> bool:
-        installed = self.facts.distribution(FORK)
-        if installed is None or any(canonicalize_name(r.name) == FORK for r in requests):
-            return False
-        return series(installed.version) not in needs.triton_series
+
+def _build(torch: WheelLink) -> Build:
+    """The series and the CUDA of a torch."""
+    return series(str(torch.name.version)), torch.built_for.cuda
 
 
 def _ordered(requests: Iterable[Requirement]) -> list[Requirement]:
     order = {"torch": 0, FORK: 1}
     return sorted(requests, key=lambda r: order.get(canonicalize_name(r.name), 2))
-
-
-def _below(request: Requirement, torch: str) -> Requirement:
-    """The request; for torch with its range ending below this series."""
-    if canonicalize_name(request.name) != "torch":
-        return request
-    narrowed = Requirement(str(request))
-    narrowed.specifier &= SpecifierSet(f"<{torch}")
-    return narrowed
 
 
 def _not_released_yet(needs: Needs) -> str | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import os
 import re
 import ssl
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
@@ -15,9 +17,8 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.message import Message
 from http.client import HTTPException
-from io import BufferedIOBase
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from tritonwin import __version__
@@ -29,6 +30,10 @@ from tritonwin.system.scratch import scratch_folder
 from tritonwin.system.waiting import GaveUpError, by_the_clock
 
 _BLOCK = 1024 * 1024
+_END = 64 * 1024  # bytes of one part of a file: a zip's directory is at its end
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})")
+_ATTEMPTS = 4
+_PAUSE = 0.5  # seconds before a transfer that broke off is taken up
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 # a user before an "@", wherever the slashes stand
 _USER = re.compile(r"[^/?#]*/{2,}[^/?#]*@")
@@ -192,7 +197,7 @@ def fetch(
     with scratch_folder(to.parent) as folder:
         part = folder / "part"
         with part.open("wb") as stream:
-            for block in _blocks(url, limit, timeout, {}):
+            for block in _resumed(url, limit, timeout, hashed=sha256 is not None):
                 stream.write(block)
                 digest.update(block)
                 done += len(block)
@@ -208,6 +213,110 @@ def fetch(
         except PermissionError:  # on Windows: another process was quicker, and has it open
             if not is_file(to) or file_hash(to) != digest.hexdigest():
                 raise
+
+
+def _resumed(url: str, limit: int, timeout: float, *, hashed: bool) -> Iterator[bytes]:
+    """The content in blocks; a transfer that breaks off is taken up where it ended.
+
+    Args:
+        hashed: the caller compares a hash, so that no ETag is needed to put parts together.
+    """
+    done, first, until = 0, Message(), time.monotonic() + timeout
+    for left in reversed(range(_ATTEMPTS)):
+        said, start, etag = Message(), done, first.get("ETag", "W/")
+        headers = {"Range": f"bytes={done}-"} if done else {}
+        if done and not etag.startswith("W/"):
+            headers["If-Range"] = etag
+        seconds = max(until - time.monotonic(), 0.001)
+        try:
+            for block in _blocks(url, limit - done, seconds, headers, said):
+                if start and not said.get("Content-Range", "").startswith(f"bytes {start}-"):
+                    raise DownloadError(
+                        f"{without_secrets(url)} broke off, and its rest is not to be had",
+                        "Try again, or fetch it by hand and give the file.",
+                    )
+                done += len(block)
+                yield block
+        except NoAnswerError:
+            first = first or said
+            if not left or not done or not (hashed or "If-Range" in headers or not start):
+                raise
+            time.sleep(_PAUSE)
+        else:
+            return
+
+
+class NoRangesError(DownloadError):
+    """The server sends whole files alone, or more would have to be read than is allowed."""
+
+
+class RangedFile(io.RawIOBase):
+    """A file on a server, read in parts, each once; use it as a file of this machine.
+
+    Attributes:
+        size: of the file.
+        taken: bytes that came.
+    """
+
+    def __init__(self, url: str, *, most: int, timeout: float) -> None:
+        """Read the end of a file.
+
+        Args:
+            most: bytes that may come in all.
+            timeout: seconds for all of it.
+
+        Raises:
+            NoRangesError: the server does not send parts.
+            DownloadError: as for `read`.
+        """
+        self._url, self._most, self._until = url, most, time.monotonic() + timeout
+        self._parts: dict[int, bytes] = {}
+        self._at = self.taken = self.size = 0
+        self._fetch(f"bytes=-{_END}")
+
+    def _fetch(self, wanted: str) -> None:
+        said, content = Message(), b""
+        seconds = max(self._until - time.monotonic(), 0.001)
+        for block in _blocks(self._url, 2 * _BLOCK, seconds, {"Range": wanted}, said):
+            if "Content-Range" not in said:
+                break
+            content += block
+        found = _CONTENT_RANGE.fullmatch(said.get("Content-Range", ""))
+        self.taken += len(content)
+        if found is None or int(found[2]) - int(found[1]) + 1 != len(content):
+            raise NoRangesError(f"{without_secrets(self._url)} is not sent in parts")
+        self._parts[int(found[1])] = content
+        self.size = int(found[3])
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer, or a part of it; raises NoRangesError beyond `most`."""
+        if self._at >= self.size:
+            return 0
+        for start, part in self._parts.items():
+            if start <= self._at < start + len(part):
+                piece = part[self._at - start :][: len(buffer)]
+                buffer[: len(piece)] = piece
+                self._at += len(piece)
+                return len(piece)
+        later = [start for start in self._parts if start > self._at]
+        end = min(self._at + _END, self.size, *later)
+        if self.taken + end - self._at > self._most:
+            raise NoRangesError(f"more than {self._most} bytes would have to be read")
+        self._fetch(f"bytes={self._at}-{end - 1}")
+        return self.readinto(buffer)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
 
 
 def _blocks(
@@ -278,8 +387,13 @@ def _stream(
         if said is not None:
             for name, value in getattr(stream, "headers", Message()).items():
                 said.add_header(name, value)
+        done = 0
         while block := stream.read1(_BLOCK):
+            done += len(block)
             yield block
+    length = said.get("Content-Length", "") if said is not None else ""
+    if length.isdigit() and done < int(length):
+        raise OSError(f"it broke off after {done} of {length} bytes")
 
 
 def _advice(reason: object) -> str:
@@ -288,7 +402,7 @@ def _advice(reason: object) -> str:
     return "Check the connection (a proxy is named in HTTPS_PROXY), or work with local files."
 
 
-def _open(url: str, timeout: float, headers: Mapping[str, str]) -> BufferedIOBase:
+def _open(url: str, timeout: float, headers: Mapping[str, str]) -> io.BufferedIOBase:
     path = local_path(url)
     if path is not None:
         return path.open("rb")
@@ -299,7 +413,7 @@ def _open(url: str, timeout: float, headers: Mapping[str, str]) -> BufferedIOBas
     opener = urllib.request.build_opener(
         _CheckedRedirects(), urllib.request.HTTPSHandler(context=_certificates())
     )
-    stream: BufferedIOBase = opener.open(request, timeout=timeout)
+    stream: io.BufferedIOBase = opener.open(request, timeout=timeout)
     return stream
 
 

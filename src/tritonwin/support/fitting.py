@@ -20,6 +20,7 @@ from tritonwin.support.links import WheelLink
 from tritonwin.support.matrix import Generation, served_series, wanted_series
 from tritonwin.support.packages import FORK
 from tritonwin.support.versions import fits, older, series
+from tritonwin.support.wheel_files import MACHINES, WheelContent, module_misfit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,9 @@ class Needs:
         gpus: compute capabilities of the NVIDIA GPUs.
         driver_cuda: the highest CUDA that the NVIDIA driver runs.
         other_gpu: the vendor of the GPU if there is no NVIDIA GPU.
+        machine: that modules for Windows have to be made for, "AMD64".
+        emulated: a Python for x64 on an ARM64 PC.
+        offline: nothing can be fetched.
     """
 
     python: str | None
@@ -41,6 +45,9 @@ class Needs:
     gpus: tuple[str, ...] = ()
     driver_cuda: str | None = None
     other_gpu: str | None = None
+    machine: str | None = None
+    emulated: bool = False
+    offline: bool = False
 
     @cached_property
     def triton_series(self) -> tuple[str, ...]:
@@ -70,6 +77,7 @@ def needs_of(facts: Facts) -> Needs:
     nvidia = facts.nvidia_gpus
     others = [g.vendor for g in facts.gpus if g.vendor in {"amd", "intel"}]
     driver = facts.nvidia_driver
+    tag = target.platform_tag if target else None
     return Needs(
         python=target.version if target else None,
         windows=facts.windows,
@@ -78,6 +86,8 @@ def needs_of(facts: Facts) -> Needs:
         gpus=tuple(g.compute_capability for g in nvidia if g.compute_capability),
         driver_cuda=driver.cuda if driver and not driver.error else None,
         other_gpu=others[0] if others and not nvidia else None,
+        machine=MACHINES.get(tag or ""),
+        emulated=facts.system.machine == "ARM64" and tag == "win_amd64",
     )
 
 
@@ -107,6 +117,26 @@ def _python(link: WheelLink, needs: Needs) -> str | None:
     return f"needs Python {link.requires_python}, this is {needs.python}"
 
 
+def _emulated(link: WheelLink, needs: Needs) -> str | None:
+    package = link.name.distribution
+    on_gpu = package in {"torch", FORK} or package in packages.load()
+    if not needs.emulated or not on_gpu or _pure(link):
+        return None
+    return "this Python is one for x64, emulated on an ARM64 PC: no CUDA kernel runs in it"
+
+
+def _pure(link: WheelLink) -> bool:
+    return all(tag.platform == "any" for tag in link.name.tags)
+
+
+def _same_index(link: WheelLink, needs: Needs) -> str | None:
+    package = packages.load().get(link.name.distribution)
+    cuda, of_torch = link.built_for.cuda, needs.torch.cuda if needs.torch else None
+    if package is None or not package.follows_torch or not cuda or not of_torch:
+        return None
+    return None if cuda == of_torch else f"built for CUDA {cuda}, this torch for {of_torch}"
+
+
 def _yanked(link: WheelLink, needs: Needs) -> str | None:
     del needs
     return link.yanked if link.yanked is None else f"withdrawn by its makers {link.yanked}".rstrip()
@@ -131,13 +161,11 @@ def _without_torch(link: WheelLink, needs: Needs) -> str | None:
 
 def _package_gpus(link: WheelLink, needs: Needs) -> str | None:
     package = packages.load().get(link.name.distribution)
-    if package is None or package.capability is None or not needs.gpus:
+    if package is None or package.capability is None or not needs.gpus or _pure(link):
         return None
     served = [gpu for gpu in needs.gpus if fits(gpu, package.capability)]
     if not served:
         return f"works on compute capability {package.capability}, this GPU has {needs.gpus[0]}"
-    if all(tag.platform == "any" for tag in link.name.tags):
-        return None  # nothing is compiled in it
     version, cuda = link.name.version, link.built_for.cuda
     if any(package.has_kernels(version, cuda, gpu) for gpu in served):
         return None
@@ -234,6 +262,8 @@ def advice(package: str, needs: Needs) -> Iterator[str]:
             f"no build of torch fits a driver for CUDA {needs.driver_cuda} and compute capability "
             f"{needs.gpus[0]}: install the newest driver"
         )
+    if (on_gpu and needs.emulated) or needs.machine == "ARM64":
+        yield matrix.indexes().arm64
     if known and known.instead:
         yield known.instead
 
@@ -255,14 +285,27 @@ def _works_partly(version: str, generation: Generation) -> bool:
     return generation.triton_partly is not None and fits(version, generation.triton_partly)
 
 
-_FOR_ALL = (_tags, _python, _yanked)
+_FOR_ALL = (_tags, _python, _yanked, _emulated)
 _FOR_TORCH = (_torch_build, _torch_generation, _torch_has_triton)
-_FOR_EXTENSIONS = (_without_torch, _torch_abi)
+_FOR_EXTENSIONS = (_without_torch, _torch_abi, _same_index)
 _FOR_TRITON = (_triton_pair, _triton_gpu)
 
 
-def requirements(lines: Iterable[str], needs: Needs) -> str | None:
-    """The reason in a wheel's Requires-Dist lines against the torch of the target."""
+def content_misfit(link: WheelLink, content: WheelContent, needs: Needs) -> str | None:
+    """The reason in the wheel itself; None where there is none, or too little was read."""
+    if content.wrong is not None:
+        return content.wrong
+    if against := _requirements(content.requires or (), needs):
+        return against
+    if link.name.distribution not in packages.load():
+        return None  # it may bring a library for each CUDA
+    cuda = needs.torch.cuda if needs.torch else None
+    return module_misfit(
+        content.modules, machine=needs.machine, python=needs.python, cuda=cuda, gpus=needs.gpus
+    )
+
+
+def _requirements(lines: Iterable[str], needs: Needs) -> str | None:
     if needs.torch is None:
         return None
     have = versions.parse(needs.torch.version)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,14 +11,15 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
+from tritonwin.facts.distributions import read_requirement
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import download, matrix, packages
 from tritonwin.support.chooser import Chosen, SetChooser
 from tritonwin.support.download import is_url
-from tritonwin.support.fitting import needs_of
+from tritonwin.support.fitting import Needs, needs_of
 from tritonwin.support.links import WheelLink
-from tritonwin.support.lists import DefaultLists
+from tritonwin.support.lists import public_lists, token_of
 from tritonwin.support.packages import FORK
 from tritonwin.support.pip import (
     CONSTRAINT,
@@ -29,11 +30,13 @@ from tritonwin.support.pip import (
     dry_run,
     with_uv,
 )
-from tritonwin.support.sources import Sources, requires_dist
-from tritonwin.support.wheel_choice import Download, Kept, WheelChoice
+from tritonwin.support.sources import Sources
+from tritonwin.support.wheel_choice import Download, WheelChoice
 from tritonwin.support.wheel_files import obtain
 from tritonwin.support.wheels import WheelNameError, read
+from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import is_folder
+from tritonwin.system.host import Host
 from tritonwin.system.scratch import scratch_folder
 
 
@@ -49,7 +52,6 @@ class InstallPlan:
     target: str | None
     choices: tuple[WheelChoice, ...]
     downloads: tuple[Download, ...] = ()
-    kept: tuple[Kept, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -64,7 +66,7 @@ def sources_for(
     *,
     lists: Iterable[str] = (),
     indexes: Iterable[str] = (),
-    defaults: DefaultLists | None = None,
+    public: bool = False,
     offline: bool = False,
 ) -> Sources:
     """The places of wheels: those that the user named, those of the target's pip, public lists.
@@ -72,14 +74,23 @@ def sources_for(
     Args:
         pip: returns the pip that runs in the target; called only if its configuration counts.
         indexes: package indexes in the place of those that pip is configured for.
-        defaults: the public lists, where they are to be asked.
+        public: ask the public lists as well.
+
+    Raises:
+        UserError: the table that TRITONWIN_LISTS names cannot be read.
     """
-    named = Sources(lists=tuple(lists), indexes=tuple(indexes), defaults=defaults, offline=offline)
+    env = Host.this_machine().env
+    named = Sources(
+        lists=tuple(lists),
+        indexes=tuple(indexes),
+        public=public_lists(env) if public else None,
+        offline=offline,
+        folder=data_folder(env) / "lists",
+        token=token_of(env),
+    )
     if offline:
         return named
-    tags = needs_of(facts).torch_tags
-    torch_index = matrix.indexes().torch
-    on_torch = replace(named, torch_indexes=tuple(f"{torch_index}/{tag}" for tag in tags))
+    on_torch = replace(named, torch_indexes=torch_indexes(needs_of(facts)))
     if named.indexes:
         return on_torch
     places = configured_places(pip())
@@ -90,6 +101,14 @@ def sources_for(
         lists=(*named.lists, *places.find_links),
         indexes=tuple(i for i in (places.index, *places.extra_indexes) if i),
     )
+
+
+def torch_indexes(needs: Needs) -> tuple[str, ...]:
+    """The indexes of torch for a target, the preferred one first."""
+    table = matrix.indexes()
+    if needs.machine == "ARM64":
+        return (table.torch_arm64,)
+    return tuple(f"{table.torch}/{tag}" for tag in needs.torch_tags)
 
 
 def plan(
@@ -115,32 +134,35 @@ def plan(
         PipError: pip finds no set that fits.
     """
     chooser = SetChooser(facts=facts, sources=sources, allow_unhashed=allow_unhashed)
-    together = chooser.choose(requests)
-    chosen = together.chosen
-    kept = tuple(_kept(facts, chosen)) if not reinstall else ()
-    new = [c.link for c in chosen if c.link and c.choice.package not in {k.name for k in kept}]
-    downloads = resolve(facts, new, pip, sources) if new and together.complete else ()
-    # pip alone would take the torch of the default index, which is the CPU build on Windows
-    for_a_dependency = any(d.name == "torch" and not d.requested for d in downloads)
-    for_a_choice = facts.torch is None and not together.complete
-    if (for_a_dependency or for_a_choice) and not _names_torch(requests):
-        again = plan(
-            facts,
-            [Requirement("torch"), *requests],
-            sources,
-            pip,
-            allow_unhashed=allow_unhashed,
-            reinstall=reinstall,
-        )
-        if for_a_dependency or again.complete:
-            return replace(again, notes=("torch is needed and is not installed", *again.notes))
+    notes: tuple[str, ...] = ()
+    while True:
+        together = chooser.choose(requests)
+        chosen = [_marked(item, facts, sources) for item in together.chosen]
+        new = [c.link for c in chosen if c.link and (reinstall or not c.choice.installed)]
+        downloads = resolve(facts, new, pip, chooser) if new and together.complete else ()
+        # pip alone would take the torch of the default index, which is the CPU build on Windows
+        for_a_dependency = any(d.name == "torch" and not d.requested for d in downloads)
+        for_a_choice = facts.torch is None and not together.complete
+        named = any(canonicalize_name(request.name) == "torch" for request in requests)
+        if named or not (for_a_dependency or for_a_choice):
+            break
+        requests = [Requirement("torch"), *requests]
+        notes = ("torch is needed and is not installed",)
     return InstallPlan(
         target=facts.target.executable if facts.target else None,
         choices=tuple(c.choice for c in chosen),
         downloads=downloads,
-        kept=kept,
-        notes=together.notes,
+        notes=(*notes, *together.notes),
     )
+
+
+def _marked(item: Chosen, facts: Facts, sources: Sources) -> Chosen:
+    """The choice with what the target and the public lists say of it."""
+    have = facts.distribution(item.choice.package)
+    places = sources.public.places if sources.public else ()
+    trust = next((p.trust for p in places if p.name == item.choice.source), None)
+    installed = have is not None and have.version == item.choice.version
+    return replace(item, choice=replace(item.choice, installed=installed, trust=trust))
 
 
 def parse_request(text: str) -> Requirement:
@@ -177,90 +199,73 @@ def parse_requests(texts: Iterable[str]) -> tuple[Requirement, ...]:
     return tuple(found.values())
 
 
-def _names_torch(requests: Iterable[Requirement]) -> bool:
-    return any(canonicalize_name(request.name) == "torch" for request in requests)
-
-
-def _kept(facts: Facts, chosen: Iterable[Chosen]) -> Iterable[Kept]:
-    for item in chosen:
-        installed = facts.distribution(item.choice.package)
-        if installed and item.choice.version == installed.version:
-            yield Kept(name=installed.name, version=installed.version)
-
-
 # never replaced because something else asks for another version
 _HELD = ("torch", FORK, "triton")
 
 
 def resolve(
-    facts: Facts, links: Sequence[WheelLink], pip: Pip, sources: Sources
+    facts: Facts, links: Sequence[WheelLink], pip: Pip, chooser: SetChooser
 ) -> tuple[Download, ...]:
     """The chosen wheels in their order, then what they need and the target lacks.
 
     Installed distributions that matter are held in their version, so that no dependency replaces
-    torch; torchvision and torchaudio follow a new torch.
+    torch.
 
     Raises:
         PipError: pip finds no set that fits, or insists on other files.
     """
+    sources = chooser.sources
     names = {link.name.distribution for link in links}
-    followers = [p.name for p in packages.load().values() if p.follows_torch]
-    companions = [
-        d.name for n in followers if "torch" in names and (d := facts.distribution(n)) is not None
-    ]
-    if not companions and _need_nothing(facts, links, sources):
+    if _need_nothing(facts, links, chooser):
         return _trusted(_completed(links, ()), links, sources)
+    followers = [p.name for p in packages.load().values() if p.follows_torch]
     with scratch_folder() as folder:
         constraints = folder / "constraints.txt"
-        constraints.write_text(
-            _constraints(facts, [*_HELD, *followers], {*names, *companions}), encoding="utf-8"
-        )
-        for pinned in (True, False):
-            # by version pip reads the metadata alone; by address it fetches the whole wheel first
-            by_index = [pinned and link.index is not None for link in links]
+        held = (facts.distribution(name) for name in (*_HELD, *followers) if name not in names)
+        lines = "".join(f"{d.name}=={d.version}\n" for d in held if d is not None)
+        constraints.write_text(lines, encoding="utf-8")
+        for from_metadata in (True, False):
             # what pip is given by address, it reads whole: fetched and checked before
-            known = [
-                link if named else _on_disk(link)
-                for link, named in zip(links, by_index, strict=True)
-            ]
-            wanted = [
-                f"{link.name.distribution}=={link.name.version}"
-                if named
-                else by_address(link.name.distribution, link.location, link.sha256)
-                for link, named in zip(known, by_index, strict=True)
-            ]
+            wanted, known = list[str](), list[WheelLink]()
+            for link in links:
+                requires = chooser.content_of(link).requires
+                at_hand = link
+                if from_metadata and link.index is not None:
+                    wanted.append(f"{link.name.distribution}=={link.name.version}")
+                elif from_metadata and requires is not None:
+                    wanted += (line for line in requires if _others(line, names))
+                else:
+                    at_hand = _on_disk(link)
+                    where, hashed = at_hand.location, at_hand.sha256
+                    wanted.append(by_address(link.name.distribution, where, hashed))
+                known.append(replace(link, sha256=link.sha256 or at_hand.sha256))
             found = dry_run(
-                pip,
-                [*wanted, *(n for n in companions if n not in names)],
-                options=_options(links, sources),
-                constraints=constraints,
-            )
+                pip, wanted, options=_options(links, sources), constraints=constraints
+            ) if wanted else ()  # fmt: skip
             if _as_chosen(links, found):
-                hashed = [
-                    replace(link, sha256=link.sha256 or at_hand.sha256)
-                    for link, at_hand in zip(links, known, strict=True)
-                ]
-                return _trusted(_completed(hashed, found), links, sources)
+                return _trusted(_completed(known, found), links, sources)
     raise PipError(
         "pip would install other files than those that were chosen",
         "Name the wheels by their path or address.",
     )
 
 
-def _need_nothing(facts: Facts, links: Sequence[WheelLink], sources: Sources) -> bool:
+def _need_nothing(facts: Facts, links: Sequence[WheelLink], chooser: SetChooser) -> bool:
     """True if metadata alone shows that nothing is missing; pip would take seconds."""
     if facts.target is None or os.environ.get(f"PIP_{CONSTRAINT}"):
         return False
     versions = {d.name: d.version for d in facts.distributions}
     versions |= {link.name.distribution: str(link.name.version) for link in links}
-    metadata = [requires_dist(link, offline=sources.offline) for link in links]
+    metadata = [chooser.content_of(link).requires for link in links]
     return all(lines is not None and satisfied(lines, facts.target, versions) for lines in metadata)
 
 
-def _constraints(facts: Facts, held_names: Iterable[str], free: set[str]) -> str:
-    """Lines that hold installed distributions in their version, but for the free ones."""
-    held = (facts.distribution(name) for name in held_names if name not in free)
-    return "".join(f"{d.name}=={d.version}\n" for d in held if d is not None)
+def _others(line: str, names: Collection[str]) -> bool:
+    """True for a requirement of something that is not installed with it, and of no extra."""
+    wanted = read_requirement(line)
+    if wanted is None or canonicalize_name(wanted.name) in names:
+        return False
+    return "extra" not in str(wanted.marker)
 
 
 def _on_disk(link: WheelLink) -> WheelLink:

@@ -179,9 +179,17 @@ class TorchTag:
 
 @dataclass(frozen=True, kw_only=True)
 class IndexTable:
-    """The content of `indexes.toml`: an address, and below it an index for each tag."""
+    """The content of `indexes.toml`.
+
+    Attributes:
+        torch: an address, and below it an index for each tag.
+        torch_arm64: the index with builds for Windows on ARM64.
+        arm64: what works there, for people.
+    """
 
     torch: str
+    torch_arm64: str
+    arm64: str
     torch_tags: tuple[TorchTag, ...]
 
 

@@ -32,6 +32,7 @@ class Package:
         capability: GPUs that it works on, as a specifier.
         module: what is imported, where it is not the name with underscores.
         instead: what to try where no wheel fits.
+        uncompiled: what to know of a wheel of it without compiled modules.
         on_torch_index: torch's own indexes hold it as well.
         follows_torch: it is replaced together with torch.
     """
@@ -41,6 +42,7 @@ class Package:
     capability: str | None = None
     module: str | None = None
     instead: str | None = None
+    uncompiled: str | None = None
     kernels: tuple[Kernels, ...] = ()
     on_torch_index: bool = False
     follows_torch: bool = False

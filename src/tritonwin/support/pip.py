@@ -257,7 +257,6 @@ def _download(entry: dict[str, Any]) -> Download:
         version=entry["metadata"]["version"],
         location=info["url"],
         sha256=sha256,
-        requested=bool(entry.get("requested")),
     )
 
 

@@ -1,24 +1,70 @@
-"""Collect the wheels of a package from every place that may offer one, and read their metadata."""
+"""Collect the wheels of a package from every place that may offer one.
+
+A place is a folder, a file, a page, an index or an API. An address is asked once in a run, and all
+of them together have one deadline. What the network answers is kept with its ETag, so that an
+unchanged list is not sent again, and is used where a place does not answer.
+"""
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from email.parser import HeaderParser
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from typing import Any
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from tritonwin.support import download, packages
-from tritonwin.support.archives import DAMAGE, opened
-from tritonwin.support.download import DownloadError, NotFoundError, is_url, without_secrets
-from tritonwin.support.links import WheelLink, read_list
-from tritonwin.support.lists import ACCEPT, PAGE_LIMIT, DefaultLists
-from tritonwin.support.wheel_files import METADATA_LIMIT, fault
+from tritonwin.support.download import (
+    DownloadError,
+    LimitReachedError,
+    NoAnswerError,
+    NotFoundError,
+    UnauthorizedError,
+    without_secrets,
+)
+from tritonwin.support.links import WheelLink, read_json, read_list
+from tritonwin.support.lists import HUB_TREE, TOKENS, ListTable, Place, keep, kept, known_wheels
 from tritonwin.support.wheels import WheelNameError
+from tritonwin.system.codec import parse
 from tritonwin.system.files import is_file, is_folder, names_in
 
+# PEP 691 where an index has it, the older HTML page where it has not
+ACCEPT = {"Accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.5, */*;q=0.1"}
+PAGE_LIMIT = 64 * 2**20  # bytes
 _LIST_SUFFIXES = (".json", ".html", ".htm", ".txt", ".md", ".csv", ".whl")
+_MOST_PAGES = 50
+_SECONDS = 30.0  # for one page
+_TOGETHER = 120.0  # for all pages of a run
+_QUERIES = {"github-releases": "?per_page=100", "hub": "?recursive=true"}
+_GITHUB = "https://api.github.com/"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """The wheels that were found, and notes on what could not be read."""
+
+    links: tuple[WheelLink, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class _Run:
+    """The memory of one run: answers by address, hosts that do not answer, the deadline."""
+
+    answers: dict[str, Listing | None] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)
+    until: float | None = None
+
+    def seconds(self) -> float:
+        """Time for the next page; raises DownloadError where all of it is used up."""
+        now = time.monotonic()
+        self.until = self.until or now + _TOGETHER
+        if now >= self.until:
+            raise DownloadError(f"not asked: the lists together took {_TOGETHER:.0f} s")
+        return min(_SECONDS, self.until - now)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,169 +75,298 @@ class Sources:
         lists: what the user named: folders of wheels, files with a list, pages.
         indexes: package indexes (PEP 503) that pip asks by itself.
         torch_indexes: those of torch's own project, one a CUDA tag, the preferred one first.
-        defaults: the public lists, which are asked last; None: they are not asked.
-        offline: folders and files alone; nothing is fetched.
+        public: the public lists, which are asked last; None: they are not asked.
+        offline: nothing is fetched; public lists are those that were kept or ship.
+        folder: holds what is kept for the next run; None: nothing is kept.
+        token: for GitHub's API.
     """
 
     lists: tuple[str, ...] = ()
     indexes: tuple[str, ...] = ()
     torch_indexes: tuple[str, ...] = ()
-    defaults: DefaultLists | None = None
+    public: ListTable | None = None
     offline: bool = False
+    folder: Path | None = None
+    token: str | None = None
+    run: _Run = field(default_factory=_Run, repr=False, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listing:
-    """The wheels that were found, and what could not be read."""
-
+class _Page:
+    address: str
     links: tuple[WheelLink, ...]
-    notes: tuple[str, ...] = ()
+    etag: str | None = None
+    next: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptList:
+    """A list as it was read, whole; `asked` is ISO 8601 in UTC."""
+
+    asked: str
+    pages: tuple[_Page, ...]
+
+
+class _NotAListError(DownloadError):
+    """The content is not in the form of its place: a portal's page, or another server's."""
 
 
 def find(package: str, sources: Sources) -> Listing:
     """Every wheel of `package` (its normalised name) that the sources name, each once."""
     found: dict[str, WheelLink] = {}
     notes: list[str] = []
-    for place, is_index in _places(package, sources):
-        if sources.offline and download.local_path(place) is None:
-            notes.append(f"not asked, because of --offline: {without_secrets(place)}")
-            continue
-        try:
-            links = _index_page(place, package) if is_index else read_place(place, package)
-        except NotFoundError as error:
-            if not is_index:  # an index without the package is normal
-                notes.append(str(error))
-            continue
-        except DownloadError as error:
-            notes.append(str(error))
-            continue
-        _add(links, found)
-    if sources.defaults is not None:
-        for listed in sources.defaults.places_of(package):
-            answer = sources.defaults.ask(listed, package)
-            notes += (note for note in answer.notes if note not in notes)
-            _add(_of(package, answer.links), found)
+    for place in _places(package, sources):
+        answer = _answer(place, package, sources) or Listing()
+        notes += (note for note in answer.notes if note not in notes)
+        for link in answer.links:
+            if _belongs(link, package):
+                _add(link, found)
     return Listing(links=tuple(found.values()), notes=tuple(notes))
 
 
-def _add(links: Iterable[WheelLink], found: dict[str, WheelLink]) -> None:
-    """Add wheels by their location; a second list completes the first."""
-    for link in links:
-        key = unquote(link.location)  # "+" and "%2B"
-        first = found.get(key)
-        if first is None or first.refused:
-            found[key] = link
-        elif first.sha256 is None and not link.refused:
-            found[key] = replace(first, sha256=link.sha256, size=first.size or link.size)
-
-
-def _places(package: str, sources: Sources) -> Iterator[tuple[str, bool]]:
-    yield from ((place, False) for place in sources.lists)
+def _places(package: str, sources: Sources) -> Iterator[Place]:
+    yield from (Place(address=place) for place in sources.lists)
     known = packages.load().get(package)
-    if package == "torch" or (known and known.on_torch_index):
-        yield from ((place, True) for place in sources.torch_indexes)
-    yield from ((place, True) for place in sources.indexes)
+    on_torch = (
+        sources.torch_indexes if package == "torch" or (known and known.on_torch_index) else ()
+    )
+    yield from (Place(address=index, form="index") for index in (*on_torch, *sources.indexes))
+    yield from sources.public.of(package) if sources.public else ()
 
 
-def _index_page(index: str, package: str) -> tuple[WheelLink, ...]:
-    page = f"{index.rstrip('/')}/{package}/"
-    folder = download.local_path(page)
-    if folder is not None and not is_file(folder / "index.html"):
-        return _of(package, _folder(folder))  # a folder of wheels is not an index to pip
-    links = _page(page) if folder is None else _folder(folder)
-    return tuple(replace(link, index=index) for link in _of(package, links))
-
-
-def read_place(place: str, package: str) -> tuple[WheelLink, ...]:
-    """The wheels of a package in one place that the user named.
-
-    A folder (of wheels, or laid out as an index), a file with a list of any kind, the address of a
-    list, of an index or of a wheel.
-
-    Raises:
-        DownloadError: it cannot be read, or is not there (NotFoundError).
-    """
-    path = download.local_path(place)
-    if path is not None:
-        path = path.absolute()
-        if is_folder(path):
-            return _of(package, [*_folder(path), *_folder(path / package)])
-        if path.suffix == ".whl" and is_file(path):
-            return _of(package, [WheelLink(location=str(path), source=str(path))])
-        return _of(package, _page(str(path)))
-    suffix = urlsplit(place).path.lower()
-    if suffix.endswith(".whl"):
-        return _of(package, read_list(place, "", without_secrets(place)))
-    if not suffix.endswith(_LIST_SUFFIXES):
-        try:
-            return _index_page(place, package)
-        except NotFoundError:
-            pass  # no index, so the address is that of a list
-    return _of(package, _page(place))
-
-
-def _of(package: str, links: Iterable[WheelLink]) -> tuple[WheelLink, ...]:
-    """The wheels of the package; invalid names stay, so that the chooser can report them."""
-    return tuple(link for link in links if _belongs(link, package))
+def _add(link: WheelLink, found: dict[str, WheelLink]) -> None:
+    """Add a wheel by its location; a second list completes the first."""
+    key = unquote(link.location)  # "+" and "%2B"
+    first = found.get(key)
+    if first is None or first.refused:
+        found[key] = link
+    elif first.sha256 is None and not link.refused:
+        found[key] = replace(first, sha256=link.sha256, size=first.size or link.size)
 
 
 def _belongs(link: WheelLink, package: str) -> bool:
+    """True for a wheel of the package, and for an invalid name, which the chooser reports."""
     try:
         return link.name.distribution == package
     except WheelNameError:
         return link.file.lower().replace("-", "_").startswith(package.replace("-", "_"))
 
 
-def _folder(folder: Path) -> list[WheelLink]:
+def _answer(place: Place, package: str, sources: Sources) -> Listing | None:
+    """All wheels of a place; for an index, those of the package. None: it is not there."""
+    if place.form is None:
+        return _of_any_form(place, package, sources)
+    address = place.address + _QUERIES.get(place.form, "")
+    if place.form == "index":
+        address = f"{place.address.rstrip('/')}/{package}/"
+    answers = sources.run.answers
+    if address not in answers:
+        path = download.local_path(address)
+        if path is not None:
+            answers[address] = _on_disk(place, path)
+        else:
+            answers[address] = _from_network(place, address, sources)
+    return answers[address]
+
+
+def _of_any_form(place: Place, package: str, sources: Sources) -> Listing | None:
+    """What the user named: a folder, a file, the address of a list, of an index or of a wheel."""
+    path = download.local_path(place.address)
+    if path is not None and is_folder(path):
+        return Listing(links=(*_folder(path.absolute()), *_folder(path.absolute() / package)))
+    if place.address.partition("?")[0].partition("#")[0].lower().endswith(".whl"):
+        if path is None:
+            return Listing(links=read_list(place.address, "", place.shown))
+        if is_file(path):
+            location = str(path.absolute())
+            return Listing(links=(WheelLink(location=location, source=location),))
+    if path is None and not urlsplit(place.address).path.lower().endswith(_LIST_SUFFIXES):
+        found = _answer(replace(place, form="index"), package, sources)
+        if found is not None:
+            return found
+    return _answer(replace(place, form="page"), package, sources)
+
+
+def _on_disk(place: Place, path: Path) -> Listing | None:
+    path = path.absolute()
+    if place.form == "index" and not is_file(path / "index.html"):
+        return Listing(links=_folder(path))  # a folder of wheels is not an index to pip
+    try:
+        return Listing(links=_local_page(place, path / "index.html" if is_folder(path) else path))
+    except DownloadError as error:
+        return Listing(notes=(f"{place.name}: {error}".removeprefix(": "),))
+
+
+def _folder(folder: Path) -> tuple[WheelLink, ...]:
     names = names_in(folder)
     if "index.html" in names:
-        return list(_page(str(folder / "index.html")))
-    return [
-        WheelLink(location=str(folder / name), source=f"folder {folder}")
-        for name in names
-        if name.endswith(".whl")
-    ]
+        return _local_page(Place(address=str(folder)), folder / "index.html")
+    wheels = (str(folder / name) for name in names if name.endswith(".whl"))
+    return tuple(WheelLink(location=wheel, source=f"folder {folder}") for wheel in wheels)
 
 
-def _page(place: str) -> tuple[WheelLink, ...]:
-    content = download.read(place, limit=PAGE_LIMIT, headers=ACCEPT)
-    base = place if is_url(place) else Path(place).as_uri()
-    return read_list(content.decode("utf-8-sig", "replace"), base, without_secrets(place))
+def _local_page(place: Place, file: Path) -> tuple[WheelLink, ...]:
+    return _any_list(download.read(str(file), limit=PAGE_LIMIT), file.as_uri(), place)
 
 
-def requires_dist(link: WheelLink, *, offline: bool = False) -> tuple[str, ...] | None:
-    """The wheel's Requires-Dist lines; None if they cannot be read without the whole wheel."""
-    path = download.local_path(link.location)
-    if path is not None:
-        return _of_file(str(path), link)
-    # some mirrors serve the metadata of PEP 658 without saying so
-    address = link.metadata or (f"{link.location}.metadata" if link.index else None)
-    if address is None or offline:
-        return None
+# --- the network
+
+
+def _from_network(place: Place, address: str, sources: Sources) -> Listing | None:
+    before = kept(sources.folder, address, KeptList)
+    read: list[_Page] = []
+    notes: list[str] = []
     try:
-        return _lines(download.read(address, limit=METADATA_LIMIT))
-    except DownloadError:
-        return None
+        if sources.offline:
+            raise DownloadError(f"not asked, because of --offline: {without_secrets(address)}")
+        known = {page.address: page for page in before.pages} if before else {}
+        _read(place, address, sources, known, read, notes)
+        if not any(p.links for p in read) and (place.name or before) and place.form != "index":
+            raise _NotAListError("it names no wheel")
+    except DownloadError as error:
+        if isinstance(error, NotFoundError) and place.form == "index":
+            return None  # an index without the package is normal
+        links, instead = _instead(place, before, read)
+        limit = isinstance(error, LimitReachedError) and place.form == "github-releases"
+        advice = f" (a token in {TOKENS[0]} raises it)" if limit else ""
+        said = f"{place.name}: {error}".removeprefix(": ")
+        return Listing(links=links, notes=(*notes, f"{said}{advice}{instead}"))
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    if before is None or before.pages != tuple(read):
+        keep(sources.folder, address, KeptList(asked=now, pages=tuple(read)))
+    return Listing(links=tuple(k for page in read for k in page.links), notes=tuple(notes))
 
 
-def fault_of(link: WheelLink) -> str | None:
-    """The reason why a wheel on the disk is refused; None for others, which are not here yet."""
-    path = download.local_path(link.location)
-    return fault(path) if path is not None else None
+def _instead(
+    place: Place, before: KeptList | None, read: list[_Page]
+) -> tuple[tuple[WheelLink, ...], str]:
+    """The links that are used where a place could not be read to its end, and how it is said."""
+    if before is not None:
+        links = tuple(link for page in before.pages for link in page.links)
+        return links, f"; its list of {before.asked[:10]} is used"
+    links = tuple(link for page in read for link in page.links)
+    if links:
+        return links, "; only the pages before it are used"
+    shipped = known_wheels().of(place.name) if place.name else ()
+    said = f"; the list of {known_wheels().date} that ships with tritonwin is used"
+    return shipped, said if shipped else ""
 
 
-def _of_file(path: str, link: WheelLink) -> tuple[str, ...] | None:
-    prefix = "-".join(link.file.split("-")[:2])
+def _read(
+    place: Place,
+    address: str,
+    sources: Sources,
+    known: dict[str, _Page],
+    read: list[_Page],
+    notes: list[str],
+) -> None:
+    """Add the pages of a place to `read`, as far as they come."""
+    following: str | None = address
+    while following is not None:
+        if len(read) == _MOST_PAGES:
+            raise _NotAListError(f"it has more than {_MOST_PAGES} pages")
+        page = _page(place, following, sources, known.get(following), notes)
+        read.append(page)
+        following = page.next
+
+
+def _page(
+    place: Place, address: str, sources: Sources, known: _Page | None, notes: list[str]
+) -> _Page:
+    host = urlsplit(address).netloc.rpartition("@")[2]
+    if host in sources.run.silent:
+        raise DownloadError(f"not asked, as {host} refused or did not answer before")
+    headers = {} if place.form in _QUERIES else ACCEPT
+    token = sources.token if address.startswith(_GITHUB) else None
     try:
-        with zipfile.ZipFile(path) as wheel:
-            member = wheel.getinfo(f"{prefix}.dist-info/METADATA")
-            with opened(wheel, member) as stream:
-                content = stream.read(METADATA_LIMIT + 1)
-            return _lines(content) if len(content) <= METADATA_LIMIT else None
-    except (OSError, *DAMAGE):
-        return None
+        try:
+            answer = _ask(address, headers, known, token, sources)
+        except UnauthorizedError:
+            if token is None:
+                raise
+            notes.append(f"{host} refuses the token in {' or '.join(TOKENS)}")
+            answer = _ask(address, headers, known, None, sources)
+    except (LimitReachedError, NoAnswerError):
+        sources.run.silent.add(host)
+        raise
+    if answer is None:
+        if known is None:
+            raise _NotAListError("it answers with 304 where nothing is known")
+        return known
+    reader = {"github-releases": _github, "hub": _hub}.get(place.form or "", _any_list)
+    links = reader(answer.content, address, place)
+    following = _following(address, answer.next) if answer.next else None
+    return _Page(address=address, links=links, etag=answer.etag, next=following)
 
 
-def _lines(content: bytes) -> tuple[str, ...]:
-    headers = HeaderParser().parsestr(content.decode("utf-8", "replace"), headersonly=True)
-    return tuple(" ".join(str(line).split()) for line in headers.get_all("Requires-Dist", []))
+def _ask(
+    address: str, headers: dict[str, str], known: _Page | None, token: str | None, sources: Sources
+) -> download.Answer | None:
+    sent = headers or {"Accept": "application/json"}
+    sent = {**sent, "Authorization": f"Bearer {token}"} if token else sent
+    etag = known.etag if known else None
+    seconds = sources.run.seconds()
+    return download.ask(address, limit=PAGE_LIMIT, timeout=seconds, headers=sent, etag=etag)
+
+
+def _following(address: str, written: str) -> str:
+    """The address of the next page, on the same host and with the same password.
+
+    Raises:
+        _NotAListError: it is none, or is elsewhere.
+    """
+    own = urlsplit(address).netloc
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(urljoin(address, written))
+        following = parts._replace(netloc=own).geturl()
+        same = parts.netloc in {own, own.rpartition("@")[2]}
+        if same and parts.scheme == urlsplit(address).scheme:
+            return following
+    raise _NotAListError(f"it leads on to {without_secrets(written)}")
+
+
+def _github(content: bytes, address: str, place: Place) -> tuple[WheelLink, ...]:
+    assets = []
+    for release in _entries(content, "GitHub's list of releases"):
+        if not isinstance(release.get("assets"), list):
+            raise _NotAListError("it is not GitHub's list of releases")
+        assets += [a for a in release["assets"] if isinstance(a, dict)]
+    # an upload that is still under way, or was broken off, has another state
+    whole = [a for a in assets if a.get("state", "uploaded") == "uploaded"]
+    return read_json(whole, address, place.name)
+
+
+def _hub(content: bytes, address: str, place: Place) -> tuple[WheelLink, ...]:
+    tree = HUB_TREE.fullmatch(place.address)
+    host, repository, revision = tree.groups() if tree else ("", "", "")
+    wheels = []
+    for entry in _entries(content, "a hub's list of files"):
+        path, lfs = entry.get("path"), entry.get("lfs")
+        if not isinstance(path, str):
+            raise _NotAListError("it is not a hub's list of files")
+        if path.endswith(".whl"):
+            wheels.append(
+                {
+                    "url": f"{host}/{repository}/resolve/{revision}/{quote(path, safe='/+')}",
+                    "sha256": lfs.get("oid") if isinstance(lfs, dict) else None,
+                    "size": entry.get("size"),
+                }
+            )
+    return read_json(wheels, address, place.name)
+
+
+def _entries(content: bytes, kind: str) -> list[dict[str, Any]]:
+    try:
+        tree: Any = parse(content.decode("utf-8-sig"))
+    except ValueError:
+        tree = None
+    if not isinstance(tree, list) or not all(isinstance(entry, dict) for entry in tree):
+        raise _NotAListError(f"it is not {kind}: a portal or proxy may have answered")
+    return tree
+
+
+def _any_list(content: bytes, address: str, place: Place) -> tuple[WheelLink, ...]:
+    links = read_list(content.decode("utf-8-sig", "replace"), address, place.shown)
+    if place.form != "index":
+        return links
+    return tuple(replace(link, index=place.address) for link in links)

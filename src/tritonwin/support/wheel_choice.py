@@ -27,15 +27,25 @@ class Rejection:
 
 @dataclass(frozen=True, kw_only=True)
 class WheelChoice:
-    """The wheel for one request; `version` and `file` are None where none fits."""
+    """The wheel for one request; `version` and `file` are None where none fits.
 
-    package: str  # normalised
-    request: str  # as it was asked for
+    Attributes:
+        package: normalised.
+        request: as it was asked for.
+        trust: why its place is asked, where that is a public list.
+        installed: this version is there already.
+    """
+
+    package: str
+    request: str
     version: str | None = None
     file: str | None = None
     location: str | None = None
     source: str | None = None
     sha256: str | None = None
+    size: int | None = None
+    trust: str | None = None
+    installed: bool = False
     rejected: tuple[Rejection, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -53,14 +63,6 @@ class WheelChoice:
             f"{files[0]}: {reason}" + (f" (and {len(files) - 1} more)" if len(files) > 1 else "")
             for reason, files in self.grouped()[:limit]
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kept:
-    """An installed distribution that is the same as the choice."""
-
-    name: str
-    version: str
 
 
 @dataclass(frozen=True, kw_only=True)

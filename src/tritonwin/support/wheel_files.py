@@ -1,33 +1,229 @@
-"""Files of wheels: fetched and looked into before pip, or anything else, reads them."""
+"""Files of wheels: looked into before they are chosen, fetched, and checked before pip reads them.
+
+A wheel on a server is read in parts, a megabyte at most: its directory, METADATA, RECORD and the
+beginnings of its compiled modules.
+"""
 
 from __future__ import annotations
 
 import atexit
+import io
+import re
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
+from email.message import Message
 from email.parser import HeaderParser
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from packaging.utils import canonicalize_name
 
+from tritonwin.facts.dlls.pe import read_beginning, read_pe
 from tritonwin.support import download
 from tritonwin.support.archives import DAMAGE, Allowance, TooMuchError, opened
-from tritonwin.support.download import DownloadError
+from tritonwin.support.download import DownloadError, NoAnswerError, NoRangesError, RangedFile
+from tritonwin.support.gpu_code import Code, codes_in, gpu_code
+from tritonwin.support.links import WheelLink
 from tritonwin.support.versions import parse
 from tritonwin.support.wheels import WheelName, WheelNameError, read
 from tritonwin.system.scratch import scratch_folder
 
+MACHINES = {"win_amd64": "AMD64", "win_arm64": "ARM64"}  # of tags, and of modules
 METADATA_LIMIT = 4 * 2**20  # bytes of a METADATA; torch's has 30,000
 _INFO_LIMIT = 64 * 2**20  # bytes of any other file of the metadata: RECORD
 _LARGEST = 8 * 2**30  # bytes of one file: a library of torch has 1.5 GiB
 _MOST = 32 * 2**30  # bytes of all files together
+_MOST_READ = 900_000  # bytes of a wheel on a server
+_SECONDS = 30.0
+_RECORD_LIMIT = 2**20
+_BEGINNING = 32 * 2**20  # bytes of a module, unpacked
+_PIECE = 64 * 2**10
+_PYTHON_DLL = re.compile(r"python(\d)(\d+)t?\.dll")
+_CUDA_DLL = re.compile(r"(?:cudart|cublas|cublaslt)64_(\d\d)\d*\.dll")
+_MODULE_ABI = re.compile(r"\.cp(\d)(\d+)t?-[^/]*$")
 
 
 class WheelRefusedError(DownloadError):
     """A wheel that is not what its name says, or that exceeds a bound."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledModule:
+    """A module of a wheel, as far as it was read.
+
+    Attributes:
+        machine: "AMD64"; None where it is no module for Windows.
+        dlls: in lower case; empty where their table was not reached.
+        code: the GPU code that was reached.
+        whole: all of it was read.
+    """
+
+    file: str
+    machine: str | None = None
+    dlls: tuple[str, ...] = ()
+    code: tuple[Code, ...] = ()
+    whole: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class WheelContent:
+    """What a wheel itself says.
+
+    Attributes:
+        wrong: the reason why it must not be handed to pip; None where there is none.
+        requires: its Requires-Dist lines; None: they could not be read.
+    """
+
+    wrong: str | None = None
+    requires: tuple[str, ...] | None = None
+    modules: tuple[CompiledModule, ...] = ()
+
+
+def look_into(link: WheelLink, *, offline: bool = False) -> WheelContent:
+    """Read a wheel where it lies, or as much of it as its place gives without the whole."""
+    path = download.local_path(link.location)
+    if path is not None:
+        return content_of(path)
+    # some mirrors serve the metadata of PEP 658 without saying so
+    address = link.metadata or (f"{link.location}.metadata" if link.index else None)
+    if offline:
+        return WheelContent()
+    if address is not None:
+        try:
+            return WheelContent(requires=_requires(download.read(address, limit=METADATA_LIMIT)))
+        except DownloadError:
+            pass
+    if link.index is not None:
+        return WheelContent()  # pip fetches it by its name, and it is checked then
+    try:
+        with RangedFile(link.location, most=_MOST_READ, timeout=_SECONDS) as parts:
+            if link.size is not None and link.size != parts.size:
+                return WheelContent(wrong=f"it has {parts.size} bytes, its list says {link.size}")
+            # a zip's reader wants as many bytes as it asked for
+            return _content(io.BufferedReader(parts, _PIECE), link.name, parts.size)
+    except (NoRangesError, NoAnswerError):
+        return WheelContent()  # checked when it was fetched
+    except DownloadError as error:
+        return WheelContent(wrong=str(error))
+
+
+def content_of(path: Path, *, deep: bool = True) -> WheelContent:
+    """The content of a wheel on this machine; its modules only if `deep`."""
+    try:
+        name = read(path.name)
+        with path.open("rb") as file:
+            return _content(file, name, path.stat().st_size, deep=deep)
+    except WheelNameError as error:
+        return WheelContent(wrong=f"not a valid wheel name ({error})")
+    except OSError as error:
+        return WheelContent(wrong=f"it is damaged ({error})")
+
+
+def _content(file: IO[bytes], name: WheelName, size: int, *, deep: bool = True) -> WheelContent:
+    """Raises NoRangesError where METADATA alone is more than may be read."""
+    try:
+        with zipfile.ZipFile(file) as wheel:
+            metadata = _metadata(wheel, size)
+            headers = HeaderParser().parsestr(metadata.decode("utf-8", "replace"), True)
+            wrong = _misnamed(headers, name) or _incomplete(wheel)
+            return WheelContent(
+                wrong=wrong,
+                requires=_requires(metadata),
+                modules=tuple(_modules(wheel)) if deep and not wrong else (),
+            )
+    except TooMuchError as error:
+        return WheelContent(wrong=str(error))
+    except NoRangesError:
+        raise
+    except (OSError, *DAMAGE) as error:
+        return WheelContent(wrong=f"it is damaged ({error})")
+
+
+def _misnamed(headers: Message, name: WheelName) -> str | None:
+    """The reason in its METADATA against a wheel's name.
+
+    A public version where the file name adds a local one is taken: makers of extensions rename
+    their wheels so.
+    """
+    said = [str(value).strip() for value in headers.get_all("Name", [])]
+    if [canonicalize_name(value) for value in said] != [name.distribution]:
+        return f"its own metadata calls it {', '.join(said)[:100] or 'nothing'}"
+    versions = [str(value).strip() for value in headers.get_all("Version", [])]
+    found = parse(versions[0]) if len(versions) == 1 else None
+    renamed = found and found.local is None and str(found) == name.version.public
+    if found is None or not (found == name.version or renamed):
+        return f"its own metadata says version {', '.join(versions)[:100] or 'nothing'}"
+    return None
+
+
+def _incomplete(wheel: zipfile.ZipFile) -> str | None:
+    """The reason in its RECORD: a module is listed that is not there."""
+    names = set(wheel.namelist())
+    record = next((n for n in names if n.endswith(".dist-info/RECORD")), None)
+    if record is None or wheel.getinfo(record).file_size > _RECORD_LIMIT:
+        return None
+    with opened(wheel, wheel.getinfo(record)) as stream:
+        lines = stream.read(_RECORD_LIMIT).decode("utf-8", "replace").splitlines()
+    listed = (line.rsplit(",", 2)[0].strip('"') for line in lines if line.strip())
+    missing = [n for n in listed if n.endswith((".py", ".pyd", ".dll", ".so")) and n not in names]
+    return f"its RECORD lists {missing[0]}, which is not in it" if missing else None
+
+
+def _metadata(wheel: zipfile.ZipFile, packed: int) -> bytes:
+    """METADATA, once all members are within bounds.
+
+    Raises:
+        TooMuchError: they are not.
+        ValueError: there is no metadata, or more than one.
+    """
+    allowance = Allowance(packed, largest=_LARGEST, most=_MOST)
+    infos = set()
+    for member in wheel.infolist():
+        allowance.take(member.filename, member.file_size)
+        top = PurePosixPath(member.filename).parts[:1]
+        if not top or not top[0].lower().endswith(".dist-info"):
+            continue
+        infos.add(top[0])
+        name = member.filename.rpartition("/")[2]
+        if member.file_size > (METADATA_LIMIT if name == "METADATA" else _INFO_LIMIT):
+            raise TooMuchError(f"{member.filename} is too large: {member.file_size:,} bytes")
+    if len(infos) != 1:
+        raise ValueError(f"{len(infos)} folders of metadata")
+    with opened(wheel, wheel.getinfo(f"{infos.pop()}/METADATA")) as stream:
+        return stream.read(METADATA_LIMIT)
+
+
+def _requires(metadata: bytes) -> tuple[str, ...]:
+    headers = HeaderParser().parsestr(metadata.decode("utf-8", "replace"), headersonly=True)
+    return tuple(" ".join(str(line).split()) for line in headers.get_all("Requires-Dist", []))
+
+
+def _modules(wheel: zipfile.ZipFile) -> Iterator[CompiledModule]:
+    """The compiled modules for Windows, the smallest first, as far as they may be read."""
+    members = [m for m in wheel.infolist() if m.filename.lower().endswith(".pyd")]
+    for member in sorted(members, key=lambda m: m.compress_size):
+        beginning = b""
+        try:
+            with opened(wheel, member) as stream:
+                while len(beginning) < _BEGINNING and (piece := stream.read(_PIECE)):
+                    beginning += piece
+        except NoRangesError:
+            pass
+        image = read_beginning(beginning)
+        yield CompiledModule(
+            file=member.filename,
+            machine=image.machine if image else None,
+            dlls=tuple(name.lower() for name in image.imports) if image else (),
+            code=codes_in(beginning),
+            whole=len(beginning) == member.file_size,
+        )
+
+
+# --- wheels that were fetched
 
 
 @cache
@@ -51,7 +247,7 @@ def obtain(
 
     Raises:
         DownloadError: it cannot be fetched, or has another hash.
-        WheelRefusedError: see `fault`.
+        WheelRefusedError: see `WheelContent.wrong`.
     """
     path = download.local_path(location)
     if path is None:
@@ -61,64 +257,66 @@ def obtain(
             download.fetch(location, to, sha256=sha256, progress=progress)
             _fetched[key] = to
         path = _fetched[key]
-    if (wrong := fault(path)) is not None:
+    if (wrong := content_of(path, deep=False).wrong) is not None:
         raise WheelRefusedError(
             f"{download.without_secrets(location)} is refused: {wrong}", "Do not install it."
         )
     return path
 
 
-def fault(path: Path) -> str | None:
-    """The reason why the wheel at a path must not be handed to pip; None where there is none.
+def modules_below(folder: Path) -> Iterator[CompiledModule]:
+    """The compiled modules for Windows in a folder, each read whole."""
+    for path in folder.rglob("*.pyd"):
+        image = read_pe(path)
+        yield CompiledModule(
+            file=path.relative_to(folder).as_posix(),
+            machine=image.machine if image else None,
+            dlls=tuple(name.lower() for name in image.imports) if image else (),
+            code=gpu_code(path),
+            whole=True,
+        )
 
-    Its METADATA has to state the name and version of its file name. A public version where the file
-    name adds a local one is taken: makers of extensions rename their wheels so.
+
+def module_misfit(
+    modules: Iterable[CompiledModule],
+    *,
+    machine: str | None = None,
+    python: str | None = None,
+    cuda: str | None = None,
+    gpus: Iterable[str] = (),
+) -> str | None:
+    """The reason in a wheel's compiled modules against a target; None: none was found.
+
+    Args:
+        machine: of the target, "AMD64".
+        python: the target's version, "3.12.9".
+        cuda: the CUDA that its torch was built for, "12.8".
+        gpus: compute capabilities; one that is served is enough.
     """
-    try:
-        name = read(path.name)
-        with zipfile.ZipFile(path) as wheel:
-            headers = HeaderParser().parsestr(_metadata(wheel, path.stat().st_size), True)
-    except TooMuchError as error:
-        return str(error)
-    except WheelNameError as error:
-        return f"not a valid wheel name ({error})"
-    except (OSError, *DAMAGE) as error:
-        return f"it is damaged ({error})"
-    said = [str(value).strip() for value in headers.get_all("Name", [])]
-    if [canonicalize_name(value) for value in said] != [name.distribution]:
-        return f"its own metadata calls it {', '.join(said)[:100] or 'nothing'}"
-    versions = [str(value).strip() for value in headers.get_all("Version", [])]
-    if len(versions) != 1 or not _same_version(versions[0], name):
-        return f"its own metadata says version {', '.join(versions)[:100] or 'nothing'}"
-    return None
+    modules = tuple(modules)
+    for module in modules:
+        if machine and module.machine not in {None, machine}:
+            return f"{module.file} is made for {module.machine}, this Python is {machine}"
+        abi = _MODULE_ABI.search(module.file)
+        if abi and _other_python(abi, python):
+            return f"{module.file} is made for Python {abi[1]}.{abi[2]}, this is {python}"
+        for dll in module.dlls:
+            if (found := _PYTHON_DLL.fullmatch(dll)) and _other_python(found, python):
+                return f"{module.file} needs {dll}, this is Python {python}"
+            found = _CUDA_DLL.fullmatch(dll)
+            if found and cuda and found[1] != cuda.split(".")[0]:
+                return f"{module.file} needs {dll}, this torch is built for CUDA {cuda}"
+    return _code_misfit(modules, tuple(gpus))
 
 
-def _same_version(text: str, name: WheelName) -> bool:
-    found = parse(text)
-    return found is not None and (
-        found == name.version or (found.local is None and str(found) == name.version.public)
-    )
+def _other_python(found: re.Match[str], python: str | None) -> bool:
+    return python is not None and python.split(".")[:2] != [found[1], found[2]]
 
 
-def _metadata(wheel: zipfile.ZipFile, packed: int) -> str:
-    """The text of METADATA, once all members are within bounds.
-
-    Raises:
-        TooMuchError: they are not.
-        ValueError: there is no metadata, or more than one.
-    """
-    allowance = Allowance(packed, largest=_LARGEST, most=_MOST)
-    infos = set()
-    for member in wheel.infolist():
-        allowance.take(member.filename, member.file_size)
-        top = PurePosixPath(member.filename).parts[:1]
-        if not top or not top[0].lower().endswith(".dist-info"):
-            continue
-        infos.add(top[0])
-        name = member.filename.rpartition("/")[2]
-        if member.file_size > (METADATA_LIMIT if name == "METADATA" else _INFO_LIMIT):
-            raise TooMuchError(f"{member.filename} is too large: {member.file_size:,} bytes")
-    if len(infos) != 1:
-        raise ValueError(f"{len(infos)} folders of metadata")
-    with opened(wheel, wheel.getinfo(f"{infos.pop()}/METADATA")) as stream:
-        return stream.read(METADATA_LIMIT).decode("utf-8", "replace")
+def _code_misfit(modules: tuple[CompiledModule, ...], gpus: tuple[str, ...]) -> str | None:
+    code = sorted({code for module in modules for code in module.code})
+    if not code or not gpus or not all(module.whole for module in modules):
+        return None
+    if any(each.serves(int(gpu.replace(".", ""))) for each in code for gpu in gpus):
+        return None
+    return f"no code for sm_{gpus[0].replace('.', '')}: it holds {', '.join(map(str, code))}"
