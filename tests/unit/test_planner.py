@@ -29,10 +29,11 @@ from tritonwin.remedies.apply import APPLY
 from tritonwin.remedies.context import PlanContext
 from tritonwin.remedies.plan import ApplyPatch, InstallWheels, Plan
 from tritonwin.remedies.planner import INSTALLS, PLAN, make_plan
-from tritonwin.support import install_plan, matrix, versions
+from tritonwin.support import chooser, install_plan, matrix, versions
 from tritonwin.support.matrix import served_series, wanted_series
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
+from tritonwin.support.wheel_files import WheelContent
 from tritonwin.support.wheels import supported_tags
 from tritonwin.system.codec import from_json, to_json
 from tritonwin.system.process import Completed
@@ -66,7 +67,7 @@ def _version(address: str) -> str:
 
 
 def means(facts: Facts, lists: Sequence[Path] = ()) -> PlanContext:
-    sources = Sources(lists=tuple(map(str, lists)), offline=True)
+    sources = Sources(lists=tuple(map(str, lists)))
     return PlanContext(
         facts=facts,
         host=fake_host(Path("/nowhere")),
@@ -80,6 +81,7 @@ def means(facts: Facts, lists: Sequence[Path] = ()) -> PlanContext:
 def wheels_that_are_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     """The addresses of these tests lead nowhere: a stand-in for what fetches them."""
     monkeypatch.setattr(install_plan, "_on_disk", lambda link: link)
+    monkeypatch.setattr(chooser, "look_into", lambda *_, **__: WheelContent())
 
 
 def problem(problem_id: str, *actions: Action) -> Problem:
