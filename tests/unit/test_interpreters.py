@@ -11,7 +11,7 @@ from pe_files import pe_file
 from pe_version import versioned
 from trees import plant, write
 
-from tritonwin.facts.interpreters import find_interpreters, registered
+from tritonwin.facts.interpreters import find_interpreters
 from tritonwin.facts.python_layout import describe, is_store_alias, read_pth, read_pyvenv
 from tritonwin.facts.records import Interpreter
 from tritonwin.system.host import Host
@@ -296,40 +296,9 @@ def test_registry(tmp_path: Path) -> None:
     host = Host(**{**vars(fake_host(tmp_path, {}, registry)), "cwd": tmp_path / "empty"})
     found = {i.executable: i for i in find_interpreters(host)}
     assert set(found) == {str(old), str(new), str(other)}
-    assert found[str(new)].source == (
-        r"registry HKCU\SOFTWARE\Python\PythonCore\3.12 (what `py` starts)"
-    )
+    assert found[str(new)].source == r"registry HKCU\SOFTWARE\Python\PythonCore\3.12"
     assert found[str(old)].source == rf"registry {PYTHON}\PythonCore\3.10"
     assert found[str(old)].kind == "system"
-
-
-@pytest.mark.parametrize(
-    ("env", "ini", "expected"),
-    [
-        ({}, None, "3.12"),
-        ({"PY_PYTHON": "3.10"}, None, "3.10"),
-        ({"PY_PYTHON": "3"}, None, "3.12"),
-        ({}, "[defaults]\npython=3.9\n", "3.9"),
-        ({"PY_PYTHON": "3.10"}, "[defaults]\npython=3.9\n", "3.10"),
-        ({"PY_PYTHON": "3.8"}, None, None),
-    ],
-)
-def test_what_py_starts(
-    tmp_path: Path, env: dict[str, str], ini: str | None, expected: str | None
-) -> None:
-    tags = ("3.9", "3.12", "3.12-32", "3.10")
-    registry = MemoryRegistry(
-        {
-            rf"{PYTHON}\PythonCore\{tag}\InstallPath": {"ExecutablePath": rf"C:\{tag}\python.exe"}
-            for tag in tags
-        }
-    )
-    if ini is not None:
-        write(tmp_path, {"py.ini": ini})
-    host = fake_host(tmp_path, {"LOCALAPPDATA": str(tmp_path), **env}, registry)
-    assert [str(p.path) for p in registered(host) if "`py`" in p.source] == (
-        [str(Path(rf"C:\{expected}\python.exe"))] if expected else []
-    )
 
 
 @pytest.mark.parametrize(
@@ -358,8 +327,7 @@ def test_pythons_of_other_systems(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
-            "pyenv/versions/3.12.1/bin/python3.12": b"\x7fELF\x02\x01" + bytes(12) + b"\x3e\x00",
-            "pyenv/versions/3.12.1/include/python3.12/patchlevel.h": '#define PY_VERSION "3.12.1"',
+            "pyenv/versions/3.12.1/bin/python3.12": b"\x7fELF",
             "pyenv/versions/3.12.1/lib/python3.12/site-packages/torch-2.9.1.dist-info/RECORD": "",
             "shims/python": "#!/bin/sh\n",
         },
@@ -369,8 +337,7 @@ def test_pythons_of_other_systems(tmp_path: Path) -> None:
         (folder / "bin" / name).symlink_to("python3.12")
     env = {"PYENV_ROOT": str(tmp_path / "pyenv"), "PATH": str(tmp_path / "shims")}
     found = only(find_interpreters(fake_host(tmp_path, env, windows=False)))
-    assert (found.kind, found.version) == ("pyenv", "3.12.1")
-    assert (found.bits, found.machine) == (64, "x86_64")
+    assert (found.kind, found.version) == ("pyenv", "3.12")
     assert found.packages == {"torch": "2.9.1"}
 
 
@@ -382,7 +349,6 @@ def test_agrees_with_the_running_python(tmp_path: Path) -> None:
     assert found.prefix == str(made.folder)
     assert Path(found.base_prefix or "").samefile(sys.base_prefix)
     assert found.site_packages == (str(made.site_packages),)
-    assert found.bits == 64
 
 
 def test_broken_links_and_odd_names_do_no_harm(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -24,13 +24,12 @@ from tritonwin.facts.python_layout import (
 )
 from tritonwin.facts.records import ChosenBy, Interpreter, PythonKind
 from tritonwin.facts.target import TargetError
-from tritonwin.system.files import is_file, is_folder, paths_in, read_bytes, read_text
+from tritonwin.system.files import is_file, is_folder, paths_in, read_text
 from tritonwin.system.host import Host
 
 _HIVES: tuple[tuple[str, PythonKind], ...] = (("HKCU", "user"), ("HKLM", "system"))
+_VERSIONS = ("Version", "SysVersion")  # else the tag
 _NO_PYTHON = "pylauncher"  # the launcher's own settings, which PEP 514 tells readers to skip
-_LAUNCHER = "PythonCore"  # the company whose tags `py -3.12` names
-_SETTINGS_LIMIT = 65536  # bytes of a py.ini that are read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,13 +42,8 @@ class FoundPython:
     kind: PythonKind | None = None
 
 
-def registered(host: Host) -> Iterator[FoundPython]:
-    """Every `Software\\Python\\COMPANY\\TAG`, user before machine, 64-bit view before 32-bit view.
-
-    The one that `py` starts without arguments is marked in its source. Those that are gone from
-    the disk are named as well.
-    """
-    found: dict[Path, tuple[str, FoundPython]] = {}  # beside the tag, "" if `py` does not know it
+def _registered(host: Host) -> Iterator[FoundPython]:
+    """Every `Software\\Python\\COMPANY\\TAG`: user before machine, 64-bit before 32-bit view."""
     for hive, kind in _HIVES:
         for view in (64, 32):
             root = f"{hive}\\SOFTWARE\\Python"
@@ -58,64 +52,19 @@ def registered(host: Host) -> Iterator[FoundPython]:
                     continue
                 for tag in host.registry.subkeys(f"{root}\\{company}", view=view):
                     key = f"{root}\\{company}\\{tag}"
-                    path = _executable(host, key, view)
-                    if path is not None and path not in found:
-                        version = _version(host, key, tag, view)
-                        source = f"registry {key}"
-                        python = FoundPython(path=path, source=source, version=version, kind=kind)
-                        found[path] = (tag if company == _LAUNCHER else "", python)
-    started = _launcher_tag(host, [tag for tag, _ in found.values() if tag])
-    for tag, python in found.values():
-        mark = " (what `py` starts)" if tag and tag == started else ""
-        yield replace(python, source=f"{python.source}{mark}")
-
-
-def _executable(host: Host, key: str, view: int) -> Path | None:
-    install = f"{key}\\InstallPath"
-    named = host.registry.value(install, "ExecutablePath", view=view)
-    if isinstance(named, str) and named:
-        return Path(named)
-    folder = host.registry.value(install, "", view=view)
-    return Path(folder) / "python.exe" if isinstance(folder, str) and folder else None
-
-
-def _version(host: Host, key: str, tag: str, view: int) -> str | None:
-    values = (host.registry.value(key, name, view=view) for name in ("Version", "SysVersion"))
-    for text in (*values, tag):
-        match = re.match(r"3\.\d+(\.\d+)?", text) if isinstance(text, str) else None
-        if match:
-            return match.group()
-    return None
-
-
-def _launcher_tag(host: Host, tags: list[str]) -> str | None:
-    """The tag that `py` chooses: PY_PYTHON, py.ini, else the newest that is no pre-release build.
-
-    Source: "Python Launcher for Windows" in the manual of CPython, section "Customization".
-    """
-    wanted = host.env.get("PY_PYTHON") or _ini_default(host)
-    if wanted:
-        # "3" leaves the minor to a setting of its own, which few people know; take the newest
-        tags = [tag for tag in tags if tag == wanted or tag.startswith(f"{wanted}.")]
-    return max(tags, key=_order, default=None)
-
-
-def _order(tag: str) -> tuple[int, bool]:
-    match = re.match(r"3\.(\d+)(.*)", tag)
-    return (int(match[1]), not match[2]) if match else (-1, False)
-
-
-def _ini_default(host: Host) -> str | None:
-    for folder in (host.env.folder("LOCALAPPDATA"), host.env.folder("SystemRoot")):
-        if folder is None:
-            continue
-        text = (read_bytes(folder / "py.ini", _SETTINGS_LIMIT) or b"").decode(
-            "utf-8-sig", "replace"
-        )
-        match = re.search(r"(?im)^[ \t]*python[ \t]*=[ \t]*(\S+)", text)
-        if match:
-            return match[1]
-    return None
+                    install = f"{key}\\InstallPath"
+                    named = host.registry.value(install, "ExecutablePath", view=view)
+                    folder = host.registry.value(install, "", view=view)
+                    path = Path(str(named)) if named else Path(str(folder), "python.exe")
+                    told = [host.registry.value(key, n, view=view) for n in _VERSIONS]
+                    versions = (
+                        re.match(r"3\.\d+(\.\d+)?", text) for text in map(str, (*told, tag))
+                    )
+                    version = next((v.group() for v in versions if v), None)
+                    if (named or folder) and is_file(path):
+                        yield FoundPython(
+                            path=path, source=f"registry {key}", version=version, kind=kind
+                        )
 
 
 # How ComfyUI portable, FramePack and their kin name the Python that they carry.
@@ -126,28 +75,24 @@ _CHILDREN = 200  # subfolders of the current folder that are looked into
 _POSIX_NAMES = ("python3", "python", *(f"python3.{minor}" for minor in range(15, 7, -1)))
 
 
-def near(folder: Path, host: Host) -> Iterator[FoundPython]:
+def near(folder: Path, host: Host, *, here: bool = False) -> Iterator[FoundPython]:
     """Pythons of the application that a folder belongs to, embedded ones first.
 
     The folder itself may be the Python's, hold it, lie beside it (ComfyUI's folder lies beside
     `python_embeded`), or hold the application's folder.
+
+    Args:
+        here: leave out what may belong to other projects: Pythons of the folders below, and
+            environments beside the folder.
     """
-    everywhere = (folder, *_children(folder), folder.parent)
-    yield from _carried(folder, everywhere, everywhere, host)
-
-
-def _here(host: Host) -> Iterator[FoundPython]:
-    """Pythons of the current folder: of the projects below it or beside it none is meant."""
-    yield from _carried(host.cwd, (host.cwd, host.cwd.parent), (host.cwd,), host)
-
-
-def _carried(
-    folder: Path, embedded: Iterable[Path], environments: Iterable[Path], host: Host
-) -> Iterator[FoundPython]:
     own = python_in(folder, host)
     if own is not None:
         yield FoundPython(path=own, source=f"folder {folder}")
-    for names, parents in ((EMBEDDED_FOLDERS, embedded), (ENVIRONMENT_FOLDERS, environments)):
+    around = (folder, *([] if here else _matching(folder)), folder.parent)
+    for names, parents in (
+        (EMBEDDED_FOLDERS, around),
+        (ENVIRONMENT_FOLDERS, (folder,) if here else around),
+    ):
         for parent in parents:
             for name in names:
                 path = python_in(parent / name, host)
@@ -155,23 +100,22 @@ def _carried(
                     yield FoundPython(path=path, source=f"folder {parent / name}")
 
 
-def places(host: Host) -> Iterator[FoundPython]:
+def _places(host: Host) -> Iterator[FoundPython]:
     """Every interpreter, in the order in which a user would meet them."""
-    yield from on_path(host)
+    yield from _on_path(host)
     for name, path in _activated(host):
         yield FoundPython(path=path, source=f"variable {name}")
     yield from near(host.cwd, host)
     if host.app is not None:
         yield from near(host.app, host)
-    yield from (python for python in registered(host) if is_file(python.path))
-    yield from _in_folders(host, "installation", _installations(host))
-    yield from _in_folders(host, "pyenv", _pyenv(host))
-    yield from _in_folders(host, "uv", _children_of(uv_folders(host)))
-    yield from _in_folders(host, "conda", _conda(host))
-    yield from _in_folders(host, "poetry", _poetry(host))
+    yield from _registered(host)
+    for source, folder in (*_installed(host), *_conda(host)):
+        inside = python_in(folder, host)
+        if inside is not None:
+            yield FoundPython(path=inside, source=f"{source} {folder}")
 
 
-def on_path(host: Host) -> Iterator[FoundPython]:
+def _on_path(host: Host) -> Iterator[FoundPython]:
     """The Pythons of PATH, folder by folder, Store aliases included."""
     names = ("python", "python3") if host.windows else _POSIX_NAMES
     order = {folder: index for index, folder in enumerate(reversed(host.env.path_entries()))}
@@ -189,79 +133,44 @@ def _activated(host: Host) -> Iterator[tuple[Literal["VIRTUAL_ENV", "CONDA_PREFI
             yield name, path
 
 
-def _in_folders(host: Host, source: str, folders: Iterable[Path]) -> Iterator[FoundPython]:
-    for folder in folders:
-        path = python_in(folder, host)
-        if path is not None:
-            yield FoundPython(path=path, source=f"{source} {folder}")
-
-
-def _installations(host: Host) -> Iterator[Path]:
-    """The folders of python.org's installers, without asking the registry."""
-    if not host.windows:
-        return
-    local = host.env.folder("LOCALAPPDATA")
-    drive = host.env.folder("SystemDrive")
-    if local is not None:
-        yield from _matching(local / "Programs" / "Python", "Python3*")
-        yield from _matching(local / "Python", "pythoncore-3*")  # the Python install manager
-    for folder in host.program_files():
-        yield from _matching(folder, "Python3*")
-    if drive is not None:
-        yield from _matching(Path(f"{drive}{os.sep}"), "Python3*")
-
-
-def _pyenv(host: Host) -> Iterator[Path]:
-    home = host.home / ".pyenv"
-    roots = (
-        host.env.folder("PYENV_ROOT"),
-        host.env.folder("PYENV"),
-        home / "pyenv-win" if host.windows else home,
+def _installed(host: Host) -> Iterator[tuple[str, Path]]:
+    """The folders of python.org's installers, without asking the registry, and of managers."""
+    env, pyenv = host.env, host.home / ".pyenv"
+    drive = env.folder("SystemDrive")
+    python, every = "Python3*", "*"
+    rows = (
+        ("installation", env.folder("LOCALAPPDATA", "Programs/Python"), python),
+        # the Python install manager
+        ("installation", env.folder("LOCALAPPDATA", "Python"), "pythoncore-3*"),
+        *(("installation", folder, python) for folder in host.program_files()),
+        ("installation", Path(f"{drive}{os.sep}") if drive else None, python),
+        ("pyenv", env.folder("PYENV_ROOT", "versions"), every),
+        ("pyenv", env.folder("PYENV", "versions"), every),
+        ("pyenv", pyenv / ("pyenv-win/versions" if host.windows else "versions"), every),
+        *(("uv", folder, every) for folder in uv_folders(host)),
+        ("poetry", env.folder("POETRY_VIRTUALENVS_PATH"), every),
+        ("poetry", env.folder("POETRY_CACHE_DIR", "virtualenvs"), every),
+        ("poetry", env.folder("LOCALAPPDATA", "pypoetry/Cache/virtualenvs"), every),
+        ("poetry", host.home / ".cache" / "pypoetry" / "virtualenvs", every),
     )
-    yield from _children_of(root / "versions" for root in roots if root is not None)
+    for source, parent, pattern in rows:
+        if parent is not None:
+            yield from ((source, folder) for folder in _matching(parent, pattern))
 
 
-def _conda(host: Host) -> Iterator[Path]:
+def _conda(host: Host) -> Iterator[tuple[str, Path]]:
     """Base installations and their environments, and those that conda itself noted."""
-    roots = []
-    program = host.env.folder("CONDA_EXE")
-    if program is not None:
-        roots.append(program.parent.parent)
-    shared = host.env.folder("ProgramData")
-    for folder in (host.home, shared):
-        if folder is not None:
-            names = ("miniconda3", "anaconda3", "miniforge3", "mambaforge")
-            roots += [folder / name for name in names]
+    program, shared = host.env.folder("CONDA_EXE"), host.env.folder("ProgramData")
+    roots = [program.parent.parent] if program else []
+    for folder in (host.home, *([shared] if shared else [])):
+        roots += [folder / n for n in ("miniconda3", "anaconda3", "miniforge3", "mambaforge")]
     for root in roots:
-        yield root
-        yield from _children(root / "envs")
+        yield from (("conda", folder) for folder in (root, *_matching(root / "envs")))
     text = read_text(host.home / ".conda" / "environments.txt") or ""
-    yield from (Path(line) for line in text.splitlines()[:_CHILDREN] if line)
+    yield from (("conda", Path(line)) for line in text.splitlines()[:_CHILDREN] if line)
 
 
-def _poetry(host: Host) -> Iterator[Path]:
-    named = host.env.folder("POETRY_VIRTUALENVS_PATH")
-    cache = host.env.folder("POETRY_CACHE_DIR")
-    local = host.env.folder("LOCALAPPDATA")
-    folders = (
-        named,
-        cache / "virtualenvs" if cache else None,
-        local / "pypoetry" / "Cache" / "virtualenvs" if local else None,
-        None if host.windows else host.home / ".cache" / "pypoetry" / "virtualenvs",
-    )
-    yield from _children_of(folder for folder in folders if folder is not None)
-
-
-def _children_of(folders: Iterable[Path]) -> Iterator[Path]:
-    for folder in folders:
-        yield from _children(folder)
-
-
-def _children(folder: Path) -> list[Path]:
-    return _matching(folder, "*")
-
-
-def _matching(folder: Path, pattern: str) -> list[Path]:
+def _matching(folder: Path, pattern: str = "*") -> list[Path]:
     return [path for path in paths_in(folder, pattern) if is_folder(path)][:_CHILDREN]
 
 
@@ -274,7 +183,7 @@ def find_interpreters(host: Host) -> tuple[Interpreter, ...]:
     they lead to is listed on its own.
     """
     found: dict[str, Interpreter] = {}
-    for place in places(host):
+    for place in _places(host):
         key = _identity(place.path, host)
         if key not in found and (host.windows or not _is_script(place.path)):
             found[key] = describe(
@@ -406,14 +315,14 @@ def _candidates(host: Host, own: Path | None) -> Iterator[TargetChoice]:
         yield TargetChoice(str(own), "running-embedded", "the embedded Python that runs tritonwin")
     for name, place in _activated(host):
         yield TargetChoice(str(place), name, f"the activated environment ({name})")
-    for found in _here(host):
+    for found in near(host.cwd, host, here=True):
         planted = own is None or _identity(found.path, host) != _identity(own, host)
         where = "in" if found.path.is_relative_to(host.cwd) else "beside"
         yield TargetChoice(str(found.path), "near", f"{where} the current folder", planted)
     if known and known.packages:
         source = "the Python that runs tritonwin, with torch or Triton in it"
         yield TargetChoice(str(own), "running-with-packages", source)
-    for found in on_path(host):
+    for found in _on_path(host):
         yield TargetChoice(str(found.path), "first-on-path", "the first Python on PATH")
     if own:
         yield TargetChoice(str(own), "running", "the Python that runs tritonwin")

@@ -30,10 +30,6 @@ def attempt(notes: list[str], name: str, function: Callable[[], object]) -> obje
         return None
 
 
-def bits() -> int:
-    return 64 if sys.maxsize > 2**32 else 32
-
-
 def extension_suffix() -> str:
     from importlib.machinery import EXTENSION_SUFFIXES
 
@@ -100,7 +96,8 @@ def describe() -> dict[str, object]:
     return {
         "version": ".".join(map(str, sys.version_info[:3])),
         "implementation": sys.implementation.name,
-        "bits": bits(),
+        "bits": 64 if sys.maxsize > 2**32 else 32,
+        "machine": os.uname().machine if hasattr(os, "uname") else None,
         "executable": sys.executable,
         "base_executable": getattr(sys, "_base_executable", None),
         "prefix": sys.prefix,

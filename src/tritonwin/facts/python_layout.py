@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.records import Interpreter, PthFile, PythonKind
 from tritonwin.system.access import can_write
-from tritonwin.system.files import as_text, is_file, is_folder, paths_in, read_text
+from tritonwin.system.files import as_text, is_file, is_folder, paths_in, read_bytes, read_text
 from tritonwin.system.host import Host
 
 STORE_ALIAS = "a Microsoft Store alias: starting it may open the Store, so it was not started"
@@ -23,7 +23,6 @@ _UV_PYTHON = re.compile(r"\\uv\\(data\\)?python\\", re.IGNORECASE)
 _PYENV = re.compile(r"\\\.?pyenv(-win)?\\(pyenv-win\\)?versions\\", re.IGNORECASE)
 _DRIVE_ROOT = re.compile(r"[a-z]:\\python3\d+(-32)?\\", re.IGNORECASE)
 _POETRY = re.compile(r"\\pypoetry\\(cache\\)?virtualenvs\\", re.IGNORECASE)
-_SETTINGS_LIMIT = 65536  # bytes of a pyvenv.cfg that are read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,23 +52,20 @@ def is_store_alias(path: str | Path) -> bool:
 def read_pyvenv(executable: Path) -> Pyvenv | None:
     """The `pyvenv.cfg` beside the executable or one folder up, where CPython looks for it."""
     for folder in (executable.parent, executable.parent.parent):
-        try:
-            with (folder / "pyvenv.cfg").open("rb") as file:
-                text = file.read(_SETTINGS_LIMIT).decode("utf-8", "replace")
-        except OSError:
-            continue
-        pairs = (line.partition("=") for line in text.splitlines())
-        values = {name.strip().lower(): value.strip() for name, _, value in pairs}
-        home = values.get("home")
-        version = re.match(r"\d+\.\d+(\.\d+)?", values.get("version_info", "")) or re.match(
-            r"\d+\.\d+(\.\d+)?", values.get("version", "")
-        )
-        return Pyvenv(
-            folder=folder,
-            home=Path(home) if home else None,
-            version=version.group() if version else None,
-            uv="uv" in values,
-        )
+        content = read_bytes(folder / "pyvenv.cfg")
+        if content is not None:
+            lines = content.decode("utf-8", "replace").splitlines()
+            pairs = (line.partition("=") for line in lines)
+            values = {name.strip().lower(): value.strip() for name, _, value in pairs}
+            told = (values.get(name, "") for name in ("version_info", "version"))
+            versions = (re.match(r"\d+\.\d+(\.\d+)?", text) for text in told)
+            home = values.get("home")
+            return Pyvenv(
+                folder=folder,
+                home=Path(home) if home else None,
+                version=next((v.group() for v in versions if v), None),
+                uv="uv" in values,
+            )
     return None
 
 
@@ -78,25 +74,23 @@ def kind_of(
 ) -> PythonKind:
     """The kind of a Python, by marker files first and by its place second."""
     place = backslashes(executable)
+    system = host.program_files() if host.windows else map(Path, ("/usr", "/bin", "/opt"))
     by_place: tuple[tuple[PythonKind, bool], ...] = (
         ("store", is_store_alias(executable) or bool(_STORE_PACKAGE.search(place))),
         ("poetry", venv and bool(_POETRY.search(place))),
         ("venv", venv),
         ("conda", is_folder(prefix / "conda-meta")),
         ("embedded", embedded),
-        ("uv", bool(_UV_PYTHON.search(place)) or _below(executable, uv_folders(host))),
+        ("uv", bool(_UV_PYTHON.search(place)) or _below(executable, *uv_folders(host))),
         ("pyenv", bool(_PYENV.search(place))),
-        (
-            "system",
-            _below(executable, _system_folders(host)) or bool(_DRIVE_ROOT.match(place)),
-        ),
-        ("user", _below(executable, (host.home, *_user_folders(host)))),
+        ("system", _below(executable, *system) or bool(_DRIVE_ROOT.match(place))),
+        ("user", _below(executable, host.home, host.env.folder("LOCALAPPDATA"))),
     )
     return next((kind for kind, holds in by_place if holds), "unknown")
 
 
-def managers_of(
-    kind: PythonKind, prefix: Path, base_prefix: Path, pyvenv: Pyvenv | None, *, base_embedded: bool
+def _managers(
+    kind: PythonKind, prefix: Path, base: Path, pyvenv: Pyvenv | None
 ) -> tuple[PythonKind, ...]:
     """The environment managers whose files meet in one environment.
 
@@ -108,42 +102,31 @@ def managers_of(
         found.append("poetry" if kind == "poetry" else "uv" if pyvenv.uv else "venv")
     elif kind in ("uv", "pyenv", "embedded"):
         found.append(kind)
-    if any(is_folder(folder / "conda-meta") for folder in (prefix, base_prefix)):
+    if any(is_folder(folder / "conda-meta") for folder in (prefix, base)):
         found.append("conda")
-    if pyvenv is not None and base_embedded:
+    if pyvenv is not None and paths_in(base, "python*._pth"):
         found.append("embedded")
-    return tuple(dict.fromkeys(found))
+    return tuple(found)
 
 
 def uv_folders(host: Host) -> tuple[Path, ...]:
     """The folders in which uv keeps the Pythons that it installs."""
-    named = host.env.folder("UV_PYTHON_INSTALL_DIR")
-    roaming = host.env.folder("APPDATA")
     data = host.env.folder("XDG_DATA_HOME") or host.home / ".local" / "share"
     places = (
-        named,
-        roaming / "uv" / "python" if roaming else None,
-        roaming / "uv" / "data" / "python" if roaming else None,
+        host.env.folder("UV_PYTHON_INSTALL_DIR"),
+        host.env.folder("APPDATA", "uv/python"),
+        host.env.folder("APPDATA", "uv/data/python"),
         None if host.windows else data / "uv" / "python",
     )
     return tuple(place for place in places if place is not None)
 
 
-def _system_folders(host: Host) -> tuple[Path, ...]:
-    if not host.windows:
-        return tuple(Path(name) for name in ("/usr", "/bin", "/opt"))
-    return host.program_files()
-
-
-def _user_folders(host: Host) -> tuple[Path, ...]:
-    folder = host.env.folder("LOCALAPPDATA")
-    return (folder,) if folder else ()
-
-
-def _below(path: Path, folders: Iterable[Path]) -> bool:
+def _below(path: Path, *folders: Path | None) -> bool:
     text = backslashes(path).lower()
     return any(
-        text.startswith(backslashes(folder).lower().rstrip("\\") + "\\") for folder in folders
+        text.startswith(backslashes(folder).lower().rstrip("\\") + "\\")
+        for folder in folders
+        if folder is not None
     )
 
 
@@ -152,7 +135,6 @@ PACKAGES = frozenset({"torch", "triton", "triton-windows"})
 
 _DLL = re.compile(r"python3(\d+)(t?)\.dll", re.IGNORECASE)
 _DIST_INFO = re.compile(r"([A-Za-z0-9._]+)-([^-]+)\.dist-info")
-_ELF_MACHINES = {3: "x86", 40: "arm", 62: "x86_64", 183: "aarch64"}
 
 
 def describe(
@@ -172,36 +154,33 @@ def describe(
             executable=str(executable), source=source, kind="store", error=STORE_ALIAS
         )
     pyvenv = read_pyvenv(executable)
-    prefix = pyvenv.folder if pyvenv else _prefix(executable, host)
-    base = _base_prefix(pyvenv, prefix, host)
+    real = executable if host.windows else Path(os.path.realpath(executable))
+    prefix = pyvenv.folder if pyvenv else real.parent if host.windows else real.parent.parent
+    home = pyvenv.home if pyvenv else None
+    base = prefix if home is None else home if host.windows else home.parent
     pth = read_pth(executable) if host.windows else None
     dll = _python_dll(executable, base) if host.windows else None
-    found = _dll_version(dll) if host.windows else _posix_version(executable, base)
+    name = re.search(r"python(3\.\d+)", str(real))
+    found = _dll_version(dll) if host.windows else name[1] if name else None
     found = (pyvenv.version if pyvenv else None) or found or version
     seen = kind_of(executable, prefix, host, venv=pyvenv is not None, embedded=pth is not None)
-    word = _word(executable, host)
+    image = read_pe(executable) if host.windows else None
     sites = tuple(_site_packages(prefix, found, pth, host))
     return Interpreter(
         executable=str(executable),
         source=source,
         kind=kind if kind and seen in ("unknown", "system", "user") else seen,
         version=found,
-        bits=word[0] if word else None,
-        machine=word[1] if word else None,
-        free_threaded=_free_threaded(executable, dll, found, base, host),
+        bits=image.bits if image else None,
+        machine=image.machine if image else None,
+        free_threaded=None if dll is None else dll.stem.lower().endswith("t"),
         prefix=str(prefix),
         base_prefix=str(base),
         base_executable=as_text(_base_executable(pyvenv, executable, host)),
         pth=pth,
         site_packages=tuple(str(folder) for folder in sites),
         writable=can_write(sites[0]) if sites else None,
-        managers=managers_of(
-            seen,
-            prefix,
-            base,
-            pyvenv,
-            base_embedded=host.windows and bool(paths_in(base, "python*._pth")),
-        ),
+        managers=_managers(seen, prefix, base, pyvenv),
         packages=_packages(sites),
         has_pip=any(is_folder(folder / "pip") for folder in sites) if sites else None,
     )
@@ -226,18 +205,6 @@ def read_pth(executable: Path) -> PthFile | None:
             import_site="import site" in lines,
         )
     return None
-
-
-def _prefix(executable: Path, host: Host) -> Path:
-    if host.windows:
-        return executable.parent
-    return Path(os.path.realpath(executable)).parent.parent
-
-
-def _base_prefix(pyvenv: Pyvenv | None, prefix: Path, host: Host) -> Path:
-    if pyvenv is None or pyvenv.home is None:
-        return prefix
-    return pyvenv.home if host.windows else pyvenv.home.parent
 
 
 def _base_executable(pyvenv: Pyvenv | None, executable: Path, host: Host) -> Path | None:
@@ -266,46 +233,6 @@ def _dll_version(dll: Path | None) -> str | None:
         return words.group()
     minor = _DLL.fullmatch(dll.name)
     return f"3.{minor[1]}" if minor else None
-
-
-def _posix_version(executable: Path, base: Path) -> str | None:
-    name = re.search(r"python(3\.\d+)", os.path.realpath(executable))
-    folders = [f"include/python{name[1]}*"] if name else ["include/python3.*"]
-    for header in (path for pattern in folders for path in paths_in(base, pattern)):
-        text = read_text(header / "patchlevel.h") or ""
-        exact = re.search(r'#define\s+PY_VERSION\s+"(\d+\.\d+\.\d+)', text)
-        if exact:
-            return exact[1]
-    return name[1] if name else None
-
-
-def _free_threaded(
-    executable: Path, dll: Path | None, version: str | None, base: Path, host: Host
-) -> bool | None:
-    if host.windows:
-        return None if dll is None else dll.stem.lower().endswith("t")
-    if version is None:
-        return None
-    minor = ".".join(version.split(".")[:2])
-    name = Path(os.path.realpath(executable)).name
-    alone = not is_folder(base / "lib" / f"python{minor}")
-    return name.endswith("t") or (is_folder(base / "lib" / f"python{minor}t") and alone)
-
-
-def _word(executable: Path, host: Host) -> tuple[int, str] | None:
-    """Word size and machine of the program, from its header."""
-    if host.windows:
-        image = read_pe(executable)
-        return (image.bits, image.machine) if image else None
-    try:
-        with executable.open("rb") as file:
-            head = file.read(20)
-    except OSError:
-        return None
-    if len(head) < 20 or not head.startswith(b"\x7fELF"):
-        return None
-    machine = int.from_bytes(head[18:20], "little" if head[5] == 1 else "big")
-    return (64 if head[4] == 2 else 32), _ELF_MACHINES.get(machine, f"ELF machine {machine}")
 
 
 def _site_packages(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.python_layout import describe, is_store_alias
 from tritonwin.facts.records import ImportResult, Interpreter
+from tritonwin.system.codec import from_valid
 from tritonwin.system.files import file_size, is_file, is_folder
 from tritonwin.system.host import Host
 from tritonwin.system.process import Completed, parse_answer, run
@@ -49,7 +50,7 @@ def examine(executable: str, host: Host, timeout: float = 30) -> Interpreter:
         done = done if answer is None else without
     if answer is None:
         raise _failure(path, done, timeout, seen.version)
-    found = _join(seen, answer, host)
+    found = _join(seen, from_valid(_Answer, answer), host)
     if trouble is not None:
         # without `site`, an old interpreter does not know that it is a virtual environment
         found = replace(
@@ -110,14 +111,7 @@ def deep_import(executable: str, module: str, timeout: float = 120) -> ImportRes
             error=_said(done),
             status=None if done.timed_out else done.ending(),
         )
-    seconds = answer.get("seconds")
-    return ImportResult(
-        module=module,
-        outcome="imported" if answer.get("outcome") == "imported" else "exception",
-        seconds=seconds if isinstance(seconds, float) else 0.0,
-        version=_text(answer.get("version")),
-        error=_text(answer.get("error")),
-    )
+    return from_valid(ImportResult, answer)
 
 
 def _refuse(path: Path, *, windows: bool) -> None:
@@ -217,18 +211,6 @@ def _said(done: Completed) -> str | None:
     return lines[0] if done.code == _WRONG_USE else lines[-1]
 
 
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
-
-
-def _flag(value: object) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
 def _python_path(seen: Interpreter, host: Host) -> tuple[str, ...]:
     """The entries that PYTHONPATH adds in an ordinary start; a `._pth` file rules it out."""
     if seen.pth is not None:
@@ -237,49 +219,62 @@ def _python_path(seen: Interpreter, host: Host) -> tuple[str, ...]:
     return tuple(str(host.cwd / entry) for entry in entries if entry)
 
 
-def _base_executable(seen: Interpreter, answer: dict[str, Any]) -> str | None:
-    """The program that really runs: a virtual environment's own is only a launcher on Windows.
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    """The answer of `probe.py`; None where a damaged Python cannot say."""
 
-    Launchers that are not CPython's leave `sys._base_executable` at the environment's program;
-    then `pyvenv.cfg` knows better.
-    """
-    told = _text(answer.get("base_executable"))
-    if told is None or (told == answer.get("executable") and seen.prefix != seen.base_prefix):
-        return seen.base_executable or told
-    return told
+    version: str
+    implementation: str
+    bits: int
+    machine: str | None
+    executable: str | None
+    base_executable: str | None
+    prefix: str
+    base_prefix: str
+    sys_path: tuple[str, ...]
+    site_loaded: bool
+    ext_suffix: str | None
+    free_threaded: bool | None
+    paths: dict[str, str | None] | None
+    user_site: str | None
+    has_pip: bool | None
+    notes: tuple[str, ...]
 
 
-def _join(seen: Interpreter, answer: dict[str, Any], host: Host) -> Interpreter:
+def _join(seen: Interpreter, answer: _Answer, host: Host) -> Interpreter:
     """The answer of the interpreter where it has one, else what the files say."""
-    paths = answer.get("paths")
-    paths = paths if isinstance(paths, dict) else {}
-    user_site = _text(answer.get("user_site"))
-    sys_path = list(_texts(answer.get("sys_path")))
+    paths = answer.paths or {}
+    sys_path = list(answer.sys_path)
     sites = [p for p in sys_path if Path(p).name.lower() in ("site-packages", "dist-packages")]
-    if user_site is not None:
+    if answer.user_site is not None:
         # `site` puts the user's folder right before the first one of the installation
-        sys_path.insert(sys_path.index(sites[0]) if sites else len(sys_path), user_site)
-    own = [_text(paths.get(name)) for name in ("purelib", "platlib")]
-    bits = answer.get("bits")
+        place = sys_path.index(sites[0]) if sites else len(sys_path)
+        sys_path.insert(place, answer.user_site)
+    own = (paths.get("purelib"), paths.get("platlib"))
+    # A virtual environment's own program is only a launcher on Windows. Launchers that are not
+    # CPython's leave `sys._base_executable` at it; then `pyvenv.cfg` knows better.
+    launcher = answer.base_executable == answer.executable and seen.prefix != seen.base_prefix
+    base = seen.base_executable if launcher else None
+    tag = (paths.get("platform") or "").replace("-", "_").replace(".", "_")
     return replace(
         seen,
         started=True,
-        version=_text(answer.get("version")) or seen.version,
-        bits=bits if isinstance(bits, int) else seen.bits,
-        implementation=_text(answer.get("implementation")),
-        free_threaded=_flag(answer.get("free_threaded")),
-        prefix=_text(answer.get("prefix")) or seen.prefix,
-        base_prefix=_text(answer.get("base_prefix")) or seen.base_prefix,
-        base_executable=_base_executable(seen, answer),
-        platform_tag=(_text(paths.get("platform")) or "").replace("-", "_").replace(".", "_")
-        or None,
-        ext_suffix=_text(answer.get("ext_suffix")),
-        include=_text(paths.get("include")),
+        version=answer.version,
+        bits=answer.bits,
+        machine=seen.machine or answer.machine,
+        implementation=answer.implementation,
+        free_threaded=answer.free_threaded,
+        prefix=answer.prefix,
+        base_prefix=answer.base_prefix,
+        base_executable=base or answer.base_executable or seen.base_executable,
+        platform_tag=tag or None,
+        ext_suffix=answer.ext_suffix,
+        include=paths.get("include"),
         site_packages=tuple(dict.fromkeys(p for p in (*sites, *own) if p)) or seen.site_packages,
-        user_site=user_site,
-        platlib=_text(paths.get("platlib")),
+        user_site=answer.user_site,
+        platlib=paths.get("platlib"),
         sys_path=(*_python_path(seen, host), *sys_path),
-        site_loaded=_flag(answer.get("site_loaded")),
-        has_pip=_flag(answer.get("has_pip")),
-        error="; ".join(_texts(answer.get("notes")))[:_ERROR_LENGTH] or None,
+        site_loaded=answer.site_loaded,
+        has_pip=answer.has_pip,
+        error="; ".join(answer.notes)[:_ERROR_LENGTH] or None,
     )

@@ -26,10 +26,13 @@ class Environment:
         wanted = name.upper()
         return next((v for k, v in self.data.items() if k.upper() == wanted), None)
 
-    def folder(self, name: str) -> Path | None:
-        """The variable as a folder, without stray blanks or quotes; None when unset or empty."""
+    def folder(self, name: str, below: str = "") -> Path | None:
+        """The variable as a folder, without stray blanks or quotes; None when unset or empty.
+
+        `below` names a folder or file in it.
+        """
         value = (self.get(name) or "").strip().strip('"')
-        return Path(value) if value else None
+        return Path(value, below) if value else None
 
     def path_entries(self) -> tuple[Path, ...]:
         """The folders of PATH in order, quotes removed, empty entries left out."""
