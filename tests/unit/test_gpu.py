@@ -244,7 +244,7 @@ def test_cards_of_linux(tmp_path: Path) -> None:
         },
     )
     found = display_adapters(fake_host(tmp_path, windows=False), tmp_path)
-    assert [(a.vendor, a.name, a.memory_bytes) for a in found] == [
+    assert [(g.vendor, g.name, g.memory_bytes) for g, _ in found] == [
         ("amd", "amd device 0x744c", 25753026560),
         ("nvidia", "NVIDIA A100", None),
     ]

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.records import Driver, Gpu
-from tritonwin.system.files import is_file, paths_in
+from tritonwin.system.files import as_text, first_file, is_file, paths_in
 from tritonwin.system.host import Host
 from tritonwin.system.process import parse_answer, run
 
@@ -32,15 +32,7 @@ _NAMES: tuple[tuple[str, Vendor], ...] = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Adapter:
-    """A display adapter with the version of its driver in the system's own counting."""
-
-    vendor: Vendor
-    name: str
-    source: str
-    driver_version: str | None = None  # "32.0.15.8157"
-    memory_bytes: int | None = None
+Adapter = tuple[Gpu, Driver]  # the driver's version is in the system's own counting: "32.0.15.8157"
 
 
 def display_adapters(host: Host, drm: Path = _DRM) -> tuple[Adapter, ...]:
@@ -48,9 +40,9 @@ def display_adapters(host: Host, drm: Path = _DRM) -> tuple[Adapter, ...]:
     return tuple(_from_registry(host) if host.windows else _from_drm(drm))
 
 
-def nvidia_version(windows_version: str) -> str | None:
+def nvidia_version(windows_version: str | None) -> str | None:
     """NVIDIA's own number in Windows' driver version: "32.0.15.8157" is "581.57"."""
-    match = re.fullmatch(r"\d+\.\d+\.\d*(\d)\.(\d{1,4})", windows_version)
+    match = re.fullmatch(r"\d+\.\d+\.\d*(\d)\.(\d{1,4})", windows_version or "")
     if match is None:
         return None
     digits = match[1] + match[2].zfill(4)
@@ -62,47 +54,24 @@ def _from_registry(host: Host) -> Iterator[Adapter]:
         key = f"{_DISPLAY}\\{number}"
         values = host.registry.values(key)
         texts = {name: value for name, value in values.items() if isinstance(value, str)}
-        vendor = _vendor(texts.get("MatchingDeviceId", ""), texts.get("ProviderName", ""))
-        name = texts.get("DriverDesc")
-        if vendor is None or name is None:
-            continue
-        memory = values.get("HardwareInformation.qwMemorySize")
-        yield Adapter(
-            vendor=vendor,
-            name=name,
-            source=f"registry {key}",
-            driver_version=texts.get("DriverVersion"),
-            memory_bytes=memory if isinstance(memory, int) else None,
-        )
-
-
-def _vendor(device: str, provider: str) -> Vendor | None:
-    code = re.search(r"VEN_([0-9A-F]{4})", device.upper())
-    if code:
-        return _VENDORS.get(code[1])
-    words = provider.lower()
-    return next((vendor for name, vendor in _NAMES if words.startswith(name)), None)
+        name, memory = texts.get("DriverDesc"), values.get("HardwareInformation.qwMemorySize")
+        code = re.search(r"VEN_([0-9A-F]{4})", texts.get("MatchingDeviceId", "").upper())
+        maker = texts.get("ProviderName", "").lower()
+        by_name = (vendor for start, vendor in _NAMES if maker.startswith(start))
+        vendor = _VENDORS.get(code[1]) if code else next(by_name, None)
+        if vendor is not None and name is not None:
+            yield _adapter(vendor, name, f"registry {key}", memory, texts.get("DriverVersion"))
 
 
 def _from_drm(drm: Path) -> Iterator[Adapter]:
     for card in paths_in(drm, "card*"):
-        if not re.fullmatch(r"card\d+", card.name):  # card0-HDMI-A-1 is a connector
-            continue
-        vendor = _VENDORS.get(_hex(card / "device" / "vendor"))
-        if vendor is None:
-            continue
-        name = _line(card / "device" / "product_name")
-        memory = _line(card / "device" / "mem_info_vram_total")
-        yield Adapter(
-            vendor=vendor,
-            name=name or f"{vendor} device 0x{_hex(card / 'device' / 'device').lower()}",
-            source=str(card),
-            memory_bytes=int(memory) if memory.isdecimal() else None,
-        )
-
-
-def _hex(path: Path) -> str:
-    return _line(path).removeprefix("0x").upper()
+        vendor = _VENDORS.get(_line(card / "device" / "vendor").removeprefix("0x").upper())
+        # card0-HDMI-A-1 is a connector
+        if vendor is not None and re.fullmatch(r"card\d+", card.name):
+            device = f"{vendor} device {_line(card / 'device' / 'device').lower()}"
+            memory = _line(card / "device" / "mem_info_vram_total")
+            name = _line(card / "device" / "product_name") or device
+            yield _adapter(vendor, name, str(card), int(memory) if memory.isdecimal() else None)
 
 
 def _line(path: Path) -> str:
@@ -111,7 +80,14 @@ def _line(path: Path) -> str:
     return ""
 
 
-_MIB = 1024 * 1024
+def _adapter(
+    vendor: Vendor, name: str, source: str, memory: object, version: str | None = None
+) -> Adapter:
+    memory_bytes = memory if isinstance(memory, int) else None
+    gpu = Gpu(index=0, vendor=vendor, name=name, source=source, memory_bytes=memory_bytes)
+    return gpu, Driver(vendor=vendor, source=source, version=version)
+
+
 _SMI_FIELDS = "name,compute_cap,driver_version,memory.total"
 # ZLUDA, which runs CUDA programs on AMD's GPUs, adds this to the names of the devices.
 _ZLUDA = "[ZLUDA]"
@@ -135,18 +111,19 @@ def read_gpus(host: Host, timeout: float = 10) -> tuple[tuple[Gpu, ...], tuple[D
     NVIDIA's driver is always there: its `error` says that it is missing, crashes or gives no
     answer within `timeout` seconds.
     """
-    adapters = display_adapters(host)
+    own: list[Adapter] = []
+    others: list[Adapter] = []
+    for adapter in display_adapters(host):
+        (own if adapter[0].vendor == "nvidia" else others).append(adapter)
     gpus, driver = _nvidia(host, timeout)
-    own = [adapter for adapter in adapters if adapter.vendor == "nvidia"]
     if not gpus:
-        gpus = tuple(_listed(adapter) for adapter in own)
-    if driver.version is None and own and own[0].driver_version:
-        driver = replace(driver, version=nvidia_version(own[0].driver_version))
+        gpus = tuple(gpu for gpu, _ in own)
+    if driver.version is None and own:
+        driver = replace(driver, version=nvidia_version(own[0][1].version))
     # an AMD GPU that ZLUDA has shown already is not counted again
     shown = {gpu.name.removesuffix(_ZLUDA).strip() for gpu in gpus}
-    others = [a for a in adapters if a.vendor != "nvidia"]
-    gpus += tuple(_listed(adapter) for adapter in others if adapter.name not in shown)
-    drivers = {a.vendor: _driver(a) for a in reversed(others)}
+    gpus += tuple(gpu for gpu, _ in others if gpu.name not in shown)
+    drivers = {each.vendor: each for _, each in reversed(others)}
     return tuple(replace(gpu, index=i) for i, gpu in enumerate(gpus)), (driver, *drivers.values())
 
 
@@ -157,19 +134,15 @@ def nvidia_libraries(host: Host) -> Libraries:
         return Libraries(nvml="libnvidia-ml.so.1", cuda="libcuda.so.1", smi=smi)
     system32 = host.system32()
     folders = [f / "NVIDIA Corporation" / "NVSMI" for f in host.program_files()]
+    cuda = None
     if system32 is not None:
         folders.insert(0, system32)
-
-    def first(name: str) -> Path | None:
-        return next((f / name for f in folders if is_file(f / name)), None)
-
-    cuda = system32 / "nvcuda.dll" if system32 else None
-    nvml = first("nvml.dll")
-    return Libraries(
-        nvml=str(nvml) if nvml else None,
-        cuda=str(cuda) if cuda and is_file(cuda) else None,
-        smi=first("nvidia-smi.exe"),
+        cuda = first_file(system32, ("nvcuda.dll",))
+    nvml, smi = (
+        next((p for f in folders if is_file(p := f / name)), None)
+        for name in ("nvml.dll", "nvidia-smi.exe")
     )
+    return Libraries(nvml=as_text(nvml), cuda=as_text(cuda), smi=smi)
 
 
 def _nvidia(host: Host, timeout: float) -> Answer:
@@ -185,14 +158,15 @@ def _nvidia(host: Host, timeout: float) -> Answer:
         driver = replace(driver, error="nvcuda.dll was not found in System32")
     elif driver.version is None and libraries.cuda is not None and host.windows:
         image = read_pe(libraries.cuda, version=True)
-        version = image.file_version if image else None
-        driver = replace(driver, version=nvidia_version(version) if version else None)
+        driver = replace(driver, version=nvidia_version(image.file_version if image else None))
     return gpus, driver
 
 
 def _ask_libraries(libraries: Libraries, host: Host, timeout: float) -> Answer:
     """NVML and CUDA in one child; CUDA alone in a second one when NVML ends the first."""
-    asked = [libraries, replace(libraries, nvml=None)] if libraries.nvml else [libraries]
+    asked = [libraries]
+    if libraries.nvml and libraries.cuda:
+        asked.append(replace(libraries, nvml=None))
     for attempt in asked:
         source = attempt.nvml or attempt.cuda or "driver libraries"
         cookie = secrets.token_hex(16)
@@ -205,7 +179,7 @@ def _ask_libraries(libraries: Libraries, host: Host, timeout: float) -> Answer:
         )
         answer = parse_answer(done.out, cookie)
         if answer is not None:
-            return _understand(answer, source)
+            return _answer(answer)
         if done.timed_out:
             error = f"no answer within {timeout:g} s"
             return (), Driver(vendor="nvidia", source=source, error=error)
@@ -213,30 +187,17 @@ def _ask_libraries(libraries: Libraries, host: Host, timeout: float) -> Answer:
     return (), failed
 
 
-def _understand(answer: dict[str, Any], source: str) -> Answer:
-    parts = [part for name in ("nvml", "cuda") if isinstance(part := answer.get(name), dict)]
-    good = [part for part in parts if not part.get("error")]
-    if not parts:
-        return (), Driver(vendor="nvidia", source=source, error="nvcuda.dll was not found")
-    part = (good or parts)[-1]
-    where = str(part.get("source"))
+def _answer(answer: dict[str, Any]) -> Answer:
     gpus = tuple(
         Gpu(
             index=index,
-            vendor="amd" if str(gpu["name"]).endswith(_ZLUDA) else "nvidia",
-            source=where,
+            vendor="amd" if gpu["name"].endswith(_ZLUDA) else "nvidia",
+            source=answer["source"],
             **gpu,
         )
-        for index, gpu in enumerate(part.get("gpus", ()))
+        for index, gpu in enumerate(answer.pop("gpus"))
     )
-    driver = Driver(
-        vendor="nvidia",
-        source=where,
-        version=part.get("driver"),
-        cuda=part.get("cuda"),
-        error=part.get("error"),
-    )
-    return gpus, driver
+    return gpus, Driver(vendor="nvidia", **answer)
 
 
 def _ask_smi(smi: Path, host: Host, timeout: float) -> Answer | None:
@@ -266,27 +227,8 @@ def parse_smi(text: str, source: str) -> Answer | None:
             name=name,
             source=source,
             compute_capability=capability if capability[:1].isdecimal() else None,
-            memory_bytes=_mebibytes(memory),
+            memory_bytes=int(size[1]) << 20 if (size := re.match(r"(\d+) MiB", memory)) else None,
         )
         for index, (name, capability, _, memory) in enumerate(rows)
     )
     return gpus, Driver(vendor="nvidia", source=source, version=rows[0][2])
-
-
-def _mebibytes(text: str) -> int | None:
-    number, _, unit = text.partition(" ")
-    return int(number) * _MIB if number.isdecimal() and unit == "MiB" else None
-
-
-def _listed(adapter: Adapter) -> Gpu:
-    return Gpu(
-        index=0,
-        vendor=adapter.vendor,
-        name=adapter.name,
-        source=adapter.source,
-        memory_bytes=adapter.memory_bytes,
-    )
-
-
-def _driver(adapter: Adapter) -> Driver:
-    return Driver(vendor=adapter.vendor, source=adapter.source, version=adapter.driver_version)

@@ -80,8 +80,8 @@ def nvml_memory(nvml: Library, device: c_void_p) -> int:
     return int(memory.total)
 
 
-def ask_nvml(path: str) -> dict[str, Any]:
-    nvml = Library(path)
+def ask_nvml(answer: dict[str, Any]) -> None:
+    nvml = Library(answer["source"])
     nvml.call("nvmlInit_v2")
     gpus = []
     for index in range(nvml.number("nvmlDeviceGetCount_v2")):
@@ -94,13 +94,9 @@ def ask_nvml(path: str) -> dict[str, Any]:
                 "memory_bytes": optional(nvml_memory, nvml, device),
             }
         )
-    version = optional(nvml.number, "nvmlSystemGetCudaDriverVersion_v2")
-    return {
-        "source": path,
-        "driver": optional(nvml_text, nvml, "nvmlSystemGetDriverVersion"),
-        "cuda": cuda_version(version),
-        "gpus": gpus,
-    }
+    answer["version"] = optional(nvml_text, nvml, "nvmlSystemGetDriverVersion")
+    answer["cuda"] = cuda_version(optional(nvml.number, "nvmlSystemGetCudaDriverVersion_v2"))
+    answer["gpus"] = gpus
 
 
 def cuda_name(cuda: Library, device: int) -> str:
@@ -123,45 +119,36 @@ def cuda_memory(cuda: Library, device: int) -> int:
     return size.value
 
 
-def ask_cuda(path: str) -> dict[str, Any]:
-    cuda = Library(path)
-    # the version is known without a GPU
-    version = optional(cuda.number, "cuDriverGetVersion")
-    gpus: list[dict[str, Any]] = []
-    answer = {"source": path, "driver": None, "cuda": cuda_version(version), "gpus": gpus}
-    try:
-        cuda.call("cuInit", c_uint(0))
-        for index in range(cuda.number("cuDeviceGetCount")):
-            device = cuda.number("cuDeviceGet", c_int(index))
-            gpus.append(
-                {
-                    "name": cuda_name(cuda, device),
-                    "compute_capability": optional(cuda_capability, cuda, device),
-                    "memory_bytes": optional(cuda_memory, cuda, device),
-                }
-            )
-    except DriverError as error:
-        answer["error"] = str(error)
-    return answer
-
-
-def attempt(ask: Callable[[str], dict[str, Any]], path: str) -> dict[str, Any] | None:
-    if path == "-":
-        return None
-    try:
-        return ask(path)
-    except (OSError, DriverError) as error:
-        return {"source": path, "error": str(error), "gpus": []}
+def ask_cuda(answer: dict[str, Any]) -> None:
+    cuda = Library(answer["source"])
+    # known without a GPU
+    answer["cuda"] = cuda_version(optional(cuda.number, "cuDriverGetVersion"))
+    cuda.call("cuInit", c_uint(0))
+    for index in range(cuda.number("cuDeviceGetCount")):
+        device = cuda.number("cuDeviceGet", c_int(index))
+        answer["gpus"].append(
+            {
+                "name": cuda_name(cuda, device),
+                "compute_capability": optional(cuda_capability, cuda, device),
+                "memory_bytes": optional(cuda_memory, cuda, device),
+            }
+        )
 
 
 def main(argv: list[str]) -> None:
     cookie, nvml_path, cuda_path = argv[1:4]
     # before the drivers start, since it decides which GPUs they show
     os.environ.pop("CUDA_VISIBLE_DEVICES", None)
-    nvml = attempt(ask_nvml, nvml_path)
-    answer = {"nvml": nvml}
-    if not nvml or nvml.get("error"):
-        answer["cuda"] = attempt(ask_cuda, cuda_path)
+    answer: dict[str, Any] = {"source": "System32", "error": "no library to ask", "gpus": []}
+    for ask, path in ((ask_nvml, nvml_path), (ask_cuda, cuda_path)):
+        if path == "-":
+            continue
+        answer = {"source": path, "error": None, "gpus": []}
+        try:
+            ask(answer)
+            break
+        except (OSError, DriverError) as error:
+            answer["error"] = str(error)
     data = (cookie + json.dumps(answer) + cookie[::-1]).encode("ascii")
     while data:
         data = data[os.write(1, data) :]
