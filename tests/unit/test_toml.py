@@ -12,7 +12,7 @@ import pytest
 
 import tritonwin
 from tritonwin.build.recipe import CudaWheelTable, Recipe, Toolchain
-from tritonwin.facts.dlls.tree import DllOriginTable
+from tritonwin.facts.dlls.tree import DllTable
 from tritonwin.facts.packages import Knowledge
 from tritonwin.facts.redaction.rules import RedactionTable
 from tritonwin.facts.torch_triton import TraitTable
@@ -39,7 +39,7 @@ RECORDS: dict[str, type] = {
     "build/cuda_wheels.toml": CudaWheelTable,
     "build/recipes": Recipe,
     "build/toolchain.toml": Toolchain,
-    "facts/dlls/dlls.toml": DllOriginTable,
+    "facts/dlls/dlls.toml": DllTable,
     "facts/packages.toml": Knowledge,
     "facts/redaction/rules.toml": RedactionTable,
     "facts/triton_traits.toml": TraitTable,

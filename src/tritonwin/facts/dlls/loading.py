@@ -13,8 +13,14 @@ from typing import Literal
 
 from tritonwin.errors import UserError
 from tritonwin.facts.distributions import read_distributions
-from tritonwin.facts.dlls.pe import SYSTEM_DLLS, is_api_set, read_pe
-from tritonwin.facts.dlls.tree import DllTree, Walk, module_places, program_places
+from tritonwin.facts.dlls.pe import is_api_set, read_pe
+from tritonwin.facts.dlls.tree import (
+    SYSTEM_DLLS,
+    DllTree,
+    Walk,
+    module_places,
+    program_places,
+)
 from tritonwin.facts.python_layout import describe, python_in
 from tritonwin.facts.records import Interpreter, Torch
 from tritonwin.facts.torch_triton import read_torch
@@ -74,19 +80,20 @@ def dll_tree(
         UserError: the file is not there, or is not a program file of Windows.
     """
     file, root = _whole(file), _whole(root) if root else None
-    _refuse(file)
-    seen = _windows_in(root, host)
-    if file.suffix.lower() == ".exe" and python is None:
-        return Loading(
-            file=str(file),
-            loader="program",
-            python=None,
-            tree=Walk(program_places(file, seen), file).tree(file),
+    if not is_file(file):
+        raise UserError(f"{file} is not a file", "Name a .pyd, .dll or .exe: tritonwin dlls FILE")
+    if read_pe(file) is None:
+        raise UserError(
+            f"{file} is not a program file of Windows, or it is damaged",
+            "Reinstall the package that it belongs to, or name another file.",
         )
-    target = _target(file, python, root, seen)
+    seen = _windows_in(root, host)
+    started = file.suffix.lower() == ".exe" and python is None
+    target = None if started else _target(file, python, root, seen)
     if target is None:
-        tree = Walk(program_places(file, seen)).tree(file)
-        return Loading(file=str(file), loader="dll", python=None, tree=tree)
+        tree = Walk(program_places(file, seen), file if started else None).tree(file)
+        loader: Loader = "program" if started else "dll"
+        return Loading(file=str(file), loader=loader, python=None, tree=tree)
     return module_loading(file, target, read_torch(target, read_distributions(target)), seen)
 
 
@@ -105,34 +112,19 @@ def _whole(path: Path) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100
 
 
-def _refuse(file: Path) -> None:
-    if not is_file(file):
-        raise UserError(f"{file} is not a file", "Name a .pyd, .dll or .exe: tritonwin dlls FILE")
-    if read_pe(file) is None:
-        raise UserError(
-            f"{file} is not a program file of Windows, or it is damaged",
-            "Reinstall the package that it belongs to, or name another file.",
-        )
-
-
 def _windows_in(root: Path | None, host: Host) -> Host:
     """The machine that `root` is; off Windows, a machine of which only the file is known."""
     if root is None and host.windows:
         return host
-    windows = _child(root, "windows") if root else None
+    names = names_in(root) if root else ()
+    windows = next((f"{root}{os.sep}{name}" for name in names if name.lower() == "windows"), "")
     return Host(
-        Environment({"SystemRoot": str(windows)} if windows else {}, windows=True),
+        Environment({"SystemRoot": windows}, windows=True),
         MemoryRegistry(),
         cwd=root or host.cwd,
         home=root or host.home,
         windows=True,
     )
-
-
-def _child(folder: Path, name: str) -> Path | None:
-    """A folder's entry whatever its case."""
-    found = next((n for n in names_in(folder) if n.lower() == name), None)
-    return folder / found if found else None
 
 
 def _target(file: Path, python: Path | None, root: Path | None, host: Host) -> Interpreter | None:

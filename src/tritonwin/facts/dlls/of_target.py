@@ -28,10 +28,19 @@ def read_extensions(
     """
     listing = cache(names_in)  # one listing of a folder serves all patterns
     cuda = (torch.cuda or "").replace(".", "") if torch else ""
-    return tuple(
-        _read(path, package, search)
+    found = (
+        (path, package)
         for package, patterns in knowledge().extensions.items()
         for path in _find(search_path(target), patterns, cuda, listing)
+    )
+    images = ((path, package, read_pe(path)) for path, package in found)
+    return tuple(
+        ExtensionFile(
+            path=str(path),
+            package=package,
+            unresolved=search.unresolved(image.imports, path.parent) if image else (),
+        )
+        for path, package, image in images
     )
 
 
@@ -52,15 +61,6 @@ def _find(
             yield from modules
             if modules:
                 break  # Python takes the first on its path
-
-
-def _read(path: Path, package: str, search: DllSearch) -> ExtensionFile:
-    image = read_pe(path)
-    return ExtensionFile(
-        path=str(path),
-        package=package,
-        unresolved=search.unresolved(image.imports, path.parent) if image else (),
-    )
 
 
 # libtriton, torch and flash-attn import these; vcomp140 is OpenMP, used by what cl compiles.

@@ -43,16 +43,6 @@ _PE32_PLUS = 0x20B  # magic number of the optional header of 64-bit files
 # Directories of the optional header, by their fixed index.
 _IMPORT, _RESOURCE = 1, 2
 
-# DLLs that every supported Windows has, as far as compiled Python modules import them.
-_SYSTEM_DLLS = (
-    "advapi32 bcrypt bcryptprimitives cfgmgr32 combase comctl32 comdlg32 crypt32 d3d11 d3d12",
-    "dbghelp dnsapi dwmapi dxgi gdi32 imagehlp imm32 iphlpapi kernel32 kernelbase mpr msvcrt",
-    "mswsock ncrypt netapi32 normaliz ntdll ole32 oleaut32 opengl32 pdh powrprof propsys psapi",
-    "rpcrt4 secur32 setupapi shell32 shlwapi synchronization ucrtbase user32 userenv uxtheme",
-    "version winhttp wininet winmm wintrust wldap32 ws2_32 wsock32 wtsapi32",
-)
-SYSTEM_DLLS = frozenset(f"{name}.dll" for line in _SYSTEM_DLLS for name in line.split())
-
 
 @dataclass(frozen=True, kw_only=True)
 class PeImage:

@@ -12,17 +12,14 @@ started they do.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from tritonwin.facts.dlls.pe import (
-    SYSTEM_DLLS,
     Function,
-    PeImage,
     Tables,
     is_api_set,
     read_pe,
@@ -59,56 +56,46 @@ class Place:
 
 def module_places(target: Interpreter, torch: Torch | None, host: Host) -> tuple[Place, ...]:
     """For any compiled module of the target, after the module's own folder."""
-    places = (*_of_program(target), *_of_prefixes(target), *_added(target, torch, host))
-    return _once((*places, *_system(host)))
+    return _once(_of_modules(target, torch, host))
 
 
 def program_places(program: Path, host: Host) -> tuple[Place, ...]:
     """For a program that is started, and for a DLL that none of our Pythons loads."""
-    path = (Place(folder=f, kind="path") for f in host.env.path_entries())
-    beside = Place(folder=program.parent, kind="file")
-    return _once((beside, *_system(host), *path))
+    places: list[tuple[Path | None, PlaceKind]] = [(program.parent, "file")]
+    places.append((host.system32(), "system32"))
+    places += [(folder, "path") for folder in host.env.path_entries()]
+    return _once(places)
 
 
-def _once(places: tuple[Place, ...]) -> tuple[Place, ...]:
-    return tuple({place.folder: place for place in reversed(places)}.values())[::-1]
-
-
-def _of_program(target: Interpreter) -> Iterator[Place]:
-    """The program of a virtual environment is the python.exe of its base."""
-    base = Path(target.base_executable or target.executable).parent
-    yield Place(folder=base, kind="program")
-    yield Place(folder=Path(target.executable).parent, kind="program")
-
-
-def _of_prefixes(target: Interpreter) -> Iterator[Place]:
-    for prefix in (target.prefix, target.base_prefix):
-        if prefix:
-            yield Place(folder=Path(prefix), kind="prefix")
-            library = Path(prefix, "Library", "bin")
-            yield Place(folder=library, kind="library")
-
-
-def _added(target: Interpreter, torch: Torch | None, host: Host) -> Iterator[Place]:
-    if torch:
-        yield Place(folder=Path(torch.location, "lib"), kind="torch")
+def _of_modules(
+    target: Interpreter, torch: Torch | None, host: Host
+) -> Iterator[tuple[Path | None, PlaceKind]]:
+    # the program of a virtual environment is the python.exe of its base
+    for program in (target.base_executable, target.executable):
+        yield Path(program).parent if program else None, "program"
+    for prefix in filter(None, (target.prefix, target.base_prefix)):
+        yield Path(prefix), "prefix"
+        yield Path(prefix, "Library", "bin"), "library"
+    yield Path(torch.location, "lib") if torch else None, "torch"
     for folder in search_path(target):
         for part in names_in(folder / "nvidia"):
-            yield Place(folder=folder / "nvidia" / part / "bin", kind="nvidia")
-            yield Place(folder=folder / "nvidia" / part / "bin" / "x86_64", kind="nvidia")
+            yield folder / "nvidia" / part / "bin", "nvidia"
+            yield folder / "nvidia" / part / "bin" / "x86_64", "nvidia"
         for name in names_in(folder):
             if name.endswith(".libs"):
-                yield Place(folder=folder / name, kind="libs")
-    cuda = host.env.folder("CUDA_PATH")
-    if cuda:
-        for folder in (cuda / "bin", cuda / "bin" / "x64"):
-            yield Place(folder=folder, kind="CUDA_PATH")
+                yield folder / name, "libs"
+    yield host.env.folder("CUDA_PATH", "bin"), "CUDA_PATH"
+    yield host.env.folder("CUDA_PATH", "bin/x64"), "CUDA_PATH"
+    yield host.system32(), "system32"
 
 
-def _system(host: Host) -> Iterator[Place]:
-    system32 = host.system32()
-    if system32 is not None:
-        yield Place(folder=system32, kind="system32")
+def _once(places: Iterable[tuple[Path | None, PlaceKind]]) -> tuple[Place, ...]:
+    """Each folder once, by the first reason to look in it."""
+    found: dict[Path, Place] = {}
+    for folder, kind in places:
+        if folder is not None:
+            found.setdefault(folder, Place(folder=folder, kind=kind))
+    return tuple(found.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,23 +107,23 @@ class DllOrigin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DllOriginTable:
+class DllTable:
     """The content of `dlls.toml`."""
 
+    system: tuple[str, ...]
+    known: tuple[str, ...]
     origin: tuple[DllOrigin, ...]
+
+
+_TABLE = read_resource("tritonwin.facts.dlls", "dlls.toml", DllTable)
+SYSTEM_DLLS = frozenset(f"{name}.dll" for name in _TABLE.system)
+KNOWN_DLLS = frozenset(f"{name}.dll" for name in _TABLE.known)
 
 
 def origin(name: str) -> str:
     """The product that brings the DLL, and what to do where it is missing or too old."""
     lower = name.lower()
-    return next(
-        row.text for row in _table().origin if any(fnmatchcase(lower, p) for p in row.names)
-    )
-
-
-@cache
-def _table() -> DllOriginTable:
-    return read_resource("tritonwin.facts.dlls", "dlls.toml", DllOriginTable)
+    return next(r.text for r in _TABLE.origin if any(fnmatchcase(lower, p) for p in r.names))
 
 
 State = Literal[
@@ -149,14 +136,6 @@ State = Literal[
 ]
 BAD: frozenset[State] = frozenset({"missing", "wrong-machine", "unreadable"})
 _MAX_MODULES = 2000
-# Windows takes these from System32 without a search (registry key KnownDLLs), and ucrtbase too: a
-# copy beside the program is ignored since Windows 10 ("Universal CRT deployment", Microsoft Learn).
-_KNOWN_DLLS = (
-    "advapi32 clbcatq combase comdlg32 coml2 difxapi gdi32 gdiplus imagehlp imm32 kernel32",
-    "kernelbase msctf msvcrt normaliz nsi ntdll ole32 oleaut32 psapi rpcrt4 sechost setupapi",
-    "shcore shell32 shlwapi ucrtbase user32 wldap32 ws2_32",
-)
-KNOWN_DLLS = frozenset(f"{name}.dll" for line in _KNOWN_DLLS for name in line.split())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,8 +257,15 @@ class Walk:
                 done[key] = found
                 if found.state == "found" and key not in SYSTEM_DLLS:
                     queue.append((found, inner))
-            needs = tuple(self._needs(tables, done)) if tables else ()
-            done[module.name.lower()] = replace(module, needs=needs)
+            needs = (
+                Need(
+                    dll=wanted.dll,
+                    delayed=wanted.delayed,
+                    lacking=self._lacking(wanted.functions, done.get(wanted.dll.lower())),
+                )
+                for wanted in (tables.imports if tables else ())
+            )
+            done[module.name.lower()] = replace(module, needs=tuple(needs))
         return _mark_delayed(list(done.values()))
 
     def _find(
@@ -314,7 +300,7 @@ class Walk:
             return Module(name=name, state="unreadable", path=str(path), found_in=found_in), None
         module = Module(
             name=name,
-            state=_state(image, machine),
+            state="found" if machine in (None, image.machine) else "wrong-machine",
             path=str(path),
             found_in=found_in,
             version=image.file_version,
@@ -323,14 +309,8 @@ class Walk:
         )
         return module, tables
 
-    def _needs(self, tables: Tables, done: dict[str, Module]) -> Iterator[Need]:
-        for wanted in tables.imports:
-            found = done.get(wanted.dll.lower())
-            lacking = self._lacking(wanted.functions, found) if found else ()
-            yield Need(dll=wanted.dll, delayed=wanted.delayed, lacking=lacking)
-
-    def _lacking(self, wanted: Sequence[Function], found: Module) -> tuple[str, ...]:
-        if found.state != "found" or found.path is None:
+    def _lacking(self, wanted: Sequence[Function], found: Module | None) -> tuple[str, ...]:
+        if found is None or found.state != "found" or found.path is None:
             return ()
         tables = self._table(Path(found.path))
         if tables is None:
@@ -351,10 +331,6 @@ class Walk:
         if folder not in self._listings:
             self._listings[folder] = {name.lower(): name for name in names_in(folder)}
         return self._listings[folder]
-
-
-def _state(image: PeImage, machine: str | None) -> State:
-    return "found" if machine in (None, image.machine) else "wrong-machine"
 
 
 def _mark_delayed(modules: list[Module]) -> list[Module]:
@@ -400,22 +376,16 @@ def faults(tree: DllTree) -> tuple[Fault, ...]:
         needed.setdefault(key, []).append(owner.name)
         lacking.setdefault(key, []).extend(need.lacking)
     return tuple(
-        _fault(module, tuple(dict.fromkeys(needed[key])), tuple(dict.fromkeys(lacking[key])), tree)
+        Fault(
+            dll=module.name,
+            path=module.path,
+            version=module.version,
+            needed_by=tuple(dict.fromkeys(needed[key])),
+            lacking=(functions := tuple(dict.fromkeys(lacking[key]))),
+            text=_text(module, needed[key][0], len(functions), tree),
+            help=origin(module.name),
+        )
         for key, module in found.items()
-    )
-
-
-def _fault(
-    module: Module, needed_by: tuple[str, ...], lacking: tuple[str, ...], tree: DllTree
-) -> Fault:
-    return Fault(
-        dll=module.name,
-        path=module.path,
-        version=module.version,
-        needed_by=needed_by,
-        lacking=lacking,
-        text=_text(module, needed_by[0], len(lacking), tree),
-        help=origin(module.name),
     )
 
 
