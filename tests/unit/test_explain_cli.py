@@ -47,11 +47,9 @@ def test_a_log_is_explained(log: Path) -> None:
     text = done.stdout.decode()
     assert done.returncode == 1, done.stderr
     assert "[msvc-std-ambiguous]" in text
-    assert (
-        "    - error C2872: 'std': ambiguous symbol (compiled_autograd.h)\n      in line 3" in text
-    )
+    assert "    - error C2872: 'std': ambiguous symbol (compiled_autograd.h) (in line 3)" in text
     assert "help: " in text
-    assert "executable F:\\Comfy UI\\python_embeded\\python.exe" in text
+    assert "Found in the log: Python F:\\Comfy UI\\python_embeded\\python.exe" in text
     assert done.stderr == b""
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from regex_lint import samples
 
 from tritonwin.output import documents
-from tritonwin.output.terminal import print_explanation
+from tritonwin.output.terminal import print_view
 from tritonwin.output.text import printable
 from tritonwin.output.view import of_explanation
 from tritonwin.problems import catalogue
@@ -65,7 +65,7 @@ def test_output_is_always_safe_to_print(data: bytes) -> None:
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.stdout", printed)
-        print_explanation(of_explanation(explanation), "standard input")
+        print_view(of_explanation(explanation, "standard input"))
     assert all(printable(line) == line for line in printed.getvalue().split("\n"))
     report = documents.explain_report(explanation, None, None)
     assert "\\u001b" not in json.dumps(to_json(report))

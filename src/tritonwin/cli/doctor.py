@@ -16,7 +16,7 @@ from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
     from tritonwin.facts.records import Facts
-    from tritonwin.output.view import DiagnosisView
+    from tritonwin.output.view import View
     from tritonwin.problems.check import Check
 
 _PAGE_MARK = "tritonwin.doctor/"  # stands at the head of every page
@@ -47,6 +47,7 @@ _PAGE_MARK = "tritonwin.doctor/"  # stands at the head of every page
     metavar="FILE",
     help="Write a page to read in a browser, with this machine's own paths.",
 )
+@click.option("--all", "everything", is_flag=True, help="Show every check and every text in full.")
 @click.option("--list-checks", is_flag=True, help="List the checks and do nothing else.")
 @json_option
 @click.pass_context
@@ -60,6 +61,7 @@ def command(
     markdown: bool,
     log: Path | None,
     html: Path | None,
+    everything: bool,
     list_checks: bool,
     as_json: bool,
 ) -> int:
@@ -110,7 +112,7 @@ def command(
         if as_json:
             documents.print_document(listed)
         else:
-            terminal.print_checks(listed.checks)
+            terminal.print_names((c.id, c.title) for c in listed.checks)
         return Exit.DONE
     if snapshot:
         from tritonwin.facts import snapshot as snapshots
@@ -120,7 +122,7 @@ def command(
         facts = target.collect(deep=deep, start=False)
     diagnosis = diagnose(facts, checks)
     status = endings.settle(Exit.DONE if diagnosis.healthy else Exit.PROBLEMS)
-    shown = view.of_diagnosis(facts, diagnosis, here=snapshot is None)
+    shown = view.of_diagnosis(facts, diagnosis, here=snapshot is None, whole=not only)
     if html:
         _write_page(shown, html)
     if markdown:
@@ -128,11 +130,11 @@ def command(
     elif as_json:
         documents.print_document(documents.doctor_report(facts, diagnosis, snapshot))
     elif not html:
-        terminal.print_diagnosis(shown)
+        terminal.print_view(shown, everything=everything)
     return status
 
 
-def _write_page(shown: DiagnosisView, file: Path) -> None:
+def _write_page(shown: View, file: Path) -> None:
     from tritonwin.output.html import diagnosis_page
     from tritonwin.output.terminal import print_note
     from tritonwin.system.files import read_text, write_whole

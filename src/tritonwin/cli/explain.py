@@ -28,9 +28,12 @@ STANDARD_INPUT = "-"
     metavar="FILE",
     help="Take what the log does not say from the facts in this file.",
 )
+@click.option("--all", "everything", is_flag=True, help="Show every text in full.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, *, log: str, snapshot: Path | None, as_json: bool) -> int:
+def command(
+    ctx: click.Context, *, log: str, snapshot: Path | None, everything: bool, as_json: bool
+) -> int:
     """Name the cause behind a failure, from what the program printed.
 
     LOG is a file with the output, whole if possible, in any encoding; - or nothing reads standard
@@ -64,7 +67,8 @@ def command(ctx: click.Context, *, log: str, snapshot: Path | None, as_json: boo
         documents.print_document(documents.explain_report(explanation, path, snapshot))
     else:
         name = log if path else "standard input"
-        terminal.print_explanation(view.of_explanation(explanation, here=facts is None), name)
+        shown = view.of_explanation(explanation, name, here=facts is None)
+        terminal.print_view(shown, everything=everything)
     return status
 
 

@@ -49,5 +49,8 @@ def command(
     if as_json:
         documents.print_document({"schema": "tritonwin.snapshot-written/1", "path": str(output)})
     else:
-        terminal.print_snapshot_written(output)
+        terminal.print_note(f"written: {output}")
+        terminal.print_note(
+            "Look at it, then attach it: it holds no user name, host name or secret."
+        )
     return Exit.DONE

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rich.console import Console
-
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import Redactor
+from tritonwin.output.blocks import Line, Span, Table, line
 from tritonwin.output.documents import ToolInfo
 from tritonwin.output.proof import print_rung
-from tritonwin.output.terminal import console, say
-from tritonwin.output.text import printable
+from tritonwin.output.terminal import Screen
 from tritonwin.output.view import STATE_WORDS
 from tritonwin.system.codec import DecodeError, from_json, parse
 from tritonwin.system.files import encoding_of, read_bytes
@@ -75,43 +73,42 @@ def read(path: Path) -> Benchmark:
 
 def print_parts(benchmark_machine: BenchMachine, parts: Iterable[RungResult]) -> list[RungResult]:
     """Print each part as it comes; return them all."""
-    out = console()
-    _print_machine(out, benchmark_machine)
+    screen = Screen()
+    screen.show(_machine(benchmark_machine))
     seen = []
     for part in parts:
-        print_rung(out, part)
+        print_rung(screen.out, part)
         for name, value in part.figures.items():
-            out.print(f"        {name:<{_WIDTH}}{printable(str(value))}", highlight=False)
+            screen.show(line(f"{name:<{_WIDTH}}{value}", indent=8))
         seen.append(part)
     return seen
 
 
 def print_comparison(first: Benchmark, second: Benchmark, rows: Sequence[Comparison]) -> None:
-    out = console()
-    for name, each in (("first", first), ("second", second)):
-        out.print(f"{name}, {each.when}", style="bold", highlight=False)
-        _print_machine(out, each.machine)
-    head = f"{'part':<17} {'figure':<{_WIDTH}} {'first':>18} {'second':>18}  second/first"
-    say(out, head, "bold")
-    for row in rows:
-        cells = f"{row.part:<17} {row.figure:<{_WIDTH}} {row.first!s:>18} {row.second!s:>18}"
-        same = "same" if row.first == row.second else "differs"
-        last = f"{row.ratio:.3f}" if row.ratio is not None else same
-        say(out, f"{cells}  {last}")
-    for name, each in (("first", first), ("second", second)):
+    screen = Screen()
+    both = (("first", first), ("second", second))
+    for name, each in both:
+        screen.show(line(f"{name}, {each.when}", "strong"), _machine(each.machine))
+    head = ("part", "figure", "first", "second", "second/first")
+    screen.show(Table(tuple(map(_compared, rows)), head))
+    for name, each in both:
         for part in each.parts:
             if part.state != "passed":
                 text = f"{part.id} of the {name}: {STATE_WORDS[part.state]} ({part.detail})"
-                say(out, text, "yellow")
+                screen.show(line(text, "warning"))
     if not rows:
-        say(out, "There is no figure that both hold.")
+        screen.show(line("There is no figure that both hold."))
 
 
-def _print_machine(out: Console, machine: BenchMachine) -> None:
-    gpu = (
-        f"{machine.gpu} ({machine.capability}), driver {machine.driver}"
-        if machine.gpu
-        else "no GPU"
-    )
-    text = f"{gpu}; {machine.os}; Python {machine.python}; Triton {machine.triton}"
-    say(out, f"{text}; torch {machine.torch or 'absent'}")
+def _compared(row: Comparison) -> tuple[Span, ...]:
+    same = "same" if row.first == row.second else "differs"
+    last = same if row.ratio is None else f"{row.ratio:.3f}"
+    return tuple(Span(str(cell)) for cell in (row.part, row.figure, row.first, row.second, last))
+
+
+def _machine(machine: BenchMachine) -> Line:
+    gpu = f"{machine.gpu} ({machine.capability}), driver {machine.driver}"
+    triton = f"Triton {machine.triton}" if machine.triton else "no Triton"
+    torch = f"torch {machine.torch}" if machine.torch else "no torch"
+    here = f"{machine.os}; Python {machine.python}"
+    return line(f"{gpu if machine.gpu else 'no GPU'}; {here}; {triton}; {torch}")

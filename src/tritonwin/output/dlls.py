@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from rich.console import Console
-from rich.text import Text
-from rich.tree import Tree
-
 from tritonwin.facts.dlls.loading import Loading
 from tritonwin.facts.dlls.tree import BAD, DllTree, Fault, Module, PlaceKind, faults
+from tritonwin.output.blocks import Block, Line, Prose, Span, Tone, line
 from tritonwin.output.documents import ToolInfo
-from tritonwin.output.terminal import console, say, wrapped
-from tritonwin.output.text import printable
+from tritonwin.output.terminal import Screen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +43,7 @@ _PLACES: Mapping[PlaceKind, str] = {
     "path": "in {folder}, which is on PATH",
 }
 _SHOWN_FUNCTIONS = 3
+_STEP = 3  # characters from a module to those that it needs
 
 
 def report(loading: Loading) -> DllsReport:
@@ -56,32 +53,25 @@ def report(loading: Loading) -> DllsReport:
 
 def print_tree(loading: Loading) -> None:
     """Each module once, below the first that needs it; then what is wrong and what helps."""
-    out = console()
+    tree, screen = loading.tree, Screen()
     head = f"{loading.file}, {_LOADERS[loading.loader]}"
-    head += f" ({loading.python})" if loading.python else ""
-    say(out, head, "bold")
-    tree = loading.tree
+    screen.show(line(head + (f" ({loading.python})" if loading.python else ""), "strong"))
     root = tree.modules[0]
-    shown = {root.name.lower()}
-    branches = Tree(_line(root), guide_style="dim")
-    _grow(branches, root, tree, shown)
-    out.print(branches, soft_wrap=True)
-    _print_faults(out, loading)
+    screen.show(_line(root), *_below(root, tree, {root.name.lower()}, 1), *_faults(loading))
 
 
-def _grow(branch: Tree, module: Module, tree: DllTree, shown: set[str]) -> None:
+def _below(module: Module, tree: DllTree, shown: set[str], depth: int) -> Iterator[Line]:
     for need in module.needs:
         found = tree.module(need.dll)
         key = need.dll.lower()
         if found is None or key in shown or found.state == "api-set":
             continue
         shown.add(key)
-        _grow(branch.add(_line(found, delayed=need.delayed)), found, tree, shown)
+        yield _line(found, delayed=need.delayed, indent=_STEP * depth)
+        yield from _below(found, tree, shown, depth + 1)
 
 
-def _line(module: Module, *, delayed: bool = False) -> Text:
-    style = "bold red" if module.state in BAD else ""
-    line = Text(printable(module.name), style)
+def _line(module: Module, *, delayed: bool = False, indent: int = 0) -> Line:
     facts = [
         module.version or "",
         f"{module.bits} bit" if module.bits else "",
@@ -89,8 +79,9 @@ def _line(module: Module, *, delayed: bool = False) -> Text:
         "at the first call" if delayed else "",
         _place(module),
     ]
-    line.append(printable("  " + ", ".join(filter(None, facts))), "dim")
-    return line
+    tone: Tone = "bad" if module.state in BAD else "plain"
+    details = Span("  " + ", ".join(filter(None, facts)), "faint")
+    return line(module.name, tone, details, indent=indent)
 
 
 def _place(module: Module) -> str:
@@ -100,18 +91,23 @@ def _place(module: Module) -> str:
     return f"{text}; python.exe has loaded it before" if module.preloaded else text
 
 
-def _print_faults(out: Console, loading: Loading) -> None:
+def _faults(loading: Loading) -> Iterator[Block]:
     tree = loading.tree
     found = faults(tree)
     sets = sum(m.state == "api-set" for m in tree.modules)
-    out.print(f"{len(tree.modules)} files, {sets} of them names that Windows maps (not shown).")
+    yield line(f"{len(tree.modules)} files, {sets} of them names that Windows maps (not shown).")
     if not found:
-        out.print("Everything that it needs to load is there.")
+        yield line("Everything that it needs to load is there.")
     for fault in found:
-        _print_fault(out, fault)
+        yield Line()
+        yield line(f"error: {fault.text}", "bad")
+        if fault.lacking:
+            more = len(fault.lacking) - _SHOWN_FUNCTIONS
+            names = ", ".join(fault.lacking[:_SHOWN_FUNCTIONS])
+            yield Prose(f"lacks {names}" + (f" and {more} more" if more > 0 else ""))
+        yield Prose(fault.help, label="help: ")
     if any(fault.path is None for fault in found):
-        for note in _unseen(loading):
-            wrapped(out, note)
+        yield from map(Prose, _unseen(loading))
 
 
 def _unseen(loading: Loading) -> Iterator[str]:
@@ -121,13 +117,3 @@ def _unseen(loading: Loading) -> Iterator[str]:
         yield "There is no Python around the file: name the one that loads it with --python."
     if not loading.tree.system_known:
         yield "There is no System32 to look into: what is missing here may be there on the machine."
-
-
-def _print_fault(out: Console, fault: Fault) -> None:
-    out.print()
-    say(out, f"error: {fault.text}", "bold red")
-    if fault.lacking:
-        names = ", ".join(fault.lacking[:_SHOWN_FUNCTIONS])
-        more = len(fault.lacking) - _SHOWN_FUNCTIONS
-        wrapped(out, f"lacks {names}" + (f" and {more} more" if more > 0 else ""))
-    wrapped(out, f"help: {fault.help}")

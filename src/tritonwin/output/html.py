@@ -1,4 +1,4 @@
-"""Reports as HTML pages: one file, nothing loaded, light and dark, narrow and wide.
+"""Reports as HTML pages: one file, nothing loaded, light and dark, narrow, wide and on paper.
 
 No script is needed. The one that is there adds buttons to copy commands with, where scripts run;
 the policy of the page allows exactly that script, by its hash.
@@ -9,21 +9,26 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable
+from datetime import datetime, timezone
 from html import escape
 
 from tritonwin import __version__
+from tritonwin.output.blocks import (
+    Block,
+    Code,
+    Fold,
+    Line,
+    Link,
+    Prose,
+    Section,
+    Span,
+    Table,
+    Tone,
+)
 from tritonwin.output.documents import VerifyReport
 from tritonwin.output.text import printable
-from tritonwin.output.view import (
-    CheckView,
-    DiagnosisView,
-    ProblemView,
-    RungView,
-    Tone,
-    of_rung,
-    proof_verdict,
-)
-from tritonwin.verify.records import Proof
+from tritonwin.output.view import RUNGS, STATE_WORDS, View, proof_verdict, rung_section
+from tritonwin.verify.records import Proof, RungResult
 
 _COPY = """
 for (const block of document.querySelectorAll("pre.command")) {
@@ -39,52 +44,36 @@ for (const block of document.querySelectorAll("pre.command")) {
 # Colours keep a contrast of 4.5 to their ground, in both schemes.
 _STYLE = """
 :root { color-scheme: light dark; --page: #fbfaf7; --text: #1d1f23; --faint: #62676f;
-  --line: #dcd9d0; --passed: #1e7044; --broken: #b3261e; --warned: #8a5a00; --absent: #62676f;
-  --rail: #b59a6a; }
+  --line: #dcd9d0; --passed: #1e7044; --broken: #b3261e; --warned: #8a5a00; --absent: #62676f; }
 @media (prefers-color-scheme: dark) { :root { --page: #16181c; --text: #e6e4df; --faint: #9aa0a8;
-  --line: #33363c; --passed: #5bc48c; --broken: #ff8a80; --warned: #e0b050; --absent: #9aa0a8;
-  --rail: #8a744c; } }
+  --line: #33363c; --passed: #5bc48c; --broken: #ff8a80; --warned: #e0b050; --absent: #9aa0a8; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 68rem; padding: 2rem 1.25rem; background: var(--page);
+body { margin: 0 auto; max-width: 56rem; padding: 2rem 1.25rem; background: var(--page);
   color: var(--text); font: 16px/1.5 system-ui, "Segoe UI", sans-serif; overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.15rem; margin: 1.5rem 0 .25rem; }
-.verdict { margin: .25rem 0 1.25rem; } .faint { color: var(--faint); }
+h1 { font-size: 1.5rem; line-height: 1.3; margin: 0 0 1rem; }
+h2 { font-size: 1.15rem; margin: 0; } h3 { font-size: 1rem; margin: .75rem 0 .25rem; }
+p { margin: .25rem 0; } .strong { font-weight: 600; } .faint { color: var(--faint); }
 .passed { color: var(--passed); } .broken { color: var(--broken); }
 .warned { color: var(--warned); } .absent { color: var(--absent); }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: 0 0 1.5rem; }
-dt { color: var(--faint); } dd { margin: 0; }
-p { margin: .25rem 0; }
+section { border-left: .3rem solid currentColor; padding: .1rem 0 .1rem 1rem; margin: 1.25rem 0; }
+section > * { color: var(--text); }
 code, pre { font: .85rem/1.45 ui-monospace, Consolas, monospace; }
 pre { background: color-mix(in srgb, var(--line) 40%, transparent); padding: .6rem .8rem;
-  white-space: pre-wrap; margin: .4rem 0; } summary { cursor: pointer; padding: .3rem 0; }
+  white-space: pre-wrap; margin: .4rem 0; }
+summary { cursor: pointer; padding: .3rem 0; }
 button { font: inherit; font-size: .85rem; color: inherit; background: none; cursor: pointer;
   border: 1px solid var(--faint); border-radius: .3rem; padding: .25rem .9rem; margin: 0 0 .4rem; }
-td { padding: 0 1rem 0 0; vertical-align: top; } td:first-child { white-space: nowrap; }
-"""
-
-
-_DIAGNOSIS_STYLE = """
-article { border-top: 1px solid var(--line); padding: .5rem 0 1rem; }
-ul { margin: .25rem 0; padding-left: 1.2rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: 1rem 0; }
+dt { color: var(--faint); } dd { margin: 0; }
 table { border-collapse: collapse; }
-"""
-_STEP = 20  # pixels from rung to rung
-_LEFT, _RIGHT = 26, 106  # the rails
-_TOP = 18
-_PROOF_STYLE = """
-main { display: grid; grid-template-columns: 8.5rem 1fr; gap: 1.5rem; align-items: start; }
-svg { position: sticky; top: 1rem; } svg text { font: 10px system-ui, sans-serif; }
-svg line { stroke-width: 5; stroke-linecap: round; } svg .rail { stroke: var(--rail); }
-svg .passed { stroke: var(--passed); } svg .broken { stroke: var(--broken); }
-svg .absent { stroke: var(--absent); stroke-dasharray: .1 9; stroke-width: 3; }
-svg text { fill: var(--faint); stroke: none; }
-ol { list-style: none; margin: 0; padding: 0; }
-li { border-top: 1px solid var(--line); padding: .5rem 0; }
-li:target { outline: 2px solid var(--faint); outline-offset: 2px; }
-@media (max-width: 40rem) { main { grid-template-columns: 2.6rem 1fr; gap: .9rem; }
-  svg { width: 2.6rem; height: auto; } svg text { display: none; } }
+td { padding: .1rem 1rem .1rem 0; vertical-align: top; } td:first-child { white-space: nowrap; }
+footer { border-top: 1px solid var(--line); margin-top: 2rem; padding-top: .5rem; }
+@media print { button { display: none; } section, pre { break-inside: avoid; } }
 """
 _CLASSES: dict[Tone, str] = {
+    "plain": "",
+    "strong": "strong",
+    "faint": "faint",
     "good": "passed",
     "notice": "absent",
     "warning": "warned",
@@ -94,188 +83,123 @@ _CLASSES: dict[Tone, str] = {
 }
 
 
-def diagnosis_page(view: DiagnosisView) -> str:
-    """A diagnosis. Everything that comes from the machine is escaped."""
-    kind = "passed" if view.healthy else "broken"
-    problems = "\n".join(map(_problem, view.problems))
-    body = f"""<h1>What tritonwin doctor found</h1>
-<p class="verdict {kind}"><strong>{shown(view.verdict)}</strong></p>
-{listed((*view.machine, ("made by", f"tritonwin {__version__}")))}
-<main>
-{problems}
-<details><summary>All {len(view.checks)} checks</summary>
-<table>{"".join(map(_check, view.checks))}</table></details>
-</main>"""
-    return page(
-        schema="tritonwin.doctor/1",
-        title=f"tritonwin doctor: {view.verdict}",
-        body=body,
-        style=_DIAGNOSIS_STYLE,
-        copies=True,
-    )
-
-
-def _problem(view: ProblemView) -> str:
-    problem = view.problem
-    evidence = "".join(
-        f'<li>{shown(e.text)} <span class="faint">in {shown(e.where)}</span></li>'
-        for e in problem.evidence
-    )
-    commands = "".join(f'<pre class="command">{shown(c)}</pre>' for c in problem.remedy.commands)
-    asked = (
-        f"<p>To be sure: {shown(problem.question.text)}</p>"
-        f'<pre class="command">{shown(problem.question.command)}</pre>'
-        if problem.question
-        else ""
-    )
-    titles = "; ".join(view.explains)
-    explained = f'<p class="faint">This also explains: {shown(titles)}.</p>' if titles else ""
-    return (
-        f'<article id="{shown(problem.id)}"><h2>{shown(problem.title)}</h2>'
-        f'<p><strong class="{_CLASSES[view.tone]}">{view.label}</strong> '
-        f'<code class="faint">{shown(problem.id)}</code></p>'
-        f"<p>{shown(problem.cause)}</p><ul>{evidence}</ul>"
-        f"<p><strong>Help:</strong> {shown(problem.remedy.summary)}</p>{commands}"
-        f"{asked}{explained}</article>"
-    )
-
-
-def _check(view: CheckView) -> str:
-    check = view.check
-    detail = f" ({check.detail})" if check.detail else ""
-    return (
-        f'<tr><td class="{_CLASSES[view.tone]}">{view.word}</td><td>{shown(check.title)}'
-        f'<span class="faint">{shown(detail)}</span></td></tr>'
-    )
+def diagnosis_page(view: View) -> str:
+    """A diagnosis: the answer, what to do first; notes, checks and the machine folded."""
+    machine = Fold("This machine", (_listed(view.machine),))
+    folds = (each for each in (view.notes, view.checks, machine) if each)
+    layers = (view.layers,) if view.layers else ()
+    body = (*view.before, *layers, *view.sections, *view.after, *folds)
+    return page(schema="tritonwin.doctor/1", headline=view.headline, tone=view.tone, body=body)
 
 
 def proof_page(report: VerifyReport) -> str:
-    """A proof. Everything that comes from the machine is escaped."""
+    """A proof: the broken and the passed rungs open, those that were not tried in one fold."""
     said = proof_verdict(Proof(results=report.rungs), rungs=report.ladder, complete=report.complete)
-    kind = "passed" if report.proven else "broken"
-    rungs = tuple(map(of_rung, report.rungs))
-    facts = {
-        **report.machine,
-        "kernels for": f"sm_{report.arch}",
-        "made": f"{report.when or ''} by {report.tool.name} {report.tool.version}",
-    }
-    body = f"""<h1>What is proven on this machine</h1>
-<p class="verdict {kind}"><strong>{shown(said)}</strong></p>
-{listed(facts.items())}
-<main>
-{_ladder(rungs)}
-<ol>
-{chr(10).join(_entry(rung, number) for number, rung in enumerate(rungs, 1))}
-</ol>
-</main>"""
+    by_tone: dict[Tone, list[RungResult]] = {}
+    for rung in report.rungs:
+        by_tone.setdefault(RUNGS[rung.state][1], []).append(rung)
+    tried = map(rung_section, (*by_tone.pop("bad", ()), *by_tone.pop("good", ())))
+    left = tuple(
+        (Span(STATE_WORDS[rung.state], "faint"), Span(rung.title), Span(rung.detail, "faint"))
+        for rung in report.rungs
+        if RUNGS[rung.state][1] in by_tone
+    )
+    machine = _listed((*report.machine.items(), ("kernels for", f"sm_{report.arch}")))
+    fold = (Fold(f"{len(left)} that were not tried", (Table(left),)),) if left else ()
     return page(
-        schema=report.schema, title=f"tritonwin verify: {said}", body=body, style=_PROOF_STYLE
+        schema=report.schema,
+        headline=said,
+        tone="good" if report.proven else "bad",
+        body=(machine, *tried, *fold),
+        when=report.when,
     )
 
 
-def _rung_class(rung: RungView) -> str:
-    """A rung that was skipped is as absent as one that does not apply."""
-    return "absent" if rung.tone == "warning" else _CLASSES[rung.tone]
-
-
-def _ladder(rungs: tuple[RungView, ...]) -> str:
-    """The ladder, the ground at the bottom; a broken rung has a gap, an absent one is dotted."""
-    height = _TOP * 2 + _STEP * (len(rungs) + 1)
-    rails = "".join(
-        f'<line class="rail" x1="{x}" y1="{_TOP}" x2="{x}" y2="{height - _TOP}"/>'
-        for x in (_LEFT, _RIGHT)
-    )
-    drawn = "".join(_drawn(rung, n, height - _TOP - _STEP * n) for n, rung in enumerate(rungs, 1))
-    return (
-        f'<svg width="132" height="{height}" viewBox="0 0 132 {height}" role="img" '
-        f'aria-label="The ladder, from the ground up">{rails}{drawn}</svg>'
-    )
-
-
-def _drawn(rung: RungView, number: int, y: int) -> str:
-    kind = _rung_class(rung)
-    ends = [(_LEFT + 5, _RIGHT - 5)]
-    if kind == "broken":
-        ends = [(_LEFT + 5, _LEFT + 30), (_RIGHT - 30, _RIGHT - 5)]
-    lines = "".join(f'<line class="{kind}" x1="{a}" y1="{y}" x2="{b}" y2="{y}"/>' for a, b in ends)
-    title = shown(f"{rung.rung.id}: {rung.text}")
-    return (
-        f'<a href="#{shown(rung.rung.id)}"><title>{title}</title>{lines}'
-        f'<text x="{_RIGHT + 8}" y="{y + 4}">{number}</text></a>'
-    )
-
-
-def _entry(view: RungView, number: int) -> str:
-    rung = view.rung
-    seconds = f' <span class="faint">{rung.seconds:.1f} s</span>' if rung.seconds else ""
-    return (
-        f'<li id="{shown(rung.id)}"><p><span class="faint">{number}</span> '
-        f'<strong>{shown(rung.title)}</strong> <code class="faint">{shown(rung.id)}</code></p>'
-        f'<p><strong class="{_rung_class(view)}">{view.text}</strong>{seconds} '
-        f"{shown(rung.detail)}</p>{_looks_like(view)}{_said(view)}"
-        f'<p class="faint">Proves: {shown(rung.proves)}.</p>{_figures(view)}</li>'
-    )
-
-
-def _looks_like(rung: RungView) -> str:
-    return "".join(
-        f"<p>This looks like: <strong>{shown(title)}</strong> <code>{shown(name)}</code></p>"
-        for name, title in rung.problems
-    )
-
-
-def _said(rung: RungView) -> str:
-    return f"<pre>{chr(10).join(map(shown, rung.lines))}</pre>" if rung.lines else ""
-
-
-def _figures(rung: RungView) -> str:
-    rows = "".join(
-        f"<tr><td>{shown(name)}</td><td>{shown(str(value))}</td></tr>"
-        for name, value in rung.rung.figures.items()
-    )
-    if not rows:
-        return ""
-    return f'<details class="faint"><summary>figures</summary><table>{rows}</table></details>'
-
-
-def shown(text: str) -> str:
-    """Foreign text as it may stand in the page."""
-    return escape(printable(text))
-
-
-def listed(rows: Iterable[tuple[str, str]]) -> str:
-    """Names and what they are, as a list of definitions."""
-    inner = "".join(f"<dt>{shown(name)}</dt><dd>{shown(value)}</dd>" for name, value in rows)
-    return f"<dl>{inner}</dl>"
-
-
-def page(*, schema: str, title: str, body: str, style: str = "", copies: bool = False) -> str:
-    """The whole document.
+def page(
+    *, schema: str, headline: str, tone: Tone, body: Iterable[Block], when: str | None = None
+) -> str:
+    """The whole document; everything that comes from the machine is escaped.
 
     Args:
-        title: of the window; foreign text.
-        body: HTML, its foreign text already made safe by `shown`.
-        style: what this report needs besides.
-        copies: whether the script for `pre.command` belongs into it.
+        headline: the answer, also the title of the window.
+        when: ISO 8601; None: now.
     """
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    script = ""
-    if copies:
-        digest = base64.b64encode(hashlib.sha256(_COPY.encode()).digest()).decode()
-        policy += f"; script-src 'sha256-{digest}'"
-        script = f"<script>{_COPY}</script>\n"
+    digest = base64.b64encode(hashlib.sha256(_COPY.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    made = when or datetime.now(timezone.utc).isoformat(timespec="seconds")
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="{shown(schema)}">
+<meta name="generator" content="{schema}">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
-<title>{shown(title)}</title>
-<style>{_STYLE}{style}</style>
+<title>{shown(headline)}</title>
+<style>{_STYLE}</style>
 </head>
 <body>
-{body}
-{script}</body>
+<main>
+<h1 class="{_CLASSES[tone]}">{shown(headline)}</h1>
+{_blocks(body)}
+</main>
+<footer class="faint">tritonwin {__version__}, {shown(made)}</footer>
+<script>{_COPY}</script>
+</body>
 </html>
 """
+
+
+def _listed(rows: Iterable[tuple[str, str]]) -> Table:
+    return Table(tuple((Span(name, "faint"), Span(value)) for name, value in rows))
+
+
+def _blocks(blocks: Iterable[Block]) -> str:
+    return "\n".join(filter(None, map(_block, blocks)))
+
+
+def _block(block: Block) -> str:
+    """The visitor of blocks."""
+    match block:
+        case Line(spans=spans):
+            return f"<p>{''.join(map(_span, spans))}</p>" if spans else ""
+        case Prose(label="- "):
+            return f"<ul><li>{shown(block.text)}</li></ul>"
+        case Prose():
+            return f"<p><strong>{shown(block.label.capitalize())}</strong>{shown(block.text)}</p>"
+        case Table():
+            head = "".join(f"<th>{shown(text)}</th>" for text in block.head)
+            rows = ("".join(f"<td>{_span(cell)}</td>" for cell in row) for row in block.rows)
+            return f"<table>{head}{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+        case Code():
+            kind = ' class="command"' if block.command else ""
+            return f"<pre{kind}>{shown(block.text)}</pre>"
+        case Link(address=address):
+            return f'<p><a href="{shown(address)}">{shown(address)}</a></p>'
+        case Fold():
+            title = shown(block.title)
+            return f"<details><summary>{title}</summary>\n{_blocks(block.blocks)}</details>"
+        case Section():
+            return _section(block)
+
+
+def _section(block: Section) -> str:
+    """A problem with what to do above the reasons; the style marks the first one."""
+    parts = [_blocks(block.body), _blocks(block.remedy)]
+    if block.remedy:
+        parts = ["<h3>Do this</h3>", parts[1], "<h3>Why</h3>", parts[0]]
+    return (
+        f'<section id="{shown(block.name)}" class="{_CLASSES[block.tone]}">'
+        f"<h2>{shown(block.title)}</h2>"
+        f'<p><strong class="{_CLASSES[block.tone]}">{shown(block.label)}</strong> '
+        f'<code class="faint">{shown(block.name)}</code></p>{"".join(parts)}</section>'
+    )
+
+
+def _span(span: Span) -> str:
+    kind = _CLASSES[span.tone]
+    return f'<span class="{kind}">{shown(span.text)}</span>' if kind else shown(span.text)
+
+
+def shown(text: str) -> str:
+    """Foreign text as it may stand in the page."""
+    return escape("\n".join(map(printable, text.split("\n"))))

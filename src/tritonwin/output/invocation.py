@@ -6,6 +6,7 @@ is `.\\python_embeded\\python.exe tritonwin.pyz undo`.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ _OF_UVX = ("\\archive-v", "\\environments-v")  # below its cache
 _COMMAND = re.compile(
     rf"(^|: )((?:\x1b\[[\d;]*m|[ \t])*){NAME} (?=(?:{'|'.join(COMMANDS)})\b)", re.MULTILINE
 )
+_WORD = re.compile(r'"([^"]*)"|([^\s"]+)')  # of a command line
 
 
 def origin(direct_url: str | None) -> str | None:
@@ -84,6 +86,27 @@ def spoken(text: str) -> str:
     return text if start == NAME else _COMMAND.sub(lambda m: f"{m[1]}{m[2]}{start} ", text)
 
 
+def typed(command: str) -> str:
+    """The command as it is to be typed here, with paths below the current folder relative to it.
+
+    A relative path needs no quotes for the folders above, and is a program in PowerShell too.
+    """
+    try:
+        here = os.getcwd()  # noqa: PTH109 - the text alone counts
+    except OSError:
+        return spoken(command)
+    return _WORD.sub(lambda m: _relative(m[1] or m[2], here) or m[0], spoken(command))
+
+
+def _relative(path: str, here: str) -> str | None:
+    slash = "\\" if "\\" in here else "/"
+    start = here.rstrip(slash) + slash
+    below = path[: len(start)]
+    if below != start and (slash == "/" or below.casefold() != start.casefold()):
+        return None
+    return word(f".{slash}{path[len(start) :]}")
+
+
 class Spoken:
     """A stream that is written to in this way."""
 
@@ -104,8 +127,6 @@ def speaking(stream: IO[str]) -> IO[str]:
 
 @cache
 def _of_this_process() -> str:
-    import os
-
     return invocation(sys.orig_argv, sys.argv[0], Environment(dict(os.environ)), sys.prefix)
 
 

@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tritonwin import __version__
+from tritonwin.output.blocks import EVIDENCE, Block, Fold, Prose, Section
 from tritonwin.output.documents import VerifyReport
 from tritonwin.output.text import printable
-from tritonwin.output.view import DiagnosisView, ProblemView, RungView, of_rung, proof_verdict
-from tritonwin.verify.records import Proof
+from tritonwin.output.view import RUNGS, STATE_WORDS, View, proof_verdict
+from tritonwin.verify.records import BROKEN, Proof, RungResult
 
 _LONGEST_CELL = 300
 _LONGEST = 65_000  # characters; GitHub takes 65,536 for an issue
@@ -24,7 +25,7 @@ _PLAIN = re.compile(r"[A-Za-z]+(?: [A-Za-z]+)*")
 _COMMIT = re.compile(r"\b[0-9a-fA-F]{7,40}\b")
 
 
-def issue(view: DiagnosisView, log: str | None = None) -> str:
+def issue(view: View, log: str | None = None) -> str:
     """A diagnosis as the text of an issue; everything must be redacted already.
 
     Args:
@@ -52,7 +53,7 @@ def _within(lines: Iterable[str], limit: int) -> Iterator[str]:
         yield line
 
 
-def _findings(view: DiagnosisView) -> Iterator[str]:
+def _findings(view: View) -> Iterator[str]:
     yield "### Environment details"
     yield ""
     for name, value in view.machine:
@@ -60,22 +61,28 @@ def _findings(view: DiagnosisView) -> Iterator[str]:
     yield ""
     yield f"### What tritonwin {__version__} doctor found"
     yield ""
-    if not view.problems or view.healthy:
-        yield view.verdict
-    for problem in view.problems[:_MOST]:
-        yield from _problem(problem)
-    for problem in view.problems[_MOST:]:
-        yield f"- {problem.label} `{problem.problem.id}`: {inline(problem.problem.title)}"
-    for check in view.checks:
-        if check.tone == "crashed":
-            yield f"- check failed: {inline(check.check.title)} ({inline(check.check.detail)})"
+    notes = view.notes.blocks if view.notes else ()
+    found = [each for each in (*view.sections, *notes) if isinstance(each, Section)]
+    if view.healthy:
+        yield view.headline
+    for section in found[:_MOST]:
+        yield _heading(section)
+        yield from _evidence(section.body)
+    yield from map(_heading, found[_MOST:])
+    for failed in view.checks.short if view.checks else ():
+        yield f"- {inline(''.join(span.text for span in failed.spans))}"
 
 
-def _problem(view: ProblemView) -> Iterator[str]:
-    problem = view.problem
-    yield f"- **{view.label}** `{problem.id}`: {inline(problem.title)}"
-    for item in problem.evidence:
-        yield f"  - {inline(item.text)} (in {inline(item.where)})"
+def _heading(section: Section) -> str:
+    return f"- **{section.label}** `{section.name}`: {inline(section.title)}"
+
+
+def _evidence(blocks: Iterable[Block]) -> Iterator[str]:
+    for block in blocks:
+        if isinstance(block, Fold):
+            yield from _evidence(block.blocks)
+        elif isinstance(block, Prose) and block.label == EVIDENCE:
+            yield f"  - {inline(block.text)}"
 
 
 def _folded(title: str, text: str, room: int) -> Iterator[str]:
@@ -89,7 +96,7 @@ def _folded(title: str, text: str, room: int) -> Iterator[str]:
 
 def proof(report: VerifyReport) -> str:
     """A table of the machine, one of the rungs, and the output of each broken one."""
-    broken = [rung for rung in map(of_rung, report.rungs) if rung.tone == "bad"]
+    broken = [rung for rung in report.rungs if rung.state in BROKEN]
     lines = [*_within(_tables(report), _MOST_WITHOUT_LOGS)]
     for rung in broken:
         lines += _broken(rung, (_LONGEST - _MOST_WITHOUT_LOGS) // len(broken))
@@ -98,7 +105,6 @@ def proof(report: VerifyReport) -> str:
 
 def _tables(report: VerifyReport) -> Iterator[str]:
     said = proof_verdict(Proof(results=report.rungs), rungs=report.ladder, complete=report.complete)
-    rungs = tuple(map(of_rung, report.rungs))
     yield f"<!-- {report.schema} -->"
     yield f"## tritonwin verify: {said}"
     yield ""
@@ -111,22 +117,22 @@ def _tables(report: VerifyReport) -> Iterator[str]:
     yield ""
     yield "| | rung | result | s | seen |"
     yield "| --- | --- | --- | ---: | --- |"
-    for rung in rungs:
-        mark = {"good": "ok", "bad": "**X**"}.get(rung.tone, "-")
-        seconds = f"{rung.rung.seconds:.1f}" if rung.rung.seconds else ""
-        yield f"| {mark} | {rung.rung.id} | {rung.text} | {seconds} | {_cell(rung.rung.detail)} |"
+    for rung in report.rungs:
+        mark = {"good": "ok", "bad": "**X**"}.get(RUNGS[rung.state][1], "-")
+        state, seconds = STATE_WORDS[rung.state], f"{rung.seconds:.1f}" if rung.seconds else ""
+        yield f"| {mark} | {rung.id} | {state} | {seconds} | {_cell(rung.detail)} |"
 
 
-def _broken(rung: RungView, room: int) -> Iterator[str]:
+def _broken(rung: RungResult, room: int) -> Iterator[str]:
     yield ""
-    yield f"### {rung.rung.id}: {rung.text}"
+    yield f"### {rung.id}: {STATE_WORDS[rung.state]}"
     yield ""
     if rung.problems:
-        names = ", ".join(f"`{name}`" for name, _ in rung.problems)
+        names = ", ".join(f"`{name}`" for name in rung.problems)
         yield f"Known problems that it looks like: {names}"
         yield ""
         room -= len(names)
-    yield fenced("\n".join(rung.lines) or rung.rung.detail, room - 300)
+    yield fenced(rung.traceback or rung.detail, room - 300)
 
 
 def inline(text: str) -> str:

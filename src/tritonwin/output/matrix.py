@@ -6,11 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rich.table import Table
-from rich.text import Text
-
+from tritonwin.output.blocks import Line, Prose, Span, Table, line
 from tritonwin.output.documents import ToolInfo
-from tritonwin.output.terminal import console, wrapped
+from tritonwin.output.terminal import Screen
 from tritonwin.support.matrix import Generation, Matrix, Pair
 
 
@@ -29,32 +27,23 @@ def report(matrix: Matrix) -> MatrixReport:
 
 def print_matrix(matrix: Matrix) -> None:
     """The tables one below the other, then the notes; every row's source is in the JSON."""
-    out = console()
+    screen = Screen()
     for title, table in (
         ("torch and Triton", _pairs(matrix)),
         ("NVIDIA GPUs", _generations(matrix.generations)),
         ("number formats", _dtypes(matrix)),
         ("compilers of CUDA code (MSVC toolset that nvcc accepts)", _hosts(matrix)),
     ):
-        out.print(Text(title, "bold"))
-        out.print(table)
-        out.print()
-    for generation in matrix.generations:
-        if generation.advice:
-            wrapped(out, f"{generation.name}: {generation.advice}")
-    for note in matrix.notes:
-        wrapped(out, f"{note.subject}: {note.text}")
-    out.print()
-    out.print(Text(f"State of {matrix.data_date}. Sources: tritonwin matrix --json", "dim"))
+        screen.show(line(title, "strong"), table, Line())
+    advice = ((g.name, g.advice) for g in matrix.generations if g.advice)
+    for subject, text in (*advice, *((note.subject, note.text) for note in matrix.notes)):
+        screen.show(Prose(text, label=f"{subject}: "))
+    screen.show(Line())
+    screen.show(line(f"State of {matrix.data_date}. Sources: tritonwin matrix --json", "faint"))
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str | None]]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    for row in rows:
-        table.add_row(*(cell or "-" for cell in row))
-    return table
+def _table(headings: tuple[str, ...], rows: Iterable[Sequence[str | None]]) -> Table:
+    return Table(tuple(tuple(Span(cell or "-") for cell in row) for row in rows), headings)
 
 
 def _pairs(matrix: Matrix) -> Table:

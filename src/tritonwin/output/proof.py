@@ -20,49 +20,66 @@ from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output import html, markdown
+from tritonwin.output.blocks import Prose, line
 from tritonwin.output.documents import ToolInfo, VerifyReport, target_of
-from tritonwin.output.terminal import STYLES, console, say
+from tritonwin.output.terminal import Screen, console, print_names
 from tritonwin.output.text import printable
-from tritonwin.output.view import of_rung, proof_verdict
+from tritonwin.output.view import (
+    described,
+    proof_verdict,
+    rung_line,
+    rung_problems,
+    summed_up,
+)
 from tritonwin.system.codec import to_json
 from tritonwin.system.files import read_text, write_whole
-from tritonwin.verify.records import Proof, Rung, RungResult
+from tritonwin.verify.records import BROKEN, Proof, Rung, RungResult
 
 if TYPE_CHECKING:
     from tritonwin.verify.ladder import ClimbWatch
 
-_WIDTH = len("CRASHED")
+_SHOWN_LINES = 6  # of the output of a broken rung
 _SOON = 2  # seconds; most rungs are tried before anybody asks
 MARK = "tritonwin.verify/"  # stands in every kind of report
 
 
 def print_rungs(rungs: Iterable[Rung]) -> None:
     """The ladder's table of contents."""
-    out = console()
-    for rung in rungs:
-        row = Text.assemble((rung.id, "bold"), f"  {rung.title}")
-        row.append(f"  (at most {rung.limit:g} s)", "dim")
-        out.print(row, soft_wrap=True)
+    print_names((rung.id, f"{rung.title}  (at most {rung.limit:g} s)") for rung in rungs)
 
 
 def print_climb(
-    facts: Facts, results: Iterable[RungResult], watch: ClimbWatch, *, rungs: int
+    facts: Facts,
+    results: Iterable[RungResult],
+    watch: ClimbWatch,
+    *,
+    rungs: int,
+    everything: bool = False,
 ) -> Proof:
     """Print the results as they come; return them as a proof.
 
+    On a terminal those that passed and those that were not tried are summed up at the end.
+
     Args:
         rungs: how many the whole ladder has.
+        everything: a line for each of them.
     """
     out = console()
+    screen = Screen(out, everything=everything)
+    each = everything or not out.is_terminal
+    seen: list[RungResult] = []
     if facts.target:
-        out.print(Text(printable(f"Python {facts.target.version}  {facts.target.executable}")))
-    seen = []
+        screen.show(line(f"Python {facts.target.version}  {facts.target.executable}"))
     with _shown(watch, out):
         for result in results:
-            print_rung(out, result)
             seen.append(result)
+            if each or result.state in BROKEN:
+                print_rung(out, result, most=None if each else _SHOWN_LINES)
     proof = Proof(results=tuple(seen))
-    say(out, proof_verdict(proof, rungs=rungs))
+    screen.show(*(() if each else summed_up(seen)))
+    screen.show(Prose(proof_verdict(proof, rungs=rungs), tone="strong", indent=0))
+    if not each and len(seen) > 1:
+        screen.show(line("A line for each, with what was seen: --all", "faint"))
     return proof
 
 
@@ -103,17 +120,18 @@ def _shown(watch: ClimbWatch, out: Console) -> Iterator[None]:
         yield
 
 
-def print_rung(out: Console, result: RungResult) -> None:
-    rung = of_rung(result)
-    row = Text.assemble((f"  {rung.word.ljust(_WIDTH)}", STYLES[rung.tone]), f"  {rung.rung.title}")
-    row.append(f"  ({printable(rung.rung.detail)})", "dim")
-    out.print(row, soft_wrap=True)
-    for line in rung.lines:
-        say(out, f"      {line}", "dim")
-    for name, title in rung.problems:
-        out.print(Text.assemble("      this looks like: ", (title, "bold"), f"  [{name}]"))
-    if rung.help:
-        out.print(Text(f"      help: {rung.help}"))
+def print_rung(out: Console, result: RungResult, *, most: int | None = None) -> None:
+    """A line; below a broken rung the end of its output, and what it looks like.
+
+    Args:
+        most: lines of the output, the last ones; None: all.
+    """
+    lines = (result.traceback or "").splitlines()
+    Screen(out).show(
+        rung_line(result),
+        *(line(each, "faint", indent=6) for each in lines[-(most or len(lines)) :]),
+        *rung_problems(result, indent=6),
+    )
 
 
 def _json(report: VerifyReport) -> str:
@@ -138,26 +156,9 @@ def verify_report(
         complete=complete,
         rungs=proof.results,
         ladder=ladder,
-        machine=dict(_machine(facts)),
+        machine=dict(described(facts)),
         when=datetime.now(timezone.utc).isoformat(timespec="seconds"),
     )
-
-
-def _machine(facts: Facts) -> dict[str, str]:
-    target, torch, triton = facts.target, facts.torch, facts.triton
-    owner = facts.distribution((triton and triton.distribution) or "")
-    gpus = (f"{g.name} ({g.compute_capability or g.architecture or '?'})" for g in facts.gpus)
-    drivers = (f"{d.version} (CUDA {d.cuda})" for d in facts.drivers if d.version)
-    wine = f", played by Wine {facts.system.wine}" if facts.system.wine else ""
-    found = {
-        "system": f"{facts.system.os} {facts.system.version}, {facts.system.machine}{wine}",
-        "GPU": ", ".join(gpus),
-        "driver": ", ".join(drivers),
-        "Python": f"{target.version} ({target.kind})" if target else "",
-        "torch": torch.version if torch else "",
-        "Triton": f"{owner.name} {owner.version}" if owner else (triton and triton.version) or "",
-    }
-    return {name: value for name, value in found.items() if value}
 
 
 @dataclass(frozen=True, kw_only=True)

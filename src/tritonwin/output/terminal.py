@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import textwrap
 import time
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 from rich.text import Text
 
 from tritonwin import __version__
-from tritonwin.output.documents import CheckName
+from tritonwin.output import view as views
+from tritonwin.output.blocks import (
+    EVIDENCE,
+    Block,
+    Code,
+    Fold,
+    Line,
+    Link,
+    Prose,
+    Section,
+    Span,
+    Table,
+    Tone,
+    line,
+)
 from tritonwin.output.invocation import speaking
 from tritonwin.output.text import printable
-from tritonwin.output.view import (
-    DiagnosisView,
-    ExplanationView,
-    ProblemView,
-    Tone,
-    of_problem,
-)
+from tritonwin.output.view import View
 from tritonwin.problems.records import Problem
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-STYLES: dict[Tone, str] = {
+STYLES: Mapping[Tone, str] = {
+    "plain": "",
+    "strong": "bold",
+    "faint": "dim",
     "good": "green",
     "notice": "cyan",
     "warning": "yellow",
@@ -37,15 +48,14 @@ STYLES: dict[Tone, str] = {
     "absent": "dim",
     "crashed": "magenta",
 }
-_WIDTH = len("crashed")
 # wide enough that a path or a command is not broken where nobody sees the output
 _PIPE_WIDTH = 1000
 _PROSE_WIDTH = 100
-_MOST_EVIDENCE = 20  # of a problem; a hostile snapshot may bring a hundred thousand
-_LONGEST_TEXT = 1500
+_LONGEST_TEXT = 1500  # a variable may hold 32,000 characters; its beginning tells enough
 _NARROWEST = 30  # a terminal may call itself one of 0 columns
 _QUIET = 15.0  # seconds between two lines where nobody watches a bar
 _MEGABYTE = 1_000_000
+_END = re.compile(r"(?<=[.?!]) ")
 
 
 def console(stream: TextIO | None = None, *, own: bool = True) -> Console:
@@ -70,15 +80,141 @@ def console(stream: TextIO | None = None, *, own: bool = True) -> Console:
     return made
 
 
-def print_checks(checks: Iterable[CheckName]) -> None:
-    out = console()
-    for check in checks:
-        out.print(Text.assemble((check.id, "bold"), f"  {check.title}"), soft_wrap=True)
+class Screen:
+    """The visitor of blocks that prints them.
+
+    Args:
+        everything: unfold what is folded and shorten nothing.
+    """
+
+    def __init__(self, out: Console | None = None, *, everything: bool = False) -> None:
+        self.out = out or console()
+        self._everything = everything
+        self._width = min(self.out.width, _PROSE_WIDTH) if self.out.is_terminal else _PIPE_WIDTH
+
+    def show(self, *blocks: Block) -> None:
+        for block in blocks:
+            match block:
+                case Line():
+                    self._line(block)
+                case Prose():
+                    self._prose(block)
+                case Table(head=()):
+                    self._rows(block)
+                case Table():
+                    self._table(block)
+                case Code(text=text, command=True):
+                    say(self.out, f"      {text}", "bold")
+                case Code(text=text):
+                    for each in text.splitlines():
+                        say(self.out, f"      {each}", "dim")
+                case Link(address=address):
+                    say(self.out, f"    see {address}", "dim")
+                case Fold(blocks=inner, short=short):
+                    self.show(*(inner if self._everything else short))
+                case Section():
+                    self.section(block)
+
+    def _line(self, block: Line) -> None:
+        text = Text(" " * block.indent)
+        for span in block.spans:
+            text.append(_in_short(span.text), STYLES[span.tone])
+        self.out.print(text, soft_wrap=True)
+
+    def _prose(self, block: Prose) -> None:
+        first = " " * block.indent + block.label
+        rest = " " * (len(first) if block.label == EVIDENCE else block.indent)
+        most = None if self._everything else block.most
+        text = _in_short(block.text)
+        lines = self._wrapped(text, first, rest)
+        sentences = _END.split(text)
+        while most and len(lines) > most and len(sentences) > 1:
+            sentences.pop()
+            lines = self._wrapped(" ".join(sentences), first, rest)
+        if most and len(lines) > most:
+            lines = [*lines[: most - 1], f"{lines[most - 1][: self._width - 4]} ..."]
+        for each in lines:
+            say(self.out, each, STYLES[block.tone])
+
+    def _wrapped(self, text: str, first: str, rest: str) -> list[str]:
+        return textwrap.wrap(
+            text,
+            self._width,
+            initial_indent=first,
+            subsequent_indent=rest,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+    def _rows(self, table: Table) -> None:
+        """One line a row; the last cell is shortened in its middle where it does not fit."""
+        columns = zip(*table.rows, strict=True)
+        widths = [max(len(cell.text) for cell in column) for column in columns]
+        for row in table.rows:
+            text = Text("")
+            for cell, width in zip(row[:-1], widths, strict=False):
+                text.append("  ").append(printable(cell.text).ljust(width), STYLES[cell.tone])
+            room = self.out.width - len(text) - 2
+            last = Text(f"  {_shortened(_in_short(row[-1].text), room)}", STYLES[row[-1].tone])
+            text.append(last)
+            text.rstrip()
+            self.out.print(text, soft_wrap=True)
+
+    def _table(self, table: Table) -> None:
+        from rich.table import Table as Grid
+
+        grid = Grid(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+        for heading in table.head:
+            grid.add_column(heading, overflow="fold")
+        for row in table.rows:
+            grid.add_row(*(Text(printable(cell.text), STYLES[cell.tone]) for cell in row))
+        self.out.print(grid)
+
+    def section(self, block: Section, *, titled: bool = True) -> None:
+        """A problem or a rung; its title only where nothing has said it."""
+        self.out.print()
+        heading = Text(block.label, STYLES[block.tone])
+        if titled:
+            heading.append(": ").append(_in_short(block.title), "bold")
+        heading.append(f"  [{block.name}]", "dim")
+        for each in heading.wrap(self.out, self._width):
+            each.rstrip()
+            self.out.print(each, soft_wrap=True)
+        self.show(*block.body, *block.remedy)
 
 
-def print_snapshot_written(path: Path) -> None:
-    print_note(f"written: {path}")
-    print_note("Look at it before you send it; it is plain text.")
+def print_view(view: View, *, everything: bool = False) -> None:
+    """A report on one screen: the answer, a line a layer, the problems, the count, the next step.
+
+    Args:
+        everything: all checks, every text in full.
+    """
+    screen = Screen(console(own=view.here), everything=everything)
+    if everything:
+        screen.show(line(f"tritonwin {__version__}"))
+    screen.show(Prose(view.headline, tone=view.tone, indent=0), *view.before)
+    top = (each for each in (view.layers, view.checks) if each)
+    screen.show(*top)
+    for section in view.sections:
+        screen.section(section, titled=section.title not in view.headline)
+    screen.show(*((view.notes,) if view.notes else ()), *view.after)
+
+
+def print_story(title: str, view: View) -> None:
+    """A diagnosis in short: the answer, a line a layer, and the gravest problem."""
+    screen = Screen(console(own=False))
+    layers = (view.layers,) if view.layers else ()
+    headline = Prose(view.headline, tone=view.tone, indent=0)
+    screen.show(line(f"== {title}", "strong"), headline, *layers, *view.sections[:1], Line())
+
+
+def print_names(rows: Iterable[tuple[str, str]]) -> None:
+    """Ids, each with its title."""
+    Screen().show(*(line(name, "strong", Span(f"  {title}")) for name, title in rows))
+
+
+def print_problem(out: Console, problem: Problem) -> None:
+    Screen(out).show(views.section(problem))
 
 
 def say(out: Console, text: str, style: str = "") -> None:
@@ -97,108 +233,16 @@ def agreed(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def print_story(title: str, view: DiagnosisView) -> None:
-    """A diagnosis in short: the machine, how many checks are fine, and the gravest problem."""
-    out = console(own=False)
-    say(out, f"== {title}", "bold")
-    for line in view.head:
-        say(out, line, "dim")
-    fine = sum(c.tone == "good" for c in view.checks)
-    say(out, f"{fine} checks ok. {view.verdict}")
-    if view.problems and view.problems[0].tone != "notice":
-        show_problem(out, view.problems[0])
-    out.print()
-
-
-def print_diagnosis(view: DiagnosisView) -> None:
-    """The checks, the problems, the verdict and the command that shows a repair."""
-    out = console(own=view.here)
-    for line in (f"tritonwin {__version__}", *view.head):
-        say(out, line)
-    out.print()
-    for check in view.checks:
-        row = Text.assemble(
-            (f"  {check.word.ljust(_WIDTH)}", STYLES[check.tone]), f"  {check.check.title}"
-        )
-        if check.tone in {"absent", "crashed"}:
-            row.append(f" ({printable(check.check.detail)})", "dim")
-        out.print(row, soft_wrap=True)
-    for problem in view.problems:
-        out.print()
-        show_problem(out, problem)
-    for unread in view.unread:
-        out.print()
-        say(out, f"not read: {unread}")
-    out.print()
-    say(out, view.verdict)
-    if view.fix:
-        where = "" if view.here else " On the machine in question:"
-        say(out, f"To see what fix would do about it:{where}")
-        say(out, f"      {view.fix}", "bold")
-
-
-def print_explanation(view: ExplanationView, name: str) -> None:
-    """The problems of a log, the root cause first, or where to look if none is known."""
-    out = console(own=view.here)
-    lines = [f"tritonwin {__version__}", f"{name}: {view.lines} lines"]
-    lines += [f"the log says: {', '.join(view.known)}"] if view.known else []
-    for line in lines:
-        say(out, line)
-    for problem in view.problems:
-        out.print()
-        show_problem(out, problem)
-    out.print()
-    for line in view.verdict:
-        say(out, line)
-
-
-def print_problem(out: Console, problem: Problem) -> None:
-    show_problem(out, of_problem(problem))
-
-
-def show_problem(out: Console, view: ProblemView) -> None:
-    """Cause, evidence and help, and the question that would decide where it is not certain."""
-    problem = view.problem
-    out.print(
-        Text.assemble(
-            (f"{view.label}: ", STYLES[view.tone]),
-            (problem.title, "bold"),
-            (f"  [{problem.id}]", "dim"),
-        ),
-        soft_wrap=True,
-    )
-    wrapped(out, problem.cause)
-    for item in problem.evidence[:_MOST_EVIDENCE]:
-        out.print(Text(f"    - {_in_short(item.text)}"), soft_wrap=True)
-        out.print(Text(f"      in {_in_short(item.where)}", "dim"), soft_wrap=True)
-    if len(problem.evidence) > _MOST_EVIDENCE:
-        more = len(problem.evidence) - _MOST_EVIDENCE
-        say(out, f"    - and {more} more, with --json")
-    wrapped(out, f"help: {problem.remedy.summary}")
-    for command in problem.remedy.commands:
-        # a command is copied: never wrapped, never coloured inside
-        say(out, f"      {command}", "bold")
-    if problem.question:
-        wrapped(out, f"to be sure: {problem.question.text}")
-        say(out, f"      {problem.question.command}", "bold")
-    if view.explains:
-        wrapped(out, f"This also explains: {'; '.join(view.explains)}.")
-    for reference in problem.references:
-        say(out, f"    see {reference}", "dim")
-
-
 def _in_short(text: str) -> str:
-    """A variable may hold 32,000 characters; its beginning tells enough."""
-    cut = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
-    return printable(cut)
+    return printable(text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}...")
 
 
-def wrapped(out: Console, text: str) -> None:
-    """Print a paragraph, indented; foreign text in it is made safe."""
-    indent = " " * 4
-    width = min(out.width, _PROSE_WIDTH) if out.is_terminal else _PIPE_WIDTH
-    lines = textwrap.wrap(_in_short(text), width, initial_indent=indent, subsequent_indent=indent)
-    say(out, "\n".join(lines))
+def _shortened(text: str, room: int) -> str:
+    """The beginning and the end: of a path, both say more than the middle."""
+    if len(text) <= max(room, _NARROWEST):
+        return text
+    half = (max(room, _NARROWEST) - 3) // 2
+    return f"{text[:half]}...{text[-half:]}"
 
 
 class DownloadBar:

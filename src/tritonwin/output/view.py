@@ -1,15 +1,33 @@
-"""The view of diagnoses, explanations and proofs that terminal, HTML and Markdown render."""
+"""The view of diagnoses, explanations and proofs: records in, blocks out."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from tritonwin.facts.records import ChosenBy, Facts, Gpu
+from tritonwin.output import invocation
+from tritonwin.output.blocks import (
+    EVIDENCE,
+    Block,
+    Code,
+    Fold,
+    Line,
+    Link,
+    Prose,
+    Section,
+    Span,
+    Table,
+    Tone,
+    line,
+)
+from tritonwin.output.text import size
 from tritonwin.problems import catalogue
+from tritonwin.problems.catalogue import Layer
 from tritonwin.problems.records import (
+    Certainty,
     CheckResult,
     CheckState,
     Diagnosis,
@@ -20,19 +38,22 @@ from tritonwin.problems.records import (
 from tritonwin.system.shells import word
 from tritonwin.verify.records import BROKEN, Proof, RungResult, RungState
 
-# How a state looks: each format has a colour for it.
-Tone = Literal["good", "notice", "warning", "bad", "absent", "crashed"]
-
-_SEVERITY_TONES: dict[Severity, Tone] = {"error": "bad", "warning": "warning", "info": "notice"}
-_CHECKS: dict[CheckState, tuple[str, Tone]] = {
+_SEVERITIES: Mapping[Severity, tuple[str, Tone]] = {
+    "error": ("problem", "bad"),
+    "warning": ("warning", "warning"),
+    "info": ("note", "notice"),
+}
+_CHECKS: Mapping[CheckState, tuple[str, Tone]] = {
     "ok": ("ok", "good"),
-    "info": ("info", "notice"),
+    "info": ("note", "notice"),
     "warning": ("warning", "warning"),
     "problem": ("problem", "bad"),
     "not-applicable": ("n/a", "absent"),
     "crashed": ("crashed", "crashed"),
 }
-_RUNGS: dict[RungState, tuple[str, Tone]] = {
+# of a row of several checks: the first that one of them has
+_WORST: tuple[CheckState, ...] = ("problem", "crashed", "warning", "ok", "info")
+RUNGS: Mapping[RungState, tuple[str, Tone]] = {
     "passed": ("ok", "good"),
     "failed": ("FAILED", "bad"),
     "crashed": ("CRASHED", "bad"),
@@ -41,218 +62,341 @@ _RUNGS: dict[RungState, tuple[str, Tone]] = {
     "not-installed": ("absent", "absent"),
     "skipped": ("skipped", "warning"),
 }
+_WORD = max(len(short) for short, _ in RUNGS.values())
+# as a sentence says it
+STATE_WORDS: Mapping[RungState, str] = {
+    state: state.replace("-", " ").replace("timed out", "ran out of time") for state in RUNGS
+}
+# The lines of the summary, from the ground up; a layer of the catalogue is in one of them.
+_ROWS: Mapping[str, tuple[Layer, ...]] = {
+    "Windows": ("machine",),
+    "driver": ("driver", "gpu"),
+    "Python": ("interpreter", "environment", "headers"),
+    "torch": (),
+    "Triton": ("packages", "runtime"),
+    "packages": ("binaries",),
+    "compiler": ("compiler", "cuda"),
+    "caches": ("cache",),
+    "builds": ("build",),
+}
+# Problems that belong to another line than their layer does.
+_ELSEWHERE: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("amd-wrong-torch", "cpu-only-torch", "torch-too-old-for-triton", "update-replaced-torch"),
+        "torch",
+    ),
+    **dict.fromkeys(
+        (
+            "bnb-without-windows-binaries",
+            "new-setuptools",
+            "old-setuptools",
+            "sageattention-too-old",
+            "stale-package-needs-triton-ops",
+            "wheel-tag-unsupported",
+            "xformers-torch-mismatch",
+        ),
+        "packages",
+    ),
+    **dict.fromkeys(("vcredist-missing", "vcredist-too-old-beside-python"), "Triton"),
+}
+_ONLY_IF_WRONG = frozenset({"Windows", "packages", "builds"})
+# What a problem keeps from working, by the row that it is in.
+_SUBJECTS = {"packages": "A package", "builds": "A build from source"}
+_SURE: Mapping[Certainty, str] = {
+    "certain": "will not", "likely": "will probably not", "possible": "may not",
+}  # fmt: skip
+_COMPILERS = {"tinycc": "TinyCC", "cl": "Visual C++"}
 # The user named the Python, so that commands name it again.
 _NAMED: frozenset[ChosenBy | None] = frozenset({"python", "python-folder", "python-on-path", "app"})
 _ASK = "To have the machine itself examined, run there: tritonwin doctor"
 _SEND = "Or send its facts along with the log: tritonwin snapshot -o report.json"
-
-
-@dataclass(frozen=True)
-class ProblemView:
-    """A problem with the words for it.
-
-    Attributes:
-        label: severity, and certainty unless it is certain: "error, likely".
-        explains: the titles of the problems that it makes moot.
-    """
-
-    problem: Problem
-    label: str
-    tone: Tone
-    explains: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class CheckView:
-    """A check with one word for its state."""
-
-    check: CheckResult
-    word: str
-    tone: Tone
+_MOST_EVIDENCE = 20  # of a problem; a hostile snapshot may bring a hundred thousand
+_FEW = 2  # notes on a screen; the others are counted
+_LINES = 2  # of a cause, a piece of evidence or a remedy on a screen
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiagnosisView:
-    """A diagnosis in words.
+class View:
+    """A report: the answer to the person's question, then what it rests on.
 
     Attributes:
+        healthy: nothing has to be done.
+        before: what was read.
+        machine: names and values, as a report of a bug has to have them.
+        layers: one row each.
+        notes: problems that break nothing.
+        after: the count, and the next step.
         here: it is of this machine, not of a snapshot.
-        head: the machine in two or three lines.
-        machine: the same in names and values, as a report of a bug has to have them.
-        unread: facts that could not be read, with the reason.
-        verdict: the last line.
-        fix: the command that shows a repair; None where there is nothing to repair.
     """
 
-    here: bool
-    head: tuple[str, ...]
-    machine: tuple[tuple[str, str], ...]
-    checks: tuple[CheckView, ...]
-    problems: tuple[ProblemView, ...]
-    unread: tuple[str, ...]
+    headline: str
     healthy: bool
-    verdict: str
-    fix: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplanationView:
-    """An explanation in words.
-
-    Attributes:
-        here: the log may be of this machine; with a snapshot it is of another.
-        known: the log's statements about the machine.
-        verdict: the last lines.
-    """
-
-    here: bool
-    lines: int
-    known: tuple[str, ...]
-    problems: tuple[ProblemView, ...]
-    verdict: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class RungView:
-    """A rung of a proof with the words for it.
-
-    Attributes:
-        word: the state in one word, for a column; `text`: as a sentence has it.
-        problems: ids and titles of problems that the failure looks like.
-        help: the command that looks for the cause, where it is broken.
-    """
-
-    rung: RungResult
-    word: str
-    text: str
     tone: Tone
-    problems: tuple[tuple[str, str], ...]
-    help: str | None
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """The end of the program's output."""
-        return tuple((self.rung.traceback or "").splitlines())
-
-
-def of_problem(problem: Problem) -> ProblemView:
-    sure = "" if problem.certainty == "certain" else f", {problem.certainty}"
-    tone = _SEVERITY_TONES[problem.severity]
-    explains = tuple(map(_title, problem.explains))
-    return ProblemView(problem, f"{problem.severity}{sure}", tone, explains)
+    before: tuple[Block, ...] = ()
+    layers: Table | None = None
+    machine: tuple[tuple[str, str], ...] = ()
+    sections: tuple[Section, ...] = ()
+    notes: Fold | None = None
+    checks: Fold | None = None
+    after: tuple[Block, ...] = ()
+    here: bool = True
 
 
-def of_diagnosis(facts: Facts, diagnosis: Diagnosis, *, here: bool = True) -> DiagnosisView:
-    solvable = any(p.remedy.automatic and p.severity != "info" for p in diagnosis.problems)
-    return DiagnosisView(
-        here=here,
-        head=tuple(_head(facts)),
-        machine=tuple(described(facts)),
-        checks=tuple(CheckView(check, *_CHECKS[check.state]) for check in diagnosis.checks),
-        problems=tuple(map(of_problem, diagnosis.problems)),
-        unread=tuple(f"{error.collector} ({error.error})" for error in facts.errors),
-        healthy=diagnosis.healthy,
-        verdict=_verdict(diagnosis),
-        fix=_fix_command(facts, here=here) if solvable else None,
-    )
-
-
-def of_explanation(explanation: Explanation, *, here: bool = True) -> ExplanationView:
-    verdict = [counted(explanation.problems)]
-    if explanation.healthy:
-        verdict = ["This log shows no problem that tritonwin knows."]
-        if explanation.suspicious:
-            verdict.append("The lines to look at first:")
-            verdict += [f"    {item.where}: {item.text}" for item in explanation.suspicious]
-            verdict += [_ASK, _SEND]
-    return ExplanationView(
-        here=here,
-        lines=explanation.lines,
-        known=tuple(item.text for item in explanation.known),
-        problems=tuple(map(of_problem, explanation.problems)),
-        verdict=tuple(verdict),
-    )
-
-
-def of_rung(result: RungResult) -> RungView:
-    short, tone = _RUNGS[result.state]
-    problems = tuple((name, _title(name)) for name in result.problems)
-    broken = result.state in BROKEN and problems
-    help_text = f"tritonwin doctor --only {problems[0][0]}" if broken else None
-    return RungView(result, short, STATE_WORDS[result.state], tone, problems, help_text)
-
-
-# as a sentence says it
-STATE_WORDS: dict[RungState, str] = {
-    state: state.replace("-", " ").replace("timed out", "ran out of time") for state in _RUNGS
-}
-
-
-def proof_verdict(proof: Proof, *, rungs: int, complete: bool = True) -> str:
-    """ "31 passed, 1 failed, 5 not applicable. Not proven."
+def of_diagnosis(
+    facts: Facts, diagnosis: Diagnosis, *, here: bool = True, whole: bool = True
+) -> View:
+    """The view of a diagnosis.
 
     Args:
-        rungs: how many the whole ladder has; a report must not claim more than was asked for.
+        here: it is of this machine, not of a snapshot.
+        whole: all checks were run.
     """
-    counts = Counter(result.state for result in proof.results)
-    listed = ", ".join(f"{counts[s]} {word}" for s, word in STATE_WORDS.items() if counts[s])
-    left = rungs - len(proof.results)
-    left_out = f"; {left} of {rungs} rungs were left out" if left > 0 else ""
-    holds = f"Proven, as far as it could be tried{left_out}." if proof.holds else "Not proven."
-    return f"{listed or 'nothing was tried'}. {holds if complete else 'Not finished.'}"
+    problems, crashed = diagnosis.problems, len(diagnosis.crashed)
+    grave = _grave(problems)
+    last = [counted(problems, here=here)] if problems else []
+    if problems:
+        last.append("--all shows everything.")
+    if not here and grave:
+        last.append("The commands are for the machine in question.")
+    if crashed:
+        last.append(
+            f"{_number(crashed, 'check')} failed: their problems may be there all the same."
+        )
+    unread = (line(f"not read: {error.collector} ({error.error})") for error in facts.errors)
+    return View(
+        headline=_headline(grave, crashed=crashed, whole=whole),
+        healthy=diagnosis.healthy,
+        tone=_tone(grave[0]) if grave else "crashed" if crashed else "good",
+        layers=Table(tuple(_layers(facts, diagnosis))),
+        machine=tuple(described(facts)),
+        sections=_sections(grave, here=here, fix=_for_target("fix", facts, here=here)),
+        notes=_notes(problems, here=here),
+        checks=_checks(diagnosis.checks),
+        after=(
+            *unread,
+            *_closing(last, problems),
+            *(_proving(facts, diagnosis, here=here) if whole else ()),
+        ),
+        here=here,
+    )
 
 
-def counted(problems: Sequence[Problem]) -> str:
-    """The number of problems, and a hint for commands of Windows in PowerShell."""
-    counts = Counter(p.severity for p in problems)
-    text = f"{counts['error']} error(s), {counts['warning']} warning(s)."
-    commands = [c for p in problems for c in p.remedy.commands]
+def of_explanation(explanation: Explanation, name: str, *, here: bool = True) -> View:
+    """The view of an explanation.
+
+    Args:
+        name: of the log.
+        here: the log may be of this machine; with a snapshot it is of another.
+    """
+    problems, grave = explanation.problems, _grave(explanation.problems)
+    last = [counted(problems, here=here)] if problems else []
+    if any(p.remedy.commands or p.question for p in problems):
+        last.append("The commands are for the machine that the log is of.")
+    after = _closing(last, problems)
+    if not grave and explanation.suspicious:
+        lines = (line(f"{item.where}: {item.text}", indent=4) for item in explanation.suspicious)
+        after = (*after, line("The lines to look at first:"), *lines, line(_ASK), line(_SEND))
+    read = [line(f"{name}: {_number(explanation.lines, 'line')}", "faint")]
+    if explanation.known and (known := ", ".join(_versions(explanation.facts))):
+        read.append(Line((Span("Found in the log: ", "faint"), Span(known, "faint"))))
+    return View(
+        headline=_cause(grave),
+        healthy=explanation.healthy,
+        tone=_tone(grave[0]) if grave else "good",
+        before=tuple(read),
+        sections=_sections(grave, here=here, fix=None),
+        notes=_notes(problems, here=here),
+        after=after,
+        here=here,
+    )
+
+
+def _grave(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    return tuple(p for p in problems if p.severity != "info")
+
+
+def _tone(problem: Problem) -> Tone:
+    return _SEVERITIES[problem.severity][1]
+
+
+def _headline(grave: Sequence[Problem], *, crashed: int, whole: bool) -> str:
+    if not grave and crashed:
+        return "Nothing is wrong that the other checks can see."
+    if not grave:
+        well = "Triton should work here: nothing is wrong that doctor can see."
+        return well if whole else "Nothing is wrong that these checks can see."
+    first = grave[0]
+    subject = _SUBJECTS.get(_row(first.id), "Triton")
+    may = _SURE[first.certainty] if first.severity == "error" else "may not"
+    return f"{subject} {may} work here: {first.title}."
+
+
+def _cause(grave: Sequence[Problem]) -> str:
+    if not grave:
+        return "This log shows no problem that tritonwin knows."
+    if grave[0].certainty == "possible" and len(grave) > 1:
+        return f"{len(grave)} possible causes, the likeliest first."
+    sure = {"certain": "The cause", "likely": "Most likely", "possible": "Possibly"}
+    return f"{sure[grave[0].certainty]}: {grave[0].title}."
+
+
+def counted(problems: Sequence[Problem], *, here: bool = True) -> str:
+    """ "1 problem, 2 notes.", and a hint for commands of Windows in PowerShell."""
+    counts = Counter(_SEVERITIES[p.severity][0] for p in problems)
+    words = (name for name, _ in _SEVERITIES.values())
+    text = ", ".join(_number(counts[name], name) for name in words if counts[name]) + "."
+    commands = (_typed(c, here=here) for p in problems for c in p.remedy.commands)
     if any(c.startswith('"') and not c.startswith('"/') for c in commands):
         text += " In PowerShell put & before a command that starts with a quote."
     return text
+
+
+def _number(count: int, name: str) -> str:
+    return f"{count} {name}{'' if count == 1 else 's'}"
+
+
+def _closing(sentences: Sequence[str], problems: Sequence[Problem]) -> tuple[Block, ...]:
+    gap = () if any(p.severity == "info" for p in problems) else (Line(),)
+    return (*gap, Prose(" ".join(sentences), indent=0)) if sentences else ()
+
+
+def _proving(facts: Facts, diagnosis: Diagnosis, *, here: bool) -> Iterator[Line]:
+    where = "" if here else ", on the machine in question"
+    if diagnosis.healthy and facts.triton:
+        yield line(f"To prove it{where}: {_for_target('verify', facts, here=here)}")
+
+
+def _for_target(command: str, facts: Facts, *, here: bool) -> str:
+    """For the same Python: one that was named has to be named again."""
+    target = facts.target
+    named = here and target is not None and target.chosen_by in _NAMED
+    python = word(target.executable) if target and named else None
+    return _typed(f"tritonwin {command}{f' --python {python}' if python else ''}", here=here)
+
+
+def _typed(command: str, *, here: bool) -> str:
+    return invocation.typed(command) if here else command
+
+
+# --- problems
+
+
+def label(problem: Problem) -> str:
+    """Severity, and certainty unless it is certain: "problem, likely"."""
+    sure = "" if problem.certainty == "certain" else f", {problem.certainty}"
+    return f"{_SEVERITIES[problem.severity][0]}{sure}"
+
+
+def section(problem: Problem, *, here: bool = True, fix: str | None = None) -> Section:
+    """A problem: why, the evidence; what to do, the question that decides, where to read more.
+
+    Args:
+        fix: the command that repairs it, shown instead of those to type by hand.
+    """
+    first, *others = (
+        Prose(f"{item.text} (in {item.where})", label=EVIDENCE, most=_LINES)
+        for item in problem.evidence[:_MOST_EVIDENCE]
+    )
+    body: list[Block] = [Prose(problem.cause, most=_LINES), first]
+    if others:
+        left = len(problem.evidence) - _MOST_EVIDENCE
+        rest = (line(f"- and {left} more, with --json", indent=4),) if left > 0 else ()
+        body.append(Fold(f"{len(problem.evidence) - 1} more", (*others, *rest)))
+    commands = tuple(Code(_typed(c, here=here)) for c in problem.remedy.commands)
+    shown = (Code(fix),) if fix else commands
+    most = _LINES if shown else 2 * _LINES
+    remedy: list[Block] = [Prose(problem.remedy.summary, label="help: ", most=most), *shown]
+    if problem.question and not fix:
+        remedy.append(Prose(problem.question.text, label="to be sure: "))
+        remedy.append(Code(_typed(problem.question.command, here=here)))
+    links = tuple(map(Link, problem.references))
+    further: list[Block] = [*(commands if fix else ()), *links[1:]]
+    if problem.explains:
+        titles = "; ".join(map(_title, problem.explains))
+        further.insert(0, Prose(f"This also explains: {titles}."))
+    more = (Fold("More", tuple(further)),) if further else ()
+    return Section(
+        name=problem.id,
+        label=label(problem),
+        title=problem.title,
+        tone=_tone(problem),
+        body=tuple(body),
+        remedy=(*remedy, *links[:1], *more),
+    )
+
+
+def _sections(grave: Iterable[Problem], *, here: bool, fix: str | None) -> tuple[Section, ...]:
+    return tuple(section(p, here=here, fix=fix if p.remedy.automatic else None) for p in grave)
+
+
+def _notes(problems: Iterable[Problem], *, here: bool) -> Fold | None:
+    notes = [p for p in problems if p.severity == "info"]
+    if not notes:
+        return None
+    short = (line("note: ", "notice", Span(p.title)) for p in notes[:_FEW])
+    blocks = tuple(section(p, here=here) for p in notes)
+    return Fold(_number(len(notes), "note"), blocks, short=(Line(), *short))
+
+
+def _checks(checks: Sequence[CheckResult]) -> Fold | None:
+    """Each check with its state; one that found something is named by what it found."""
+    rows = []
+    for check in checks:
+        text, tone = _CHECKS[check.state]
+        found = check.state in {"problem", "warning", "info"}
+        detail = f"  ({check.detail})" if check.detail and not found else ""
+        title = _title(check.id) if found else check.title
+        rows.append((Span(text, tone), Span(title), Span(detail, "faint")))
+    crashed = (line(f"check failed: {c.title} ({c.detail})", "crashed") for c in checks
+               if c.state == "crashed")  # fmt: skip
+    return Fold(f"All {_number(len(checks), 'check')}", (Table(tuple(rows)),), short=tuple(crashed))
 
 
 def _title(problem: str) -> str:
     return catalogue.load().entry(problem).title
 
 
-def _verdict(diagnosis: Diagnosis) -> str:
-    crashed = len(diagnosis.crashed)
-    failed = f"{crashed} check(s) failed: their problems may be there all the same."
-    if diagnosis.healthy:
-        return "Nothing is wrong that these checks can see."
-    if all(p.severity == "info" for p in diagnosis.problems):
-        return f"Nothing is wrong that the other checks can see. {failed}"
-    return counted(diagnosis.problems) + (f" {failed}" if crashed else "")
+# --- the machine
 
 
-def _fix_command(facts: Facts, *, here: bool) -> str:
-    """For the same Python: one that was named has to be named again."""
-    target = facts.target
-    named = here and target is not None and target.chosen_by in _NAMED
-    python = word(target.executable) if target and named else None
-    return f"tritonwin fix --dry-run{f' --python {python}' if python else ''}"
+def _row(problem: str) -> str:
+    layer = catalogue.load().entry(problem).layer
+    own = next(name for name, layers in _ROWS.items() if layer in layers)
+    return _ELSEWHERE.get(problem, own)
 
 
-def _head(facts: Facts) -> Iterator[str]:
-    target = facts.target
-    if target:
-        read = "  (its files were read; it was not started)" if target.started is False else ""
-        yield f"Python {target.version} ({target.kind})  {target.executable}{read}"
-    parts = [f"torch {facts.torch.version}" if facts.torch else "no torch"]
-    parts.append(triton_name(facts) or "no Triton")
-    parts += map(gpu_name, facts.gpus)
-    parts += [f"driver {d.version}" for d in facts.drivers if d.version]
-    yield "  ".join(parts)
+def _layers(facts: Facts, diagnosis: Diagnosis) -> Iterator[tuple[Span, ...]]:
+    """A row a layer, from the ground up, with the gravest state of its checks."""
+    checks: dict[str, list[CheckResult]] = {}
+    for check in diagnosis.checks:
+        checks.setdefault(_row(check.id), []).append(check)
+    texts = {
+        "driver": _gpu(facts),
+        "Python": _python(facts),
+        "torch": _torch(facts),
+        "Triton": triton_name(facts) or "not installed",
+        "compiler": _compiler(facts),
+        "caches": _caches(facts),
+    }
+    for name in _ROWS:
+        found = checks.get(name, [])
+        worst = next((s for s in _WORST if any(c.state == s for c in found)), None)
+        worst = "ok" if worst == "info" else worst
+        if not found or (name in _ONLY_IF_WRONG and worst in {None, "ok"}):
+            continue
+        tone: Tone
+        state, tone = _CHECKS[worst] if worst else ("-", "absent")
+        details = (c.detail for c in found if c.state == worst)
+        yield Span(name), Span(state, tone), Span(texts.get(name) or next(details))
 
 
 def described(facts: Facts) -> Iterator[tuple[str, str]]:
     """Names and values, in the order and the words of triton-windows' form for bugs."""
     yield "GPU", _gpu(facts)
-    target = facts.target
-    yield "Python", f"{target.version} ({target.kind}) {target.executable}" if target else "none"
+    yield "Python", _python(facts)
     yield "PyTorch", facts.torch.version if facts.torch else "not installed"
-    yield "Triton", _triton(facts)
+    where = f" in {facts.triton.location}" if facts.triton else ""
+    yield "Triton", f"{triton_name(facts) or 'not installed'}{where}"
     yield "CUDA", _cuda(facts)
     yield "Compiler", _compiler(facts)
     yield "System", _system(facts)
@@ -271,16 +415,41 @@ def triton_name(facts: Facts) -> str | None:
     return f"{owner.name} {owner.version}" if owner else f"Triton {facts.triton.version}"
 
 
+def _versions(facts: Facts) -> Iterator[str]:
+    """The facts that a log can hold, for one line."""
+    if target := facts.target:
+        place = target.executable if re.search(r"[/\\]", target.executable) else None
+        if target.version or place:
+            yield " ".join(filter(None, ("Python", target.version, place)))
+    if facts.torch:
+        yield f"torch {facts.torch.version}"
+    if name := triton_name(facts):
+        yield name
+    yield from map(gpu_name, facts.gpus)
+    yield from (f"driver {d.version}" for d in facts.drivers if d.version)
+    yield from (f"MSVC {m.version}" for m in facts.msvc)
+
+
+def _python(facts: Facts) -> str:
+    target = facts.target
+    if target is None:
+        return "none"
+    read = " (its files were read; it was not started)" if target.started is False else ""
+    return f"{target.version} ({target.kind}) {target.executable}{read}"
+
+
 def _gpu(facts: Facts) -> str:
     driver = ", ".join(f"driver {d.version or d.error}" for d in facts.drivers)
     gpus = [gpu_name(gpu) for gpu in facts.gpus]
-    return "; ".join(gpus or ["none was found"]) + (f"; {driver}" if driver else "")
+    return "; ".join(gpus or ["no GPU was found"]) + (f"; {driver}" if driver else "")
 
 
-def _triton(facts: Facts) -> str:
-    if facts.triton is None:
+def _torch(facts: Facts) -> str:
+    if facts.torch is None:
         return "not installed"
-    return f"{triton_name(facts)} in {facts.triton.location}"
+    return facts.torch.version + (
+        f", built for CUDA {facts.torch.cuda}" if facts.torch.cuda else ""
+    )
 
 
 def _cuda(facts: Facts) -> str:
@@ -292,11 +461,80 @@ def _cuda(facts: Facts) -> str:
 
 
 def _compiler(facts: Facts) -> str:
-    parts = [f"MSVC {m.version}" for m in facts.msvc]
-    parts += [c.family for c in facts.compilers if c.flaw is None]
+    found = [c for c in facts.compilers if c.flaw is None]
+    parts = [f"{_COMPILERS.get(c.family, c.family)} ({c.source})" for c in found if c.chosen]
+    parts += [f"MSVC {m.version}" for m in facts.msvc]
+    parts += [_COMPILERS.get(c.family, c.family) for c in found if not c.chosen]
     return ", ".join(dict.fromkeys(parts)) or "none"
+
+
+def _caches(facts: Facts) -> str:
+    found = [f"{size(c.size_bytes)} in {c.path}" for c in facts.caches if c.size_bytes]
+    return "; ".join(found) or "empty"
 
 
 def _system(facts: Facts) -> str:
     wine = f", Wine {facts.system.wine}" if facts.system.wine else ""
     return f"{facts.system.os} {facts.system.version} {facts.system.machine}{wine}"
+
+
+# --- proofs
+
+
+def rung_line(result: RungResult) -> Line:
+    """ "ok       a kernel with masks adds two vectors  (65536 numbers)"."""
+    short, tone = RUNGS[result.state]
+    detail = Span(f"  ({result.detail})", "faint")
+    return line(f"{short.ljust(_WORD)}  ", tone, Span(result.title), detail, indent=2)
+
+
+def rung_section(result: RungResult) -> Section:
+    """A rung: its result, the end of the program's output, and what it looks like."""
+    seconds = f"  {result.seconds:.1f} s" if result.seconds else ""
+    body: list[Block] = [line(result.detail, "plain", Span(seconds, "faint"))]
+    if result.traceback:
+        body.append(Code(result.traceback.rstrip("\n"), command=False))
+    figures = tuple((Span(name), Span(str(value))) for name, value in result.figures.items())
+    further = (Table(figures),) if figures else ()
+    body.append(Fold("More", (line(f"Proves: {result.proves}."), *further)))
+    return Section(
+        name=result.id,
+        label=STATE_WORDS[result.state],
+        title=result.title,
+        tone=RUNGS[result.state][1],
+        body=tuple(body),
+        remedy=tuple(rung_problems(result)),
+    )
+
+
+def rung_problems(result: RungResult, *, indent: int = 0) -> Iterator[Line]:
+    """The problems that a broken rung looks like, and the command that looks for the first."""
+    for name in result.problems:
+        title, where = Span(_title(name), "strong"), Span(f"  [{name}]", "faint")
+        yield line("this looks like: ", "plain", title, where, indent=indent)
+    if result.state in BROKEN and result.problems:
+        yield line(f"help: tritonwin doctor --only {result.problems[0]}", indent=indent)
+
+
+def summed_up(results: Sequence[RungResult]) -> Iterator[Prose]:
+    """The rungs that are not broken, by their state: "ok: 12: import-triton, ptxas ..."."""
+    for state, (short, tone) in RUNGS.items():
+        names = [result.id for result in results if result.state == state]
+        if names and state not in BROKEN:
+            yield Prose(
+                f"{len(names)}: {', '.join(names)}", f"{short.ljust(_WORD)}  ", tone=tone, indent=2
+            )
+
+
+def proof_verdict(proof: Proof, *, rungs: int, complete: bool = True) -> str:
+    """ "31 passed, 1 failed, 5 not applicable. Not proven."
+
+    Args:
+        rungs: how many the whole ladder has; a report must not claim more than was asked for.
+    """
+    counts = Counter(result.state for result in proof.results)
+    listed = ", ".join(f"{counts[s]} {word}" for s, word in STATE_WORDS.items() if counts[s])
+    left = rungs - len(proof.results)
+    left_out = f"; {left} of {rungs} rungs were left out" if left > 0 else ""
+    holds = f"Proven, as far as it could be tried{left_out}." if proof.holds else "Not proven."
+    return f"{listed or 'nothing was tried'}. {holds if complete else 'Not finished.'}"
