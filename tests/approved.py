@@ -14,7 +14,7 @@ def check(name: str, text: str) -> None:
     """Compare with `approved/NAME`; TRITONWIN_APPROVE=1 writes it, to be read in git's diff."""
     file = FOLDER / name
     if os.environ.get("TRITONWIN_APPROVE"):
-        file.parent.mkdir(exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8", newline="\n")
         pytest.fail(f"{name} was written: read the difference, and run without TRITONWIN_APPROVE")
     assert text == file.read_text("utf-8"), (

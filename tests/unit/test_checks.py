@@ -13,6 +13,7 @@ import pytest
 from healthy import changed, dist, gpu, part, toolkit, variable, without
 from hypothesis import given
 from hypothesis import strategies as st
+from screens import LONGEST, height, of_facts, screen
 from triton_trees import sources
 
 from tritonwin.facts.records import (
@@ -670,6 +671,13 @@ def test_finds_what_is_broken(row: tuple[Any, ...]) -> None:
     kinds = [found.severity] if found.severity != usual else []
     kinds += [found.certainty] if found.certainty != "certain" else []
     assert kinds == [kind for text in unusual for kind in text.split(", ")]
+
+
+@pytest.mark.parametrize("row", BROKEN, ids=lambda row: row[0])
+def test_one_problem_fits_a_screen(monkeypatch: pytest.MonkeyPatch, row: tuple[Any, ...]) -> None:
+    grave = [found for found in diagnose(row[1], CHECKS).problems if found.severity != "info"]
+    text = screen(monkeypatch, of_facts(row[1]), 80)
+    assert len(grave) > 1 or height(text, 80) <= LONGEST, text
 
 
 def test_findings_and_facts_supply_the_values_of_the_catalogues_words() -> None:

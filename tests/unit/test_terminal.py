@@ -103,7 +103,7 @@ def test_a_snapshot_gets_no_command_of_this_machine(
     print_view(of_diagnosis(MISSING, diagnose(MISSING, CHECKS), here=False))
     out = capsys.readouterr().out
     assert "mine.exe" not in out
-    assert "for the machine in question" in out
+    assert "on the machine in question" in out
     assert "      tritonwin fix\n" in out
     print_view(of_diagnosis(MISSING, diagnose(MISSING, CHECKS)))
     assert "      mine.exe t.pyz fix\n" in capsys.readouterr().out

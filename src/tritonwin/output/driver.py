@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from rich.text import Text
-
 from tritonwin.driver.records import DriverOutcome, DriverStatus
 from tritonwin.facts.records import Interpreter
+from tritonwin.output.blocks import Line, line
 from tritonwin.output.documents import TargetDocument, ToolInfo, target_of
-from tritonwin.output.terminal import console
-from tritonwin.output.text import printable
+from tritonwin.output.terminal import print_lines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,25 +36,23 @@ def document(outcome: DriverOutcome, target: Interpreter | None) -> DriverReport
 
 def print_outcome(outcome: DriverOutcome) -> None:
     """A line per backend, the files, and what to do."""
-    out = console()
-    for line in _lines(outcome):
-        out.print(line, soft_wrap=True)
+    print_lines(_lines(outcome))
 
 
-def _lines(outcome: DriverOutcome) -> Iterator[Text]:
-    yield Text(printable(f"Triton {outcome.version or ''} in {outcome.package}"), "bold")
+def _lines(outcome: DriverOutcome) -> Iterator[Line]:
+    yield line(f"Triton {outcome.version or ''} in {outcome.package}", "strong")
     for backend in outcome.backends:
         known = "its driver is known" if backend.known else f"left alone: {backend.reason}"
-        yield Text(printable(f"  {backend.name:<7} {known}"))
+        yield line(f"  {backend.name:<7} {known}")
     for file in outcome.changed:
-        yield Text(printable(f"  changed {file}"))
+        yield line(f"  changed {file}")
     if outcome.damaged:
         text = f"The import hook in {outcome.folder} is damaged and does nothing."
-        yield Text(printable(f"{text} Take it out: tritonwin driver off"))
+        yield line(f"{text} Take it out: tritonwin driver off")
     elif outcome.folder and not outcome.starts:
-        yield Text(printable(f"The hook in {outcome.folder} is not started: its .pth is gone."))
+        yield line(f"The hook in {outcome.folder} is not started: its .pth is gone.")
     elif outcome.folder and not outcome.current:
-        yield Text("Another version of tritonwin wrote it. To renew it: tritonwin driver on")
+        yield line("Another version of tritonwin wrote it. To renew it: tritonwin driver on")
     for note in outcome.notes:
-        yield Text(printable(note))
-    yield Text(_VERDICTS[outcome.status])
+        yield line(note)
+    yield line(_VERDICTS[outcome.status])

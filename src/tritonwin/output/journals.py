@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rich.text import Text
-
 from tritonwin.journal import Conflict
 from tritonwin.journal.records import Header, State, Unreadable
 from tritonwin.journal.undo import UndoReport
+from tritonwin.output.blocks import Line, line
 from tritonwin.output.documents import ToolInfo
-from tritonwin.output.terminal import console, say
-from tritonwin.output.text import printable
+from tritonwin.output.terminal import console, print_lines, say
 from tritonwin.remedies.records import Forgotten, UndoResult
 
 
@@ -83,8 +81,7 @@ def _print_report(report: UndoReport, then: Sequence[Header]) -> None:
         if len(report.actions) > _SHOWN:
             say(out, f"  and {len(report.actions) - _SHOWN} more")
     for conflict in report.conflicts[:_SHOWN]:
-        for told in conflict_lines(conflict):
-            out.print(told, soft_wrap=True)
+        print_lines(conflict_lines(conflict))
     if len(report.conflicts) > _SHOWN:
         say(out, f"and {len(report.conflicts) - _SHOWN} more places")
     for note in report.notes:
@@ -111,12 +108,12 @@ def print_forgotten(done: Forgotten | None) -> None:
             say(out, f"  and {len(done.places) - _SHOWN} more")
 
 
-def conflict_lines(conflict: Conflict) -> Iterator[Text]:
+def conflict_lines(conflict: Conflict) -> Iterator[Line]:
     """A place that was changed since: how tritonwin left it, how it is, how it was before."""
-    yield Text(printable(f"changed since: {conflict.place}"), "yellow")
-    yield Text(printable(f"      tritonwin left it: {conflict.left}"))
-    yield Text(printable(f"      now: {conflict.found}"))
-    yield Text(printable(f"      before, it was: {conflict.before}"))
+    yield line(f"changed since: {conflict.place}", "warning")
+    yield line(f"      tritonwin left it: {conflict.left}")
+    yield line(f"      now: {conflict.found}")
+    yield line(f"      before, it was: {conflict.before}")
 
 
 def _verdict(report: UndoReport) -> str:

@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from rich.text import Text
-
 from tritonwin.facts.records import Interpreter
+from tritonwin.output.blocks import Line, Span, Tone, line
 from tritonwin.output.documents import TargetDocument, ToolInfo, target_of
 from tritonwin.output.journals import conflict_lines
-from tritonwin.output.terminal import console
-from tritonwin.output.text import printable
+from tritonwin.output.terminal import print_lines
 from tritonwin.patch.engine import RuleState
-from tritonwin.patch.records import FileRefusal, HookReport, PatchOutcome, RuleReport
+from tritonwin.patch.records import FileRefusal, HookReport, PatchOutcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,15 +22,16 @@ class PatchReport(PatchOutcome, TargetDocument):
     schema: Literal["tritonwin.patch/1"] = "tritonwin.patch/1"
 
 
-_STYLES: dict[RuleState, str] = {
-    "needed": "yellow",
-    "applied": "green",
-    "fixed-upstream": "green",
-    "fixed-by-fork": "green",
-    "not-applicable": "dim",
-    "unknown": "bold red",
+_TONES: dict[RuleState, Tone] = {
+    "needed": "warning",
+    "applied": "good",
+    "fixed-upstream": "good",
+    "fixed-by-fork": "good",
+    "not-applicable": "absent",
+    "unknown": "bad",
 }
-_WIDTH = max(map(len, _STYLES))
+_WIDTH = max(map(len, _TONES))
+_DIFF: dict[str, Tone] = {"+": "good", "-": "bad", "@": "notice"}
 _VERDICTS = {
     "examined": "",
     "planned": "Nothing was changed yet. Do it: tritonwin patch apply",
@@ -50,22 +49,24 @@ def document(outcome: PatchOutcome, target: Interpreter | None) -> PatchReport:
 
 def print_outcome(outcome: PatchOutcome) -> None:
     """A line per rule, or what was changed, refused or left; then what to do."""
-    out = console()
-    for line in _lines(outcome):
-        out.print(line, soft_wrap=True)
+    print_lines(_lines(outcome))
 
 
-def _lines(outcome: PatchOutcome) -> Iterator[Text]:
+def _lines(outcome: PatchOutcome) -> Iterator[Line]:
     whose = "triton-windows" if outcome.flavour == "fork" else "upstream's Triton"
-    yield _plain(f"{whose} {outcome.version or ''} in {outcome.package}", "bold")
+    yield line(f"{whose} {outcome.version or ''} in {outcome.package}", "strong")
     if outcome.status == "examined":
         for rule in outcome.rules:
-            yield from _rule(rule)
+            place = Span(f"  {rule.id:<24}  {rule.file}")
+            yield line(f"  {rule.state:<{_WIDTH}}", _TONES[rule.state], place)
+            if rule.state in {"needed", "unknown"}:
+                yield line(rule.reason, "faint", indent=_WIDTH + 6)
     if outcome.diff is not None:
-        yield from map(_diff_line, outcome.diff.splitlines())
+        for each in outcome.diff.splitlines():
+            yield line(each, _DIFF.get(each[:1], "plain"))
     else:
         done = "restored" if outcome.status == "reverted" else "changed"
-        yield from (_plain(f"  {done} {file}") for file in outcome.changed)
+        yield from (line(f"  {done} {file}") for file in outcome.changed)
     for refusal in outcome.refused:
         yield from _refusal(refusal)
     for conflict in outcome.conflicts:
@@ -73,54 +74,41 @@ def _lines(outcome: PatchOutcome) -> Iterator[Text]:
     yield from _closing(outcome)
 
 
-def _rule(rule: RuleReport) -> Iterator[Text]:
-    line = Text(f"  {rule.state:<{_WIDTH}}  ", _STYLES[rule.state])
-    line.append(printable(f"{rule.id:<24}  {rule.file}"))
-    yield line
-    if rule.state in {"needed", "unknown"}:
-        yield _plain(f"{'':<{_WIDTH + 6}}{rule.reason}", "dim")
-
-
-def _diff_line(line: str) -> Text:
-    style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-    return _plain(line, style)
-
-
-def _refusal(refusal: FileRefusal) -> Iterator[Text]:
-    yield _plain(f"refused: {refusal.file}: {refusal.reason}", "yellow")
-    yield _plain(f"      as released: {refusal.released}")
+def _refusal(refusal: FileRefusal) -> Iterator[Line]:
+    yield line(f"refused: {refusal.file}: {refusal.reason}", "warning")
+    yield line(f"      as released: {refusal.released}")
     if refusal.left:
-        yield _plain(f"      as tritonwin left it: SHA-256 {refusal.left}")
+        yield line(f"      as tritonwin left it: SHA-256 {refusal.left}")
     if refusal.found:
-        yield _plain(f"      as it is: SHA-256 {refusal.found}")
+        yield line(f"      as it is: SHA-256 {refusal.found}")
     if refusal.fits:
-        yield _plain(f"      rules that fit it all the same: {', '.join(refusal.fits)}")
+        yield line(f"      rules that fit it all the same: {', '.join(refusal.fits)}")
     for misfit in refusal.misfits:
-        yield _plain(f"      {misfit.rule} does not fit: {misfit.reason}")
+        yield line(f"      {misfit.rule} does not fit: {misfit.reason}")
 
 
-def _closing(outcome: PatchOutcome) -> Iterator[Text]:
+def _closing(outcome: PatchOutcome) -> Iterator[Line]:
     for misfit in outcome.skipped:
-        yield _plain(f"left out: {misfit.rule}: {misfit.reason}", "yellow")
+        yield line(f"left out: {misfit.rule}: {misfit.reason}", "warning")
     if outcome.unverified and not outcome.refused:
-        yield _plain(f"unverified, of no known release: {', '.join(outcome.unverified)}", "yellow")
+        yield line(f"unverified, of no known release: {', '.join(outcome.unverified)}", "warning")
     if hook := outcome.hook:
-        yield _plain(f"The import hook in {hook.folder} {_state(hook)}")
-    yield from map(_plain, outcome.notes)
+        yield line(f"The import hook in {hook.folder} {_state(hook)}")
+    yield from map(line, outcome.notes)
     if outcome.status == "examined":
         needed, unknown = len(outcome.of("needed")), len(outcome.of("unknown"))
-        yield _plain(
+        yield line(
             f"{needed} needed, {unknown} unknown. See them: tritonwin patch diff"
             if needed + unknown and not outcome.hooked
             else "Nothing is needed."
         )
     else:
         planned_nothing = outcome.status == "planned" and not outcome.changed
-        yield _plain(_VERDICTS["nothing" if planned_nothing else outcome.status])
+        yield line(_VERDICTS["nothing" if planned_nothing else outcome.status])
     if outcome.refused:
-        yield _plain("help: apply what fits with --allow-unknown, or install a released Triton")
+        yield line("help: apply what fits with --allow-unknown, or install a released Triton")
     if outcome.conflicts:
-        yield _plain(
+        yield line(
             "help: tritonwin undo --list shows the change; tritonwin undo ID --force undoes it "
             "and keeps what is there now beside it"
         )
@@ -132,7 +120,3 @@ def _state(hook: HookReport) -> str:
     if not hook.starts:
         return "is not started: its .pth is gone. Take it out: tritonwin patch revert"
     return "applies what is needed."
-
-
-def _plain(text: str, style: str = "") -> Text:
-    return Text(printable(text), style)

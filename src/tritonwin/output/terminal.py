@@ -16,7 +16,6 @@ from rich.text import Text
 from tritonwin import __version__
 from tritonwin.output import view as views
 from tritonwin.output.blocks import (
-    EVIDENCE,
     Block,
     Code,
     Fold,
@@ -123,7 +122,7 @@ class Screen:
 
     def _prose(self, block: Prose) -> None:
         first = " " * block.indent + block.label
-        rest = " " * (len(first) if block.label == EVIDENCE else block.indent)
+        rest = " " * (block.indent if block.label.endswith(": ") else len(first))
         most = None if self._everything else block.most
         text = _in_short(block.text)
         lines = self._wrapped(text, first, rest)
@@ -206,6 +205,10 @@ def print_story(title: str, view: View) -> None:
     layers = (view.layers,) if view.layers else ()
     headline = Prose(view.headline, tone=view.tone, indent=0)
     screen.show(line(f"== {title}", "strong"), headline, *layers, *view.sections[:1], Line())
+
+
+def print_lines(lines: Iterable[Line]) -> None:
+    Screen().show(*lines)
 
 
 def print_names(rows: Iterable[tuple[str, str]]) -> None:

@@ -155,9 +155,9 @@ def of_diagnosis(
     grave = _grave(problems)
     last = [counted(problems, here=here)] if problems else []
     if problems:
-        last.append("--all shows everything.")
+        last.append("--all shows all.")
     if not here and grave:
-        last.append("The commands are for the machine in question.")
+        last.append("Commands: on the machine in question.")
     if crashed:
         last.append(
             f"{_number(crashed, 'check')} failed: their problems may be there all the same."
@@ -191,7 +191,7 @@ def of_explanation(explanation: Explanation, name: str, *, here: bool = True) ->
     problems, grave = explanation.problems, _grave(explanation.problems)
     last = [counted(problems, here=here)] if problems else []
     if any(p.remedy.commands or p.question for p in problems):
-        last.append("The commands are for the machine that the log is of.")
+        last.append("Commands: on the machine that the log is of.")
     after = _closing(last, problems)
     if not grave and explanation.suspicious:
         lines = (line(f"{item.where}: {item.text}", indent=4) for item in explanation.suspicious)
@@ -522,7 +522,7 @@ def summed_up(results: Sequence[RungResult]) -> Iterator[Prose]:
         names = [result.id for result in results if result.state == state]
         if names and state not in BROKEN:
             yield Prose(
-                f"{len(names)}: {', '.join(names)}", f"{short.ljust(_WORD)}  ", tone=tone, indent=2
+                f"{len(names)}: {', '.join(names)}", short.ljust(_WORD + 2), _LINES, tone, 2
             )
 
 
