@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Try what the tables say this machine cannot do as well.",
 )
+@click.option("--all", "everything", is_flag=True, help="Show a line for each rung.")
 @click.option(
     "--report",
     "reports",
@@ -61,6 +62,7 @@ def command(
     arch: int | None,
     rung_timeout: float | None,
     force: bool,
+    everything: bool,
     reports: tuple[Path, ...],
     as_json: bool,
 ) -> int:
@@ -108,7 +110,7 @@ def command(
     shown = (
         Proof(results=tuple(results))
         if as_json
-        else proof.print_climb(facts, results, watch, rungs=whole)
+        else proof.print_climb(facts, results, watch, rungs=whole, everything=everything)
     )
     status = endings.settle(Exit.DONE if shown.holds else Exit.PROBLEMS)
     document = scribe.finish(shown)

@@ -189,7 +189,7 @@ def of_explanation(explanation: Explanation, name: str, *, here: bool = True) ->
         here: the log may be of this machine; with a snapshot it is of another.
     """
     problems, grave = explanation.problems, _grave(explanation.problems)
-    last = [counted(problems, here=here)] if problems else []
+    last = [counted(problems, here=here), "--all shows all."] if problems else []
     if any(p.remedy.commands or p.question for p in problems):
         last.append("Commands: on the machine that the log is of.")
     after = _closing(last, problems)
