@@ -53,7 +53,9 @@ def interrupt(
         process = _start(world, resume=seen.runs > 0)
         seen.runs += 1
         if seen.runs > times:
-            assert process.wait(600) == 0, plan.layout.log.read_text()[-3000:]
+            assert process.wait(600) == 0, max(plan.layout.root.glob("build-*.log")).read_text()[
+                -3000:
+            ]
             return seen
         share = (seen.runs - 1 + chance.random()) / times
         _wait_for_files(world, process, chance.choice((0, int(share * until))))

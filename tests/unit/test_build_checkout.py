@@ -16,7 +16,6 @@ from tritonwin.build import planner
 from tritonwin.build.command import inherited
 from tritonwin.build.copying import SourceError
 from tritonwin.build.order import Order
-from tritonwin.build.outcome import BuildState
 from tritonwin.build.plan import BuildPlan, SourceEdit
 from tritonwin.build.wheel import describe
 from tritonwin.errors import UserError
@@ -73,7 +72,7 @@ def test_all_submodules_of_the_newest_commit(
     assert (made.layout.source / "csrc/cutlass/include/cutlass.h").read_text() == "new"
     assert "csrc/composable_kernel/deep.hpp" in held(made)
     (tmp_path / "x.whl").touch()
-    record = describe(made, tmp_path / "x.whl", BuildState(), {})
+    record = describe(made, tmp_path / "x.whl", (), {})
     assert record.inputs == {made.source.location: repositories.second}
 
 

@@ -18,7 +18,6 @@ from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
 from tritonwin.cli import app
 from tritonwin.output import schema
-from tritonwin.remedies import wheel_build
 
 
 @pytest.fixture
@@ -26,7 +25,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuildMachine:
     """The machine of every command: a Linux with a torch, and no package index to ask."""
     made = machines.linux(tmp_path)
     monkeypatch.setattr("tritonwin.facts.collect.collect", lambda **_: made.facts)
-    monkeypatch.setattr(wheel_build, "survey", lambda *_, **__: made)
+    monkeypatch.setattr("tritonwin.build.order.survey", lambda *_, **__: made)
     return made
 
 
@@ -63,7 +62,7 @@ def test_a_plan_is_shown_with_its_reasons(
 def test_a_plan_as_a_document(machine: BuildMachine, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "flash-attn", "--plan", "--json", "--arch", "sm_90", "--jobs", "2")
     document = json.loads(out)
-    jsonschema.validate(document, schema.load("tritonwin.build/2"))
+    jsonschema.validate(document, schema.load("tritonwin.build/3"))
     assert (code, document["status"]) == (0, "planned")
     assert document["plan"]["archs"] == ["9.0"]
     assert document["plan"]["jobs"] == 2
@@ -97,7 +96,7 @@ def test_a_script_prepares_what_was_asked_for(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bin" / "git").touch()
     words = ["--source", "https://me:opaque@example.org/x", "--ref", "v1", "--root", "b"]
-    words += ["--arch", "8.9", "--arch", "9.0", "--no-compiler-cache", "--anyway"]
+    words += ["--arch", "8.9", "--arch", "9.0", "--anyway"]
     assert app.run(["build", "cuda-extension", *words, "--script", "sh"]) == 0
     out, _ = capfd.readouterr()
     (line,) = [line for line in out.splitlines() if " --prepare " in line]
@@ -109,7 +108,7 @@ def test_a_script_prepares_what_was_asked_for(
         (
             *("--python", target.executable, "--source", "https://example.org/x", "--ref", "v1"),
             *("--arch", "8.9", "--arch", "9.0", "--root", str(tmp_path / "b")),
-            *("--no-compiler-cache", "--anyway"),
+            "--anyway",
         )
     )
     assert "opaque" not in out
@@ -123,7 +122,8 @@ def test_a_script_prepares_what_was_asked_for(
         ("flash-attn", "--version", "../..", "--plan"),
         ("flash-attn", "--version", "1;2", "--plan", "--json"),
         ("flash-attn", "--version", "", "--plan"),
-        ("flash-attn", "--base-url", "https://example.org/", "--plan"),
+        ("flash-attn", "--snapshot", "report.json"),
+        ("flash-attn", "--snapshot", "report.json", "--plan", "--script", "sh"),
         ("flash-attn", "--json"),
         ("flash-attn", "--script", "cmd"),
         ("flash-attn", "--fleet", "nowhere.toml"),

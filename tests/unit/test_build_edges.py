@@ -21,7 +21,7 @@ from tritonwin.build import toolkit as toolkits
 from tritonwin.build.command import UnfitEnvironmentError
 from tritonwin.build.jobs import Resources
 from tritonwin.build.order import BuildMachine, Order
-from tritonwin.build.plan import GIB, BuildPlan, PinnedFile
+from tritonwin.build.plan import GIB, BuildPlan, Notes, PinnedFile
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import MemoryModel, load
 from tritonwin.build.source import SourceCache
@@ -164,10 +164,11 @@ def test_the_compiler_on_path_is_asked_its_version(
 ) -> None:
     machine = linux(tmp_path)
     gcc(tmp_path, "c++", says, code)
-    found = tools.choose_gcc(machine.host, "12.8")
-    assert found.value is not None
-    assert found.value.version == version
-    assert found.reasons[0].reason == "the first one on PATH"
+    notes = Notes()
+    found = tools.choose_gcc(machine.host, "12.8", notes)
+    assert found is not None
+    assert found.version == version
+    assert notes.reasons[0].reason == "the first one on PATH"
 
 
 @needs_sh
@@ -177,7 +178,7 @@ def test_the_newest_gcc_that_nvcc_accepts_is_taken(
 ) -> None:
     machine = linux(tmp_path)
     gcc(tmp_path, "c++", version)
-    assert (tools.choose_gcc(machine.host, "12.8").value is not None) is taken
+    assert (tools.choose_gcc(machine.host, "12.8", Notes()) is not None) is taken
 
 
 @needs_sh
@@ -188,7 +189,7 @@ def test_a_gcc_that_nvcc_refuses_names_one_that_it_takes(tmp_path: Path) -> None
     assert "nvcc of CUDA 12.8 accepts gcc up to 14" in refused(made)
     assert "CXX=g++-14" in refused(made)
     # without a toolkit nobody limits it
-    assert tools.choose_gcc(machine.host, None).value is not None
+    assert tools.choose_gcc(machine.host, None, Notes()) is not None
 
 
 @needs_sh
@@ -196,12 +197,12 @@ def test_a_gcc_that_nvcc_refuses_names_one_that_it_takes(tmp_path: Path) -> None
 def test_cxx_names_another_compiler(tmp_path: Path, by: str) -> None:
     machine = linux(tmp_path)
     path = gcc(tmp_path, "g++-13", "13.3.0")
-    found = tools.choose_gcc(
-        having(machine, CXX=f" {path if by == 'path' else 'g++-13'} ").host, "12.8"
-    )
-    assert found.value is not None
-    assert (found.value.compiler, found.value.version) == (path, "13.3.0")
-    assert found.reasons[0].reason == "the variable CXX"
+    named = having(machine, CXX=f" {path if by == 'path' else 'g++-13'} ")
+    notes = Notes()
+    found = tools.choose_gcc(named.host, "12.8", notes)
+    assert found is not None
+    assert (found.compiler, found.version) == (path, "13.3.0")
+    assert notes.reasons[0].reason == "the variable CXX"
 
 
 def test_no_compiler_at_all_is_a_refusal(tmp_path: Path) -> None:
@@ -209,8 +210,9 @@ def test_no_compiler_at_all_is_a_refusal(tmp_path: Path) -> None:
     assert "no-c-compiler: there is no C++ compiler: c++" in refused(
         plan(Order(recipe=FLASH), machine)
     )
-    gone = tools.choose_gcc(having(machine, CXX=str(tmp_path / "gone/g++")).host, "12.8")
-    assert gone.value is None or gone.value.version == ""
+    gone = having(machine, CXX=str(tmp_path / "gone/g++"))
+    found = tools.choose_gcc(gone.host, "12.8", Notes())
+    assert found is None or found.version == ""
 
 
 # --- target and place
@@ -406,7 +408,7 @@ def test_a_folder_is_read_as_a_toolkit_of_that_system(tmp_path: Path, *, on_wind
     path = folder(tmp_path / "cuda", windows=on_windows)
     assert versions((), str(path), windows=on_windows) == ["12.8 system"]
     assert versions((), str(path), windows=not on_windows) == []
-    refused = toolkits.refusal((), "12.8", str(path), windows=not on_windows).message
+    refused = toolkits.none_fits((), "12.8", str(path), windows=not on_windows)
     assert refused.endswith(f"--cuda {path} names none; not taken: {path} (no cicc, no nvcc)")
 
 
@@ -435,14 +437,16 @@ def test_a_folder_that_is_known_is_taken_as_it_is_known(tmp_path: Path) -> None:
     ],
 )
 def test_why_no_toolkit_fits(found: tuple[CudaToolkit, ...], asked: str | None, said: str) -> None:
-    refused = toolkits.refusal(found, "12.8", asked, windows=True)
-    assert refused.message == f"the build needs a toolkit of CUDA 12, and {said}"
+    assert (
+        toolkits.none_fits(found, "12.8", asked, windows=True)
+        == f"the build needs a toolkit of CUDA 12, and {said}"
+    )
 
 
 def test_where_torch_wants_none_no_version_is_wrong() -> None:
     nameless = replace(toolkit("9.0"), version=None)
-    said = toolkits.refusal((toolkit("13.0"), nameless), None, windows=True)
-    assert said.message == (
+    said = toolkits.none_fits((toolkit("13.0"), nameless), None, windows=True)
+    assert said == (
         "the build needs a CUDA toolkit, and there is none; "
         r"not taken: C:\CUDA\v9.0 (its version is not known)"
     )
@@ -516,9 +520,10 @@ def test_how_many_compilers_fit(
         physical=None if physical is None else round(physical * GIB),
         cores=64,
     )
-    found = compilers.choose(MODEL, have, files=64, archs=1)
-    assert found.value.jobs == (64 if jobs is None else max(jobs, 1))
-    assert bool(found.refusals) is (jobs == 0)
+    notes = Notes()
+    found = compilers.choose(MODEL, have, notes, files=64, archs=1)
+    assert found.jobs == (64 if jobs is None else max(jobs, 1))
+    assert bool(notes.refusals) is (jobs == 0)
 
 
 @pytest.mark.parametrize(
@@ -536,9 +541,8 @@ def test_jobs_and_their_threads_share_the_cores(
     cores: int, files: int | None, archs: int, threads: int | None, jobs: int
 ) -> None:
     have = Resources(allocatable=1000 * GIB, physical=1000 * GIB, cores=cores)
-    assert (
-        compilers.choose(MODEL, have, files=files, archs=archs, threads=threads).value.jobs == jobs
-    )
+    found = compilers.choose(MODEL, have, Notes(), files=files, archs=archs, threads=threads)
+    assert found.jobs == jobs
 
 
 @pytest.mark.parametrize(
@@ -557,13 +561,13 @@ def test_spare_cores_become_threads_where_nothing_was_asked(
     files: int | None, jobs: int | None, archs: int, free: float, threads: int
 ) -> None:
     have = machines.room(free, cores=8)
-    found = compilers.choose(MODEL, have, files=files, archs=archs, jobs=jobs).value
+    found = compilers.choose(MODEL, have, Notes(), files=files, archs=archs, jobs=jobs)
     assert found.threads == threads
 
 
 def test_threads_that_were_asked_for_count_as_compilers() -> None:
     """Four fit."""
-    found = compilers.choose(MODEL, machines.room(19.5), files=64, archs=2, threads=2).value
+    found = compilers.choose(MODEL, machines.room(19.5), Notes(), files=64, archs=2, threads=2)
     assert (found.jobs, found.threads) == (2, 2)
 
 
@@ -582,17 +586,3 @@ def test_a_whole_toolset_comes_before_a_newer_one_that_lacks_something(tmp_path:
         made = plan(Order(recipe="flash-attn"), windows(tmp_path, msvc=found))
         assert made.toolset is not None
         assert made.toolset.version == "14.42.34433"
-
-
-# --- what is handed on
-
-
-def test_builds_in_two_places_have_two_servers_of_sccache(tmp_path: Path) -> None:
-    there = replace(toolkit("12.8"), path=str(tmp_path / "cuda"))
-    machine = linux(tmp_path, cuda_toolkits=(there,))
-    program = tmp_path / "bin" / "sccache"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    orders = (Order(recipe="flash-attn", root=Path("/", name)) for name in ("one", "two"))
-    ports = {plan(order, machine).environment["SCCACHE_SERVER_PORT"] for order in orders}
-    assert len(ports) == 2

@@ -17,7 +17,7 @@ from wheel_files import make_wheel
 
 from tritonwin.build import fleet
 from tritonwin.build.order import Order
-from tritonwin.build.outcome import BuildInfo
+from tritonwin.build.outcome import BuildInfo, WheelProof
 from tritonwin.build.planner import plan
 from tritonwin.build.wheel import INFO_SUFFIX, write_info
 from tritonwin.cli import app
@@ -33,7 +33,7 @@ MATRIX = """
 python = ["3.11", "3.12"]
 torch = ["2.8.0", "2.9.1"]
 cuda = ["12.6", "12.8", "13.2"]
-archs = ["8.9", ["9.0", "12.0"]]
+archs = ["8.9", "9.0 12.0"]
 
 [[exclude]]
 torch = "2.8.0"
@@ -43,21 +43,21 @@ cuda = "13.2"
 
 def test_a_matrix_becomes_jobs() -> None:
     found = fleet.read("flash-attn", MATRIX)
-    assert len({job.id for job in found.jobs}) == len(found.jobs)
-    assert not any(j.torch == "2.8.0" and j.cuda == "13.2" for j in found.jobs)
+    assert len({job.id for job in found.include}) == len(found.include)
+    assert not any(j.torch == "2.8.0" and j.cuda == "13.2" for j in found.include)
     # 12.0 takes CUDA 12.8
     dropped = {d.id: d.reason for d in found.dropped}
     assert all("cu126" in key for key in dropped)
     assert all("it takes CUDA >=12.8" in reason for reason in dropped.values())
-    assert len(found.jobs) == 2 * (2 * 3 * 2 - 2) - len(dropped)
-    job = next(j for j in found.jobs if j.cuda == "12.8" and "12.0" in j.archs)
+    assert len(found.include) == 2 * (2 * 3 * 2 - 2) - len(dropped)
+    job = next(j for j in found.include if j.cuda == "12.8" and "12.0" in j.archs)
     assert job.id == "flash-attn-2.8.3.post2-cp311-torch2.8.0-cu128-sm90-120-win"
     assert job.torch_tag == "cu128"
     assert job.os == "windows-2022"
 
 
 def test_the_words_of_a_job_are_a_command(tmp_path: Path) -> None:
-    job = fleet.read("flash-attn", MATRIX).jobs[0]
+    job = fleet.read("flash-attn", MATRIX).include[0]
     words = shlex.split(job.arguments)
     assert words[0] == "flash-attn"
     order = Order(
@@ -72,15 +72,14 @@ def test_a_toolset_that_the_runner_has_not_is_left_out() -> None:
     with pytest.raises(UserError, match=r"no job is left.*MSVC 14\.44 of windows-2022"):
         fleet.read("flash-attn", text)
     # what an unknown runner has is for its own plan to see
-    assert fleet.read("flash-attn", text + 'os=["my-own"]\n').jobs
+    assert fleet.read("flash-attn", text + 'os=["my-own"]\n').include
 
 
 ONE = 'python = ["3.12"]\ntorch = ["2.9.1"]\ncuda = ["12.8"]\narchs = ["8.9"]\n'
 
 
 def test_what_has_no_releases_is_named_without_a_version() -> None:
-    text = ONE.replace('["8.9"]', '[["8.9", "12.0"]]')
-    (job,) = fleet.read("cuda-extension", text).jobs
+    (job,) = fleet.read("cuda-extension", ONE.replace('"8.9"', '"8.9 120"')).include
     assert job.arguments == "cuda-extension --yes --anyway --cuda 12.8 --arch 8.9 --arch 12.0"
     assert job.id == "cuda-extension-cp312-torch2.9.1-cu128-sm89-120-win"
 
@@ -92,16 +91,17 @@ def test_what_has_no_releases_is_named_without_a_version() -> None:
         (ONE.replace('"2.9.1"', '"$(x)"'), r"torch: '\$\(x\)' cannot be used"),
         (ONE.replace('"12.8"', '"12"'), "cuda: '12' cannot be used"),
         (ONE.replace('"12.8"', f'"{"9" * 5000}"'), f"cuda: '{'9' * 60}' cannot be used"),
-        (ONE.replace('"8.9"', f'"{"9" * 5000}"'), f"'{'9' * 40}' is not a GPU architecture"),
+        (ONE.replace('"8.9"', f'"{"9" * 5000}"'), f"archs: '{'9' * 60}' cannot be used"),
+        (ONE.replace('"8.9"', '"99999"'), "'99999' is not a GPU architecture"),
         ('os = ["win\\"dows"]\n' + ONE, "os: 'win\"dows' cannot be used"),
         ('version = ["main branch"]\n' + ONE, "version: 'main branch' cannot be used"),
         ("pyhton = []\n" + ONE, "matrix.pyhton: unknown"),
-        (ONE + '[[exclude]]\npyhton = "3.12"\n', r"matrix\.exclude\[0\]\.pyhton: unknown"),
+        (ONE + '[[exclude]]\npyhton = "3.12"\n', "pyhton: '3.12' cannot be used"),
         ("x = [", "the matrix cannot be used"),
         ('python = ["3.12"]', "matrix.torch: missing"),
         (MATRIX.replace("python", "pyton", 1), "matrix.python: missing"),
         (MATRIX.replace('"3.11"', "3.11"), r"matrix\.python\[0\]: expected text"),
-        (MATRIX.replace('"8.9"', '"ampere"'), "not a GPU architecture"),
+        (MATRIX.replace('"8.9"', '"ampere"'), "archs: 'ampere' cannot be used"),
         (MATRIX.replace('["3.11", "3.12"]', str([f"3.{n}" for n in range(99)])), "256"),
         (MATRIX.replace('python = ["3.11", "3.12"]', "python = []"), "the matrix has 0 cells"),
         ("exclude = 3\n" + MATRIX.partition("[[")[0], "matrix.exclude: expected a list"),
@@ -116,11 +116,6 @@ def test_what_is_no_matrix(text: str, why: str) -> None:
         fleet.read("flash-attn", text)
     assert caught.value.help
     assert len(str(caught.value)) < 200
-
-
-def test_a_base_that_is_no_address() -> None:
-    with pytest.raises(UserError, match="is not an address"):
-        fleet.below((), "not a url")
 
 
 def test_the_command_prints_what_a_workflow_reads(
@@ -147,7 +142,7 @@ def made(tmp_path: Path, folder: Path) -> Path:
         sha256=file_hash(wheel),
         size=wheel.stat().st_size,
         plan=plan(Order(recipe="flash-attn"), windows(tmp_path)),
-        archs=("8.0",),
+        proof=WheelProof(steps=(), archs=("8.0",)),
     )
     write_info(record, folder, Redactor(Identity()))
     return wheel
@@ -173,11 +168,17 @@ def test_the_chooser_takes_what_the_fleet_made(
     capsys.readouterr()
 
 
-def test_an_index_of_published_files(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    wheel = made(tmp_path, tmp_path / "a")
-    found = fleet.below(fleet.index(tmp_path), "https://example.invalid/v1/")
-    assert [w.url for w in found] == [f"https://example.invalid/v1/{wheel.name}"]
+@pytest.mark.parametrize("content", ['{"packages": []}', "not JSON", ""])
+def test_an_index_of_others_is_left_as_it_is(tmp_path: Path, content: str) -> None:
+    made(tmp_path, tmp_path)
+    file = tmp_path / fleet.INDEX
+    file.write_text(content)
+    with pytest.raises(UserError, match="left as it is") as refused:
+        fleet.write_index(tmp_path)
+    assert refused.value.help
+    assert file.read_text() == content
+    file.unlink()
+    assert fleet.write_index(tmp_path) == fleet.write_index(tmp_path)  # its own is replaced
 
 
 @pytest.mark.parametrize("damage", ["wheel", "info", "gone"])
@@ -190,7 +191,7 @@ def test_an_index_holds_to_what_was_built(tmp_path: Path, damage: str) -> None:
     else:
         Path(f"{wheel}{INFO_SUFFIX}").write_text("{")
     with pytest.raises(UserError):
-        fleet.index(tmp_path)
+        fleet.write_index(tmp_path)
 
 
 def test_the_workflow_asks_for_what_a_job_has() -> None:
@@ -204,7 +205,7 @@ def test_the_matrix_of_the_documentation_is_one() -> None:
     text = (Path(__file__).parents[2] / "docs" / "build.md").read_text("utf-8")
     matrix = text.partition("    # fleet.toml\n")[2].partition("\nEach job")[0]
     found = fleet.read("flash-attn", textwrap.dedent(matrix))
-    assert len(found.jobs) == 9
+    assert len(found.include) == 9
     assert found.dropped == ()
 
 

@@ -19,7 +19,7 @@ from tritonwin.build.plan import BuildPlan
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
 from tritonwin.errors import UserError
-from tritonwin.remedies.wheel_build import prepare
+from tritonwin.remedies.build_wheel import prepare
 from tritonwin.support.pip import Pip
 
 

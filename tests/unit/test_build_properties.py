@@ -20,7 +20,7 @@ from machines import msvc, toolkit, torch, windows
 from tritonwin.build.command import UnfitEnvironmentError, checked, command, inherited
 from tritonwin.build.jobs import Resources, choose
 from tritonwin.build.order import BuildMachine, Order
-from tritonwin.build.plan import GIB
+from tritonwin.build.plan import GIB, Notes
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
 from tritonwin.system.host import Environment, merged
@@ -85,8 +85,8 @@ resources = st.builds(
 def test_never_more_memory_than_there_is(
     have: Resources, files: int | None, archs: int, threads: int | None, recipe: str
 ) -> None:
-    found = choose(load(recipe).memory, have, files=files, archs=archs, threads=threads)
-    refusals, found = found.refusals, found.value
+    notes = Notes()
+    found = choose(load(recipe).memory, have, notes, files=files, archs=archs, threads=threads)
     assert found.jobs >= 1
     assert 1 <= found.threads <= max(archs, 1)
     assert found.jobs <= max(1, min(have.cores, files or have.cores))
@@ -94,7 +94,7 @@ def test_never_more_memory_than_there_is(
     assert have.allocatable is not None
     assert have.physical is not None
     assert found.memory.expected <= found.memory.bound
-    if not refusals and (threads is None or threads == 1):
+    if not notes.refusals and (threads is None or threads == 1):
         assert found.memory.bound <= have.allocatable
         assert found.jobs == 1 or found.memory.expected <= have.physical
 

@@ -9,32 +9,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-import machines
 import pytest
 from build_plans import plan
 from environments import make_venv
-from hosts import fake_host
 from hypothesis import given
 from hypothesis import strategies as st
 from pace import PATIENCE, gone, wait_for
 from trees import write
 
-from tritonwin.build import attempt, choices, failure, ninja, venv
+from tritonwin.build import attempt, ninja, venv
 from tritonwin.build.attempt import remaining
-from tritonwin.build.heavy_first import reordered
 from tritonwin.build.ninja import Counter
-from tritonwin.build.order import Order, Request
 from tritonwin.build.outcome import BuildRun, BuildState, Ending
-from tritonwin.build.plan import Layout, Toolkit
-from tritonwin.build.recipe import load
 from tritonwin.build.runner import read_plan, read_state, write_plan, write_state
 from tritonwin.build.venv import BuildEnvironmentError
 from tritonwin.errors import UserError
-from tritonwin.support.choice import Choice
-from tritonwin.system.host import Host
 from tritonwin.system.winapi import wine_version
 
 
@@ -91,7 +82,7 @@ OTHERWISE = [
 
 
 def log_of(tmp_path: Path, said: str, code: int = 1, indent: str = "") -> Path:
-    path = tmp_path / "build.log"
+    path = tmp_path / "build-1.log"
     text = (
         "torch.__version__  = 2.11.0+cu130\nrunning build_ext\n"
         "[1/73] nvcc -c flash_a.cu\n"
@@ -110,30 +101,28 @@ def log_of(tmp_path: Path, said: str, code: int = 1, indent: str = "") -> Path:
 @pytest.mark.parametrize("said", OUT_OF_MEMORY)
 def test_out_of_memory_is_recognised(tmp_path: Path, said: str, indent: str) -> None:
     code = 137 if said == "Killed" else 1
-    assert failure.is_out_of_memory(log_of(tmp_path, said, code, indent), 0, 1)
+    assert attempt.is_out_of_memory(log_of(tmp_path, said, code, indent), 1)
 
 
 @pytest.mark.parametrize("said", OTHERWISE)
 def test_any_other_failure_is_not_tried_again(tmp_path: Path, said: str) -> None:
-    assert not failure.is_out_of_memory(log_of(tmp_path, said), 0, 1)
+    assert not attempt.is_out_of_memory(log_of(tmp_path, said), 1)
 
 
 def test_what_was_said_before_the_failure_counts_for_nothing(tmp_path: Path) -> None:
     path = log_of(tmp_path, OTHERWISE[0])
     path.write_text(OUT_OF_MEMORY[0] + "\n" + path.read_text())
-    assert not failure.is_out_of_memory(path, 0, 1)
-    assert failure.is_out_of_memory(path, 0, 137)  # the command itself was killed
+    assert not attempt.is_out_of_memory(path, 1)
+    assert attempt.is_out_of_memory(path, 137)  # the command itself was killed
 
 
 def test_the_words_of_the_failed_step(tmp_path: Path) -> None:
-    path = log_of(tmp_path, OTHERWISE[0])
-    assert [e.text for e in failure.failed_step(path, 0)][1:] == [OTHERWISE[0]]
-    assert [e.where for e in failure.failed_step(path, 0)] == ["line 4", "line 6"]
-    indented = failure.failed_step(log_of(tmp_path, OTHERWISE[0], indent="  "), 0)
-    assert indented == failure.failed_step(log_of(tmp_path, OTHERWISE[0]), 0)
-    assert failure.failed_step(path, path.stat().st_size) == ()
-    shown = failure.explanation(log_of(tmp_path, OUT_OF_MEMORY[0]), 0, None)
-    assert "line 6" in {e.where for p in shown.problems for e in p.evidence}
+    failed = attempt.failed_step(log_of(tmp_path, OTHERWISE[0]))
+    assert [e.text for e in failed][1:] == [OTHERWISE[0]]
+    assert [e.where for e in failed] == ["line 4", "line 6"]
+    assert attempt.failed_step(log_of(tmp_path, OTHERWISE[0], indent="  ")) == failed
+    (tmp_path / "other.log").write_text("error: no step of ninja\n")
+    assert attempt.failed_step(tmp_path / "other.log") == ()
 
 
 def test_an_environment_that_sees_the_target(tmp_path: Path) -> None:
@@ -184,61 +173,6 @@ def test_a_target_that_can_make_none(tmp_path: Path) -> None:
         with pytest.raises(BuildEnvironmentError, match="No module named venv") as error:
             venv.make(str(fake), tmp_path / "v")
         assert "--python" in error.value.help
-
-
-def cached(toolkit: Toolkit | None, host: Host, root: str) -> Choice[dict[str, str]]:
-    machine = replace(machines.linux(host.home), host=host)
-    request = Request(recipe=load("flash-attn"), order=Order(recipe="flash-attn"), machine=machine)
-    layout = Layout(root, windows=host.windows)
-    return choices.compiler_cache(request, toolkit, layout)
-
-
-@pytest.mark.parametrize(("home", "used"), [("cuda", True), ("Program Files", False)])
-def test_nvcc_behind_a_cache(tmp_path: Path, home: str, used: bool) -> None:
-    write(tmp_path, {f"{home}/bin/nvcc": "", "bin/ccache": "", "bin/ccache.exe": ""})
-    toolkit = Toolkit(origin="system", path=str(tmp_path / home), version="13.0")
-    host = fake_host(tmp_path, {"PATH": str(tmp_path / "bin")}, windows=os.name == "nt")
-    found = cached(toolkit, host, "root")
-    (said,) = found.reasons
-    assert (said.flag, Path(said.value).stem) == ("--no-compiler-cache", "ccache")
-    assert ("not used" in said.reason) is not used
-    expected = f"{said.value} {tmp_path / home / 'bin' / 'nvcc'}"
-    assert found.value == ({"PYTORCH_NVCC": expected} if used else {})
-    nothing = cached(None, host, "root")
-    assert nothing == cached(toolkit, fake_host(tmp_path), "root") == Choice(value={})
-
-
-def test_each_build_has_a_server_of_sccache_for_itself(tmp_path: Path) -> None:
-    write(tmp_path, {"bin/ccache": "", "bin/sccache": "", "bin/sccache.exe": ""})
-    toolkit = Toolkit(origin="system", path=str(tmp_path / "cuda"), version="13.0")
-    host = fake_host(tmp_path, {"PATH": str(tmp_path / "bin")}, windows=os.name == "nt")
-    ports = [
-        int(cached(toolkit, host, root).value["SCCACHE_SERVER_PORT"])
-        for root in ("one", "one", "another", "no \udce9 text")
-    ]
-    assert ports[0] == ports[1] != ports[2]
-    assert all(1024 < port < 32768 for port in ports)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="sccache's socket is a file on POSIX alone")
-@pytest.mark.parametrize(
-    ("there", "length", "used"),
-    [
-        (["sccache"], 88, "sccache"),
-        (["sccache"], 89, None),
-        (["ccache", "sccache"], 89, "ccache"),
-    ],
-)
-def test_sccache_needs_room_for_the_name_of_a_socket(
-    tmp_path: Path, there: list[str], length: int, used: str | None
-) -> None:
-    write(tmp_path, {f"bin/{name}": "" for name in there})
-    toolkit = Toolkit(origin="system", path="/cuda", version="13.0")
-    host = fake_host(tmp_path, {"PATH": str(tmp_path / "bin")}, windows=False)
-    found = cached(toolkit, host, "/" + "r" * (length - len("/" + "/t")))
-    (said,) = found.reasons
-    assert found.value.get("PYTORCH_NVCC") == (used and f"{said.value} /cuda/bin/nvcc")
-    assert ("--root" in said.reason) is (used is None)
 
 
 LOG = """# ninja log v6
@@ -300,21 +234,19 @@ def test_progress_never_runs_backwards_or_past_the_end(ninjas: list[int], before
 @given(st.text(max_size=200))
 def test_any_line_can_be_fed(line: str) -> None:
     assert fed(line).done >= 0
-    assert isinstance(ninja.read_log(line), dict)
+    assert isinstance(ninja.read_log(line), tuple)
 
 
-def test_the_last_run_of_a_step_counts() -> None:
-    edges = ninja.read_log(LOG)
-    assert set(edges) == {"a.o", "sub/b.o"}
-    assert (edges["a.o"].start, edges["a.o"].end) == (0.02, 9.0)
+def test_each_step_of_a_log_counts_once() -> None:
+    assert ninja.read_log(LOG) == ("a.o", "sub/b.o")
 
 
 def test_finished_is_what_is_noted_and_there(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x/.ninja_log").write_text(LOG)
-    assert ninja.finished(tmp_path) == {}
+    assert ninja.finished(tmp_path) == ()
     (tmp_path / "x/a.o").touch()
-    assert list(ninja.finished(tmp_path)) == [tmp_path / "x/a.o"]
+    assert ninja.finished(tmp_path) == (tmp_path / "x/a.o",)
 
 
 def elf(size: int, sections: int, count: int) -> bytes:
@@ -362,63 +294,6 @@ def test_objects_that_are_cut_short(tmp_path: Path, name: str, content: bytes, w
 )
 def test_remaining_time(lines: list[str], jobs: int, seconds: float, left: float | None) -> None:
     assert remaining(fed(*lines), jobs, seconds) == left
-
-
-FILE = """ninja_required_version = 1.3
-rule compile
-  command = cxx $in $out
-
-build /b/flash_attn/api.o: compile /s/flash_attn/flash_api.cpp
-build /b/flash_bwd_1.o: nvcc /s/flash_bwd_1.cu
-build /b/flash_fwd_1.o: nvcc /s/flash_fwd_1.cu
-build /b/flash_fwd_split_1.o: nvcc /s/flash_fwd_split_1.cu
-build /b/flash_fwd_split_2.o: nvcc /s/flash_fwd_split_2.cu
-
-build /b/x.so: link /b/api.o
-default x.so
-"""
-
-
-def test_the_heaviest_files_come_first() -> None:
-    order = [
-        line.split()[1]
-        for line in reordered(FILE, ["flash_fwd_split", "flash_bwd"]).splitlines()
-        if line.startswith("build ")
-    ]
-    assert order == [
-        "/b/flash_fwd_split_1.o:", "/b/flash_fwd_split_2.o:", "/b/flash_bwd_1.o:",
-        "/b/flash_attn/api.o:", "/b/flash_fwd_1.o:", "/b/x.so:",
-    ]  # fmt: skip
-    assert sorted(reordered(FILE, ["bwd"]).splitlines()) == sorted(FILE.splitlines())
-
-
-def test_steps_with_variables_of_their_own_stay_where_they_are() -> None:
-    text = FILE.replace("_1.cu\n", "_1.cu\n  flags = -O3\n", 1)
-    assert reordered(text, ["split"]) == text
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows finds no script under the name of a program")
-def test_ninja_is_called_with_the_sorted_file(tmp_path: Path) -> None:
-    real = tmp_path / "real/ninja"
-    real.parent.mkdir()
-    real.write_text('#!/bin/sh\necho "$@"; cat build.ninja\n')
-    real.chmod(0o755)
-    host = fake_host(tmp_path, windows=False)
-    (folder,) = ninja.start_first(["split"], tmp_path / "n", [real.parent], host)
-    work = tmp_path / "work"
-    work.mkdir()
-    (work / "build.ninja").write_text(FILE)
-    done = subprocess.run(
-        [str(folder / "ninja"), "-v", "-j", "2"],
-        cwd=work,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    said, _, content = done.stdout.partition("\n")
-    assert said == "-v -j 2"
-    assert content == reordered(FILE, ["split"]) != FILE
-    assert ninja.start_first([], tmp_path / "m", [real.parent], host) == ()
 
 
 # starts two children that give signs of life for ten minutes, each in a process group of its own as
@@ -559,22 +434,5 @@ def test_without_its_keeper_the_tree_is_ended_by_us(
     assert all(map(gone, children))
 
 
-@pytest.mark.parametrize(
-    ("line", "source"),
-    [
-        (
-            "cicc --c++17 --orig_src_file_name /a/flash_bwd_hdim64_fp16_sm80.cu -o x.ptx",
-            "flash_bwd_hdim64_fp16_sm80.cu",
-        ),
-        (r'"C:\cl.exe" -c "C:\a b\flash_api.cpp" -Fo"x.obj"', "flash_api.cpp"),
-        ("ptxas -arch sm_80 tmpxft_1.ptx", ""),
-        ("", ""),
-    ],
-)
-def test_source_of_a_compiler(line: str, source: str) -> None:
-    assert attempt.source_in(line) == source
-
-
 def test_memory_of_processes_that_are_gone(started: attempt.ProcessTree) -> None:
     assert started.memory(2**22 + 1) is None
-    assert started.command_line(2**22 + 1) == ""

@@ -16,17 +16,17 @@ from git_repositories import ALLOW_FILES, commit
 from git_repositories import git as call_git
 from git_server import AVAILABLE, served
 
-from tritonwin.build import command, failure, fleet, git, planner, runner
+from tritonwin.build import attempt, command, git, planner
 from tritonwin.build.command import SHELLS, script
 from tritonwin.build.copying import SourceError
 from tritonwin.build.order import Order
-from tritonwin.build.outcome import BuildState
 from tritonwin.build.plan import BuildPlan
-from tritonwin.build.runner import RunContext, write_plan
+from tritonwin.build.runner import write_plan
 from tritonwin.build.wheel import describe
 from tritonwin.errors import UserError
-from tritonwin.output.building import print_build_plan, report
-from tritonwin.remedies.wheel_build import Prepared
+from tritonwin.output.building import BuildReport, print_build_plan
+from tritonwin.problems.explain import explain_stream
+from tritonwin.remedies import build_wheel
 from tritonwin.support import pip
 from tritonwin.system.codec import to_json
 from tritonwin.system.host import Host
@@ -110,7 +110,7 @@ def test_a_plan_names_the_variable_instead(
         capsys.readouterr().out,
         made.layout.plan.read_text(),
         *(json.dumps(to_json(each))
-          for each in (report(made, "planned"), describe(made, wheel, BuildState(), {}))),
+          for each in (BuildReport(status="planned", plan=made), describe(made, wheel, (), {}))),
         *(script(replace(made, windows=shell == "cmd"), shell, Host.this_machine(), ["prepare"])
           for shell in SHELLS),
     ]  # fmt: skip
@@ -149,15 +149,11 @@ def test_the_login_of_the_command_line_reaches_git_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = f"https://{QUOTED}@example.org/x"
-    made, machine = planned(tmp_path, address), machines.linux(tmp_path)
-    seen: list[RunContext] = []
-    monkeypatch.setattr(runner, "make", lambda _, context, **__: seen.append(context))
+    machine = machines.linux(tmp_path)
+    monkeypatch.setattr("tritonwin.build.order.survey", lambda *_, **__: machine)
+    monkeypatch.setattr(build_wheel, "find_pip", lambda *_: NOBODY.pip)
     order = Order(recipe="cuda-extension", source=address)
-    prepared = Prepared(
-        order=order, plan=made, facts=machine.facts, host=machine.host, pip=lambda: NOBODY.pip
-    )
-    prepared.make(made)
-    (context,) = seen
+    context = build_wheel.prepare(order, machine.facts, machine.host).context(print)
     assert context.logins == {"TRITONWIN_LOGIN_EXAMPLE_ORG": LOGIN}
     assert PASSWORD not in repr(context)
 
@@ -229,16 +225,10 @@ def test_what_pip_and_a_build_say_is_told_without_secrets(tmp_path: Path) -> Non
         b"[1/2] a\nFAILED: [code=2] x.o\ncc x\ngit clone https://me:opaque@h.org/x\n"
         b"ImportError: DLL load failed: API_TOKEN=opaque https://me:opaque@h.org/y\n"
     )
-    steps = failure.failed_step(log, 0)
+    steps = attempt.failed_step(log)
     assert any("git clone" in line.text for line in steps)
-    found = failure.explanation(log, 0, None)
+    with log.open("rb") as stream:
+        found = explain_stream(stream, None)
     evidence = [e for p in found.problems for e in p.evidence]
     shown = [*steps, *evidence, *found.known, *found.suspicious]
     assert not any("opaque" in line.text for line in shown)
-
-
-@pytest.mark.parametrize("base", ["https://me:opaque@h.org/x", "https://h.org/x?token=opaque"])
-def test_no_secret_is_published_with_an_index(base: str) -> None:
-    with pytest.raises(UserError, match="published") as refused:
-        fleet.below((), base)
-    assert "opaque" not in str(refused.value)

@@ -13,7 +13,7 @@ import pytest
 from build_plans import plan
 
 from tritonwin.build import wheel
-from tritonwin.build.outcome import BuildRun, BuildState, ProofStep, WheelProof
+from tritonwin.build.outcome import BuildRun, ProofStep, WheelProof
 from tritonwin.build.plan import BuildSource
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
@@ -85,27 +85,17 @@ def test_the_record_of_a_wheel(tmp_path: Path) -> None:
     made = plan(
         tmp_path / "root", source=BuildSource(kind="sdist", location="x-1.tar.gz", sha256="ab")
     )
-    state = BuildState(
-        runs=(
-            BuildRun(jobs=8, ending="out-of-memory", seconds=10, cpu_seconds=70, peak_memory=5),
-            BuildRun(jobs=4, ending="finished", seconds=20.04, cpu_seconds=None, peak_memory=9),
-        )
-    )
+    runs = (BuildRun(jobs=8, ending="out-of-memory"), BuildRun(jobs=4, ending="finished"))
     proof = WheelProof(
         steps=(ProofStep(name="import x", state="passed", detail="0.1 s"),), archs=("9.0",)
     )
-    record = wheel.describe(made, path, state, {"torch": "2.11.0", "idna": "1"}, proof)
+    record = wheel.describe(made, path, runs, {"torch": "2.11.0", "idna": "1"}, proof)
     assert record.inputs == {"x-1.tar.gz": "ab"}
     assert record.versions["torch"] == "2.11.0"
     assert "idna" not in record.versions
-    assert (record.jobs, record.wall_seconds, record.cpu_seconds, record.peak_memory) == (
-        (8, 4),
-        30.0,
-        70,
-        9,
-    )
+    assert record.runs == runs
     assert record.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert record.proof == {"import x": "passed: 0.1 s"}
+    assert record.proof == proof
     redactor = Redactor(Identity())
     file = wheel.write_info(record, tmp_path, redactor)
     assert file.name == f"{NAME}.build-info.json"

@@ -10,22 +10,18 @@ import machines
 import pytest
 from wheel_files import make_wheel
 
-from tritonwin.build.order import Order
-from tritonwin.build.outcome import BuildOutcome, BuildState, Progress, WheelProof
-from tritonwin.build.runner import write_plan
-from tritonwin.errors import UserError
+from tritonwin.build import runner
+from tritonwin.build.outcome import BuildOutcome, Progress, WheelProof
 from tritonwin.facts.records import Interpreter
 from tritonwin.journal import Journal, Store, tree_hash, undo
 from tritonwin.problems.records import Action
-from tritonwin.remedies import build_wheel, distributions, planner, wheel_build
+from tritonwin.remedies import build_wheel, distributions, planner
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.distributions import NothingFitsError
 from tritonwin.remedies.plan import BuildWheel, CannotRemedyError, Change
 from tritonwin.remedies.records import Event, ProgressEvent, StepEvent
-from tritonwin.remedies.wheel_build import Prepared
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
-from tritonwin.system.process import Completed
 
 WHEEL = "flash_attn-2.8.3.post2+cu128torch2.9-cp312-cp312-linux_x86_64.whl"
 
@@ -38,7 +34,7 @@ def no_pip() -> Pip:
 def means(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlanContext:
     """A Linux with all that a build needs; sources name no wheel."""
     machine = machines.linux(tmp_path)
-    monkeypatch.setattr(wheel_build, "survey", lambda *_, **__: machine)
+    monkeypatch.setattr("tritonwin.build.order.survey", lambda *_, **__: machine)
     return PlanContext(facts=machine.facts, host=machine.host, pip=no_pip, sources=Sources)
 
 
@@ -89,7 +85,7 @@ def test_a_refused_build_says_both_reasons(
 ) -> None:
     monkeypatch.setattr(distributions, "plan_install", nothing_fits("flash-attn"))
     lacking = machines.linux(tmp_path, cuda_toolkits=())
-    monkeypatch.setattr(wheel_build, "survey", lambda *_, **__: lacking)
+    monkeypatch.setattr("tritonwin.build.order.survey", lambda *_, **__: lacking)
     with pytest.raises(CannotRemedyError, match=r"no wheel fits: x; a build is refused: .*CUDA 12"):
         planner._install_or_build(asked("flash-attn"), means)
     with pytest.raises(CannotRemedyError, match="may not be fetched"):
@@ -134,7 +130,7 @@ def scene(
         means.facts.target, executable=str(prefix / "bin" / "python"), prefix=str(prefix)
     )
     proof = WheelProof(steps=()) if wheel else None
-    ended = BuildOutcome(state=BuildState(), log=tmp_path / "build.log", wheel=wheel, proof=proof)
+    ended = BuildOutcome(log="build-1.log", wheel=str(wheel) if wheel else None, proof=proof)
 
     def stage(_: object, wheels: list[Any], root: Path, progress: object) -> None:
         assert [w.location for w in wheels] == [str(wheel)]
@@ -142,7 +138,8 @@ def scene(
         made.mkdir(parents=True)
         (made / "METADATA").write_text("new")
 
-    monkeypatch.setattr(wheel_build.Prepared, "make", lambda *_, **__: ended)
+    monkeypatch.setattr("tritonwin.build.runner.make", lambda *_, **__: ended)
+    monkeypatch.setattr(build_wheel, "find_pip", lambda *_: Pip(("pip",)))
     monkeypatch.setattr(build_wheel.target_pip, "stage", stage)
     change = build_wheel.plan_build(means, distribution="flash-attn")
     change = replace(change, removes=(str(old),))
@@ -174,76 +171,23 @@ def test_a_build_that_fails_changes_nothing(
     assert tree_hash(made.prefix) == before
 
 
-def test_what_the_build_says_reaches_who_watches(
-    tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, target = scene(tmp_path, means, monkeypatch, make_wheel(tmp_path / "dist", WHEEL))
-    ended = wheel_build.Prepared.make
-
-    def make(prepared: Any, plan: Any, *, on_event: Any) -> Any:
-        on_event("compiling")
-        on_event(Progress(done=3, total=73, jobs=8, seconds=1.0))
-        return ended(prepared, plan)
-
-    monkeypatch.setattr(wheel_build.Prepared, "make", make)
-    heard: list[Event] = []
-    made.apply(target, tmp_path / "scratch", heard)
-    assert heard == [StepEvent(text="compiling"), ProgressEvent(done=3, total=73)]
-
-
-def test_the_build_that_was_shown_is_the_one_that_is_made(
+def test_the_build_that_was_shown_is_made_and_tells_how_far_it_is(
     tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is surveyed or planned a second time: the machine may be another by then."""
     made, target = scene(tmp_path, means, monkeypatch, make_wheel(tmp_path / "dist", WHEEL))
     shown = means.builds[made.change.plan].plan
-    monkeypatch.setattr(wheel_build, "survey", lambda *_, **__: pytest.fail("surveyed again"))
-    ended, carried_out = wheel_build.Prepared.make, []
+    monkeypatch.setattr("tritonwin.build.order.survey", lambda *_, **__: pytest.fail("again"))
+    ended, carried_out = runner.make, []
 
-    def make(prepared: Any, plan: Any, **options: Any) -> Any:
+    def make(plan: Any, context: Any) -> Any:
         carried_out.append(plan)
-        return ended(prepared, plan)
+        context.on_event("compiling")
+        context.on_event(Progress(done=3, total=73, jobs=8, seconds=1.0))
+        return ended(plan, context)
 
-    monkeypatch.setattr(wheel_build.Prepared, "make", make)
-    made.apply(target, tmp_path / "scratch")
+    monkeypatch.setattr(runner, "make", make)
+    heard: list[Event] = []
+    made.apply(target, tmp_path / "scratch", heard)
     assert carried_out == [shown]
-
-
-# -- what is planned and carried out by the commands
-
-
-@pytest.fixture
-def index(tmp_path: Path) -> Pip:
-    """A pip that is configured for an index of ours, which has one source."""
-    page = tmp_path / "index" / "flash-attn" / "index.html"
-    page.parent.mkdir(parents=True)
-    page.write_text('<a href="../files/flash_attn-2.8.3.post2.tar.gz#sha256=0">x</a>')
-
-    class Configured(Pip):
-        def run(self, args: Any, *, timeout: float, heard: Any = None) -> Completed:
-            url = page.parent.parent.as_uri()
-            return Completed(0, f"global.index-url='{url}'\n".encode(), b"")
-
-    return Configured(("pip",), "25.0")
-
-
-def prepared(
-    means: PlanContext, order: Order, pip: Pip, monkeypatch: pytest.MonkeyPatch
-) -> Prepared:
-    monkeypatch.setattr(wheel_build, "find_pip", lambda *_: pip)
-    return wheel_build.prepare(order, means.facts, means.host)
-
-
-def test_what_was_begun_goes_on_as_it_was_planned_but_for_its_jobs(
-    tmp_path: Path, means: PlanContext, index: Pip, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    order = Order(recipe="flash-attn", root=tmp_path / "b")
-    made = prepared(means, order, index, monkeypatch)
-    with pytest.raises(UserError):
-        made.unfinished()
-    made.plan.layout.root.mkdir(parents=True)
-    write_plan(made.plan)
-    assert made.unfinished() == made.plan
-    fewer = replace(made, order=replace(order, jobs=2)).unfinished()
-    assert (fewer.jobs, fewer.environment["MAX_JOBS"]) == (2, "2")
-    assert replace(fewer, jobs=made.plan.jobs).command == made.plan.command
+    assert heard == [StepEvent(text="compiling"), ProgressEvent(done=3, total=73)]

@@ -11,6 +11,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from fat_binaries import container, entry
+from faults import FORK, give_development
 from winlane import Environment, Machine, standins
 
 from tritonwin.build.recipe import msvc_for, parts_of
@@ -246,6 +248,70 @@ def test_the_script_for_cmd_builds_with_exact_values(machine: Machine) -> None:
     assert before.startswith("@echo off\n")
     assert started(machine, r"C:\good") == ["prepare.exe.log"]
     assert started(machine, r"C:\planted") == []
+
+
+# --- an embedded Python, which has no venv
+
+# Microsoft's compiler cannot be had here: TinyCC, which triton-windows brings along, compiles a
+# module in C. The machine code for a GPU inside it is a head with nothing behind it.
+EXTENSION = r"""
+import os, subprocess, sys, sysconfig, tomllib
+from pathlib import Path
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+import helper_of_the_project
+import triton
+
+assert os.environ["VCToolsVersion"] == "14.44.35207" and os.environ["MAX_JOBS"] == "1"
+
+class TinyCC(build_ext):
+    def run(self):
+        made = Path(self.get_ext_fullpath("tiny"))
+        made.parent.mkdir(parents=True, exist_ok=True)
+        home = Path(sys.base_prefix)
+        subprocess.run(
+            [Path(triton.__file__).parent / "runtime/tcc/tcc.exe", "-shared", "-o", made, "tiny.c",
+             "-I" + sysconfig.get_paths()["include"], "-L" + str(home / "libs"), "-lpython312"],
+            check=True, timeout=60,
+        )
+
+setup(name="tiny", version="1.0", ext_modules=[Extension("tiny", ["tiny.c"])],
+      cmdclass={"build_ext": TinyCC})
+"""
+TINY = """
+#include <Python.h>
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "tiny", NULL, -1, NULL};
+unsigned char code[] __attribute__((aligned(8))) = {%s};
+PyMODINIT_FUNC PyInit_tiny(void) { return PyModule_Create(&module); }
+"""
+
+
+def test_an_embedded_python_builds_in_a_copy_of_itself(machine: Machine) -> None:
+    machine.visual_studio("2022", "BuildTools", "14.44.35207")
+    machine.windows_sdk()
+    machine.cuda_toolkit("system", "12.8")
+    env = machine.environment("3.12", "comfyui", [FORK])
+    give_development(machine, env)
+    standins.cuda_torch(env, machine.fakes, "2.9.1", "12.8")
+    code = ", ".join(map(str, container(entry(2, 89, 0))))
+    machine.place(r"C:\ext\setup.py", EXTENSION)
+    machine.place(r"C:\ext\helper_of_the_project.py", "")
+    machine.place(r"C:\ext\tiny.c", TINY % code)
+    tools = ("setuptools==80.9.0", "wheel", "packaging", "ninja>=1.13", "numpy", "pip")
+    wheels = machine.lane.wheels("3.12", tools)
+    before = sorted(env.home.rglob("*"))
+    words = ("build", "cuda-extension", "--source", r"C:\ext", "--arch", "8.9", "--jobs", "1",
+             "--root", r"C:\b", "--python", env.python, "--find-links", wheels, "--offline")  # fmt: skip
+    planned = machine.tool(*words, "--plan", cwd="C:\\", timeout=240).check()
+    assert f"a copy of {env.win(env.home)}" in planned.stdout
+    done = machine.tool(*words, "--yes", "--json", cwd="C:\\", timeout=900)
+    report = json.loads(done.stdout)
+    assert report.get("status") == "built", done.stdout + done.stderr
+    shown = {s["name"]: s["state"] for s in report["outcome"]["proof"]["steps"]}
+    assert shown["import tiny"] == shown["architectures"] == shown["chooser"] == "passed"
+    assert report["outcome"]["wheel"].endswith("tiny-1.0+cu128torch2.9-cp312-cp312-win_amd64.whl")
+    now = [path for path in sorted(env.home.rglob("*")) if "__pycache__" not in path.parts]
+    assert now == [path for path in before if "__pycache__" not in path.parts]
 
 
 # --- nvcc.exe

@@ -85,8 +85,9 @@ def run(out: Path, interrupt_after: float, options: Sequence[str]) -> int:
             subprocess.run(_command(verify), stdout=stream, env=_env(work), check=False)
     summary = {"whole": round(built - began, 1), **summarise(root)}
     (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
-    with (root / "build.log").open("rb") as log, gzip.open(out / "log.gz", "wb") as packed:
-        shutil.copyfileobj(log, packed)
+    with gzip.open(out / "log.gz", "wb") as packed:
+        for log in sorted(root.glob("build-*.log")):
+            packed.write(log.read_bytes())
     print(json.dumps({k: v for k, v in summary.items() if k != "files"}, indent=1))
     return code
 
@@ -118,10 +119,12 @@ def _json(path: Path) -> dict[str, Any]:
 
 def summarise(root: Path) -> dict[str, Any]:
     """The figures of a build. Times in seconds, memory in GiB."""
-    from tritonwin.build import ninja
-
-    edges = {path.name: edge for path, edge in ninja.finished(root / "s").items()}
-    files = {name: round(e.end - e.start, 1) for name, e in sorted(edges.items())}
+    rows = (
+        line.split("\t")
+        for log in (root / "s").rglob(".ninja_log")
+        for line in log.read_text("utf-8").splitlines()[1:]
+    )
+    files = {Path(r[3]).name: round((int(r[1]) - int(r[0])) / 1000, 1) for r in rows}
     runs, plan = _json(root / "state.json")["runs"], _json(root / "plan.json")
     cores = len(os.sched_getaffinity(0))
     wall = sum(run["seconds"] for run in runs)

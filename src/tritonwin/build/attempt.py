@@ -1,25 +1,34 @@
-"""One start of a build's command: watched, logged, and ended with all that it started."""
+"""One start of a build's command: watched, logged, and ended with all that it started.
+
+And of one that failed: the step that did, and whether memory was lacking.
+"""
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
+from itertools import islice, takewhile
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
 from tritonwin.build.ninja import Counter
 from tritonwin.build.outcome import BuildRun, Ending, Progress
+from tritonwin.facts.redaction.redactor import hide_secrets
+from tritonwin.problems.explain import explain_lines
+from tritonwin.problems.records import Evidence
 
 _PAUSE = 0.1  # seconds between two looks at the log
-_SAMPLE = 0.5  # seconds between two looks at the memory
-_NOTE = 2.0  # seconds between two notes of how far the run is
-_SOURCE = re.compile(r"([^\\/\s\"']{1,200}\.(?:cu|cpp|cc|cxx|c))(?=[\s\"']|$)", re.IGNORECASE)
-# what starts compilers; it holds little, and its command line names the source as theirs does
-_DRIVERS = frozenset({"nvcc", "ninja", "sh", "cmd", "python", "ccache", "sccache"})
+_SAMPLE = 1.0  # seconds between two looks at the memory
+# Ids of the catalogue whose cure is fewer compilers at once.
+_OUT_OF_MEMORY = frozenset({"build-resource-limits"})
+_KILLED = 128 + 9  # how a keeper passes SIGKILL on; nobody but the system for want of memory
+_FAILED = "FAILED: "
+_MOST_LINES = 20  # of what a failed step printed; templates can print thousands
+_LONGEST = 500  # characters of a line
+_TAIL = 64 * 1024  # bytes of a log in which no step failed
 
 
 class ProcessTree(Protocol):
@@ -36,9 +45,6 @@ class ProcessTree(Protocol):
 
     def memory(self, pid: int) -> tuple[str, int] | None:
         """Name of a process and its bytes, resident on Linux, committed on Windows."""
-
-    def command_line(self, pid: int) -> str:
-        """The command line of a process; empty where it is not known."""
 
     def cpu_seconds(self) -> float | None:
         """Processor time of all processes that have ended; None where it is not known."""
@@ -67,108 +73,80 @@ def start(
 
 
 def sample(tree: ProcessTree) -> tuple[int, str]:
-    """Bytes that the processes hold, and the heaviest: "cicc flash_bwd_hdim256_bf16_sm80.cu"."""
-    held = [(pid, *found) for pid in tree.pids() if (found := tree.memory(pid)) is not None]
-    compilers = [each for each in held if each[1] not in _DRIVERS]
-    heaviest = ""
-    if compilers:
-        pid, name, _ = max(compilers, key=lambda each: each[2])
-        heaviest = f"{name} {source_in(tree.command_line(pid))}".strip()
-    return sum(memory for _, _, memory in held), heaviest
+    """Bytes that the processes hold, and the name of the heaviest: "cicc"."""
+    held = [found for pid in tree.pids() if (found := tree.memory(pid)) is not None]
+    heaviest, _ = max(held, key=lambda each: each[1], default=("", 0))
+    return sum(memory for _, memory in held), heaviest
 
 
-def source_in(command_line: str) -> str:
-    """The name of the last source file that a command line names; empty where it names none."""
-    found = _SOURCE.findall(command_line)
-    return found[-1] if found else ""
+def carry_out(
+    command: Sequence[str],
+    log: Path,
+    run: BuildRun,
+    counter: Counter,
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+    on_progress: Callable[[Progress], None],
+    note: Callable[[BuildRun], object],
+) -> tuple[BuildRun, int]:
+    """Run the command to its end; the run as it went, and the exit code.
 
-
-class Attempt:
-    """A run of the command.
+    When this is interrupted, so is the command.
 
     Args:
+        log: a new file.
+        run: the numbers of its jobs and its log.
         counter: counts the steps that the log tells of.
-        on_progress: called twice a second.
-        note: called with the run so far, now and then and at its end, to store it.
+        on_progress: called once a second.
+        note: called with the run so far, once a second and at its end, to store it.
+
+    Raises:
+        OSError: it cannot be started.
     """
+    started = time.monotonic()
+    rest, code, sampled = b"", None, 0.0
 
-    def __init__(
-        self,
-        run: BuildRun,
-        counter: Counter,
-        on_progress: Callable[[Progress], None],
-        note: Callable[[BuildRun], None],
-    ) -> None:
-        self.run = run
-        self._counter = counter
-        self._on_progress = on_progress
-        self._note = note
-        self._started = time.monotonic()
-        self._sampled = self._noted = 0.0
-        self._rest = b""
-
-    def carry_out(
-        self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path
-    ) -> int:
-        """Run the command to its end; its exit code. When this is interrupted, so is the run.
-
-        Raises:
-            OSError: it cannot be started.
-        """
-        with log.open("ab") as stream, log.open("rb") as reader:
-            reader.seek(0, 2)
-            tree = start(command, env=env, cwd=cwd, log=stream)
-            ending: Ending = "interrupted"
-            try:
-                code = self._follow(tree, reader)
-                ending = "finished" if code == 0 else "failed"
-            finally:
-                tree.end()
-                self._read(reader)
-                self._update(ending=ending, cpu_seconds=tree.cpu_seconds())
-                self._note(self.run)
-        return code
-
-    def _follow(self, tree: ProcessTree, reader: IO[bytes]) -> int:
-        while (code := tree.poll()) is None:
-            self._read(reader)
-            now = time.monotonic()
-            if now - self._sampled >= _SAMPLE:
-                self._sampled = now
-                self._look(tree)
-            if now - self._noted >= _NOTE:
-                self._noted = now
-                self._note(self.run)
-            time.sleep(_PAUSE)
-        return code
-
-    def _read(self, reader: IO[bytes]) -> None:
+    def follow(reader: IO[bytes], **fields: Any) -> None:
         """Take in the whole lines that the log has grown by."""
-        *lines, self._rest = (self._rest + reader.read()).split(b"\n")
+        nonlocal rest, run
+        *lines, rest = (rest + reader.read()).split(b"\n")
         for line in lines:
-            self._counter.feed(line.decode("utf-8", "replace").rstrip("\r"))
+            counter.feed(line.decode("utf-8", "replace").rstrip("\r"))
+        seconds = round(time.monotonic() - started, 2)
+        run = replace(run, seconds=seconds, steps=counter.done_now, total=counter.total, **fields)
 
-    def _update(self, **fields: object) -> None:
-        seconds = round(time.monotonic() - self._started, 2)
-        known = {"seconds": seconds, "steps": self._counter.done_now, "total": self._counter.total}
-        self.run = replace(self.run, **known, **fields)  # type: ignore[arg-type]
+    with log.open("wb") as stream, log.open("rb") as reader:
+        tree = start(command, env=env, cwd=cwd, log=stream)
+        ending: Ending = "interrupted"
+        try:
+            while (code := tree.poll()) is None:
+                if time.monotonic() - sampled >= _SAMPLE:
+                    sampled = time.monotonic()
+                    memory, heaviest = sample(tree)
+                    follow(reader, peak_memory=max(run.peak_memory, memory))
+                    note(run)
+                    on_progress(_progress(run, counter, memory, heaviest))
+                time.sleep(_PAUSE)
+            ending = "finished" if code == 0 else "failed"
+        finally:
+            tree.end()
+            follow(reader, ending=ending, cpu_seconds=tree.cpu_seconds())
+            note(run)
+    return run, code
 
-    def _look(self, tree: ProcessTree) -> None:
-        memory, heaviest = sample(tree)
-        self._update(peak_memory=max(self.run.peak_memory, memory))
-        counter, seconds = self._counter, time.monotonic() - self._started
-        self._on_progress(
-            Progress(
-                done=counter.done,
-                total=counter.total,
-                jobs=self.run.jobs,
-                seconds=seconds,
-                rate=counter.done_now / seconds if counter.done_now else None,
-                remaining=remaining(counter, self.run.jobs, seconds),
-                memory=memory,
-                heaviest=heaviest,
-            )
-        )
+
+def _progress(run: BuildRun, counter: Counter, memory: int, heaviest: str) -> Progress:
+    return Progress(
+        done=counter.done,
+        total=counter.total,
+        jobs=run.jobs,
+        seconds=run.seconds,
+        rate=counter.done_now / run.seconds if counter.done_now and run.seconds else None,
+        remaining=remaining(counter, run.jobs, run.seconds),
+        memory=memory,
+        heaviest=heaviest,
+    )
 
 
 def remaining(counter: Counter, jobs: int, seconds: float) -> float | None:
@@ -178,3 +156,39 @@ def remaining(counter: Counter, jobs: int, seconds: float) -> float | None:
     left = max(0, counter.total - counter.done)
     under_way = min(jobs, left) / 2
     return seconds * (left - under_way) / (counter.done_now + under_way)
+
+
+# --- why a run failed
+
+
+def failed_step(log: Path) -> tuple[Evidence, ...]:
+    """The output of the first failed step, without its command; empty if none failed.
+
+    A log holds what programs printed; what is taken from it goes without secrets.
+    """
+    # pip indents what a build prints
+    lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines()]
+    first = next((n for n, line in enumerate(lines) if line.startswith(_FAILED)), None)
+    if first is None:
+        return ()
+    said = takewhile(
+        lambda n: not lines[n].startswith(("[", _FAILED, "ninja: ")), range(first + 2, len(lines))
+    )
+    return tuple(
+        Evidence(text=hide_secrets(lines[n][:_LONGEST]), where=f"line {n + 1}")
+        for n in [first, *islice(said, _MOST_LINES)]
+    )
+
+
+def is_out_of_memory(log: Path, code: int) -> bool:
+    """True if fewer jobs would help, by the output of the first failed step.
+
+    What was said before it was no reason to stop, such as a note that ninja is missing.
+    """
+    if code == _KILLED:
+        return True
+    content = log.read_bytes()
+    start_of_failure = content.find(_FAILED.encode())
+    text = content[start_of_failure if start_of_failure >= 0 else -_TAIL :]
+    found = explain_lines(text.decode("utf-8", "replace").splitlines())
+    return any(_OUT_OF_MEMORY & {p.id, *p.explains} for p in found.problems)

@@ -94,7 +94,8 @@ def command(plan: BuildPlan, host: Host, scripts: Sequence[Path | str] = ()) -> 
     target = type(layout.python)(plan.target).parent
     if not scripts:
         scripts = (layout.python.parent, target)
-        scripts += (target / "Scripts",) if plan.windows else ()
+        # that of a copied runtime, and of a Python that is not a virtual environment
+        scripts += tuple(folder / "Scripts" for folder in scripts) if plan.windows else ()
     temp = dict.fromkeys(("TEMP", "TMP", "TMPDIR"), str(layout.temp))
     return Command(
         argv=(str(layout.python), *plan.command),

@@ -32,6 +32,10 @@ VARIABLES = (
     "GIT_CONFIG",
 )
 
+NOT_FOUND = (
+    "git is needed to fetch the source, and there is none on PATH",
+    "Install git, or give an unpacked source: --source DIR",
+)
 _FETCHING = frozenset({"fetch", "submodule"})
 
 

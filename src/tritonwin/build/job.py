@@ -24,8 +24,6 @@ _MOST_PROCESSES = 4096
 _TICKS = 1e7  # FILETIME, a second
 _LAST_WORDS = 10.0
 _QUERY_AND_READ = 0x1000 | 0x10
-_COMMAND_LINE = 60  # PROCESSINFOCLASS, since Windows 8.1
-_LONGEST = 65536
 
 _kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
 _ntdll = ctypes.WinDLL("ntdll")
@@ -42,7 +40,6 @@ _ARGUMENTS: dict[Any, tuple[Any, ...]] = {
     _kernel32.K32GetProcessMemoryInfo: (_HANDLE, _POINTER, _DWORD),
     _kernel32.QueryFullProcessImageNameW: (_HANDLE, _DWORD, wintypes.LPWSTR, _POINTER),
     _ntdll.NtResumeProcess: (_HANDLE,),
-    _ntdll.NtQueryInformationProcess: (_HANDLE, ctypes.c_int, _POINTER, _DWORD, _POINTER),
 }
 for _function, _types in _ARGUMENTS.items():
     _function.argtypes = _types
@@ -107,16 +104,6 @@ class _Counters(ctypes.Structure):
     )
 
 
-class _UnicodeString(ctypes.Structure):
-    """UNICODE_STRING of ntdef.h."""
-
-    _fields_ = (
-        ("length", wintypes.USHORT),
-        ("capacity", wintypes.USHORT),
-        ("text", _POINTER),
-    )
-
-
 class JobTree:
     """The processes of one build command; see `tritonwin.build.attempt.ProcessTree`."""
 
@@ -178,16 +165,6 @@ class JobTree:
             _kernel32.QueryFullProcessImageNameW(handle, 0, name, ctypes.byref(size))
         # one of the two is zero: the first in Wine, the second in Windows 7
         return Path(name.value).stem.lower(), counters.private or counters.page_file
-
-    def command_line(self, pid: int) -> str:
-        with _opened(pid) as handle:
-            answer = ctypes.create_string_buffer(_LONGEST)
-            if not handle or _ntdll.NtQueryInformationProcess(
-                handle, _COMMAND_LINE, answer, _LONGEST, None
-            ):
-                return ""
-        text = _UnicodeString.from_buffer(answer)
-        return ctypes.wstring_at(text.text, text.length // 2) if text.text else ""
 
     def cpu_seconds(self) -> float | None:
         if self._job is None:

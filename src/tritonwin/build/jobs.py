@@ -13,10 +13,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonwin.build.plan import GIB, CompilerMemory
+from tritonwin.build.plan import GIB, CompilerMemory, Notes
 from tritonwin.build.recipe import BuildCost, MemoryModel
 from tritonwin.facts.system import parse_meminfo
-from tritonwin.support.choice import Choice, Obstacle, Reason
 from tritonwin.system import winapi
 
 RESERVE = 3 * GIB // 2  # for the system and what else runs
@@ -105,13 +104,14 @@ def _cores() -> int:
 def choose(
     model: MemoryModel,
     have: Resources,
+    notes: Notes,
     *,
     files: int | None,
     archs: int,
     jobs: int | None = None,
     threads: int | None = None,
     gib_per_job: float | None = None,
-) -> Choice[Jobs]:
+) -> Jobs:
     """Choose as many compilers as memory and cores allow; compute the peaks to expect.
 
     The bound never exceeds what may be allocated, unless the user asks for more jobs than fit.
@@ -121,32 +121,7 @@ def choose(
         archs: that one nvcc may compile side by side; more threads are of no use.
         jobs, threads, gib_per_job: what the user asks for.
     """
-    memory = _of_one(model, have, gib_per_job)
-    fit = _that_fit(memory, have)
-    wanted_threads = min(max(threads or 1, 1), max(archs, 1))
-    most = max(1, min(have.cores // wanted_threads, files or have.cores))
-    by_memory = most if fit is None else fit // wanted_threads
-    chosen = jobs or max(1, min(most, by_memory))
-    if threads is None and jobs is None and files and chosen == files:
-        spare = min(have.cores, fit if fit is not None else have.cores) // chosen
-        wanted_threads = min(max(spare, 1), max(archs, 1))
-    memory = memory.at(chosen, wanted_threads)
-    source = "the figure that was asked for" if gib_per_job else model.source
-    refused = fit is not None and fit < 1 and jobs is None
-    over = have.allocatable is not None and memory.bound > have.allocatable
-    return Choice(
-        value=Jobs(jobs=chosen, threads=wanted_threads, memory=memory),
-        reasons=_reasons(
-            chosen, wanted_threads, memory, most, archs, source=source, asked=jobs is not None
-        ),
-        warnings=(_too_many(chosen, memory),) if over and not refused else (),
-        refusals=(_too_little(memory),) if refused else (),
-    )
-
-
-def _of_one(model: MemoryModel, have: Resources, gib_per_job: float | None) -> CompilerMemory:
-    """The memory of one compiler."""
-    return CompilerMemory(
+    one = CompilerMemory(
         free=have.allocatable,
         reserve=RESERVE,
         base=round(model.base_gib * GIB),
@@ -155,6 +130,48 @@ def _of_one(model: MemoryModel, have: Resources, gib_per_job: float | None) -> C
         bound=0,
         expected=0,
     ).at(1, 1)
+    fit = _that_fit(one, have)
+    side_by_side = max(archs, 1)
+    wanted = min(threads or 1, side_by_side)
+    most = max(1, min(have.cores // wanted, files or have.cores))
+    by_memory = most if fit is None else fit // wanted
+    chosen = jobs or max(1, min(most, by_memory))
+    if threads is None and jobs is None and files and chosen == files:
+        spare = min(have.cores, fit if fit is not None else have.cores) // chosen
+        wanted = min(max(spare, 1), side_by_side)
+    memory = one.at(chosen, wanted)
+
+    free = "unknown" if have.allocatable is None else f"{have.allocatable / GIB:.1f} GiB"
+    reason = f"{memory.compiler / GIB:.1f} GiB a compiler, {free} free"
+    if jobs is not None:
+        reason = f"asked for ({reason})"
+    elif chosen == most:
+        reason += "; the cores, or the number of files, are the limit"
+    notes.because("jobs", str(chosen), reason, "--jobs")
+    why = "asked for or spare cores" if wanted > 1 else "more threads multiply the memory of a job"
+    if archs <= 1:
+        why = "one architecture: a second thread would have nothing to do"
+    notes.because("nvcc threads", str(wanted), why, "--nvcc-threads")
+    source = "the figure that was asked for" if gib_per_job else model.source
+    bound = math.ceil(memory.bound / GIB)
+    notes.because(
+        "memory",
+        f"about {memory.expected / GIB:.0f} GiB, never above {bound} GiB",
+        f"not every compiler is at its worst at once; {source}",
+        "--memory-per-job",
+    )
+    if fit is not None and fit < 1 and jobs is None:
+        need = (memory.compiler + memory.base + memory.reserve) / GIB
+        notes.refuse(
+            f"one compiler needs {need:.1f} GiB, and {free.removesuffix(' GiB')} are free",
+            "Close other programs, enlarge the page file, or try all the same: --jobs 1",
+            "build-resource-limits",
+        )
+    elif have.allocatable is not None and memory.bound > have.allocatable:
+        notes.warnings.append(
+            f"{chosen} jobs may take {bound} GiB and {free} are free: compilers may be killed"
+        )
+    return Jobs(jobs=chosen, threads=wanted, memory=memory)
 
 
 def _that_fit(memory: CompilerMemory, have: Resources) -> int | None:
@@ -170,71 +187,15 @@ def _that_fit(memory: CompilerMemory, have: Resources) -> int | None:
     return max(1, min(bound, 1 + further))
 
 
-def _reasons(
-    jobs: int,
-    threads: int,
-    memory: CompilerMemory,
-    most: int,
-    archs: int,
-    *,
-    source: str,
-    asked: bool,
-) -> tuple[Reason, ...]:
-    each = f"{memory.compiler / GIB:.1f} GiB a compiler"
-    free = "unknown" if memory.free is None else f"{memory.free / GIB:.1f} GiB"
-    reason = f"{each}, {free} free"
-    if asked:
-        reason = f"asked for ({reason})"
-    elif jobs == most:
-        reason += "; the cores, or the number of files, are the limit"
-    why = "asked for or spare cores" if threads > 1 else "more threads multiply the memory of a job"
-    if archs <= 1:
-        why = "one architecture: a second thread would have nothing to do"
-    return (
-        Reason(name="jobs", value=str(jobs), reason=reason, flag="--jobs"),
-        Reason(name="nvcc threads", value=str(threads), reason=why, flag="--nvcc-threads"),
-        Reason(
-            name="memory",
-            value=f"about {memory.expected / GIB:.0f} GiB, never above {_bound(memory)} GiB",
-            reason=f"not every compiler is at its worst at once; {source}",
-            flag="--memory-per-job",
-        ),
-    )
-
-
-def _bound(memory: CompilerMemory) -> int:
-    """In GiB, and no less than it is."""
-    return math.ceil(memory.bound / GIB)
-
-
-def _too_many(jobs: int, memory: CompilerMemory) -> str:
-    free = (memory.free or 0) / GIB
-    return (
-        f"{jobs} jobs may take {_bound(memory)} GiB and {free:.1f} GiB are free: "
-        "compilers may be killed"
-    )
-
-
-def _too_little(memory: CompilerMemory) -> Obstacle:
-    need = (memory.compiler + memory.base + memory.reserve) / GIB
-    return Obstacle(
-        problem="build-resource-limits",
-        message=f"one compiler needs {need:.1f} GiB, and {(memory.free or 0) / GIB:.1f} are free",
-        help="Close other programs, enlarge the page file, or try all the same: --jobs 1",
-    )
-
-
-def cpu_seconds(work: BuildCost, archs: int) -> float | None:
-    """Time of all compilers together; None where nothing was measured."""
-    return work.cpu_seconds + work.cpu_seconds_per_arch * archs or None
-
-
 def seconds(
     work: BuildCost, archs: int, *, jobs: int, threads: int, cores: int, files: int | None
 ) -> float | None:
-    """Wall time. The last files run alone: half a file's time is lost at the end."""
-    cpu = cpu_seconds(work, archs)
-    if cpu is None:
+    """Wall time; None where nothing was measured.
+
+    The last files run alone: half a file's time is lost at the end.
+    """
+    cpu = work.cpu_seconds + work.cpu_seconds_per_arch * archs
+    if not cpu:
         return None
     together = max(1, min(jobs * min(threads, max(archs, 1)), cores))
     last = cpu / files / 2 if files and together > 1 else 0.0

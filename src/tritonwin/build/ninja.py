@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 import struct
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from tritonwin.system.files import file_size, is_file
-from tritonwin.system.host import Host
 
 STATUS = "[%f/%t] "  # NINJA_STATUS, whatever the user's own says
 LOG = ".ninja_log"
@@ -21,14 +17,6 @@ _STEP = re.compile(r" {0,4}\[(\d{1,7})/(\d{1,7})\] ")
 _FAILED = re.compile(r" {0,4}FAILED: ")
 _MILLISECONDS = re.compile(r"[0-9]{1,12}")
 _FIELDS = 5  # start, end (ms), modification time, output, hash of the command
-
-
-@dataclass(frozen=True, kw_only=True)
-class Edge:
-    """When a finished step ran, in seconds since its ninja began."""
-
-    start: float
-    end: float
 
 
 @dataclass
@@ -76,34 +64,30 @@ class Counter:
         return self.planned
 
 
-def logs(folder: Path) -> tuple[Path, ...]:
-    """ninja's own logs, one for each folder that it built in."""
-    return tuple(sorted(path for path in folder.rglob(LOG) if is_file(path)))
-
-
-def read_log(text: str) -> dict[str, Edge]:
-    """The steps of a `.ninja_log` of version 5 to 7, the last run of each; other lines are skipped.
+def read_log(text: str) -> tuple[str, ...]:
+    """The outputs in a `.ninja_log` of version 5 to 7, each once; other lines are skipped.
 
     ninja itself takes a step for finished if, and only if, it stands here.
     """
-    edges: dict[str, Edge] = {}
-    for line in text.splitlines():
-        fields = line.split("\t")
-        if len(fields) != _FIELDS or not all(map(_MILLISECONDS.fullmatch, fields[:2])):
-            continue
-        start, end = int(fields[0]) / 1000, int(fields[1]) / 1000
-        edges[fields[3]] = Edge(start=start, end=end)
-    return edges
+    rows = (line.split("\t") for line in text.splitlines())
+    return tuple(
+        dict.fromkeys(
+            fields[3]
+            for fields in rows
+            if len(fields) == _FIELDS and all(map(_MILLISECONDS.fullmatch, fields[:2]))
+        )
+    )
 
 
-def finished(folder: Path) -> dict[Path, Edge]:
-    """Every step below a folder that ninja has finished and whose file is still there."""
-    return {path: edge for log in logs(folder) for path, edge in _edges(log) if is_file(path)}
-
-
-def _edges(log: Path) -> Iterator[tuple[Path, Edge]]:
-    for output, edge in read_log(log.read_text("utf-8", "replace")).items():
-        yield log.parent / output, edge
+def finished(folder: Path) -> tuple[Path, ...]:
+    """Every output below a folder that ninja has finished and that is still there."""
+    return tuple(
+        log.parent / output
+        for log in sorted(folder.rglob(LOG))
+        if is_file(log)
+        for output in read_log(log.read_text("utf-8", "replace"))
+        if is_file(log.parent / output)
+    )
 
 
 def remove_damaged(objects: Iterable[Path]) -> tuple[Path, ...]:
@@ -135,25 +119,3 @@ def is_whole(path: Path) -> bool:
         symbols, count = struct.unpack_from("<II", head, 8)
         return bool(size >= symbols + 18 * count)
     return False
-
-
-def start_first(
-    words: Sequence[str], folder: Path, scripts: Iterable[str], host: Host
-) -> tuple[Path, ...]:
-    """A folder for the head of PATH, by which ninja starts the files of these names first.
-
-    A program called ninja that calls the real one: see heavy_first.py. On Windows only an .exe
-    would be found under that name; there ninja keeps its own order, as it does without words.
-    """
-    found = [path for f in scripts if is_file(path := Path(f, "ninja"))] or host.executables(
-        "ninja"
-    )
-    if host.windows or not words or not found:
-        return ()
-    folder.mkdir(exist_ok=True)
-    program = folder / "heavy_first.py"
-    program.write_bytes(files("tritonwin.build").joinpath(program.name).read_bytes())
-    command = [sys.executable, "-I", "-S", str(program), str(found[0]), *words, "--"]
-    (folder / "ninja").write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
-    (folder / "ninja").chmod(0o755)
-    return (folder,)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ntpath
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -19,11 +20,14 @@ from tritonwin.facts.records import Facts, Interpreter, Torch
 from tritonwin.support.chooser import SetChooser
 from tritonwin.support.install_plan import sources_for
 from tritonwin.support.pip import Pip
+from tritonwin.support.sources import Sources
 from tritonwin.support.wheel_choice import WheelChoice
 from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import is_file, is_folder, read_text
-from tritonwin.system.host import Host
+from tritonwin.system.host import Environment, Host
+from tritonwin.system.process import run
 
+_SECONDS = 60.0  # for a Python to start
 _METADATA = re.compile(r"^Version: (\S{1,60})$", re.MULTILINE)
 _PROJECT = re.compile(r"""^\s{0,8}version\s?=\s?["']([^"']{1,60})["']""", re.MULTILINE)
 
@@ -39,7 +43,6 @@ class Order:
         cuda: a folder, a version, or "assembled".
         root: the folder in which build folders are made.
         nvcc_flags: put behind those of the recipe.
-        compiler_cache: use ccache or sccache where one is there.
         anyway: build although a wheel that fits exists.
         llvm, json, pybind11: folders for a Triton from source.
     """
@@ -59,7 +62,6 @@ class Order:
     local_version: str | None = None
     nvcc_flags: tuple[str, ...] = ()
     anyway: bool = False
-    compiler_cache: bool = True
     offline: bool = False
     llvm: Path | None = None
     json: Path | None = None
@@ -89,6 +91,9 @@ class BuildMachine:
         disk_free: bytes on the disk of the build root.
         wheel: the chooser's answer for the package; None: it was not asked.
         checkout: of `Order.source`, where that is a folder.
+        venv: the target's Python has the module venv; None: not known.
+        runtime: the folder of the target's Python, if it is an embedded one and runs anywhere.
+        elsewhere: it is known from a snapshot alone.
     """
 
     facts: Facts
@@ -97,6 +102,9 @@ class BuildMachine:
     disk_free: int | None = None
     wheel: WheelChoice | None = None
     checkout: Checkout | None = None
+    venv: bool | None = None
+    runtime: str | None = None
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,30 +193,95 @@ def survey(
 
     Args:
         pip: the target's; its indexes are asked for a wheel that exists already.
-        lists: where the user has wheels.
+        lists: where the user has wheels; the public lists are asked as well.
 
     Raises:
         UserError: no such recipe, source or folder.
     """
-    recipe = load(order.recipe)
-    _check_folders(order)
-    folder = Path(order.source) if order.source else None
-    found = None
-    if folder and is_folder(folder):
-        found = read_checkout(folder, recipe, windows=host.windows)
-        if found is None:
-            raise UserError(
-                f"{folder} holds neither setup.py nor pyproject.toml",
-                "Name the folder of the project itself: --source DIR",
-            )
+    target = facts.target
     return BuildMachine(
         facts=facts,
         host=host,
         resources=jobs.resources(),
-        checkout=found,
+        checkout=_checkout(order, windows=host.windows),
         disk_free=_free(Path(parent_folder(order.root, host))),
-        wheel=_wheel(order, recipe.distribution, facts, pip, lists),
+        wheel=_wheel(
+            order,
+            facts,
+            lambda: sources_for(
+                facts, pip, lists=lists, public=not order.offline, offline=order.offline
+            ),
+        ),
+        venv=_has_venv(target.executable) if target else None,
+        runtime=_runtime(target, is_file) if target and host.windows else None,
     )
+
+
+def survey_snapshot(
+    order: Order, facts: Facts, here: Host, pip: Callable[[], Pip], *, lists: Sequence[str] = ()
+) -> BuildMachine:
+    """The machine of a snapshot, of which nothing is known but its facts.
+
+    All of its memory counts as free, and the disk as large enough. Its pip cannot be asked for
+    the indexes that it is configured for; the public lists are.
+
+    Raises:
+        UserError: no such recipe, source or folder.
+    """
+
+    def sources() -> Sources:
+        named = sources_for(facts, pip, lists=lists, public=not order.offline, offline=True)
+        return replace(named, offline=order.offline)
+
+    windows = facts.system.os == "windows"
+    target, memory = facts.target, facts.system.memory_bytes
+    kinds = (target.kind, *target.managers) if target else ()
+    embedded = "embedded" in kinds
+    cores = facts.system.cpu_count or 1
+    return BuildMachine(
+        facts=facts,
+        host=replace(here, env=Environment({}, windows=windows), windows=windows),
+        resources=Resources(allocatable=memory, physical=memory, cores=cores),
+        checkout=_checkout(order, windows=windows),
+        wheel=_wheel(order, facts, sources),
+        venv=False if embedded else None,
+        runtime=_runtime(target, lambda _: True) if target and embedded else None,
+        elsewhere=True,
+    )
+
+
+def _has_venv(python: str) -> bool | None:
+    try:
+        return run(python, ("-I", "-c", "import venv"), timeout=_SECONDS).code == 0
+    except (OSError, ValueError):  # there is no such program here
+        return None
+
+
+def _runtime(target: Interpreter, exists: Callable[[Path], bool]) -> str | None:
+    """The folder of an embedded Python: its standard library is a zip file beside the program."""
+    folder = ntpath.dirname(target.base_executable or target.executable)
+    name = "".join((target.version or "").split(".")[:2])
+    return folder if exists(Path(folder, f"python{name}.zip")) else None
+
+
+def _checkout(order: Order, *, windows: bool) -> Checkout | None:
+    """The source, where it is a folder.
+
+    Raises:
+        UserError: there is no such recipe, or a folder of the order is not there.
+    """
+    recipe = load(order.recipe)
+    _check_folders(order)
+    folder = Path(order.source) if order.source else None
+    if folder is None or not is_folder(folder):
+        return None
+    found = read_checkout(folder, recipe, windows=windows)
+    if found is None:
+        raise UserError(
+            f"{folder} holds neither setup.py nor pyproject.toml",
+            "Name the folder of the project itself: --source DIR",
+        )
+    return found
 
 
 def read_checkout(folder: Path, recipe: Recipe, *, windows: bool) -> Checkout | None:
@@ -265,16 +338,14 @@ def _check_folders(order: Order) -> None:
         )
 
 
-def _wheel(
-    order: Order, distribution: str, facts: Facts, pip: Callable[[], Pip], lists: Sequence[str]
-) -> WheelChoice | None:
+def _wheel(order: Order, facts: Facts, sources: Callable[[], Sources]) -> WheelChoice | None:
     """The chooser's answer; None where it cannot be asked, or a source of the user's is built."""
+    distribution = load(order.recipe).distribution
     if not distribution or order.source or order.ref or order.anyway:
         return None
     wanted = f"{distribution}=={order.version}" if order.version else distribution
     try:
-        sources = sources_for(facts, pip, lists=lists, offline=order.offline)
-        chosen = SetChooser(facts=facts, sources=sources).choose([Requirement(wanted)]).chosen
+        chosen = SetChooser(facts=facts, sources=sources()).choose([Requirement(wanted)]).chosen
     except UserError:
         return None
     return next((c.choice for c in chosen if c.choice.package == distribution), None)

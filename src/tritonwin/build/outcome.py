@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tritonwin.build.plan import BuildPlan
@@ -26,7 +25,7 @@ class Progress:
         rate: steps a second in this run; None until one is done.
         remaining: seconds, by the rate so far; None until there is one.
         memory: of the process tree now, in bytes.
-        heaviest: the process that holds most of it: "cicc flash_bwd_hdim256_bf16_sm80.cu".
+        heaviest: the process that holds most of it: "cicc".
     """
 
     done: int
@@ -52,7 +51,7 @@ class BuildRun:
         total: steps of all runs together, where that became known.
         cpu_seconds: of all its processes; None where the system does not say.
         peak_memory: of all its processes at once, in bytes, as sampled.
-        offset: where its part of the log begins.
+        log: the name of its log in the build folder.
     """
 
     jobs: int
@@ -62,7 +61,7 @@ class BuildRun:
     peak_memory: int = 0
     steps: int = 0
     total: int | None = None
-    offset: int = 0
+    log: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,11 +107,6 @@ class WheelProof:
         broken = any(r.state in BROKEN for r in self.rungs)
         return not broken and all(step.state != "failed" for step in self.steps)
 
-    def in_short(self) -> dict[str, str]:
-        """Step or rung -> how it ended."""
-        steps = {s.name: f"{s.state}: {s.detail}" if s.detail else s.state for s in self.steps}
-        return steps | {r.id: r.state for r in self.rungs}
-
 
 @dataclass(frozen=True, kw_only=True)
 class BuildInfo:
@@ -121,25 +115,18 @@ class BuildInfo:
     Attributes:
         inputs: file -> sha256, or address of a repository -> commit.
         versions: program or distribution -> version.
-        jobs: number of jobs of every run, oldest first.
-        peak_memory: of the process tree, in bytes.
-        archs: read from the binaries inside the wheel.
-        proof: rung or step -> how it ended.
+        runs: oldest first, with their jobs, times and memory.
     """
 
-    schema: Literal["tritonwin.build-info/1"] = "tritonwin.build-info/1"
+    schema: Literal["tritonwin.build-info/2"] = "tritonwin.build-info/2"
     wheel: str
     sha256: str
     size: int
     plan: BuildPlan
     inputs: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
-    jobs: tuple[int, ...] = ()
-    wall_seconds: float = 0.0
-    cpu_seconds: float | None = None
-    peak_memory: int | None = None
-    archs: tuple[str, ...] = ()
-    proof: dict[str, str] = field(default_factory=dict)
+    runs: tuple[BuildRun, ...] = ()
+    proof: WheelProof | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,18 +134,17 @@ class BuildOutcome:
     """The end of a build.
 
     Attributes:
-        log: everything that the build printed, of all its runs.
+        log: everything that the last run printed.
         wheel: None: the build failed, and `explanation` says why.
-        info: the content of the file beside the wheel, `info_path`.
+        info: the file beside the wheel.
         failed_step: the output of the first step that failed.
     """
 
-    state: BuildState
-    log: Path
-    wheel: Path | None = None
+    runs: tuple[BuildRun, ...] = ()
+    log: str
+    wheel: str | None = None
     proof: WheelProof | None = None
-    info: BuildInfo | None = None
-    info_path: Path | None = None
+    info: str | None = None
     explanation: Explanation | None = None
     failed_step: tuple[Evidence, ...] = ()
 
@@ -203,7 +189,10 @@ class Dropped:
 
 @dataclass(frozen=True, kw_only=True)
 class Fleet:
-    jobs: tuple[Job, ...]
+    """Output of `tritonwin build --fleet FILE --json`: the jobs, and what cannot be built."""
+
+    schema: Literal["tritonwin.fleet/2"] = "tritonwin.fleet/2"
+    include: tuple[Job, ...]
     dropped: tuple[Dropped, ...] = ()
 
 
@@ -218,3 +207,11 @@ class IndexedWheel:
     cuda_version: str | None
     archs: tuple[str, ...]
     build_info: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WheelIndex:
+    """File of `tritonwin build --index-of DIR`: wheels with their hashes, for `--index`."""
+
+    schema: Literal["tritonwin.wheels/1"] = "tritonwin.wheels/1"
+    wheels: tuple[IndexedWheel, ...]

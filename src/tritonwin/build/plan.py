@@ -28,7 +28,6 @@ class Layout:
         source: the edited source.
         venv, python: the build environment, and its interpreter.
         cuda: CUDA_HOME of an assembled toolkit.
-        ninja: a program called ninja that starts the slowest files first.
         proof: the environment in which the wheel is tried.
         temp: TEMP, TMP and TMPDIR of the compilers.
         plan, state: the stored plan, and how the runs of the build went.
@@ -41,9 +40,9 @@ class Layout:
         self.root = top = cast("Path", foreign)
         self.source, self.venv, self.cuda = top / "s", top / "v", top / "c"
         self.python = self.venv / ("Scripts/python.exe" if windows else "bin/python")
-        self.ninja, self.proof, self.temp, self.dist = top / "n", top / "p", top / "t", top / "dist"
+        self.proof, self.temp, self.dist = top / "p", top / "t", top / "dist"
         self.plan, self.state = top / "plan.json", top / "state.json"
-        self.commit, self.log, self.lock = top / "commit", top / "build.log", top / "lock"
+        self.commit, self.lock = top / "commit", top / "lock"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +173,29 @@ class CompilerMemory:
         )
 
 
+@dataclass(kw_only=True)
+class Notes:
+    """What the choices of a plan say: why a value was taken, what may go wrong, what forbids it."""
+
+    reasons: list[Reason] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    refusals: list[Obstacle] = field(default_factory=list)
+
+    def because(self, name: str, value: str, reason: str, flag: str = "") -> None:
+        """Note a choice; `flag` is the option that decides otherwise."""
+        self.reasons.append(Reason(name=name, value=value, reason=reason, flag=flag))
+
+    def refuse(self, message: str, help_text: str = "", problem: str = "") -> None:
+        """Note a reason against the plan, and the id of its problem where the catalogue has one."""
+        self.refusals.append(Obstacle(problem=problem, message=message, help=help_text))
+
+    def take_over(self, others: Notes) -> None:
+        """Add the notes of a part of the plan."""
+        self.reasons += others.reasons
+        self.warnings += others.warnings
+        self.refusals += others.refusals
+
+
 @dataclass(frozen=True, kw_only=True)
 class BuildPlan:
     """A build as it will be carried out.
@@ -181,6 +203,7 @@ class BuildPlan:
     Attributes:
         distribution: normalised name of the wheel: "flash-attn".
         target: the interpreter whose Python and torch the wheel is for.
+        runtime: folder of an embedded Python, which has no venv: the build runs in a copy of it.
         torch: version of its torch; None where the wheel does not depend on torch.
         wheel: the chooser's answer: an existing wheel that fits, or why there is none.
         archs: "8.0", "9.0a", "12.0": what is compiled.
@@ -194,7 +217,6 @@ class BuildPlan:
         local_version: what the wheel's version gets behind "+": "cu130torch2.11".
         imports: modules that must import when the wheel is installed.
         extension: pattern of the compiled modules inside the wheel, whose architectures are read.
-        start_first: words in the names of the files that take longest, the longest first.
         rungs: of the ladder, that prove the wheel on a GPU.
     """
 
@@ -204,6 +226,7 @@ class BuildPlan:
     source: BuildSource
     root: str
     target: str
+    runtime: str | None = None
     python: str  # "3.12.9"
     windows: bool
     torch: str | None
@@ -230,7 +253,6 @@ class BuildPlan:
     local_version: str = ""
     imports: tuple[str, ...] = ()
     extension: str = ""
-    start_first: tuple[str, ...] = ()
     rungs: tuple[str, ...] = ()
     decisions: tuple[Reason, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -48,7 +48,7 @@ def prove(
     on_event(f"proof: {wheel.name}")
     place = plan.layout.proof
     shutil.rmtree(place, ignore_errors=True)
-    copy = venv.make(plan.target, place)
+    copy = venv.make(plan.target, place, plan.runtime)
     _install(copy, wheel, pip)
     facts = collect(python=copy.python, timeout=_IMPORT_TIMEOUT)
     code = _code(plan, copy.site_packages)

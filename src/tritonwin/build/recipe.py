@@ -166,7 +166,6 @@ class Recipe:
     longest_path: int
     memory: MemoryModel
     work: BuildCost
-    start_first: tuple[str, ...] = ()
     submodules: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     version_file: str = ""

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
-from tritonwin.build import failure, ninja, source, toolkit, venv, wheel
-from tritonwin.build.attempt import Attempt
+from tritonwin.build import attempt, ninja, source, toolkit, venv, wheel
 from tritonwin.build.command import command, inherited
 from tritonwin.build.copying import is_project
 from tritonwin.build.ninja import Counter
@@ -28,6 +26,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.journal.lock import locked
+from tritonwin.problems.explain import explain_stream
 from tritonwin.system.codec import from_json, parse, to_json
 from tritonwin.system.files import is_file, paths_in, write_whole
 from tritonwin.system.host import Host
@@ -52,10 +51,6 @@ class RunContext:
     on_event: OnEvent = lambda _: None
 
 
-# the captured environment of the command, and folders for the head of PATH
-_Ready: TypeAlias = tuple[Mapping[str, str], tuple[Path | str, ...]]
-
-
 def make(plan: BuildPlan, context: RunContext, *, resume: bool = False) -> BuildOutcome:
     """Build the wheel, give it its local version, prove it, and describe it in a file beside it.
 
@@ -67,12 +62,11 @@ def make(plan: BuildPlan, context: RunContext, *, resume: bool = False) -> Build
     built = build(plan, context, resume=resume)
     if built.wheel is None:
         return built
-    tagged = wheel.tagged(built.wheel, plan.local_version)
+    tagged = wheel.tagged(Path(built.wheel), plan.local_version)
     proof = prove(plan, tagged, context.cache.pip, on_event=context.on_event)
-    info = wheel.describe(plan, tagged, built.state, venv.installed(plan.layout.python), proof)
-    redactor = Redactor.this_machine(context.host)
-    path = wheel.write_info(info, tagged.parent, redactor)
-    return replace(built, wheel=tagged, proof=proof, info=info, info_path=path)
+    info = wheel.describe(plan, tagged, built.runs, venv.installed(plan.layout.python), proof)
+    path = wheel.write_info(info, tagged.parent, Redactor.this_machine(context.host))
+    return replace(built, wheel=str(tagged), proof=proof, info=str(path))
 
 
 def build(plan: BuildPlan, context: RunContext, *, resume: bool = False) -> BuildOutcome:
@@ -83,19 +77,18 @@ def build(plan: BuildPlan, context: RunContext, *, resume: bool = False) -> Buil
     Raises:
         UserError: the plan cannot be carried out here, or an unfinished build is in its folder.
     """
-    layout = plan.layout
     with _locked(plan):
         if not resume:
             _begin(plan)
-        ready = _prepare(plan, context)
-        state = _compile(plan, context, ready)
-        outcome = BuildOutcome(state=state, log=layout.log)
-        last = state.runs[-1]
-        if last.ending == "finished":
-            return replace(outcome, wheel=_wheel(plan))
-        explanation = failure.explanation(layout.log, last.offset, context.facts)
-        step = failure.failed_step(layout.log, last.offset)
-        return replace(outcome, explanation=explanation, failed_step=step)
+        captured, scripts = _prepare(plan, context)
+        runs = _compile(plan, context, captured, scripts)
+        log = plan.layout.root / runs[-1].log
+        outcome = BuildOutcome(runs=runs, log=str(log))
+        if runs[-1].ending == "finished":
+            return replace(outcome, wheel=str(_wheel(plan, log)))
+        with log.open("rb") as stream:
+            explanation = explain_stream(stream, context.facts)
+        return replace(outcome, explanation=explanation, failed_step=attempt.failed_step(log))
 
 
 def prepare(plan: BuildPlan, context: RunContext) -> None:
@@ -136,11 +129,13 @@ def _begin(plan: BuildPlan) -> None:
             )
     for folder in (layout.source, layout.venv, layout.dist, layout.temp):
         shutil.rmtree(folder, ignore_errors=True)
-    layout.log.unlink(missing_ok=True)
+    for log in paths_in(layout.root, "build-*.log"):
+        log.unlink()
     write_state(plan, BuildState())
 
 
-def _prepare(plan: BuildPlan, context: RunContext) -> _Ready:
+def _prepare(plan: BuildPlan, context: RunContext) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """The captured environment of the command, and folders for the head of PATH."""
     layout, on_event = plan.layout, context.on_event
     captured = inherited(plan, context.host)
     write_plan(plan)
@@ -157,56 +152,56 @@ def _prepare(plan: BuildPlan, context: RunContext) -> _Ready:
     if plan.cuda and plan.cuda.origin == "packages" and not plan.windows:
         toolkit.name_libraries(Path(plan.cuda.path, "lib"), layout.cuda)
     on_event("build environment")
-    python = venv.make(plan.target, layout.venv)
+    python = venv.make(plan.target, layout.venv, plan.runtime)
     wanted = venv.missing(plan.requirements, venv.installed(python.python))
     if wanted:
         on_event(f"installing {', '.join(wanted)}")
         venv.install(python, context.cache.pip, wanted, context.pip_options)
     for folder in (layout.temp, layout.dist):
         folder.mkdir(exist_ok=True)
-    first = ninja.start_first(plan.start_first, layout.ninja, python.scripts, context.host)
-    return captured, (*first, *python.scripts)
+    return captured, python.scripts
 
 
-def _compile(plan: BuildPlan, context: RunContext, ready: _Ready) -> BuildState:
+def _compile(
+    plan: BuildPlan, context: RunContext, captured: Mapping[str, str], scripts: tuple[str, ...]
+) -> tuple[BuildRun, ...]:
     """Run the command until it succeeds or fails for something that fewer jobs do not cure."""
     layout = plan.layout
-    state = read_state(plan)
     while True:
-        jobs = state.jobs(plan.jobs)
-        run, code = _attempt(plan.with_jobs(jobs), context, ready, state)
-        if run.ending == "failed" and failure.is_out_of_memory(layout.log, run.offset, code):
+        earlier = read_state(plan)
+        jobs = earlier.jobs(plan.jobs)
+        _tidy(plan, context.on_event)
+        start = command(plan.with_jobs(jobs), context.host, scripts)
+        log = layout.root / f"build-{len(earlier.runs) + 1}.log"
+        totals = (run.total for run in reversed(earlier.runs) if run.total)
+        counter = Counter(
+            before=len(ninja.finished(layout.source)),
+            planned=plan.compile_steps or next(totals, None),
+        )
+        context.on_event(f"compiling with {jobs} jobs; log: {log}")
+        run, code = attempt.carry_out(
+            start.argv,
+            log,
+            BuildRun(jobs=jobs, log=log.name),
+            counter,
+            env=start.environment(captured),
+            cwd=Path(start.folder),
+            on_progress=context.on_event,
+            note=partial(_note, plan, earlier),
+        )
+        if run.ending == "failed" and attempt.is_out_of_memory(log, code):
             run = replace(run, ending="out-of-memory")
-        state = BuildState(runs=(*state.runs, run))
-        write_state(plan, state)
+        state = _note(plan, earlier, run)
         # a single job that got further than the last one may succeed where others left it room
         if run.ending != "out-of-memory" or (jobs == 1 and not run.steps):
-            return state
+            return state.runs
         context.on_event(f"out of memory with {jobs} jobs: going on with {state.jobs(plan.jobs)}")
 
 
-def _attempt(
-    plan: BuildPlan, context: RunContext, ready: _Ready, state: BuildState
-) -> tuple[BuildRun, int]:
-    layout = plan.layout
-    _tidy(plan, context.on_event)
-    now = time.strftime("%Y-%m-%d %H:%M:%S %z")
-    with layout.log.open("a", encoding="utf-8") as stream:
-        stream.write(f"\n== tritonwin: run {len(state.runs) + 1}, {plan.jobs} jobs, {now}\n")
-    known = plan.compile_steps or next((r.total for r in reversed(state.runs) if r.total), None)
-    attempt = Attempt(
-        BuildRun(jobs=plan.jobs, offset=layout.log.stat().st_size),
-        Counter(before=len(ninja.finished(layout.source)), planned=known),
-        context.on_event,
-        lambda run: write_state(plan, BuildState(runs=(*state.runs, run))),
-    )
-    context.on_event(f"compiling with {plan.jobs} jobs; log: {layout.log}")
-    captured, scripts = ready
-    start = command(plan, context.host, scripts)
-    code = attempt.carry_out(
-        start.argv, env=start.environment(captured), cwd=Path(start.folder), log=layout.log
-    )
-    return attempt.run, code
+def _note(plan: BuildPlan, earlier: BuildState, run: BuildRun) -> BuildState:
+    state = BuildState(runs=(*earlier.runs, run))
+    write_state(plan, state)
+    return state
 
 
 def _tidy(plan: BuildPlan, on_event: OnEvent) -> None:
@@ -217,12 +212,12 @@ def _tidy(plan: BuildPlan, on_event: OnEvent) -> None:
         on_event(f"{path.name} is cut short: compiled again")
 
 
-def _wheel(plan: BuildPlan) -> Path:
+def _wheel(plan: BuildPlan, log: Path) -> Path:
     wheels = paths_in(plan.layout.dist, "*.whl")
     if len(wheels) != 1:
         raise UserError(
             f"the build ended well, but {plan.layout.dist} holds {len(wheels)} wheels, not one",
-            f"Look at its log: {plan.layout.log}",
+            f"Look at its log: {log}",
         )
     return wheels[0]
 

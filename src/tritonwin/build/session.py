@@ -79,50 +79,29 @@ def _prctl(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def _start(command: list[str]) -> int:
-    child = os.fork()
-    if child:
-        return child
-    try:
-        _prctl(_PDEATHSIG, signal.SIGKILL)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.execv(command[0], command)  # noqa: S606 - tritonwin named it by its absolute path
-    except OSError as error:
-        print(f"{command[0]} cannot be started: {error}", file=sys.stderr)  # noqa: T201
-    finally:
-        os._exit(127)
-
-
 def main(command: list[str]) -> int:
     """Run the command; its exit code, or 128 and the number of the signal that ended it."""
     _prctl(_SUBREAPER, 1)  # orphans become children of this process
-    alarm, bell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(bell, warn_on_full_buffer=False)
-    build = _start(command)
+    try:
+        build = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            preexec_fn=lambda: _prctl(_PDEATHSIG, signal.SIGKILL),
+        )
+    except OSError as error:
+        print(f"{command[0]} cannot be started: {error}", file=sys.stderr)  # noqa: T201
+        return 127
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    while True:
-        ready, _, _ = select.select([0, alarm], [], [])
-        if alarm in ready:
-            os.read(alarm, 4096)
-        status = _ended(build)
-        if status is not None or (0 in ready and not os.read(0, 1)):
-            end_session(os.getpid())
-            _collect()
-            code = -signal.SIGTERM if status is None else os.waitstatus_to_exitcode(status)
-            return code if code >= 0 else 128 - code
-
-
-def _ended(build: int) -> int | None:
-    """Collect what has ended, orphans included; the build's status if it is among them."""
-    with contextlib.suppress(ChildProcessError):
-        while True:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid == build:
-                return status
-            if not pid:
-                break
-    return None
+    code = None
+    while code is None:
+        told, _, _ = select.select([0], [], [], _PAUSE)
+        code = build.poll()
+        if told:
+            break
+    end_session(os.getpid())
+    _collect()
+    code = -signal.SIGTERM if code is None else code
+    return code if code >= 0 else 128 - code
 
 
 class SessionTree:
@@ -171,13 +150,6 @@ class SessionTree:
         except (OSError, ValueError, IndexError):
             return None
         return re.sub(r"[\d.]+$", "", name), pages * _PAGE
-
-    def command_line(self, pid: int) -> str:
-        try:
-            line = (_PROC / str(pid) / "cmdline").read_bytes()
-        except OSError:
-            return ""
-        return line.replace(b"\0", b" ").decode("utf-8", "replace")
 
     def cpu_seconds(self) -> float | None:
         return _spent() - self._before

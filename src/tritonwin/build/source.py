@@ -107,10 +107,7 @@ def _check_out(source: BuildSource, to: Path, env: Mapping[str, str], host: Host
     """
     program = next(iter(host.executables("git")), None)
     if program is None:
-        raise SourceError(
-            "git is needed to fetch the source, and there is none on PATH",
-            "Install git, or give an unpacked source: --source DIR",
-        )
+        raise SourceError(*git.NOT_FOUND)
     if source.login and not env.get(source.login):
         raise SourceError(
             f"the login for {source.location} is not known",

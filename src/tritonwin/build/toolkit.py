@@ -22,7 +22,6 @@ from tritonwin.errors import UserError
 from tritonwin.facts.records import CudaToolkit
 from tritonwin.facts.toolchain.cuda import BUILD_PARTS, ToolkitPlace, describe
 from tritonwin.support.archives import leads_out
-from tritonwin.support.choice import Obstacle
 from tritonwin.system.files import is_file, is_folder, paths_in, same_place, version_key
 
 if TYPE_CHECKING:
@@ -39,11 +38,7 @@ _EXECUTABLE = 0o111 << 16  # where a zip keeps the mode of a file
 
 
 def candidates(
-    found: Sequence[CudaToolkit],
-    *,
-    torch_cuda: str | None,
-    asked: str | None,
-    windows: bool,
+    found: Sequence[CudaToolkit], *, torch_cuda: str | None, asked: str | None, windows: bool
 ) -> Iterator[Toolkit]:
     """Toolkits that can build for this torch, the best first.
 
@@ -56,19 +51,27 @@ def candidates(
         asked: a folder, a version, or "assembled"; None: whatever fits.
     """
     folder = asked if asked and _is_path(asked) else None
-    known = [_named(folder, found, windows=windows)] if folder else found
-    fitting = (
-        _choice(toolkit, windows=windows)
-        for toolkit in known
+    fitting = [
+        _existing(toolkit, windows=windows)
+        for toolkit in ([_named(folder, found, windows=windows)] if folder else found)
         if not why_not(toolkit, torch_cuda, windows=windows)
-    )
-    wanted = [t for t in fitting if folder or asked is None or _starts(t.version, asked)]
-    yield from sorted(wanted, key=lambda t: _distance(t.version, torch_cuda))
-    if folder is None:
-        versions = [v for v in tables.assembled_versions() if asked in {None, ASSEMBLED, v}]
-        for version in sorted(versions, key=lambda v: _distance(v, torch_cuda)):
-            if torch_cuda is None or _major(version) == _major(torch_cuda):
-                yield _assembled(version, windows=windows)
+    ]
+    versions = [v for v in tables.assembled_versions() if asked in {None, ASSEMBLED, v}]
+    assembled = [
+        Toolkit(
+            origin="assembled",
+            path="",
+            version=version,
+            msvc=tables.msvc_for(version),
+            parts=tables.parts_of(version, windows=windows),
+        )
+        for version in versions
+        if torch_cuda is None or _major(version) == _major(torch_cuda)
+    ]
+    for group in (fitting, assembled):
+        for toolkit in sorted(group, key=lambda t: _distance(t.version, torch_cuda)):
+            if folder or toolkit.parts or asked is None or matches(toolkit.version, asked):
+                yield toolkit
 
 
 def why_not(toolkit: CudaToolkit, torch_cuda: str | None, *, windows: bool) -> str:
@@ -88,44 +91,29 @@ def why_not(toolkit: CudaToolkit, torch_cuda: str | None, *, windows: bool) -> s
     return f"is CUDA {toolkit.version}" if other else ""
 
 
-def refusal(
+def none_fits(
     found: Sequence[CudaToolkit],
     torch_cuda: str | None,
     asked: str | None = None,
     *,
     windows: bool,
-) -> Obstacle:
-    """The refusal that says for each toolkit why it does not fit, the requested one first."""
+) -> str:
+    """The message that says for each toolkit why it does not fit, the requested one first."""
     wants = f"a toolkit of CUDA {_major(torch_cuda)}" if torch_cuda else "a CUDA toolkit"
     named = [_named(asked, found, windows=windows)] if asked and _is_path(asked) else []
     every = (*named, *(t for t in found if t not in named))
     reasons = [(t.path, why_not(t, torch_cuda, windows=windows)) for t in every]
-    each = [f"{path} ({why})" for path, why in reasons if why]
-    listed = f"; not taken: {'; '.join(each)}" if each else ""
+    each = "; ".join(f"{path} ({why})" for path, why in reasons if why)
     there = "there is none" if asked is None else f"--cuda {asked} names none"
-    version = torch_cuda or "13.0"
-    return Obstacle(
-        problem=PROBLEM,
-        message=f"the build needs {wants}, and {there}{listed}",
-        help=f"Install it: conda install -c nvidia cuda-toolkit={version}, or NVIDIA's installer, "
-        "and name its folder: --cuda DIR",
-    )
+    return f"the build needs {wants}, and {there}{f'; not taken: {each}' if each else ''}"
 
 
-def reason(choice: Toolkit, torch_cuda: str | None) -> str:
-    """The reason for this toolkit, in words."""
-    if torch_cuda is None:
-        return "the first that is complete"
-    what = f"torch is built for CUDA {torch_cuda}"
-    if choice.origin == ASSEMBLED:
-        size = sum(part.size or 0 for part in choice.parts) / 2**20
-        what += f"; {len(choice.parts)} wheels of {size:.0f} MB, since none is installed"
-    if _starts(choice.version, torch_cuda):
-        return what
-    return f"{what}; torch only warns of another minor version"
+def matches(version: str, asked: str) -> bool:
+    """True if a version is the one that was asked for, or of its series."""
+    return version == asked or version.startswith(f"{asked.rstrip('.')}.")
 
 
-def _choice(toolkit: CudaToolkit, *, windows: bool) -> Toolkit:
+def _existing(toolkit: CudaToolkit, *, windows: bool) -> Toolkit:
     version = toolkit.version or ""
     msvc = tables.msvc_for(version)
     if windows and toolkit.host_msvc_max and msvc:
@@ -136,17 +124,6 @@ def _choice(toolkit: CudaToolkit, *, windows: bool) -> Toolkit:
         path=toolkit.path,
         version=".".join(version.split(".")[:2]),
         msvc=msvc,
-    )
-
-
-def _assembled(version: str, *, windows: bool) -> Toolkit:
-    """The path is not known before the build folder is."""
-    return Toolkit(
-        origin="assembled",
-        path="",
-        version=version,
-        msvc=tables.msvc_for(version),
-        parts=tables.parts_of(version, windows=windows),
     )
 
 
@@ -164,10 +141,6 @@ def _is_path(asked: str) -> bool:
 
 def _major(version: str | None) -> str:
     return (version or "").split(".")[0]
-
-
-def _starts(version: str, asked: str) -> bool:
-    return version == asked or version.startswith(f"{asked}.")
 
 
 def _distance(version: str, torch_cuda: str | None) -> tuple[int, int]:
@@ -214,19 +187,16 @@ def assemble(parts: Sequence[PinnedFile], to: Path, cache: SourceCache, on_event
 
 def _unpack(wheel: Path, to: Path) -> None:
     with zipfile.ZipFile(wheel) as files:
-        for member, place in _members(files, to):
+        for member in files.infolist():
+            parts = PurePosixPath(member.filename).parts
+            if parts[:2] != _PREFIX or leads_out(member.filename) or member.is_dir():
+                continue
+            place = to.joinpath(*parts[2:])
             place.parent.mkdir(parents=True, exist_ok=True)
             with files.open(member) as source, place.open("wb") as target:
                 shutil.copyfileobj(source, target)
             if member.external_attr & _EXECUTABLE and os.name != "nt":
                 place.chmod(0o755)
-
-
-def _members(files: zipfile.ZipFile, to: Path) -> Iterator[tuple[zipfile.ZipInfo, Path]]:
-    for member in files.infolist():
-        parts = PurePosixPath(member.filename).parts
-        if parts[:2] == _PREFIX and not leads_out(member.filename) and not member.is_dir():
-            yield member, to.joinpath(*parts[2:])
 
 
 def name_libraries(folder: Path, into: Path) -> None:

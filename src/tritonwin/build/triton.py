@@ -8,117 +8,81 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from tritonwin.build.plan import PinnedFile
+from tritonwin.build.plan import Notes, PinnedFile
 from tritonwin.build.recipe import SourceRelease
-from tritonwin.support.choice import Choice, Obstacle, Reason
 from tritonwin.system.codec import from_json, parse
 from tritonwin.system.files import read_text
 
 if TYPE_CHECKING:
-    from tritonwin.build.order import Order, Request
+    from tritonwin.build.order import Request
 
 T = TypeVar("T")
 _LLVM = "https://oaitriton.blob.core.windows.net/public/llvm-builds"
 _FLAGS = "--llvm, --nlohmann-json, --pybind11, --offline"
 
 
-@dataclass(frozen=True, kw_only=True)
-class TritonNeeds:
-    """Additions to the plan."""
-
-    environment: dict[str, str] = field(default_factory=dict)
-    downloads: tuple[PinnedFile, ...] = ()
-
-
-def needs(request: Request, release: SourceRelease | None) -> Choice[TritonNeeds]:
-    """The variables, pins and obstacles of a Triton build.
+def needs(
+    request: Request, release: SourceRelease | None, notes: Notes
+) -> tuple[dict[str, str], tuple[PinnedFile, ...]]:
+    """The variables of a Triton build, and what its setup.py will fetch by a known hash.
 
     Offline, setup.py wants the folders of LLVM and JSON and bundles neither ptxas nor TinyCC. It
     runs in a build folder of its own, so that no CMakeCache.txt of the other way can spoil it.
     TRITON_HOME, where setup.py keeps what it fetched, is the parent of all build folders.
     """
-    order, checkout = request.order, request.machine.checkout
-    pins = checkout.pins if checkout else None
-    folders = (
-        ("LLVM_SYSPATH", order.llvm), ("JSON_SYSPATH", order.json),
-        ("PYBIND11_SYSPATH", order.pybind11),
-    )  # fmt: skip
-    environment = {name: str(path.absolute()) for name, path in folders if path}
+    order, checkout, system = request.order, request.machine.checkout, request.facts.system
+    pins = checkout.pins if checkout and checkout.pins else TritonPins()
+    folders = {
+        "LLVM_SYSPATH": order.llvm,
+        "JSON_SYSPATH": order.json,
+        "PYBIND11_SYSPATH": order.pybind11,
+    }
+    environment = {name: str(path.absolute()) for name, path in folders.items() if path}
     environment["TRITON_HOME"] = request.parent
     if order.offline:
         environment["TRITON_OFFLINE_BUILD"] = "1"
     if request.windows:
         environment["HOME"] = request.parent  # setup.py would prefer the one of Git Bash
-    archive = llvm_archive(pins, windows=request.windows) if pins else None
-    fetches = archive is not None and order.llvm is None and not order.offline
-    return Choice(
-        value=TritonNeeds(
-            environment=environment, downloads=(archive,) if archive and fetches else ()
-        ),
-        reasons=_reasons(order, pins),
-        warnings=tuple(_warnings(order, pins)),
-        refusals=(*_offline(order), *_links(request, release)),
-    )
 
-
-def _reasons(order: Order, pins: TritonPins | None) -> tuple[Reason, ...]:
     if order.llvm:
-        llvm, why = str(order.llvm), "asked for"
-    elif pins and pins.llvm:
-        llvm, why = f"prebuilt {pins.llvm[:8]}", "the checkout pins it"
+        notes.because("LLVM", str(order.llvm), "asked for", _FLAGS)
+    elif pins.llvm:
+        notes.because("LLVM", f"prebuilt {pins.llvm[:8]}", "the checkout pins it", _FLAGS)
     else:
-        llvm, why = "as the source pins it", "the source is not here yet"
-    reasons = [Reason(name="LLVM", value=llvm, reason=why, flag=_FLAGS)]
-    if pins and pins.json:
-        reasons.append(
-            Reason(name="JSON", value=pins.json, reason="the checkout pins it", flag=_FLAGS)
-        )
-    if pins and pins.tools and not order.offline:
+        notes.because("LLVM", "as the source pins it", "the source is not here yet", _FLAGS)
+    if pins.json:
+        notes.because("JSON", pins.json, "the checkout pins it", _FLAGS)
+    if pins.tools and not order.offline:
         tools = ", ".join(f"{name} {version}" for name, version in pins.tools)
-        reasons.append(Reason(name="NVIDIA tools", value=tools, reason="bundled in the wheel"))
-    return tuple(reasons)
-
-
-def _warnings(order: Order, pins: TritonPins | None) -> list[str]:
-    found = []
+        notes.because("NVIDIA tools", tools, "bundled in the wheel")
     if order.offline:
-        found.append("an offline build bundles neither ptxas nor TinyCC: users need a toolkit")
-    elif pins and pins.llvm and pins.llvm_sha256 is None and order.llvm is None:
-        found.append("this checkout names no hash for LLVM: setup.py takes what the server gives")
-    return found
-
-
-def _offline(order: Order) -> tuple[Obstacle, ...]:
-    lacking = [
-        flag
-        for flag, path in (("--llvm", order.llvm), ("--nlohmann-json", order.json))
-        if path is None
-    ]
-    if not order.offline or not lacking:
-        return ()
-    return (
-        Obstacle(
-            problem="",
-            message="an offline build of Triton needs LLVM and JSON as folders",
-            help=f"Name them: {' DIR '.join(lacking)} DIR",
-        ),
-    )
-
-
-def _links(request: Request, release: SourceRelease | None) -> tuple[Obstacle, ...]:
-    """Triton up to 3.6 makes symbolic links, which Windows grants to few."""
-    system = request.facts.system
-    allowed = system.developer_mode is True or system.admin is True
-    if not request.windows or allowed or release is None or not release.symlinks:
-        return ()
-    return (
-        Obstacle(
-            problem="symlinks-not-allowed",
-            message=f"Triton {release.version} makes symbolic links, which this account may not "
+        notes.warnings.append(
+            "an offline build bundles neither ptxas nor TinyCC: users need a toolkit"
+        )
+        lacking = [
+            flag
+            for flag, path in (("--llvm", order.llvm), ("--nlohmann-json", order.json))
+            if path is None
+        ]
+        if lacking:
+            notes.refuse(
+                "an offline build of Triton needs LLVM and JSON as folders",
+                f"Name them: {' DIR '.join(lacking)} DIR",
+            )
+    elif pins.llvm and pins.llvm_sha256 is None and order.llvm is None:
+        notes.warnings.append(
+            "this checkout names no hash for LLVM: setup.py takes what the server gives"
+        )
+    may_link = not request.windows or system.developer_mode is True or system.admin is True
+    if release is not None and release.symlinks and not may_link:
+        notes.refuse(
+            f"Triton {release.version} makes symbolic links, which this account may not "
             "(WinError 1314)",
-            help="Turn on Developer Mode: Settings > System > For developers; or build Triton 3.7",
-        ),
-    )
+            "Turn on Developer Mode: Settings > System > For developers; or build Triton 3.7",
+            "symlinks-not-allowed",
+        )
+    archive = None if order.llvm or order.offline else llvm_archive(pins, windows=request.windows)
+    return environment, (archive,) if archive else ()
 
 
 # --- the pins of a checkout

@@ -23,6 +23,8 @@ _TIMEOUT = 120.0  # seconds; an antivirus program reads every file of a new envi
 _INSTALL_TIMEOUT = 1800.0
 _COMPLETE = "tritonwin.json"
 _LINK = "tritonwin_target.pth"
+_RUNTIME_FILES = frozenset({".exe", ".dll", ".pyd"})
+_RUNTIME_FOLDERS = frozenset({"dlls", "include", "libs"})
 # What an interpreter says of itself: where it imports from besides its standard library, where
 # its programs lie, and what is installed, the first of a name being the one that counts.
 _ASK = """
@@ -58,11 +60,14 @@ class Linked:
     site_packages: str
 
 
-def make(target: str, folder: Path) -> Linked:
+def make(target: str, folder: Path, runtime: str | None = None) -> Linked:
     """Make the environment in `folder`, or take the one that an earlier run has made there.
 
     The target is linked by a `.pth` file: its packages come after the environment's own, and what
     is installed into the environment never reaches it.
+
+    Args:
+        runtime: the folder of an embedded Python, which has no venv: it is copied.
 
     Raises:
         BuildEnvironmentError: the target is no Python that can make one.
@@ -72,7 +77,10 @@ def make(target: str, folder: Path) -> Linked:
     if is_file(complete):
         return from_json(Linked, parse(complete.read_text("utf-8")))
     shutil.rmtree(folder, ignore_errors=True)
-    _create(target, folder)
+    if runtime:
+        _copy(Path(runtime), python.parent)
+    else:
+        _create(target, folder)
     seen, own = _ask(target), _ask(str(python))
     Path(own["purelib"], _LINK).write_text(_link(seen["paths"]), encoding="ascii")
     made = Linked(
@@ -97,6 +105,27 @@ def _create(target: str, folder: Path) -> None:
         if any("ensurepip" in line or "apt" in line for line in said):
             help_text = "Install the venv package of this Python: apt install python3-venv"
         raise BuildEnvironmentError(msg, help_text)
+
+
+def _copy(runtime: Path, to: Path) -> None:
+    """Copy the program of an embedded Python, its libraries, headers and import libraries.
+
+    It runs from any folder, for its standard library is a zip file beside it. Without the `._pth`
+    file it is as any other Python: it imports from the folder of its script, and from Lib.
+    """
+    to.mkdir(parents=True)
+    try:
+        for path in sorted(runtime.iterdir()):
+            library = path.match("python*.zip")
+            if path.is_file() and (library or path.suffix.lower() in _RUNTIME_FILES):
+                shutil.copyfile(path, to / path.name)
+            elif path.is_dir() and path.name.lower() in _RUNTIME_FOLDERS:
+                shutil.copytree(path, to / path.name, copy_function=shutil.copyfile)
+    except (OSError, shutil.Error) as error:
+        raise BuildEnvironmentError(
+            f"the Python in {runtime} cannot be copied to build in: {error}",
+            "See that it can be read, and that the disk has room.",
+        ) from None
 
 
 def _link(paths: Sequence[str]) -> str:

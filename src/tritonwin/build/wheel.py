@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from tritonwin import __version__
 from tritonwin.build import source
-from tritonwin.build.outcome import BuildInfo, BuildState, WheelProof
+from tritonwin.build.outcome import BuildInfo, BuildRun, WheelProof
 from tritonwin.build.plan import BuildPlan
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.journal.tree import file_hash
@@ -99,7 +99,7 @@ def _digest(content: bytes) -> str:
 def describe(
     plan: BuildPlan,
     wheel: Path,
-    state: BuildState,
+    runs: tuple[BuildRun, ...],
     installed: Mapping[str, str],
     proof: WheelProof | None = None,
 ) -> BuildInfo:
@@ -108,7 +108,6 @@ def describe(
     Args:
         installed: normalised names and versions of what the build environment sees.
     """
-    cpu = [run.cpu_seconds for run in state.runs]
     return BuildInfo(
         wheel=wheel.name,
         sha256=file_hash(wheel),
@@ -116,12 +115,8 @@ def describe(
         plan=plan,
         inputs=_inputs(plan),
         versions=_versions(plan, installed),
-        jobs=tuple(run.jobs for run in state.runs),
-        wall_seconds=round(sum(run.seconds for run in state.runs), 1),
-        cpu_seconds=round(sum(c for c in cpu if c), 1) if any(cpu) else None,
-        peak_memory=max((run.peak_memory for run in state.runs), default=None),
-        archs=proof.archs if proof else (),
-        proof=proof.in_short() if proof else {},
+        runs=runs,
+        proof=proof,
     )
 
 

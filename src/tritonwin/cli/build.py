@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import fields
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,9 @@ from tritonwin.errors import Exit, UserError
 if TYPE_CHECKING:
     from tritonwin.build.command import Shell
     from tritonwin.build.plan import BuildPlan
-    from tritonwin.remedies.wheel_build import Prepared
+    from tritonwin.output.building import BuildStatus
+    from tritonwin.remedies.build_wheel import Prepared
+    from tritonwin.system.host import Host
 
 _FOLDER = click.Path(path_type=Path)
 _REF = re.compile(r"(?![-+])[^\s~^:?*\[\\\x00-\x1f\x7f]+")  # see git check-ref-format
@@ -53,55 +56,46 @@ def _ref(context: click.Context, option: click.Parameter, value: str | None) -> 
     return value
 
 
+def _whole(high: int, unit: str, example: str) -> Number:
+    return Number(1, high, unit=unit, example=example, whole=True)
+
+
+# What decides otherwise than the plan would; the names are those of `Order`.
+_ORDER_OPTIONS = (
+    click.option("--version", callback=_version, metavar="V", help="Build this version."),
+    click.option("--source", metavar="DIR|FILE|URL", help="Build this source."),
+    click.option("--ref", callback=_ref, metavar="REF", help="Build this tag, branch or commit."),
+    click.option("--arch", "archs", multiple=True, metavar="CC", help="Compile for this GPU: 8.9."),
+    click.option("--cuda", metavar="DIR|V", help="This CUDA toolkit; or: assembled."),
+    click.option("--msvc", metavar="V", help="This MSVC toolset: 14.44."),
+    click.option("--cpp-standard", "cpp", type=click.Choice(["17", "20"]), help="C++ standard."),
+    click.option(
+        "--jobs", type=_whole(1024, "compilers", "4"), metavar="N", help="Compilers at once."
+    ),
+    click.option(
+        "--nvcc-threads", type=_whole(64, "threads", "2"), metavar="N", help="Of each nvcc."
+    ),
+    click.option(
+        "--memory-per-job",
+        "gib_per_job",
+        type=Number(0.1, 256, unit="GiB", example="6.5"),
+        metavar="GIB",
+        help="Plan with this peak of a compiler.",
+    ),
+    click.option("--nvcc-flag", "nvcc_flags", multiple=True, help="Pass this on to nvcc."),
+    click.option("--local-version", metavar="TEXT", help="Behind the version's +."),
+    click.option("--root", type=_FOLDER, metavar="DIR", help="Where build folders are made."),
+    click.option("--anyway", is_flag=True, help="Build although a wheel exists."),
+    click.option("--offline", is_flag=True, help="Fetch nothing."),
+    click.option("--llvm", type=_FOLDER, metavar="DIR", help="LLVM for Triton."),
+    click.option("--nlohmann-json", "json", type=_FOLDER, metavar="DIR", help="For Triton."),
+    click.option("--pybind11", type=_FOLDER, metavar="DIR", help="For Triton."),
+)
+
+
 def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what decides otherwise than the plan would; the names are those of `Order`."""
-    for option in (
-        click.option("--version", callback=_version, metavar="V", help="Build this version."),
-        click.option("--source", metavar="DIR|FILE|URL", help="Build this source."),
-        click.option(
-            "--ref", callback=_ref, metavar="REF", help="Build this tag, branch or commit."
-        ),
-        click.option(
-            "--arch", "archs", multiple=True, metavar="CC", help="Compile for this GPU: 8.9."
-        ),
-        click.option("--cuda", metavar="DIR|V", help="This CUDA toolkit; or: assembled."),
-        click.option("--msvc", metavar="V", help="This MSVC toolset: 14.44."),
-        click.option(
-            "--cpp-standard", "cpp", type=click.Choice(["17", "20"]), help="C++ standard."
-        ),
-        click.option(
-            "--jobs",
-            type=Number(1, 1024, unit="compilers", example="4", whole=True),
-            metavar="N",
-            help="Compilers at once.",
-        ),
-        click.option(
-            "--nvcc-threads",
-            type=Number(1, 64, unit="threads", example="2", whole=True),
-            metavar="N",
-            help="Threads of each nvcc.",
-        ),
-        click.option(
-            "--memory-per-job",
-            "gib_per_job",
-            type=Number(0.1, 256, unit="GiB", example="6.5"),
-            metavar="GIB",
-            help="Plan with this peak of a compiler.",
-        ),
-        click.option("--nvcc-flag", "nvcc_flags", multiple=True, help="Pass this on to nvcc."),
-        click.option("--local-version", metavar="TEXT", help="Behind the version's +."),
-        click.option("--root", type=_FOLDER, metavar="DIR", help="Where build folders are made."),
-        click.option(
-            "--compiler-cache/--no-compiler-cache", default=True, help="Use ccache or sccache."
-        ),
-        click.option("--anyway", is_flag=True, help="Build although a wheel exists."),
-        click.option("--offline", is_flag=True, help="Fetch nothing."),
-        click.option("--llvm", type=_FOLDER, metavar="DIR", help="LLVM for Triton."),
-        click.option("--nlohmann-json", "json", type=_FOLDER, metavar="DIR", help="For Triton."),
-        click.option("--pybind11", type=_FOLDER, metavar="DIR", help="For Triton."),
-    ):
-        command = option(command)
-    return command
+    """Add the options of an order."""
+    return reduce(lambda added, option: option(added), _ORDER_OPTIONS, command)
 
 
 _LARGEST = 2**20  # bytes of a matrix file
@@ -113,6 +107,9 @@ _LARGEST = 2**20  # bytes of a matrix file
 @order_options
 @click.option("--plan", "only_plan", is_flag=True, help="Show the plan; build nothing.")
 @click.option(
+    "--snapshot", type=_FOLDER, metavar="FILE", help="Plan for the machine of this snapshot."
+)
+@click.option(
     "--script",
     "shell",
     type=click.Choice(["cmd", "sh"]),
@@ -121,7 +118,6 @@ _LARGEST = 2**20  # bytes of a matrix file
 @click.option("--prepare", is_flag=True, help="Put everything into its place; compile nothing.")
 @click.option("--fleet", type=_FOLDER, metavar="FILE", help="Print the jobs of this matrix.")
 @click.option("--index-of", type=_FOLDER, metavar="DIR", help="Write DIR/wheels.json.")
-@click.option("--base-url", metavar="URL", help="Where the wheels of --index-of are published.")
 @click.option("--find-links", multiple=True, type=_FOLDER, metavar="DIR", help="Files lie here.")
 @click.option("--resume", is_flag=True, help="Go on with the build that was interrupted.")
 @click.option("--yes", is_flag=True, help="Build without asking.")
@@ -131,11 +127,11 @@ def command(
     recipe: str,
     target: TargetOptions,
     only_plan: bool,
+    snapshot: Path | None,
     shell: Shell | None,
     prepare: bool,
     fleet: Path | None,
     index_of: Path | None,
-    base_url: str | None,
     find_links: tuple[Path, ...],
     resume: bool,
     yes: bool,
@@ -152,6 +148,7 @@ def command(
     \b
     Examples:
       tritonwin build flash-attn --plan
+      tritonwin build flash-attn --plan --snapshot report.json
       tritonwin build flash-attn --arch 8.9 --script cmd > build.cmd
       tritonwin build cuda-extension --source D:\\my_kernels --yes
       tritonwin build flash-attn --resume
@@ -160,52 +157,71 @@ def command(
         _refuse_others("fleet")
         return _fleet(recipe, fleet, as_json=as_json)
     if index_of is not None:
-        _refuse_others("index_of", "base_url")
-        return _index(index_of, base_url, as_json=as_json)
-    if base_url is not None:
+        _refuse_others("index_of")
+        return _index(index_of, as_json=as_json)
+    if snapshot is not None and (not only_plan or shell or target.python or target.app):
         raise UserError(
-            "--base-url goes with --index-of", "Name the folder of the wheels: --index-of DIR"
+            "--snapshot is for a plan, of the Python in that file",
+            "tritonwin build RECIPE --plan --snapshot FILE",
         )
     need_no_question(
         {"--json": as_json}, {"--yes": yes, "--plan": only_plan}, "tritonwin build RECIPE --plan"
     )
-    from tritonwin.build import archs
+    from tritonwin.build import archs, runner
     from tritonwin.build.order import Order
-    from tritonwin.remedies import wheel_build
+    from tritonwin.facts import snapshot as snapshots
+    from tritonwin.output import building, documents, terminal
+    from tritonwin.remedies import build_wheel
     from tritonwin.system.host import Host
 
     options["archs"] = tuple(archs.parse(arch) for arch in options["archs"])
-    host = Host.this_machine(target.app)
-    prepared = wheel_build.prepare(
-        Order(recipe=recipe, **options),
-        target.collect(host=host),
+    order, host = Order(recipe=recipe, **options), Host.this_machine(target.app)
+    prepared = build_wheel.prepare(
+        order,
+        snapshots.read(snapshot) if snapshot else target.collect(host=host),
         host,
         folders=find_links,
+        from_snapshot=snapshot is not None,
     )
+    plan = prepared.plan
     if shell:
-        return _print_script(prepared, shell)
-    if prepare and prepared.plan.possible:
-        return _prepare(prepared)
-    return _carry_out(prepared, only_plan=only_plan, resume=resume, yes=yes, as_json=as_json)
+        return _print_script(plan, shell, host)
+    if prepare and plan.possible:
+        with building.Follower() as on_event:
+            runner.prepare(plan, prepared.context(on_event))
+        terminal.print_note(f"ready: {plan.root}")
+        return Exit.DONE
+    if resume:
+        plan = runner.read_plan(plan.layout.plan)
+        plan = plan.with_jobs(order.jobs) if order.jobs else plan
+    if not as_json:
+        building.print_build_plan(plan)
+    possible = plan.possible or resume
+    if only_plan or not possible or not (yes or terminal.agreed("Build it?")):
+        if as_json:
+            status: BuildStatus = "planned" if possible else "refused"
+            documents.print_document(building.BuildReport(status=status, plan=plan))
+        return Exit.DONE if only_plan and possible else Exit.PROBLEMS
+    return _carry_out(plan, prepared, resume=resume, as_json=as_json)
 
 
-def _refuse_others(*used: str) -> None:
-    """Refuse options that cannot be combined with those."""
+def _refuse_others(used: str) -> None:
+    """Refuse options that cannot be combined with that one."""
     context = click.get_current_context()
-    for option in context.command.params:
-        given = context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
-        if given and option.name not in {*used, "recipe", "as_json"}:
-            flags = {p.name: p.opts[-1] for p in context.command.params}
+    flags = {p.name: p.opts[-1] for p in context.command.params}
+    for name, flag in flags.items():
+        given = context.get_parameter_source(name or "") == ParameterSource.COMMANDLINE
+        if given and name not in {used, "recipe", "as_json"}:
             raise UserError(
-                f"{flags[option.name]} cannot be combined with {flags[used[0]]}",
-                f"Leave it out: tritonwin build RECIPE {flags[used[0]]} PATH",
+                f"{flag} cannot be combined with {flags[used]}",
+                f"Leave it out: tritonwin build RECIPE {flags[used]} PATH",
             )
 
 
-def _print_script(prepared: Prepared, shell: Shell) -> int:
+def _print_script(plan: BuildPlan, shell: Shell, host: Host) -> int:
     from tritonwin.build.command import script
 
-    text = script(prepared.plan, shell, prepared.host, _prepare_words(prepared.plan))
+    text = script(plan, shell, host, _prepare_words(plan))
     sys.stdout.buffer.write(text.encode("utf-8"))
     return Exit.DONE
 
@@ -219,54 +235,35 @@ def _prepare_words(plan: BuildPlan) -> list[str]:
     script = sys.argv[0]
     own = [str(Path(script).absolute())] if script.endswith(".pyz") else ["-m", "tritonwin"]
     words = [sys.executable, *own, "build", plan.recipe, "--prepare", "--python", plan.target]
-    forwarded = {field.name for field in fields(Order)} | {"find_links"}
+    forwarded = ({field.name for field in fields(Order)} | {"find_links"}) - {"recipe"}
     for option in context.command.params:
         name = option.name or ""
         given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
-        if not given or name not in forwarded or name == "recipe":
+        if not given or name not in forwarded:
             continue
         value = context.params[name]
-        if isinstance(value, bool):
-            words.append(option.opts[-1] if value else option.secondary_opts[-1])
-            continue
         for one in value if isinstance(value, tuple) else [value]:
             if name == "source":
                 one = plan.source.location  # without its login
             elif isinstance(one, Path) or (name == "cuda" and is_folder(Path(one))):
                 one = Path(one).absolute()
-            words += [option.opts[-1], str(one)]
+            words += [option.opts[-1], *([] if isinstance(one, bool) else [str(one)])]
     return words
 
 
-def _prepare(prepared: Prepared) -> int:
-    from tritonwin.output import building, terminal
-
-    with building.Follower() as on_event:
-        prepared.get_ready(on_event)
-    terminal.print_note(f"ready: {prepared.plan.root}")
-    return Exit.DONE
-
-
-def _carry_out(
-    prepared: Prepared, *, only_plan: bool, resume: bool, yes: bool, as_json: bool
-) -> int:
+def _carry_out(plan: BuildPlan, prepared: Prepared, *, resume: bool, as_json: bool) -> int:
+    from tritonwin.build import runner
     from tritonwin.output import building, documents
-    from tritonwin.output.terminal import agreed
 
-    plan = prepared.unfinished() if resume else prepared.plan
-    possible = plan.possible or resume
-    if not as_json:
-        building.print_build_plan(plan)
-    if only_plan or not possible or not (yes or agreed("Build it?")):
-        if as_json:
-            documents.print_document(building.report(plan, "planned" if possible else "refused"))
-        return Exit.DONE if only_plan and possible else Exit.PROBLEMS
     if as_json:
-        outcome = prepared.make(plan, resume=resume)
-        documents.print_document(building.outcome_report(plan, outcome))
+        outcome = runner.make(plan, prepared.context(lambda _: None), resume=resume)
+        status: BuildStatus = "failed" if outcome.wheel is None else "unproven"
+        if outcome.proven:
+            status = "built"
+        documents.print_document(building.BuildReport(status=status, plan=plan, outcome=outcome))
     else:
         with building.Follower() as on_event:
-            outcome = prepared.make(plan, resume=resume, on_event=on_event)
+            outcome = runner.make(plan, prepared.context(on_event), resume=resume)
         building.print_outcome(outcome)
     return Exit.DONE if outcome.proven else Exit.PROBLEMS
 
@@ -276,7 +273,7 @@ def _fleet(recipe: str, file: Path, *, as_json: bool) -> int:
     import json
 
     from tritonwin.build import fleet
-    from tritonwin.output import building, documents
+    from tritonwin.output import documents
     from tritonwin.system.codec import to_json
 
     try:
@@ -289,42 +286,29 @@ def _fleet(recipe: str, file: Path, *, as_json: bool) -> int:
         ) from None
     found = fleet.read(recipe, text)
     if as_json:
-        documents.print_document(building.fleet_report(found))
+        documents.print_document(found)
         return Exit.DONE
     for dropped in found.dropped:
         click.echo(f"left out: {dropped.id}: {dropped.reason}", err=True)
-    click.echo(json.dumps({"include": to_json(found.jobs)}))
+    click.echo(json.dumps({"include": to_json(found.include)}))
     return Exit.DONE
 
 
-def _index(folder: Path, base_url: str | None, *, as_json: bool) -> int:
+def _index(folder: Path, *, as_json: bool) -> int:
     """Write wheels.json, and print it where JSON is asked for."""
-    import json
-
     from tritonwin.build import fleet
-    from tritonwin.output import building, documents, terminal
-    from tritonwin.system.codec import to_json
-    from tritonwin.system.files import is_folder, write_whole
+    from tritonwin.output import documents, terminal
+    from tritonwin.system.files import is_folder
 
     if not is_folder(folder):
         raise UserError(
             f"there is no folder {folder}",
             "Name the folder in which the wheels lie: --index-of DIR",
         )
-    wheels = fleet.index(folder)
-    wheels = fleet.below(wheels, base_url) if base_url else wheels
-    file = folder / "wheels.json"
-    document = building.wheel_index(wheels)
-    text = json.dumps(to_json(document), indent=2)
-    try:
-        write_whole(file, f"{text}\n".encode())
-    except OSError as error:
-        raise UserError(
-            f"{file} cannot be written: {error.strerror or error}",
-            "Make room there, or copy the wheels to another folder.",
-        ) from None
+    document = fleet.write_index(folder)
     if as_json:
         documents.print_document(document)
     else:
-        terminal.print_note(f"written: {file} ({len(wheels)} wheels)")
-    return Exit.DONE if wheels else Exit.PROBLEMS
+        wheels = len(document.wheels)
+        terminal.print_note(f"written: {folder / fleet.INDEX} ({wheels} wheels)")
+    return Exit.DONE if document.wheels else Exit.PROBLEMS

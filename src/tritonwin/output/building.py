@@ -1,4 +1,4 @@
-"""A build for people: its plan, a bar or lines while it runs, how it ended; and its documents."""
+"""A build for people: its plan, a bar or lines while it runs, how it ended; and its document."""
 
 from __future__ import annotations
 
@@ -6,27 +6,43 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import PurePath
+from typing import Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from tritonwin.build.outcome import (
-    BuildOutcome,
-    Event,
-    Fleet,
-    IndexedWheel,
-    Progress,
-    ProofStep,
-)
+from tritonwin.build.outcome import BuildOutcome, Event, Progress
 from tritonwin.build.plan import GIB, BuildPlan
-from tritonwin.output.build_documents import BuildReport, BuildStatus, FleetReport, WheelIndex
 from tritonwin.output.documents import ToolInfo
 from tritonwin.output.proof import print_rung
 from tritonwin.output.terminal import console, print_problem
 from tritonwin.output.text import printable
+
+BuildStatus = Literal[
+    "planned",
+    "refused",
+    "declined",
+    "failed",
+    "built",  # and proven as far as this machine can
+    "unproven",  # there is a wheel, and something that was tried with it failed
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildReport:
+    """Output of `tritonwin build --json`: the plan with every reason, and its outcome."""
+
+    schema: Literal["tritonwin.build/3"] = "tritonwin.build/3"
+    tool: ToolInfo = field(default_factory=ToolInfo)
+    status: BuildStatus
+    plan: BuildPlan
+    outcome: BuildOutcome | None = None
+
 
 _QUIET = 30.0  # seconds between two lines where nobody watches a bar
 _PULSE = 300.0  # as long as no file gets done: CI engines end what says nothing for ten minutes
@@ -106,34 +122,28 @@ def print_outcome(outcome: BuildOutcome) -> None:
         return
     if outcome.proof:
         for step in outcome.proof.steps:
-            _print_step(out, step)
+            word, style = _STATES.get(step.state, ("n/a", "dim"))
+            row = Text.assemble((f"  {word:7}", style), f"  {printable(step.name)}")
+            row.append(f"  ({printable(step.detail)})", "dim")
+            out.print(row, soft_wrap=True)
         for result in outcome.proof.rungs:
             print_rung(out, result)
-    runs = outcome.state.runs
+    wheel, runs = PurePath(outcome.wheel), outcome.runs
     seconds = sum(run.seconds for run in runs)
     peak = max((run.peak_memory for run in runs), default=0)
     jobs = ", then ".join(str(number) for number, _ in groupby(run.jobs for run in runs))
     times = f" in {len(runs)} runs" if len(runs) > 1 else ""
-    lines = [
+    name = wheel.name.partition("-")[0].replace("_", "-")
+    for text in (
         f"built in {duration(seconds)}{times} with {jobs} jobs, {peak / GIB:.1f} GiB at the peak",
         f"log: {outcome.log}",
-        f"made from: {outcome.info_path}",
-        f"wheel: {outcome.wheel}",
-    ]
-    if outcome.proven:
-        name = outcome.wheel.name.partition("-")[0].replace("_", "-")
-        lines.append(f'install: tritonwin install {name} --find-links "{outcome.wheel.parent}"')
-    else:
-        lines.append("The wheel is there, but it is not proven: see what failed above.")
-    for text in lines:
+        f"made from: {outcome.info}",
+        f"wheel: {wheel}",
+        f'install: tritonwin install {name} --find-links "{wheel.parent}"'
+        if outcome.proven
+        else "The wheel is there, but it is not proven: see what failed above.",
+    ):
         out.print(Text(printable(text)), soft_wrap=True)
-
-
-def _print_step(out: Console, step: ProofStep) -> None:
-    word, style = _STATES.get(step.state, ("n/a", "dim"))
-    row = Text.assemble((f"  {word:7}", style), f"  {printable(step.name)}")
-    row.append(f"  ({printable(step.detail)})", "dim")
-    out.print(row, soft_wrap=True)
 
 
 def _print_failure(out: Console, outcome: BuildOutcome) -> None:
@@ -146,7 +156,7 @@ def _print_failure(out: Console, outcome: BuildOutcome) -> None:
         out.print(Text("Its log shows no problem that tritonwin knows. Look at these lines first:"))
         for item in outcome.failed_step or found.suspicious:
             out.print(Text(printable(f"    {item.where}: {item.text}")), soft_wrap=True)
-    done = sum(run.steps for run in outcome.state.runs)
+    done = sum(run.steps for run in outcome.runs)
     out.print()
     out.print(Text(printable(f"log: {outcome.log}")), soft_wrap=True)
     if done:
@@ -154,39 +164,7 @@ def _print_failure(out: Console, outcome: BuildOutcome) -> None:
         out.print(Text(text), soft_wrap=True)
 
 
-# --- the plan, and the documents
-
-
-def report(
-    plan: BuildPlan, status: BuildStatus, outcome: BuildOutcome | None = None
-) -> BuildReport:
-    """The document of a plan, and of its outcome."""
-    found = outcome.explanation if outcome else None
-    return BuildReport(
-        tool=ToolInfo(),
-        status=status,
-        plan=plan,
-        wheel=str(outcome.wheel) if outcome and outcome.wheel else None,
-        info=outcome.info if outcome else None,
-        rungs=outcome.proof.rungs if outcome and outcome.proof else (),
-        log=str(outcome.log) if outcome else None,
-        problems=found.problems if found else (),
-    )
-
-
-def outcome_report(plan: BuildPlan, outcome: BuildOutcome) -> BuildReport:
-    """The document of a build that was carried out."""
-    if outcome.wheel is None:
-        return report(plan, "failed", outcome)
-    return report(plan, "built" if outcome.proven else "unproven", outcome)
-
-
-def fleet_report(fleet: Fleet) -> FleetReport:
-    return FleetReport(tool=ToolInfo(), include=fleet.jobs, dropped=fleet.dropped)
-
-
-def wheel_index(wheels: tuple[IndexedWheel, ...]) -> WheelIndex:
-    return WheelIndex(wheels=wheels)
+# --- the plan
 
 
 def print_build_plan(plan: BuildPlan) -> None:

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+from tritonwin.build.outcome import Fleet, WheelIndex
 from tritonwin.facts.records import Facts
 from tritonwin.facts.snapshot import Snapshot
 from tritonwin.output.bench import BenchComparison, BenchReport
-from tritonwin.output.build_documents import BuildReport, FleetReport, WheelIndex
+from tritonwin.output.building import BuildReport
 from tritonwin.output.caches import CacheReport
 from tritonwin.output.changes import EventLine, FixReport, InstallReport
 from tritonwin.output.dlls import DllsReport
@@ -46,7 +47,7 @@ DOCUMENTS: Mapping[str, type] = MappingProxyType(
             ExplainReport,
             Facts,
             FixReport,
-            FleetReport,
+            Fleet,
             InstallReport,
             MatrixReport,
             JournalList,

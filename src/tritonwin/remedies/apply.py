@@ -41,7 +41,7 @@ from tritonwin.support.pip import Pip
 from tritonwin.system.codec import to_json
 
 if TYPE_CHECKING:
-    from tritonwin.remedies.wheel_build import Prepared
+    from tritonwin.remedies.build_wheel import Prepared
 
 
 def _clear_cache(change: ClearCache, context: ApplyContext) -> None:

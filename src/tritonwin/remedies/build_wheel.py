@@ -10,18 +10,95 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tritonwin.errors import UserError
+from tritonwin.facts.records import Facts
 from tritonwin.journal.tree import file_hash
 from tritonwin.remedies import target_pip
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.distributions import put_in_place, removable
 from tritonwin.remedies.plan import BuildWheel, CannotRemedyError, ChangedSincePlanError, FileSource
+from tritonwin.remedies.target_pip import find_pip
+from tritonwin.support.pip import Pip
 from tritonwin.support.versions import parse
 from tritonwin.system.codec import to_json
+from tritonwin.system.files import is_folder
+from tritonwin.system.host import Host
 
 if TYPE_CHECKING:
+    from tritonwin.build.order import Order
+    from tritonwin.build.outcome import Event, OnEvent
     from tritonwin.build.plan import BuildPlan
+    from tritonwin.build.runner import RunContext
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """The plan of a build, and the means of carrying it out.
+
+    Attributes:
+        context: finds the pip of the target; its argument hears of every stage.
+    """
+
+    plan: BuildPlan
+    context: Callable[[OnEvent], RunContext]
+
+
+def prepare(
+    order: Order,
+    facts: Facts,
+    host: Host,
+    *,
+    folders: Sequence[Path] = (),
+    from_snapshot: bool = False,
+) -> Prepared:
+    """Plan an order.
+
+    Args:
+        facts: of this machine, or of another one, `from_snapshot`.
+        folders: of files that need not be fetched.
+
+    Raises:
+        UserError: no target, no such recipe, version or source, or no such folder of files.
+    """
+    from tritonwin.build import git, planner
+    from tritonwin.build import order as orders
+    from tritonwin.build.runner import RunContext
+    from tritonwin.build.source import SourceCache
+
+    missing = next((folder for folder in folders if not is_folder(folder)), None)
+    if missing is not None:
+        raise UserError(
+            f"there is no folder {missing}",
+            "Name the folder in which the files lie: --find-links DIR",
+        )
+    absolute = tuple(folder.absolute() for folder in folders)
+    lists = [str(folder) for folder in absolute]
+
+    @cache
+    def pip() -> Pip:
+        return find_pip(facts, lists)
+
+    survey = orders.survey_snapshot if from_snapshot else orders.survey
+    plan = planner.plan(order, survey(order, facts, host, pip, lists=lists))
+
+    def context(on_event: OnEvent) -> RunContext:
+        links = [word for folder in lists for word in ("--find-links", folder)]
+        return RunContext(
+            cache=SourceCache(pip=pip(), folders=absolute, offline=order.offline),
+            host=host,
+            logins=git.logins_of(order.source) if plan.source.kind == "git" else {},
+            pip_options=(*(["--no-index"] if order.offline else []), *links),
+            facts=facts,
+            on_event=on_event,
+        )
+
+    return Prepared(plan=plan, context=context)
 
 
 def recipe_for(distribution: str) -> str | None:
@@ -42,7 +119,6 @@ def plan_build(context: PlanContext, *, distribution: str) -> BuildWheel:
         distribution: its normalised name.
     """
     from tritonwin.build.order import Order
-    from tritonwin.remedies.wheel_build import prepare
 
     name = recipe_for(distribution)
     if name is None:
@@ -85,7 +161,7 @@ def apply_build(change: BuildWheel, context: ApplyContext) -> None:
     prepared = context.builds.get(change.plan)
     if prepared is None:
         raise ChangedSincePlanError(f"the build of {change.distribution} was planned elsewhere")
-    from tritonwin.build.outcome import Event
+    from tritonwin.build import runner
 
     def on_event(event: Event) -> None:
         if isinstance(event, str):
@@ -93,7 +169,7 @@ def apply_build(change: BuildWheel, context: ApplyContext) -> None:
         else:
             context.progress(event.done, event.total)
 
-    outcome = prepared.make(prepared.plan, on_event=on_event)
+    outcome = runner.make(prepared.plan, prepared.context(on_event))
     if outcome.wheel is None or not outcome.proven:
         raise CannotRemedyError(
             f"{change.distribution} {change.version} could not be built",
@@ -102,8 +178,8 @@ def apply_build(change: BuildWheel, context: ApplyContext) -> None:
     wheel = FileSource(
         name=change.distribution,
         version=str(parse(change.version) or change.version),
-        location=str(outcome.wheel),
-        sha256=file_hash(outcome.wheel),
+        location=outcome.wheel,
+        sha256=file_hash(Path(outcome.wheel)),
     )
     root = context.scratch / "built"
     target_pip.stage(context.pip(), [wheel], root, context.progress)

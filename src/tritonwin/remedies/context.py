@@ -17,7 +17,7 @@ from tritonwin.support.sources import Sources
 from tritonwin.system.host import Host
 
 if TYPE_CHECKING:
-    from tritonwin.remedies.wheel_build import Prepared
+    from tritonwin.remedies.build_wheel import Prepared
 
 
 OnEvent: TypeAlias = Callable[[Event], None]

@@ -41,7 +41,7 @@ from tritonwin.verify.records import Proof, RungResult
 from tritonwin.verify.setting import setting_for
 
 if TYPE_CHECKING:
-    from tritonwin.remedies.wheel_build import Prepared
+    from tritonwin.remedies.build_wheel import Prepared
 
 _DRIFTED = "environment-drifted"
 AHEAD_LIMIT = 60.0  # seconds; what hangs is not waited for twice as long as a rung may take
@@ -202,6 +202,7 @@ class _Fix:
                 self.pip,
                 lists=options.lists,
                 indexes=options.indexes,
+                public=not options.offline,
                 offline=options.offline,
             )
         return self._sources
