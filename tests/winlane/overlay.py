@@ -58,11 +58,12 @@ def fork(
     cc: str = "8.6",
     more: Sequence[str] = ("setuptools",),
     kind: str = "full",
+    python: str = PYTHON,
 ) -> Environment:
     """The fork as it is published. `more`: what Triton takes for granted, up to 3.2."""
     machine.gpu(cc=cc)
     machine.variables["FAKECUDA_LOG"] = LOG
-    made = machine.environment(PYTHON, kind, [f"triton-windows=={version.fork}", *more])
+    made = machine.environment(python, kind, [f"triton-windows=={version.fork}", *more])
     if version.torch:
         standins.cuda_torch(made, machine.fakes, version.torch, "12.8")
     return made

@@ -23,6 +23,8 @@ from winlane import Environment, Machine
 
 import tritonwin
 from tritonwin.journal.tree import describe_tree
+from tritonwin.patch.engine import RuleChoice
+from tritonwin.patch.hook.install import generate
 
 CALLS = Path(__file__).resolve().parents[1] / "driver"
 HEADERS = "embedded-python-no-headers"
@@ -74,6 +76,30 @@ def test_upstreams_sources_launch_beside_the_patch(machine: Machine, version: Ve
     driver(machine, made, "off")
     test_patch.patch(machine, made, "revert")
     assert files(made) == before
+
+
+@pytest.mark.parametrize(
+    ("python", "version"),
+    [
+        pytest.param(p, v, marks=() if (p, v) == ("3.10", "3.4.0") else pytest.mark.full)
+        for p in PYTHONS
+        for v in VERSIONS
+        if (p, v) != ("3.13", "3.1.0")  # there is no such wheel
+    ],
+)
+def test_every_python_launches_both_sources_of_every_release(
+    machine: Machine, python: str, version: str
+) -> None:
+    """The fork's sources, then upstream's with the rules in the same hook, laid where they belong."""
+    made = overlay.fork(machine, VERSIONS[version], kind="comfyui", python=python)
+    without_compiler(made)
+    for choice in (None, RuleChoice()):
+        if choice:
+            overlay.lay_over(machine, made, VERSIONS[version])
+            made.path(overlay.LOG).unlink()
+        for name, content in generate(choice, driver=True).items():
+            made.replace(made.site_packages / name, content)
+        test_patch.assert_launched(made, overlay.run(made, *test_patch.STAGES))
 
 
 @pytest.mark.parametrize("kind", ["comfyui", pytest.param("bare", marks=pytest.mark.full)])

@@ -5,6 +5,7 @@ driver.py cost                   launches in one process, both in turn; medians 
 driver.py first FOLDER           a new process until its first kernel has run
 driver.py tutorials SITE OUT     the results of Triton's tutorials, bit by bit
 driver.py many                   a million launches, threads, streams, errors
+driver.py errors FOLDER          errors of NVIDIA's driver, a context that is lost, a process killed
 driver.py one-tutorial FILE OUT
 driver.py compare A B            outcomes of two runs of the same tests
 """
@@ -275,6 +276,100 @@ def _threads(kernel: Any) -> None:
     print(f"8 threads with streams of their own, 2,000 launches each: {sums}")
 
 
+# in each process: what a launch, the driver's functions or torch say, one line a case
+ERRORS = """
+import sys, torch, triton
+from errors_kernel import kernel, other, third
+x = torch.zeros(1024, device="cuda")
+def tell(name, call):
+    try:
+        call()
+        print(f"{name}: no error", flush=True)
+    except Exception as error:
+        print(f"{name}: {type(error).__name__}: {str(error).splitlines()[0]}", flush=True)
+def synchronize_after(call):
+    call()
+    torch.cuda.synchronize()
+kernel[(1,)](x, x, 3, 1000, BLOCK=1024)
+utils = triton.runtime.driver.active.utils
+if sys.argv[1] == "values":
+    tell("grid of 70,000 in y", lambda: kernel[(1, 70000)](x, x, 3, 1000, BLOCK=1024))
+    tell("no cubin", lambda: utils.load_binary("none", b"no cubin", 0, 0))
+    tell("device 99", lambda: utils.get_device_properties(99))
+    tell("a FIFO of 2**62 bytes", lambda: utils.set_printf_fifo_size(2**62))
+    tell("a launch afterwards", lambda: synchronize_after(
+        lambda: kernel[(1,)](x, x, 3, 1000, BLOCK=1024)))
+elif sys.argv[1] == "memory":
+    kept, size = [], 2**36
+    while size >= 2**12:
+        try:
+            kept.append(torch.empty(size, dtype=torch.uint8, device="cuda"))
+        except torch.OutOfMemoryError:
+            size //= 2
+    tell("a FIFO of 2**34 bytes, memory full", lambda: utils.set_printf_fifo_size(2**34))
+    tell("a new kernel, memory full", lambda: synchronize_after(
+        lambda: other[(1,)](x, x, 3, 1000, BLOCK=512)))
+    kept.clear()
+    torch.cuda.empty_cache()
+    tell("a new kernel, memory free again", lambda: synchronize_after(
+        lambda: third[(1,)](x, x, 3, 1000, BLOCK=256)))
+else:
+    tell("a read far behind a tensor", lambda: synchronize_after(
+        lambda: kernel[(2**20,)](x, x, 3, 2**30, BLOCK=1024)))
+    tell("a launch afterwards", lambda: kernel[(1,)](x, x, 3, 1000, BLOCK=1024))
+    tell("a new kernel afterwards", lambda: other[(1,)](x, x, 3, 1000, BLOCK=512))
+"""
+FOREVER = """
+import torch
+from errors_kernel import kernel
+x = torch.zeros(1024, device="cuda")
+while True:
+    kernel[(1,)](x, x, 3, 1000, BLOCK=1024)
+    print("launched", flush=True)
+"""
+
+
+def errors(on: str) -> None:
+    """The same cases in both ways; then a process that is killed among launches, and a next one."""
+    folder = Path(tempfile.mkdtemp())
+    kernels = [KERNEL.format(arguments="p0, p1, n0, n1")]
+    kernels += [kernels[0].replace("kernel(", f"{name}(") for name in ("other", "third")]
+    (folder / "errors_kernel.py").write_text("".join(kernels))
+    said: dict[str, list[str]] = {"compiled": [], "python": []}
+    for name, lines in said.items():
+        path = [str(folder), *([on] if name == "python" else [])]
+        variables = {"TRITON_CACHE_DIR": str(folder / name), "PYTHONPATH": os.pathsep.join(path)}
+        if name == "python":
+            variables["CC"] = "false"
+        env = {**os.environ, **variables}
+        for case in ("values", "memory", "lost"):
+            done = subprocess.run(
+                [sys.executable, "-c", ERRORS, case], env=env, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL, text=True, timeout=100, check=False,
+            )  # fmt: skip
+            lines += [*done.stdout.splitlines(), f"{case}: ended with {done.returncode}"]
+        with subprocess.Popen(
+            [sys.executable, "-c", FOREVER], env=env, stdout=subprocess.PIPE
+        ) as running:
+            for _, _ in zip(range(1000), running.stdout or (), strict=False):
+                pass
+            running.kill()
+        done = subprocess.run(
+            [sys.executable, "-c", ERRORS, "values"], env=env, stdout=subprocess.PIPE, text=True,
+            timeout=100, check=False,
+        )  # fmt: skip
+        lines.append(f"after a kill among launches: {done.stdout.splitlines()[-1:]}")
+    pairs = list(zip(said["compiled"], said["python"], strict=False))
+    for compiled, python in pairs:
+        print(
+            f"same       {python}"
+            if compiled == python
+            else f"compiled   {compiled}\npython     {python}"
+        )
+    print(f"{sum(a == b for a, b in pairs)} of {len(pairs)} lines are the same, "
+          f"{[len(lines) for lines in said.values()]}")  # fmt: skip
+
+
 # Triton's tutorials: what is computed after the file was loaded, and the tensors to compare
 TUTORIALS = {
     "01-vector-add": ("", "[output_triton]"),
@@ -410,6 +505,8 @@ def main() -> None:
         cost()
     elif options.part == "many":
         many()
+    elif options.part == "errors":
+        errors(*options.arguments)
     elif options.part == "first":
         first(*options.arguments)
     elif options.part == "tutorials":

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Triton's driver module in Python against the compiled one, on one NVIDIA GPU with the machine's own
 # python3. Needs .gpu/driver (tools/gpu/driver_site.py); writes into $OUT, within 540 s.
-#   driver.sh [cost] [first] [many] [tests] [tutorials] [verify]
+#   driver.sh [cost] [first] [many] [errors] [tests] [tutorials] [verify]
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 site=$PWD/.gpu/driver out=${OUT:-.}
@@ -25,23 +25,27 @@ tests() {
   cd - > /dev/null || return
   python3 tools/gpu/driver.py compare "$out/tests-compiled.txt" "$out/tests-python.txt" | tee "$out/tests.txt"
 }
-for part in ${*:-cost first many tests tutorials verify}; do
+for part in ${*:-cost first many errors tests tutorials verify}; do
   echo "== $part"; SECONDS=0
   case $part in
     cost) timeout 90 python3 tools/gpu/driver.py cost | tee "$out/cost.txt" ;;
     first) timeout 130 python3 tools/gpu/driver.py first "$site/on" | tee "$out/first.txt" ;;
     many) python timeout 60 python3 tools/gpu/driver.py many 2>&1 | tee "$out/many.txt" ;;
+    errors) timeout 150 python3 tools/gpu/driver.py errors "$site/on" 2>&1 | tee "$out/errors.txt" ;;
     tests) tests ;;
     tutorials) timeout 100 python3 tools/gpu/driver.py tutorials "$site" "$out" | tee "$out/tutorials.txt" ;;
     verify)
       export TRITON_CACHE_DIR=/tmp/cache-verify
       places=$(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
       before=$(ls -lR "$places" | sha256sum)
-      PYTHONPATH=$PWD/src:$PWD/.gpu/site timeout 20 python3 -m tritonwin driver on --python "$(command -v python3)"
-      PYTHONPATH=$PWD/src:$PWD/.gpu/site timeout 100 python3 -m tritonwin verify \
-        --python "$(command -v python3)" --through cuda-graphs > "$out/verify.txt" 2>&1
-      tail -40 "$out/verify.txt"
-      PYTHONPATH=$PWD/src:$PWD/.gpu/site timeout 20 python3 -m tritonwin driver off --python "$(command -v python3)"
+      tool() { CC=false PYTHONPATH=$PWD/src:$PWD/.gpu/site timeout "$@" --python "$(command -v python3)"; }
+      tool 20 python3 -m tritonwin driver on
+      tool 200 python3 -m tritonwin verify --through torch-compile-dynamic > "$out/verify.txt" 2>&1
+      tail -45 "$out/verify.txt"
+      # inductor launches through its own launcher, and here through Triton's
+      TORCHINDUCTOR_USE_STATIC_CUDA_LAUNCHER=0 tool 100 python3 -m tritonwin verify --only torch-compile \
+        --only torch-compile-dynamic 2>&1 | tee "$out/verify-compile.txt"
+      tool 20 python3 -m tritonwin driver off
       [ "$before" = "$(ls -lR "$places" | sha256sum)" ] && echo "site-packages as before" ;;
   esac
   echo "== $part: $SECONDS s"
