@@ -5,16 +5,24 @@ from __future__ import annotations
 import base64
 import hashlib
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 
-def make_wheel(folder: Path, file: str, requires: Iterable[str] = (), code: str = "") -> Path:
-    """Write the wheel `file` (a wheel's file name) into `folder`."""
+def make_wheel(
+    folder: Path,
+    file: str,
+    requires: Iterable[str] = (),
+    code: str = "",
+    more: Mapping[str, bytes] = MappingProxyType({}),
+) -> Path:
+    """Write the wheel `file` (a wheel's file name) into `folder`, with `more` members."""
     distribution, version, *_ = file.removesuffix(".whl").split("-")
     tags = ["-".join(file.removesuffix(".whl").split("-")[-3:])]
     info = f"{distribution}-{version}.dist-info"
-    members = {
+    members: dict[str, str | bytes] = {
+        **more,
         f"{distribution}/__init__.py": code or f"__version__ = {version!r}\n",
         f"{info}/METADATA": "\n".join(
             [
@@ -53,6 +61,7 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
+def _hash(content: str | bytes) -> str:
+    data = content.encode() if isinstance(content, str) else content
+    digest = hashlib.sha256(data).digest()
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")

@@ -38,8 +38,8 @@ from tritonwin.support.wheel_files import (
     MACHINES,
     WheelRefusedError,
     module_misfit,
-    modules_below,
     obtain,
+    whole_modules,
 )
 from tritonwin.support.wheels import read
 from tritonwin.system.files import names_in
@@ -192,7 +192,7 @@ def check_modules(
         if name not in packages.load():
             continue
         found = module_misfit(
-            modules_below(info.parent / packages.module_of(name)),
+            whole_modules(info.parent, recorded(info) or ()),
             machine=MACHINES.get(target.platform_tag or ""),
             python=target.version,
             cuda=cuda,

@@ -264,17 +264,18 @@ def obtain(
     return path
 
 
-def modules_below(folder: Path) -> Iterator[CompiledModule]:
-    """The compiled modules for Windows in a folder, each read whole."""
-    for path in folder.rglob("*.pyd"):
-        image = read_pe(path)
-        yield CompiledModule(
-            file=path.relative_to(folder).as_posix(),
-            machine=image.machine if image else None,
-            dlls=tuple(name.lower() for name in image.imports) if image else (),
-            code=gpu_code(path),
-            whole=True,
-        )
+def whole_modules(folder: Path, names: Iterable[str]) -> Iterator[CompiledModule]:
+    """The compiled modules for Windows among these files of a folder, each read whole."""
+    for name in names:
+        if name.lower().endswith(".pyd"):
+            image = read_pe(folder / name)
+            yield CompiledModule(
+                file=name,
+                machine=image.machine if image else None,
+                dlls=tuple(dll.lower() for dll in image.imports) if image else (),
+                code=gpu_code(folder / name),
+                whole=True,
+            )
 
 
 def module_misfit(
