@@ -97,8 +97,6 @@ def look_into(link: WheelLink, *, offline: bool = False) -> WheelContent:
             return WheelContent(requires=_requires(download.read(address, limit=METADATA_LIMIT)))
         except DownloadError:
             pass
-    if link.index is not None:
-        return WheelContent()  # pip fetches it by its name, and it is checked then
     try:
         with RangedFile(link.location, most=_MOST_READ, timeout=_SECONDS) as parts:
             if link.size is not None and link.size != parts.size:

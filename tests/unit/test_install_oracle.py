@@ -1,0 +1,168 @@
+"""What install takes for many PCs, against a pick by brute force; and what it asks the network."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from healthy import HEALTHY, gpu
+from list_server import ListServer, list_server
+from oracle import Pc, best
+from packaging.requirements import Requirement
+from wheel_files import make_wheel
+
+from tritonwin.facts.records import Facts, Torch
+from tritonwin.support.chooser import SetChooser, choose
+from tritonwin.support.fitting import needs_of
+from tritonwin.support.links import WheelLink
+from tritonwin.support.lists import ListTable, PackageLists, Place, known_wheels
+from tritonwin.support.sources import Sources
+
+PURE = "sageattention-1.0.6-py3-none-any.whl"
+TORCH = ("2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.0", "2.13.0", "2.14.1")
+PCS = [
+    Pc(python, torch, cuda, capability)
+    for torch, cuda, python, capability in itertools.product(
+        TORCH,
+        ("12.4", "12.6", "12.8", "13.0"),
+        ("3.10", "3.11", "3.12", "3.13"),
+        ("7.5", "8.6", "8.9", "12.0"),
+    )
+]
+SOME = random.Random(18).sample(PCS, 24)
+LISTED = (
+    "flash-attn",
+    "flash-attn-3",
+    "sageattention",
+    "sageattn3",
+    "spas-sage-attn",
+    "nunchaku",
+    "natten",
+    "block-sparse-attn",
+)
+TRITON = {"2.6": "3.2", "2.7": "3.3", "2.8": "3.4", "2.9": "3.5", "2.10": "3.6", "2.11": "3.6"}
+XFORMERS = {"0.0.29": "2.6.0", "0.0.31": "2.7.1", "0.0.32": "2.8.0", "0.0.33": "2.9.1"}
+
+
+def facts(pc: Pc) -> Facts:
+    assert HEALTHY.target is not None
+    version = f"{pc.torch}+cu{pc.cuda.replace('.', '')}"
+    return replace(
+        HEALTHY,
+        target=replace(HEALTHY.target, version=f"{pc.python}.9"),
+        torch=Torch(version=version, location="t", source="t", cuda=pc.cuda),
+        gpus=(gpu(pc.gpu),),
+    )
+
+
+def known() -> tuple[WheelLink, ...]:
+    """The real lists as they ship, and the release of SageAttention without compiled modules."""
+    places = {group.place for group in known_wheels().groups}
+    links = [link for place in sorted(places) for link in known_wheels().of(place)]
+    return (*links, WheelLink(location=f"https://example.org/{PURE}", source="index", index="i"))
+
+
+def compare(package: str, pc: Pc, links: tuple[WheelLink, ...], files: list[str]) -> None:
+    mine = [link for link in links if link.name.distribution == package]
+    found = choose(Requirement(package), mine, needs_of(facts(pc)), allow_unhashed=True).choice
+    assert found.file == best(package, files, pc), (package, pc)
+    assert len(found.rejected) == len(mine) - (found.file is not None)
+    assert all(rejected.reasons for rejected in found.rejected)
+    if found.file is None and package in {"flash-attn", "sageattention"}:
+        assert found.notes, pc  # what to do instead
+
+
+@pytest.mark.parametrize("package", LISTED)
+def test_the_real_lists(package: str) -> None:
+    links = known()
+    for pc in SOME:
+        compare(package, pc, links, [link.file for link in links])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("package", ["flash-attn", "sageattention"])
+def test_the_real_lists_for_every_pc(package: str) -> None:
+    links = known()
+    for pc in PCS:
+        compare(package, pc, links, [link.file for link in links])
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ListServer]:
+    monkeypatch.setenv("NO_PROXY", "*")
+    with list_server() as served:
+        yield served
+
+
+def world(server: ListServer, folder: Path) -> Sources:
+    """The real lists' names as made wheels: releases in pages, hubs, a package index, torch's."""
+    by_place: dict[str, list[Path]] = {}
+    for link in known()[:-1]:
+        by_place.setdefault(link.source, []).append(make_wheel(folder / link.source, link.file))
+    places = []
+    for name, files in by_place.items():
+        if name in {"wildminder", "lldacing-flash", "lldacing-natten"}:
+            places.append(Place(name=name, form="hub", address=server.hub(f"a/{name}", *files)))
+            continue
+        assets = [server.asset(file) for file in files]
+        pages = [assets[start : start + 100] for start in range(0, len(assets), 100)]
+        address = server.releases(f"a/{name}", *pages)
+        places.append(Place(name=name, form="github-releases", address=address))
+    names = tuple(place.name for place in places)
+    rows = tuple(PackageLists(name=package, places=names) for package in LISTED)
+    triton = [f"triton_windows-{v}.0.post9-py3-none-any.whl" for v in set(TRITON.values())]
+    index = [make_wheel(folder / "i", file) for file in (*triton, PURE)]
+    on_torch = [
+        make_wheel(folder / "t", f"xformers-{v}-cp39-abi3-win_amd64.whl", [f"torch=={torch}"])
+        for v, torch in XFORMERS.items()
+    ]
+    return Sources(
+        indexes=(server.index("simple", *index),),
+        torch_indexes=(server.index("cu128", *on_torch),),
+        public=ListTable(places=tuple(places), packages=rows),
+        folder=folder / "kept",
+    )
+
+
+def expected(package: str, pc: Pc, files: list[str]) -> str | None:
+    series = pc.torch.rpartition(".")[0]
+    if package == "triton-windows":
+        has = series in TRITON and (pc.gpu, series) != ("12.0", "2.6")
+        return f"triton_windows-{TRITON[series]}.0.post9-py3-none-any.whl" if has else None
+    if package == "xformers":
+        version = next((v for v, torch in XFORMERS.items() if torch == pc.torch), None)
+        return f"xformers-{version}-cp39-abi3-win_amd64.whl" if version else None
+    return best(package, files, pc)
+
+
+def take(sources: Sources, pcs: list[Pc], files: list[str]) -> None:
+    for pc in pcs:
+        for package in (*LISTED, "triton-windows", "xformers"):
+            chooser = SetChooser(facts=facts(pc), sources=sources)
+            (found,) = chooser.choose([Requirement(package)]).chosen
+            assert found.choice.file == expected(package, pc, files), (package, pc)
+
+
+def ask_the_server(server: ListServer, folder: Path, pcs: list[Pc]) -> None:
+    sources = world(server, folder)
+    files = [link.file for link in known()]
+    take(sources, pcs, files)
+    whole = [path for path, status in server.asked if status == 200]
+    assert len(whole) == len(set(whole))  # nothing is asked twice
+    assert not any(path.startswith("/files/") for path in whole)  # no wheel is fetched whole
+    server.asked.clear()
+    take(replace(sources, run=type(sources.run)()), pcs, files)
+    assert {status for _, status in server.asked} <= {304, 404}
+
+
+def test_ten_packages_from_a_server(server: ListServer, tmp_path: Path) -> None:
+    ask_the_server(server, tmp_path, SOME[:3])
+
+
+@pytest.mark.full
+def test_ten_packages_from_a_server_for_many_pcs(server: ListServer, tmp_path: Path) -> None:
+    ask_the_server(server, tmp_path, SOME)
