@@ -73,6 +73,7 @@ REJECTED = [
     ("triton-windows", TW.format("3.5.1.post24"), {"gpus": ("6.1",)}, "Pascal or older (compute capability 6.1) has no Triton"),
     ("triton-windows", TW.format("3.8.0.post29"), {"torch": torch("2.15.0+cu130", "13.0")}, "torch 2.15.0+cu130 wants Triton 3.9"),
     ("triton-windows", TW.format("3.5.0a0"), {}, "a pre-release: ask for it by its version"),
+    ("torchvision", "torchvision-0.24.1+cu126-cp312-cp312-win_amd64.whl", {}, "built for CUDA 12.6, this torch for 12.8"),
     ("torch", TORCH.format("2.9.1"), {}, "the CPU build: builds for CUDA have +cu in their version"),
     ("torch", TORCH.format("2.9.1+cpu"), {}, "a build for CPU, this machine has an NVIDIA GPU"),
     ("torch", TORCH.format("2.9.1+xpu"), {}, "a build for XPU, this machine has an NVIDIA GPU"),
@@ -181,6 +182,8 @@ def test_metadata_is_read_from_the_best_on_until_one_fits() -> None:
 def test_notes_of_what_is_chosen() -> None:
     turing = pick("triton-windows", TW.format("3.5.1.post24"), gpus=("7.5",))
     assert "Triton 3.2" in turing.choice.notes[0]
+    pure = pick("sageattention", "sageattention-1.0.6-py3-none-any.whl", gpus=("7.5",))
+    assert "slower than SageAttention 2" in pure.choice.notes[0]
     silent = pick("flash-attn", FA.format("2.8.4"))
     assert "import is the proof" in silent.choice.notes[0]
     assert pick("triton-windows", TW.format("3.5.1.post24")).choice.notes == ()

@@ -10,7 +10,7 @@ from fat_binaries import MAGIC, container, entry
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tritonwin.support.gpu_code import Code, gpu_code
+from tritonwin.facts.dlls.gpu_code import Code, gpu_code
 
 SM_90 = entry(2, 90, 0x11)
 SM_90A = entry(2, 90, 0x100011)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from healthy import HEALTHY, dist, part
+from healthy import HEALTHY, TARGET, dist, part
 from packaging.requirements import Requirement
 from target_env import TargetEnvironment
 from wheel_files import add_to_index, make_wheel, sha256
@@ -17,6 +17,8 @@ from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts, Torch
 from tritonwin.support import install_plan as install_plan_module
 from tritonwin.support import pip as pip_module
+from tritonwin.support.chooser import choose
+from tritonwin.support.fitting import needs_of
 from tritonwin.support.install_plan import (
     InstallPlan,
     parse_request,
@@ -24,6 +26,7 @@ from tritonwin.support.install_plan import (
     plan,
     sources_for,
 )
+from tritonwin.support.links import WheelLink
 from tritonwin.support.pip import Pip, PipError, Places, configured_places, dry_run, with_uv
 from tritonwin.support.sources import Sources
 from tritonwin.support.wheel_choice import Download
@@ -134,6 +137,42 @@ def test_the_newest_torch_for_which_everything_has_a_wheel(
     none = ask(facts, target, sources, "xformers", "torch>=2.10")
     assert not none.complete
     assert none.choices[0].version == "2.14.1+cu130"
+
+
+def test_a_cuda_tag_counts_when_everything_exists_for_it(
+    target: TargetEnvironment, tmp_path: Path
+) -> None:
+    """cu132 is newer and has no torchaudio, so the set comes from cu130."""
+    facts = facts_of(
+        target, ("torch", "2.9.1+cu128"), ("torchaudio", "2.9.1+cu128", "torch==2.9.1")
+    )
+    indexes = [tmp_path / tag for tag in ("cu132", "cu130")]
+    for index in indexes:
+        add_to_index(index, f"torch-2.14.1+{index.name}-py3-none-any.whl")
+    add_to_index(indexes[1], "torchaudio-2.14.1+cu130-py3-none-any.whl", ["torch==2.14.1"])
+    sources = Sources(torch_indexes=tuple(index.as_uri() for index in indexes))
+    found = ask(facts, target, sources, "torch==2.14.1")
+    assert wanted(found) == [("torch", "2.14.1+cu130"), ("torchaudio", "2.14.1+cu130")]
+    (indexes[1] / "torch" / "index.html").unlink()
+    alone = ask(facts, target, Sources(torch_indexes=(indexes[0].as_uri(),)), "torch==2.14.1")
+    assert [choice.file for choice in alone.choices][1:] == [None]
+
+
+@pytest.mark.parametrize("tag", ["win_arm64", "win_amd64"])
+def test_an_arm64_pc(tag: str) -> None:
+    """NVIDIA's index for an ARM64 Python; for an emulated one no CUDA wheel at all."""
+    target = replace(part("target", platform_tag=tag).target or TARGET, version="3.12.9")
+    facts = replace(HEALTHY, target=target, system=replace(HEALTHY.system, machine="ARM64"))
+    sources = sources_for(facts, lambda: Pip(("pip",)), indexes=("i",))
+    assert [i.startswith("https://pypi.nvidia") for i in sources.torch_indexes[:1]] == [
+        tag == "win_arm64"
+    ]
+    file = f"torch-2.14.1+cu134-cp312-cp312-{tag}.whl"
+    link = WheelLink(location=f"https://h.org/{file}", source="i", sha256="0" * 64)
+    needs = replace(needs_of(facts), gpus=("12.1",), driver_cuda="13.4")
+    found = choose(Requirement("torch"), [link], needs).choice
+    assert found.file == (file if tag == "win_arm64" else None)
+    assert found.file or "emulated on an ARM64 PC" in found.in_short()[0]
 
 
 def test_a_torch_that_is_only_needed_is_chosen_like_any_other(

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tritonwin.support.links import WheelLink, read_list
-from tritonwin.support.wheels import BuiltFor
 
 A = "flash_attn-2.8.3+cu128torch2.9-cp312-cp312-win_amd64.whl"
 B = "sageattn3-1.0.0+cu130torch291-cp313-cp313-win_amd64.whl"
@@ -67,26 +66,6 @@ def test_a_json_index_in_full() -> None:
     assert link.location == f"https://example.org/simple/files/{A}"
     assert (link.size, link.yanked, link.requires_python) == (5, "", ">=3.9")
     assert link.metadata is not None
-
-
-def test_a_list_fills_up_what_the_name_does_not_say_and_never_contradicts_it() -> None:
-    def wheel(file: str, torch: object) -> dict[str, object]:
-        return {"url": f"https://h.org/{file}", "torch_version": torch, "cuda_version": ["12.8", "12.8"]}  # fmt: skip
-
-    wrong, silent, bounded, odd = read(
-        json.dumps(
-            [
-                wheel(B, ["2.10", "2.10"]),
-                wheel("flash_attn-2.8.4-cp312-cp312-win_amd64.whl", ["2.9.0", "2.9.0"]),
-                wheel("flash_attn-2.8.5-cp312-cp312-win_amd64.whl", ["2.9.0", None]),
-                wheel("flash_attn-2.8.6-cp312-cp312-win_amd64.whl", {"no": "list"}),
-            ]
-        )
-    )
-    assert wrong.built_for == BuiltFor(torch="2.9.1", cuda="13.0")
-    assert silent.built_for == BuiltFor(torch="2.9.0", cuda="12.8")
-    assert bounded.built_for == BuiltFor(torch="2.9.0", cuda="12.8", newer_torch=True)
-    assert odd.built_for == BuiltFor(cuda="12.8")
 
 
 OWN = "file:///home/me/wheels/list.html"

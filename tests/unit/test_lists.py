@@ -20,6 +20,7 @@ from tritonwin.support.lists import (
     ListTable,
     PackageLists,
     Place,
+    known_wheels,
     public_lists,
     token_of,
 )
@@ -309,3 +310,42 @@ def test_a_table_that_cannot_be_used(tmp_path: Path, old: str, new: str, says: s
         public_lists(Environment({VARIABLE: str(tmp_path / "lists.toml")}))
     with pytest.raises(UserError, match=f"{VARIABLE}: there is no file"):
         public_lists(Environment({VARIABLE: str(tmp_path / "none.toml")}))
+
+
+def test_nothing_is_asked_twice_and_all_places_have_one_deadline(
+    server: ListServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One page for two packages and two runs of the chooser; then the time is used up."""
+    server.replies["/list.txt"] = Reply(b"nothing")
+    named = Sources(lists=(f"{server.address}/list.txt", f"{server.address}/other"))
+    for package in ("sageattention", "flash-attn", "sageattention"):
+        find(package, named)
+    assert len(server.asked) == len({path for path, _ in server.asked})
+    monkeypatch.setattr(sources, "_TOGETHER", 0.0)
+    server.asked.clear()
+    late = find("sageattention", Sources(lists=(f"{server.address}/list.txt",)))
+    assert (server.asked, "took 0 s" in late.notes[0]) == ([], True)
+
+
+@pytest.mark.parametrize("offline", [True, False])
+def test_the_copy_that_ships_stands_in(
+    server: ListServer, tmp_path: Path, *, offline: bool
+) -> None:
+    """Offline, or where the place has moved away; with its date, and behind what was kept."""
+    (shipped, *_) = known_wheels().of("mjun0812")
+    moved = place(f"{server.address}/repos/none/releases", name="mjun0812")
+    row = PackageLists(name="flash-attn", places=("mjun0812",))
+    table = ListTable(places=(moved,), packages=(row,))
+    found = find("flash-attn", Sources(public=table, offline=offline, folder=tmp_path))
+    assert shipped in found.links
+    assert f"the list of {known_wheels().date} that ships with tritonwin" in found.notes[0]
+    assert bool(server.asked) is not offline
+
+
+def test_a_certificate_that_nobody_signed(
+    server: ListServer, wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    """The same server asked over TLS, which it does not speak."""
+    listed = place(server.releases("me/sage", [server.asset(wheels[A])]).replace("http:", "https:"))
+    (note,) = found(asked_of(tmp_path, listed)).notes
+    assert "SSL" in note

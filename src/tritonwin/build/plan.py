@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PureWindowsPath
 from typing import Literal, cast
 
-from tritonwin.support.choice import Obstacle, Reason
 from tritonwin.support.wheel_choice import WheelChoice
 
 GIB = 2**30
@@ -43,6 +42,32 @@ class Layout:
         self.proof, self.temp, self.dist = top / "p", top / "t", top / "dist"
         self.plan, self.state = top / "plan.json", top / "state.json"
         self.commit, self.lock = top / "commit", top / "lock"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reason:
+    """Why a value was taken.
+
+    Attributes:
+        name: what was decided: "archs", "cuda", "toolset", "jobs" ...
+        value: as it is shown to a person.
+        reason: why, in a sentence.
+        flag: the option that decides otherwise; empty where there is none.
+    """
+
+    name: str
+    value: str
+    reason: str
+    flag: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Obstacle:
+    """Why a plan cannot be carried out, by the id of the problem, and what to do about it."""
+
+    problem: str
+    message: str
+    help: str
 
 
 @dataclass(frozen=True, kw_only=True)

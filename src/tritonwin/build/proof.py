@@ -21,10 +21,10 @@ from tritonwin.build.outcome import OnEvent, ProofStep, WheelProof
 from tritonwin.build.plan import BuildPlan
 from tritonwin.build.venv import Linked
 from tritonwin.facts.collect import collect
+from tritonwin.facts.dlls.gpu_code import Code, gpu_code
 from tritonwin.facts.records import Facts
 from tritonwin.support.chooser import choose
 from tritonwin.support.fitting import needs_of
-from tritonwin.support.gpu_code import Code, gpu_code
 from tritonwin.support.links import WheelLink
 from tritonwin.support.pip import Pip, PipError, last_words
 from tritonwin.system.process import run

@@ -1,7 +1,7 @@
 """Lists of wheels as people publish them: index pages, JSON lists, lists of addresses, folders.
 
-This module reads text; `sources` fetches it. Claims of a list that the name does not state (the
-torch that a wheel was built for) are kept apart, because public lists are wrong in places.
+This module reads text; `sources` fetches it. What a list says of the torch that a wheel was built
+for does not count, because public lists are wrong in places: its name and the wheel itself do.
 
 A page from the network offers https addresses alone; a file offers files of this machine as well,
 but none of a share that the user did not name. Other links are kept as refused, with the reason.
@@ -13,7 +13,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html.parser import HTMLParser
 from typing import Any
@@ -48,7 +48,6 @@ class WheelLink:
     metadata: str | None = None  # address of its METADATA alone (PEP 658)
     refused: str | None = None  # the reason why it is never taken nor opened
     index: str | None = None  # the index below which pip finds it by name and version
-    claims: BuiltFor = field(default_factory=BuiltFor)
 
     @property
     def file(self) -> str:
@@ -64,16 +63,10 @@ class WheelLink:
         """The parts of its name; raises WheelNameError."""
         return read(self.file)
 
-    @cached_property
+    @property
     def built_for(self) -> BuiltFor:
-        """The torch and CUDA of its name, completed from the list's claims."""
-        said = self.name.built_for
-        return replace(
-            said,
-            torch=said.torch or self.claims.torch,
-            cuda=said.cuda or self.claims.cuda,
-            newer_torch=said.newer_torch or (not said.torch and self.claims.newer_torch),
-        )
+        """The torch and CUDA of its name."""
+        return self.name.built_for
 
 
 def read_list(text: str, base: str, source: str) -> tuple[WheelLink, ...]:
@@ -258,7 +251,7 @@ def _from_json(tree: Any, base: str, source: str) -> Iterator[WheelLink]:
 
 
 def _described(address: str, entry: Mapping[str, Any], base: str, source: str) -> WheelLink:
-    known: dict[str, Any] = {"claims": _claims(entry)}
+    known: dict[str, Any] = {}
     hashes = entry.get("hashes")
     digests = [hashes.get("sha256")] if isinstance(hashes, dict) else []
     for text in (*digests, entry.get("sha256"), entry.get("digest"), entry.get("hash")):
@@ -279,22 +272,3 @@ def _described(address: str, entry: Mapping[str, Any], base: str, source: str) -
     if entry.get("core-metadata") or entry.get("dist-info-metadata"):
         link = replace(link, metadata=link.location + ".metadata")
     return link
-
-
-def _claims(entry: Mapping[str, Any]) -> BuiltFor:
-    """The ranges of a `wheels.json`: `[lowest, highest]`, where null means no bound."""
-    torch, cuda = _bounds(entry.get("torch_version")), _bounds(entry.get("cuda_version"))
-    return BuiltFor(
-        torch=torch[0],
-        cuda=cuda[0],
-        newer_torch=torch[0] is not None and torch[1] is None,
-    )
-
-
-def _bounds(value: Any) -> tuple[str | None, str | None]:
-    if isinstance(value, str):
-        return value, value
-    if isinstance(value, list) and len(value) == 2:
-        low, high = (v if isinstance(v, str) else None for v in value)
-        return low, high
-    return None, None

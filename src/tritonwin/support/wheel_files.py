@@ -22,11 +22,11 @@ from typing import IO
 
 from packaging.utils import canonicalize_name
 
+from tritonwin.facts.dlls.gpu_code import Code, codes_in, gpu_code
 from tritonwin.facts.dlls.pe import read_beginning, read_pe
 from tritonwin.support import download
 from tritonwin.support.archives import DAMAGE, Allowance, TooMuchError, opened
 from tritonwin.support.download import DownloadError, NoAnswerError, NoRangesError, RangedFile
-from tritonwin.support.gpu_code import Code, codes_in, gpu_code
 from tritonwin.support.links import WheelLink
 from tritonwin.support.versions import parse
 from tritonwin.support.wheels import WheelName, WheelNameError, read
