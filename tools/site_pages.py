@@ -34,7 +34,6 @@ from tritonwin.verify import records as ladder
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "tests" / "corpus" / "signatures"
 
-_CHECKS = {check.id: check for check in CHECKS}
 _PROBLEMS = """\
 # All problems
 
@@ -132,7 +131,7 @@ def _problem_index(entries: Sequence[Entry]) -> str:
 
 
 def _problem_row(entry: Entry) -> Sequence[str]:
-    has = (entry.id in _CHECKS, bool(entry.signatures), bool(entry.actions))
+    has = (entry.check is not None, bool(entry.signatures), bool(entry.actions))
     return f"[{_emphasised(entry.title)}]({entry.id}.md)", *("yes" if it else "" for it in has)
 
 
@@ -182,13 +181,12 @@ def _in_capitals(command: str) -> str:
 
 
 def _seen_by_doctor(entry: Entry) -> list[str]:
-    check = _CHECKS.get(entry.id)
-    if check is None:
+    if entry.check is None:
         return [f"Only a log can show it: {entry.log_only}."]
-    where = "on Windows" if check.windows_only else "on any system"
+    where = "on Windows" if entry.check.windows_only else "on any system"
     said = (
-        f"`tritonwin doctor` looks {where} whether {check.title}, and shows with the problem what "
-        "it saw and where: the file, the variable or the version."
+        f"`tritonwin doctor` looks {where} whether {entry.check.title}, and shows with the problem "
+        "what it saw and where: the file, the variable or the version."
     )
     return [said, f"    tritonwin doctor --only {entry.id}"]
 
@@ -262,7 +260,10 @@ def _remedy(entry: Entry) -> list[str]:
 
 def checks_page() -> str:
     """Every check, and every problem that no check can find, with the reason."""
-    checks = [(f"`{c.id}`", c.title, "Windows" if c.windows_only else "any system") for c in CHECKS]
+    checks = [
+        (f"`{c.id}`", c.terms.title, "Windows" if c.terms.windows_only else "any system")
+        for c in CHECKS
+    ]
     entries = catalogue.load().entries.values()
     others = [(f"`{e.id}`", e.log_only) for e in entries if e.log_only]
     return _page(

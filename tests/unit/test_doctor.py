@@ -32,7 +32,7 @@ def raising(error: BaseException) -> Check:
     def run(facts: Facts) -> list[Seen]:
         raise error
 
-    return Check(id="triton-missing", title="t", run=run, windows_only=False)
+    return Check(id="triton-missing", run=run)
 
 
 def test_a_check_that_raises_is_a_line_and_the_others_still_run() -> None:

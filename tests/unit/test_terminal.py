@@ -47,7 +47,7 @@ def test_long_values_and_many_pieces_of_evidence_are_cut(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     many = [seen(f"{n:03} " + "x" * 32_000, "here") for n in range(100)]
-    check = Check(id="triton-missing", title="t", run=lambda _: many, windows_only=False)
+    check = Check(id="triton-missing", run=lambda _: many)
     view = of_diagnosis(healthy.HEALTHY, diagnose(healthy.HEALTHY, [check]))
     print_view(view)
     short = capsys.readouterr().out
@@ -71,7 +71,7 @@ def test_long_values_and_many_pieces_of_evidence_are_cut(
 def test_powershell_is_spoken_of_where_it_is(python: str, hint: bool) -> None:
     facts = changed(healthy.HEALTHY, target=changed(healthy.HEALTHY.target, executable=python))
     missing = seen("none", "here")
-    check = Check(id="triton-missing", title="t", run=lambda _: [missing], windows_only=False)
+    check = Check(id="triton-missing", run=lambda _: [missing])
     (problem,) = diagnose(facts, [check]).problems
     assert python in problem.remedy.commands[0]
     assert ("PowerShell" in counted([problem])) == hint
@@ -117,7 +117,7 @@ def test_a_check_that_failed_is_no_health_and_said_so(capsys: pytest.CaptureFixt
     def fails(facts: Facts) -> list[Seen]:
         raise ZeroDivisionError
 
-    check = Check(id="triton-missing", title="Triton is there", run=fails, windows_only=False)
+    check = Check(id="triton-missing", run=fails)
     diagnosis = diagnose(healthy.HEALTHY, [check])
     assert not diagnosis.healthy
     view = of_diagnosis(healthy.HEALTHY, diagnosis)

@@ -108,7 +108,7 @@ def command(
         )
     checks = [c for c in CHECKS if not only or c.id in only]
     if list_checks:
-        listed = documents.check_list((c.id, c.title) for c in checks)
+        listed = documents.check_list((c.id, c.terms.title) for c in checks)
         if as_json:
             documents.print_document(listed)
         else:

@@ -8,6 +8,8 @@ from functools import partial
 from typing import TypeAlias
 
 from tritonwin.facts.records import Distribution, Facts, Interpreter, Torch, Triton
+from tritonwin.problems import catalogue
+from tritonwin.problems.catalogue import CheckTerms
 from tritonwin.problems.records import Certainty, Evidence, Finding, Severity
 from tritonwin.support import versions
 
@@ -22,66 +24,52 @@ class NotApplicable(Exception):  # noqa: N818 - an outcome, not an error
     """Raised by a check that has nothing to look at; the text says why."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Check:
-    """A check bears the id of the problem that it looks for.
-
-    Attributes:
-        title: the good state, which holds when nothing is found ("torch is built for CUDA").
-        windows_only: the problem cannot exist on other systems.
-        compiling: it concerns the C compiler that Triton starts, and nothing else.
-        of_versions: what a log says of versions and the GPU is enough for it.
-    """
+    """A check bears the id of the problem that it looks for; the catalogue holds its terms."""
 
     id: str
-    title: str
     run: Callable[[Facts], Iterable[Seen]]
-    windows_only: bool = True
-    compiling: bool = False
-    of_versions: bool = False
+
+    @property
+    def terms(self) -> CheckTerms:
+        return catalogue.load().terms(self.id)
 
     def findings(self, facts: Facts) -> tuple[Finding, ...]:
         """Raises NotApplicable."""
-        if self.compiling and facts.triton and facts.triton.python_driver:
+        terms = self.terms
+        if terms.windows_only and not facts.windows:
+            raise NotApplicable("a matter of Windows")
+        if terms.compiling and facts.triton and facts.triton.python_driver:
             raise NotApplicable(NOT_NEEDED)
-        return tuple(each(id=self.id) for each in self.run(facts))
+        usual = {"severity": terms.severity, "certainty": terms.certainty}
+        return tuple(each(**{"id": self.id, **usual, **each.keywords}) for each in self.run(facts))
 
 
-def check(
-    problem: str,
-    title: str,
-    *,
-    windows_only: bool = True,
-    compiling: bool = False,
-    of_versions: bool = False,
-) -> Callable[[Callable[[Facts], Iterable[Seen]]], Check]:
+def check(problem: str) -> Callable[[Callable[[Facts], Iterable[Seen]]], Check]:
     """Make a check of a function. All checks of the modules of this package are run."""
-    return lambda run: Check(
-        id=problem,
-        title=title,
-        run=run,
-        windows_only=windows_only,
-        compiling=compiling,
-        of_versions=of_versions,
-    )
+    return partial(Check, problem)
 
 
 def seen(
     text: str,
     where: str,
     *,
-    certainty: Certainty = "certain",
+    certainty: Certainty | None = None,
     severity: Severity | None = None,
     also: Iterable[Evidence] = (),
     **values: str | None,
 ) -> Seen:
-    """One decisive piece of evidence, and perhaps more; `values` fill the catalogue's words."""
+    """One decisive piece of evidence, and perhaps more; `values` fill the catalogue's words.
+
+    Severity and certainty are given where they are not those of the check's terms.
+    """
+    unusual = {"certainty": certainty, "severity": severity}
     return partial(
         Finding,
         evidence=(Evidence(text=text, where=where), *also),
-        certainty=certainty,
-        severity=severity,
         values={name: value for name, value in values.items() if value is not None},
+        **{name: value for name, value in unusual.items() if value is not None},  # type: ignore[arg-type]
     )
 
 

@@ -48,8 +48,6 @@ def findings_of(facts: Facts, checks: Sequence[Check]) -> Iterable[Finding]:
 
 
 def _run(check: Check, facts: Facts) -> tuple[CheckResult, tuple[Finding, ...]]:
-    if check.windows_only and not facts.windows:
-        return _result(check, "not-applicable", "a matter of Windows"), ()
     try:
         found = check.findings(facts)
     except NotApplicable as reason:
@@ -64,7 +62,7 @@ def _run(check: Check, facts: Facts) -> tuple[CheckResult, tuple[Finding, ...]]:
 
 
 def _result(check: Check, state: CheckState, detail: str = "") -> CheckResult:
-    return CheckResult(id=check.id, title=check.title, state=state, detail=detail)
+    return CheckResult(id=check.id, title=check.terms.title, state=state, detail=detail)
 
 
 def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -20,7 +20,7 @@ from tritonwin.remedies.plan import CannotRemedyError, Change, SwitchDriver
 @cache
 def family() -> frozenset[str]:
     """The problems that end where Triton compiles nothing."""
-    return frozenset(check.id for check in CHECKS if check.compiling)
+    return frozenset(check.id for check in CHECKS if check.terms.compiling)
 
 
 def plan_driver(context: PlanContext) -> SwitchDriver:

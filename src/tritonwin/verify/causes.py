@@ -19,7 +19,7 @@ from tritonwin.system.files import is_file
 from tritonwin.system.host import Host
 from tritonwin.verify.records import Rung
 
-_OF_WINDOWS = frozenset(check.id for check in CHECKS if check.windows_only)
+_OF_WINDOWS = frozenset(check.id for check in CHECKS if check.terms.windows_only)
 _MOST_PROBLEMS = 3  # of what is merely possible, more would say nothing
 # Windows names the module that it could not load, never the DLL that is missing below it.
 _REFUSED = re.compile(r"DLL load failed|\[WinError (?:126|127|193|1114)\]|0xC0000135|0xC0000139")

@@ -8,6 +8,8 @@
     cause = '''...'''          # two to four sentences, with {placeholders} (advice.py)
     explains = ["other-id"]    # problems that are moot where this one is certain
     references = ["https://..."]
+    check.title = "..."        # the good state, which holds where the check finds nothing
+    check.compiling = true     # and what else CheckTerms holds
     log_only = "..."           # instead of a check: why facts cannot show it
 
     [problem.remedy]           # the general one
@@ -152,6 +154,27 @@ class LogSignature(LinePattern):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CheckTerms:
+    """What holds for the check of a problem.
+
+    Attributes:
+        title: the good state, which holds when nothing is found ("torch is built for CUDA").
+        windows_only: the problem cannot exist on other systems.
+        compiling: it concerns the C compiler that Triton starts, and nothing else.
+        of_versions: what a log says of versions and the GPU is enough for it.
+        severity: of its findings, where that is usually not the entry's.
+        certainty: of its findings, usually.
+    """
+
+    title: str
+    windows_only: bool = True
+    compiling: bool = False
+    of_versions: bool = False
+    severity: Severity | None = None
+    certainty: Certainty = "certain"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Entry:
     """One problem of the catalogue. Its texts may hold `{placeholders}`."""
 
@@ -165,6 +188,7 @@ class Entry:
     explains: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     actions: tuple[Action, ...] = ()
+    check: CheckTerms | None = None
     log_only: str | None = None
     signatures: tuple[LogSignature, ...] = ()
     question: Question | None = None
@@ -200,6 +224,13 @@ class Catalogue:
             return self.entries[problem_id]
         except KeyError:
             raise UnknownProblemError(f"the catalogue has no problem {problem_id!r}") from None
+
+    def terms(self, problem_id: str) -> CheckTerms:
+        """The terms of the check of a problem; raises UnknownProblemError."""
+        terms = self.entry(problem_id).check
+        if terms is None:
+            raise UnknownProblemError(f"the catalogue has no check of {problem_id!r}")
+        return terms
 
     def pattern(self, pattern: str | LinePattern) -> LinePattern:
         """The pattern itself, or the mark of that name."""

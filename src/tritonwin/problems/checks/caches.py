@@ -57,11 +57,7 @@ _SWITCHES = {
 _UTF_8 = 65001  # Windows' number for it as a code page
 
 
-@check(
-    "triton-home-not-writable",
-    "the caches of Triton and torch.compile can be written",
-    windows_only=False,
-)
+@check("triton-home-not-writable")
 def cache_not_writable(facts: Facts) -> Iterator[Seen]:
     for cache in facts.caches:
         if cache.writable is False:
@@ -83,7 +79,7 @@ def _other_cache(facts: Facts) -> str | None:
     return str(PureWindowsPath(temp, "triton"))
 
 
-@check("triton-variable-not-ascii", "Triton can read the variables that hold its paths")
+@check("triton-variable-not-ascii")
 def variable_not_ascii(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     if not fits(triton.version or "", ">=3.5"):
@@ -122,12 +118,7 @@ def _read_only_when(name: str, paths: Mapping[str, str | None], facts: Facts) ->
     return None if switch and facts.variable(switch) else paths[name]
 
 
-@check(
-    "stale-helper-module",
-    "cached helper modules fit this Python",
-    windows_only=False,
-    compiling=True,
-)
+@check("stale-helper-module")
 def stale_helper(facts: Facts) -> Iterator[Seen]:
     dll = python_dll(need_target(facts))
     for cache in facts.caches:
@@ -159,7 +150,7 @@ def stale_reason(helper: HelperModule, dll: str) -> str | None:
     return None
 
 
-@check("inductor-rename-windows", "torch.compile can replace its cache files")
+@check("inductor-rename-windows")
 def inductor_rename(facts: Facts) -> Iterator[Seen]:
     torch = need_torch(facts)
     if fits(torch.version, "<2.6"):
@@ -167,6 +158,4 @@ def inductor_rename(facts: Facts) -> Iterator[Seen]:
             f"torch {torch.version} renames onto existing cache files, which Windows refuses "
             "(cured in 2.6)",
             torch.source,
-            certainty="likely",
-            severity="warning",
         )

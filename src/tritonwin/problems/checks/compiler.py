@@ -44,12 +44,7 @@ def _too_old_for_tinycc(facts: Facts) -> bool:
     return older(owner.version if owner else None, matrix.load().tinycc_since)
 
 
-@check(
-    "no-c-compiler",
-    "this Triton brings a C compiler or finds one",
-    windows_only=False,
-    compiling=True,
-)
+@check("no-c-compiler")
 def no_c_compiler(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     # before TinyCC was bundled, Triton looked for Visual Studio by itself
@@ -61,13 +56,10 @@ def no_c_compiler(facts: Facts) -> Iterator[Seen]:
             if facts.windows
             else "Triton needs gcc or clang"
         )
-        yield seen(
-            f"{text}, and none was found",
-            triton.location,
-        )
+        yield seen(f"{text}, and none was found", triton.location)
 
 
-@check("cc-and-toolchain-absent", "a C compiler is there for Triton", compiling=True)
+@check("cc-and-toolchain-absent")
 def toolchain_absent(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     if _none_found(facts) and not _too_old_for_tinycc(facts):
@@ -81,7 +73,7 @@ def toolchain_absent(facts: Facts) -> Iterator[Seen]:
         yield seen(f"{text}; no other C compiler was found either", where)
 
 
-@check("cc-variable-wrong", "CC names a compiler", windows_only=False, compiling=True)
+@check("cc-variable-wrong")
 def cc_variable(facts: Facts) -> Iterator[Seen]:
     variable = facts.variable("CC")
     if variable is None or not variable.value:
@@ -107,7 +99,7 @@ def cc_variable(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("msvc-env-not-initialised", "Visual Studio's environment is whole or absent")
+@check("msvc-env-not-initialised")
 def msvc_environment(facts: Facts) -> Iterator[Seen]:
     for have, lacks in (
         ("WindowsSdkDir", "WindowsSDKVersion"),
@@ -133,7 +125,7 @@ def msvc_environment(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("vs-components-missing", "Visual Studio has the C++ tools and a Windows SDK")
+@check("vs-components-missing")
 def vs_components(facts: Facts) -> Iterator[Seen]:
     if not facts.msvc:
         raise NotApplicable("no Visual Studio was found")
@@ -142,7 +134,6 @@ def vs_components(facts: Facts) -> Iterator[Seen]:
         yield seen(
             f"{toolset.product}: {', '.join(toolset.missing[:4])} not installed",
             toolset.path,
-            severity="warning",
             toolset=toolset.version,
         )
     elif not any(not s.missing for s in facts.windows_sdks):
@@ -152,12 +143,11 @@ def vs_components(facts: Facts) -> Iterator[Seen]:
             if lacking
             else f"{facts.msvc[0].product} is installed, but no Windows SDK",
             lacking.path if lacking else facts.msvc[0].instance,
-            severity="warning",
             toolset=facts.msvc[0].version,
         )
 
 
-@check("x86-toolchain", "the compiler makes 64-bit programs")
+@check("x86-toolchain")
 def x86_toolchain(facts: Facts) -> Iterator[Seen]:
     target = facts.variable("VSCMD_ARG_TGT_ARCH")
     if target and target.value.strip().lower() == "x86":
@@ -171,18 +161,17 @@ def x86_toolchain(facts: Facts) -> Iterator[Seen]:
         yield seen("the first cl.exe makes 32-bit programs", cl.path)
 
 
-@check("inductor-needs-cl", "torch.compile finds Visual C++ for CPU code")
+@check("inductor-needs-cl")
 def inductor_cl(facts: Facts) -> Iterator[Seen]:
     need_torch(facts)
     if not _msvc(facts) and not any(c.family in {"cl", "clang-cl"} for c in _usable(facts)):
         yield seen(
             "no Visual C++ was found; torch.compile needs it for code that runs on the CPU",
             "Visual Studio Installer, PATH",
-            severity="info",
         )
 
 
-@check("msvc-localised-output", "Visual C++ can speak English")
+@check("msvc-localised-output")
 def localised(facts: Facts) -> Iterator[Seen]:
     toolsets = _msvc(facts)
     if not toolsets:
@@ -192,13 +181,11 @@ def localised(facts: Facts) -> Iterator[Seen]:
         yield seen(
             "Visual C++ is installed without its English language pack",
             chosen.compiler or chosen.path,
-            certainty="likely",
-            severity="warning",
             toolset=chosen.version,
         )
 
 
-@check("path-with-spaces-unquoted", "compiler option variables keep their paths together")
+@check("path-with-spaces-unquoted")
 def unquoted_blanks(facts: Facts) -> Iterator[Seen]:
     variables = [v for n in _OPTION_VARIABLES if (v := facts.variable(n)) is not None]
     if not variables:
@@ -224,7 +211,7 @@ def _cut_path(options: str) -> str | None:
     return None
 
 
-@check("tinycc-path-letters", "TinyCC can be given the paths of its files", compiling=True)
+@check("tinycc-path-letters")
 def tinycc_path(facts: Facts) -> Iterator[Seen]:
     """TinyCC's own folder and Python's headers: both reach it as text in the ANSI code page."""
     triton = need_triton(facts)

@@ -33,7 +33,7 @@ def _named(facts: Facts) -> list[tuple[str, CudaToolkit]]:
     return found
 
 
-@check("cuda-path-wrong", "CUDA_PATH and CUDA_HOME name a usable toolkit", windows_only=False)
+@check("cuda-path-wrong")
 def cuda_path_wrong(facts: Facts) -> Iterator[Seen]:
     for name, toolkit in _named(facts):
         lacking = [p for p in _JIT_PARTS if getattr(toolkit, p) is None]
@@ -55,7 +55,7 @@ def cuda_path_wrong(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("ptxas-older-than-ptx", "the ptxas that comes first is new enough")
+@check("ptxas-older-than-ptx")
 def ptxas_older(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     bundled = parse(triton.ptxas_version or "")
@@ -96,11 +96,7 @@ def _build_toolkits(facts: Facts) -> tuple[str, list[CudaToolkit]]:
     return torch.cuda, fitting
 
 
-@check(
-    "cuda-toolkit-for-build",
-    "a CUDA toolkit fits torch, for builds from source",
-    windows_only=False,
-)
+@check("cuda-toolkit-for-build")
 def toolkit_for_build(facts: Facts) -> Iterator[Seen]:
     wanted, fitting = _build_toolkits(facts)
     if not fitting:
@@ -109,11 +105,10 @@ def toolkit_for_build(facts: Facts) -> Iterator[Seen]:
         yield seen(
             f"{have} was found; building an extension for this torch needs CUDA {wanted}",
             others[0].path if others else "CUDA_PATH, Program Files, pip, conda",
-            severity="info",
         )
 
 
-@check("nvcc-host-compiler-mismatch", "nvcc accepts the installed Visual C++")
+@check("nvcc-host-compiler-mismatch")
 def host_compiler(facts: Facts) -> Iterator[Seen]:
     _, fitting = _build_toolkits(facts)
     toolsets = [t for t in facts.msvc if t.compiler]
@@ -129,7 +124,6 @@ def host_compiler(facts: Facts) -> Iterator[Seen]:
         f"nvcc {toolkit.version} accepts Visual C++ {rule.msvc if rule else ''}, installed is "
         f"{', '.join(t.version for t in toolsets)}",
         toolkit.nvcc or toolkit.path,
-        severity="info",
         toolset=toolset.version,
         cuda_version=toolkit.version,
     )
@@ -154,9 +148,7 @@ _BUILD_VARIABLES = (
 )
 
 
-@check(
-    "build-variable-blanks", "build variables hold no stray blanks or quotes", windows_only=False
-)
+@check("build-variable-blanks")
 def variable_blanks(facts: Facts) -> Iterator[Seen]:
     for name in _BUILD_VARIABLES:
         variable = facts.variable(name)
@@ -172,7 +164,7 @@ def variable_blanks(facts: Facts) -> Iterator[Seen]:
             )
 
 
-@check("build-resource-limits", "the number of build jobs fits the memory", windows_only=False)
+@check("build-resource-limits")
 def build_limits(facts: Facts) -> Iterator[Seen]:
     jobs, memory = _number(facts, "MAX_JOBS"), facts.system.memory_bytes
     if jobs is None or memory is None:
@@ -184,8 +176,6 @@ def build_limits(facts: Facts) -> Iterator[Seen]:
             f"MAX_JOBS={jobs} with {threads} nvcc thread(s) may need {needed} GiB, "
             f"this machine has {have:.0f}",
             "variable MAX_JOBS",
-            certainty="likely",
-            severity="warning",
             variable="MAX_JOBS",
             value=str(jobs),
         )

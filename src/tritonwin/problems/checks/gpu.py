@@ -23,7 +23,7 @@ from tritonwin.support.matrix import Generation
 from tritonwin.support.versions import fits, parse
 
 
-@check("driver-too-old", "the NVIDIA driver is there and new enough for torch", windows_only=False)
+@check("driver-too-old")
 def driver_too_old(facts: Facts) -> Iterator[Seen]:
     if any(g.vendor in {"amd", "intel"} for g in facts.gpus) and not facts.nvidia_gpus:
         raise NotApplicable("the GPU is not NVIDIA's")
@@ -54,11 +54,7 @@ def _generation(facts: Facts) -> Generation:
     return generation
 
 
-@check(
-    "gpu-generation-unsupported",
-    "Triton, torch and CUDA support this GPU's generation",
-    windows_only=False,
-)
+@check("gpu-generation-unsupported")
 def generation_unsupported(facts: Facts) -> Iterator[Seen]:
     capability = nvidia_capability(facts)
     generation = _generation(facts)
@@ -66,11 +62,7 @@ def generation_unsupported(facts: Facts) -> Iterator[Seen]:
     version = facts.triton.version if facts.triton else None
     card = f"{gpu.name} (compute capability {capability}, {generation.name})"
     for severity, text in _shortcomings(facts, generation, version):
-        yield seen(
-            f"{card}: {text}",
-            gpu.source,
-            severity=severity,
-        )
+        yield seen(f"{card}: {text}", gpu.source, severity=severity)
 
 
 def _shortcomings(
@@ -99,19 +91,17 @@ def _torch_needs(facts: Facts, generation: Generation) -> Iterator[tuple[str, st
         yield "torch's CUDA", facts.torch.cuda, generation.cuda
 
 
-@check("bf16-needs-sm80", "the GPU has bf16", windows_only=False)
+@check("bf16-needs-sm80")
 def bf16_missing(facts: Facts) -> Iterator[Seen]:
     generation = _generation(facts)
     if not generation.bf16:
         capability = nvidia_capability(facts)
         yield seen(
-            f"compute capability {capability} has no bf16 instructions (8.0 and later have)",
-            "GPU",
-            severity="info",
+            f"compute capability {capability} has no bf16 instructions (8.0 and later have)", "GPU"
         )
 
 
-@check("fp8-needs-sm89", "the GPU has fp8", windows_only=False)
+@check("fp8-needs-sm89")
 def fp8_missing(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     generation = _generation(facts)
@@ -123,7 +113,6 @@ def fp8_missing(facts: Facts) -> Iterator[Seen]:
         f"compute capability {capability} has no fp8 instructions (8.9 and later have), "
         f"and Triton {triton.version} does not emulate them",
         "GPU",
-        severity="info",
     )
 
 
@@ -136,28 +125,24 @@ def _emulates_fp8(release: str) -> bool:
     return since is not None and version >= since
 
 
-@check("amd-rocm-paths", "ROCm is whole")
+@check("amd-rocm-paths")
 def amd_paths(facts: Facts) -> Iterator[Seen]:
     amd = _amd_alone(facts)
     if not facts.rocm:
         yield seen(
-            f"{amd.name}: neither ROCm wheels nor a HIP SDK were found",
-            amd.source,
-            severity="warning",
-            gpu=amd.name,
+            f"{amd.name}: neither ROCm wheels nor a HIP SDK were found", amd.source, gpu=amd.name
         )
     for rocm in facts.rocm:
         if rocm.missing and not any(not r.missing for r in facts.rocm):
             yield seen(
                 f"ROCm in {rocm.path} lacks {', '.join(rocm.missing[:4])}",
                 rocm.path,
-                severity="warning",
                 gpu=amd.name,
                 path=rocm.path,
             )
 
 
-@check("amd-wrong-torch", "torch is made for the AMD card")
+@check("amd-wrong-torch")
 def amd_wrong_torch(facts: Facts) -> Iterator[Seen]:
     torch, amd = need_torch(facts), _amd_alone(facts)
     if torch.hip or torch.xpu or any(rocm.kind == "zluda" for rocm in facts.rocm):
@@ -172,7 +157,7 @@ def amd_wrong_torch(facts: Facts) -> Iterator[Seen]:
     )
 
 
-@check("amd-gpu-unsupported", "ROCm's wheels have kernels for the AMD card")
+@check("amd-gpu-unsupported")
 def amd_unsupported(facts: Facts) -> Iterator[Seen]:
     torch, amd = need_torch(facts), _amd_alone(facts)
     names = [g.architecture for g in facts.gpus if g.vendor == "amd"]

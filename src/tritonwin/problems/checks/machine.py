@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tritonwin.facts.records import Facts, Interpreter
-from tritonwin.problems.check import (
-    NotApplicable,
-    Seen,
-    check,
-    need_target,
-    python_series,
-    seen,
-)
+from tritonwin.problems.check import NotApplicable, Seen, check, need_target, python_series, seen
 from tritonwin.support import matrix
 
 MAX_PATH = 260
@@ -30,14 +23,14 @@ def _long_paths_on(facts: Facts) -> bool:
     return facts.system.long_paths
 
 
-@check("long-paths-off", "Windows allows long paths")
+@check("long-paths-off")
 def long_paths_off(facts: Facts) -> Iterator[Seen]:
     if not _long_paths_on(facts):
         where = facts.system.sources.get("long_paths", "registry")
         yield seen("LongPathsEnabled is not 1", where)
 
 
-@check("max-path-260", "cache paths stay below 260 characters")
+@check("max-path-260")
 def max_path_260(facts: Facts) -> Iterator[Seen]:
     if _long_paths_on(facts):
         return
@@ -60,7 +53,7 @@ def max_path_260(facts: Facts) -> Iterator[Seen]:
             )
 
 
-@check("build-path-too-long", "the temporary folder leaves room for source builds")
+@check("build-path-too-long")
 def build_path_too_long(facts: Facts) -> Iterator[Seen]:
     if _long_paths_on(facts):
         return
@@ -70,13 +63,11 @@ def build_path_too_long(facts: Facts) -> Iterator[Seen]:
         yield seen(
             f"TEMP has {len(temp)} characters; a source build below it needs up to {_BUILD_TAIL}",
             facts.system.sources.get("temp", "TEMP"),
-            certainty="likely",
-            severity="info",
             path=temp,
         )
 
 
-@check("git-long-paths", "git allows long paths")
+@check("git-long-paths")
 def git_long_paths(facts: Facts) -> Iterator[Seen]:
     if facts.system.git_long_paths is None:
         raise NotApplicable("Git for Windows is not installed")
@@ -84,11 +75,10 @@ def git_long_paths(facts: Facts) -> Iterator[Seen]:
         yield seen(
             "git's core.longpaths is not true: checkouts with names over 260 characters fail",
             facts.system.sources.get("git_long_paths", "gitconfig"),
-            severity="info",
         )
 
 
-@check("app-control-blocks-dll", "Smart App Control lets unsigned libraries load")
+@check("app-control-blocks-dll")
 def app_control(facts: Facts) -> Iterator[Seen]:
     if facts.system.smart_app_control is None:
         raise NotApplicable("no Smart App Control on this Windows")
@@ -96,16 +86,10 @@ def app_control(facts: Facts) -> Iterator[Seen]:
         yield seen(
             "Smart App Control is on; libtriton.pyd and compiled kernels are not signed",
             facts.system.sources.get("smart_app_control", "registry"),
-            certainty="possible",
-            severity="warning",
         )
 
 
-@check(
-    "python-unsupported",
-    "Python is a version and kind that Triton has wheels for",
-    windows_only=False,
-)
+@check("python-unsupported")
 def python_unsupported(facts: Facts) -> Iterator[Seen]:
     target = need_target(facts)
     where = target.executable
@@ -134,7 +118,7 @@ def python_unsupported(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("arm64-emulated-python", "Python is made for this PC's processor")
+@check("arm64-emulated-python")
 def arm64_emulated(facts: Facts) -> Iterator[Seen]:
     target = need_target(facts)
     if (target.machine or "").upper() != "AMD64":
@@ -168,7 +152,7 @@ def _only_tinycc(facts: Facts) -> bool:
     return not others and not any(t.compiler for t in facts.msvc)
 
 
-@check("mixed-environments", "one environment manager is in charge", windows_only=False)
+@check("mixed-environments")
 def mixed_environments(facts: Facts) -> Iterator[Seen]:
     target = need_target(facts)
     if len(target.managers) > 1:
@@ -221,7 +205,7 @@ def _same_place(folder: str, target: Interpreter) -> bool:
     return plain(folder) in {plain(target.prefix), plain(target.base_prefix)}
 
 
-@check("wrong-interpreter", "Triton is in this Python and not in another one", windows_only=False)
+@check("wrong-interpreter")
 def wrong_interpreter(facts: Facts) -> Iterator[Seen]:
     target = need_target(facts)
     if facts.triton is not None:

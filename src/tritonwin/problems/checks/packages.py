@@ -22,7 +22,7 @@ from tritonwin.support.packages import FORK
 from tritonwin.support.versions import fits, older
 
 
-@check("wheel-tag-unsupported", "installed wheels are made for this Python", windows_only=False)
+@check("wheel-tag-unsupported")
 def wheel_tags(facts: Facts) -> Iterator[Seen]:
     target = need_target(facts)
     if target.platform_tag is None:
@@ -73,7 +73,7 @@ def _platform_fits(platform: str, target: str) -> bool:
     return not platform.startswith(("win", "macosx"))
 
 
-@check("old-setuptools", "setuptools works with this Python", windows_only=False)
+@check("old-setuptools")
 def old_setuptools(facts: Facts) -> Iterator[Seen]:
     setuptools = need_distribution(facts, "setuptools")
     if fits(python_series(need_target(facts)), ">=3.12") and fits(setuptools.version, "<66.1"):
@@ -85,7 +85,7 @@ def old_setuptools(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("new-setuptools", "torch can ask setuptools for the compiler's environment")
+@check("new-setuptools")
 def new_setuptools(facts: Facts) -> Iterator[Seen]:
     setuptools, torch = need_distribution(facts, "setuptools"), need_torch(facts)
     if fits(torch.version, "<2.7") and fits(setuptools.version, ">75.8.2"):
@@ -93,13 +93,10 @@ def new_setuptools(facts: Facts) -> Iterator[Seen]:
             f"setuptools {setuptools.version} lacks what torch {torch.version} calls when it "
             "builds an extension outside a Visual Studio prompt",
             setuptools.location,
-            severity="info",
         )
 
 
-@check(
-    "stale-package-needs-triton-ops", "no package needs the removed triton.ops", windows_only=False
-)
+@check("stale-package-needs-triton-ops")
 def triton_ops(facts: Facts) -> Iterator[Seen]:
     bnb, triton = facts.distribution("bitsandbytes"), facts.triton
     if bnb is None or triton is None or triton.version is None:
@@ -115,7 +112,7 @@ def triton_ops(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("bnb-without-windows-binaries", "bitsandbytes has a library for Windows")
+@check("bnb-without-windows-binaries")
 def bnb_binaries(facts: Facts) -> Iterator[Seen]:
     fork = facts.distribution("bitsandbytes-windows")
     if fork is not None:
@@ -138,7 +135,7 @@ def bnb_binaries(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("benign-triton-warning", "xformers finds a Triton", windows_only=False)
+@check("benign-triton-warning")
 def benign_xformers(facts: Facts) -> Iterator[Seen]:
     xformers = need_distribution(facts, "xformers")
     if facts.triton is None:
@@ -148,7 +145,7 @@ def benign_xformers(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("environment-drifted", "nothing changed since it was proven to work", windows_only=False)
+@check("environment-drifted")
 def drifted(facts: Facts) -> Iterator[Seen]:
     if facts.proven is None:
         raise NotApplicable("it was not proven yet: tritonwin verify")

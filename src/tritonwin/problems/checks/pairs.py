@@ -24,7 +24,7 @@ from tritonwin.support.versions import fits, older, series
 from tritonwin.support.wheels import read_local
 
 
-@check("cpu-only-torch", "torch is built for the GPU", windows_only=False)
+@check("cpu-only-torch")
 def cpu_only_torch(facts: Facts) -> Iterator[Seen]:
     torch = need_torch(facts)
     if torch.cuda or torch.hip or torch.xpu:
@@ -39,9 +39,7 @@ def cpu_only_torch(facts: Facts) -> Iterator[Seen]:
     )
 
 
-@check(
-    "update-replaced-torch", "one torch is recorded, and it is the one on disk", windows_only=False
-)
+@check("update-replaced-torch")
 def replaced_torch(facts: Facts) -> Iterator[Seen]:
     found = [d for d in facts.distributions if d.name == "torch"]
     same_folder = [d for d in found if d.site_packages == found[0].site_packages]
@@ -50,7 +48,6 @@ def replaced_torch(facts: Facts) -> Iterator[Seen]:
         yield seen(
             f"the records of torch {versions} lie side by side: one was put over the other",
             same_folder[0].location,
-            certainty="likely",
         )
 
 
@@ -71,7 +68,7 @@ def _pair_evidence(torch: Torch, wanted: str) -> Evidence:
     )
 
 
-@check("no-triton-for-torch-yet", "a triton-windows exists for this torch", of_versions=True)
+@check("no-triton-for-torch-yet")
 def no_triton_yet(facts: Facts) -> Iterator[Seen]:
     torch = need_torch(facts)
     wanted = wanted_series(torch)
@@ -87,12 +84,7 @@ def no_triton_yet(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check(
-    "torch-too-old-for-triton",
-    "torch is new enough for Triton",
-    windows_only=False,
-    of_versions=True,
-)
+@check("torch-too-old-for-triton")
 def torch_too_old(facts: Facts) -> Iterator[Seen]:
     torch, triton = need_torch(facts), need_triton(facts)
     if fits(torch.version, "<2.4") and triton.version and fits(triton.version, ">=3.0"):
@@ -103,7 +95,7 @@ def torch_too_old(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("triton-too-old", "Triton is new enough for torch", windows_only=False, of_versions=True)
+@check("triton-too-old")
 def triton_too_old(facts: Facts) -> Iterator[Seen]:
     torch, wanted, have = _pairing(facts)
     triton = need_triton(facts)
@@ -120,12 +112,7 @@ def triton_too_old(facts: Facts) -> Iterator[Seen]:
     )
 
 
-@check(
-    "triton-too-new-for-torch",
-    "Triton is not too new for torch",
-    windows_only=False,
-    of_versions=True,
-)
+@check("triton-too-new-for-torch")
 def triton_too_new(facts: Facts) -> Iterator[Seen]:
     torch, wanted, have = _pairing(facts)
     triton = need_triton(facts)
@@ -164,12 +151,12 @@ def _wheel_mismatch(facts: Facts, names: tuple[str, ...]) -> Iterator[Seen]:
             )
 
 
-@check("flash-wheel-torch-mismatch", "flash-attn is built for this torch", windows_only=False)
+@check("flash-wheel-torch-mismatch")
 def flash_mismatch(facts: Facts) -> Iterator[Seen]:
     yield from _wheel_mismatch(facts, _FLASH)
 
 
-@check("flash-wheel-needs-cuda-dlls", "flash-attn finds the CUDA libraries that it needs")
+@check("flash-wheel-needs-cuda-dlls")
 def flash_needs_cuda_dlls(facts: Facts) -> Iterator[Seen]:
     flash = [e for e in facts.extensions if e.package in _FLASH]
     if not flash:
@@ -186,12 +173,12 @@ def flash_needs_cuda_dlls(facts: Facts) -> Iterator[Seen]:
                 )
 
 
-@check("sage-wheel-torch-mismatch", "sageattention is built for this torch", windows_only=False)
+@check("sage-wheel-torch-mismatch")
 def sage_mismatch(facts: Facts) -> Iterator[Seen]:
     yield from _wheel_mismatch(facts, _SAGE)
 
 
-@check("sage-kernels-not-loaded", "sageattention has its compiled kernels")
+@check("sage-kernels-not-loaded")
 def sage_kernels(facts: Facts) -> Iterator[Seen]:
     sage = need_distribution(facts, "sageattention")
     # version 1 is pure Triton; from 2 on compiled kernels belong to it
@@ -204,27 +191,22 @@ def sage_kernels(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("sageattention-too-old", "sageattention is version 2", windows_only=False)
+@check("sageattention-too-old")
 def sage_too_old(facts: Facts) -> Iterator[Seen]:
     sage = need_distribution(facts, "sageattention")
     if older(sage.version, "2"):
         yield seen(
             f"sageattention {sage.version} works, but lacks what programs for version 2 ask for",
             sage.location,
-            severity="info",
         )
 
 
-@check(
-    "extension-torch-mismatch",
-    "other compiled packages are built for this torch",
-    windows_only=False,
-)
+@check("extension-torch-mismatch")
 def extension_mismatch(facts: Facts) -> Iterator[Seen]:
     yield from _wheel_mismatch(facts, _EXTENSIONS)
 
 
-@check("xformers-torch-mismatch", "xformers is built for this torch", windows_only=False)
+@check("xformers-torch-mismatch")
 def xformers_mismatch(facts: Facts) -> Iterator[Seen]:
     xformers = need_distribution(facts, "xformers")
     torch = need_torch(facts)

@@ -6,14 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tritonwin.facts.records import Facts, PythonDev, RuntimeDll
-from tritonwin.problems.check import (
-    NotApplicable,
-    Seen,
-    check,
-    need_target,
-    python_series,
-    seen,
-)
+from tritonwin.problems.check import NotApplicable, Seen, check, need_target, python_series, seen
 from tritonwin.problems.records import Evidence
 from tritonwin.support.versions import older, series
 
@@ -32,23 +25,14 @@ def _absent(facts: Facts) -> list[str]:
     return missing
 
 
-@check(
-    "embedded-python-no-headers",
-    "the embedded Python has headers and import library",
-    compiling=True,
-)
+@check("embedded-python-no-headers")
 def embedded_no_headers(facts: Facts) -> Iterator[Seen]:
     if need_target(facts).kind != "embedded":
         raise NotApplicable("this is no embedded Python")
     yield from _missing(facts)
 
 
-@check(
-    "python-libs-not-found-venv-uv",
-    "Python's headers and import library are found",
-    windows_only=False,
-    compiling=True,
-)
+@check("python-libs-not-found-venv-uv")
 def installed_no_headers(facts: Facts) -> Iterator[Seen]:
     if need_target(facts).kind == "embedded":
         raise NotApplicable("this is an embedded Python")
@@ -80,21 +64,13 @@ def _missing(facts: Facts) -> Iterator[Seen]:
     )
 
 
-@check(
-    "python-headers-wrong-set",
-    "headers and import library are whole and of this Python's version",
-    windows_only=False,
-    compiling=True,
-)
+@check("python-headers-wrong-set")
 def wrong_set(facts: Facts) -> Iterator[Seen]:
     dev = _dev(facts)
     if dev.headers is None and dev.import_library is None:
         raise NotApplicable("there are no headers to look at")
     for text, where in _contradictions(facts, dev):
-        yield seen(
-            text,
-            where,
-        )
+        yield seen(text, where)
 
 
 def _of_3_13_4(dev: PythonDev) -> bool:
@@ -102,7 +78,7 @@ def _of_3_13_4(dev: PythonDev) -> bool:
     return dev.headers_version == "3.13.4"
 
 
-@check("headers-free-threaded", "Python's headers are those of its own kind", compiling=True)
+@check("headers-free-threaded")
 def headers_free_threaded(facts: Facts) -> Iterator[Seen]:
     dev = _dev(facts)
     if dev.headers_free_threaded and need_target(facts).free_threaded is False and _of_3_13_4(dev):
@@ -149,7 +125,7 @@ def _needs_msvcp(facts: Facts) -> bool:
     return facts.triton is None or any(i.lower() == "msvcp140.dll" for i in imports)
 
 
-@check("vcredist-missing", "the Visual C++ runtime is there")
+@check("vcredist-missing")
 def vcredist_missing(facts: Facts) -> Iterator[Seen]:
     if not facts.runtime_dlls:
         raise NotApplicable("the places of the VC runtime were not read")
@@ -169,7 +145,7 @@ def vcredist_missing(facts: Facts) -> Iterator[Seen]:
                 )
 
 
-@check("vcredist-too-old-beside-python", "the Visual C++ runtime that Python loads is new enough")
+@check("vcredist-too-old-beside-python")
 def vcredist_too_old(facts: Facts) -> Iterator[Seen]:
     dll = _loaded(facts, "msvcp140.dll")
     if dll is None or dll.version is None or not _needs_msvcp(facts):

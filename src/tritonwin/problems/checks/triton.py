@@ -30,11 +30,7 @@ from tritonwin.support.versions import older
 _BUNDLED = ("triton/runtime/tcc/", "triton/backends/nvidia/bin/")
 
 
-@check(
-    "script-shadows-triton",
-    "no file or folder of yours hides the packages triton and torch",
-    windows_only=False,
-)
+@check("script-shadows-triton")
 def shadowed(facts: Facts) -> Iterator[Seen]:
     for shadow in facts.shadows:
         yield seen(
@@ -44,7 +40,7 @@ def shadowed(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("triton-missing", "Triton is installed", windows_only=False)
+@check("triton-missing")
 def triton_missing(facts: Facts) -> Iterator[Seen]:
     target = need_target(facts)
     if _emptied(facts):
@@ -60,7 +56,7 @@ def triton_missing(facts: Facts) -> Iterator[Seen]:
     yield seen(text, where)
 
 
-@check("triton-and-fork-both-installed", "one distribution owns the package triton")
+@check("triton-and-fork-both-installed")
 def both_installed(facts: Facts) -> Iterator[Seen]:
     fork = facts.distribution(FORK)
     others = [d for n in knowledge().other_tritons if (d := facts.distribution(n)) is not None]
@@ -76,7 +72,7 @@ def both_installed(facts: Facts) -> Iterator[Seen]:
     )
 
 
-@check("upstream-triton-no-windows-wheel", "nothing asks for the Triton that has no Windows wheel")
+@check("upstream-triton-no-windows-wheel")
 def linux_wheel(facts: Facts) -> Iterator[Seen]:
     for line in facts.requirement_lines:
         yield seen(
@@ -108,7 +104,7 @@ def _emptied(facts: Facts) -> Distribution | None:
     )
 
 
-@check("triton-files-missing", "Triton's files are complete", windows_only=False)
+@check("triton-files-missing")
 def files_missing(facts: Facts) -> Iterator[Seen]:
     emptied = _emptied(facts)
     triton = facts.triton if emptied else need_triton(facts)
@@ -118,9 +114,7 @@ def files_missing(facts: Facts) -> Iterator[Seen]:
     if owner is not None and (gone or owner.cut_files):
         what = f"{gone[0]}, which is gone" if gone else f"{owner.cut_files[0]}, which is cut short"
         yield seen(
-            f"{owner.name} {owner.version} recorded {what}",
-            owner.location,
-            distribution=owner.name,
+            f"{owner.name} {owner.version} recorded {what}", owner.location, distribution=owner.name
         )
     elif triton is not None and triton.libtriton is None:
         yield seen(
@@ -130,7 +124,7 @@ def files_missing(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("distribution-name-or-url", "packages that require Triton find it under its name")
+@check("distribution-name-or-url")
 def distribution_name(facts: Facts) -> Iterator[Seen]:
     names = {d.name for d in facts.distributions}
     have_fork = FORK in names
@@ -142,8 +136,6 @@ def distribution_name(facts: Facts) -> Iterator[Seen]:
                 f"{owner.name} {owner.version} requires {requirement}, installed is "
                 f"{FORK if have_fork else 'triton'}",
                 owner.location,
-                certainty="likely",
-                severity="info",
                 package=owner.name,
             )
 
@@ -180,7 +172,7 @@ def _windows_binary(facts: Facts) -> Triton:
     return triton
 
 
-@check("triton-sources-not-for-windows", "Triton's sources are made for Windows")
+@check("triton-sources-not-for-windows")
 def not_for_windows(facts: Facts) -> Iterator[Seen]:
     triton = _windows_binary(facts)
     if not {WINDOWS, PATCHED} & set(triton.traits):
@@ -188,7 +180,7 @@ def not_for_windows(facts: Facts) -> Iterator[Seen]:
             yield seen(mark.meaning, _at(triton, mark))
 
 
-@check("triton-patch-incomplete", "Triton's sources fit together")
+@check("triton-patch-incomplete")
 def patch_incomplete(facts: Facts) -> Iterator[Seen]:
     triton = _windows_binary(facts)
     marks = _blocking(triton)
@@ -198,7 +190,7 @@ def patch_incomplete(facts: Facts) -> Iterator[Seen]:
             yield seen(mark.meaning, _at(triton, mark))
 
 
-@check("triton-patch-overwritten", "the Windows patch of Triton is still there")
+@check("triton-patch-overwritten")
 def patch_overwritten(facts: Facts) -> Iterator[Seen]:
     triton = _windows_binary(facts)
     record = facts.patch
@@ -212,7 +204,7 @@ def patch_overwritten(facts: Facts) -> Iterator[Seen]:
             )
 
 
-@check("foreign-or-patched-triton-build", "Triton's sources are as they were installed")
+@check("foreign-or-patched-triton-build")
 def altered(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     owner = facts.distribution(triton.distribution or "")
@@ -220,33 +212,21 @@ def altered(facts: Facts) -> Iterator[Seen]:
         yield seen(
             f"{owner.altered_files[0]} is not the file that {owner.name} {owner.version} installed",
             owner.location,
-            certainty="likely",
-            severity="warning",
             distribution=owner.name,
         )
     elif triton.flavour == "fork" and triton.distribution is None:
-        yield seen(
-            "the package folder belongs to no installed distribution",
-            triton.location,
-            certainty="likely",
-            severity="warning",
-        )
+        yield seen("the package folder belongs to no installed distribution", triton.location)
 
 
-@check("fork-launcher-stale-error", "Triton's launcher looks at the right error")
+@check("fork-launcher-stale-error")
 def launcher_stale_error(facts: Facts) -> Iterator[Seen]:
     triton = _windows_binary(facts)
     mark = next(t for t in triton_traits() if t.id == "stale-last-error-launch")
     if mark.id in triton.traits:
-        yield seen(
-            mark.meaning,
-            _at(triton, mark),
-            certainty="possible",
-            severity="info",
-        )
+        yield seen(mark.meaning, _at(triton, mark))
 
 
-@check("ptxas-path-variable-ignored", "the variable that names ptxas is one that Triton reads")
+@check("ptxas-path-variable-ignored")
 def ptxas_variable(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     variable = facts.variable("TRITON_PTXAS_PATH")
@@ -261,26 +241,22 @@ def ptxas_variable(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("c-long-32bit", "launch arguments keep 64 bits")
+@check("c-long-32bit")
 def c_long(facts: Facts) -> Iterator[Seen]:
     triton = _windows_binary(facts)
     if "long-as-32-bit" in triton.traits:
         yield seen(
-            "64-bit arguments pass through C's long, which has 32 bits on Windows",
-            triton.location,
-            certainty="likely",
-            severity="warning",
+            "64-bit arguments pass through C's long, which has 32 bits on Windows", triton.location
         )
 
 
-@check("ptxas-not-found", "ptxas is there", windows_only=False)
+@check("ptxas-not-found")
 def ptxas_missing(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     elsewhere = any(t.ptxas for t in facts.cuda_toolkits)
     if triton.ptxas is None and not elsewhere:
         yield seen(
-            "no ptxas lies in Triton's package, and no CUDA toolkit was found",
-            triton.location,
+            "no ptxas lies in Triton's package, and no CUDA toolkit was found", triton.location
         )
         return
     try:

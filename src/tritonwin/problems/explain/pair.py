@@ -8,6 +8,7 @@ from dataclasses import replace
 from packaging.version import Version
 
 from tritonwin.facts.records import Facts
+from tritonwin.problems import catalogue
 from tritonwin.problems.advice import pairs
 from tritonwin.problems.doctor import findings_of
 from tritonwin.problems.explain.log_facts import SOURCE, LogFacts, Match
@@ -26,7 +27,9 @@ def of_versions(log: LogFacts, facts: Facts) -> Iterator[Finding]:
     """
     from tritonwin.problems.checks import CHECKS
 
-    for found in findings_of(facts, [check for check in CHECKS if check.of_versions]):
+    entries = catalogue.load().entries.values()
+    ids = {entry.id for entry in entries if entry.check and entry.check.of_versions}
+    for found in findings_of(facts, [check for check in CHECKS if check.id in ids]):
         certainty = found.certainty if found.certainty != "certain" else "likely"
         yield replace(found, certainty=certainty, evidence=tuple(_quoted(found.evidence, log)))
 
