@@ -126,7 +126,7 @@ def test_what_pip_is_asked_for(facts: Facts, spec: str) -> None:
 
 @pytest.mark.parametrize(
     ("cuda", "card", "tag"),
-    [("13.0", "8.9", "cu130"), ("12.9", "12.0", "cu128"), ("13.0", "6.1", "cu126")],
+    [("13.0", "8.9", "cu130"), ("12.9", "12.0", "cu129"), ("13.0", "6.1", "cu126")],
 )
 def test_the_index_of_torch_fits_driver_and_card(cuda: str, card: str, tag: str) -> None:
     driver = healthy.replace(healthy.HEALTHY.drivers[0], cuda=cuda)
