@@ -16,6 +16,7 @@ from tritonwin.facts.history import read_proven, write_proven
 from tritonwin.facts.records import Facts, Interpreter, Shadow
 from tritonwin.journal import Journal, Store, tree_hash
 from tritonwin.output.changes import print_fix
+from tritonwin.problems.check import Check
 from tritonwin.remedies import fix as fixing
 from tritonwin.remedies.fix import FixOptions, fix
 from tritonwin.remedies.plan import CannotRemedyError, Plan
@@ -255,7 +256,7 @@ def test_a_check_that_crashed_is_no_health(
     def crash(facts: Facts) -> Any:
         raise ZeroDivisionError
 
-    checks = [replace(fixing.CHECKS[0], run=crash, windows_only=False)]
+    checks = [Check(id="triton-missing", run=crash)]
     monkeypatch.setattr(fixing, "CHECKS", checks)
     world.proofs = iter([proof("passed")])
     outcome = world.fix(Watcher(), dry_run=dry_run)
