@@ -12,7 +12,8 @@ from trees import plant, write
 
 from tritonwin.facts.records import CudaToolkit, Interpreter
 from tritonwin.facts.toolchain import cuda
-from tritonwin.facts.toolchain.cuda import BUILD_PARTS, KERNEL_PARTS, find_cuda_toolkits
+from tritonwin.facts.toolchain.cuda import find_cuda_toolkits
+from tritonwin.facts.toolchain.parts import parts
 
 KERNEL = ("bin/ptxas.exe", "include/cuda.h", "lib/x64/cuda.lib")
 SYSTEM = (
@@ -99,7 +100,7 @@ def test_each_layout_is_found_and_taken(
         source,
     )
     assert toolkit.chosen
-    assert not set(toolkit.missing) & set(KERNEL_PARTS)
+    assert not set(toolkit.missing) & set(parts().cuda.kernel)
     assert toolkit.ptxas
     assert toolkit.header
     assert toolkit.library
@@ -185,7 +186,7 @@ def test_what_comes_with_triton_need_not_build_anything(tmp_path: Path) -> None:
     plant(tmp_path / "pf" / TOOLKITS / "v12.8", *KERNEL)
     bundled, system = find(tmp_path)
     assert bundled.missing == ()
-    assert system.missing == BUILD_PARTS
+    assert system.missing == parts().cuda.build
 
 
 def test_another_packages_backend_folder_is_no_toolkit(tmp_path: Path) -> None:
@@ -235,7 +236,7 @@ def test_folders_in_place_of_files(tmp_path: Path) -> None:
     for name in (*SYSTEM, "version.json"):
         (tmp_path / "cuda" / name).mkdir(parents=True)
     (toolkit,) = find(tmp_path, {"CUDA_PATH": str(tmp_path / "cuda")})
-    assert toolkit.missing == KERNEL_PARTS + BUILD_PARTS
+    assert toolkit.missing == parts().cuda.kernel + parts().cuda.build
 
 
 @pytest.mark.parametrize(

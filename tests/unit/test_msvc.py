@@ -14,7 +14,8 @@ from trees import plant, write
 
 from tritonwin.facts.records import MsvcToolset
 from tritonwin.facts.toolchain import msvc
-from tritonwin.facts.toolchain.msvc import TOOLSET_PARTS, find_msvc
+from tritonwin.facts.toolchain.msvc import find_msvc
+from tritonwin.facts.toolchain.parts import parts
 
 needs_shebang = pytest.mark.skipif(os.name == "nt", reason="the stand-in program is a shell script")
 
@@ -22,8 +23,8 @@ needs_shebang = pytest.mark.skipif(os.name == "nt", reason="the stand-in program
 def toolset(instance: Path, version: str, *without: str) -> Path:
     plant(instance, "VC/Auxiliary/Build/vcvarsall.bat")
     plant(instance / "VC/Tools/MSVC" / version / "bin/Hostx64/x64/1033", "clui.dll")
-    parts = (part for part in TOOLSET_PARTS if not part.endswith(without))
-    return plant(instance / "VC/Tools/MSVC" / version, *parts)
+    files = (part for part in parts().msvc.every if not part.endswith(without))
+    return plant(instance / "VC/Tools/MSVC" / version, *files)
 
 
 def entry(

@@ -15,6 +15,7 @@ from tritonwin.build.recipe import CudaWheelTable, Recipe, Toolchain
 from tritonwin.facts.dlls.tree import DllTable
 from tritonwin.facts.packages import Knowledge
 from tritonwin.facts.redaction.rules import RedactionTable
+from tritonwin.facts.toolchain.parts import PartTable
 from tritonwin.facts.torch_triton import TraitTable
 from tritonwin.facts.variables import VariableTable
 from tritonwin.patch.engine import RuleTable
@@ -42,6 +43,7 @@ RECORDS: dict[str, type] = {
     "facts/dlls/dlls.toml": DllTable,
     "facts/packages.toml": Knowledge,
     "facts/redaction/rules.toml": RedactionTable,
+    "facts/toolchain/parts.toml": PartTable,
     "facts/triton_traits.toml": TraitTable,
     "facts/variables.toml": VariableTable,
     "patch/rules/rules.toml": RuleTable,

@@ -8,7 +8,8 @@ from hosts import fake_host
 from trees import plant
 
 from tritonwin.facts.records import WindowsSdk
-from tritonwin.facts.toolchain.winsdk import SDK_PARTS, find_windows_sdks
+from tritonwin.facts.toolchain.msvc import find_windows_sdks
+from tritonwin.facts.toolchain.parts import parts
 from tritonwin.system.registry import MemoryRegistry
 
 ROOTS_KEY = "HKLM\\SOFTWARE\\Microsoft\\Windows Kits\\Installed Roots"
@@ -17,7 +18,7 @@ SDKS_KEY = "HKLM\\SOFTWARE\\Microsoft\\Microsoft SDKs\\Windows\\v10.0"
 
 def sdk(root: Path, version: str, *without: str) -> Path:
     plant(root / "Include" / version, "shared/minwindef.h")
-    return plant(root, *(p.format(version) for p in SDK_PARTS if not p.endswith(without)))
+    return plant(root, *(p.format(version) for p in parts().sdk.every if not p.endswith(without)))
 
 
 def find(
@@ -97,7 +98,7 @@ def test_prompt_that_names_a_version_not_there(tmp_path: Path) -> None:
     sdk(root, "10.0.19041.0")
     found = find(tmp_path, {"WindowsSdkDir": str(root), "WindowsSDKVersion": "10.0.1.0"})
     assert [(s.version, s.chosen) for s in found] == [("10.0.1.0", False), ("10.0.19041.0", True)]
-    assert len(found[0].missing) == len(SDK_PARTS)
+    assert len(found[0].missing) == len(parts().sdk.every)
 
 
 @pytest.mark.parametrize("version", [{}, {"WindowsSDKVersion": "\\"}])

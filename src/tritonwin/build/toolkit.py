@@ -20,7 +20,8 @@ from tritonwin.build import recipe as tables
 from tritonwin.build.plan import PinnedFile, Toolkit, ToolkitOrigin
 from tritonwin.errors import UserError
 from tritonwin.facts.records import CudaToolkit
-from tritonwin.facts.toolchain.cuda import BUILD_PARTS, ToolkitPlace, describe
+from tritonwin.facts.toolchain.cuda import ToolkitPlace, describe
+from tritonwin.facts.toolchain.parts import parts
 from tritonwin.support.archives import leads_out
 from tritonwin.system.files import is_file, is_folder, paths_in, same_place, version_key
 
@@ -78,7 +79,7 @@ def why_not(toolkit: CudaToolkit, torch_cuda: str | None, *, windows: bool) -> s
     """The reason against a toolkit for a build, in words; empty if it is complete and fits."""
     if not toolkit.exists:
         return "the folder does not exist"
-    lacking = {part for part in toolkit.missing if part in BUILD_PARTS}
+    lacking = {part for part in toolkit.missing if part in parts().cuda.build}
     if toolkit.nvcc is None:  # what Triton brings along is whole without it
         lacking.add("nvcc")
     if not windows and toolkit.layout == "pip-cu13":

@@ -15,7 +15,8 @@ from typing import NoReturn
 
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts, MsvcToolset
-from tritonwin.facts.toolchain.msvc import ACTIVATION, capture
+from tritonwin.facts.toolchain.msvc import capture
+from tritonwin.facts.toolchain.parts import parts
 from tritonwin.problems.records import Problem
 from tritonwin.remedies.plan import CannotRemedyError, SetVariable, UnsetVariable
 from tritonwin.remedies.variables import CACHES, short_folder
@@ -62,7 +63,7 @@ def settings(facts: Facts, problems: Iterable[Problem]) -> Settings:
                     new.setdefault(name, str(folder / end))
     toolset = _toolset(facts)
     if toolset:
-        unset += ACTIVATION
+        unset += parts().msvc.activation
     return Settings(
         unset=tuple(dict.fromkeys(unset)), set=new, vcvarsall=toolset.vcvarsall if toolset else None
     )

@@ -13,7 +13,7 @@ from tritonwin.facts.records import (
     CompilerSource,
     Interpreter,
 )
-from tritonwin.facts.toolchain.precedence import in_order
+from tritonwin.facts.toolchain.parts import in_order
 from tritonwin.system.files import is_file, is_folder, names_in
 from tritonwin.system.host import Host
 

@@ -1,8 +1,6 @@
 """CUDA toolkits of a target and its machine, and the one that Triton would take.
 
-Layouts as found in NVIDIA's Windows installer, in the Windows wheels on PyPI, in conda's packages
-and in triton-windows' wheels. The Linux places stand in the same table: a file that cannot exist
-on one system does no harm there. No program is started to learn its version.
+No program is started to learn its version.
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ from __future__ import annotations
 import json
 import mmap
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +16,7 @@ from typing import Literal
 
 from tritonwin.facts.packages import platlib
 from tritonwin.facts.records import CudaLayout, CudaToolkit, Interpreter
-from tritonwin.facts.toolchain.precedence import in_order
+from tritonwin.facts.toolchain.parts import in_order, parts
 from tritonwin.system.files import (
     as_text,
     first_file,
@@ -46,7 +44,8 @@ def json_version(version_json: Path) -> str | None:
         version = json.loads(read_text(version_json) or "")["cuda"]["version"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return _short(version) if isinstance(version, str) else None
+    found = re.match(r"\d{1,3}\.\d{1,3}", version) if isinstance(version, str) else None
+    return found[0] if found else None
 
 
 def header_version(cuda_h: Path) -> str | None:
@@ -84,54 +83,6 @@ def newest_host_msvc(host_config_h: Path) -> str | None:
     return str(int(found[1]) - 1) if found else None
 
 
-def _short(version: str) -> str | None:
-    found = re.match(r"\d{1,3}\.\d{1,3}", version)
-    return found[0] if found else None
-
-
-# What Triton needs to compile a kernel and its helper modules, and what a build needs besides.
-# `CudaToolkit.missing` holds these names; on Linux no cuda.lib is needed, the driver's library
-# is linked.
-KERNEL_PARTS = ("ptxas", "cuda.h", "cuda.lib")
-BUILD_PARTS = ("nvcc", "cicc", "cudart.lib", "crt/host_config.h")
-
-_PREFIX: Mapping[str, tuple[str, ...]] = {
-    "ptxas": ("bin/ptxas",),
-    "nvcc": ("bin/nvcc",),
-    "cicc": ("nvvm/bin/cicc",),
-    "cuda.h": ("include/cuda.h", "targets/x86_64-linux/include/cuda.h"),
-    "cuda.lib": ("lib/x64/cuda.lib", "lib64/stubs/libcuda.so", "lib/stubs/libcuda.so"),
-    "cudart.lib": ("lib/x64/cudart.lib", "lib64/libcudart.so", "lib/libcudart.so"),
-    "crt/host_config.h": (
-        "include/crt/host_config.h",
-        "targets/x86_64-linux/include/crt/host_config.h",
-    ),
-}
-_CONDA = {
-    **_PREFIX,
-    "cuda.lib": ("lib/cuda.lib", *_PREFIX["cuda.lib"]),
-    "cudart.lib": ("lib/cudart.lib", *_PREFIX["cudart.lib"]),
-}
-_CU12 = {
-    "ptxas": ("cuda_nvcc/bin/ptxas",),
-    "nvcc": ("cuda_nvcc/bin/nvcc",),
-    "cicc": ("cuda_nvcc/nvvm/bin/cicc",),
-    "cuda.h": ("cuda_runtime/include/cuda.h",),
-    "cuda.lib": ("cuda_runtime/lib/x64/cuda.lib",),
-    "cudart.lib": ("cuda_runtime/lib/x64/cudart.lib", "cuda_runtime/lib/libcudart.so.12"),
-    "crt/host_config.h": ("cuda_nvcc/include/crt/host_config.h",),
-}
-_LAYOUTS: Mapping[CudaLayout, Mapping[str, tuple[str, ...]]] = {
-    "system": _PREFIX,
-    "pip-cu13": _PREFIX,
-    "bundled": _PREFIX,
-    "unknown": _PREFIX,
-    "conda": _CONDA,
-    "pip-cu12": _CU12,
-}
-_PROGRAMS = frozenset({"ptxas", "nvcc", "cicc"})
-
-
 @dataclass(frozen=True)
 class ToolkitPlace:
     """A folder that may be a toolkit, and whether Triton's own look-up would come to it."""
@@ -167,41 +118,32 @@ def describe(place: ToolkitPlace, *, windows: bool) -> CudaToolkit:
     of different ages (triton-windows 3.8.0.post29 bundles cuda.h 13.1 and ptxas 12.9), what
     ptxas can do is told by `banner_version`.
     """
-    layout = place.layout or layout_of(place.path)
+    root, layout, known = place.path, place.layout or layout_of(place.path), parts().cuda
     end = ".exe" if windows else ""
-    parts = {
-        name: first_file(place.path, tuple(p + end for p in where) if name in _PROGRAMS else where)
-        for name, where in _LAYOUTS[layout].items()
+    files = {
+        name: first_file(root, tuple(p + end for p in where) if name in known.programs else where)
+        for name, where in (known.wheels if layout == "pip-cu12" else known.prefix).items()
     }
-    expected = KERNEL_PARTS if layout == "bundled" else KERNEL_PARTS + BUILD_PARTS
-    missing = (p for p in expected if parts[p] is None and (windows or p != "cuda.lib"))
-    host_config = parts["crt/host_config.h"]
+    expected = known.kernel if layout == "bundled" else known.kernel + known.build
+    header, host_config = files["cuda.h"], files["crt/host_config.h"]
+    version = json_version(root / "version.json") or (header_version(header) if header else None)
+    for program in (files["nvcc"], files["ptxas"]):
+        version = version or (banner_version(program) if program else None)
     return CudaToolkit(
-        path=str(place.path),
+        path=str(root),
         source=place.source,
         variable=place.variable,
         layout=layout,
-        version=_version(place.path, parts),
-        nvcc=as_text(parts["nvcc"]),
-        ptxas=as_text(parts["ptxas"]),
-        header=as_text(parts["cuda.h"]),
-        library=as_text(parts["cuda.lib"]),
-        missing=tuple(missing),
+        version=version,
+        nvcc=as_text(files["nvcc"]),
+        ptxas=as_text(files["ptxas"]),
+        header=as_text(header),
+        library=as_text(files["cuda.lib"]),
+        # on Linux the driver's library is linked
+        missing=tuple(p for p in expected if not files[p] and (windows or p != "cuda.lib")),
         host_msvc_max=newest_host_msvc(host_config) if host_config else None,
-        exists=is_folder(place.path),
+        exists=is_folder(root),
     )
-
-
-def _version(root: Path, parts: Mapping[str, Path | None]) -> str | None:
-    version = json_version(root / "version.json")
-    header = parts["cuda.h"]
-    if version is None and header:
-        version = header_version(header)
-    for name in ("nvcc", "ptxas"):
-        program = parts[name]
-        if version is None and program:
-            version = banner_version(program)
-    return version
 
 
 def find_cuda_toolkits(target: Interpreter | None, host: Host) -> tuple[CudaToolkit, ...]:
@@ -214,23 +156,27 @@ def find_cuda_toolkits(target: Interpreter | None, host: Host) -> tuple[CudaTool
     first that Triton finds complete for compiling kernels; on Linux it uses only its own.
     """
     there = (p for p in _places(target, host) if p.named or is_folder(p.path))
+    kernel = parts().cuda.kernel
     return in_order(
         there,
         lambda place: place.path,
         partial(describe, windows=host.windows),
-        lambda place, tool: (
-            place.sought and tool.exists and not set(KERNEL_PARTS) & {*tool.missing}
-        ),
+        lambda place, tool: place.sought and tool.exists and not {*kernel} & {*tool.missing},
     )
 
 
 def _places(target: Interpreter | None, host: Host) -> Iterator[ToolkitPlace]:
     yield from _variables(host)
-    if target:
-        yield from _site_packages(target)
-        yield from _conda(target, host)
-    yield from _program_files(host) if host.windows else _usr_local()
-    yield from _on_path(host)
+    yield from _site_packages(target) if target else ()
+    root = Path(target.prefix) if target and target.prefix else None
+    if root and is_folder(root / "conda-meta"):
+        folder = root / "Library" if host.windows else root
+        if any(name.startswith(("nvcc", "ptxas")) for name in names_in(folder / "bin")):
+            yield ToolkitPlace(folder, "conda environment", "conda")
+    yield from _installed(host)
+    # torch takes the toolkit of the first nvcc on PATH when no variable names one
+    for program in host.executables("nvcc"):
+        yield ToolkitPlace(program.parent.parent, "nvcc on PATH", sought=False)
 
 
 def _variables(host: Host) -> Iterable[ToolkitPlace]:
@@ -261,30 +207,13 @@ def _site_packages(target: Interpreter) -> Iterable[ToolkitPlace]:
         yield ToolkitPlace(place, "wheels of CUDA 13", "pip-cu13", sought=False)
 
 
-def _conda(target: Interpreter, host: Host) -> Iterable[ToolkitPlace]:
-    root = Path(target.prefix) if target.prefix else None
-    if root and is_folder(root / "conda-meta"):
-        folder = root / "Library" if host.windows else root
-        if any(name.startswith(("nvcc", "ptxas")) for name in names_in(folder / "bin")):
-            yield ToolkitPlace(folder, "conda environment", "conda")
-
-
-def _program_files(host: Host) -> Iterable[ToolkitPlace]:
-    for root in host.program_files():
-        parent = root / "NVIDIA GPU Computing Toolkit" / "CUDA"
+def _installed(host: Host) -> Iterable[ToolkitPlace]:
+    folders = [f / "NVIDIA GPU Computing Toolkit" / "CUDA" for f in host.program_files()]
+    parents, source, start = folders, "Program Files", ""
+    if not host.windows:
+        parents, source, start = [Path("/usr/local")], "/usr/local", "cuda"
+    for parent in parents:
         for name in sorted(names_in(parent), key=version_key, reverse=True):
-            sought = name.startswith("v12")
-            yield ToolkitPlace(parent / name, "Program Files", "system", sought=sought)
-
-
-def _usr_local() -> Iterable[ToolkitPlace]:
-    parent = Path("/usr/local")
-    names = (name for name in names_in(parent) if name.startswith("cuda"))
-    for name in sorted(names, key=version_key, reverse=True):
-        yield ToolkitPlace(parent / name, "/usr/local", "system", sought=False)
-
-
-def _on_path(host: Host) -> Iterable[ToolkitPlace]:
-    """torch takes the toolkit of the first nvcc on PATH when no variable names one."""
-    for program in host.executables("nvcc"):
-        yield ToolkitPlace(program.parent.parent, "nvcc on PATH", sought=False)
+            if name.startswith(start):
+                sought = host.windows and name.startswith("v12")
+                yield ToolkitPlace(parent / name, source, "system", sought=sought)

@@ -1,4 +1,4 @@
-"""Visual Studio: its instances, their toolsets, and the environment that vcvarsall.bat sets.
+"""Visual Studio's toolsets, Windows SDKs, and the environment that vcvarsall.bat sets.
 
 vcvarsall.bat may end with 0 although it failed, fails with "The input line is too long" where PATH
 is long or was extended by it before, and prints what code pages spoil. So it runs with a short
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 
 from tritonwin.errors import UserError
-from tritonwin.facts.records import MsvcToolset
-from tritonwin.facts.toolchain.precedence import in_order
+from tritonwin.facts.records import MsvcToolset, WindowsSdk
+from tritonwin.facts.toolchain.parts import in_order, parts
 from tritonwin.system import process
 from tritonwin.system.files import is_file, is_folder, names_in, version_key
 from tritonwin.system.host import Environment, Host, merged, with_folders
@@ -27,6 +27,8 @@ from tritonwin.system.scratch import scratch_folder
 _TIMEOUT = 20.0  # seconds; the first answer after a start of Windows may take five
 _ARGUMENTS = ("-all", "-prerelease", "-products", "*", "-format", "json", "-utf8")
 _YEARS = {"18": "2026"}  # since version 18 the folder is no longer named by the year
+_CL = "bin/Hostx64/x64/cl.exe"
+_NO_TOOLS = "VC\\Tools\\MSVC"
 
 
 @dataclass(frozen=True)
@@ -36,95 +38,12 @@ class Instance:
     path: Path
     product: str  # "Visual Studio Build Tools 2022"
     source: str
-    asked: bool = False  # told by vswhere, not by its folder
     version: str = ""  # "17.14.36408.4"
     complete: bool = True  # False while an installation is unfinished or has failed
 
 
-def find_instances(host: Host) -> tuple[Instance, ...]:
-    """All instances, the newest first: by vswhere, then what else lies in Program Files."""
-    asked, trouble = _asked(host)
-    newest_first = sorted(asked, key=lambda i: version_key(i.version), reverse=True)
-    return (*newest_first, *_in_program_files(host, trouble))
-
-
-def parse(output: bytes) -> tuple[Instance, ...]:
-    """Read the JSON of `vswhere -format json -utf8`.
-
-    Raises:
-        ValueError: it is not the JSON list that vswhere prints.
-    """
-    try:
-        listed = json.loads(output.decode("utf-8-sig", "replace") or "[]")
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-    if not isinstance(listed, list):
-        raise ValueError("not a list")  # noqa: TRY004 - one kind of error for output that is not vswhere's
-    return tuple(i for i in map(_instance, listed) if i)
-
-
-def _instance(entry: object) -> Instance | None:
-    if not isinstance(entry, dict) or not isinstance(entry.get("installationPath"), str):
-        return None
-    path = Path(entry["installationPath"])
-    return Instance(
-        path=path,
-        product=str(entry.get("displayName") or product_name(path)),
-        source="vswhere",
-        asked=True,
-        version=str(entry.get("installationVersion") or ""),
-        complete=entry.get("isComplete") is not False,
-    )
-
-
-def _asked(host: Host) -> tuple[tuple[Instance, ...], str]:
-    """The instances that vswhere knows, and what went wrong with it, if anything did."""
-    if not host.windows:
-        return (), ""
-    places = (f / "Microsoft Visual Studio/Installer/vswhere.exe" for f in _program_files(host))
-    program = next((p for p in places if p.is_absolute() and is_file(p)), None)
-    if program is None:
-        return (), ""
-    try:
-        done = process.run(program, _ARGUMENTS, timeout=_TIMEOUT)
-        return (parse(done.out), "") if done.code == 0 else ((), done.ending())
-    except OSError as error:
-        return (), error.strerror or "could not be started"
-    except ValueError:
-        return (), "unreadable output"
-
-
-def _in_program_files(host: Host, trouble: str) -> Iterable[Instance]:
-    source = f"Program Files (vswhere: {trouble})" if trouble else "Program Files"
-    for root in _program_files(host):
-        studio = root / "Microsoft Visual Studio"
-        for year in sorted(names_in(studio), key=version_key, reverse=True):
-            for edition in names_in(studio / year):
-                path = studio / year / edition
-                if "VC" in names_in(path):
-                    yield Instance(path=path, product=product_name(path), source=source)
-
-
-def _program_files(host: Host) -> tuple[Path, ...]:
-    """Program Files; `ProgramFiles(x86)` is missing from some environments (MSYS, services)."""
-    drive = host.env.get("SystemDrive") or "C:"
-    return tuple(dict.fromkeys((*host.program_files(), Path(f"{drive}\\Program Files (x86)"))))
-
-
-def product_name(path: Path) -> str:
-    """A name by the folder: "Visual Studio 2022 BuildTools"."""
-    year = path.parent.name
-    return f"Visual Studio {_YEARS.get(year, year)} {path.name}"
-
-
-_CL = "bin/Hostx64/x64/cl.exe"
-_TRITON_ASKS = (_CL, "include/vcruntime.h", "lib/x64/vcruntime.lib")
-TOOLSET_PARTS = (*_TRITON_ASKS, "include/omp.h", "lib/x64/msvcrt.lib", "lib/x64/libcmt.lib")
-_NO_TOOLS = "VC\\Tools\\MSVC"
-
-
 @dataclass(frozen=True)
-class _Found:
+class _Toolset:
     folder: Path
     instance: Instance
     sought: bool = True  # False: Triton does not take it from here
@@ -143,22 +62,22 @@ def find_msvc(host: Host) -> tuple[MsvcToolset, ...]:
     `vcruntime.lib`, which is all that Triton asks for; `missing` names more, for what torch and
     builds need. Whether Triton uses MSVC at all is up to `find_compilers`.
     """
-    asked = {_NO_TOOLS, *(str(PureWindowsPath(part)) for part in _TRITON_ASKS)}
+    asked = {_NO_TOOLS, *map(_shown, parts().msvc.asked)}
     return in_order(
-        _candidates(host),
+        _toolsets(host),
         lambda found: found.folder,
         _describe,
         lambda found, toolset: found.sought and asked.isdisjoint(toolset.missing),
     )
 
 
-def _describe(found: _Found) -> MsvcToolset:
+def _describe(found: _Toolset) -> MsvcToolset:
     folder, instance = found.folder, found.instance
     vcvarsall = instance.path / "VC" / "Auxiliary" / "Build" / "vcvarsall.bat"
     compiler = folder / _CL
     has_compiler = is_file(compiler)
     no_tools = folder == instance.path
-    absent = (str(PureWindowsPath(p)) for p in TOOLSET_PARTS if not is_file(folder / p))
+    absent = (_shown(part) for part in parts().msvc.every if not is_file(folder / part))
     return MsvcToolset(
         version="" if no_tools else folder.name,
         path=str(folder),
@@ -172,88 +91,180 @@ def _describe(found: _Found) -> MsvcToolset:
     )
 
 
-def _candidates(host: Host) -> Iterator[_Found]:
-    yield from _variables(host)
-    instances = find_instances(host)
-    yield from _toolsets(i for i in instances if i.asked)
-    yield from _toolsets(_on_path(host))
-    yield from _toolsets(i for i in instances if not i.asked)
+def _shown(part: str) -> str:
+    return str(PureWindowsPath(part))
 
 
-def _variables(host: Host) -> Iterator[_Found]:
+def _toolsets(host: Host) -> Iterator[_Toolset]:
     version = (host.env.get("VCToolsVersion") or "").strip()
     vc = host.env.folder("VCINSTALLDIR")
     if vc and version:
-        instance = _instance_of(vc, "variable VCINSTALLDIR")
-        yield _Found(vc / "Tools" / "MSVC" / version, instance)
+        folder = vc / "Tools" / "MSVC" / version
+        yield _Toolset(folder, _instance(vc.parent, "variable VCINSTALLDIR"))
     tools = host.env.folder("VCToolsInstallDir")
-    if tools:
-        yield _Found(
-            tools,
-            _instance_of(_vc_above(tools), "variable VCToolsInstallDir"),
-            sought=False,
+    if tools:  # ...\VC\Tools\MSVC\14.44.35207
+        instance = _instance(tools.parents[3], "variable VCToolsInstallDir")
+        yield _Toolset(tools, instance, sought=False)
+    asked, trouble = _asked(host)
+    yield from _of(sorted(asked, key=lambda i: version_key(i.version), reverse=True))
+    yield from _of(_on_path(host))
+    yield from _of(_in_program_files(host, trouble))
+
+
+def _of(instances: Iterable[Instance]) -> Iterator[_Toolset]:
+    for instance in instances:
+        tools = instance.path / "VC" / "Tools" / "MSVC"
+        versions = [name for name in names_in(tools) if version_key(name)]
+        for version in sorted(versions, key=version_key, reverse=True):
+            yield _Toolset(tools / version, instance, sought=instance.complete)
+        if not versions and is_folder(instance.path):
+            yield _Toolset(instance.path, instance)
+
+
+def parse(output: bytes) -> tuple[Instance, ...]:
+    """Read the JSON of `vswhere -format json -utf8`.
+
+    Raises:
+        ValueError: it is not the JSON list that vswhere prints.
+    """
+    try:
+        listed = json.loads(output.decode("utf-8-sig", "replace") or "[]")
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if not isinstance(listed, list):
+        raise ValueError("not a list")  # noqa: TRY004 - one kind of error for output that is not vswhere's
+    return tuple(
+        Instance(
+            path=(path := Path(entry["installationPath"])),
+            product=str(entry.get("displayName") or _product(path)),
+            source="vswhere",
+            version=str(entry.get("installationVersion") or ""),
+            complete=entry.get("isComplete") is not False,
         )
+        for entry in listed
+        if isinstance(entry, dict) and isinstance(entry.get("installationPath"), str)
+    )
+
+
+def _asked(host: Host) -> tuple[tuple[Instance, ...], str]:
+    """The instances that vswhere knows, and what went wrong with it, if anything did."""
+    places = (f / "Microsoft Visual Studio/Installer/vswhere.exe" for f in _program_files(host))
+    program = next((p for p in places if p.is_absolute() and is_file(p)), None)
+    if program is None:
+        return (), ""
+    try:
+        done = process.run(program, _ARGUMENTS, timeout=_TIMEOUT)
+        return (parse(done.out), "") if done.code == 0 else ((), done.ending())
+    except OSError as error:
+        return (), error.strerror or "could not be started"
+    except ValueError:
+        return (), "unreadable output"
 
 
 def _on_path(host: Host) -> Iterator[Instance]:
     for entry in host.env.path_entries():
-        if any(
-            p.name.upper() == "MSVC" and p.parent.name.upper() == "TOOLS" for p in entry.parents
-        ):
-            msvc = next(p for p in entry.parents if p.name.upper() == "MSVC")
-            yield _instance_of(msvc.parent.parent, "PATH")
+        msvc = next((p for p in entry.parents if p.name.upper() == "MSVC"), None)
+        if msvc is not None and msvc.parent.name.upper() == "TOOLS":
+            yield _instance(msvc.parents[2], "PATH")
 
 
-def _toolsets(instances: Iterator[Instance]) -> Iterator[_Found]:
-    for instance in instances:
-        tools = instance.path / "VC" / "Tools" / "MSVC"
-        versions = sorted(
-            (name for name in names_in(tools) if version_key(name)), key=version_key, reverse=True
-        )
-        for version in versions:
-            yield _Found(tools / version, instance, sought=instance.complete)
-        if not versions and is_folder(instance.path):
-            yield _Found(instance.path, instance)
+def _in_program_files(host: Host, trouble: str) -> Iterator[Instance]:
+    source = f"Program Files (vswhere: {trouble})" if trouble else "Program Files"
+    for root in _program_files(host):
+        studio = root / "Microsoft Visual Studio"
+        for year in sorted(names_in(studio), key=version_key, reverse=True):
+            for edition in names_in(studio / year):
+                path = studio / year / edition
+                if "VC" in names_in(path):
+                    yield _instance(path, source)
 
 
-def _vc_above(toolset: Path) -> Path:
-    """`...\\VC` of `...\\VC\\Tools\\MSVC\\14.44.35207`."""
-    return toolset.parent.parent.parent
+def _program_files(host: Host) -> tuple[Path, ...]:
+    """Program Files; `ProgramFiles(x86)` is missing from some environments (MSYS, services)."""
+    if not host.windows:
+        return ()
+    drive = host.env.get("SystemDrive") or "C:"
+    return tuple(dict.fromkeys((*host.program_files(), Path(f"{drive}\\Program Files (x86)"))))
 
 
-def _instance_of(vc: Path, source: str) -> Instance:
-    path = vc.parent
-    return Instance(path=path, product=product_name(path), source=source)
+def _instance(path: Path, source: str) -> Instance:
+    return Instance(path=path, product=_product(path), source=source)
 
 
-# What an earlier vcvarsall, perhaps half of one or one for x86, left: it would be taken for done.
-ACTIVATION = (
-    "INCLUDE",
-    "LIB",
-    "LIBPATH",
-    "EXTERNAL_INCLUDE",
-    "DevEnvDir",
-    "VSINSTALLDIR",
-    "VCINSTALLDIR",
-    "VCIDEInstallDir",
-    "VCToolsInstallDir",
-    "VCToolsRedistDir",
-    "VCToolsVersion",
-    "VisualStudioVersion",
-    "VSCMD_VER",
-    "VSCMD_ARG_app_plat",
-    "VSCMD_ARG_HOST_ARCH",
-    "VSCMD_ARG_TGT_ARCH",
-    "VSCMD_ARG_VCVARS_VER",
-    "__VSCMD_PREINIT_PATH",
-    "WindowsSdkDir",
-    "WindowsSDKVersion",
-    "WindowsSDKLibVersion",
-    "WindowsLibPath",
-    "UniversalCRTSdkDir",
-    "UCRTVersion",
+def _product(path: Path) -> str:
+    """A name by the folder: "Visual Studio 2022 BuildTools"."""
+    year = path.parent.name
+    return f"Visual Studio {_YEARS.get(year, year)} {path.name}"
+
+
+_KITS = (
+    ("HKLM\\SOFTWARE\\Microsoft\\Microsoft SDKs\\Windows\\v10.0", "InstallationFolder"),
+    ("HKLM\\SOFTWARE\\Microsoft\\Windows Kits\\Installed Roots", "KitsRoot10"),
 )
+
+
+@dataclass(frozen=True)
+class _Sdk:
+    root: Path
+    version: str
+    source: str
+    sought: bool = True  # False: Triton does not take it from here
+
+
+def find_windows_sdks(host: Host) -> tuple[WindowsSdk, ...]:
+    """List every SDK version once, in the order of triton-windows' `find_winsdk()`.
+
+    That order is: WindowsSdkDir with WindowsSDKVersion (or WindowsSDKVer); the registry; Program
+    Files\\Windows Kits\\10; the highest version first. `chosen` is the first with `stdlib.h` and
+    `ucrt.lib`, which is all that Triton asks for; `missing` also names `Windows.h` and
+    `kernel32.lib`, which every build needs. Both views of the registry are read; Triton reads
+    the 32-bit view of `v10.0` only, and both hold the same folder where Microsoft's installer
+    wrote them.
+    """
+
+    def absent(found: _Sdk, listed: Iterable[str]) -> tuple[str, ...]:
+        files = (part.format(found.version) for part in listed)
+        return tuple(_shown(file) for file in files if not is_file(found.root / file))
+
+    return in_order(
+        _sdks(host),
+        lambda found: found.root / "Include" / found.version,
+        lambda found: WindowsSdk(
+            version=found.version,
+            path=str(found.root),
+            source=found.source,
+            missing=absent(found, parts().sdk.every),
+        ),
+        lambda found, _: found.sought and not absent(found, parts().sdk.asked),
+    )
+
+
+def _sdks(host: Host) -> Iterator[_Sdk]:
+    root = host.env.folder("WindowsSdkDir")
+    named = host.env.get("WindowsSDKVersion") or host.env.get("WindowsSDKVer") or ""
+    # "10.0.22621.0\"; a prompt without an SDK leaves a lone backslash
+    version = named.strip().rstrip("\\/")
+    if root and version:
+        yield _Sdk(root, version, "variable WindowsSdkDir")
+    for key, name in _KITS:
+        for view in (32, 64):
+            value = host.registry.value(key, name, view=view)
+            if isinstance(value, str) and value:
+                yield from _versions(Path(value), f"registry {key}")
+    for folder in host.program_files():
+        yield from _versions(folder / "Windows Kits" / "10", "Program Files")
+    if root and not version:  # Triton asks for both variables
+        yield from _versions(root, "variable WindowsSdkDir", sought=False)
+
+
+def _versions(root: Path, source: str, *, sought: bool = True) -> Iterator[_Sdk]:
+    names = (name for name in names_in(root / "Include") if name.startswith("10."))
+    for name in sorted(names, key=version_key, reverse=True):
+        yield _Sdk(root, name, source, sought)
+
+
 _SECONDS = 120
+_QUIET = "VSCMD_SKIP_SENDTELEMETRY"
 _BATCH = b"""\
 @call "%TRITONWIN_VCVARSALL%" %TRITONWIN_VCVARS_ARGUMENTS% >nul
 @"%TRITONWIN_PYTHON%" -I -B -c "import json, os, sys; c = sys.argv[1]; \
@@ -280,17 +291,18 @@ def capture(
     system32 = host.system32()
     if system32 is None:
         raise VcvarsError("SystemRoot is not set")
-    kept = merged(data, dict.fromkeys(ACTIVATION))
+    kept = merged(data, dict.fromkeys(parts().msvc.activation))
     path = Environment(kept, windows=True).get("PATH") or ""
     short = ";".join(str(system32 / end) for end in ("", "Wbem", "WindowsPowerShell/v1.0"))
-    answer = _captured(
+    found = _captured(
         vcvarsall,
         merged(kept, {"PATH": short}),
         system32 / "cmd.exe",
         "x64" if toolset is None else f"x64 -vcvars_ver={toolset}",
     )
-    found = {n: v for n, v in answer.items() if not n.upper().startswith("TRITONWIN_VCVARS")}
-    return _with_path(found, short, path)
+    # PATH as vcvarsall left it, the one from before it in the place of the short one
+    added = (Environment(found, windows=True).get("PATH") or "").removesuffix(short).rstrip(";")
+    return with_folders(merged(found, {"PATH": path or short}), [added] if added else [])
 
 
 def _captured(vcvarsall: Path, data: dict[str, str], cmd: Path, arguments: str) -> dict[str, str]:
@@ -299,7 +311,7 @@ def _captured(vcvarsall: Path, data: dict[str, str], cmd: Path, arguments: str) 
         "TRITONWIN_VCVARSALL": str(vcvarsall),
         "TRITONWIN_VCVARS_ARGUMENTS": arguments,
         "TRITONWIN_PYTHON": sys.executable,
-        "VSCMD_SKIP_SENDTELEMETRY": "1",
+        _QUIET: "1",
     }
     with scratch_folder() as folder:
         batch = folder / "capture.bat"
@@ -318,10 +330,5 @@ def _captured(vcvarsall: Path, data: dict[str, str], cmd: Path, arguments: str) 
             f"{vcvarsall} {arguments} gave no environment: {done.ending()} {said}".strip(),
             "Repair Visual Studio with its installer, component VC.Tools.",
         )
-    return {n: str(value) for n, value in answer.items() if n != "TRITONWIN_PYTHON"}
-
-
-def _with_path(found: dict[str, str], short: str, path: str) -> dict[str, str]:
-    """PATH as vcvarsall left it, the PATH from before it in the place of the short one."""
-    added = (Environment(found, windows=True).get("PATH") or "").removesuffix(short).rstrip(";")
-    return with_folders(merged(found, {"PATH": path or short}), [added] if added else [])
+    # ours went through the batch file; Windows may spell them in capitals
+    return {n: str(v) for n, v in answer.items() if n == _QUIET or n.upper() not in own}
