@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tritonwin.facts.records import Interpreter, PythonDev
-from tritonwin.system.files import is_file, names_in, read_bytes, same_place
+from tritonwin.system.files import as_text, is_file, names_in, read_bytes, same_place
 from tritonwin.system.host import Host
 
 _MAGIC = b"!<arch>\n"
@@ -122,8 +122,15 @@ def read_headers(folder: Path) -> Headers | None:
     so each minor version is held to its own. `pyconfig.h` of Debian only points to a folder of
     the architecture, in angle brackets; that is followed by the compiler, not here.
     """
-    tree = _Tree(folder)
-    if not tree.holds("Python.h"):
+    listed: dict[str, set[str]] = {}  # each folder once: asking for each file is slow on Windows
+
+    def holds(name: str) -> bool:
+        below, base = posixpath.split(name)
+        if below not in listed:
+            listed[below] = set(map(os.path.normcase, names_in(folder / below)))
+        return os.path.normcase(base) in listed[below]
+
+    if not holds("Python.h"):
         return None
     texts: dict[str, str | None] = {}
     missing: set[str] = set()
@@ -132,72 +139,40 @@ def read_headers(folder: Path) -> Headers | None:
         name = waiting.pop()
         if name in texts:
             continue
-        if not tree.holds(name):
+        if not holds(name):
             missing.add(name)
             continue
-        texts[name] = text = tree.c_text(name)
-        included = (_resolve(tree, name, wanted) for wanted in _INCLUDE.findall(text or ""))
-        waiting += [n for n in included if not n.startswith(("/", "../"))]
+        texts[name] = text = _c_text(folder / name)
+        for wanted in _INCLUDE.findall(text or ""):
+            # beside the including file, as compilers look, or at the top
+            beside = posixpath.normpath(posixpath.join(posixpath.dirname(name), wanted))
+            if not (wanted.startswith("../") or holds(beside)):
+                beside = posixpath.normpath(wanted)
+            if not beside.startswith(("/", "../")):
+                waiting.append(beside)
     version = _VERSION.search(texts.get("patchlevel.h") or "")
+    config = texts.get("pyconfig.h")
+    off = config is not None and bool(_GIL_OFF.search(config))
+    either = config is None or (not off and bool(_GIL_TEMPLATE.search(config)))
     return Headers(
         version=version[1] if version else None,
-        free_threaded=_free_threaded(texts.get("pyconfig.h")),
+        free_threaded=None if either else off,
         missing=tuple(sorted(missing)),
         damaged=tuple(sorted(name for name, text in texts.items() if text is None)),
     )
 
 
-class _Tree:
-    """An include folder, each folder in it listed once: asking for each file is slow on Windows."""
+def _c_text(path: Path) -> str | None:
+    """The text of a header; None for what a compiler could not read as one.
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._listed: dict[str, dict[str, bool]] = {}
-
-    def holds(self, name: str) -> bool:
-        return self._is_file(name) is not None
-
-    def c_text(self, name: str) -> str | None:
-        """The text of a header; None for what a compiler could not read as one.
-
-        An HTML page instead of a header comes from saving a web page of a source browser.
-        """
-        content = read_bytes(self._root / name) if self._is_file(name) else None
-        if content is None or b"\0" in content:
-            return None
-        text = content.decode("utf-8", "replace")
-        start = text.lstrip("\ufeff \t\r\n")
-        return text if start and not start.startswith("<") else None
-
-    def _is_file(self, name: str) -> bool | None:
-        folder, base = posixpath.split(name)
-        if folder not in self._listed:
-            self._listed[folder] = _listing(self._root / folder)
-        return self._listed[folder].get(os.path.normcase(base))
-
-
-def _listing(folder: Path) -> dict[str, bool]:
-    try:
-        with os.scandir(folder) as entries:
-            return {os.path.normcase(entry.name): entry.is_file() for entry in entries}
-    except OSError:
-        return {}
-
-
-def _resolve(tree: _Tree, includer: str, wanted: str) -> str:
-    """The name below the folder: beside the including file, as compilers look, or at the top."""
-    beside = posixpath.normpath(posixpath.join(posixpath.dirname(includer), wanted))
-    if wanted.startswith("../") or tree.holds(beside):
-        return beside
-    return posixpath.normpath(wanted)
-
-
-def _free_threaded(pyconfig: str | None) -> bool | None:
-    if pyconfig is None:
+    An HTML page instead of a header comes from saving a web page of a source browser.
+    """
+    content = read_bytes(path)
+    if content is None or b"\0" in content:
         return None
-    if _GIL_OFF.search(pyconfig):
-        return True
-    return None if _GIL_TEMPLATE.search(pyconfig) else False
+    text = content.decode("utf-8", "replace")
+    start = text.lstrip("\ufeff \t\r\n")
+    return text if start and not start.startswith("<") else None
 
 
 def find_python_dev(target: Interpreter, host: Host) -> PythonDev:
@@ -210,64 +185,40 @@ def find_python_dev(target: Interpreter, host: Host) -> PythonDev:
     On Linux `libpythonX.Y` is looked for in the base installation, though modules do not need
     it.
     """
-    includes = _include_folders(target, host)
-    folder, headers = _headers(target, includes)
-    libs = _libs_folders(target) if host.windows else ()
-    library = _windows_library(target, libs) if host.windows else _posix_library(target)
-    used = {folder, library.parent if library else None}
+    version = ".".join((target.version or "").split(".")[:2])  # "3.12", "" where it is unknown
+    threads = "t" if target.free_threaded else ""
+    beside = str(Path(target.executable).parent)
+    roots = _unique(Path(p) for p in (target.prefix, target.base_prefix, beside) if p)
+    below = "Include" if host.windows else f"include/python{version}{threads}"
+    # sysconfig's first; the others are where headers may lie without being used
+    asked = (Path(target.include),) if target.include else ()
+    includes = _unique((*asked, *(root / below for root in roots)))
+    read = ((f, read_headers(f)) for f in includes if not asked or f == asked[0])
+    folder, headers = next(((f, found) for f, found in read if found), (None, None))
+    libs: tuple[Path, ...] = ()
+    names: tuple[str, ...] = (f"libpython{version}{threads}.so", f"libpython{version}{threads}.a")
+    if host.windows and version:
+        libs = _unique(root / "libs" for root in roots)
+        names = (f"python{version.replace('.', '')}{threads}.lib",)
+    elif version and (target.base_prefix or target.prefix):
+        lib = Path(target.base_prefix or target.prefix or "", "lib")
+        architectures = (lib / name for name in names_in(lib) if "-linux-" in name)
+        libs = (lib, lib.with_name("lib64"), *architectures)
+    library = next((p for f in libs for n in names if is_file(p := f / n)), None)
     imported = read_import_library(library) if library and host.windows else None
+    passed_over = (*includes, *(libs if host.windows else ()))
+    used = {folder, library.parent if library else None}
     return PythonDev(
-        headers=str(folder) if folder else None,
+        headers=as_text(folder),
         headers_version=headers.version if headers else None,
         headers_free_threaded=headers.free_threaded if headers else None,
         headers_missing=headers.missing if headers else (),
         headers_damaged=headers.damaged if headers else (),
-        import_library=str(library) if library else None,
+        import_library=as_text(library),
         import_library_dll=imported.dll if imported else None,
         import_library_machine=imported.machine if imported else None,
-        passed_over=tuple(str(place) for place in (*includes, *libs) if place not in used),
+        passed_over=tuple(str(place) for place in passed_over if place not in used),
     )
-
-
-def _headers(target: Interpreter, folders: Iterable[Path]) -> tuple[Path | None, Headers | None]:
-    for folder in folders:
-        if not target.include or folder == Path(target.include):
-            found = read_headers(folder)
-            if found is not None:
-                return folder, found
-    return None, None
-
-
-def _include_folders(target: Interpreter, host: Host) -> tuple[Path, ...]:
-    """sysconfig's first; the others are where headers may lie without being used."""
-    below = "Include" if host.windows else f"include/python{_version(target)}{_threads(target)}"
-    asked = (Path(target.include),) if target.include else ()
-    return _unique((*asked, *(root / below for root in _roots(target))))
-
-
-def _libs_folders(target: Interpreter) -> tuple[Path, ...]:
-    return _unique(root / "libs" for root in _roots(target)) if _version(target) else ()
-
-
-def _windows_library(target: Interpreter, folders: Iterable[Path]) -> Path | None:
-    name = f"python{_version(target).replace('.', '')}{_threads(target)}.lib"
-    return next((folder / name for folder in folders if is_file(folder / name)), None)
-
-
-def _posix_library(target: Interpreter) -> Path | None:
-    root = target.base_prefix or target.prefix
-    if not root or not _version(target):
-        return None
-    lib = Path(root, "lib")
-    folders = (lib, Path(root, "lib64"), *(lib / n for n in names_in(lib) if "-linux-" in n))
-    stem = f"libpython{_version(target)}{_threads(target)}"
-    ends = (".so", ".a")
-    return next((p for f in folders for e in ends if is_file(p := f / (stem + e))), None)
-
-
-def _roots(target: Interpreter) -> tuple[Path, ...]:
-    beside = str(Path(target.executable).parent)
-    return _unique(Path(p) for p in (target.prefix, target.base_prefix, beside) if p)
 
 
 def _unique(places: Iterable[Path]) -> tuple[Path, ...]:
@@ -275,12 +226,3 @@ def _unique(places: Iterable[Path]) -> tuple[Path, ...]:
     for place in places:
         unique.setdefault(same_place(place), place)
     return tuple(unique.values())
-
-
-def _version(target: Interpreter) -> str:
-    """ "3.12", or nothing where the target's version is unknown."""
-    return ".".join((target.version or "").split(".")[:2])
-
-
-def _threads(target: Interpreter) -> str:
-    return "t" if target.free_threaded else ""
