@@ -114,7 +114,7 @@ def test_meminfo() -> None:
     [
         ("[core]\n\tlongpaths = true\n", "true"),
         ("[Core]\nLongPaths=FALSE", "FALSE"),
-        ("[core]\n  longpaths\n", ""),
+        ("[core]\n  longpaths\n", "true"),
         ("[core] longpaths = yes ; why not\n", "yes"),
         ('[core]\nlongpaths = "true"\n', "true"),
         ("[core]\nlongpaths = false\nlongpaths = true\n", "true"),

@@ -18,10 +18,11 @@ from typing import Literal
 
 from tritonwin.facts.dlls.loading import DllSearch
 from tritonwin.facts.dlls.pe import read_pe
-from tritonwin.facts.records import Cache, HelperModule, Interpreter
+from tritonwin.facts.records import Cache, CacheKind, HelperModule, Interpreter
+from tritonwin.facts.system import temp_folder
 from tritonwin.system.access import can_write, write_obstacle
 from tritonwin.system.codec import Json, parse
-from tritonwin.system.files import file_size, is_folder, names_in, read_text
+from tritonwin.system.files import file_size, is_folder, names_in, read_text, starts_with
 from tritonwin.system.host import Host
 
 WALK_SECONDS = 1.0
@@ -37,23 +38,39 @@ def read_caches(target: Interpreter, host: Host, search: DllSearch) -> tuple[Cac
 
     Whether a folder can be written to is told by `system/access.py`, which writes nothing.
     """
-    triton, triton_source = triton_cache(host)
-    inductor, inductor_source = inductor_cache(host)
-    return (
-        _read("triton", triton, triton_source, target, search),
-        _read("inductor", inductor, inductor_source, target, search),
+    kinds: tuple[tuple[CacheKind, tuple[Path, str]], ...] = (
+        ("triton", triton_cache(host)),
+        ("inductor", inductor_cache(host)),
+    )
+    return tuple(
+        Cache(
+            kind=kind,
+            path=str(path),
+            source=source,
+            exists=is_folder(path),
+            writable=can_write(path),
+            entries=walk.files,
+            size_bytes=walk.size,
+            longest_path=walk.longest,
+            complete=walk.complete,
+            helpers=tuple(helper_module(module, target, search) for module in walk.modules),
+            error=write_obstacle(path),
+        )
+        for kind, (path, source) in kinds
+        for walk in [_walk(path)]
     )
 
 
 def triton_cache(host: Host) -> tuple[Path, str]:
     """Folder and source, as Triton's `knobs.py` (before 3.4: `runtime/cache.py`) decides it."""
-    folder = host.env.folder("TRITON_CACHE_DIR")
-    if folder:
-        return folder, "variable TRITON_CACHE_DIR"
-    home = host.env.folder("TRITON_HOME")
-    if home:
-        return home / ".triton" / "cache", "variable TRITON_HOME"
-    return host.home / ".triton" / "cache", "default"
+    env, usual = host.env, ".triton/cache"
+    for folder, name in (
+        (env.folder("TRITON_CACHE_DIR"), "TRITON_CACHE_DIR"),
+        (env.folder("TRITON_HOME", usual), "TRITON_HOME"),
+    ):
+        if folder:
+            return folder, f"variable {name}"
+    return host.home / usual, "default"
 
 
 def inductor_cache(host: Host) -> tuple[Path, str]:
@@ -63,36 +80,8 @@ def inductor_cache(host: Host) -> tuple[Path, str]:
         return folder, "variable TORCHINDUCTOR_CACHE_DIR"
     user = next((u for n in ("LOGNAME", "USER", "LNAME", "USERNAME") if (u := host.env.get(n))), "")
     safe = re.sub(r'[\\/:*?"<>|]', "_", user)
-    return _temp(host) / f"torchinductor_{safe}", "default"
-
-
-def _temp(host: Host) -> Path:
-    # the order of Python's tempfile module
-    for name in ("TMPDIR", "TEMP", "TMP"):
-        folder = host.env.folder(name)
-        if folder:
-            return folder
-    if host.windows:
-        return host.home / "AppData" / "Local" / "Temp"
-    return Path("/tmp")  # noqa: S108 - the place is looked at, not used
-
-
-def _read(kind: str, path: Path, source: str, target: Interpreter, search: DllSearch) -> Cache:
-    exists = is_folder(path)
-    walk = _walk(path) if exists else _Walk()
-    return Cache(
-        kind="triton" if kind == "triton" else "inductor",
-        path=str(path),
-        source=source,
-        exists=exists,
-        writable=can_write(path),
-        entries=walk.files,
-        size_bytes=walk.size,
-        longest_path=walk.longest,
-        complete=walk.complete,
-        helpers=tuple(helper_module(module, target, search) for module in walk.modules),
-        error=write_obstacle(path),
-    )
+    temp, _ = temp_folder(host) or (host.home / "AppData" / "Local" / "Temp", "")
+    return Path(str(temp).strip(' "'), f"torchinductor_{safe}"), "default"
 
 
 @dataclass
@@ -138,7 +127,7 @@ def helper_module(path: Path, target: Interpreter, search: DllSearch) -> HelperM
     python = (name for name in image.imports if _PYTHON_DLL.fullmatch(name)) if image else iter(())
     return HelperModule(
         path=str(path),
-        valid=image is not None if path.suffix == ".pyd" else _is_elf(path),
+        valid=image is not None if path.suffix == ".pyd" else starts_with(path, b"\x7fELF"),
         python_dll=next(python, None),
         usable=_usable(path.name, target),
         unresolved=search.unresolved(image.imports, path.parent) if image else (),
@@ -153,14 +142,6 @@ def _usable(name: str, target: Interpreter) -> bool:
     return bool(stem) and kind == (target.ext_suffix or name).rpartition(".")[2]
 
 
-def _is_elf(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == b"\x7fELF"
-    except OSError:
-        return False
-
-
 _BINARIES = (".cubin", ".hsaco", ".ptx", ".spv", ".zebin")
 _UNFINISHED = "tmp.pid_"
 
@@ -170,7 +151,7 @@ class CacheEntry:
     """One folder of a cache."""
 
     path: str
-    cache: Literal["triton", "inductor"]
+    cache: CacheKind
     kind: Literal["kernel", "helper", "unfinished", "other"]
     name: str = ""  # of the kernel or the module
     size_bytes: int = 0
@@ -193,7 +174,7 @@ def read_entries(
     )
 
 
-def _folders(root: Path, kind: str) -> Iterator[Path]:
+def _folders(root: Path, kind: CacheKind) -> Iterator[Path]:
     # below inductor's folder each device has a Triton cache of its own: triton/0/HASH
     parents = [root]
     if kind == "inductor":
@@ -202,9 +183,7 @@ def _folders(root: Path, kind: str) -> Iterator[Path]:
         yield from (p for name in names_in(parent) if is_folder(p := parent / name))
 
 
-def _entry(
-    folder: Path, cache: Literal["triton", "inductor"], target: Interpreter, search: DllSearch
-) -> CacheEntry:
+def _entry(folder: Path, cache: CacheKind, target: Interpreter, search: DllSearch) -> CacheEntry:
     names = names_in(folder)
     size, newest = _measure(folder)
     idle = max(0, int(time.time() - newest)) if newest else 0

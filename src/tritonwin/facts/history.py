@@ -13,7 +13,7 @@ import os
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from tritonwin.facts.packages import knowledge
 from tritonwin.facts.records import Facts, Interpreter, PatchRecord, Proven
@@ -22,15 +22,20 @@ from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import read_bytes, read_text, same_place, write_whole
 from tritonwin.system.host import Environment
 
+T = TypeVar("T")
+
+
+def _read(cls: type[T], file: Path) -> T | None:
+    """The record in a file; None where there is none that this version can read."""
+    text = read_text(file)
+    with contextlib.suppress(DecodeError, ValueError):
+        return None if text is None else from_json(cls, parse(text))
+    return None
+
 
 def read_proven(target: Interpreter, environment: Environment) -> Proven | None:
-    """The last proven state of this interpreter; None where there is none that can be read."""
-    text = read_text(_file(target.executable, environment))
-    if text is None:
-        return None
-    with contextlib.suppress(DecodeError, ValueError):
-        return from_json(Proven, parse(text))
-    return None
+    """The last proven state of this interpreter."""
+    return _read(Proven, _file(target.executable, environment))
 
 
 def write_proven(facts: Facts, environment: Environment) -> None:
@@ -47,9 +52,9 @@ def write_proven(facts: Facts, environment: Environment) -> None:
 def forget_proven(executable: str, environment: Environment, *, since: str) -> None:
     """Drop a proof that is not older than `since` (ISO 8601): what it rested on was undone."""
     file = _file(executable, environment)
-    with contextlib.suppress(DecodeError, ValueError, TypeError, OSError):
-        proof = from_json(Proven, parse(file.read_text("utf-8")))
-        if datetime.fromisoformat(proof.when) >= datetime.fromisoformat(since):
+    proof = _read(Proven, file)
+    with contextlib.suppress(ValueError, TypeError, OSError):
+        if proof and datetime.fromisoformat(proof.when) >= datetime.fromisoformat(since):
             file.unlink()
 
 
@@ -68,9 +73,12 @@ def proven_state(facts: Facts) -> Proven | None:
 
 
 def _file(executable: str, environment: Environment) -> Path:
-    place = same_place(Path(executable)).encode("utf-8", "surrogatepass")
-    name = hashlib.sha256(place).hexdigest()[:32]
-    return data_folder(environment) / "proven" / f"{name}.json"
+    return data_folder(environment) / "proven" / _name_of(Path(executable))
+
+
+def _name_of(path: Path) -> str:
+    place = same_place(path).encode("utf-8", "surrogatepass")
+    return f"{hashlib.sha256(place).hexdigest()[:32]}.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,16 +110,12 @@ class Manifest:
 
 def manifest_path(data: Path, package: Path) -> Path:
     """Where the manifest of a package lies below tritonwin's data folder, through all links."""
-    place = same_place(Path(os.path.realpath(package))).encode("utf-8", "surrogatepass")
-    return data / "patched" / f"{hashlib.sha256(place).hexdigest()[:32]}.json"
+    return data / "patched" / _name_of(Path(os.path.realpath(package)))
 
 
 def read_manifest(data: Path, package: Path) -> Manifest | None:
     """The manifest; None where there is none that this version can read."""
-    text = read_text(manifest_path(data, package))
-    with contextlib.suppress(DecodeError, ValueError):
-        return None if text is None else from_json(Manifest, parse(text))
-    return None
+    return _read(Manifest, manifest_path(data, package))
 
 
 def read_patch_record(data: Path, package: Path) -> PatchRecord | None:

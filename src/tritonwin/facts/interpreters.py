@@ -24,7 +24,7 @@ from tritonwin.facts.python_layout import (
 )
 from tritonwin.facts.records import ChosenBy, Interpreter, PythonKind
 from tritonwin.facts.target import TargetError
-from tritonwin.system.files import is_file, is_folder, paths_in, read_text
+from tritonwin.system.files import is_file, is_folder, paths_in, read_text, starts_with
 from tritonwin.system.host import Host
 
 _HIVES: tuple[tuple[str, PythonKind], ...] = (("HKCU", "user"), ("HKLM", "system"))
@@ -185,19 +185,11 @@ def find_interpreters(host: Host) -> tuple[Interpreter, ...]:
     found: dict[str, Interpreter] = {}
     for place in _places(host):
         key = _identity(place.path, host)
-        if key not in found and (host.windows or not _is_script(place.path)):
+        if key not in found and (host.windows or not starts_with(place.path, b"#!")):
             found[key] = describe(
                 place.path, place.source, host, version=place.version, kind=place.kind
             )
     return tuple(found.values())
-
-
-def _is_script(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(2) == b"#!"
-    except OSError:
-        return False
 
 
 def _identity(executable: Path, host: Host) -> str:

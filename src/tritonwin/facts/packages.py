@@ -73,25 +73,22 @@ class PackageFolder:
     """A folder that `import NAME` gives. `namespace`: it has no `__init__.py`."""
 
     path: Path
-    namespace: bool
+    namespace: bool = False
 
 
 def find_package(target: Interpreter, name: str) -> PackageFolder | None:
     """The folder that the target imports as `name`: a real package anywhere on its path before
     a folder without `__init__.py`, as the import system does it, and that before what the finder
     of an editable install maps."""
-    folders = [folder / name for folder in search_path(target)]
-    for folder in folders:
-        if is_file(folder / "__init__.py"):
-            return PackageFolder(path=folder, namespace=False)
-    leftover = next((folder for folder in folders if is_folder(folder)), None)
-    if leftover is not None:
-        return PackageFolder(path=leftover, namespace=True)
-    mapped = (_mapping(folder).get(name) for folder in search_path(target))
-    found = next((Path(path) for path in mapped if path), None)
-    if found is None or not is_file(found / "__init__.py"):
-        return None
-    return PackageFolder(path=found, namespace=False)
+    places = search_path(target)
+    for folder in places:
+        if is_file(folder / name / "__init__.py"):
+            return PackageFolder(path=folder / name)
+    for folder in places:
+        if is_folder(folder / name):
+            return PackageFolder(path=folder / name, namespace=True)
+    mapped = (Path(path) for folder in places if (path := _mapping(folder).get(name)))
+    return next((PackageFolder(path=p) for p in mapped if is_file(p / "__init__.py")), None)
 
 
 def _mapping(folder: Path) -> dict[str, str]:
@@ -126,17 +123,15 @@ def read_shadows(target: Interpreter, host: Host) -> tuple[Shadow, ...]:
 
 
 def _folders(target: Interpreter, host: Host) -> Iterator[tuple[Path, SearchedFor]]:
-    installed = {same_place(folder) for folder in search_path(target)}
-    places: list[tuple[Path, SearchedFor]] = [(host.cwd, "current folder")]
+    yield host.cwd, "current folder"
     if host.app:
-        places.append((host.app, "application folder"))
+        yield host.app, "application folder"
     if target.pth is None:  # a ._pth file makes Python ignore PYTHONPATH
-        separator = ";" if host.windows else ":"
-        entries = (host.env.get("PYTHONPATH") or "").split(separator)
-        places += [(Path(e.strip().strip('"')), "PYTHONPATH") for e in entries if e.strip()]
-    for folder, reason in places:
-        if same_place(folder) not in installed or reason != "PYTHONPATH":
-            yield folder, reason
+        installed = {same_place(folder) for folder in search_path(target)}
+        for entry in (host.env.get("PYTHONPATH") or "").split(";" if host.windows else ":"):
+            folder = Path(entry.strip().strip('"'))
+            if entry.strip() and same_place(folder) not in installed:
+                yield folder, "PYTHONPATH"
 
 
 def _hiding(folder: Path, module: str) -> Iterator[Path]:

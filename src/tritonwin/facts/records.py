@@ -316,9 +316,12 @@ class HelperModule:
     unresolved: tuple[str, ...] = ()
 
 
+CacheKind = Literal["triton", "inductor"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cache:
-    kind: Literal["triton", "inductor"]
+    kind: CacheKind
     path: str
     source: str  # "default", "variable TRITON_CACHE_DIR"
     exists: bool

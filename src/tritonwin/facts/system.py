@@ -13,13 +13,12 @@ from typing import Any, Literal
 from tritonwin.facts.records import System
 from tritonwin.facts.variables import STORED
 from tritonwin.system import winapi
-from tritonwin.system.files import is_file
+from tritonwin.system.files import is_file, read_text
 from tritonwin.system.host import Host
 
-_LIMIT = 262144  # bytes of a settings file that are read
 _SECTION = re.compile(r"\s*\[\s*([^\]\s\"]+)\s*(\"[^\"]*\")?\s*\]\s*(.*)")
 _SETTING = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*?))?\s*(?:[#;].*)?")
-_TRUE = ("true", "yes", "on", "1", "")
+_TRUE = ("true", "yes", "on", "1")
 
 
 def git_long_paths(host: Host) -> tuple[bool | None, str]:
@@ -27,31 +26,26 @@ def git_long_paths(host: Host) -> tuple[bool | None, str]:
 
     None where no git is found. Files in git's order, where the last one counts: system, user.
     """
-    system = [folder / "Git" / "etc" / "gitconfig" for folder in host.program_files()]
-    shared = host.env.folder("ProgramData")
-    local = host.env.folder("LOCALAPPDATA")
-    if local is not None:
-        system.append(local / "Programs" / "Git" / "etc" / "gitconfig")
-    if shared is not None:
-        system.insert(0, shared / "Git" / "config")
-    general = host.env.folder("XDG_CONFIG_HOME") or host.home / ".config"
-    files = [*system, general / "git" / "config", host.home / ".gitconfig"]
-    present = [path for path in files if is_file(path)]
-    answer, source = None, ""
-    for path in present:
-        value = core_setting(path, "longpaths")
-        if value is not None:
-            answer, source = value.lower() in _TRUE, str(path)
-    if answer is None and (present or host.executables("git")):
-        return False, "git's default"
-    return answer, source
+    env, end = host.env, "Git/etc/gitconfig"
+    general = env.folder("XDG_CONFIG_HOME") or host.home / ".config"
+    files = (
+        env.folder("ProgramData", "Git/config"),
+        *(folder / end for folder in host.program_files()),
+        env.folder("LOCALAPPDATA", f"Programs/{end}"),
+        general / "git" / "config",
+        host.home / ".gitconfig",
+    )
+    present = [path for path in files if path and is_file(path)]
+    told = [(value, path) for path in present if (value := core_setting(path, "longpaths"))]
+    if told:
+        value, path = told[-1]
+        return value.lower() in _TRUE, str(path)
+    return (False, "git's default") if present or host.executables("git") else (None, "")
 
 
 def core_setting(path: Path, name: str) -> str | None:
-    """The last value of a setting in section `core`; "" for a name without a value."""
-    text = ""
-    with contextlib.suppress(OSError), path.open("rb") as file:
-        text = file.read(_LIMIT).decode("utf-8-sig", "replace")
+    """The last value of a setting in section `core`; "true" for a name without a value."""
+    text = read_text(path) or ""
     found, section = None, ""
     for line in text.splitlines():
         head = _SECTION.fullmatch(line)
@@ -59,7 +53,7 @@ def core_setting(path: Path, name: str) -> str | None:
             section, line = (head[1].lower() if not head[2] else ""), head[3]
         setting = _SETTING.fullmatch(line)
         if setting and section == "core" and setting[1].lower() == name:
-            found = (setting[2] or "").strip('"')
+            found = "true" if setting[2] is None else setting[2].strip('"')
     return found
 
 
@@ -69,7 +63,8 @@ FILE_SYSTEM = r"HKLM\SYSTEM\CurrentControlSet\Control\FileSystem"
 _APP_MODEL = r"HKLM\SOFTWARE\Microsoft\Windows\CurrentVersion\AppModelUnlock"
 _CODE_INTEGRITY = r"HKLM\SYSTEM\CurrentControlSet\Control\CI\Policy"
 
-# VerifiedAndReputablePolicyState, "Smart App Control overview" of Microsoft Learn.
+# "Smart App Control overview" of Microsoft Learn.
+_APP_CONTROL_STATE = "VerifiedAndReputablePolicyState"
 _APP_CONTROL: dict[object, Literal["off", "on", "evaluation"]] = {
     0: "off",
     1: "on",
@@ -89,26 +84,22 @@ def read_system(host: Host) -> System:
         "ansi_code_page": _code_page,
         "long_paths": lambda h: _switch(h, FILE_SYSTEM, "LongPathsEnabled"),
         "developer_mode": lambda h: _switch(h, _APP_MODEL, "AllowDevelopmentWithoutDevLicense"),
-        "smart_app_control": _smart_app_control,
+        "smart_app_control": lambda h: (
+            _APP_CONTROL.get(h.registry.value(_CODE_INTEGRITY, _APP_CONTROL_STATE)),
+            f"registry {_CODE_INTEGRITY}",
+        ),
         "admin": _admin,
         "cpu_count": lambda _: (os.cpu_count(), "os.cpu_count"),
-        "temp": _temp,
+        "memory_bytes": _memory,
+        "temp": lambda h: temp_folder(h) or (None, ""),
         "git_long_paths": git_long_paths,
     }
     facts = {name: reader(host) for name, reader in readers.items()}
-    memory, where = _memory()
-    facts["memory_bytes"] = (memory.total if memory else None, where)
     return System(
-        os=_family(host),
+        os="windows" if host.windows else "linux" if sys.platform == "linux" else "other",
         sources={name: source for name, (value, source) in facts.items() if value is not None},
         **{name: value for name, (value, _) in facts.items()},
     )
-
-
-def _family(host: Host) -> Literal["windows", "linux", "other"]:
-    if host.windows:
-        return "windows"
-    return "linux" if sys.platform == "linux" else "other"
 
 
 def _version(host: Host) -> Sourced:
@@ -149,23 +140,18 @@ def _switch(host: Host, key: str, name: str) -> Sourced:
     return value == 1, f"registry {key}" + ("" if value is not None else " (no value: off)")
 
 
-def _smart_app_control(host: Host) -> Sourced:
-    value = host.registry.value(_CODE_INTEGRITY, "VerifiedAndReputablePolicyState")
-    return _APP_CONTROL.get(value), f"registry {_CODE_INTEGRITY}"
-
-
 def _admin(host: Host) -> Sourced:
     if host.windows or sys.platform == "win32":
         return winapi.is_admin(), "shell32 IsUserAnAdmin"
     return os.geteuid() == 0, "geteuid"
 
 
-def _memory() -> tuple[winapi.Memory | None, str]:
+def _memory(_: Host) -> Sourced:
     asked = winapi.memory()
     if asked is not None:
-        return asked, "GlobalMemoryStatusEx"
+        return asked.total, "GlobalMemoryStatusEx"
     with contextlib.suppress(OSError, ValueError, KeyError, IndexError):
-        return parse_meminfo(Path("/proc/meminfo").read_text("ascii")), "/proc/meminfo"
+        return parse_meminfo(Path("/proc/meminfo").read_text("ascii")).total, "/proc/meminfo"
     return None, ""
 
 
@@ -181,10 +167,10 @@ def parse_meminfo(text: str) -> winapi.Memory:
     return winapi.Memory(total, free, free)
 
 
-def _temp(host: Host) -> Sourced:
-    # the order of Python's tempfile module
+def temp_folder(host: Host) -> tuple[str, str] | None:
+    """The folder of temporary files and its source, in the order of Python's `tempfile`."""
     for name in ("TMPDIR", "TEMP", "TMP"):
         value = host.env.get(name)
         if value:
             return value, f"variable {name}"
-    return (None, "") if host.windows else ("/tmp", "default")  # noqa: S108 - named, not used
+    return None if host.windows else ("/tmp", "default")  # noqa: S108 - named, not used

@@ -13,15 +13,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from packaging.utils import canonicalize_name
 
 from tritonwin.facts.distributions import read_requirement
-from tritonwin.facts.packages import PackageFolder, find_package, knowledge
+from tritonwin.facts.packages import find_package, knowledge
 from tritonwin.facts.records import Distribution, Interpreter, Torch, Triton
 from tritonwin.facts.windows_view import windows_view
-from tritonwin.system.files import as_text, is_file, paths_in, read_text
+from tritonwin.system.files import as_text, first_file, is_file, paths_in, read_text
 from tritonwin.system.toml import read_resource
 
 
@@ -78,10 +78,7 @@ def _constants(path: Path) -> dict[str, str]:
 def _triton_requirement(requires: Iterable[str]) -> str | None:
     """The version specifier of the Triton requirement, whatever its marker: "==3.5.1"."""
     found: dict[str, str] = {}
-    for line in requires:
-        requirement = read_requirement(line)
-        if requirement is None:
-            continue
+    for requirement in filter(None, map(read_requirement, requires)):
         found.setdefault(canonicalize_name(requirement.name), str(requirement.specifier))
     return next((found[name] for name in knowledge().triton if found.get(name)), None)
 
@@ -182,23 +179,26 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
     from tritonwin.facts.toolchain.cuda import banner_version
 
     image = read_pe(libtriton) if libtriton else None
-    ptxas = _existing(package / _NVIDIA / "bin" / "ptxas.exe", package / _NVIDIA / "bin" / "ptxas")
-    tinycc = _existing(package / _TINYCC / "tcc.exe")
+    ptxas = first_file(package / _NVIDIA, ("bin/ptxas.exe", "bin/ptxas"))
+    blackwell = ("bin/ptxas-blackwell.exe", "bin/ptxas-blackwell")
+    tinycc = first_file(package / _TINYCC, ("tcc.exe",))
     owner = _owner(package, distributions)
     return Triton(
         version=version_of(package),
         location=str(package),
         source=owner.location if owner else str(package),
-        flavour=_flavour(folder),
+        flavour="fork"
+        if is_fork(package)
+        else "upstream"
+        if is_file(package / "runtime" / "build.py")
+        else "unknown",
         distribution=owner.name if owner else None,
         libtriton=as_text(libtriton),
         libtriton_imports=image.imports if image else (),
         libtriton_linker=image.linker if image else None,
         ptxas=as_text(ptxas),
         ptxas_version=banner_version(ptxas) if ptxas else None,
-        ptxas_blackwell=as_text(
-            _existing(*(package / _NVIDIA / "bin" / f"ptxas-blackwell{e}" for e in (".exe", "")))
-        ),
+        ptxas_blackwell=as_text(first_file(package / _NVIDIA, blackwell)),
         tinycc=as_text(tinycc),
         tinycc_python_def=_has_python_def(tinycc, target, traits) if tinycc else None,
         traits=traits,
@@ -218,12 +218,6 @@ def version_of(package: Path) -> str | None:
 def is_fork(package: Path) -> bool:
     """True for the sources of triton-windows, by a file that only they hold."""
     return is_file(package / "windows_utils.py")
-
-
-def _flavour(folder: PackageFolder) -> Literal["fork", "upstream", "unknown"]:
-    if is_fork(folder.path):
-        return "fork"
-    return "upstream" if is_file(folder.path / "runtime" / "build.py") else "unknown"
 
 
 def _owner(package: Path, distributions: Iterable[Distribution]) -> Distribution | None:
@@ -274,7 +268,3 @@ def _has_python_def(tinycc: Path, target: Interpreter, traits: tuple[str, ...]) 
     digits = major if "stable-abi-link" in traits else major + minor
     suffix = "t" if target.free_threaded else ""
     return is_file(tinycc.parent / "lib" / f"python{digits}{suffix}.def")
-
-
-def _existing(*paths: Path) -> Path | None:
-    return next((path for path in paths if is_file(path)), None)

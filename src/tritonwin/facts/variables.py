@@ -59,22 +59,15 @@ def read_variables(host: Host) -> tuple[Variable, ...]:
         stored = host.registry.values(key)
         scopes.append((scope, {n: v for n, v in stored.items() if isinstance(v, str)}))
     return tuple(
-        variable
+        Variable(
+            name=name,
+            value=values[name],
+            scope=scope,
+            flaws=tuple(flaws(values[name], entry.kind)),
+        )
         for scope, values in scopes
         for name in sorted(values)
-        if (variable := _variable(name, values[name], scope)) is not None
-    )
-
-
-def _variable(name: str, value: str, scope: Scope) -> Variable | None:
-    entry = known(name)
-    if entry is None:
-        return None
-    return Variable(
-        name=name,
-        value=value,
-        scope=scope,
-        flaws=tuple(flaws(value, entry.kind)),
+        if (entry := known(name)) is not None
     )
 
 

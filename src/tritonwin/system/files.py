@@ -109,6 +109,16 @@ def read_bytes(path: Path, limit: int = _TEXT_LIMIT) -> bytes | None:
     return ask(content, path, None)
 
 
+def starts_with(path: Path, mark: bytes) -> bool:
+    """True for a file that begins with these bytes."""
+
+    def begins(path: Path) -> bool:
+        with path.open("rb") as stream:
+            return stream.read(len(mark)) == mark
+
+    return is_file(path) and ask(begins, path, False)
+
+
 def encoding_of(content: bytes) -> str:
     """The encoding of a file from a user: PowerShell's `>` writes UTF-16 with a mark."""
     utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
