@@ -7,7 +7,7 @@ import fnmatch
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,30 +78,36 @@ def _read(folder: Path, entry: str, match: re.Match[str]) -> Distribution:
     location = folder / entry
     name = canonicalize_name(match["name"])
     headers = _headers(location, match["kind"])
-    version = match["version"] or next(iter(_values(headers, "Version")), "")
-    requires = tuple(line for line in _values(headers, "Requires-Dist") if _named(line))
-    if not knowledge().matters(name):
-        return Distribution(
-            name=name,
-            version=version,
-            location=str(location),
-            site_packages=str(folder),
-            requires=requires,
-        )
-    found = _compare(folder, location, name) if match["kind"] == "dist" else _Found()
-    return Distribution(
+    told = next(iter(_values(headers, "Version")), "")
+    found = Distribution(
         name=name,
-        # the folder's name escapes what a file name cannot hold
-        version=next(iter(_values(headers, "Version")), version),
+        version=match["version"] or told,
         location=str(location),
         site_packages=str(folder),
+        requires=tuple(line for line in _values(headers, "Requires-Dist") if _named(line)),
+    )
+    if not knowledge().matters(name):
+        return found
+    missing: list[str] = [] if headers else ["METADATA"]
+    altered: list[str] = []
+    cut: list[str] = []
+    for path, recorded in _recorded(location, match["kind"], name):
+        if recorded is None or not is_file(folder / path):
+            missing.append(path)
+        elif _is_altered(folder / path, recorded[0]):
+            altered.append(path)
+        elif _is_cut(folder / path, recorded[1]):
+            cut.append(path)
+    return replace(
+        found,
+        # the folder's name escapes what a file name cannot hold
+        version=told or found.version,
         tags=_values(_metadata(location / "WHEEL"), "Tag"),
-        requires=requires,
         installer=_metadata(location / "INSTALLER").strip() or None,
-        missing_files=tuple(found.missing if headers else ("METADATA", *found.missing)),
+        missing_files=tuple(missing),
         editable=bool(_EDITABLE.search(_metadata(location / "direct_url.json"))),
-        altered_files=tuple(found.altered),
-        cut_files=tuple(found.cut),
+        altered_files=tuple(altered),
+        cut_files=tuple(cut),
     )
 
 
@@ -131,46 +137,23 @@ def _named(requirement: str) -> bool:
     return knowledge().matters(canonicalize_name(match[0]))
 
 
-@dataclass
-class _Found:
-    """The key files that are not as RECORD says."""
+def _recorded(location: Path, kind: str, name: str) -> Iterator[tuple[str, tuple[str, str] | None]]:
+    """The key files in RECORD with hash and size, "" where they are empty.
 
-    missing: list[str] = field(default_factory=list)
-    altered: list[str] = field(default_factory=list)
-    cut: list[str] = field(default_factory=list)
-
-
-def _compare(folder: Path, location: Path, name: str) -> _Found:
-    found = _Found()
-    key_files = knowledge().key_files_of(name)
-    if not key_files:
-        return found
-    content = read_bytes(location / "RECORD", _RECORD_LIMIT)
+    A RECORD that cannot be read is named itself, without either.
+    """
+    key_files = knowledge().key_files_of(name) if kind == "dist" else ()
+    content = read_bytes(location / "RECORD", _RECORD_LIMIT) if key_files else b""
     if content is None:
-        found.missing.append("RECORD")
-        return found
+        yield "RECORD", None
+        return
     record = b"\n" + content
     for path in key_files:
-        recorded = _recorded(record, path)
-        if recorded is None:
-            continue
-        if not is_file(folder / path):
-            found.missing.append(path)
-        elif _is_altered(folder / path, recorded[0]):
-            found.altered.append(path)
-        elif _is_cut(folder / path, recorded[1]):
-            found.cut.append(path)
-    return found
-
-
-def _recorded(record: bytes, path: str) -> tuple[str, str] | None:
-    """Hash and size of a path ("" where they are empty); None when the path is not recorded."""
-    start = record.find(b"\n" + path.encode() + b",")
-    if start < 0:
-        return None
-    line = record[start + 1 :].split(b"\n", 1)[0].decode("ascii", "replace")
-    _, hashed, size, *_ = (*line.strip().split(","), "", "")
-    return hashed, size
+        start = record.find(b"\n" + path.encode() + b",")
+        if start >= 0:
+            line = record[start + 1 :].split(b"\n", 1)[0].decode("ascii", "replace")
+            _, hashed, size, *_ = (*line.strip().split(","), "", "")
+            yield path, (hashed, size)
 
 
 def _is_altered(path: Path, recorded: str) -> bool:
@@ -212,13 +195,12 @@ def read_requirement_lines(host: Host) -> tuple[RequirementLine, ...]:
     Looked at: `requirements*.txt` and `pyproject.toml` in the current and the application's
     folder, and in the folders directly below their `custom_nodes`.
     """
-    roots = dict.fromkeys(folder for folder in (host.cwd, host.app) if folder)
-    folders = dict.fromkeys(f for root in roots for f in (root, *_children(root / "custom_nodes")))
+    roots = [folder for folder in (host.cwd, host.app) if folder]
+    nodes = (
+        root / "custom_nodes" / name for root in roots for name in names_in(root / "custom_nodes")
+    )
+    folders = dict.fromkeys((*roots, *(node for node in nodes if is_folder(node))))
     return tuple(line for folder in folders for line in _lines_in(folder))
-
-
-def _children(folder: Path) -> list[Path]:
-    return [path for name in names_in(folder) if is_folder(path := folder / name)]
 
 
 def _lines_in(folder: Path) -> Iterator[RequirementLine]:
@@ -229,11 +211,9 @@ def _lines_in(folder: Path) -> Iterator[RequirementLine]:
                 yield RequirementLine(path=str(path), line=number, text=text)
     path = folder / "pyproject.toml"
     text = _text(path)
-    for requirement in _dependencies(text):
-        if asks_for_triton(requirement):
-            yield RequirementLine(
-                path=str(path), line=_line_of(requirement, text), text=requirement
-            )
+    for requirement in filter(asks_for_triton, _dependencies(text)):
+        number = text.count("\n", 0, max(text.find(requirement), 0)) + 1
+        yield RequirementLine(path=str(path), line=number, text=requirement)
 
 
 def asks_for_triton(requirement: str) -> bool:
@@ -256,11 +236,6 @@ def _dependencies(text: str) -> list[str]:
         return []
     listed = project.get("dependencies", []) if isinstance(project, dict) else []
     return [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
-
-
-def _line_of(requirement: str, text: str) -> int:
-    start = text.find(requirement)
-    return text.count("\n", 0, max(start, 0)) + 1
 
 
 def _text(path: Path) -> str:

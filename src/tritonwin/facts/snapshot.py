@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from dataclasses import dataclass, replace
@@ -73,15 +74,13 @@ def _refuse_other_files(path: Path) -> None:
         )
     if not path.exists() or (path.is_file() and path.stat().st_size == 0):
         return
-    try:
-        kind, _ = _kind(_document(path), path)
-    except SnapshotError:
-        kind = ""
-    if kind != "tritonwin.snapshot":
-        raise SnapshotError(
-            f"{path} exists and is not a snapshot, so it is left as it is",
-            "Choose another name, or delete the file first.",
-        )
+    with contextlib.suppress(SnapshotError):
+        if _kind(_document(path), path)[0] == "tritonwin.snapshot":
+            return
+    raise SnapshotError(
+        f"{path} exists and is not a snapshot, so it is left as it is",
+        "Choose another name, or delete the file first.",
+    )
 
 
 def read(path: Path) -> Facts:
@@ -98,8 +97,9 @@ def read(path: Path) -> Facts:
             f"{path} is not a snapshot but a document of kind {kind}/{version}", _MAKE_ANOTHER
         )
     inner = tree.get("facts")
-    facts_schema = inner.get("schema") if isinstance(inner, dict) else None
-    if version > 1 or _newer(facts_schema):
+    name = inner.get("schema") if isinstance(inner, dict) else None
+    facts = _NAME.fullmatch(name) if isinstance(name, str) else None
+    if version > 1 or (facts and int(facts[2]) > int(FACTS_SCHEMA.rpartition("/")[2])):
         raise SnapshotError(
             f"{path} was made by a newer tritonwin", "Update this one: pip install -U tritonwin"
         )
@@ -107,11 +107,6 @@ def read(path: Path) -> Facts:
         return from_json(Snapshot, tree).facts
     except DecodeError as error:
         raise SnapshotError(f"{path} is damaged: {error}", _MAKE_ANOTHER) from None
-
-
-def _newer(facts_schema: Json) -> bool:
-    found = _NAME.fullmatch(facts_schema) if isinstance(facts_schema, str) else None
-    return found is not None and int(found[2]) > int(FACTS_SCHEMA.rpartition("/")[2])
 
 
 def _kind(tree: dict[str, Json], path: Path) -> tuple[str, int]:
@@ -123,7 +118,11 @@ def _kind(tree: dict[str, Json], path: Path) -> tuple[str, int]:
 
 
 def _document(path: Path) -> dict[str, Json]:
-    text = _text(_bytes(path), path)
+    data = _bytes(path)
+    try:
+        text = data.decode(encoding_of(data))
+    except UnicodeDecodeError as error:
+        raise SnapshotError(f"{path} is not text (byte {error.start})", _MAKE_ANOTHER) from None
     try:
         tree = parse(text)
     except json.JSONDecodeError as error:
@@ -165,10 +164,3 @@ def _bytes(path: Path) -> bytes:
         raise SnapshotError(
             f"cannot read {path}: {reason}", "Check the name and the permissions of the file."
         ) from None
-
-
-def _text(data: bytes, path: Path) -> str:
-    try:
-        return data.decode(encoding_of(data))
-    except UnicodeDecodeError as error:
-        raise SnapshotError(f"{path} is not text (byte {error.start})", _MAKE_ANOTHER) from None

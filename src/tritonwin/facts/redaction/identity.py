@@ -33,37 +33,48 @@ class Identity:
         accounts on Linux it is the own one alone: services and containers may name neither user
         nor home in the environment.
         """
-        env = host.env
+        env, asked = host.env, host.registry.value
+        profiles = (
+            asked(f"{_PROFILES}\\{k}", "ProfileImagePath") for k in host.registry.subkeys(_PROFILES)
+        )
+        account, folder, node = (None, None, None) if host.windows else _account()
         drive, path = env.get("HOMEDRIVE"), env.get("HOMEPATH")
-        homes = [str(host.home), env.get("USERPROFILE"), env.get("HOME"), env.get("HOMESHARE")]
-        homes.append(f"{drive}{path}" if drive and path else None)
-        for key in host.registry.subkeys(_PROFILES):
-            value = host.registry.value(f"{_PROFILES}\\{key}", "ProfileImagePath")
-            homes.append(value if isinstance(value, str) else None)
-        account, folder = (None, None) if host.windows else _account()
-        homes.append(folder)
-        hosts = [
-            *(env.get(n) for n in ("COMPUTERNAME", "HOSTNAME", "_CLUSTER_NETWORK_NAME_")),
-            (env.get("LOGONSERVER") or "").strip("\\"),
-            _text(host.registry.value(_TCPIP, "Hostname")),
-            None if host.windows else _node_name(),
-        ]
-        domains = [
-            *(env.get(n) for n in ("USERDOMAIN", "USERDOMAIN_ROAMINGPROFILE", "USERDNSDOMAIN")),
-            _text(host.registry.value(_TCPIP, "Domain")),
-            _text(host.registry.value(_TCPIP, "DhcpDomain")),
-        ]
-        short = [name.split(".")[0] for name in _names(hosts)]
+        homes = _names(
+            [
+                str(host.home),
+                *map(env.get, ("USERPROFILE", "HOME", "HOMESHARE")),
+                f"{drive}{path}" if drive and path else None,
+                *profiles,
+                folder,
+            ]
+        )
+        machine = _names(
+            [
+                *map(env.get, ("COMPUTERNAME", "HOSTNAME", "_CLUSTER_NETWORK_NAME_")),
+                (env.get("LOGONSERVER") or "").strip("\\"),
+                asked(_TCPIP, "Hostname"),
+                node,
+            ]
+        )
+        hosts = _names([*machine, *(name.split(".")[0] for name in machine)])
+        domains = (
+            *map(env.get, ("USERDOMAIN", "USERDOMAIN_ROAMINGPROFILE", "USERDNSDOMAIN")),
+            asked(_TCPIP, "Domain"),
+            asked(_TCPIP, "DhcpDomain"),
+        )
+        drives = (last_component(env.get(n) or "") for n in ("OneDriveCommercial", "OneDrive"))
+        not_personal = ("", *TABLE.system_accounts)
         return cls(
             users=_names([*map(env.get, ("USERNAME", "USER", "LOGNAME", "SUDO_USER")), account]),
-            homes=tuple(h for h in _names(homes) if _is_personal(h)),
-            hosts=_names([*hosts, *short]),
-            # without a domain, Windows gives the computer's name as one
-            domains=_names(domains, leave_out={*_names([*hosts, *short]), *TABLE.ordinary_domains}),
-            companies=_names(
-                last_component(env.get(n) or "").partition(" - ")[2]
-                for n in ("OneDriveCommercial", "OneDrive")
+            homes=tuple(
+                home
+                for home in homes
+                if last_component(home).casefold() not in not_personal and "%" not in home
             ),
+            hosts=hosts,
+            # without a domain, Windows gives the computer's name as one
+            domains=_names(domains, leave_out=hosts),
+            companies=_names(name.partition(" - ")[2] for name in drives),
         )
 
 
@@ -72,40 +83,25 @@ def last_component(folder: str) -> str:
     return PureWindowsPath(folder).name
 
 
-def _is_personal(home: str) -> bool:
-    name = last_component(home).casefold()
-    return bool(name) and name not in TABLE.system_accounts and "%" not in home
-
-
-def _text(value: str | int | None) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _names(values: Iterable[str | None], leave_out: Iterable[str] = ()) -> tuple[str, ...]:
+def _names(values: Iterable[str | int | None], leave_out: Iterable[str] = ()) -> tuple[str, ...]:
     """Each name once, whatever its case; empty ones and those to leave out are dropped."""
-    ignored = {name.casefold() for name in leave_out}
+    ignored = {"", *TABLE.ordinary_domains, *(name.casefold() for name in leave_out)}
     found: dict[str, str] = {}
     for value in values:
-        name = (value or "").strip()
-        if name and name.casefold() not in ignored.union(TABLE.ordinary_domains):
+        name = value.strip() if isinstance(value, str) else ""
+        if name.casefold() not in ignored:
             found.setdefault(name.casefold(), name)
     return tuple(found.values())
 
 
-def _account() -> tuple[str | None, str | None]:
-    """The name and home of the account that runs this; None where it is not listed."""
+def _account() -> tuple[str | None, str | None, str | None]:
+    """Name and home of the account that runs this, and the name of the machine, off Windows."""
     if sys.platform == "win32":
-        return None, None
+        return None, None, None
     import pwd
 
     try:
         entry = pwd.getpwuid(os.getuid())
     except KeyError:  # a container may run as any number
-        return None, None
-    return entry.pw_name, entry.pw_dir
-
-
-def _node_name() -> str | None:
-    if sys.platform == "win32":
-        return None
-    return os.uname().nodename
+        return None, None, os.uname().nodename
+    return entry.pw_name, entry.pw_dir, os.uname().nodename
