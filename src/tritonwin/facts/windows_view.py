@@ -41,7 +41,16 @@ def c_view(text: str) -> str:
     for number, line in enumerate(lines):
         directive = _DIRECTIVE.match(line)
         if directive:
-            _follow(open_branches, directive[1], directive[2])
+            word, rest = directive.groups()
+            if word.startswith("if"):
+                outside = bool(open_branches) and open_branches[-1].dead
+                open_branches.append(_Branch(_c_truth(word, rest), outside))
+            elif not open_branches:
+                continue  # a fragment may close what it did not open
+            elif word == "endif":
+                open_branches.pop()
+            else:
+                open_branches[-1].next(True if word == "else" else _c_truth("if", rest))
         elif open_branches and open_branches[-1].dead:
             lines[number] = ""
     return "\n".join(lines)
@@ -67,18 +76,6 @@ class _Branch:
             self.live = None if condition is not False else False
         else:
             self.live = condition
-
-
-def _follow(branches: list[_Branch], word: str, rest: str) -> None:
-    if word.startswith("if"):
-        outside = bool(branches) and branches[-1].dead
-        branches.append(_Branch(_c_truth(word, rest), outside))
-    elif not branches:
-        return  # a fragment may close what it did not open
-    elif word == "endif":
-        branches.pop()
-    else:
-        branches[-1].next(True if word == "else" else _c_truth("if", rest))
 
 
 def _c_truth(word: str, condition: str) -> bool | None:
@@ -114,18 +111,13 @@ def python_view(text: str) -> str:
         inside = b"\n".join(lines[start:end]).decode()
         if "#include" in inside:
             lines[start:end] = [bytearray(line.encode()) for line in c_view(inside).split("\n")]
-    for span in finder.dead:
-        _blank(lines, span)
+    for first, start, last, end in finder.dead:
+        for number in range(first, last + 1):
+            line = lines[number]
+            left = start if number == first else 0
+            right = end if number == last else len(line)
+            line[left:right] = b" " * (min(right, len(line)) - left)  # in place: may be long
     return b"\n".join(lines).decode()
-
-
-def _blank(lines: list[bytearray], span: tuple[int, int, int, int]) -> None:
-    first, start, last, end = span
-    for number in range(first, last + 1):
-        line = lines[number]
-        left = start if number == first else 0
-        right = end if number == last else len(line)
-        line[left:right] = b" " * (min(right, len(line)) - left)  # in place: a line may be long
 
 
 class _DeadCode(ast.NodeVisitor):
@@ -151,9 +143,12 @@ class _DeadCode(ast.NodeVisitor):
             if not isinstance(node, ast.AST):
                 continue
             self.visit(node)
-            if isinstance(node, ast.If) and _leaves(node):
-                self._kill(nodes[position + 1 :])
-                return
+            if isinstance(node, ast.If) and (truth := _truth(node.test)) is not None:
+                live = node.body if truth else node.orelse
+                leaves = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+                if live and isinstance(live[-1], leaves):  # Windows never gets past this `if`
+                    self._kill(nodes[position + 1 :])
+                    return
 
     def visit_If(self, node: ast.If) -> None:
         self.visit(node.test)
@@ -191,15 +186,6 @@ class _DeadCode(ast.NodeVisitor):
                 )
 
 
-def _leaves(node: ast.If) -> bool:
-    """True if Windows never gets past this `if`."""
-    truth = _truth(node.test)
-    if truth is None:
-        return False
-    live = node.body if truth else node.orelse
-    return bool(live) and isinstance(live[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
-
-
 def _truth(test: ast.expr) -> bool | None:
     """The value of a condition on Windows; None when it does not ask for the system."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -212,7 +198,14 @@ def _truth(test: ast.expr) -> bool | None:
             return decisive
         return None if None in values else not decisive
     if isinstance(test, ast.Compare):
-        return _equality(test)
+        left = test.left.func if isinstance(test.left, ast.Call) else test.left
+        value = _PYTHON_VALUES.get(_dotted(left))
+        operator, other = test.ops[0], test.comparators[0]
+        if value is None or not isinstance(other, ast.Constant):
+            return None
+        if not isinstance(operator, (ast.Eq, ast.NotEq)):
+            return None
+        return (value == other.value) == isinstance(operator, ast.Eq)
     if isinstance(test, ast.Call):
         name = _dotted(test.func)
         if name == "sys.platform.startswith" and len(test.args) == 1:
@@ -220,17 +213,6 @@ def _truth(test: ast.expr) -> bool | None:
             return isinstance(prefix, ast.Constant) and prefix.value in ("win", "win32")
         return True if name in _PYTHON_TRUE else None
     return None
-
-
-def _equality(test: ast.Compare) -> bool | None:
-    left = test.left.func if isinstance(test.left, ast.Call) else test.left
-    value = _PYTHON_VALUES.get(_dotted(left))
-    operator, other = test.ops[0], test.comparators[0]
-    if value is None or not isinstance(other, ast.Constant):
-        return None
-    if not isinstance(operator, (ast.Eq, ast.NotEq)):
-        return None
-    return (value == other.value) == isinstance(operator, ast.Eq)
 
 
 def _dotted(node: ast.expr) -> str:

@@ -56,7 +56,12 @@ def _candidates(target: Interpreter | None, host: Host) -> Iterator[Compiler]:
         clang_cl = brought / "_rocm_sdk_core" / "lib" / "llvm" / "bin" / "clang-cl.exe"
         if is_file(clang_cl):
             yield _found(clang_cl, "clang-cl", "ROCm wheels")
-    yield from _activated_prompt(host)
+    vc = host.env.folder("VCINSTALLDIR")
+    version = (host.env.get("VCToolsVersion") or "").strip()
+    if vc and version:
+        cl = vc / "Tools" / "MSVC" / version / "bin" / "Hostx64" / "x64" / "cl.exe"
+        if is_file(cl):
+            yield _found(cl, "cl", "activated Visual Studio prompt")
     if brought:
         tcc = brought / "triton" / "runtime" / "tcc" / "tcc.exe"
         if is_file(tcc):
@@ -71,34 +76,20 @@ def _variable(host: Host) -> Iterator[Compiler]:
     value = host.env.get("CC") or ""
     if not value.strip():
         return
-    source: CompilerSource = "variable CC"
+    path = host.cwd / value
+    with_end = path.with_name(f"{path.name}.exe") if path.name else path
+    program: Path | None
     if "/" not in value and "\\" not in value:
         stem = value[:-4] if value.lower().endswith(".exe") else value
         program = next(iter(host.executables(stem)), None)
-        if program:
-            yield _found(program, _family(program), source)
-        else:
-            yield _found(Path(value), _family(Path(value)), source, "missing")
-        return
-    path = host.cwd / value
-    with_end = path.with_name(f"{path.name}.exe") if path.name else path
-    if is_folder(path):
-        yield _found(path, "unknown", source, "folder")
-    elif is_file(path):
-        yield _found(path, _family(path), source)
-    elif host.windows and is_file(with_end):
-        yield _found(with_end, _family(path), source)
     else:
-        yield _found(Path(value), _family(path), source, "missing")
-
-
-def _activated_prompt(host: Host) -> Iterator[Compiler]:
-    vc = host.env.folder("VCINSTALLDIR")
-    version = (host.env.get("VCToolsVersion") or "").strip()
-    if vc and version:
-        compiler = vc / "Tools" / "MSVC" / version / "bin" / "Hostx64" / "x64" / "cl.exe"
-        if is_file(compiler):
-            yield _found(compiler, "cl", "activated Visual Studio prompt")
+        program = path if is_file(path) or is_folder(path) else with_end if host.windows else None
+    if program is None or not (is_file(program) or is_folder(program)):
+        yield _found(Path(value), _family(path), "variable CC", "missing")
+    elif is_folder(program):
+        yield _found(program, "unknown", "variable CC", "folder")
+    else:
+        yield _found(program, _family(program), "variable CC")
 
 
 def _family(program: Path) -> CompilerFamily:

@@ -34,80 +34,53 @@ def find_rocm(target: Interpreter | None, host: Host) -> tuple[Rocm, ...]:
     of ZLUDA: by the variable ZLUDA (SD.Next's), in or below the application's and the current
     folder, or on PATH.
     """
-    found = [*_wheels(target), *_sdks(host), *_zluda(host)]
-    unique: dict[str, Rocm] = {}
-    for rocm in found:
-        unique.setdefault(same_place(Path(rocm.path)), rocm)
-    return tuple(unique.values())
+    found = (*_wheels(target), *_sdks(host), *_zluda(host))
+    unique = {same_place(Path(rocm.path)): rocm for rocm in reversed(found)}
+    return tuple(unique.values())[::-1]
 
 
 def _wheels(target: Interpreter | None) -> Iterator[Rocm]:
     for folder in map(Path, target.site_packages if target else ()):
         core = folder / "_rocm_sdk_core"
-        if not is_folder(core):
-            continue
         libraries = (*names_in(core / "bin"), *names_in(core / "lib"))
-        missing = [] if any("amdhip64" in name.lower() for name in libraries) else ["amdhip64"]
-        if not is_folder(folder / "rocm_sdk"):
-            missing.append("rocm_sdk")
-        yield Rocm(
-            path=str(core),
-            source="site-packages",
-            kind="rocm-wheels",
-            missing=tuple(missing),
-        )
+        whole = {
+            "amdhip64": any("amdhip64" in name.lower() for name in libraries),
+            "rocm_sdk": is_folder(folder / "rocm_sdk"),
+        }
+        if is_folder(core):
+            yield Rocm(
+                path=str(core),
+                source="site-packages",
+                kind="rocm-wheels",
+                missing=tuple(part for part, there in whole.items() if not there),
+            )
 
 
 def _sdks(host: Host) -> Iterator[Rocm]:
-    for path, source in _sdk_folders(host):
-        if is_folder(path):
-            yield Rocm(
-                path=str(path),
-                source=source,
-                kind="hip-sdk",
-                missing=tuple(
-                    part for part, where in _SDK_PARTS.items() if not first_file(path, where)
-                ),
-            )
-
-
-def _sdk_folders(host: Host) -> Iterator[tuple[Path, str]]:
-    for name in ("ROCM_PATH", "HIP_PATH"):
-        folder = host.env.folder(name)
-        if folder:
-            yield folder, f"variable {name}"
-    if not host.windows:
-        yield Path("/opt/rocm"), "/opt"
-        return
-    for root in host.program_files():
-        parent = root / "AMD" / "ROCm"
-        for name in sorted(names_in(parent), key=version_key, reverse=True):
-            yield parent / name, "Program Files"
+    named = [(host.env.folder(name), f"variable {name}") for name in ("ROCM_PATH", "HIP_PATH")]
+    parents = [folder / "AMD" / "ROCm" for folder in host.program_files()]
+    installed = [
+        (parent / name, "Program Files")
+        for parent in parents
+        for name in sorted(names_in(parent), key=version_key, reverse=True)
+    ]
     drive = host.env.get("SystemDrive") or "C:"
-    yield Path(f"{drive}/ROCm"), "system drive"
+    usual = (Path(f"{drive}/ROCm"), "system drive") if host.windows else (Path("/opt/rocm"), "/opt")
+    for path, source in (*named, *installed, usual):
+        if path is not None and is_folder(path):
+            missing = (part for part, where in _SDK_PARTS.items() if not first_file(path, where))
+            yield Rocm(path=str(path), source=source, kind="hip-sdk", missing=tuple(missing))
 
 
 def _zluda(host: Host) -> Iterator[Rocm]:
-    for folder, source in _zluda_folders(host):
-        if not first_file(folder, ("nvcuda.dll", "libcuda.so", "libcuda.so.1")):
-            continue
-        named_so = folder.name.lower().lstrip(".").startswith("zluda")
-        if named_so or any(_ZLUDA_FILE.fullmatch(name) for name in names_in(folder)):
-            yield Rocm(
-                path=str(folder),
-                source=source,
-                kind="zluda",
-            )
-
-
-def _zluda_folders(host: Host) -> Iterator[tuple[Path, str]]:
-    named = host.env.folder("ZLUDA")
-    if named:
-        yield named, "variable ZLUDA"
-    for root, source in ((host.app, "application folder"), (host.cwd, "current folder")):
-        if root:
-            yield root, source
-            for name in _ZLUDA_FOLDERS:
-                yield root / name, source
-    for entry in host.env.path_entries():
-        yield entry, "PATH"
+    roots = ((host.app, "application folder"), (host.cwd, "current folder"))
+    places = [
+        (host.env.folder("ZLUDA"), "variable ZLUDA"),
+        *((r / name, source) for r, source in roots if r for name in ("", *_ZLUDA_FOLDERS)),
+        *((entry, "PATH") for entry in host.env.path_entries()),
+    ]
+    for folder, source in places:
+        if folder and first_file(folder, ("nvcuda.dll", "libcuda.so", "libcuda.so.1")):
+            named_so = folder.name.lower().lstrip(".").startswith("zluda")
+            if named_so or any(_ZLUDA_FILE.fullmatch(name) for name in names_in(folder)):
+                yield Rocm(path=str(folder), source=source, kind="zluda")
