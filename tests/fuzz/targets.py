@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from hosts import fake_host
 from source_edits import edited_facts, edited_source
 
-from tritonwin.build import ninja, unpack
+from tritonwin.build import copying, ninja
 from tritonwin.build.copying import SourceError
 from tritonwin.facts import distributions, snapshot
 from tritonwin.facts.dlls.pe import read_pe, read_tables
@@ -142,7 +142,7 @@ def unpacked(data: bytes) -> None:
     with contextlib.suppress(archive.ArchiveError):
         archive.names(packed)
     with contextlib.suppress(SourceError):
-        unpack.unpack(packed, place)
+        copying.unpack(packed, place)
     assert os.listdir(place.parent) == ["to"]
     assert {"app", "inside", *_FILES}.issuperset(os.listdir(_folder()))
     if os.listdir(place):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from tritonwin.build.plan import BuildPlan
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
 from tritonwin.errors import UserError
-from tritonwin.remedies.build_wheel import prepare
 from tritonwin.support.pip import Pip
 
 
@@ -65,25 +63,6 @@ def test_the_toolkit_that_was_asked_for_is_named(tmp_path: Path, asked: str) -> 
         assert f"{asked} (the folder does not exist)" in refusal.message
 
 
-@pytest.mark.parametrize(
-    ("named", "why"),
-    [
-        ({"root": "file"}, "{}/file is a file"),
-        ({"root": "file/builds"}, "{}/file is a file"),
-        ({"llvm": "gone"}, "there is no folder {}/gone"),
-        ({"json": "file"}, "there is no folder {}/file"),
-        ({"pybind11": "gone"}, "there is no folder {}/gone"),
-    ],
-)
-def test_folders_that_are_none(tmp_path: Path, named: dict[str, str], why: str) -> None:
-    write(tmp_path, {"file": ""})
-    machine = machines.linux(tmp_path)
-    order = Order(recipe="triton", **{n: tmp_path / f for n, f in named.items()})  # type: ignore[arg-type]
-    with pytest.raises(UserError, match=re.escape(why.format(tmp_path))) as refused:
-        survey(order, machine.facts, machine.host, lambda: Pip(("/nowhere",)))
-    assert "DIR" in refused.value.help
-
-
 def test_a_toolset_of_windows_is_no_use_elsewhere(tmp_path: Path) -> None:
     assert any("--msvc 14.44 is for Windows" in w for w in planned(tmp_path, msvc="14.44").warnings)
     assert not any("--msvc" in w for w in planned(tmp_path).warnings)
@@ -95,13 +74,6 @@ def test_no_architecture_has_its_reason(tmp_path: Path) -> None:
     made = plan(Order(recipe="flash-attn"), machines.linux(tmp_path, gpus=()))
     (archs,) = [d for d in made.decisions if d.name == "archs"]
     assert (archs.value, archs.reason) == ("none", "no NVIDIA GPU is here, and none is asked for")
-
-
-def test_a_folder_of_files_that_is_not_there(tmp_path: Path) -> None:
-    machine = machines.linux(tmp_path)
-    with pytest.raises(UserError, match="there is no folder") as refused:
-        prepare(Order(recipe="flash-attn"), machine.facts, machine.host, folders=[tmp_path / "x"])
-    assert "--find-links DIR" in refused.value.help
 
 
 @pytest.mark.parametrize("name", ["Flash-Attn", "flash_attn", "FLASH.ATTN"])

@@ -119,14 +119,6 @@ def test_more_jobs_later_keep_the_model(tmp_path: Path) -> None:
             450,
         ),
         ({"memory.max": "max", "memory.current": "700"}, None),
-        (
-            {
-                "memory/memory.limit_in_bytes": "1000",
-                "memory/memory.usage_in_bytes": "400",
-                "memory/memory.stat": "total_inactive_file 100",
-            },
-            700,
-        ),
         ({}, None),
     ],
 )

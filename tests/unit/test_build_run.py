@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -249,36 +248,14 @@ def test_finished_is_what_is_noted_and_there(tmp_path: Path) -> None:
     assert ninja.finished(tmp_path) == (tmp_path / "x/a.o",)
 
 
-def elf(size: int, sections: int, count: int) -> bytes:
-    head = bytearray(64)
-    head[:4] = b"\x7fELF"
-    struct.pack_into("<Q", head, 40, sections)
-    struct.pack_into("<HH", head, 58, 64, count)
-    return bytes(head).ljust(size, b"\0")
-
-
-def coff(size: int, symbols: int, count: int) -> bytes:
-    return struct.pack("<HHIIIHH", 0x8664, 3, 0, symbols, count, 0, 0).ljust(size, b"\0")
-
-
 @pytest.mark.parametrize(
-    ("name", "content", "whole"),
-    [
-        ("a.o", elf(1000, 680, 5), True),
-        ("a.o", elf(999, 680, 5), False),
-        ("a.o", b"\x7fELF", False),
-        ("a.o", b"", False),
-        ("a.obj", coff(1000, 100, 50), True),
-        ("a.obj", coff(999, 100, 50), False),
-        ("a.obj", b"", False),
-        ("a.obj", struct.pack("<HH", 0, 0xFFFF).ljust(56, b"\0"), True),
-        ("a.lib", b"", True),  # no object: none of our business
-    ],
+    ("content", "whole"),
+    [(b"\x7fELF", True), (b"\0\0\xff\xff", True), (b"", False), (bytes(5000), False)],
+    ids=["ELF", "big COFF", "empty", "zeros"],
 )
-def test_objects_that_are_cut_short(tmp_path: Path, name: str, content: bytes, whole: bool) -> None:
-    path = tmp_path / name
+def test_objects_that_the_disk_lost(tmp_path: Path, content: bytes, whole: bool) -> None:
+    path = tmp_path / "a.obj"
     path.write_bytes(content)
-    assert ninja.is_whole(path) is whole
     assert ninja.remove_damaged([path]) == (() if whole else (path,))
     assert path.exists() is whole
 

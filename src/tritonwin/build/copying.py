@@ -1,4 +1,4 @@
-"""The source in the build folder: copied, with the recipe's edits.
+"""The source in the build folder: copied or unpacked, with the recipe's edits.
 
 Files that have changed are copied, and links lead where they led. A link to a file becomes the
 file. A link to a folder stays one (on Windows a junction, which needs no rights): a folder of the
@@ -10,23 +10,31 @@ from __future__ import annotations
 
 import contextlib
 import filecmp
+import gzip
 import io
 import os
 import re
 import shutil
 import stat
 import sys
+import tarfile
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, cast
 
 from tritonwin.build.plan import SourceEdit
 from tritonwin.errors import UserError
 from tritonwin.journal.disk import discard
+from tritonwin.support.archives import DAMAGE, Allowance, TooMuchError, leads_out, opened
 from tritonwin.system.files import is_file, is_folder, long_path
 
 _BLOCK = 64 * 1024
+_GZIP, _ZIP = b"\x1f\x8b", b"PK"
+_LONGEST_NAME = 2**20  # bytes of a name and what else stands before a member
+_PROJECT = frozenset({"setup.py", "pyproject.toml"})
+_BY_HAND = "Do not use this file, or unpack it by hand and name the folder: --source DIR"
 # history, and what earlier builds left, which belongs to other toolkits
 NOT_COPIED = (".git", "build", "dist", "python/build")
 _ENVIRONMENT = "pyvenv.cfg"  # what marks a virtual environment, which no build needs
@@ -233,3 +241,138 @@ def refuse_link(folder: Path, name: str) -> None:
             f"the source has a link to elsewhere at {name}, which the recipe has to change",
             "Give a source that has a file or folder there: --source DIR",
         )
+
+
+# --- archives: nothing lands outside of the folder, and what comes out is bounded
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Member:
+    """A file or link of an archive.
+
+    Attributes:
+        content: can be read until the next member is asked for; None for a link.
+    """
+
+    name: str
+    content: IO[bytes] | None
+    executable: bool = False
+
+
+def unpack(archive: Path, to: Path, skip: Sequence[str] = ()) -> None:
+    """Unpack an archive without its topmost folder.
+
+    Args:
+        skip: folders below that one that are left out, as POSIX paths.
+
+    Raises:
+        SourceError: no such archive, a member or link that would lead outside of `to`, or more
+            than may come out of an archive of this size. What was unpacked until then stays.
+    """
+    try:
+        with archive.open("rb") as stream:
+            _unpack(archive, stream, to, skip)
+    except FileNotFoundError:
+        raise SourceError(
+            f"there is no file {archive}", "Name the source distribution: --source FILE"
+        ) from None
+    except TooMuchError as error:
+        raise SourceError(f"{archive}: {error}", _BY_HAND) from None
+    except (OSError, *DAMAGE) as error:
+        raise SourceError(
+            f"{archive} cannot be unpacked: {error}",
+            "Fetch it again, and see that the disk has room.",
+        ) from None
+
+
+def _unpack(archive: Path, stream: IO[bytes], to: Path, skip: Sequence[str]) -> None:
+    allowance = Allowance(os.fstat(stream.fileno()).st_size)
+    start = stream.read(2)
+    stream.seek(0)
+    for member in (_of_zip if start == _ZIP else _of_tar)(stream, allowance):
+        place = _place(member.name, to, skip)
+        if place is None:
+            continue
+        if member.content is None:
+            raise SourceError(
+                f"{archive} holds the link {member.name}, and links of archives are not unpacked",
+                "Unpack it by hand, and name the folder: --source DIR",
+            )
+        write(member.content, place, executable=member.executable)
+
+
+def _of_tar(stream: IO[bytes], allowance: Allowance) -> Iterator[_Member]:
+    packed = stream.read(2) == _GZIP
+    stream.seek(0)
+    plain = cast("IO[bytes]", gzip.GzipFile(fileobj=stream)) if packed else stream
+    bounded = cast("IO[bytes]", _Bounded(plain, allowance))
+    with tarfile.open(fileobj=bounded, mode="r:") as tar:
+        for member in tar:
+            allowance.take(member.name, member.size)
+            if member.isfile():
+                executable = bool(member.mode & stat.S_IXUSR)
+                content = tar.extractfile(member)
+                yield _Member(name=member.name, content=content, executable=executable)
+            elif member.issym() or member.islnk():
+                yield _Member(name=member.name, content=None)
+
+
+class _Bounded:
+    """The content of a packed file for tarfile: read forwards, and not beyond the bound."""
+
+    def __init__(self, stream: IO[bytes], allowance: Allowance) -> None:
+        self._stream = stream
+        self._allowance = allowance
+
+    def read(self, size: int) -> bytes:
+        if size > _LONGEST_NAME:
+            raise TooMuchError("a name in it is too long")
+        self._check(self._stream.tell() + size)
+        return self._stream.read(size)
+
+    def seek(self, position: int) -> int:
+        self._check(position)
+        return self._stream.seek(position)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def _check(self, position: int) -> None:
+        # each member takes a header, and its end is filled up: as much again at the worst
+        if position > 2 * self._allowance.bytes:
+            raise TooMuchError(self._allowance.too_much)
+
+
+def _of_zip(stream: IO[bytes], allowance: Allowance) -> Iterator[_Member]:
+    with zipfile.ZipFile(stream) as files:
+        for info in files.infolist():
+            if info.is_dir():
+                continue
+            allowance.take(info.filename, info.file_size)
+            mode = info.external_attr >> 16
+            if stat.S_ISLNK(mode):
+                yield _Member(name=info.filename, content=None)
+                continue
+            with opened(files, info) as content:
+                yield _Member(
+                    name=info.filename, content=content, executable=bool(mode & stat.S_IXUSR)
+                )
+
+
+def _place(name: str, to: Path, skip: Sequence[str]) -> Path | None:
+    """The place of a member; None for skipped ones, and for the topmost folder itself."""
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    if leads_out(name):
+        raise SourceError(
+            f"the archive holds {name!r}, which would land outside its folder",
+            "Do not use this file.",
+        )
+    if len(parts) == 1 and parts[0] in _PROJECT:
+        raise SourceError(
+            f"the archive holds {name} without a folder around it",
+            "Unpack it by hand and name the folder: --source DIR",
+        )
+    inner = parts[1:]
+    if not inner or skipped(PurePosixPath(*inner), skip):
+        return None
+    return to.joinpath(*inner)

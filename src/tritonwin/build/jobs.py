@@ -65,21 +65,14 @@ def resources() -> Resources:
     return Resources(allocatable=free, physical=free, cores=_cores())
 
 
-def container_free(root: Path) -> int | None:
-    """Bytes below the memory limit of a control group (v2 or v1); None where there is none."""
-    for limit_file, used_file, stat_file in (
-        ("memory.max", "memory.current", "memory.stat"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat"),
-    ):
-        limit, used = (_number(root / name) for name in (limit_file, used_file))
-        if limit is None or used is None or limit >= 2**60:
-            continue
-        # cached files count as used, and are released when memory is asked for
-        cached = re.search(
-            r"^(?:total_)?inactive_file (\d+)$", _read(root / stat_file), re.MULTILINE
-        )
-        return max(0, limit - used + (int(cached[1]) if cached else 0))
-    return None
+def container_free(group: Path) -> int | None:
+    """Bytes below the memory limit of a control group; None where there is none."""
+    limit, used = _number(group / "memory.max"), _number(group / "memory.current")
+    if limit is None or used is None:
+        return None
+    # cached files count as used, and are released when memory is asked for
+    cached = re.search(r"^inactive_file (\d+)$", _read(group / "memory.stat"), re.MULTILINE)
+    return max(0, limit - used + (int(cached[1]) if cached else 0))
 
 
 def _read(file: Path) -> str:

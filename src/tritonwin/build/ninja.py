@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonwin.system.files import file_size, is_file
+from tritonwin.system.files import is_file
 
 STATUS = "[%f/%t] "  # NINJA_STATUS, whatever the user's own says
 LOG = ".ninja_log"
@@ -90,32 +89,18 @@ def finished(folder: Path) -> tuple[Path, ...]:
     )
 
 
-def remove_damaged(objects: Iterable[Path]) -> tuple[Path, ...]:
-    """Remove objects that are cut short, so that ninja makes them again; those that were.
+def remove_damaged(outputs: Iterable[Path]) -> tuple[Path, ...]:
+    """Remove outputs that are empty or begin with zeros, so that ninja makes them again.
 
-    ninja's word that it finished one can reach the disk before the object does: a machine that
-    loses its power then leaves an empty file which looks finished.
+    ninja's word that it finished one can reach the disk before the file does: a machine that loses
+    its power then leaves such a file, which looks finished.
     """
-    damaged = tuple(path for path in objects if not is_whole(path))
+    damaged = tuple(path for path in outputs if not _head(path).strip(b"\0"))
     for path in damaged:
         path.unlink(missing_ok=True)
     return damaged
 
 
-def is_whole(path: Path) -> bool:
-    """True if an object file is as long as its header says, and for any other file."""
-    size = file_size(path)
-    if path.suffix not in {".o", ".obj"} or size is None:
-        return True
+def _head(path: Path) -> bytes:
     with path.open("rb") as stream:
-        head = stream.read(64)
-    if head[:4] == b"\x7fELF" and len(head) == 64:
-        (sections,) = struct.unpack_from("<Q", head, 40)
-        entry, count = struct.unpack_from("<HH", head, 58)
-        return bool(size >= sections + entry * count)
-    if head[:4] == b"\0\0\xff\xff":  # a COFF object with more than 65,279 sections
-        return len(head) >= 56
-    if len(head) >= 20:
-        symbols, count = struct.unpack_from("<II", head, 8)
-        return bool(size >= symbols + 18 * count)
-    return False
+        return stream.read(64)

@@ -268,10 +268,9 @@ def _checkout(order: Order, *, windows: bool) -> Checkout | None:
     """The source, where it is a folder.
 
     Raises:
-        UserError: there is no such recipe, or a folder of the order is not there.
+        UserError: there is no such recipe, or the folder holds no project.
     """
     recipe = load(order.recipe)
-    _check_folders(order)
     folder = Path(order.source) if order.source else None
     if folder is None or not is_folder(folder):
         return None
@@ -316,26 +315,6 @@ def _version(root: Path, project: Path, recipe: Recipe) -> str | None:
         if found:
             return str(found[1])
     return None
-
-
-def _check_folders(order: Order) -> None:
-    for flag, path in (
-        ("--llvm", order.llvm),
-        ("--nlohmann-json", order.json),
-        ("--pybind11", order.pybind11),
-    ):
-        if path is not None and not is_folder(path):
-            raise UserError(
-                f"there is no folder {path}",
-                f"Name the unpacked folder, or leave it to the build: {flag} DIR",
-            )
-    root = order.root.absolute() if order.root else None
-    file = next((p for p in (root, *root.parents) if is_file(p)), None) if root else None
-    if file is not None:
-        raise UserError(
-            f"no build folder can be made in {root}: {file} is a file",
-            "Name another folder: --root DIR",
-        )
 
 
 def _wheel(order: Order, facts: Facts, sources: Callable[[], Sources]) -> WheelChoice | None:

@@ -256,52 +256,53 @@ class CudaWheelTable:
     toolkits: tuple[CudaWheels, ...]
 
 
-@cache
-def _toolchain() -> Toolchain:
-    return read_resource("tritonwin.build", "toolchain.toml", Toolchain)
-
-
-@cache
-def _toolkits() -> tuple[CudaWheels, ...]:
-    return read_resource("tritonwin.build", "cuda_wheels.toml", CudaWheelTable).toolkits
-
-
 def msvc_for(cuda: str) -> str:
     """The toolsets that the nvcc of a CUDA version accepts: ">=14.20,<14.50"; empty: unknown."""
     row = matrix.load().nvcc_host(cuda)
     return row.msvc if row else ""
 
 
-def _value(rows: tuple[ToolchainRow, ...], version: str) -> str:
-    return next((row.value for row in rows if fits(version, row.versions)), "")
-
-
 def newest_gcc(cuda: str) -> int | None:
     """The newest major version of gcc that nvcc accepts."""
-    return int(_value(_toolchain().gcc, cuda) or 0) or None
+    return int(_value("gcc", cuda) or 0) or None
 
 
 def cuda_for(toolset: str) -> str:
     """The CUDA versions that the standard library of an MSVC toolset accepts; empty: any."""
-    return _value(_toolchain().stl, toolset)
+    return _value("stl", toolset)
 
 
 def nvcc_archs(cuda: str) -> tuple[str, ...]:
     """The compute capabilities that nvcc compiles for; empty: unknown."""
-    return tuple(_value(_toolchain().nvcc, cuda).split())
+    return tuple(_value("nvcc", cuda).split())
 
 
 def cpp_standard(torch: str) -> str:
     """The C++ standard of torch's headers: "17"."""
-    return _value(_toolchain().cpp, torch) or "17"
+    return _value("cpp", torch) or "17"
+
+
+@cache
+def _toolchain() -> Toolchain:
+    return read_resource("tritonwin.build", "toolchain.toml", Toolchain)
+
+
+def _value(table: str, version: str) -> str:
+    rows: tuple[ToolchainRow, ...] = getattr(_toolchain(), table)
+    return next((row.value for row in rows if fits(version, row.versions)), "")
+
+
+@cache
+def _cuda_wheels() -> tuple[CudaWheels, ...]:
+    return read_resource("tritonwin.build", "cuda_wheels.toml", CudaWheelTable).toolkits
 
 
 def assembled_versions() -> tuple[str, ...]:
     """CUDA versions whose toolkit can be assembled from the package index, the newest first."""
-    return tuple(sorted({row.cuda for row in _toolkits()}, key=version_key, reverse=True))
+    return tuple(sorted({row.cuda for row in _cuda_wheels()}, key=version_key, reverse=True))
 
 
 def parts_of(cuda: str, *, windows: bool) -> tuple[PinnedFile, ...]:
     """The wheels of that toolkit; empty where there are none."""
     wanted = (cuda, "windows" if windows else "linux")
-    return next((row.parts for row in _toolkits() if (row.cuda, row.system) == wanted), ())
+    return next((row.parts for row in _cuda_wheels() if (row.cuda, row.system) == wanted), ())

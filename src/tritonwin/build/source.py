@@ -11,9 +11,8 @@ from pathlib import Path
 from urllib.parse import urljoin
 
 from tritonwin.build import git
-from tritonwin.build.copying import SourceError, copy, edit, refuse_link
+from tritonwin.build.copying import SourceError, copy, edit, refuse_link, unpack
 from tritonwin.build.plan import BuildPlan, BuildSource
-from tritonwin.build.unpack import unpack
 from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.journal.disk import discard
 from tritonwin.journal.tree import file_hash

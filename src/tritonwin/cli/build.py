@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from tritonwin.remedies.build_wheel import Prepared
     from tritonwin.system.host import Host
 
-_FOLDER = click.Path(path_type=Path)
+_PATH = click.Path(path_type=Path)
+_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 _REF = re.compile(r"(?![-+])[^\s~^:?*\[\\\x00-\x1f\x7f]+")  # see git check-ref-format
 
 
@@ -84,7 +85,7 @@ _ORDER_OPTIONS = (
     ),
     click.option("--nvcc-flag", "nvcc_flags", multiple=True, help="Pass this on to nvcc."),
     click.option("--local-version", metavar="TEXT", help="Behind the version's +."),
-    click.option("--root", type=_FOLDER, metavar="DIR", help="Where build folders are made."),
+    click.option("--root", type=_PATH, metavar="DIR", help="Where build folders are made."),
     click.option("--anyway", is_flag=True, help="Build although a wheel exists."),
     click.option("--offline", is_flag=True, help="Fetch nothing."),
     click.option("--llvm", type=_FOLDER, metavar="DIR", help="LLVM for Triton."),
@@ -107,7 +108,7 @@ _LARGEST = 2**20  # bytes of a matrix file
 @order_options
 @click.option("--plan", "only_plan", is_flag=True, help="Show the plan; build nothing.")
 @click.option(
-    "--snapshot", type=_FOLDER, metavar="FILE", help="Plan for the machine of this snapshot."
+    "--snapshot", type=_PATH, metavar="FILE", help="Plan for the machine of this snapshot."
 )
 @click.option(
     "--script",
@@ -116,7 +117,7 @@ _LARGEST = 2**20  # bytes of a matrix file
     help="Print the commands of the build as a script.",
 )
 @click.option("--prepare", is_flag=True, help="Put everything into its place; compile nothing.")
-@click.option("--fleet", type=_FOLDER, metavar="FILE", help="Print the jobs of this matrix.")
+@click.option("--fleet", type=_PATH, metavar="FILE", help="Print the jobs of this matrix.")
 @click.option("--index-of", type=_FOLDER, metavar="DIR", help="Write DIR/wheels.json.")
 @click.option("--find-links", multiple=True, type=_FOLDER, metavar="DIR", help="Files lie here.")
 @click.option("--resume", is_flag=True, help="Go on with the build that was interrupted.")
@@ -298,13 +299,7 @@ def _index(folder: Path, *, as_json: bool) -> int:
     """Write wheels.json, and print it where JSON is asked for."""
     from tritonwin.build import fleet
     from tritonwin.output import documents, terminal
-    from tritonwin.system.files import is_folder
 
-    if not is_folder(folder):
-        raise UserError(
-            f"there is no folder {folder}",
-            "Name the folder in which the wheels lie: --index-of DIR",
-        )
     document = fleet.write_index(folder)
     if as_json:
         documents.print_document(document)

@@ -16,7 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
 from tritonwin.journal.tree import file_hash
 from tritonwin.remedies import target_pip
@@ -27,7 +26,6 @@ from tritonwin.remedies.target_pip import find_pip
 from tritonwin.support.pip import Pip
 from tritonwin.support.versions import parse
 from tritonwin.system.codec import to_json
-from tritonwin.system.files import is_folder
 from tritonwin.system.host import Host
 
 if TYPE_CHECKING:
@@ -64,19 +62,13 @@ def prepare(
         folders: of files that need not be fetched.
 
     Raises:
-        UserError: no target, no such recipe, version or source, or no such folder of files.
+        UserError: no target, no such recipe, version or source.
     """
     from tritonwin.build import git, planner
     from tritonwin.build import order as orders
     from tritonwin.build.runner import RunContext
     from tritonwin.build.source import SourceCache
 
-    missing = next((folder for folder in folders if not is_folder(folder)), None)
-    if missing is not None:
-        raise UserError(
-            f"there is no folder {missing}",
-            "Name the folder in which the files lie: --find-links DIR",
-        )
     absolute = tuple(folder.absolute() for folder in folders)
     lists = [str(folder) for folder in absolute]
 
