@@ -17,6 +17,8 @@ from tritonwin.build.order import BuildMachine, Order, read_checkout
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
 from tritonwin.cli import app
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.facts.snapshot import write as write_snapshot
 from tritonwin.output import schema
 
 
@@ -66,6 +68,18 @@ def test_a_plan_as_a_document(machine: BuildMachine, capsys: pytest.CaptureFixtu
     assert (code, document["status"]) == (0, "planned")
     assert document["plan"]["archs"] == ["9.0"]
     assert document["plan"]["jobs"] == 2
+
+
+def test_a_plan_for_the_machine_of_a_snapshot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "report.json"
+    write_snapshot(machines.windows(tmp_path).facts, file, Identity())
+    words = ("flash-attn", "--plan", "--anyway", "--offline", "--snapshot", str(file))
+    code, out, _ = run(capsys, *words)
+    assert code == 0
+    assert "planned from a snapshot" in out
+    assert "MSVC 14.44.35207" in out
 
 
 def test_a_refused_plan(machine: BuildMachine, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import machines
 import pytest
+from healthy import HEALTHY
 from machines import linux, msvc, room, toolkit, torch, windows
+from packaging.version import Version
+from trees import plant
+from wheel_files import make_wheel
 
-from tritonwin.build import archs
-from tritonwin.build.jobs import choose, container_free, resources
-from tritonwin.build.order import BuildMachine, Order
-from tritonwin.build.plan import GIB, BuildPlan, Notes
+from tritonwin.build import archs, command, copying, order, recipe, tools
+from tritonwin.build import toolkit as toolkits
+from tritonwin.build.command import UnfitEnvironmentError
+from tritonwin.build.order import BuildMachine, Order, survey, survey_snapshot
+from tritonwin.build.plan import GIB, BuildPlan, Notes, PinnedFile
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load, names
-from tritonwin.build.toolkit import name_libraries
+from tritonwin.build.source import SourceCache
+from tritonwin.build.toolkit import assemble, name_libraries
 from tritonwin.errors import UserError
-from tritonwin.facts.records import PythonDev, Variable
+from tritonwin.facts.records import CudaToolkit, PythonDev, Variable
+from tritonwin.journal.tree import file_hash
+from tritonwin.support.pip import Pip, PipError
 from tritonwin.support.wheel_choice import WheelChoice
 from tritonwin.system import codec
+from tritonwin.system.host import Environment, Host
+from tritonwin.system.process import Completed
+
+FLASH = "flash-attn"
+needs_sh = pytest.mark.skipif(os.name == "nt", reason="its stand-ins are scripts of sh")
 
 
 def said(made: BuildPlan, name: str) -> str:
@@ -30,6 +48,15 @@ def said(made: BuildPlan, name: str) -> str:
 
 def refused(made: BuildPlan) -> str:
     return " | ".join(f"{r.problem}: {r.message} {r.help}" for r in made.refusals)
+
+
+def planned(tmp_path: Path, recipe: str = FLASH, **order: Any) -> BuildPlan:
+    return plan(Order(recipe=recipe, **order), linux(tmp_path))
+
+
+def having(machine: BuildMachine, **variables: str) -> BuildMachine:
+    env = Environment({**machine.host.env.data, **variables}, windows=machine.host.windows)
+    return replace(machine, host=replace(machine.host, env=env))
 
 
 def test_a_healthy_machine_is_told_the_whole(tmp_path: Path) -> None:
@@ -72,16 +99,48 @@ def test_ccache_on_path_answers_for_nvcc(tmp_path: Path, home: str, used: bool) 
     assert ("not used" in said(made, "ccache")) is not used
 
 
-# --- memory
+# --- what is refused
+
+ALL = ("14.29.30133", "14.39.33519", "14.44.35207", "14.50.35717", "14.51.36014")
+NEWEST = (msvc("14.50.35717"), msvc("14.51.36014"))
+BUNDLED = toolkit("12.8", path=r"C:\py\triton\backends\nvidia", layout="bundled", nvcc=None)
+NOTHING = PythonDev(
+    headers=None, headers_version=None, headers_free_threaded=None, headers_missing=(),
+    headers_damaged=(), import_library=None, import_library_dll=None,
+)  # fmt: skip
+assert HEALTHY.python_dev is not None
+NO_LIBRARY = replace(HEALTHY.python_dev, import_library=None)
 
 
-def test_the_expected_peak_is_the_one_that_was_measured() -> None:
-    """16 jobs of one thread, sm_90, nvcc 13.0: what was seen on three occasions."""
-    found = choose(load("flash-attn").memory, room(118), Notes(), files=73, archs=1)
-    assert (found.jobs, found.threads) == (16, 1)
-    for seen in (63, 70.4, 72.3):
-        assert found.memory.expected == pytest.approx(seen * GIB, rel=0.15)
-        assert found.memory.bound >= seen * GIB
+@pytest.mark.parametrize(
+    ("facts", "asked", "words"),
+    [
+        ({"msvc": NEWEST}, {}, ("nvcc-host-compiler-mismatch: no MSVC toolset goes with CUDA 12.8",
+          "14.50.35717 of Visual Studio Build Tools 2026: nvcc of CUDA 12.8 accepts", "(v14.44)")),
+        ({}, {"msvc": "14.38"}, ("no MSVC toolset 14.38; there are 14.44.35207",)),
+        ({"msvc": ()}, {}, ("vs-components-missing",)),
+        ({"cuda_toolkits": (toolkit("13.0"), toolkit("12.6", missing=("nvcc",)))}, {},
+         ("cuda-toolkit-for-build", "is CUDA 13.0", "no nvcc")),
+        ({"cuda_toolkits": (BUNDLED,)}, {}, (r"nvidia (no nvcc)",)),
+        ({"torch": torch("2.5.1", "11.6"), "cuda_toolkits": (toolkit("11.6"),)}, {},
+         ("wants CUDA >=11.7, this is 11.6",)),
+        ({"gpus": ()}, {}, ("build-arch-unknown", "--arch 8.9")),
+        ({"torch": None}, {}, ("build-isolation-hides-torch",)),
+        ({"torch": torch("2.9.1+cpu", None)}, {}, ("cpu-only-torch",)),
+        ({"python_dev": NOTHING}, {}, ("embedded-python-no-headers",)),
+        ({"python_dev": NO_LIBRARY}, {}, ("python-libs-not-found-venv-uv",)),
+        ({}, {"cuda": "99.9"}, ("--cuda 99.9 names none",)),
+        ({}, {"cuda": "banana"}, ("--cuda banana names none",
+                                  "banana (the folder does not exist)")),
+    ],
+)  # fmt: skip
+def test_a_plan_is_refused_with_its_reason(
+    tmp_path: Path, facts: dict[str, Any], asked: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    made = plan(Order(recipe=FLASH, **asked), windows(tmp_path, **facts))
+    for text in words:
+        assert text in refused(made)
+    assert all(r.help for r in made.refusals)
 
 
 def test_a_bound_is_never_said_to_be_lower(tmp_path: Path) -> None:
@@ -106,41 +165,7 @@ def test_more_jobs_later_keep_the_model(tmp_path: Path) -> None:
     assert made.memory.bound == made.memory.base + 2 * made.memory.compiler
 
 
-@pytest.mark.parametrize(
-    ("files", "free"),
-    [
-        ({"memory.max": "1000", "memory.current": "700"}, 300),
-        (
-            {
-                "memory.max": "1000",
-                "memory.current": "700",
-                "memory.stat": "anon 500\ninactive_file 150\n",
-            },
-            450,
-        ),
-        ({"memory.max": "max", "memory.current": "700"}, None),
-        ({}, None),
-    ],
-)
-def test_the_limit_of_a_container(tmp_path: Path, files: dict[str, str], free: int | None) -> None:
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    assert container_free(tmp_path) == free
-
-
-def test_the_memory_of_this_machine_is_asked_of_the_system() -> None:
-    here = resources()
-    assert here.cores >= 1
-    assert here.allocatable is not None
-    assert here.physical is not None
-    assert 0 < here.physical <= here.allocatable < 2**50
-
-
 # --- toolkit and toolset
-
-
-ALL = ("14.29.30133", "14.39.33519", "14.44.35207", "14.50.35717", "14.51.36014")
 
 
 @pytest.mark.parametrize(
@@ -164,27 +189,6 @@ def test_the_toolset_goes_with_the_toolkit(tmp_path: Path, cuda: str, toolset: s
     assert made.possible, refused(made)
     assert made.toolset is not None
     assert made.toolset.version == toolset
-
-
-def test_a_refusal_names_every_toolset_and_why(tmp_path: Path) -> None:
-    machine = windows(tmp_path, msvc=(msvc("14.50.35717"), msvc("14.51.36014")))
-    made = plan(Order(recipe="flash-attn"), machine)
-    assert "nvcc-host-compiler-mismatch" in refused(made)
-    assert "14.50.35717 of Visual Studio Build Tools 2026: nvcc of CUDA 12.8 accepts" in refused(
-        made
-    )
-    assert "14.44" in refused(made)
-
-
-def test_a_toolset_that_was_asked_for_and_is_not_there(tmp_path: Path) -> None:
-    made = plan(Order(recipe="flash-attn", msvc="14.38"), windows(tmp_path))
-    assert "no MSVC toolset 14.38; there are 14.44.35207" in refused(made)
-
-
-def test_no_visual_studio(tmp_path: Path) -> None:
-    assert "vs-components-missing" in refused(
-        plan(Order(recipe="flash-attn"), windows(tmp_path, msvc=()))
-    )
 
 
 def test_a_toolkit_with_a_compiler_comes_before_one_without(tmp_path: Path) -> None:
@@ -212,14 +216,6 @@ def test_cuda_13_is_assembled_where_there_is_none(tmp_path: Path) -> None:
     assert all("x86_64" in part.file for part in on_linux.cuda.parts)
 
 
-def test_cuda_12_is_not_on_the_package_index(tmp_path: Path) -> None:
-    machine = windows(tmp_path, cuda_toolkits=(toolkit("13.0"), toolkit("12.6", missing=("nvcc",))))
-    made = plan(Order(recipe="flash-attn"), machine)
-    assert "cuda-toolkit-for-build" in refused(made)
-    assert "is CUDA 13.0" in refused(made)
-    assert "no nvcc" in refused(made)
-
-
 def test_the_wheels_beside_torch_are_a_toolkit(tmp_path: Path) -> None:
     """NVIDIA's wheels for Linux hold libcudart.so.13 and not the name that a linker asks for."""
     there = toolkit("13.0", layout="pip-cu13", missing=("cudart.lib",))
@@ -241,19 +237,259 @@ def test_the_wheels_beside_torch_are_a_toolkit(tmp_path: Path) -> None:
     assert other.cuda.origin == "assembled"
 
 
-def test_what_triton_brings_along_builds_nothing(tmp_path: Path) -> None:
-    bundled = toolkit("12.8", path=r"C:\py\triton\backends\nvidia", layout="bundled", nvcc=None)
-    made = plan(Order(recipe="flash-attn"), windows(tmp_path, cuda_toolkits=(bundled,)))
-    assert r"nvidia (no nvcc)" in refused(made)
-    both = windows(tmp_path, cuda_toolkits=(bundled, toolkit("12.8")))
-    assert plan(Order(recipe="flash-attn"), both).possible
-
-
 def test_a_toolkit_by_its_version(tmp_path: Path) -> None:
     machine = windows(tmp_path, cuda_toolkits=(toolkit("12.8"), toolkit("12.6")))
     made = plan(Order(recipe="flash-attn", cuda="12.6"), machine)
     assert made.cuda is not None
     assert made.cuda.version == "12.6"
+
+
+def test_an_assembled_toolkit_can_be_asked_for_where_one_is_installed(tmp_path: Path) -> None:
+    machine = windows(
+        tmp_path, torch=torch("2.11.0+cu130", "13.0"), cuda_toolkits=(toolkit("13.0"),)
+    )
+    asked = plan(Order(recipe=FLASH, cuda="assembled"), machine)
+    assert asked.cuda is not None
+    assert asked.cuda.origin == "assembled"
+    usual = plan(Order(recipe=FLASH), machine)
+    assert usual.cuda is not None
+    assert usual.cuda.origin == "system"
+
+
+def test_a_source_without_torch_takes_any_toolkit(tmp_path: Path) -> None:
+    source = tmp_path / "mine-1.0.tar.gz"
+    source.touch()
+    machine = windows(tmp_path, torch=None, cuda_toolkits=(toolkit("13.0"), toolkit("12.8")))
+    made = plan(Order(recipe="cuda-extension", source=str(source)), machine)
+    assert made.cuda is not None
+    assert made.cuda.version == "13.0"
+    assert any(d.reason == "the first that is complete" for d in made.decisions)
+
+
+def test_the_range_that_a_toolkits_own_header_states_counts(tmp_path: Path) -> None:
+    """`host_config.h` of this one ends at _MSC_VER 1939, whatever the table says of CUDA 12.8."""
+    machine = windows(
+        tmp_path,
+        cuda_toolkits=(toolkit("12.8", host_msvc_max="1939"),),
+        msvc=(msvc("14.39.33519"), msvc("14.44.35207")),
+    )
+    made = plan(Order(recipe=FLASH), machine)
+    assert made.toolset is not None
+    assert made.toolset.version == "14.39.33519"
+
+
+def parts(folder: Path, *members: str) -> list[PinnedFile]:
+    """One wheel with these members, the first of which may be executed."""
+    folder.mkdir()
+    file = folder / "nvidia_cuda_nvcc-13.0.88-py3-none-any.whl"
+    with zipfile.ZipFile(file, "w") as made:
+        for number, name in enumerate(members):
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = (0o755 if number == 0 else 0o644) << 16
+            made.writestr(entry, name)
+    return [
+        PinnedFile(
+            name="nvidia-cuda-nvcc", version="13.0.88", file=file.name, sha256=file_hash(file)
+        )
+    ]
+
+
+def test_a_toolkit_is_put_together_once_and_whole(tmp_path: Path) -> None:
+    members = (
+        "nvidia/cu13/bin/nvcc", "nvidia/cu13/include/cuda.h", "nvidia/cu13/lib/libcudart.so.13",
+        "nvidia/cu13/lib/", "nvidia/cublas/lib/other", "../evil", "nvidia/cu13/../../evil",
+        "nvidia/cu13/C:/evil", "nvidia_cuda_nvcc-13.0.88.dist-info/METADATA",
+    )  # fmt: skip
+    pinned = parts(tmp_path / "wheels", *members)
+    depot = SourceCache(pip=Pip(("no pip",)), folders=[tmp_path / "wheels"], offline=True)
+    said: list[str] = []
+    (tmp_path / "b" / "c.part").mkdir(parents=True)
+    (tmp_path / "b" / "c.part" / "of an earlier run").touch()
+    for _ in range(2):
+        assemble(pinned, tmp_path / "b" / "c", depot, said.append)
+    assert said == ["nvidia-cuda-nvcc 13.0.88"]
+    made = {p.relative_to(tmp_path / "b").as_posix() for p in (tmp_path / "b").rglob("*.*")}
+    links = {"c/lib/libcudart.so"} if sys.platform != "win32" else set()
+    assert made == {"c/include/cuda.h", "c/lib/libcudart.so.13", *links}
+    assert os.access(tmp_path / "b" / "c" / "bin" / "nvcc", os.X_OK)
+    assert not list(tmp_path.rglob("evil"))
+
+
+def test_parts_without_a_compiler_are_no_toolkit(tmp_path: Path) -> None:
+    pinned = parts(tmp_path / "wheels", "nvidia/cu13/include/cuda.h")
+    depot = SourceCache(pip=Pip(("no pip",)), folders=[tmp_path / "wheels"], offline=True)
+    with pytest.raises(UserError, match="hold no nvcc"):
+        assemble(pinned, tmp_path / "c", depot, str)
+    assert not (tmp_path / "c").exists()
+
+
+def test_the_standard_library_of_a_toolset_refuses_a_cuda() -> None:
+    """nvcc would take it: `accepts` is what the toolkit's own header says."""
+    why = tools.why_not("14.44.35207", cuda="12.3", accepts=">=14.20,<14.50")
+    assert why == "its standard library wants CUDA >=12.4 (STL1002)"
+    assert tools.why_not("14.44.35207", cuda=None) == ""
+    assert tools.why_not("14.44.35207", cuda="12.8", wants=">=14.50") == "the recipe wants >=14.50"
+    assert "older than" in tools.why_not("14.0.23918", cuda=None)
+
+
+def test_a_whole_toolset_comes_before_a_newer_one_that_lacks_something(tmp_path: Path) -> None:
+    both = (msvc("14.44.35207", missing=("omp.h",)), msvc("14.42.34433"))
+    for found in (both, both[::-1]):
+        made = plan(Order(recipe="flash-attn"), windows(tmp_path, msvc=found))
+        assert made.toolset is not None
+        assert made.toolset.version == "14.42.34433"
+
+
+def gcc(folder: Path, name: str, says: str, code: int = 0) -> str:
+    file = folder / "bin" / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"#!/bin/sh\necho {says}\nexit {code}\n")
+    file.chmod(0o755)
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("says", "code", "version"), [("12.2.0", 0, "12.2.0"), ("clang", 0, ""), ("12", 1, "")]
+)
+def test_the_compiler_on_path_is_asked_its_version(
+    tmp_path: Path, says: str, code: int, version: str
+) -> None:
+    machine = linux(tmp_path)
+    gcc(tmp_path, "c++", says, code)
+    notes = Notes()
+    found = tools.choose_gcc(machine.host, "12.8", notes)
+    assert found is not None
+    assert found.version == version
+    assert notes.reasons[0].reason == "the first one on PATH"
+
+
+@pytest.mark.parametrize(("version", "taken"), [("13.3.0", True), ("14.2.0", True), ("15", False)])
+def test_the_newest_gcc_that_nvcc_accepts_is_taken(
+    tmp_path: Path, version: str, taken: bool
+) -> None:
+    machine = linux(tmp_path)
+    gcc(tmp_path, "c++", version)
+    assert (tools.choose_gcc(machine.host, "12.8", Notes()) is not None) is taken
+
+
+def test_a_gcc_that_nvcc_refuses_names_one_that_it_takes(tmp_path: Path) -> None:
+    machine = linux(tmp_path)
+    gcc(tmp_path, "c++", "15.1.0")
+    made = plan(Order(recipe=FLASH), machine)
+    assert "nvcc of CUDA 12.8 accepts gcc up to 14" in refused(made)
+    assert "CXX=g++-14" in refused(made)
+    # without a toolkit nobody limits it
+    assert tools.choose_gcc(machine.host, None, Notes()) is not None
+
+
+@pytest.mark.parametrize("by", ["name", "path"])
+def test_cxx_names_another_compiler(tmp_path: Path, by: str) -> None:
+    machine = linux(tmp_path)
+    path = gcc(tmp_path, "g++-13", "13.3.0")
+    named = having(machine, CXX=f" {path if by == 'path' else 'g++-13'} ")
+    notes = Notes()
+    found = tools.choose_gcc(named.host, "12.8", notes)
+    assert found is not None
+    assert (found.compiler, found.version) == (path, "13.3.0")
+    assert notes.reasons[0].reason == "the variable CXX"
+
+
+def test_no_compiler_at_all_is_a_refusal(tmp_path: Path) -> None:
+    machine = having(linux(tmp_path), PATH=str(tmp_path / "nothing"))
+    assert "no-c-compiler: there is no C++ compiler: c++" in refused(
+        plan(Order(recipe=FLASH), machine)
+    )
+    gone = having(machine, CXX=str(tmp_path / "gone/g++"))
+    found = tools.choose_gcc(gone.host, "12.8", Notes())
+    assert found is None or found.version == ""
+
+
+_LINUX = ("bin/ptxas", "bin/nvcc", "nvvm/bin/cicc", "lib64/libcudart.so")
+_WINDOWS = (
+    "bin/ptxas.exe", "bin/nvcc.exe", "nvvm/bin/cicc.exe", "lib/x64/cudart.lib", "lib/x64/cuda.lib",
+)  # fmt: skip
+
+
+@pytest.fixture(params=[False, True], ids=["Linux", "Windows"])
+def on_windows(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+def folder(path: Path, *, windows: bool) -> Path:
+    """A whole toolkit as NVIDIA installs it on that system."""
+    plant(path, *(_WINDOWS if windows else _LINUX), "include/cuda.h", "include/crt/host_config.h")
+    (path / "version.json").write_text('{"cuda": {"version": "12.8.1"}}')
+    return path
+
+
+def versions(found: tuple[CudaToolkit, ...], asked: str | None, *, windows: bool) -> list[str]:
+    each = toolkits.candidates(found, torch_cuda="12.8", asked=asked, windows=windows)
+    return [f"{choice.version} {choice.origin}" for choice in each]
+
+
+def test_a_folder_is_read_as_a_toolkit_of_that_system(tmp_path: Path, *, on_windows: bool) -> None:
+    path = folder(tmp_path / "cuda", windows=on_windows)
+    assert versions((), str(path), windows=on_windows) == ["12.8 system"]
+    assert versions((), str(path), windows=not on_windows) == []
+    refused = toolkits.none_fits((), "12.8", str(path), windows=not on_windows)
+    assert refused.endswith(f"--cuda {path} names none; not taken: {path} (no cicc, no nvcc)")
+
+
+def test_a_folder_that_is_known_is_taken_as_it_is_known(tmp_path: Path) -> None:
+    known = toolkit("12.4", path=str(tmp_path))
+    assert versions((toolkit("12.8"), known), str(tmp_path), windows=True) == ["12.4 system"]
+
+
+@pytest.mark.parametrize(
+    ("found", "asked", "said"),
+    [
+        ((), None, "there is none"),
+        (
+            (toolkit("13.0"), toolkit("12.8", nvcc=None), toolkit("12.4"), toolkit("11.8")),
+            "12.6",
+            (
+                r"--cuda 12.6 names none; not taken: C:\CUDA\v13.0 (is CUDA 13.0); "
+                r"C:\CUDA\v12.8 (no nvcc); C:\CUDA\v11.8 (is CUDA 11.8)"
+            ),
+        ),
+        (
+            (toolkit("12.8"), toolkit("12.4", exists=False)),
+            "C:\\CUDA\\v12.4",
+            r"--cuda C:\CUDA\v12.4 names none; not taken: C:\CUDA\v12.4 (the folder does not exist)",
+        ),
+    ],
+)
+def test_why_no_toolkit_fits(found: tuple[CudaToolkit, ...], asked: str | None, said: str) -> None:
+    assert (
+        toolkits.none_fits(found, "12.8", asked, windows=True)
+        == f"the build needs a toolkit of CUDA 12, and {said}"
+    )
+
+
+def test_where_torch_wants_none_no_version_is_wrong() -> None:
+    nameless = replace(toolkit("9.0"), version=None)
+    said = toolkits.none_fits((toolkit("13.0"), nameless), None, windows=True)
+    assert said == (
+        "the build needs a CUDA toolkit, and there is none; "
+        r"not taken: C:\CUDA\v9.0 (its version is not known)"
+    )
+
+
+def test_the_nearest_minor_version_comes_first() -> None:
+    found = tuple(toolkit(v) for v in ("12.4", "12.10", "12.9", "12.6", "13.0", "12.8", "12"))
+    assert versions(found, None, windows=True)[:6] == [
+        f"{v} system" for v in ("12.8", "12.9", "12.6", "12.10", "12.4", "12")
+    ]
+    assert versions(found, "12.1", windows=True) == []
+
+
+def test_what_no_table_knows() -> None:
+    assert recipe.msvc_for("99.0") == ""
+    assert recipe.newest_gcc("99.0") is None
+    assert recipe.nvcc_archs("99.0") == ()
+    assert recipe.cuda_for("14.0") == ""
+    assert recipe.cpp_standard("no version") == "17"
+    assert recipe.parts_of("99.0", windows=True) == ()
 
 
 # --- architectures
@@ -298,13 +534,6 @@ def test_what_the_source_would_not_compile(
     notes = Notes()
     archs.choose(load(recipe), version, cuda, notes, gpus=(), asked=(asked,), windows=True)
     assert why in notes.refusals[0].message
-
-
-def test_a_machine_without_a_gpu_is_asked_for_the_architecture(tmp_path: Path) -> None:
-    made = plan(Order(recipe="flash-attn"), windows(tmp_path, gpus=()))
-    assert "--arch 8.9" in refused(made)
-    named = plan(Order(recipe="flash-attn", archs=("9.0",)), windows(tmp_path, gpus=()))
-    assert named.archs == ("9.0",)
 
 
 @pytest.mark.parametrize(
@@ -377,6 +606,77 @@ def with_git(tmp_path: Path, machine: BuildMachine) -> object:
     return replace(machine.host, env=env)
 
 
+# --- the environment, the snapshot
+
+
+@pytest.mark.parametrize(
+    ("venv", "runtime", "possible"),
+    [(True, None, True), (None, None, True), (False, r"C:\embed", True), (False, None, False)],
+)
+def test_an_environment_to_build_in(
+    tmp_path: Path, venv: bool | None, runtime: str | None, possible: bool
+) -> None:
+    made = plan(Order(recipe=FLASH), replace(windows(tmp_path), venv=venv, runtime=runtime))
+    assert made.possible is possible
+    assert made.runtime == (None if venv is not False else runtime)
+    assert ("no module venv" in refused(made)) is not possible
+    assert ("environment" in {d.name for d in made.decisions}) is (made.runtime is not None)
+
+
+@needs_sh
+@pytest.mark.parametrize(("code", "venv"), [(0, True), (1, False), (None, None)])
+def test_the_target_is_asked_for_its_venv(tmp_path: Path, code: int | None, venv: object) -> None:
+    machine = linux(tmp_path)
+    python = tmp_path / "python"
+    if code is not None:
+        python.write_text(f"#!/bin/sh\nexit {code}\n")
+        python.chmod(0o755)
+    assert machine.facts.target is not None
+    facts = replace(machine.facts, target=replace(machine.facts.target, executable=str(python)))
+    found = survey(Order(recipe=FLASH, anyway=True), facts, machine.host, no_pip)
+    assert found.venv is venv
+    assert found.disk_free
+    assert found.resources.cores >= 1
+
+
+@pytest.mark.parametrize("on", [windows, linux])
+@pytest.mark.parametrize("kind", ["embedded", "venv"])
+def test_a_snapshot_is_planned_for_its_machine(
+    tmp_path: Path, on: Callable[[Path], BuildMachine], kind: Any
+) -> None:
+    facts = on(tmp_path).facts
+    assert facts.target is not None
+    target = replace(facts.target, kind=kind, executable=r"C:\app\python.exe", managers=())
+    system = replace(facts.system, memory_bytes=32 * GIB, cpu_count=8)
+    facts = replace(facts, target=replace(target, base_executable=None), system=system)
+    asked = Order(recipe="sageattention", anyway=True)
+    machine = survey_snapshot(asked, facts, Host.this_machine(), no_pip)
+    made = plan(asked, machine)
+    assert made.possible, refused(made)
+    assert made.windows is (on is windows)
+    assert made.jobs == 6
+    assert (made.runtime is not None) is (kind == "embedded")
+    assert any("planned from a snapshot" in text for text in made.warnings)
+
+
+def test_the_public_lists_are_asked_before_a_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def sources_for(*_: object, **options: Any) -> Any:
+        asked.append(options)
+        raise UserError("no network here", "")
+
+    monkeypatch.setattr(order, "sources_for", sources_for)
+    machine = windows(tmp_path)
+    for offline in (False, True):
+        wanted = Order(recipe=FLASH, offline=offline)
+        assert survey(wanted, machine.facts, machine.host, no_pip).wheel is None
+        assert survey_snapshot(wanted, machine.facts, machine.host, no_pip).wheel is None
+    assert [options["public"] for options in asked] == [True, True, False, False]
+
+
 # --- target, place, wheel
 
 
@@ -392,31 +692,6 @@ def test_a_wheel_that_exists_is_taken(tmp_path: Path) -> None:
     none = replace(machine, wheel=replace(wheel, file=None, version=None))
     assert plan(Order(recipe="flash-attn"), none).possible
     assert said(plan(Order(recipe="flash-attn"), none), "wheel").startswith("none fits")
-
-
-@pytest.mark.parametrize(
-    ("facts", "why"),
-    [
-        ({"torch": None}, "build-isolation-hides-torch"),
-        ({"torch": torch("2.9.1+cpu", None)}, "cpu-only-torch"),
-        (
-            {
-                "python_dev": PythonDev(
-                    headers=None,
-                    headers_version=None,
-                    headers_free_threaded=None,
-                    headers_missing=(),
-                    headers_damaged=(),
-                    import_library=None,
-                    import_library_dll=None,
-                )
-            },
-            "embedded-python-no-headers",
-        ),
-    ],
-)
-def test_what_a_target_lacks(tmp_path: Path, facts: dict[str, object], why: str) -> None:
-    assert why in refused(plan(Order(recipe="flash-attn"), windows(tmp_path, **facts)))
 
 
 @pytest.mark.parametrize(
@@ -466,6 +741,209 @@ def test_a_folder_whose_name_is_no_text(tmp_path: Path, name: str, asked: bool) 
     with pytest.raises(UserError, match="folder for builds is not text") as caught:
         plan(order, machine if asked else home)
     assert "--root DIR" in caught.value.help
+
+
+def test_no_python_is_no_target(tmp_path: Path) -> None:
+    for target in (None, replace(machines.HEALTHY.target, version=None)):  # type: ignore[type-var]
+        with pytest.raises(UserError, match="no Python to build for"):
+            plan(Order(recipe=FLASH), windows(tmp_path, target=target))
+
+
+def test_a_variable_that_nvcc_obeys_is_reported(tmp_path: Path) -> None:
+    machine = having(windows(tmp_path), NVCC_PREPEND_FLAGS="-g")
+    said = "NVCC_PREPEND_FLAGS is set, and nvcc obeys it"
+    assert said in plan(Order(recipe=FLASH), machine).warnings
+    assert said not in plan(Order(recipe=FLASH), windows(tmp_path)).warnings
+
+
+def test_makefiles_cut_paths_with_blanks(tmp_path: Path) -> None:
+    made = plan(Order(recipe=FLASH, root=tmp_path / "a b"), linux(tmp_path))
+    assert "has a blank, which the build's makefiles cut in two" in refused(made)
+    assert plan(Order(recipe=FLASH, root=Path("a b")), windows(tmp_path)).possible
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("A B", "1", "is not a valid name"),
+        ("", "1", "is not a valid name"),
+        ("A=B", "1", "is not a valid name"),
+        ("MAX_JOBS", "4 ", "stray blank"),
+        ("MAX_JOBS", '"4"', "stray blank, quote"),
+        ("MAX_JOBS", "4\n5", "control character"),
+    ],
+)
+def test_variables_that_programs_would_misread(name: str, value: str, why: str) -> None:
+    with pytest.raises(UnfitEnvironmentError, match=why):
+        command.checked({"GOOD": "1", name: value})
+
+
+def test_the_plans_environment_on_linux(tmp_path: Path) -> None:
+    """No Visual Studio is captured; the plan's folders come first on PATH."""
+    machine = having(linux(tmp_path), MAX_JOBS="64 ", PYTHONPATH="x", KEPT=" 1 ")
+    made = replace(plan(Order(recipe=FLASH), machine), path=("/first",))
+    found = variables(made, machine.host)
+    assert found["PATH"] == f"/scripts:/first:{tmp_path / 'bin'}"
+    assert (found["MAX_JOBS"], found["KEPT"]) == ("8", "1")
+    bare = replace(machine.host, env=Environment({}, windows=False))
+    assert variables(made, bare)["PATH"] == "/scripts:/first"
+
+
+def variables(made: BuildPlan, host: Host) -> dict[str, str]:
+    start = command.command(made, host, ["/scripts"])
+    return start.environment(command.inherited(made, host))
+
+
+def test_a_ref_is_built_from_the_recipes_repository(tmp_path: Path) -> None:
+    (tmp_path / "git.exe").touch()
+    machine = having(windows(tmp_path), PATH=str(tmp_path))
+    made = plan(Order(recipe=FLASH, ref="v9.9", version="9.9"), machine)
+    assert (made.source.kind, made.source.ref, made.version) == ("git", "v9.9", "9.9")
+    assert made.source.location == load(FLASH).repository
+    # without a version the newest one's conditions hold
+    assert plan(Order(recipe=FLASH, ref="main"), machine).version == load(FLASH).releases[0].version
+
+
+def test_a_triton_that_torch_wants_and_nobody_has_is_the_newest(tmp_path: Path) -> None:
+    releases = load("triton").releases
+    for version, wanted, why in (
+        ("2.3.1", releases[0].version, "the newest that the recipe knows"),
+        ("2.9.1", next(r.version for r in releases if r.version.startswith("3.5.")), "Triton 3.5"),
+    ):
+        made = plan(Order(recipe="triton"), windows(tmp_path, torch=torch(version, "12.1")))
+        assert made.version == wanted
+        assert why in " ".join(d.reason for d in made.decisions)
+
+
+def test_a_release_that_lies_here_is_held_to_the_recipes_hash(tmp_path: Path) -> None:
+    release = load(FLASH).releases[0]
+    assert release.file
+    file = tmp_path / release.file
+    file.touch()
+    made = plan(Order(recipe=FLASH, source=str(file)), windows(tmp_path))
+    assert (made.version, made.source.sha256) == (release.version, release.sha256)
+    other = tmp_path / "other.tar.gz"
+    other.touch()
+    made = plan(Order(recipe=FLASH, source=str(other)), windows(tmp_path))
+    assert (made.version, made.source.sha256) == ("0", None)
+
+
+def test_a_pip_that_fails_makes_no_wheel_and_no_failure(tmp_path: Path) -> None:
+    class Broken(Pip):
+        def run(self, args: Any, *, timeout: float, heard: Any = None) -> Completed:
+            raise PipError("pip is broken", "Repair it.")
+
+    machine = windows(tmp_path)
+    found = order.survey(Order(recipe=FLASH), machine.facts, machine.host, lambda: Broken(("pip",)))
+    assert found.wheel is None
+
+
+@pytest.mark.parametrize(
+    ("order", "why"),
+    [
+        ({"local_version": "a b;c"}, r"'a b;c' is not a valid local version"),
+        ({"local_version": "../x"}, "is not a valid local version"),
+        ({"local_version": ""}, "is not a valid local version"),
+        ({"local_version": "x" * 5000}, f"'{'x' * 60}' is not a valid local version"),
+        ({"nvcc_flags": ("a\nb",)}, "NVCC_APPEND_FLAGS has a stray blank, quote or control"),
+        ({"nvcc_flags": ('-DX="',)}, "NVCC_APPEND_FLAGS has a stray"),
+        ({"source": ""}, "--source is empty"),
+        ({"source": "  "}, "--source is empty"),
+        ({"source": "nowhere"}, "nowhere cannot be built"),
+        ({"version": "9.9"}, "has no version 9.9"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(tmp_path: Path, order: dict[str, Any], why: str) -> None:
+    with pytest.raises(UserError, match=why) as refused:
+        planned(tmp_path, **order)
+    assert refused.value.help
+    assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize("version", ["2.9.0a0+gitabc", "my build/7", "main", "", "x" * 300])
+def test_a_torch_of_any_version_gives_a_wheel_a_name(tmp_path: Path, version: str) -> None:
+    machine = machines.linux(tmp_path, torch=machines.torch(version, "12.8"))
+    made = plan(Order(recipe="flash-attn"), machine)
+    assert Version(f"2.8.3+{made.local_version}").local
+    assert made.local_version.startswith("cu128torch")
+
+
+def test_a_toolset_of_windows_is_no_use_elsewhere(tmp_path: Path) -> None:
+    assert any("--msvc 14.44 is for Windows" in w for w in planned(tmp_path, msvc="14.44").warnings)
+    assert not any("--msvc" in w for w in planned(tmp_path).warnings)
+    made = plan(Order(recipe="flash-attn", msvc="14.44"), machines.windows(tmp_path))
+    assert not any("--msvc" in w for w in made.warnings)
+
+
+def test_no_architecture_has_its_reason(tmp_path: Path) -> None:
+    made = plan(Order(recipe="flash-attn"), machines.linux(tmp_path, gpus=()))
+    (archs,) = [d for d in made.decisions if d.name == "archs"]
+    assert (archs.value, archs.reason) == ("none", "no NVIDIA GPU is here, and none is asked for")
+
+
+@pytest.mark.parametrize("name", ["Flash-Attn", "flash_attn", "FLASH.ATTN"])
+def test_a_recipe_has_the_spellings_of_its_package(tmp_path: Path, name: str) -> None:
+    assert load(name).name == "flash-attn"
+    assert planned(tmp_path, name).root == planned(tmp_path).root
+
+
+@pytest.mark.parametrize("name", ["../flash-attn", "", "flash attn", "recipes/triton", "."])
+def test_no_other_name_is_a_recipe(name: str) -> None:
+    with pytest.raises(UserError, match="there is no recipe"):
+        load(name)
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        (r"\\?\C:\work\csrc", r"C:\work\csrc"),
+        (r"\\?\UNC\host\share\x", r"\\host\share\x"),
+        (r"\\?\Volume{ab-12}\x", r"\\?\Volume{ab-12}\x"),
+        (r"..\csrc", r"..\csrc"),
+        ("/src/csrc", "/src/csrc"),
+    ],
+)
+def test_where_a_link_of_windows_leads(given: str, plain: str) -> None:
+    assert copying._plain(given) == plain
+
+
+FITS = "flash_attn-2.8.3+cu128torch2.9-cp312-cp312-win_amd64.whl"
+ANOTHER_TORCH = "flash_attn-2.8.3+cu128torch2.8-cp312-cp312-win_amd64.whl"
+
+
+def no_pip() -> Pip:
+    raise AssertionError("no pip is needed here")
+
+
+@pytest.mark.parametrize(("file", "fits"), [(FITS, True), (ANOTHER_TORCH, False)])
+def test_a_wheel_that_exists_is_found_first(tmp_path: Path, file: str, fits: bool) -> None:
+    wheels = tmp_path / "wheels"
+    make_wheel(wheels, file)
+    machine = machines.windows(tmp_path)
+    order = Order(recipe="flash-attn", offline=True)
+    found = survey(order, machine.facts, machine.host, no_pip, lists=[str(wheels)])
+    assert found.wheel is not None
+    assert (found.wheel.file == file) == fits
+    made = plan(order, replace(found, resources=machines.room(64)))
+    assert ("a wheel that fits exists" in str(made.refusals)) == fits
+    if not fits:
+        assert "needs torch 2.8, this is torch 2.9" in str(made.decisions)
+    anyway = survey(replace(order, anyway=True), machine.facts, machine.host, no_pip)
+    assert anyway.wheel is None
+
+
+def test_a_folder_is_examined(tmp_path: Path) -> None:
+    machine = machines.linux(tmp_path)
+    source = tmp_path / "p"
+    (source / "flash_attn").mkdir(parents=True)
+    order = Order(recipe="flash-attn", source=str(source))
+    with pytest.raises(UserError, match=r"neither setup\.py nor pyproject\.toml"):
+        survey(order, machine.facts, machine.host, no_pip)
+    (source / "setup.py").touch()
+    (source / "flash_attn" / "__init__.py").write_text('__version__ = "2.8.4"\n')
+    found = survey(order, machine.facts, machine.host, no_pip).checkout
+    assert found is not None
+    assert found.version == "2.8.4"
 
 
 # --- recipes

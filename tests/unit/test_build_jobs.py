@@ -1,0 +1,157 @@
+"""Compilers at once: from free memory, cores and files; and what this machine has of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import machines
+import pytest
+
+from tritonwin.build import jobs as compilers
+from tritonwin.build.jobs import Resources, container_free, resources
+from tritonwin.build.plan import GIB, Notes
+from tritonwin.build.recipe import MemoryModel, load
+
+
+@pytest.mark.parametrize(
+    ("files", "free"),
+    [
+        ({"memory.max": "1000", "memory.current": "700"}, 300),
+        (
+            {
+                "memory.max": "1000",
+                "memory.current": "700",
+                "memory.stat": "anon 500\ninactive_file 150\n",
+            },
+            450,
+        ),
+        ({"memory.max": "max", "memory.current": "700"}, None),
+        ({}, None),
+    ],
+)
+def test_the_limit_of_a_container(tmp_path: Path, files: dict[str, str], free: int | None) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert container_free(tmp_path) == free
+
+
+def test_the_memory_of_this_machine_is_asked_of_the_system() -> None:
+    here = resources()
+    assert here.cores >= 1
+    assert here.allocatable is not None
+    assert here.physical is not None
+    assert 0 < here.physical <= here.allocatable < 2**50
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows is asked by a function")
+@pytest.mark.parametrize(
+    ("meminfo", "limit", "free"),
+    [
+        ("MemTotal: 9000 kB\nMemAvailable: 4000 kB\n", None, 4000 * 1024),
+        ("MemTotal: 9000 kB\nMemAvailable: 4000 kB\n", "1000", 1000),
+        ("nonsense", "1000", None),
+        ("MemAvailable: many kB\n", None, None),
+    ],
+)
+def test_free_memory_is_the_least_of_what_is_said(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    meminfo: str,
+    limit: str | None,
+    free: int | None,
+) -> None:
+    if limit:
+        (tmp_path / "memory.max").write_text(limit)
+        (tmp_path / "memory.current").write_text("0")
+    read = compilers._read
+    monkeypatch.setattr(
+        compilers, "_read", lambda f: meminfo if f == Path("/proc/meminfo") else read(f)
+    )
+    monkeypatch.setattr(compilers, "_CGROUP", tmp_path)
+    found = resources()
+    assert (found.allocatable, found.physical) == (free, free)
+    assert found.cores >= 1
+
+
+@pytest.mark.parametrize(
+    ("bound_to", "count", "cores"), [({1, 5, 6}, 64, 3), (None, 64, 64), (None, None, 1)]
+)
+def test_cores_are_those_that_the_process_may_run_on(
+    monkeypatch: pytest.MonkeyPatch, bound_to: set[int] | None, count: int | None, cores: int
+) -> None:
+    """Windows and macOS tell their number alone."""
+    if bound_to is None:
+        monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    else:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda process: bound_to, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: count)
+    assert compilers.resources().cores == cores
+
+
+# A compiler takes 4 GiB, each further one half of that at the same time, and 2 GiB are always taken;
+# 1.5 GiB are kept for the system.
+MODEL = MemoryModel(compiler_gib=4, together=0.5, base_gib=2, source="a test")
+PLENTY = 1000.0
+
+
+@pytest.mark.parametrize(
+    ("allocatable", "physical", "jobs"),
+    [
+        (7.4, PLENTY, 0),
+        (7.5, PLENTY, 1),
+        (11.4, PLENTY, 1),
+        (11.5, PLENTY, 2),
+        (PLENTY, 9.4, 1),
+        (PLENTY, 9.5, 2),
+        (PLENTY, 11.5, 3),
+        # paging is not forbidden, where not even one would fit
+        (PLENTY, 2.0, 1),
+        (11.5, None, 2),
+        (None, None, None),
+    ],
+)
+def test_how_many_compilers_fit(
+    allocatable: float | None, physical: float | None, jobs: int | None
+) -> None:
+    have = Resources(
+        allocatable=None if allocatable is None else round(allocatable * GIB),
+        physical=None if physical is None else round(physical * GIB),
+        cores=64,
+    )
+    notes = Notes()
+    found = compilers.choose(MODEL, have, notes, files=64, archs=1)
+    assert found.jobs == (64 if jobs is None else max(jobs, 1))
+    assert bool(notes.refusals) is (jobs == 0)
+
+
+@pytest.mark.parametrize(
+    ("files", "jobs", "archs", "free", "threads"),
+    [
+        (2, None, 8, PLENTY, 4),
+        (64, None, 8, PLENTY, 1),
+        (None, None, 8, PLENTY, 1),
+        (2, 2, 8, PLENTY, 1),
+        (64, 3, 8, PLENTY, 1),
+        (2, None, 3, PLENTY, 3),  # more have nothing to do
+        (2, None, 8, 15.5, 1),  # three compilers fit
+    ],
+)
+def test_spare_cores_become_threads_where_nothing_was_asked(
+    files: int | None, jobs: int | None, archs: int, free: float, threads: int
+) -> None:
+    have = machines.room(free, cores=8)
+    found = compilers.choose(MODEL, have, Notes(), files=files, archs=archs, jobs=jobs)
+    assert found.threads == threads
+
+
+def test_the_expected_peak_is_the_one_that_was_measured() -> None:
+    """16 jobs of one thread, sm_90, nvcc 13.0: what was seen on three occasions."""
+    found = compilers.choose(
+        load("flash-attn").memory, machines.room(118), Notes(), files=73, archs=1
+    )
+    assert (found.jobs, found.threads) == (16, 1)
+    for seen in (63, 70.4, 72.3):
+        assert found.memory.expected == pytest.approx(seen * GIB, rel=0.15)
+        assert found.memory.bound >= seen * GIB
