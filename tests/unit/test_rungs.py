@@ -68,7 +68,7 @@ def test_files_of_a_rung_find_each_other_in_an_embedded_python(tmp_path: Path) -
     rung = tmp_path / "rung.py"
     rung.write_text(
         "from beside import KnownError\n"
-        "def prove(arguments):\n    raise KnownError(arguments['text'], 'an-id')\n"
+        "def found(arguments):\n    raise KnownError(arguments['text'], 'an-id')\n"
     )
     # -I leaves out the script's folder, as an embedded Python's ._pth file does
     command = [
@@ -78,6 +78,7 @@ def test_files_of_a_rung_find_each_other_in_an_embedded_python(tmp_path: Path) -
         tmp_path / "probe_runner.py",
         "ab",
         rung,
+        "found",
         '{"text": "a\\n b"}',
     ]
     out = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
@@ -114,7 +115,9 @@ def no_triton(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_triton")
 @given(st.integers(-2048, 2048))
 def test_fp16_bits_are_those_of_python(number: int) -> None:
-    assert program("dot").bits("fp16", number) == struct.unpack("<H", struct.pack("<e", number))[0]
+    assert (
+        program("kernels").bits("fp16", number) == struct.unpack("<H", struct.pack("<e", number))[0]
+    )
 
 
 @pytest.mark.usefixtures("no_triton")
@@ -122,7 +125,7 @@ def test_fp16_bits_are_those_of_python(number: int) -> None:
 def test_bf16_bits_are_the_upper_half_of_a_float(number: int) -> None:
     wanted = struct.unpack("<I", struct.pack("<f", number))[0] >> 16
     if number:
-        assert program("dot").bits("bf16", number) == wanted
+        assert program("kernels").bits("bf16", number) == wanted
 
 
 @pytest.mark.usefixtures("no_triton")
@@ -141,14 +144,14 @@ def test_bf16_bits_are_the_upper_half_of_a_float(number: int) -> None:
     ],
 )
 def test_fp8_bits(dtype: str, number: int, bits: int) -> None:
-    assert program("dot").bits(dtype, number) == bits
+    assert program("kernels").bits(dtype, number) == bits
 
 
 @pytest.mark.usefixtures("no_triton")
 @pytest.mark.parametrize(("dtype", "number"), [("fp8e4nv", 17), ("fp8e5", 9), ("fp16", 70000)])
 def test_numbers_that_a_format_lacks_are_refused(dtype: str, number: int) -> None:
     with pytest.raises(ValueError, match="does not hold"):
-        program("dot").bits(dtype, number)
+        program("kernels").bits(dtype, number)
 
 
 PRINTED = "pid (0, 0, 0) idx () tritonwin says: 1000\n"
@@ -169,7 +172,7 @@ ALL_PRINTED = PRINTED + PRINTED.replace("1000", "1001") + PRINTED.replace("1000"
 )
 def test_only_wine_may_print_nothing(said: str, wine: bool, ended: str) -> None:
     try:
-        seen = program("device_print").heard(said, wine=wine)
+        seen = program("kernels").heard(said, wine=wine)
     except Exception as error:
         seen = type(error).__name__
     assert seen.startswith(ended)
@@ -177,7 +180,7 @@ def test_only_wine_may_print_nothing(said: str, wine: bool, ended: str) -> None:
 
 @pytest.mark.usefixtures("no_triton")
 def test_inputs_of_the_dot_product_are_exact_in_every_format() -> None:
-    dot = program("dot")
+    dot = program("kernels")
     numbers = dot.pattern(1000, 1)
     assert set(numbers) == set(range(-4, 5))
     for dtype in dot.MEMORY:
@@ -189,7 +192,7 @@ def test_inputs_of_the_dot_product_are_exact_in_every_format() -> None:
 
 @pytest.mark.usefixtures("no_triton")
 def test_a_unit_is_the_distance_to_the_next_float() -> None:
-    unit = program("math_functions").unit
+    unit = program("kernels").unit
     for x in (1.0, 1.5, 0.37, 3.07, 1000.0):
         (bits,) = struct.unpack("<I", struct.pack("<f", x))
         (after,) = struct.unpack("<f", struct.pack("<I", bits + 1))
@@ -240,7 +243,8 @@ def mocked_xformers(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     library = modules["xformers._cpp_lib"]
     vars(modules["xformers"]).update(__version__="0.0.35", _cpp_lib=library)
     vars(modules["xformers.ops"]).update(LowerTriangularMask=object, fmha=ModuleType("fmha"))
-    vars(modules["compare"]).update(Judge=None, attention=None, random=None, seed=None)
+    helpers = ("Judge", "attention", "random", "relative_error", "seed", "short")
+    vars(modules["compare"]).update(dict.fromkeys(helpers))
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
 
@@ -277,8 +281,9 @@ def test_why_xformers_has_no_kernel(
     detail: str,
 ) -> None:
     vars(mocked_xformers).update(says=says)
-    rung = program("xformers_attention")
-    rung._cpp_lib._cpp_library_load_exception = RuntimeError(unloaded) if unloaded else None
+    rung = program("attention")
+    library = vars(sys.modules["xformers._cpp_lib"])
+    library.update(_cpp_library_load_exception=RuntimeError(unloaded) if unloaded else None)
     with pytest.raises(Exception, match=r"kernel|dtype") as caught:
         rung.attend(None, None, None, causal=False)
     assert detail in str(caught.value)
@@ -338,7 +343,7 @@ def test_the_operator_that_xformers_took_is_named(
     )
     vars(sys.modules["compare"]).update(Judge=lambda: judge, seed=lambda: None)
     vars(sys.modules["torch"]).update(float16=None)
-    said, figures = program("xformers_attention").prove()
+    said, figures = program("attention").xformers_attention()
     assert said == f"xformers 0.0.35: memory_efficient_attention {detail}"
     assert figures.pop("error") == 0.0
     assert len(figures) == 4
@@ -387,7 +392,7 @@ def test_what_the_toolchain_is_refused_for(
 
 
 def test_cc_is_blamed_only_where_another_compiler_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    helper = program("helper_module")
+    helper = program("toolchain")
     monkeypatch.delenv("CC", raising=False)
     assert not helper.is_of_cc("/usr/bin/gcc")
     monkeypatch.setenv("CC", "false")

@@ -192,12 +192,12 @@ def _run(rung: Rung, setting: ProofSetting, cookie: str, folder: Path) -> Comple
         "PYTHONDONTWRITEBYTECODE": "1",
         "HF_HUB_OFFLINE": "1",
     }
-    words = (str(folder / _RUNNER), cookie, str(folder / rung.program), json.dumps(arguments))
+    words = (str(folder / _RUNNER), cookie, str(folder / rung.program), rung.part)
     # the current folder is the scratch folder: Python would import from the user's
     return run(
         setting.python,
         # a crash then names the lines that led to it; an embedded Python reads no PYTHON variables
-        ("-B", "-X", "faulthandler", *words, "watched"),
+        ("-B", "-X", "faulthandler", *words, json.dumps(arguments), "watched"),
         timeout=_limit(rung, setting),
         stdin=None,  # the frame ends the rung when we are killed: its window was closed
         env={**setting.environment, **own},

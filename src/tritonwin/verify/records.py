@@ -34,6 +34,7 @@ class Rung:
     needs: tuple[str, ...] = ()
     basic: bool = False
     program: str = ""
+    part: str = "prove"
     helpers: tuple[str, ...] = ()
     demands: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()

@@ -1,9 +1,9 @@
 """Run one rung in the Python that runs this file; print how it ended as one JSON object.
 
-Started by `tritonwin.verify.ladder` as `python -B probe_runner.py COOKIE RUNG.py ARGUMENTS
+Started by `tritonwin.verify.ladder` as `python -B probe_runner.py COOKIE PROGRAM.py PART ARGUMENTS
 watched`, where ARGUMENTS is JSON; with the last word, the end of standard input ends everything.
 The answer stands between COOKIE and the reversed COOKIE, so that what Triton and compilers print is
-not taken for it. A rung is a module with a function `prove(arguments)`, or `prove()`, that returns
+not taken for it. PART is a function of the program, with the arguments or without, that returns
 what it saw, alone or with a dictionary of figures, or raises. Standard library only, valid on
 Python 3.8 and later.
 """
@@ -42,7 +42,7 @@ def doing(text: str) -> None:
         said.write(text)
 
 
-def climb(path: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def climb(path: str, part: str, arguments: dict[str, Any]) -> dict[str, Any]:
     spec = importlib.util.spec_from_file_location("tritonwin_rung", path)
     if spec is None or spec.loader is None:
         raise ImportError(path)
@@ -51,7 +51,8 @@ def climb(path: str, arguments: dict[str, Any]) -> dict[str, Any]:
     sys.modules["tritonwin_rung"] = rung
     try:
         spec.loader.exec_module(rung)
-        seen = rung.prove(arguments) if rung.prove.__code__.co_argcount else rung.prove()
+        prove = getattr(rung, part)
+        seen = prove(arguments) if prove.__code__.co_argcount else prove()
     except NotApplicableError as error:
         return {"state": "not-applicable", "detail": str(error)}
     except KnownError as error:
@@ -86,8 +87,8 @@ def _end_with_starter() -> None:
 
 
 def main(argv: list[str]) -> None:
-    cookie, path, arguments = argv[1:4]
-    if argv[4:] == ["watched"]:
+    cookie, path, part, arguments = argv[1:5]
+    if argv[5:] == ["watched"]:
         _end_with_starter()
     # rungs import this file by its name, for its exceptions
     sys.modules["probe_runner"] = sys.modules["__main__"]
@@ -96,7 +97,7 @@ def main(argv: list[str]) -> None:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     # what a rung starts writes to our streams; the answer must not stand in the middle of it
-    answer = climb(path, json.loads(arguments))
+    answer = climb(path, part, json.loads(arguments))
     sys.stdout.flush()
     data = (cookie + json.dumps(answer) + cookie[::-1]).encode("ascii")
     while data:

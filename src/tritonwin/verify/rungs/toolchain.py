@@ -1,11 +1,13 @@
-"""The tools that Triton finds or is told to use: ptxas, C compiler, the library of the driver."""
+"""The tools that Triton finds or is told to use, and what it builds with them."""
 
 from __future__ import annotations
 
+import glob
 import inspect
 import os
 import re
 import shutil
+import subprocess
 import sysconfig
 from typing import Any
 
@@ -92,7 +94,7 @@ def _same(one: str, other: str) -> bool:
     return os.path.normcase(os.path.realpath(one)) == os.path.normcase(os.path.realpath(other))
 
 
-def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def tools(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     path, version = ptxas(arguments["arch"])
     compiler = NOT_NEEDED if driver_in_python() else c_compiler()
     trouble = trouble_with(compiler, path, arguments["arch"])
@@ -110,3 +112,114 @@ def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         "Python headers": include,
         "folders of the driver's library": os.pathsep.join(folders),
     }
+
+
+# -- ptxas: a kernel in the PTX version that Triton would write
+
+KERNEL = """\
+.version {version}
+.target {target}
+.address_size 64
+.visible .entry tritonwin_proof()
+{{
+  ret;
+}}
+"""
+SECONDS = 60
+
+
+def ptx_version(cuda: str) -> str:
+    """Triton's own translation: "12.8" becomes "8.7"."""
+    from triton.backends.nvidia.compiler import ptx_get_version
+
+    number = ptx_get_version(cuda)
+    return f"{number // 10}.{number % 10}"
+
+
+def run(path: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [path, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=SECONDS,
+        check=False,
+    )
+    said = done.stdout.decode("utf-8", "replace").strip()
+    if done.returncode:
+        raise RuntimeError(
+            f"ptxas failed with error code {done.returncode}: {path}: {said[-2000:]}"
+        )
+    return said
+
+
+def assemble(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    arch = arguments["arch"]
+    path, named = ptxas(arch)
+    release = re.search(r"\d+\.\d+", str(named))
+    if not release:
+        raise RuntimeError(f"{path} names no version: {named!r}")
+    cuda = release[0]
+    run(path, "--version")
+    version, target = ptx_version(cuda), f"sm_{arch}"
+    source = os.path.join(arguments["scratch"], "proof.ptx")
+    out = os.path.join(arguments["scratch"], "proof.cubin")
+    with open(source, "w", encoding="ascii") as file:
+        file.write(KERNEL.format(version=version, target=target))
+    run(path, f"--gpu-name={target}", source, "-o", out)
+    size = os.path.getsize(out)
+    return f"CUDA {cuda} takes PTX {version} for {target}", {
+        "ptxas": path,
+        "CUDA": cuda,
+        "PTX": version,
+        "bytes": size,
+    }
+
+
+# -- what a launch needs beside the kernel
+
+
+def is_of_cc(proven: str | None) -> bool:
+    """True if Triton started the compiler of CC, and another one is known to work."""
+    named = os.environ.get("CC")
+    return bool(named and proven and os.path.realpath(named) != os.path.realpath(proven))
+
+
+def helper_module(arguments: dict[str, Any]) -> str:
+    from triton.backends.nvidia.driver import CudaUtils
+
+    try:
+        CudaUtils()
+    except subprocess.CalledProcessError as error:
+        if is_of_cc(arguments["compiler"]):
+            text = f"CC names {os.environ['CC']}, which does not compile: {error}"
+            raise KnownError(text, "cc-variable-wrong") from error
+        raise
+    if driver_in_python():
+        return "nothing is built: Triton's driver runs in Python (tritonwin driver)"
+    name = built("cuda_utils")
+    if name is None:
+        # it came from elsewhere: nothing was built, so nothing was shown
+        raise RuntimeError(f"no helper module appeared in {os.environ['TRITON_CACHE_DIR']}")
+    return f"{name} was built and loaded"
+
+
+def built(name: str) -> str | None:
+    """The file of a module of C in Triton's cache."""
+    place = os.path.join(os.environ["TRITON_CACHE_DIR"], "*", f"*{name}*")
+    found = [path for path in glob.glob(place) if "json" not in path]
+    return os.path.basename(found[0]) if found else None
+
+
+def launcher(arguments: dict[str, Any]) -> str:
+    from compile_cubin import compiled_kernel
+    from triton.backends.nvidia.driver import CudaLauncher
+
+    source, compiled = compiled_kernel("add", arguments["arch"])
+    CudaLauncher(source, compiled.metadata)
+    if driver_in_python():
+        return "a launch function in Python was made, nothing was built"
+    name = built("launcher")
+    if name:
+        return f"{name} was built and loaded"
+    return "the helper module launches: this Triton (3.7 and later) builds nothing for a kernel"
