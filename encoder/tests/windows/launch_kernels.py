@@ -19,8 +19,8 @@ from byte_spectral import kernels
 
 sys.path.insert(0, str(Path(tritonwin.verify.rungs.__file__).parent))
 
+from bench import Stopwatch
 from device import Buffer, Device
-from stopwatch import Stopwatch
 
 
 def main(folder: Path) -> None:
@@ -39,7 +39,7 @@ def main(folder: Path) -> None:
 
         launch()
         (folder / f"{name}.out").write_bytes(out.read().tobytes())
-        times[name] = Stopwatch().kernel(launch, samples=5)
+        times[name] = Stopwatch(device).kernel(launch, samples=5)
     (folder / "times.json").write_text(json.dumps(times), "utf-8")
 
 
