@@ -29,7 +29,7 @@ from tritonwin.remedies.apply import APPLY
 from tritonwin.remedies.context import PlanContext
 from tritonwin.remedies.plan import ApplyPatch, InstallWheels, Plan
 from tritonwin.remedies.planner import INSTALLS, PLAN, make_plan
-from tritonwin.support import chooser, install_plan, matrix, versions
+from tritonwin.support import chooser, matrix, versions
 from tritonwin.support.matrix import served_series, wanted_series
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
@@ -80,8 +80,7 @@ def means(facts: Facts, lists: Sequence[Path] = ()) -> PlanContext:
 @pytest.fixture(autouse=True)
 def wheels_that_are_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     """The addresses of these tests lead nowhere: a stand-in for what fetches them."""
-    monkeypatch.setattr(install_plan, "_on_disk", lambda link: link)
-    monkeypatch.setattr(chooser, "look_into", lambda *_, **__: WheelContent())
+    monkeypatch.setattr(chooser, "look_into", lambda *_, **__: WheelContent(requires=()))
 
 
 def problem(problem_id: str, *actions: Action) -> Problem:

@@ -32,7 +32,7 @@ from tritonwin.support.pip import (
 )
 from tritonwin.support.sources import Sources
 from tritonwin.support.wheel_choice import Download, WheelChoice
-from tritonwin.support.wheel_files import obtain
+from tritonwin.support.wheel_files import content_of, obtain
 from tritonwin.support.wheels import WheelNameError, read
 from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import is_folder
@@ -214,50 +214,40 @@ def resolve(
     Raises:
         PipError: pip finds no set that fits, or insists on other files.
     """
-    sources = chooser.sources
+    wanted: list[str] = []
     names = {link.name.distribution for link in links}
-    if _need_nothing(facts, links, chooser):
-        return _trusted(_completed(links, ()), links, sources)
-    followers = [p.name for p in packages.load().values() if p.follows_torch]
-    with scratch_folder() as folder:
-        constraints = folder / "constraints.txt"
-        held = (facts.distribution(name) for name in (*_HELD, *followers) if name not in names)
-        lines = "".join(f"{d.name}=={d.version}\n" for d in held if d is not None)
-        constraints.write_text(lines, encoding="utf-8")
-        for from_metadata in (True, False):
-            # what pip is given by address, it reads whole: fetched and checked before
-            wanted, known = list[str](), list[WheelLink]()
-            for link in links:
-                requires = chooser.content_of(link).requires
-                at_hand = link
-                if from_metadata and link.index is not None:
-                    wanted.append(f"{link.name.distribution}=={link.name.version}")
-                elif from_metadata and requires is not None:
-                    wanted += (line for line in requires if _others(line, names))
-                else:
-                    at_hand = _on_disk(link)
-                    where, hashed = at_hand.location, at_hand.sha256
-                    wanted.append(by_address(link.name.distribution, where, hashed))
-                known.append(replace(link, sha256=link.sha256 or at_hand.sha256))
-            found = dry_run(
-                pip, wanted, options=_options(links, sources), constraints=constraints
-            ) if wanted else ()  # fmt: skip
-            if _as_chosen(links, found):
-                return _trusted(_completed(known, found), links, sources)
-    raise PipError(
-        "pip would install other files than those that were chosen",
-        "Name the wheels by their path or address.",
-    )
+    for link in links:
+        requires = chooser.content_of(link).requires
+        if requires is None:
+            requires = content_of(obtain(link.location, link.sha256), deep=False).requires
+        wanted += (line for line in requires or () if _others(line, names))
+    allowed = os.environ.get(f"PIP_{CONSTRAINT}")
+    if allowed:  # holds for the chosen wheels as well
+        wanted += map(_itself, links)
+    found: tuple[Download, ...] = ()
+    if allowed or not _satisfied(wanted, facts):
+        # by version where pip finds it: something else may ask for torch
+        pins = {k.name.distribution: str(k.name.version) for k in links if k.index}
+        for name in (*_HELD, *(p.name for p in packages.load().values() if p.follows_torch)):
+            have = facts.distribution(name) if name not in names else None
+            pins |= {have.name: have.version} if have else {}
+        with scratch_folder() as folder:
+            constraints = folder / "constraints.txt"
+            lines = (f"{name}=={version}\n" for name, version in pins.items())
+            constraints.write_text("".join(lines), encoding="utf-8")
+            options = _options(links, chooser.sources)
+            found = dry_run(pip, wanted, options=options, constraints=constraints)
+    others = tuple(item for item in found if item.name not in names)
+    _see_that_trusted(others, chooser.sources)
+    return (*map(_download, links), *others)
 
 
-def _need_nothing(facts: Facts, links: Sequence[WheelLink], chooser: SetChooser) -> bool:
-    """True if metadata alone shows that nothing is missing; pip would take seconds."""
-    if facts.target is None or os.environ.get(f"PIP_{CONSTRAINT}"):
-        return False
-    versions = {d.name: d.version for d in facts.distributions}
-    versions |= {link.name.distribution: str(link.name.version) for link in links}
-    metadata = [chooser.content_of(link).requires for link in links]
-    return all(lines is not None and satisfied(lines, facts.target, versions) for lines in metadata)
+def _itself(link: WheelLink) -> str:
+    """The requirement of a chosen wheel; one that pip reads whole is fetched and checked before."""
+    if link.index is not None:
+        return f"{link.name.distribution}=={link.name.version}"
+    path = obtain(link.location, link.sha256)
+    return by_address(link.name.distribution, str(path), link.sha256)
 
 
 def _others(line: str, names: Collection[str]) -> bool:
@@ -266,12 +256,6 @@ def _others(line: str, names: Collection[str]) -> bool:
     if wanted is None or canonicalize_name(wanted.name) in names:
         return False
     return "extra" not in str(wanted.marker)
-
-
-def _on_disk(link: WheelLink) -> WheelLink:
-    """The link to its file on this machine, held to its hash."""
-    path = obtain(link.location, link.sha256)
-    return replace(link, location=str(path), sha256=link.sha256 or file_hash(path))
 
 
 def _options(links: Iterable[WheelLink], sources: Sources) -> list[str]:
@@ -291,17 +275,13 @@ def _options(links: Iterable[WheelLink], sources: Sources) -> list[str]:
     return [*options, f"--index-url={first}", *(f"--extra-index-url={i}" for i in more)]
 
 
-def _trusted(
-    downloads: tuple[Download, ...], links: Iterable[WheelLink], sources: Sources
-) -> tuple[Download, ...]:
-    chosen = {link.location for link in links}
+def _see_that_trusted(downloads: Iterable[Download], sources: Sources) -> None:
     for item in downloads:
-        if item.location not in chosen and not _may_come_from(item.location, sources):
+        if not _may_come_from(item.location, sources):
             raise PipError(
                 f"{item.name} would come from {download.without_secrets(item.location)}",
                 "Only https, localhost and the local folders that were named are used.",
             )
-    return downloads
 
 
 def _may_come_from(location: str, sources: Sources) -> bool:
@@ -319,57 +299,45 @@ def _may_come_from(location: str, sources: Sources) -> bool:
     return any(path.resolve().is_relative_to(folder.resolve()) for folder in folders)
 
 
-def _as_chosen(links: Iterable[WheelLink], found: Iterable[Download]) -> bool:
-    files = {item.name: WheelLink(location=item.location, source="pip").file for item in found}
-    return all(files.get(k.name.distribution, k.file) == k.file for k in links)
-
-
-def _completed(links: Sequence[WheelLink], found: Iterable[Download]) -> tuple[Download, ...]:
-    """The chosen wheels in their order, then the rest, each with its hash and size if known."""
-    by_name = {item.name: item for item in found}
-    main = []
-    for link in links:
-        name = link.name.distribution
-        item = by_name.pop(name, None)  # pip leaves out what is installed in that version
-        sha256 = link.sha256 or (item.sha256 if item else None)
-        of_file = _hash_of_file(link)
-        if sha256 and of_file not in {None, sha256}:
-            raise PipError(
-                f"{link.location} has the hash {of_file}, not {sha256}",
-                "It was damaged, or replaced. Do not install it.",
-            )
-        main.append(
-            Download(
-                name=name,
-                version=str(link.name.version),
-                location=link.location,
-                sha256=sha256 or of_file,
-                size=link.size,
-                requested=True,
-            )
-        )
-    return (*main, *by_name.values())
-
-
-def _hash_of_file(link: WheelLink) -> str | None:
+def _download(link: WheelLink) -> Download:
+    """The file of a chosen wheel; raises PipError where one of this machine has another hash."""
     path = download.local_path(link.location)
-    return file_hash(path) if path is not None else None
+    of_file = file_hash(path) if path is not None else None
+    if link.sha256 and of_file not in {None, link.sha256}:
+        raise PipError(
+            f"{link.location} has the hash {of_file}, not {link.sha256}",
+            "It was damaged, or replaced. Do not install it.",
+        )
+    return Download(
+        name=link.name.distribution,
+        version=str(link.name.version),
+        location=link.location,
+        sha256=link.sha256 or of_file,
+        size=link.size,
+        requested=True,
+    )
 
 
 # markers without a fact of the target; packaging would evaluate them for this system
 _UNKNOWN = ("platform_version", "platform_release")
 
 
+def _satisfied(lines: Iterable[str], facts: Facts) -> bool:
+    """True if the target's metadata alone shows that nothing is missing; pip takes seconds."""
+    versions = {d.name: d.version for d in facts.distributions}
+    return facts.target is not None and satisfied(lines, facts.target, versions)
+
+
 def satisfied(lines: Iterable[str], target: Interpreter, versions: Mapping[str, str]) -> bool:
     """True if these Requires-Dist lines are satisfied; False also if only pip can tell.
 
     Args:
-        versions: of what is there or comes along, by normalised name.
+        versions: of what is there, by normalised name.
     """
     lines = tuple(lines)
     environment = marker_environment(target)
     if environment is None or any(name in line for line in lines for name in _UNKNOWN):
-        return False
+        return not lines
     try:
         return all(_is_there(Requirement(line), environment, versions) for line in lines)
     except (ValueError, RecursionError):  # no requirement, no version, or no comparison

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
@@ -33,8 +35,13 @@ def fits(version: str, specifier: str) -> bool:
     """True for a valid version in the range; pre-releases and local labels count as finals."""
     parsed = parse(version)
     try:
-        return parsed is not None and SpecifierSet(specifier).contains(
+        return parsed is not None and _range(specifier).contains(
             parsed.base_version, prereleases=True
         )
     except InvalidSpecifier:
         return False
+
+
+@lru_cache(1000)
+def _range(specifier: str) -> SpecifierSet:
+    return SpecifierSet(specifier)

@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from urllib.parse import unquote, urlsplit
 
 from packaging import tags
@@ -151,9 +152,14 @@ def supported_tags(target: Interpreter) -> tuple[Tag, ...]:
     )
 
 
+@cache
+def _places(target: tuple[Tag, ...]) -> dict[Tag, int]:
+    return {tag: place for place, tag in enumerate(target)}
+
+
 def tag_rank(wheel: Iterable[Tag], target: tuple[Tag, ...]) -> int | None:
     """The place of the wheel's best tag among the target's (0 is best); None: it does not fit."""
-    places = {tag: place for place, tag in enumerate(target)}
+    places = _places(target)
     return min((places[tag] for tag in wheel if tag in places), default=None)
 
 
