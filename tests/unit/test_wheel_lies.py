@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -194,3 +195,22 @@ def test_a_broken_download_is_taken_up(server: ListServer, tmp_path: Path) -> No
     assert [status for _, status in server.asked] == [200, 206]
     assert seen == sorted(seen)
     assert server.sent[f"/files/{FA}"] == file.stat().st_size
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of a file")
+def test_a_disk_that_takes_no_more(server: ListServer, tmp_path: Path) -> None:
+    """In the middle of a download: nothing stays, and the next attempt works."""
+    import resource
+
+    file = wheel(tmp_path)
+    address = server.wheel(file)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            obtain(address, sha256(file))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    path = obtain(address, sha256(file))
+    assert [p.name for p in path.parent.iterdir()] == [FA]
+    assert wheel_files._fetched == {(address, sha256(file)): path}

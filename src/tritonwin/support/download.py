@@ -18,6 +18,7 @@ from datetime import datetime, timezone
 from email.message import Message
 from http.client import HTTPException
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
@@ -197,7 +198,8 @@ def fetch(
     with scratch_folder(to.parent) as folder:
         part = folder / "part"
         with part.open("wb") as stream:
-            for block in _resumed(url, limit, timeout, hashed=sha256 is not None):
+            blocks = _resumed if sha256 else _blocks
+            for block in blocks(url, limit, timeout):
                 stream.write(block)
                 digest.update(block)
                 done += len(block)
@@ -215,21 +217,18 @@ def fetch(
                 raise
 
 
-def _resumed(url: str, limit: int, timeout: float, *, hashed: bool) -> Iterator[bytes]:
+def _resumed(url: str, limit: int, timeout: float) -> Iterator[bytes]:
     """The content in blocks; a transfer that breaks off is taken up where it ended.
 
-    Args:
-        hashed: the caller compares a hash, so that no ETag is needed to put parts together.
+    The caller compares a hash: nothing else shows that the parts are of one file.
     """
-    done, first, until = 0, Message(), time.monotonic() + timeout
+    done, until = 0, time.monotonic() + timeout
     for left in reversed(range(_ATTEMPTS)):
-        said, start, etag = Message(), done, first.get("ETag", "W/")
-        headers = {"Range": f"bytes={done}-"} if done else {}
-        if done and not etag.startswith("W/"):
-            headers["If-Range"] = etag
+        said, start = Message(), done
+        headers = {"Range": f"bytes={start}-"} if start else {}
         seconds = max(until - time.monotonic(), 0.001)
         try:
-            for block in _blocks(url, limit - done, seconds, headers, said):
+            for block in _blocks(url, limit - start, seconds, headers, said):
                 if start and not said.get("Content-Range", "").startswith(f"bytes {start}-"):
                     raise DownloadError(
                         f"{without_secrets(url)} broke off, and its rest is not to be had",
@@ -238,8 +237,7 @@ def _resumed(url: str, limit: int, timeout: float, *, hashed: bool) -> Iterator[
                 done += len(block)
                 yield block
         except NoAnswerError:
-            first = first or said
-            if not left or not done or not (hashed or "If-Range" in headers or not start):
+            if not left or not done:
                 raise
             time.sleep(_PAUSE)
         else:
@@ -323,7 +321,7 @@ def _blocks(
     url: str,
     limit: int,
     timeout: float,
-    headers: Mapping[str, str],
+    headers: Mapping[str, str] = MappingProxyType({}),
     said: Message | None = None,
 ) -> Iterator[bytes]:
     """The content in blocks; the fields of the server's answer are added to `said`."""
