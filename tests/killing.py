@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tritonwin.journal import RegistryValue, faults
+from tritonwin.journal.registry import RegistryWriter
 from tritonwin.system.codec import from_json, to_json
 
 CAN_FORK = hasattr(os, "fork")
@@ -45,7 +46,7 @@ def killed_at(point: int, action: Callable[[], object]) -> bool:
 
 
 @dataclass(frozen=True)
-class FileRegistry:
+class FileRegistry(RegistryWriter):
     """A registry in a JSON file, so that a process that is killed leaves it as it was then."""
 
     file: Path

@@ -36,8 +36,7 @@ from tritonwin.patch.rules import FILES, RULES
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.explain import MAX_QUOTE, explain_stream
-from tritonwin.remedies import archive
-from tritonwin.support import download, links, wheel_files, wheels
+from tritonwin.support import archives, download, links, wheel_files, wheels
 from tritonwin.system.codec import DecodeError, from_json, to_json
 
 SEEDS = Path(__file__).with_name("seeds")
@@ -137,10 +136,10 @@ def unpacked(data: bytes) -> None:
     place = _folder() / "inside" / "to"
     place.mkdir(parents=True, exist_ok=True)
     packed = _file("fuzzed.zip", data)
-    with contextlib.suppress(archive.ArchiveError):
-        archive.unpack(packed, {"a": place})
-    with contextlib.suppress(archive.ArchiveError):
-        archive.names(packed)
+    with contextlib.suppress(archives.ArchiveError):
+        archives.unpack_folders(packed, {"a": place})
+    with contextlib.suppress(archives.ArchiveError):
+        archives.names_in_zip(packed)
     with contextlib.suppress(SourceError):
         copying.unpack(packed, place)
     assert os.listdir(place.parent) == ["to"]

@@ -14,13 +14,12 @@ import healthy
 import pytest
 from killing import CAN_FORK, FileRegistry, killed_at
 from target_env import TargetEnvironment, make_environment, pip_folder
-from trees import write
+from trees import describe_tree, write
 from wheel_files import make_wheel
 
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Interpreter
 from tritonwin.journal import Journal, RegistryValue, Store, faults, undo
-from tritonwin.journal.tree import describe_tree
 from tritonwin.remedies import apply as applying
 from tritonwin.remedies import target_pip
 from tritonwin.remedies.apply import apply_plan

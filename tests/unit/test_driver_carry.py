@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from environments import VirtualEnvironment, make_venv
+from trees import tree_hash
 from triton_trees import sources
 
 from tritonwin.cli.app import run
 from tritonwin.facts.torch_triton import HOOK
-from tritonwin.journal.tree import tree_hash
 
 STUBS = {
     "__init__.py": "__version__ = '3.6.0'\n",

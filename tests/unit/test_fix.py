@@ -10,11 +10,12 @@ from typing import Any
 import healthy
 import pytest
 from hosts import fake_host
+from trees import tree_hash
 
 from tritonwin.facts import snapshot
 from tritonwin.facts.history import read_proven, write_proven
 from tritonwin.facts.records import Facts, Interpreter, Shadow
-from tritonwin.journal import Journal, Store, tree_hash
+from tritonwin.journal import Journal, Store
 from tritonwin.output.changes import print_fix
 from tritonwin.problems.check import Check
 from tritonwin.remedies import fix as fixing

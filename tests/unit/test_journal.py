@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from killing import FileRegistry
-from trees import plant, write
+from trees import describe_tree, plant, tree_hash, write
 
 from tritonwin.journal import (
     Journal,
@@ -25,12 +25,10 @@ from tritonwin.journal import (
     disk,
     preview,
     refusal,
-    tree_hash,
     undo,
 )
 from tritonwin.journal.log import RESERVE, Log
 from tritonwin.journal.records import Area
-from tritonwin.journal.tree import describe_tree
 
 
 @pytest.fixture
@@ -434,14 +432,6 @@ def test_a_file_in_use_is_named_and_nothing_is_changed(
     assert tree_hash(target) == before
 
 
-def test_the_programs_that_hold_a_file_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    denied = PermissionError(errno.EACCES, "Access is denied")
-    monkeypatch.setattr(refusal, "holders", lambda path: ("ComfyUI (process 4711)",))
-    assert refusal.refusal(Path("a.dll"), denied).help == (
-        "Close ComfyUI (process 4711) and try again."
-    )
-
-
 # -- the log, a full disk
 
 
@@ -501,10 +491,12 @@ def test_a_full_disk(store: Store, target: Path, monkeypatch: pytest.MonkeyPatch
     assert [h.state for h in store.journals()] == ["undone"]
 
 
-FILL = """
+FILL = f"""
 import os, sys
 from pathlib import Path
-from tritonwin.journal import Journal, JournalError, Store, tree_hash
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from trees import tree_hash
+from tritonwin.journal import Journal, JournalError, Store
 disk = Path(sys.argv[1])
 target = disk / "target"
 target.mkdir()
@@ -519,7 +511,7 @@ try:
                 while file.write(bytes(4096)) == 4096: pass
             except OSError: pass
         for n in range(999):
-            journal.write(target / f"n{n}", bytes(4096))
+            journal.write(target / f"n{{n}}", bytes(4096))
 except JournalError as error:
     assert "space" in str(error), error
 assert tree_hash(target) == before

@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from killing import CAN_FORK, FileRegistry, killed_at
-from trees import write
+from trees import describe_tree, write
 
 from tritonwin.journal import Journal, RegistryValue, Store, preview, undo
 from tritonwin.journal.records import Area, MakeFolder, Move, Step
-from tritonwin.journal.tree import describe_tree
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="the lane kills processes inside Windows")
 

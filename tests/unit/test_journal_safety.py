@@ -23,14 +23,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from killing import CAN_FORK, killed_at
-from trees import plant, write
+from trees import describe_tree, plant, write
 
 from tritonwin.errors import UserError
 from tritonwin.journal import Journal, JournalError, Store, UndoReport, preview, undo
 from tritonwin.journal import journal as writing
 from tritonwin.journal.records import Move
 from tritonwin.journal.store import resolved
-from tritonwin.journal.tree import describe_tree
 from tritonwin.remedies.undo import UndoOptions, forget_change
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None

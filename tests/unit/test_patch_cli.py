@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from trees import describe_tree
 from triton_trees import make_tree
 
 from tritonwin.cli.app import run
-from tritonwin.journal.tree import describe_tree
 from tritonwin.output import schema
 from tritonwin.system.data_folder import VARIABLE
 

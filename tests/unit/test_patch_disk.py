@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 from killing import CAN_FORK, killed_at
+from trees import describe_tree
 from triton_trees import make_tree
 
 from tritonwin.errors import UserError
 from tritonwin.journal import JournalError, Store, faults, undo
-from tritonwin.journal.tree import describe_tree
 from tritonwin.patch import session
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.plan import examine, read_triton

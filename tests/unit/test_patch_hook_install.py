@@ -9,13 +9,12 @@ from typing import Any
 
 import installed
 import pytest
-from trees import plant
+from trees import plant, tree_hash
 
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Interpreter, PthFile
 from tritonwin.facts.torch_triton import HOOK, HOOK_START
 from tritonwin.journal import Journal, Store, undo
-from tritonwin.journal.tree import tree_hash
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook import install
 

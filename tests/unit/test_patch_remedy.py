@@ -8,13 +8,13 @@ from pathlib import Path
 import healthy
 import pytest
 from hosts import fake_host
+from trees import describe_tree
 from triton_trees import make_tree
 
 from tritonwin.facts.history import read_patch_record
 from tritonwin.facts.records import Facts
 from tritonwin.facts.torch_triton import find_traits, read_sources
 from tritonwin.journal import Journal, Store, undo
-from tritonwin.journal.tree import describe_tree
 from tritonwin.patch.plan import examine, read_triton
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose

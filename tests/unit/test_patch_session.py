@@ -16,7 +16,7 @@ import pytest
 from environments import make_venv
 from hosts import fake_host
 from installed import target
-from trees import write
+from trees import describe_tree, write
 from triton_trees import make_tree
 
 from tritonwin.errors import UserError
@@ -24,7 +24,6 @@ from tritonwin.facts.interpreters import TargetChoice
 from tritonwin.facts.torch_triton import HOOK, HOOK_START
 from tritonwin.journal import Journal, Store, undo
 from tritonwin.journal.refusal import JournalError
-from tritonwin.journal.tree import describe_tree
 from tritonwin.patch import session as of_python
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook import install

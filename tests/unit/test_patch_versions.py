@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from trees import describe_tree
 from triton_trees import make_tree, sources
 from winlane import wine
 from winlane.cache import Cache
@@ -20,7 +21,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.history import Manifest, PatchedFile
 from tritonwin.facts.torch_triton import find_traits, read_sources, triton_traits
 from tritonwin.journal import Store
-from tritonwin.journal.tree import describe_tree, file_hash
+from tritonwin.journal.tree import file_hash
 from tritonwin.patch import engine
 from tritonwin.patch.edits import Source
 from tritonwin.patch.engine import Flavour

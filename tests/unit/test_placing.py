@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 from target_env import TargetEnvironment, give_pip
-from trees import write
+from trees import describe_tree, write
 from wheel_files import make_wheel
 
 from tritonwin.cli.app import run
-from tritonwin.journal.tree import describe_tree
 
 SAGE = "sageattention-2.0-py3-none-any.whl"
 OLD = "sageattention-1.0-py3-none-any.whl"

@@ -25,7 +25,7 @@ from tritonwin.problems import catalogue
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.records import Action, Problem, Remedy
-from tritonwin.remedies.apply import APPLY
+from tritonwin.remedies.apply import KINDS
 from tritonwin.remedies.context import PlanContext
 from tritonwin.remedies.plan import ApplyPatch, InstallWheels, Plan
 from tritonwin.remedies.planner import INSTALLS, PLAN, make_plan
@@ -415,7 +415,7 @@ def test_every_problem_is_answered_once(all_wheels: list[Path], facts: Facts) ->
     unsolved = {u.problem for u in plan.unsolved}
     assert answered | unsolved == {p.id for p in problems}
     assert not answered & unsolved
-    places = [list(APPLY).index(type(change)) for change in plan.changes]
+    places = [list(KINDS).index(type(change)) for change in plan.changes]
     assert places == sorted(places)
     bare = [replace(change, problems=(), why="") for change in plan.changes]
     assert all(change not in bare[:number] for number, change in enumerate(bare))

@@ -16,7 +16,7 @@ from tritonwin.problems.check import NOT_NEEDED
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.records import Problem
-from tritonwin.remedies.apply import APPLY
+from tritonwin.remedies.apply import KINDS
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import SwitchDriver
 from tritonwin.remedies.planner import make_plan
@@ -80,7 +80,7 @@ def test_fix_offers_it_where_nothing_can_be_fetched(tmp_path: Path, context: Pla
     assert (change.problems, change.network, plan.unsolved) == ((HEADERS,), False, ())
     store = Store(tmp_path / "store")
     with Journal.begin(store, target=context.target.executable, title="test") as journal:
-        APPLY[SwitchDriver](
+        KINDS[SwitchDriver].apply(
             change,
             ApplyContext(journal=journal, target=context.target, scratch=tmp_path, pip=context.pip),
         )

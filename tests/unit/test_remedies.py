@@ -20,11 +20,12 @@ from hosts import fake_host
 from packaging.requirements import Requirement
 from pe_files import pe_file
 from pe_version import versioned
+from trees import tree_hash
 
 from tritonwin.facts.records import Cache, Facts, PthFile, RuntimeDll, System, Variable
-from tritonwin.journal import Journal, RegistryValue, Store, tree_hash, undo
+from tritonwin.journal import Journal, RegistryValue, Store, undo
+from tritonwin.journal.registry import RegistryWriter
 from tritonwin.remedies import (
-    archive,
     build_wheel,
     caches,
     distributions,
@@ -35,7 +36,7 @@ from tritonwin.remedies import (
     variables,
     vc_runtime,
 )
-from tritonwin.remedies.apply import APPLY
+from tritonwin.remedies.apply import KINDS, clear_caches
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import (
     BuildWheel,
@@ -60,7 +61,7 @@ from tritonwin.system.host import Environment
 USER = r"HKCU\Environment"
 
 
-class MemoryWriter:
+class MemoryWriter(RegistryWriter):
     """A registry that can be written, for tests."""
 
     def __init__(self) -> None:
@@ -121,7 +122,7 @@ def apply(
         store, target=target.executable, title=change.what, registry=registry or MemoryWriter()
     ) as journal:
         context = ApplyContext(journal=journal, target=target, scratch=scratch, pip=no_pip)
-        APPLY[type(change)](change, context)
+        KINDS[type(change)].apply(change, context)
     return store, journal.header.id
 
 
@@ -326,9 +327,9 @@ def test_a_cache_is_cleared_of_what_has_the_form_of_an_entry(
     clearing = caches.plan_clearing(facts, (), everything=True)
     assert len(clearing.removes) == len(entries)
     store = Store(tmp_path / "journals")
-    assert caches.clear(clearing, facts, store, lambda _: False).journal is None
+    assert clear_caches(clearing, facts, store, lambda _: False).journal is None
     assert tree_hash(root) == before
-    done = caches.clear(clearing, facts, store, lambda _: True)
+    done = clear_caches(clearing, facts, store, lambda _: True)
     assert {p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file()} == set(others)
     assert all(
         any(Path(left) in (root / o, *(root / o).parents) for left in done.left) for o in others
@@ -631,17 +632,17 @@ def test_members_that_leave_their_folder_are_not_unpacked(
         made.writestr("Include/Python.h", "x")
         made.writestr(name, "evil")
     out = tmp_path / "in" / "out"
-    with pytest.raises(archive.ArchiveError) if refused else contextlib.nullcontext():
-        archive.unpack(file, {"Include": out})
+    with pytest.raises(archives.ArchiveError) if refused else contextlib.nullcontext():
+        archives.unpack_folders(file, {"Include": out})
     assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == ["Python.h", "bad.zip"]
 
 
 def test_no_zip_at_all(tmp_path: Path) -> None:
     file = files(tmp_path, {"a.zip": "text"}) / "a.zip"
-    with pytest.raises(archive.ArchiveError):
-        archive.unpack(file, {"Include": tmp_path})
-    with pytest.raises(archive.ArchiveError):
-        archive.names(file)
+    with pytest.raises(archives.ArchiveError):
+        archives.unpack_folders(file, {"Include": tmp_path})
+    with pytest.raises(archives.ArchiveError):
+        archives.names_in_zip(file)
 
 
 def test_a_member_that_is_too_large_is_not_unpacked(
@@ -651,8 +652,8 @@ def test_a_member_that_is_too_large_is_not_unpacked(
         made.writestr("Include/small.h", "x" * 10)
         made.writestr("Include/large.h", "x" * 11)
     monkeypatch.setattr(archives, "LARGEST", 10)
-    with pytest.raises(archive.ArchiveError, match=r"large\.h is too large"):
-        archive.unpack(tmp_path / "a.zip", {"Include": tmp_path / "out"})
+    with pytest.raises(archives.ArchiveError, match=r"large\.h is too large"):
+        archives.unpack_folders(tmp_path / "a.zip", {"Include": tmp_path / "out"})
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["small.h"]
 
 
@@ -665,8 +666,8 @@ def test_a_damaged_member(tmp_path: Path, way: int) -> None:
     at = data.index(b"Python.h") + len("Python.h")
     data[at : at + 12] = bytes(range(100, 112))
     (tmp_path / "a.zip").write_bytes(bytes(data))
-    with pytest.raises(archive.ArchiveError, match="cannot be unpacked"):
-        archive.unpack(tmp_path / "a.zip", {"Include": tmp_path / "out"})
+    with pytest.raises(archives.ArchiveError, match="cannot be unpacked"):
+        archives.unpack_folders(tmp_path / "a.zip", {"Include": tmp_path / "out"})
 
 
 # -- VC runtime
@@ -759,7 +760,7 @@ def test_the_runtime_that_is_fetched_replaces_older_dlls_alone(tmp_path: Path) -
 @pytest.mark.parametrize("damage", [b"no wheel", b"PK\x05\x06"])
 def test_a_wheel_of_the_runtime_that_is_damaged(tmp_path: Path, damage: bytes) -> None:
     wheel = files(tmp_path, {"r.whl": damage}) / "r.whl"
-    with pytest.raises(archive.ArchiveError, match=r"r\.whl cannot be read"):
+    with pytest.raises(archives.ArchiveError, match=r"r\.whl cannot be read"):
         vc_runtime._in_wheel(wheel)
 
 

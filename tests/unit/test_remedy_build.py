@@ -8,12 +8,13 @@ from typing import Any
 
 import machines
 import pytest
+from trees import tree_hash
 from wheel_files import make_wheel
 
 from tritonwin.build import runner
 from tritonwin.build.outcome import BuildOutcome, Progress, WheelProof
 from tritonwin.facts.records import Interpreter
-from tritonwin.journal import Journal, Store, tree_hash, undo
+from tritonwin.journal import Journal, Store, undo
 from tritonwin.problems.records import Action
 from tritonwin.remedies import build_wheel, distributions, planner
 from tritonwin.remedies.context import ApplyContext, PlanContext

@@ -13,10 +13,10 @@ from pathlib import Path
 import healthy
 import jsonschema
 import pytest
-from trees import write
+from trees import tree_hash, write
 
 from tritonwin.facts.history import read_proven, write_proven
-from tritonwin.journal import Journal, Store, tree_hash
+from tritonwin.journal import Journal, Store
 from tritonwin.output import schema
 from tritonwin.system.host import Environment
 

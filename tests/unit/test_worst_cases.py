@@ -30,8 +30,7 @@ from tritonwin.patch import engine
 from tritonwin.patch.rules import RULES
 from tritonwin.problems.checks.compiler import _cut_path
 from tritonwin.problems.explain import explain_stream
-from tritonwin.remedies import archive
-from tritonwin.support import download, links, wheel_files, wheels
+from tritonwin.support import archives, download, links, wheel_files, wheels
 
 GROWTH = 16
 MORE = 6  # of what linear time would be, on a busy machine; a square is GROWTH times as much
@@ -213,8 +212,8 @@ def test_what_is_unpacked_whole_is_not_unpacked(tmp_path: Path, way: int) -> Non
     with zipfile.ZipFile(file, "w", way) as made:
         made.writestr("a-1.dist-info/METADATA", "Requires-Dist: b\n")
     assert wheel_files.content_of(file).requires is None
-    with pytest.raises(archive.ArchiveError, match="has a compression that no wheel"):
-        archive.unpack(file, {"a-1.dist-info": tmp_path / "out"})
+    with pytest.raises(archives.ArchiveError, match="has a compression that no wheel"):
+        archives.unpack_folders(file, {"a-1.dist-info": tmp_path / "out"})
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,10 @@ from textwrap import fill
 
 import build_pyz
 from overlay import upstream_site
+from trees import describe_tree
 from winlane import Environment, Lane, Machine, standins
 from winlane.packages import Packages
 from winlane.tool import tool_command
-
-from tritonwin.journal.tree import describe_tree
 
 APP = r"C:\ComfyUI_windows_portable"
 TORCH = "2.14.1"

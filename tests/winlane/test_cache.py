@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 from faults import FORK
+from trees import tree_hash
 from winlane import Machine
-
-from tritonwin.journal import tree_hash
 
 PROGRAMS = Path(__file__).parent / "programs"
 STALE = "A" * 52

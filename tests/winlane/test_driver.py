@@ -19,10 +19,10 @@ import test_patch
 from driver_outcomes import PROGRAMS, compiled_outcomes
 from faults import FAULTS, prepare
 from overlay import VERSIONS, Version
+from trees import describe_tree
 from winlane import Environment, Machine
 
 import tritonwin
-from tritonwin.journal.tree import describe_tree
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook.install import generate
 

@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 from faults import FAULTS, Fault, Seed, prepare
+from trees import describe_tree
 from winlane import Environment, Lane, Machine, standins
-
-from tritonwin.journal.tree import describe_tree
 
 USER = r"HKCU\Environment"
 FILE_SYSTEM = r"HKLM\SYSTEM\CurrentControlSet\Control\FileSystem"

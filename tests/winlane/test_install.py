@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 from list_server import list_server
+from trees import tree_hash
 from wheel_files import make_wheel
 from winlane import Machine, standins
-
-from tritonwin.journal import tree_hash
 
 STABLE = "sageattention-2.2.0+cu130torch2.9.0andhigher.post4-cp39-abi3-win_amd64.whl"
 OTHERS = {

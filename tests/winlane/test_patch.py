@@ -17,10 +17,10 @@ from typing import Any
 import overlay
 import pytest
 from overlay import VERSIONS, Version
+from trees import describe_tree
 from winlane import Environment, Machine
 from winlane.wine import run as linux
 
-from tritonwin.journal.tree import describe_tree
 from tritonwin.patch.rules import RULES
 
 STAGES = ("import", "cubin:86", "helper", "launch")

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import build_pyz
 import pytest
+from trees import tree_hash
 from winlane import Environment, Lane, Machine, standins
 from winlane.resources import PYTHONS
-
-from tritonwin.journal import tree_hash
 
 PLACE = r"C:\Program Files\tritonwin für alle\tritonwin.pyz"
 SHARED = r"C:\tritonwin home"  # where every user of the machine may write

@@ -7,13 +7,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from trees import describe_tree
 from winlane import Lane, Machine, standins
 from winlane.environment import Environment
 from winlane.kinds import VENV_LAUNCHER
 from winlane.mingw import Mingw
 from winlane.resources import HERE
-
-from tritonwin.journal.tree import describe_tree
 
 PROJECT = r"C:\my project"
 UV = "uv==0.13.9"

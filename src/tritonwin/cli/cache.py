@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from tritonwin.cli.options import (
@@ -14,9 +12,6 @@ from tritonwin.cli.options import (
     target_options,
 )
 from tritonwin.errors import Exit
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.group(
@@ -92,6 +87,7 @@ def clear(
     from tritonwin.output import documents
     from tritonwin.output.terminal import agreed
     from tritonwin.remedies import caches
+    from tritonwin.remedies.apply import clear_caches
     from tritonwin.system.host import Host
 
     need_no_question(
@@ -107,7 +103,7 @@ def clear(
         shown.print_clearing(clearing)
     if not dry_run:
         agree = (lambda _: True) if yes else agreed
-        clearing = caches.clear(clearing, facts, Store.default(), agree)
+        clearing = clear_caches(clearing, facts, Store.default(), agree)
     if as_json:
         documents.print_document(shown.report(facts, entries, clearing))
     elif clearing.journal is not None:

@@ -20,7 +20,6 @@ from tritonwin.journal.records import Header, State
 from tritonwin.journal.refusal import JournalError
 from tritonwin.journal.registry import RegistryValue
 from tritonwin.journal.store import Store
-from tritonwin.journal.tree import tree_hash
 from tritonwin.journal.undo import UndoReport, preview, undo
 
 __all__ = [
@@ -35,6 +34,5 @@ __all__ = [
     "UndoReport",
     "faultpoint",
     "preview",
-    "tree_hash",
     "undo",
 ]

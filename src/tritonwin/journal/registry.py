@@ -1,10 +1,10 @@
-"""Registry values that can be changed and put back with their type."""
+"""Registry values that can be changed and restored with their type."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 RegistryKind = Literal[
     "REG_NONE", "REG_SZ", "REG_EXPAND_SZ", "REG_BINARY", "REG_DWORD", "REG_MULTI_SZ", "REG_QWORD"
@@ -19,54 +19,39 @@ class RegistryValue:
     data: str | int | tuple[str, ...]
 
 
-class RegistryWriter(Protocol):
-    """Keys are spelled `HKCU\\Environment`, in the 64-bit view; names are case-insensitive.
+class RegistryWriter:
+    """A registry; this one is that of a system without any: it is empty and takes nothing.
 
-    Every method may raise OSError; PermissionError where administrator rights are needed.
+    Keys are spelled `HKCU\\Environment`, in the 64-bit view; names are case-insensitive. Every
+    method may raise OSError; PermissionError where administrator rights are needed.
     """
 
     def value(self, key: str, name: str) -> RegistryValue | None:
         """The value; None where key or value are absent."""
-        ...
+        del key, name
+        return None
 
     def set(self, key: str, name: str, value: RegistryValue | None) -> None:
         """Write a value below a key that exists; None removes it."""
-        ...
-
-    def exists(self, key: str) -> bool: ...
-
-    def is_empty(self, key: str) -> bool:
-        """True where the key has neither values nor keys below it."""
-        ...
-
-    def make_key(self, key: str) -> None:
-        """Make a key whose parent exists."""
-        ...
-
-    def remove_key(self, key: str) -> None:
-        """Remove an empty key."""
-        ...
-
-
-class NoRegistry:
-    """A system without a registry: nothing is found, a write is refused."""
-
-    def value(self, key: str, name: str) -> RegistryValue | None:
-        del key, name
-        return None
+        del name, value
+        raise OSError(f"this system has no registry to write {key} into")
 
     def exists(self, key: str) -> bool:
         del key
         return False
 
     def is_empty(self, key: str) -> bool:
+        """True where the key has neither values nor keys below it."""
         del key
         return True
 
-    def _refuse(self, key: str, *_: object) -> None:
+    def make_key(self, key: str) -> None:
+        """Make a key whose parent exists."""
         raise OSError(f"this system has no registry to write {key} into")
 
-    set = make_key = remove_key = _refuse
+    def remove_key(self, key: str) -> None:
+        """Remove an empty key."""
+        raise OSError(f"this system has no registry to write {key} into")
 
 
 if sys.platform == "win32":
@@ -93,7 +78,7 @@ if sys.platform == "win32":
         hive, _, path = key.partition("\\")
         return winreg.OpenKey(_HIVES[hive], path, 0, access | winreg.KEY_WOW64_64KEY)
 
-    class WindowsWriter:
+    class WindowsWriter(RegistryWriter):
         """The registry of this machine."""
 
         def value(self, key: str, name: str) -> RegistryValue | None:
@@ -104,7 +89,7 @@ if sys.platform == "win32":
                 return None
             kind = _KINDS.get(number)
             if kind is None:
-                raise OSError(f"{key}\\{name} has type {number}, which cannot be put back")
+                raise OSError(f"{key}\\{name} has type {number}, which cannot be restored")
             if kind in _RAW:
                 return RegistryValue(kind=kind, data=(data or b"").hex())
             if kind == "REG_MULTI_SZ":
@@ -170,4 +155,4 @@ def this_writer() -> RegistryWriter:
     """The registry of the running machine."""
     if sys.platform == "win32":
         return WindowsWriter()
-    return NoRegistry()
+    return RegistryWriter()

@@ -1,4 +1,4 @@
-"""Files and folders in one hash each, and listings of folders that can be compared."""
+"""Hashes of files, and listings of folders that can be compared."""
 
 from __future__ import annotations
 
@@ -24,33 +24,6 @@ def file_hash(path: Path) -> str:
     return digest.hexdigest()
 
 
-def tree_hash(root: Path) -> str:
-    """SHA-256 over what is at `root` and below it, hexadecimal; times do not count.
-
-    Links are not followed. An absent root has a hash too. Raises OSError.
-    """
-    digest = hashlib.sha256()
-    for line in describe_tree(root):
-        digest.update(line.encode("utf-8", "surrogateescape") + b"\0")
-    return digest.hexdigest()
-
-
-def describe_tree(root: Path) -> list[str]:
-    """The lines that `tree_hash` hashes, sorted: "file rw FOLDER/NAME SHA256"."""
-    lines: list[str] = []
-    for name, status in _walk(root).items():
-        path = root / name
-        if is_folder(status):
-            lines.append(f"folder {name}")
-        elif not stat.S_ISREG(status.st_mode):
-            what, _, where = _pointer(path, status).partition(" ")
-            lines.append(f"{what} {name} {where}")
-        else:
-            access = "rw" if status.st_mode & stat.S_IWUSR else "ro"
-            lines.append(f"file {access} {name} {file_hash(path)}")
-    return sorted(lines)
-
-
 def content(path: Path) -> str:
     """A file, link or folder in a line: "file SIZE SHA256". Raises OSError."""
     status = path.lstat()
@@ -58,24 +31,24 @@ def content(path: Path) -> str:
         return "folder"
     if stat.S_ISREG(status.st_mode):
         return f"file {status.st_size} {file_hash(path)}"
-    return _pointer(path, status)
+    return pointer(path, status)
 
 
 def listing(root: Path) -> dict[str, str]:
     """The content of everything at `root` (which is ".") and below it. Raises OSError."""
     root = long_path(root)  # what is laid out or kept may lie deeper than where it belongs
-    return {name: content(root / name) for name in _walk(root)}
+    return {name: content(root / name) for name in entries_of(root)}
 
 
 def stamps(root: Path) -> dict[str, str]:
     """The same by size, time and rights instead of contents, which a rename keeps."""
     root = long_path(root)
     found: dict[str, str] = {}
-    for name, status in _walk(root).items():
+    for name, status in entries_of(root).items():
         if is_folder(status):
             found[name] = "folder"
         elif not stat.S_ISREG(status.st_mode):
-            found[name] = _pointer(root / name, status)
+            found[name] = pointer(root / name, status)
         else:
             writable = bool(status.st_mode & stat.S_IWUSR)
             found[name] = f"file {status.st_size} {status.st_mtime_ns} {writable}"
@@ -91,7 +64,7 @@ def listing_hash(found: Mapping[str, str]) -> str:
     return hashlib.sha256(listing_text(found)).hexdigest()
 
 
-def _walk(root: Path) -> dict[str, os.stat_result]:
+def entries_of(root: Path) -> dict[str, os.stat_result]:
     """Names with slashes from `root` on, and their status; links are not followed."""
     found: dict[str, os.stat_result] = {}
     waiting = [(".", root)] if os.path.lexists(root) else []
@@ -108,7 +81,7 @@ def _walk(root: Path) -> dict[str, os.stat_result]:
     return found
 
 
-def _pointer(path: Path, status: os.stat_result) -> str:
+def pointer(path: Path, status: os.stat_result) -> str:
     """A link or junction with its end, or a device, pipe or socket."""
     points = stat.S_ISLNK(status.st_mode) or stat.S_ISDIR(status.st_mode)
     return f"link {path.readlink()}" if points else "other"

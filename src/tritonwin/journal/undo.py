@@ -36,7 +36,7 @@ from tritonwin.journal.refusal import JournalError, in_words, registry_refusal
 from tritonwin.journal.registry import RegistryWriter, announce_environment, this_writer
 from tritonwin.journal.store import Store, same_volume
 from tritonwin.journal.tree import listing_hash, stamps
-from tritonwin.journal.view import Imagined, Machine, View
+from tritonwin.journal.view import Imagined, View
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +116,7 @@ class _Run:
         self.log: Log = store.log(self.header)
         self.areas = store.areas(identifier, self.log)
         self.registry = registry or this_writer()
-        self.machine = Machine(self.registry)
+        self.machine = View(self.registry)
         own, *others = self.areas
         # so that a DLL that is still loaded is left in our own folder, not in the target's
         self.elsewhere = {area: own for area in others if same_volume(area, own)}
@@ -137,7 +137,7 @@ class _Run:
         return Backwards(view, self.log, self.areas, self.elsewhere, f".kept-{self.header.id}")
 
     def imagine(self) -> list[Decision]:
-        view = Imagined(self.machine)
+        view = Imagined(self.registry, self.machine.listed)
         backwards = self._backwards(view)
         decisions: list[Decision] = []
         with in_words():

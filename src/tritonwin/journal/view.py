@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from tritonwin.journal import tree
 from tritonwin.journal.registry import RegistryValue, RegistryWriter
@@ -14,34 +14,15 @@ Kind = Literal["absent", "file", "folder"]  # a link is a file: renamed, never f
 KeyState = Literal["absent", "empty", "full"]
 
 
-class View(Protocol):
-    """Every method may raise OSError."""
+@dataclass
+class View:
+    """The machine as it is. Listings are kept: an undo looks at each twice, first to foresee.
 
-    def kind(self, path: Path) -> Kind: ...
-
-    def listing(self, path: Path) -> dict[str, str]:
-        """See `tree.listing`; empty where nothing is."""
-        ...
-
-    def stamps(self, path: Path) -> dict[str, str]:
-        """See `tree.stamps`; empty where nothing is."""
-        ...
-
-    def names(self, folder: Path) -> frozenset[str]:
-        """The names in a folder."""
-        ...
-
-    def value(self, key: str, name: str) -> RegistryValue | None: ...
-
-    def key(self, key: str) -> KeyState: ...
-
-
-@dataclass(frozen=True)
-class Machine:
-    """The real machine. Listings are kept: an undo looks at each twice, first to foresee."""
+    Every method may raise OSError.
+    """
 
     registry: RegistryWriter
-    _listed: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict)
+    listed: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict)
 
     def kind(self, path: Path) -> Kind:
         try:
@@ -51,16 +32,19 @@ class Machine:
         return "folder" if tree.is_folder(status) else "file"
 
     def listing(self, path: Path) -> dict[str, str]:
+        """See `tree.listing`; empty where nothing is."""
         stamp = tree.listing_hash(self.stamps(path))
-        known = self._listed.get(str(path))
+        known = self.listed.get(str(path))
         if known is None or known[0] != stamp:
-            known = self._listed[str(path)] = (stamp, tree.listing(path))
+            known = self.listed[str(path)] = (stamp, tree.listing(path))
         return known[1]
 
     def stamps(self, path: Path) -> dict[str, str]:
+        """See `tree.stamps`; empty where nothing is."""
         return tree.stamps(path)
 
     def names(self, folder: Path) -> frozenset[str]:
+        """The names in a folder."""
         return frozenset(child.name for child in folder.iterdir())
 
     def value(self, key: str, name: str) -> RegistryValue | None:
@@ -73,10 +57,9 @@ class Machine:
 
 
 @dataclass
-class Imagined:
+class Imagined(View):
     """The machine after the changes noted here: asks backwards through them."""
 
-    real: View
     # spelled with a separator at the end, so that "inside" is "starts with"; None: no such place
     _changes: list[tuple[str | None, str | None]] = field(default_factory=list)
     _values: dict[tuple[str, str], RegistryValue | None] = field(default_factory=dict)
@@ -119,7 +102,7 @@ class Imagined:
 
     def kind(self, path: Path) -> Kind:
         origin, _ = self._origin(path)
-        return self.real.kind(origin) if isinstance(origin, Path) else origin
+        return super().kind(origin) if isinstance(origin, Path) else origin
 
     def listing(self, path: Path) -> dict[str, str]:
         return self._described(path, "listing")
@@ -131,7 +114,7 @@ class Imagined:
         origin, whole = self._origin(path)
         kind = self.kind(path)
         if isinstance(origin, Path) and (whole or kind != "folder"):
-            return self.real.listing(origin) if how == "listing" else self.real.stamps(origin)
+            return super().listing(origin) if how == "listing" else super().stamps(origin)
         if kind == "absent":
             return {}
         found = {".": "folder"}
@@ -144,18 +127,18 @@ class Imagined:
         origin, _ = self._origin(folder)
         listed: set[str] = set()
         if isinstance(origin, Path):
-            listed |= self.real.names(origin)
+            listed |= super().names(origin)
         listed |= {Path(p).name for change in self._changes for p in change if p is not None}
         return frozenset(name for name in listed if self.kind(folder / name) != "absent")
 
     def value(self, key: str, name: str) -> RegistryValue | None:
         found = (key.lower(), name.lower())
-        return self._values[found] if found in self._values else self.real.value(key, name)
+        return self._values[found] if found in self._values else super().value(key, name)
 
     def key(self, key: str) -> KeyState:
         if key.lower() in self._removed_keys:
             return "absent"
-        found = self.real.key(key)
+        found = super().key(key)
         inside = [value for (k, _), value in self._values.items() if k == key.lower()]
         below = [k for k in self._removed_keys if k.rpartition("\\")[0] == key.lower()]
         # what was taken out of it may have been all that was in it

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tritonwin.facts.records import Interpreter
+from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal import Journal, Store
 from tritonwin.remedies import (
     build_wheel,
+    caches,
     distributions,
     headers,
     patch_triton,
@@ -20,11 +21,13 @@ from tritonwin.remedies import (
     variables,
     vc_runtime,
 )
-from tritonwin.remedies.context import ApplyContext, OnEvent, ignore
+from tritonwin.remedies.context import Agree, ApplyContext, OnEvent, ignore
 from tritonwin.remedies.plan import (
     AllowLongPaths,
     ApplyPatch,
     BuildWheel,
+    CannotRemedyError,
+    Change,
     ClearCache,
     CopyHeaders,
     CopyRuntime,
@@ -36,7 +39,9 @@ from tritonwin.remedies.plan import (
     SetVariable,
     SwitchDriver,
     UnsetVariable,
+    target_to_change,
 )
+from tritonwin.remedies.records import Clearing
 from tritonwin.support.pip import Pip
 from tritonwin.system.codec import to_json
 
@@ -44,26 +49,29 @@ if TYPE_CHECKING:
     from tritonwin.remedies.build_wheel import Prepared
 
 
-def _clear_cache(change: ClearCache, context: ApplyContext) -> None:
-    for entry in change.removes:
-        context.journal.delete(Path(entry))
+@dataclass(frozen=True)
+class Kind:
+    """The functions of a kind of change: `plan` takes the arguments of an action as keywords."""
+
+    apply: Callable[[Any, ApplyContext], None]
+    plan: Callable[..., Change | tuple[Change, ...]] | None = None
 
 
-# How each kind of change is made, in the order of a plan: what others rest on comes first.
-APPLY: Mapping[type[Any], Callable[[Any, ApplyContext], None]] = {
-    UnsetVariable: variables.apply_variable,
-    SetVariable: variables.apply_variable,
-    RenameShadow: python_path.apply_rename,
-    RemoveDistribution: distributions.apply_remove,
-    InstallWheels: distributions.apply_install,
-    BuildWheel: build_wheel.apply_build,
-    EnableSite: python_path.apply_site,
-    CopyRuntime: vc_runtime.apply_runtime,
-    CopyHeaders: headers.apply_headers,
-    ApplyPatch: patch_triton.apply_patch,
-    SwitchDriver: python_driver.apply_driver,
-    ClearCache: _clear_cache,
-    AllowLongPaths: variables.apply_long_paths,
+# In the order of a plan: what others rest on comes first.
+KINDS: Mapping[type[Any], Kind] = {
+    UnsetVariable: Kind(variables.apply_variable, variables.plan_unset),
+    SetVariable: Kind(variables.apply_variable, variables.plan_set),
+    RenameShadow: Kind(python_path.apply_rename, python_path.plan_rename),
+    RemoveDistribution: Kind(distributions.apply_remove, distributions.plan_remove),
+    InstallWheels: Kind(distributions.apply_install),
+    BuildWheel: Kind(build_wheel.apply_build),
+    EnableSite: Kind(python_path.apply_site),
+    CopyRuntime: Kind(vc_runtime.apply_runtime, vc_runtime.plan_runtime),
+    CopyHeaders: Kind(headers.apply_headers, headers.plan_headers),
+    ApplyPatch: Kind(patch_triton.apply_patch, patch_triton.plan_patch),
+    SwitchDriver: Kind(python_driver.apply_driver),
+    ClearCache: Kind(caches.apply_clear, caches.plan_clear),
+    AllowLongPaths: Kind(variables.apply_long_paths, variables.plan_long_paths),
 }
 
 
@@ -107,7 +115,7 @@ def apply_plan(
         context = replace(context, staged=_stage(plan, context))
         for change in plan.changes:
             context.say(change.what)
-            APPLY[type(change)](change, context)
+            KINDS[type(change)].apply(change, context)
     return journal.header.id
 
 
@@ -124,3 +132,16 @@ def _stage(plan: Plan, context: ApplyContext) -> Path | None:
         if isinstance(change, InstallWheels):
             target_pip.check_modules(root, target, cuda=change.cuda, gpus=change.gpus)
     return root
+
+
+def clear_caches(clearing: Clearing, facts: Facts, store: Store, agree: Agree) -> Clearing:
+    """Carry it out through a journal; unchanged where there is nothing to do or no consent."""
+    if not clearing.removes or not agree(f"Clear {len(clearing.removes)} cache entries?"):
+        return clearing
+    target = target_to_change(facts)
+
+    def no_pip() -> Pip:
+        raise CannotRemedyError("clearing a cache needs no pip")
+
+    with store.lock(target.executable):
+        return replace(clearing, journal=apply_plan(clearing.plan, target, store, no_pip))

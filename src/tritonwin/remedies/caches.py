@@ -10,17 +10,13 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tritonwin.errors import UserError
 from tritonwin.facts.caches import read_entries
 from tritonwin.facts.dlls.loading import dll_search
 from tritonwin.facts.records import Cache, Facts
-from tritonwin.journal import Store
 from tritonwin.problems.cache_state import JudgedEntry, judge
-from tritonwin.remedies.apply import apply_plan
-from tritonwin.remedies.context import Agree, PlanContext
+from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import CannotRemedyError, ClearCache, Plan, target_to_change
 from tritonwin.remedies.records import Clearing
-from tritonwin.support.pip import Pip
 from tritonwin.system.files import is_folder, names_in
 from tritonwin.system.host import Host
 
@@ -79,18 +75,9 @@ def plan_clearing(facts: Facts, entries: tuple[JudgedEntry, ...], *, everything:
     return Clearing(plan=Plan(target=target, changes=tuple(changes)), left=tuple(left))
 
 
-def clear(clearing: Clearing, facts: Facts, store: Store, agree: Agree) -> Clearing:
-    """Carry it out through a journal; unchanged where there is nothing to do or no consent."""
-    if not clearing.removes or not agree(f"Clear {len(clearing.removes)} cache entries?"):
-        return clearing
-    target = target_to_change(facts)
-    with store.lock(target.executable):
-        journal = apply_plan(clearing.plan, target, store, _no_pip)
-    return Clearing(plan=clearing.plan, left=clearing.left, journal=journal)
-
-
-def _no_pip() -> Pip:
-    raise UserError("clearing a cache needs no pip")
+def apply_clear(change: ClearCache, context: ApplyContext) -> None:
+    for entry in change.removes:
+        context.journal.delete(Path(entry))
 
 
 def is_entry(folder: Path) -> bool:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from tritonwin.facts.records import Interpreter
 from tritonwin.facts.toolchain.python_dev import read_headers
-from tritonwin.remedies import archive
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import CannotRemedyError, CopyHeaders, FileSource
 from tritonwin.support import download
+from tritonwin.support.archives import names_in_zip, unpack_folders
 from tritonwin.support.versions import series
 from tritonwin.system.files import is_file, is_folder
 from tritonwin.system.toml import read_resource
@@ -91,7 +91,7 @@ def _given(path: Path, wanted: _Wanted) -> FileSource:
         return FileSource(name="headers", version=version, location=str(path))
     if not is_file(path):
         raise CannotRemedyError(f"there is no file or folder {path}", "Check --headers.")
-    _root_in(archive.names(path), path)
+    _root_in(names_in_zip(path), path)
     return FileSource(
         name="headers",
         version=wanted.series,
@@ -163,8 +163,8 @@ def apply_headers(change: CopyHeaders, context: ApplyContext) -> None:
         for part in PARTS:
             _copy(path / part, staged / part)
     else:
-        root = _root_in(archive.names(path), path)
-        archive.unpack(path, {f"{root}{part}": staged / part for part in PARTS})
+        root = _root_in(names_in_zip(path), path)
+        unpack_folders(path, {f"{root}{part}": staged / part for part in PARTS})
     _check(staged, change)
     for part in PARTS:
         context.journal.place(staged / part, folder / part)

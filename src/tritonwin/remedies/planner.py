@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from packaging.requirements import Requirement
@@ -12,53 +12,26 @@ from tritonwin.errors import UserError
 from tritonwin.facts.packages import knowledge
 from tritonwin.problems import catalogue
 from tritonwin.problems.records import Action, Problem
-from tritonwin.remedies import (
-    build_wheel,
-    caches,
-    distributions,
-    headers,
-    patch_triton,
-    python_driver,
-    python_path,
-    variables,
-    vc_runtime,
-)
-from tritonwin.remedies.apply import APPLY
+from tritonwin.remedies import build_wheel, distributions, python_driver, python_path
+from tritonwin.remedies.apply import KINDS
 from tritonwin.remedies.context import PlanContext
 from tritonwin.remedies.distributions import NothingFitsError
 from tritonwin.remedies.plan import (
-    AllowLongPaths,
     ApplyPatch,
     CannotRemedyError,
     Change,
-    ClearCache,
-    CopyHeaders,
-    CopyRuntime,
     InstallWheels,
     Plan,
     RemoveDistribution,
-    RenameShadow,
-    SetVariable,
-    UnsetVariable,
     Unsolved,
 )
 
-# What plans an action of the catalogue, with the action's arguments as keywords.
-PLAN: Mapping[str, Callable[..., Change | tuple[Change, ...]]] = {
-    SetVariable.action: variables.plan_set,
-    UnsetVariable.action: variables.plan_unset,
-    RenameShadow.action: python_path.plan_rename,
-    RemoveDistribution.action: distributions.plan_remove,
-    CopyRuntime.action: vc_runtime.plan_runtime,
-    CopyHeaders.action: headers.plan_headers,
-    ApplyPatch.action: patch_triton.plan_patch,
-    ClearCache.action: caches.plan_clear,
-    AllowLongPaths.action: variables.plan_long_paths,
-}
+# by the name that an action has in the catalogue
+PLAN = {change.action: kind.plan for change, kind in KINDS.items() if kind.plan}
 # The actions that are planned together, each with "requirement"; what others rest on comes first.
 INSTALLS = ("install-torch", InstallWheels.action)
 
-_ORDER = list(APPLY)
+_ORDER = list(KINDS)
 
 
 def make_plan(problems: Sequence[Problem], context: PlanContext) -> Plan:

@@ -9,11 +9,10 @@ from tritonwin.facts.dlls.of_target import NAMES
 from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.records import RuntimeDll
 from tritonwin.problems.checks.python_files import MUTEX_BREAK
-from tritonwin.remedies.archive import ArchiveError
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import CannotRemedyError, CopyRuntime, FileSource
 from tritonwin.support import download
-from tritonwin.support.archives import DAMAGE, opened
+from tritonwin.support.archives import DAMAGE, ArchiveError, opened
 from tritonwin.support.links import WheelLink
 from tritonwin.support.sources import find
 from tritonwin.support.versions import older, parse

@@ -19,6 +19,10 @@ import winreg
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from trees import describe_tree
+
 from tritonwin.journal import (
     Journal,
     JournalError,
@@ -29,7 +33,6 @@ from tritonwin.journal import (
     undo,
 )
 from tritonwin.journal.registry import WindowsWriter
-from tritonwin.journal.tree import describe_tree
 from tritonwin.system.codec import to_json
 
 ENVIRONMENT = "HKCU\\Environment"

@@ -19,8 +19,11 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from trees import describe_tree
+
 from tritonwin.journal import Store, faults
-from tritonwin.journal.tree import describe_tree
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.rules import FILES
 from tritonwin.patch.session import PatchSession
