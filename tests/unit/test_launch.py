@@ -11,7 +11,8 @@ from hosts import fake_host
 
 from tritonwin.problems.records import Action, Problem, Remedy
 from tritonwin.remedies import launch
-from tritonwin.remedies.launch import LaunchError, Settings
+from tritonwin.remedies.launch import Settings
+from tritonwin.remedies.plan import CannotRemedyError
 from tritonwin.system.host import Environment, Host
 
 VCVARSALL = Path(r"C:\BT\VC\Auxiliary\Build\vcvarsall.bat")
@@ -107,7 +108,7 @@ def test_the_batch_file_says_the_same() -> None:
 
 
 def test_what_would_end_its_quotes_is_refused() -> None:
-    with pytest.raises(LaunchError):
+    with pytest.raises(CannotRemedyError):
         launch.batch_file(Settings(set={}), "python.exe", ['a" & del b'])
 
 
@@ -120,5 +121,5 @@ def test_only_our_own_batch_file_is_replaced(tmp_path: Path) -> None:
     huge = tmp_path / "huge.bat"  # as an endless device, not to be read whole
     huge.write_text(launch.batch_file(Settings(set={}), "python.exe", []) + " " * 2**23)
     for foreign in (file, tmp_path, huge):
-        with pytest.raises(LaunchError, match="not written by tritonwin"):
+        with pytest.raises(CannotRemedyError, match="not written by tritonwin"):
             launch.refuse_foreign(foreign)

@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -93,9 +93,8 @@ class Store:
 
         A folder that holds no header was given up before anything was changed.
         """
-        found = (self._read(name) for name in names_in(self.root))
         headers = sorted(
-            (header for header in found if isinstance(header, Header)),
+            (each for each in self._all() if isinstance(each, Header)),
             key=lambda header: (header.sequence, header.id),
         )
         if target is None:
@@ -110,8 +109,7 @@ class Store:
 
     def unreadable(self) -> tuple[Unreadable, ...]:
         """The journals whose headers cannot be read."""
-        found = (self._read(name) for name in names_in(self.root))
-        return tuple(each for each in found if isinstance(each, Unreadable))
+        return tuple(each for each in self._all() if isinstance(each, Unreadable))
 
     def unfinished(self, target: str | None = None) -> tuple[Header, ...]:
         """Journals that were cut off in the middle of being applied or undone, newest first.
@@ -228,6 +226,9 @@ class Store:
                 elif header.state == "undone":
                     for area in self.areas(header.id, log):
                         discard(area)
+
+    def _all(self) -> Iterator[Header | Unreadable | None]:
+        return (self._read(name) for name in names_in(self.root))
 
     def _read(self, name: str) -> Header | Unreadable | None:
         file = self.root / name / HEADER

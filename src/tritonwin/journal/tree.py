@@ -24,35 +24,33 @@ def file_hash(path: Path) -> str:
     return digest.hexdigest()
 
 
-def content(path: Path) -> str:
-    """A file, link or folder in a line: "file SIZE SHA256". Raises OSError."""
-    status = path.lstat()
-    if is_folder(status):
-        return "folder"
-    if stat.S_ISREG(status.st_mode):
-        return f"file {status.st_size} {file_hash(path)}"
-    return pointer(path, status)
-
-
 def listing(root: Path) -> dict[str, str]:
-    """The content of everything at `root` (which is ".") and below it. Raises OSError."""
+    """What is at `root` (which is ".") and below it: "folder", "file SIZE SHA256", "link END".
+
+    Raises OSError.
+    """
     root = long_path(root)  # what is laid out or kept may lie deeper than where it belongs
-    return {name: content(root / name) for name in entries_of(root)}
+    return {
+        name: _described(root / name, status) or f"file {status.st_size} {file_hash(root / name)}"
+        for name, status in entries_of(root).items()
+    }
 
 
 def stamps(root: Path) -> dict[str, str]:
     """The same by size, time and rights instead of contents, which a rename keeps."""
     root = long_path(root)
-    found: dict[str, str] = {}
-    for name, status in entries_of(root).items():
-        if is_folder(status):
-            found[name] = "folder"
-        elif not stat.S_ISREG(status.st_mode):
-            found[name] = pointer(root / name, status)
-        else:
-            writable = bool(status.st_mode & stat.S_IWUSR)
-            found[name] = f"file {status.st_size} {status.st_mtime_ns} {writable}"
-    return found
+    return {
+        name: _described(root / name, status)
+        or f"file {status.st_size} {status.st_mtime_ns} {bool(status.st_mode & stat.S_IWUSR)}"
+        for name, status in entries_of(root).items()
+    }
+
+
+def _described(path: Path, status: os.stat_result) -> str:
+    """A folder or link in a word; empty for a file."""
+    if is_folder(status):
+        return "folder"
+    return "" if stat.S_ISREG(status.st_mode) else pointer(path, status)
 
 
 def listing_text(found: Mapping[str, str]) -> bytes:

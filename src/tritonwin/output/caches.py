@@ -27,7 +27,7 @@ class CacheReport:
     entries: tuple[JudgedEntry, ...]
     cleared: tuple[str, ...] = ()  # entries that were taken away, or with --dry-run would be
     left: tuple[str, ...] = ()  # what is there and has not the form of an entry
-    journal: str | None = None  # what `tritonwin undo` gives them back by
+    journal: str | None = None  # what `tritonwin undo` restores them by
 
 
 _SHOWN = 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.journal import Store, undo
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
+from tritonwin.problems.records import Problem
 from tritonwin.remedies.apply import apply_plan
 from tritonwin.remedies.context import Agree, OnEvent, PlanContext, ignore
 from tritonwin.remedies.plan import CannotRemedyError, Plan, Status, target_to_change
@@ -112,28 +113,25 @@ def _be_meant(target: Interpreter, facts: Facts) -> None:
     )
 
 
+@dataclass
 class _Fix:
     """One run. `result` grows with it; facts and problems are those of the last examination."""
 
-    def __init__(
-        self,
-        options: FixOptions,
-        facts: Facts,
-        store: Store,
-        agree: Agree,
-        on_event: OnEvent,
-        host: Host,
-    ) -> None:
-        self.options = options
-        self.store = store
-        self.agree = agree
-        self.on_event = on_event
-        self.host = host
-        self.result = FixResult(status="healthy")
-        self.builds: dict[str, Prepared] = {}
-        self._pip: Pip | None = None
-        self._sources: Sources | None = None
-        self._take(facts)
+    options: FixOptions
+    facts: Facts
+    store: Store
+    agree: Agree
+    on_event: OnEvent
+    host: Host
+    result: FixResult = field(default_factory=lambda: FixResult(status="healthy"))
+    problems: tuple[Problem, ...] = ()
+    drifted: bool = False
+    builds: dict[str, Prepared] = field(default_factory=dict)
+    _pip: Pip | None = None
+    _sources: Sources | None = None
+
+    def __post_init__(self) -> None:
+        self._take(self.facts)
 
     def dry_run(self) -> FixResult:
         if not self.problems and not self.result.crashed:

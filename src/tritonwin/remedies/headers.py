@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from tritonwin.facts.records import Interpreter
 from tritonwin.facts.toolchain.python_dev import read_headers
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import CannotRemedyError, CopyHeaders, FileSource
@@ -57,7 +54,10 @@ def plan_headers(context: PlanContext, *, version: str, folder: str) -> CopyHead
             "Install python3-dev, python3-devel or the like.",
         )
     wanted = _Wanted(series(version) or version, version, bool(context.target.free_threaded))
-    source = next(_sources(wanted, context), None) or _package(wanted, context)
+    if context.headers is not None:
+        source = _given(context.headers, wanted)
+    else:
+        source = _of_another(wanted, context) or _package(wanted, context)
     return CopyHeaders(
         folder=folder,
         what=f"put the headers and libraries of Python {source.version} into {folder}",
@@ -66,17 +66,19 @@ def plan_headers(context: PlanContext, *, version: str, folder: str) -> CopyHead
     )
 
 
-def _sources(wanted: _Wanted, context: PlanContext) -> Iterator[FileSource]:
-    """Sources on this machine: the folder or zip that the user named, then other Pythons."""
-    if context.headers is not None:
-        yield _given(context.headers, wanted)
-    others = [i for i in context.facts.interpreters if i.executable != context.target.executable]
-    fitting = [i for i in others if series(i.version or "") == wanted.series]
-    # the same patch release first
-    for other in sorted(fitting, key=lambda i: i.version != wanted.version):
-        found = _installed(other, wanted)
-        if found:
-            yield found
+def _of_another(wanted: _Wanted, context: PlanContext) -> FileSource | None:
+    """The headers of another Python on this machine, of the same patch release if there is one."""
+    others = [
+        i
+        for i in context.facts.interpreters
+        if i.executable != context.target.executable and series(i.version or "") == wanted.series
+    ]
+    for other in sorted(others, key=lambda i: i.version != wanted.version):
+        root = other.base_prefix or other.prefix
+        version = _fits(Path(root), wanted) if root else None
+        if root and version:
+            return FileSource(name="headers", version=version, location=root)
+    return None
 
 
 def _given(path: Path, wanted: _Wanted) -> FileSource:
@@ -100,14 +102,6 @@ def _given(path: Path, wanted: _Wanted) -> FileSource:
     )
 
 
-def _installed(other: Interpreter, wanted: _Wanted) -> FileSource | None:
-    root = other.base_prefix or other.prefix
-    version = _fits(Path(root), wanted) if root else None
-    if root is None or version is None:
-        return None
-    return FileSource(name="headers", version=version, location=root)
-
-
 def _fits(root: Path, wanted: _Wanted) -> str | None:
     """The version of whole headers of that minor with their library; None where they are not."""
     headers = read_headers(root / "Include")
@@ -119,14 +113,10 @@ def _fits(root: Path, wanted: _Wanted) -> str | None:
     return headers.version if whole and series(headers.version) == wanted.series else None
 
 
-@cache
-def _packages() -> PythonPackages:
-    return read_resource("tritonwin.remedies", "python_packages.toml", PythonPackages)
-
-
 def _package(wanted: _Wanted, context: PlanContext) -> FileSource:
     """The package of python.org on nuget.org, by its pinned hash."""
-    row = next((r for r in _packages().package if r.python == wanted.series), None)
+    known = read_resource("tritonwin.remedies", "python_packages.toml", PythonPackages)
+    row = next((r for r in known.package if r.python == wanted.series), None)
     by_hand = (
         f"Install Python {wanted.series} from python.org and run fix again, or name a folder or "
         "zip with its Include and libs: --headers PATH"
@@ -136,7 +126,7 @@ def _package(wanted: _Wanted, context: PlanContext) -> FileSource:
             f"no headers of Python {wanted.version} were found, and none are known to fetch",
             by_hand,
         )
-    address = _packages().address.format(version=row.version)
+    address = known.address.format(version=row.version)
     if context.offline:
         raise CannotRemedyError(
             f"no headers of Python {wanted.series} are on this machine, and --offline was given",

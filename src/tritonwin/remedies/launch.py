@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts, MsvcToolset
 from tritonwin.facts.toolchain.msvc import capture
 from tritonwin.facts.toolchain.parts import parts
@@ -25,10 +24,6 @@ from tritonwin.system.files import read_text
 from tritonwin.system.host import Host, merged
 
 MARK = "Written by tritonwin run"
-
-
-class LaunchError(UserError):
-    """The target cannot be started as it should, or no batch file written for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +112,7 @@ def _value(text: str) -> str:
 
 
 def _unwritable(text: str) -> NoReturn:
-    raise LaunchError(
+    raise CannotRemedyError(
         f"{text!r} cannot be written into a batch file",
         "Leave the quotation mark out, or start it through: tritonwin run",
     )
@@ -127,7 +122,9 @@ def refuse_foreign(file: Path) -> None:
     """Refuse to replace a file that tritonwin did not write.
 
     Raises:
-        LaunchError: the file is somebody's.
+        CannotRemedyError: the file is somebody's.
     """
     if os.path.lexists(file) and MARK not in (read_text(file) or ""):
-        raise LaunchError(f"{file} exists and was not written by tritonwin", "Name another file.")
+        raise CannotRemedyError(
+            f"{file} exists and was not written by tritonwin", "Name another file."
+        )

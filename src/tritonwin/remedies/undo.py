@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from tritonwin.errors import UserError
@@ -109,7 +110,9 @@ def forget_change(options: UndoOptions, store: Store, agree: Agree) -> Forgotten
 
 def _forgotten(identifier: str, others: Sequence[tuple[Path, Path]], store: Store) -> Forgotten:
     """Move the files of others aside, each by the place where it was, and delete the rest."""
-    aside = store.root.parent / "kept" / identifier
+    # the clock may have been set back to an identifier of then
+    names = (f"{identifier}-{n}" if n else identifier for n in count())
+    aside = next(p for n in names if not os.path.lexists(p := store.root.parent / "kept" / n))
     for number, (kept, place) in enumerate(others):
         to = aside / f"{number}-{place.name}"
         to.parent.mkdir(parents=True, exist_ok=True)
