@@ -57,6 +57,7 @@ from tritonwin.support.download import DownloadError
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 from tritonwin.system.host import Environment
+from tritonwin.system.toml import read_resource
 
 USER = r"HKCU\Environment"
 
@@ -605,7 +606,9 @@ def test_offline_says_what_to_fetch(tmp_path: Path) -> None:
 
 
 def test_every_pinned_package_serves_one_minor_version() -> None:
-    rows = headers._packages().package
+    rows = read_resource(
+        "tritonwin.remedies", "python_packages.toml", headers.PythonPackages
+    ).package
     assert {r.python for r in rows} >= {"3.10", "3.11", "3.12", "3.13"}
     for row in rows:
         assert row.version.startswith(f"{row.python}.")

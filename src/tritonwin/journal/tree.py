@@ -31,7 +31,11 @@ def listing(root: Path) -> dict[str, str]:
     """
     root = long_path(root)  # what is laid out or kept may lie deeper than where it belongs
     return {
-        name: _described(root / name, status) or f"file {status.st_size} {file_hash(root / name)}"
+        name: f"file {status.st_size} {file_hash(root / name)}"
+        if stat.S_ISREG(status.st_mode)
+        else "folder"
+        if is_folder(status)
+        else pointer(root / name, status)
         for name, status in entries_of(root).items()
     }
 
@@ -40,17 +44,13 @@ def stamps(root: Path) -> dict[str, str]:
     """The same by size, time and rights instead of contents, which a rename keeps."""
     root = long_path(root)
     return {
-        name: _described(root / name, status)
-        or f"file {status.st_size} {status.st_mtime_ns} {bool(status.st_mode & stat.S_IWUSR)}"
+        name: f"file {status.st_size} {status.st_mtime_ns} {bool(status.st_mode & stat.S_IWUSR)}"
+        if stat.S_ISREG(status.st_mode)
+        else "folder"
+        if is_folder(status)
+        else pointer(root / name, status)
         for name, status in entries_of(root).items()
     }
-
-
-def _described(path: Path, status: os.stat_result) -> str:
-    """A folder or link in a word; empty for a file."""
-    if is_folder(status):
-        return "folder"
-    return "" if stat.S_ISREG(status.st_mode) else pointer(path, status)
 
 
 def listing_text(found: Mapping[str, str]) -> bytes:
@@ -65,17 +65,19 @@ def listing_hash(found: Mapping[str, str]) -> str:
 def entries_of(root: Path) -> dict[str, os.stat_result]:
     """Names with slashes from `root` on, and their status; links are not followed."""
     found: dict[str, os.stat_result] = {}
-    waiting = [(".", root)] if os.path.lexists(root) else []
+    waiting = [(".", str(root))] if os.path.lexists(root) else []
     while waiting:
         name, path = waiting.pop()
         try:
-            status = path.lstat()
+            # not the status of a folder's own entry, which Windows does not always renew
+            status = os.lstat(path)
         except FileNotFoundError:  # a program took it away meanwhile
             continue
         found[name] = status
         if is_folder(status):
             start = "" if name == "." else f"{name}/"
-            waiting += [(start + child.name, child) for child in path.iterdir()]
+            with os.scandir(path) as entries:
+                waiting += [(start + entry.name, entry.path) for entry in entries]
     return found
 
 

@@ -31,6 +31,7 @@ from tritonwin.journal.records import (
     SetValue,
     State,
     Step,
+    Unreadable,
 )
 from tritonwin.journal.refusal import JournalError, in_words, registry_refusal
 from tritonwin.journal.registry import RegistryWriter, announce_environment, this_writer
@@ -65,6 +66,40 @@ class UndoReport:
     def lost(self) -> bool:
         """True where a copy that was kept for the undo is gone."""
         return any(conflict.lost for conflict in self.conflicts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndoResult:
+    """The reports of an undo, the newest round first, and the rounds that would follow.
+
+    Attributes:
+        damaged: journals that cannot be read; what they changed is not undone.
+    """
+
+    reports: tuple[UndoReport, ...]
+    then: tuple[Header, ...] = ()
+    damaged: tuple[Unreadable, ...] = ()
+    declined: bool = False
+
+    @property
+    def stuck(self) -> bool:
+        """True where something was changed by others since and so was not undone, or is lost."""
+        return any(r.lost or (r.conflicts and r.state != "undone") for r in self.reports)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forgotten:
+    """The result of giving up an undo.
+
+    Attributes:
+        left: folders that a program keeps from being deleted.
+        aside: the folder with the kept files that are somebody's own; None: there were none.
+        places: where these were.
+    """
+
+    left: tuple[str, ...] = ()
+    aside: str | None = None
+    places: tuple[str, ...] = ()
 
 
 def preview(store: Store, identifier: str, registry: RegistryWriter | None = None) -> UndoReport:
@@ -137,7 +172,7 @@ class _Run:
         return Backwards(view, self.log, self.areas, self.elsewhere, f".kept-{self.header.id}")
 
     def imagine(self) -> list[Decision]:
-        view = Imagined(self.registry, self.machine.listed)
+        view = Imagined(self.registry)
         backwards = self._backwards(view)
         decisions: list[Decision] = []
         with in_words():

@@ -14,15 +14,17 @@ Kind = Literal["absent", "file", "folder"]  # a link is a file: renamed, never f
 KeyState = Literal["absent", "empty", "full"]
 
 
+_listed: dict[str, tuple[str, dict[str, str]]] = {}  # by path, with the hash of its stamps
+
+
 @dataclass
 class View:
-    """The machine as it is. Listings are kept: an undo looks at each twice, first to foresee.
+    """The machine as it is. Listings are kept: an undo looks at each more than once, to foresee.
 
     Every method may raise OSError.
     """
 
     registry: RegistryWriter
-    listed: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict)
 
     def kind(self, path: Path) -> Kind:
         try:
@@ -34,9 +36,9 @@ class View:
     def listing(self, path: Path) -> dict[str, str]:
         """See `tree.listing`; empty where nothing is."""
         stamp = tree.listing_hash(self.stamps(path))
-        known = self.listed.get(str(path))
+        known = _listed.get(str(path))
         if known is None or known[0] != stamp:
-            known = self.listed[str(path)] = (stamp, tree.listing(path))
+            known = _listed[str(path)] = (stamp, tree.listing(path))
         return known[1]
 
     def stamps(self, path: Path) -> dict[str, str]:

@@ -9,11 +9,10 @@ from typing import Literal
 
 from tritonwin.journal import Conflict
 from tritonwin.journal.records import Header, State, Unreadable
-from tritonwin.journal.undo import UndoReport
+from tritonwin.journal.undo import Forgotten, UndoReport, UndoResult
 from tritonwin.output.blocks import Line, line
 from tritonwin.output.documents import ToolInfo
 from tritonwin.output.terminal import console, print_lines, say
-from tritonwin.remedies.records import Forgotten, UndoResult
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tritonwin.facts.records import ImportResult
-from tritonwin.journal.records import Header, Unreadable
-from tritonwin.journal.undo import UndoReport
 from tritonwin.problems.records import CheckResult, Problem
 from tritonwin.remedies.plan import Plan, Status
 from tritonwin.support.wheel_choice import InstallStatus, WheelChoice
@@ -124,37 +122,3 @@ class Clearing:
     @property
     def removes(self) -> tuple[str, ...]:
         return tuple(path for change in self.plan.changes for path in change.removes)
-
-
-@dataclass(frozen=True, kw_only=True)
-class UndoResult:
-    """The reports of an undo, the newest round first, and the rounds that would follow.
-
-    Attributes:
-        damaged: journals that cannot be read; what they changed is not undone.
-    """
-
-    reports: tuple[UndoReport, ...]
-    then: tuple[Header, ...] = ()
-    damaged: tuple[Unreadable, ...] = ()
-    declined: bool = False
-
-    @property
-    def stuck(self) -> bool:
-        """True where something was changed by others since and so was not undone, or is lost."""
-        return any(r.lost or (r.conflicts and r.state != "undone") for r in self.reports)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Forgotten:
-    """The result of giving up an undo.
-
-    Attributes:
-        left: folders that a program keeps from being deleted.
-        aside: the folder with the kept files that are somebody's own; None: there were none.
-        places: where these were.
-    """
-
-    left: tuple[str, ...] = ()
-    aside: str | None = None
-    places: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tritonwin.errors import UserError
 from tritonwin.facts.history import forget_proven
@@ -16,12 +17,12 @@ from tritonwin.journal import Header, JournalError, Store, UndoReport, preview, 
 from tritonwin.journal.disk import is_real_folder
 from tritonwin.journal.records import Move
 from tritonwin.journal.tree import file_hash
-from tritonwin.remedies.context import Agree
-from tritonwin.remedies.installed import recorded
-from tritonwin.remedies.plan import ClearCache, Plan
-from tritonwin.remedies.records import Forgotten, UndoResult
+from tritonwin.journal.undo import Forgotten, UndoResult
 from tritonwin.system.codec import DecodeError, from_json
 from tritonwin.system.host import Environment
+
+if TYPE_CHECKING:
+    from tritonwin.remedies.context import Agree
 
 _WAIT = 5.0  # seconds for another tritonwin that is at work on the target
 
@@ -127,6 +128,10 @@ def _forgotten(identifier: str, others: Sequence[tuple[Path, Path]], store: Stor
 
 def _of_others(header: Header, store: Store) -> Iterator[tuple[Path, Path]]:
     """The kept files that no package and no cache can bring back, and the places they had."""
+    # an undo needs none of these
+    from tritonwin.remedies.installed import recorded
+    from tritonwin.remedies.plan import ClearCache, Plan
+
     try:
         log = store.log(header)
     except JournalError:
