@@ -17,7 +17,7 @@ import pytest
 from wheel_files import sha256
 
 import tritonwin
-from tritonwin.system.held_file import hold
+from tritonwin.system.access import hold
 
 MAIN = b"""
 import pkgutil

@@ -16,7 +16,7 @@ from pace import PATIENCE, wait_for
 
 import tritonwin
 from tritonwin.system import scratch
-from tritonwin.system.held_file import hold
+from tritonwin.system.access import hold
 from tritonwin.system.scratch import MARK, scratch_folder
 
 WAITS = """

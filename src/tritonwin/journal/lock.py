@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tritonwin.errors import UserError
 from tritonwin.journal.refusal import refusal
+from tritonwin.system.access import hold
 from tritonwin.system.data_folder import VARIABLE
-from tritonwin.system.held_file import hold
 
 _PAUSE = 0.2  # seconds between two tries
 

@@ -1,4 +1,8 @@
-"""May this process write into a folder? Asked without writing anything."""
+"""What a process may do with files: write into a folder, and hold a file that others may not.
+
+Whether it may write is asked without writing anything. What it holds the system lets go of when it
+dies, however.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +33,16 @@ def _absent(path: Path) -> bool:
 
 
 if sys.platform == "win32":
+    import msvcrt
+
     _FILE_ADD_FILE = 0x0002
-    _SHARE_ALL = 0x7
-    _OPEN_EXISTING = 3
+    _SHARE_ALL, _SHARE_READ = 0x7, 0x1
+    _GENERIC_READ_WRITE = 0xC0000000
+    _OPEN_EXISTING, _OPEN_ALWAYS = 3, 4
     _FILE_FLAG_BACKUP_SEMANTICS = 0x02000000  # needed to open a folder
     _ERROR_ACCESS_DENIED = 5
     _ERROR_WRITE_PROTECT = 19
+    _SHARING_VIOLATION = 32
 
     def _may_add_files(folder: Path) -> bool | None:
         try:
@@ -51,10 +59,50 @@ if sys.platform == "win32":
         winapi.close_handle(handle)
         return True
 
+    def hold(path: Path) -> int | None:
+        """A descriptor of the file, made if need be, that nobody else may write or delete.
+
+        None while another process, or another part of this one, has it. Closing it lets go.
+
+        Raises:
+            OSError: it can be neither made nor opened.
+        """
+        try:
+            # not msvcrt.locking: a share mode lets others read who holds it
+            handle = winapi.open_handle(
+                path, access=_GENERIC_READ_WRITE, share=_SHARE_READ, how=_OPEN_ALWAYS
+            )
+        except OSError as error:
+            if error.winerror == _SHARING_VIOLATION:
+                return None
+            raise
+        return msvcrt.open_osfhandle(handle, os.O_RDWR)
+
 else:
+    import fcntl
 
     def _may_add_files(folder: Path) -> bool | None:
         return os.access(folder, os.W_OK | os.X_OK)
+
+    def hold(path: Path) -> int | None:
+        """A descriptor of the file, made if need be, locked for us alone.
+
+        None while another process, or another part of this one, has it, or where it is deleted at
+        this moment. Closing it lets go.
+
+        Raises:
+            OSError: it can be neither made nor opened.
+        """
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        if os.fstat(descriptor).st_nlink == 0:  # its last holder deleted it meanwhile
+            os.close(descriptor)
+            return None
+        return descriptor
 
 
 def can_write(folder: Path) -> bool | None:

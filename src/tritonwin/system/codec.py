@@ -22,11 +22,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 T = TypeVar("T")
 
-MAX_DEPTH = 40
-MAX_ITEMS = 200_000
-MAX_TEXT = 4_000_000
-MAX_WHOLE = 2**63  # what every JSON reader can hold
-
+_MAX_WHOLE = 2**63  # what every JSON reader can hold
 _HALF = re.compile("[\ud800-\udfff]")
 _DOCUMENT = "document"  # the place of an error in the text as a whole
 
@@ -71,8 +67,8 @@ def parse(text: str) -> Json:
 
 def _whole(digits: str) -> int:
     # int() itself needs quadratic time for a number of a million digits
-    value = int(digits) if len(digits) <= 20 else MAX_WHOLE
-    if not -MAX_WHOLE <= value < MAX_WHOLE:
+    value = int(digits) if len(digits) <= 20 else _MAX_WHOLE
+    if not -_MAX_WHOLE <= value < _MAX_WHOLE:
         raise DecodeError(_DOCUMENT, f"number too large: {digits[:24]}...")
     return value
 
@@ -89,11 +85,11 @@ def _constant(name: str) -> Json:
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found: dict[str, Json] = {}
-    for key, value in pairs:
-        if key in found:
-            raise DecodeError(_DOCUMENT, f"the name {_quoted(key)} appears twice in one object")
-        found[key] = value
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DecodeError(_DOCUMENT, f"the name {_quoted(twice)} appears twice in one object")
     return found
 
 
@@ -136,8 +132,7 @@ def from_json(cls: type[T], tree: Json, where: str | None = None, *, strict: boo
     Raises:
         DecodeError: "facts.gpus[2].index: expected a whole number, got \"x\"".
     """
-    place = cls.__name__.lower() if where is None else where
-    record: T = _decode(cls, tree, place, 0, strict)
+    record: T = _decode(cls, tree, cls.__name__.lower() if where is None else where, strict)
     return record
 
 
@@ -166,7 +161,7 @@ def _builder(hint: Any) -> Callable[[Any], Any] | None:
     if origin in (Union, UnionType):
         kinds = [kind for kind in args if kind is not type(None)]
         if len(kinds) > 1:
-            return _one_of(hint, kinds)
+            return _one_of(kinds)
         one = _builder(kinds[0])
         return None if one is None else partial(_unless_none, one)
     if origin is tuple:
@@ -178,14 +173,11 @@ def _builder(hint: Any) -> Callable[[Any], Any] | None:
     return None
 
 
-def _one_of(hint: Any, kinds: list[Any]) -> Callable[[Any], Any] | None:
+def _one_of(kinds: list[Any]) -> Callable[[Any], Any] | None:
     """For a union: the form of the tree, a list or an object, tells the kind."""
-    lists = [kind for kind in kinds if get_origin(kind) is tuple]
-    objects = [k for k in kinds if dataclasses.is_dataclass(k) or get_origin(k) is dict]
-    if len(lists) > 1 or len(objects) > 1:
-        return lambda tree: _decode(hint, tree, _DOCUMENT, 0, strict=True)
-    found: tuple[tuple[type, list[Any]], ...] = ((list, lists), (dict, objects))
-    forms = {form: _builder(kind) for form, kinds in found for kind in kinds}
+    forms: dict[type, Any] = {
+        list if get_origin(kind) is tuple else dict: _builder(kind) for kind in kinds
+    }
     known = {form: convert for form, convert in forms.items() if convert is not None}
     return partial(_by_form, known) if known else None
 
@@ -215,39 +207,30 @@ def _each_value(convert: Callable[[Any], Any], tree: Any) -> Any:
     return {key: convert(value) for key, value in tree.items()}
 
 
-def _decode(hint: Any, tree: Json, where: str, depth: int, strict: bool) -> Any:
-    if depth > MAX_DEPTH:
-        raise DecodeError(where, "nested too deeply")
+def _decode(hint: Any, tree: Json, where: str, strict: bool) -> Any:
     if hint in SCALARS:
         return _scalar(hint, tree, where)
     if dataclasses.is_dataclass(hint):
-        return _record(hint, tree, where, depth, strict)
+        return _record(hint, tree, where, strict)
     origin, args = _parts(hint)
     if origin is Literal:
-        if not any(type(tree) is type(known) and tree == known for known in args):
-            raise _unexpected(hint, tree, where)
-        return tree
-    if origin in (Union, UnionType):
-        return _union(hint, tree, where, depth, strict)
-    if origin is tuple:
-        if not isinstance(tree, list):
-            raise _unexpected(hint, tree, where)
-        _bounded(len(tree), MAX_ITEMS, where)
-        items = []
-        for index, item in enumerate(tree):
-            items.append(_decode(args[0], item, f"{where}[{index}]", depth + 1, strict))
-        return tuple(items)
-    if origin is dict:
-        if not isinstance(tree, dict):
-            raise _unexpected(hint, tree, where)
-        _bounded(len(tree), MAX_ITEMS, where)
-        return {
-            _scalar(str, key, where): _decode(
-                args[1], item, f"{where}[{_quoted(key)}]", depth + 1, strict
-            )
-            for key, item in tree.items()
-        }
-    raise TypeError(f"no JSON form for {hint!r}")
+        if any(type(tree) is type(known) and tree == known for known in args):
+            return tree
+    elif origin in (Union, UnionType):
+        return _union(hint, tree, where, strict)
+    elif origin is tuple:
+        if isinstance(tree, list):
+            each = args[0]
+            return tuple([_decode(each, x, f"{where}[{n}]", strict) for n, x in enumerate(tree)])
+    elif origin is dict:
+        if isinstance(tree, dict):
+            return {
+                _scalar(str, key, where): _decode(args[1], x, f"{where}[{_quoted(key)}]", strict)
+                for key, x in tree.items()
+            }
+    else:
+        raise TypeError(f"no JSON form for {hint!r}")
+    raise _unexpected(hint, tree, where)
 
 
 @cache
@@ -263,33 +246,30 @@ def _scalar(hint: type, tree: Json, where: str) -> Json:
         raise _unexpected(hint, tree, where)
     if isinstance(tree, float) and not math.isfinite(tree):
         raise DecodeError(where, "not a finite number")
-    if isinstance(tree, str):
-        _bounded(len(tree), MAX_TEXT, where)
-        if not tree.isascii() and _HALF.search(tree):
-            raise DecodeError(where, "text with half a character (a lone surrogate)")
+    if isinstance(tree, str) and not tree.isascii() and _HALF.search(tree):
+        raise DecodeError(where, "text with half a character (a lone surrogate)")
     return tree
 
 
-def _union(hint: Any, tree: Json, where: str, depth: int, strict: bool) -> Any:
-    options = _parts(hint)[1]
-    if tree is None and type(None) in options:
+def _union(hint: Any, tree: Json, where: str, strict: bool) -> Any:
+    options = [option for option in _parts(hint)[1] if option is not type(None)]
+    if tree is None and len(options) < len(_parts(hint)[1]):
         return None
-    options = tuple(o for o in options if o is not type(None))
     if len(options) == 1:  # the error of the only option says more than "none fits"
-        return _decode(options[0], tree, where, depth, strict)
+        return _decode(options[0], tree, where, strict)
     for option in options:
         with contextlib.suppress(DecodeError):
-            return _decode(option, tree, where, depth, strict)
+            return _decode(option, tree, where, strict)
     raise _unexpected(hint, tree, where)
 
 
-def _record(cls: Any, tree: Json, where: str, depth: int, strict: bool) -> Any:
+def _record(cls: Any, tree: Json, where: str, strict: bool) -> Any:
     if not isinstance(tree, dict):
         raise _unexpected(cls, tree, where)
     values: dict[str, Any] = {}
     for name, hint, required in fields_of(cls):
         if name in tree:
-            values[name] = _decode(hint, tree[name], f"{where}.{name}", depth + 1, strict)
+            values[name] = _decode(hint, tree[name], f"{where}.{name}", strict)
         elif required:
             raise DecodeError(f"{where}.{name}", "missing")
     if strict and len(values) < len(tree):
@@ -303,23 +283,15 @@ def _record(cls: Any, tree: Json, where: str, depth: int, strict: bool) -> Any:
 def fields_of(cls: Any) -> tuple[tuple[str, Any, bool], ...]:
     """Name, type and whether it must be there. A constant is a tag: it must be, default or not."""
     hints = get_type_hints(cls)
+    missing = dataclasses.MISSING
     found = []
     for field in dataclasses.fields(cls):
         if field.init:
-            missing = dataclasses.MISSING
-            required = field.default is missing and field.default_factory is missing
             hint = hints[field.name]
-            found.append((field.name, hint, required or _is_constant(hint)))
+            tag = get_origin(hint) is Literal and len(get_args(hint)) == 1
+            bare = field.default is missing and field.default_factory is missing
+            found.append((field.name, hint, tag or bare))
     return tuple(found)
-
-
-def _is_constant(hint: Any) -> bool:
-    return get_origin(hint) is Literal and len(get_args(hint)) == 1
-
-
-def _bounded(size: int, limit: int, where: str) -> None:
-    if size > limit:
-        raise DecodeError(where, f"too large: {size} where {limit} are allowed")
 
 
 def _unexpected(hint: Any, tree: Json, where: str) -> DecodeError:
@@ -351,31 +323,26 @@ def map_text(record: T, change: Callable[[str], str], *, keys: bool = False) -> 
     Args:
         keys: change those of dicts too, which then must not be names that something looks for.
     """
-    change_key = change if keys else str
-    changed: T = _mapped(type(record), record, change, change_key)
-    return changed
 
+    def mapped(hint: Any, value: Any) -> Any:
+        if hint is str:
+            return change(value)
+        if dataclasses.is_dataclass(hint):
+            kind: Any = type(value)
+            fields = fields_of(kind)
+            changed = {name: mapped(inner, getattr(value, name)) for name, inner, _ in fields}
+            return dataclasses.replace(value, **changed)
+        origin, args = get_origin(hint), get_args(hint)
+        if origin in (Union, UnionType):
+            options = [h for h in args if h is not type(None)]
+            fitting = next((h for h in options if h is type(value)), options[0])
+            return None if value is None else mapped(fitting, value)
+        if origin is tuple:
+            return tuple(mapped(args[0], item) for item in value)
+        if origin is dict:
+            rename = change if keys else str
+            return {rename(key): mapped(args[1], item) for key, item in value.items()}
+        return value
 
-def _mapped(
-    hint: Any, value: Any, change: Callable[[str], str], change_key: Callable[[str], str]
-) -> Any:
-    if hint is str:
-        return change(value)
-    if dataclasses.is_dataclass(hint):
-        kind: Any = type(value)
-        fields = fields_of(kind)
-        changed = {n: _mapped(h, getattr(value, n), change, change_key) for n, h, _ in fields}
-        return dataclasses.replace(value, **changed)
-    origin, args = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        options = [h for h in args if h is not type(None)]
-        fitting = next((h for h in options if h is type(value)), options[0])
-        return None if value is None else _mapped(fitting, value, change, change_key)
-    if origin is tuple:
-        return tuple(_mapped(args[0], item, change, change_key) for item in value)
-    if origin is dict:
-        return {
-            change_key(key): _mapped(args[1], item, change, change_key)
-            for key, item in value.items()
-        }
-    return value
+    result: T = mapped(type(record), record)
+    return result

@@ -73,11 +73,7 @@ def is_folder(path: Path) -> bool:
 
 def file_size(path: Path) -> int | None:
     """Bytes of a file; None where it cannot be asked."""
-    return ask(_size, path, None)
-
-
-def _size(path: Path) -> int | None:
-    return path.stat().st_size
+    return ask(lambda asked: asked.stat().st_size, path, None)
 
 
 def paths_in(folder: Path, pattern: str) -> tuple[Path, ...]:
@@ -160,7 +156,7 @@ def write_whole(path: Path, data: bytes) -> None:
         OSError: it cannot be written; nothing is left of the attempt.
     """
     place = Path(os.path.realpath(path))
-    mode = _mode(place)
+    mode = place.stat().st_mode if place.exists() else None
     if mode is not None and not stat.S_ISREG(mode):
         place.write_bytes(data)
         return
@@ -174,10 +170,3 @@ def write_whole(path: Path, data: bytes) -> None:
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-
-
-def _mode(path: Path) -> int | None:
-    try:
-        return path.stat().st_mode
-    except FileNotFoundError:
-        return None

@@ -3,41 +3,37 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 Value = str | int
 
 
-class Registry(Protocol):
-    """Read-only registry. Keys are spelled `HKLM\\SOFTWARE\\...`; names are case-insensitive."""
+class Registry(ABC):
+    """Read-only registry. Keys are spelled `HKLM\\SOFTWARE\\...`; names are case-insensitive.
 
-    def value(self, key: str, name: str, *, view: int = 64) -> Value | None:
-        """The value, or None where key or value are absent or cannot be read.
+    `view` is 64 or 32 (WOW6432Node). What is absent or cannot be read is left out.
+    """
 
-        `name` may be empty for a key's default value; `view` is 64 or 32 (WOW6432Node).
-        """
-        ...
-
+    @abstractmethod
     def subkeys(self, key: str, *, view: int = 64) -> tuple[str, ...]:
-        """Names of the keys below `key`; empty where it is absent or cannot be read."""
-        ...
+        """Names of the keys below `key`."""
 
+    @abstractmethod
     def values(self, key: str, *, view: int = 64) -> dict[str, Value]:
-        """All strings and numbers of the key."""
-        ...
-
-
-@dataclass(frozen=True)
-class MemoryRegistry:
-    """A registry in memory: what Linux has (nothing), and what tests fill."""
-
-    data: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+        """All strings and numbers of the key. A key's default value has an empty name."""
 
     def value(self, key: str, name: str, *, view: int = 64) -> Value | None:
         lowered = {k.lower(): v for k, v in self.values(key, view=view).items()}
         return lowered.get(name.lower())
+
+
+@dataclass(frozen=True)
+class MemoryRegistry(Registry):
+    """A registry in memory: what Linux has (nothing), and what tests fill."""
+
+    data: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
 
     def subkeys(self, key: str, *, view: int = 64) -> tuple[str, ...]:
         del view
@@ -60,7 +56,7 @@ if sys.platform == "win32":
     _HIVES = {"HKLM": winreg.HKEY_LOCAL_MACHINE, "HKCU": winreg.HKEY_CURRENT_USER}
     _VIEWS = {64: winreg.KEY_WOW64_64KEY, 32: winreg.KEY_WOW64_32KEY}
 
-    class WindowsRegistry:
+    class WindowsRegistry(Registry):
         """The real registry of this machine."""
 
         @staticmethod
@@ -70,10 +66,6 @@ if sys.platform == "win32":
                 return winreg.OpenKey(_HIVES[hive], path, 0, winreg.KEY_READ | _VIEWS[view])
             except OSError:
                 return None
-
-        def value(self, key: str, name: str, *, view: int = 64) -> Value | None:
-            lowered = {k.lower(): v for k, v in self.values(key, view=view).items()}
-            return lowered.get(name.lower())
 
         def subkeys(self, key: str, *, view: int = 64) -> tuple[str, ...]:
             handle = self._open(key, view)

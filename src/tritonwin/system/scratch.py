@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from tritonwin.system.access import hold
 from tritonwin.system.files import is_folder, names_in
-from tritonwin.system.held_file import hold
 
 PREFIX = "tw"  # short: paths in it count against Windows' limit
 MARK = "tritonwin.held"
@@ -73,12 +73,11 @@ def sweep(place: Path) -> None:
 
 def _is_ours(folder: Path) -> bool:
     """True for a real folder of this user with a mark in it. Others can make links."""
-    try:
+    with contextlib.suppress(OSError):
         found, mark = folder.lstat(), (folder / MARK).lstat()
-    except OSError:
-        return False
-    mine = sys.platform == "win32" or found.st_uid == os.getuid()
-    return stat.S_ISDIR(found.st_mode) and stat.S_ISREG(mark.st_mode) and mine
+        mine = sys.platform == "win32" or found.st_uid == os.getuid()
+        return stat.S_ISDIR(found.st_mode) and stat.S_ISREG(mark.st_mode) and mine
+    return False
 
 
 def _empty(folder: Path) -> None:
@@ -94,33 +93,23 @@ def _delete(path: Path) -> None:
             path.unlink()
         return
     shutil.rmtree(path, ignore_errors=True)
-    if is_folder(path):
-        _allow_deletion(path)
+    if is_folder(path):  # git and others write-protect what they write
+        for at, folders, files in os.walk(path):
+            for inside in (Path(at, name) for name in (".", *folders, *files)):
+                if not inside.is_symlink():
+                    with contextlib.suppress(OSError):
+                        inside.chmod(0o700)
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _allow_deletion(path: Path) -> None:
-    """Take write protection away, which git and others give to what they write."""
-    for at, folders, files in os.walk(path):
-        for name in (".", *folders, *files):
-            inside = Path(at, name)
-            if not inside.is_symlink():
-                with contextlib.suppress(OSError):
-                    inside.chmod(0o700)
-
-
 def _let_go(folder: Path, held: int) -> None:
-    if sys.platform == "win32":
-        os.close(held)  # nothing that is open can be deleted
-        _remove_empty(folder)
-    else:
-        _remove_empty(folder)  # while nobody else can take the mark for that of a dead process
-        os.close(held)
-
-
-def _remove_empty(folder: Path) -> None:
     """The mark goes last: while something is left, the folder can be found again by it."""
+    windows = sys.platform == "win32"
+    if windows:
+        os.close(held)  # nothing that is open can be deleted
     if names_in(folder) in {(), (MARK,)}:
         with contextlib.suppress(OSError):
             (folder / MARK).unlink(missing_ok=True)
             folder.rmdir()
+    if not windows:
+        os.close(held)  # not before: nobody else may take the mark for that of a dead process
