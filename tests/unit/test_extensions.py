@@ -8,8 +8,7 @@ from installed import target
 from pe_files import pe_file
 from trees import plant, write
 
-from tritonwin.facts.dlls.loading import DllSearch, dll_search
-from tritonwin.facts.dlls.of_target import read_extensions
+from tritonwin.facts.dlls.loading import DllSearch, dll_search, read_extensions
 from tritonwin.facts.records import ExtensionFile, Torch
 from tritonwin.system.host import Host
 

@@ -7,7 +7,7 @@ from hosts import fake_host
 from pe_files import pe_file
 from pe_version import versioned
 
-from tritonwin.facts.dlls.of_target import read_runtime_dlls
+from tritonwin.facts.dlls.loading import read_runtime_dlls
 from tritonwin.facts.records import Interpreter
 
 OLD, NEW = "14.29.30139.0", "14.44.35211.0"

@@ -37,10 +37,8 @@ def command(*, lane: bool) -> int:
         with _lane() as told:
             return _tell(told)
     if sys.platform == "win32":
-        from tritonwin.demo import live
-
-        with live.small_python() as python:
-            return _tell(live.stories(python))
+        with recorded.small_python() as python:
+            return _tell(recorded.stories(python))
     terminal.print_note("Snapshots of real Windows Pythons; tritonwin demo --lane reads live ones.")
     return _tell(recorded.shipped())
 

@@ -15,8 +15,7 @@ from typing import TypeVar
 from tritonwin import __version__
 from tritonwin.facts.caches import read_caches
 from tritonwin.facts.distributions import read_distributions, read_requirement_lines
-from tritonwin.facts.dlls.loading import dll_search
-from tritonwin.facts.dlls.of_target import read_extensions, read_runtime_dlls
+from tritonwin.facts.dlls.loading import dll_search, read_extensions, read_runtime_dlls
 from tritonwin.facts.gpu import read_gpus
 from tritonwin.facts.history import read_patch_record, read_proven
 from tritonwin.facts.interpreters import find_interpreters, find_target

@@ -294,13 +294,16 @@ class Variable:
     flaws: tuple[Flaw, ...] = ()
 
 
+RuntimePlace = Literal["beside-python", "base-python", "system32", "package", "conda"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RuntimeDll:
     """A VC runtime DLL in one of the places Windows looks, in the order it looks."""
 
     name: str  # "msvcp140.dll"
     path: str
-    place: Literal["beside-python", "base-python", "system32", "package", "conda"]
+    place: RuntimePlace
     version: str | None
     loaded: bool  # the one that python.exe would get
 

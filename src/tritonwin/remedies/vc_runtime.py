@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from tritonwin.facts.dlls.of_target import NAMES
+from tritonwin.facts.dlls.loading import NAMES
 from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.records import RuntimeDll
 from tritonwin.problems.checks.python_files import MUTEX_BREAK
