@@ -124,6 +124,8 @@ BEFORE = Proven(when="2026-11-01T12:00:00+00:00", python="3.12.9", driver="570.0
 
 # id, facts, what the first evidence must name
 BROKEN = [
+    ("windows-too-old", part("system", version="6.1.7601"), "6.1"),
+    ("intel-wrong-triton", torch("2.9.1+xpu", "==3.5.0", None), "3.5.1.post24"),
     ("python-unsupported", target(bits=32), "32-bit"),
     ("python-unsupported", target(machine="ARM64"), "ARM64", "warning, likely"),
     ("python-unsupported", target(implementation="pypy"), "pypy"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import healthy
 import pytest
 
+from tritonwin.facts.records import ExtensionFile
 from tritonwin.problems.explain import explain_lines
 from tritonwin.problems.records import Problem
 
@@ -19,7 +21,52 @@ def test_versions_alone_answer_where_something_failed() -> None:
     found = first("pytorch version: 2.13.0+cu130", "triton-windows==3.2.0.post21", OTHER)
     assert (found.id, found.certainty) == ("triton-too-old", "likely")
     assert found.remedy.commands == ('python -m pip install -U "triton-windows<3.8"',)
-    assert {e.where for e in found.evidence} >= {"line 1 and line 2"}
+    assert [e.where for e in found.evidence] == ["line 2", "table of pairs"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (
+            ["NVIDIA GeForce RTX 5090", "torch==2.5.1+cu124"],
+            ("gpu-generation-unsupported", "likely"),
+        ),
+        (["NVIDIA GeForce RTX 5090", "torch==2.9.1+cpu"], ("cpu-only-torch", "possible")),
+        (["Python 3.12.4", "setuptools==65.5.0"], ("old-setuptools", "likely")),
+    ],
+)
+def test_what_versions_say_of_gpu_torch_and_setuptools(
+    lines: list[str], found: tuple[str, str]
+) -> None:
+    problem = first(*lines, OTHER)
+    assert (problem.id, problem.certainty) == found
+    assert explain_lines(lines).problems == ()
+
+
+def test_versions_of_the_log_are_judged_beside_those_of_a_snapshot() -> None:
+    problems = explain_lines(["pytorch version: 2.10.0+cu128", OTHER], healthy.HEALTHY).problems
+    assert [(p.id, p.certainty) for p in problems] == [("triton-too-old", "likely")]
+    assert explain_lines([OTHER], healthy.part("torch", version="2.10.0")).problems == ()
+
+
+def test_pips_own_python_is_not_the_one_that_runs() -> None:
+    pip = r"pip 24.0 from C:\Python312\Lib\site-packages\pip (python 3.12)"
+    target = explain_lines([pip]).facts.target
+    assert target
+    assert target.version == "3.12"
+    frame = r'  File "D:\app\venv\Lib\site-packages\torch\a.py", line 1'
+    target = explain_lines([pip, frame]).facts.target
+    assert target
+    assert (target.prefix, target.version) == (r"D:\app\venv", None)
+
+
+def test_the_record_tells_whose_module_was_not_loaded() -> None:
+    line = "ImportError: DLL load failed while importing _C: The specified procedure could not be found."
+    owner = ExtensionFile(path=r"C:\s\kaput\_C.cp312-win_amd64.pyd", package="kaput", unresolved=())
+    (found,) = explain_lines([line], healthy.changed(extensions=(owner,))).problems
+    assert found.id == "extension-torch-mismatch"
+    assert "compiled part of kaput" in found.cause
+    assert "kaput" not in explain_lines([line], healthy.HEALTHY).problems[0].cause
 
 
 def test_versions_alone_are_no_failure() -> None:

@@ -161,7 +161,7 @@ class CheckTerms:
         title: the good state, which holds when nothing is found ("torch is built for CUDA").
         windows_only: the problem cannot exist on other systems.
         compiling: it concerns the C compiler that Triton starts, and nothing else.
-        of_versions: what a log says of versions and the GPU is enough for it.
+        of_versions: how certain it is at best from versions in a log; None: it needs more.
         severity: of its findings, where that is usually not the entry's.
         certainty: of its findings, usually.
     """
@@ -169,7 +169,7 @@ class CheckTerms:
     title: str
     windows_only: bool = True
     compiling: bool = False
-    of_versions: bool = False
+    of_versions: Certainty | None = None
     severity: Severity | None = None
     certainty: Certainty = "certain"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.problems.check import NotApplicable, Seen, check, need_target, python_series, seen
 from tritonwin.support import matrix
+from tritonwin.support.versions import fits
 
 MAX_PATH = 260
 # What Triton appends to its cache folder: \<52 characters>\tmp.pid_NNNNN_<36>\<kernel name>;
@@ -21,6 +22,12 @@ def _long_paths_on(facts: Facts) -> bool:
     if facts.system.long_paths is None:
         raise NotApplicable("the long path setting is not known")
     return facts.system.long_paths
+
+
+@check("windows-too-old")
+def windows_too_old(facts: Facts) -> Iterator[Seen]:
+    if fits(facts.system.version, "<10"):
+        yield seen(f"this is Windows NT {facts.system.version}", "system")
 
 
 @check("long-paths-off")

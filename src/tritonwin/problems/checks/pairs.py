@@ -20,6 +20,7 @@ from tritonwin.problems.check import (
 from tritonwin.problems.records import Evidence
 from tritonwin.support import matrix, wheels
 from tritonwin.support.matrix import served_series, wanted_series
+from tritonwin.support.packages import FORK
 from tritonwin.support.versions import fits, older, series
 from tritonwin.support.wheels import read_local
 
@@ -37,6 +38,14 @@ def cpu_only_torch(facts: Facts) -> Iterator[Seen]:
         torch.source,
         also=(Evidence(text=f"{gpu.name} is in this machine", where=gpu.source),),
     )
+
+
+@check("intel-wrong-triton")
+def intel_wrong_triton(facts: Facts) -> Iterator[Seen]:
+    torch, fork = need_torch(facts), need_distribution(facts, FORK)
+    if torch.xpu or "+xpu" in torch.version:
+        torch_is = Evidence(text=f"torch {torch.version} is for Intel GPUs", where=torch.source)
+        yield seen(f"{fork.name} {fork.version} is installed", fork.location, also=(torch_is,))
 
 
 @check("update-replaced-torch")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import BinaryIO
 
 from tritonwin.facts.records import Facts
@@ -22,7 +22,7 @@ from tritonwin.problems.explain.lines import (
     width_of,
     without_escapes,
 )
-from tritonwin.problems.explain.log_facts import LogFacts, facts_at
+from tritonwin.problems.explain.log_facts import LogFacts, facts_at, same_folder
 from tritonwin.problems.explain.matches import Matches, Query, Window
 from tritonwin.problems.explain.pair import of_names, of_versions
 from tritonwin.problems.explain.pasted import restored
@@ -46,6 +46,7 @@ MAX_QUOTE = 500  # characters of a line that is quoted
 # torch and ctypes quote the file: Error loading "C:\...\shm.dll" or one of its dependencies.
 _NAMED = re.compile(r"""["']([A-Za-z]:\\[^"'<>|]{1,400}\.(?:dll|pyd))["']""", re.IGNORECASE)
 _REFUSED = re.compile(r"WinError (?:126|127|193|1114)|DLL load failed|Could not find module")
+_NOT_LOADED = re.compile(r"DLL load failed while importing (\w+)")
 _MOST = 3
 
 
@@ -129,7 +130,7 @@ def _verdict(
     facts = facts_at(log, lines, snapshot)
     findings += [replace(f, evidence=(quote(m.text, m.line),)) for f, m in of_names(log, facts)]
     if findings or any(suspects.found()):
-        findings += of_versions(log, facts) if snapshot is None else ()
+        findings += of_versions(log, facts)
 
     def rank(problem: Problem) -> Rank:
         """What stopped the program comes before what was merely printed."""
@@ -167,10 +168,22 @@ def _finding(window: Window, log: LogFacts, snapshot: Facts | None) -> Finding |
             id=window.sought.entry.id,
             evidence=tuple(dict.fromkeys(quote(each.text, each.line) for each in lines)),
             certainty=certainty,
-            values=signature.values
+            values=_owner(hit.text, facts)
+            | signature.values
             | {n: v for each in (*window.before.values(), hit) for n, v in each.groups.items()},
         )
     return None
+
+
+def _owner(line: str, facts: Facts) -> dict[str, str]:
+    """The package whose RECORD lists the compiled module that a line says was not loaded."""
+    module = _NOT_LOADED.search(line)
+    names = module and {
+        e.package
+        for e in facts.extensions
+        if PureWindowsPath(e.path).name.partition(".")[0] == module[1]
+    }
+    return {"package": names.pop()} if names and len(names) == 1 else {}
 
 
 # The statements that a condition rests on, where they do not bear its name.
@@ -191,15 +204,11 @@ def _value(fact: str, facts: Facts, log: LogFacts, line: int) -> str | None:
         pip, running = log.value(line, "pip_prefix"), log.value(line, "prefix")
         if pip is None or running is None:
             return None
-        return "same" if _folder(pip) == _folder(running) else "other"
+        return "same" if same_folder(pip, running) else "other"
     known = value_of(fact, facts)
     if fact == "os" and known is None and (match := log.at(line, *_RESTS_ON["os"])):
         return "linux" if "linux" in match.groups else "windows"
     return known
-
-
-def _folder(path: str) -> str:
-    return path.replace("/", "\\").rstrip("\\").lower()
 
 
 def quote(line: str, number: int) -> Evidence:

@@ -28,7 +28,7 @@ SOURCE = "the log"
 NEAR_A_BUILD = 40  # lines
 _TEMPORARY = re.compile(r"\\pip-[a-z]{1,20}-[^\\]{1,40}\\|\\builds-v0\\|\\Temp\\", re.IGNORECASE)
 # no facts about the machine, but what other facts are judged by
-_NOT_SHOWN = frozenset({"build", "missing", "tag"})
+_NOT_SHOWN = frozenset({"build", "missing", "pip_python", "tag"})
 PORTABLE = r"python_embeded\python.exe"  # as ComfyUI's portable package is told to start it
 
 
@@ -54,6 +54,7 @@ class LogFacts:
             lines = self._stated.setdefault(name, [])
             if len(lines) < MAX_VALUES and (not lines or lines[-1].groups[name] != value):
                 lines.append(match)
+                lines.sort(key=lambda m: m.line)  # lines that were joined come after their parts
 
     def at(self, line: int, *names: str) -> Match | None:
         """The statement in force at a line: the last before it, else the first after it.
@@ -153,7 +154,7 @@ def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
             value("running"),
             value("executable") or (PORTABLE if value("embedded") else None),
             value("prefix"),
-            value("python") or _dotted(value("tag")),
+            value("python") or _dotted(value("tag")) or _of_pip(log, line),
         ),
         "torch": _torch(value("torch"), value("cuda")),
         "triton": _triton(value("triton")),
@@ -163,6 +164,18 @@ def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
         "distributions": _distributions(base, value("setuptools")),
     }
     return replace(base, **{name: change for name, change in changes.items() if change})
+
+
+def same_folder(one: str, other: str) -> bool:
+    """Compare two paths of Windows, however a log spells them."""
+    return len({path.replace("/", "\\").rstrip("\\").lower() for path in (one, other)}) == 1
+
+
+def _of_pip(log: LogFacts, line: int) -> str | None:
+    """The version of pip's Python, where no other Python is known to run."""
+    pip, running = log.value(line, "pip_prefix"), log.value(line, "prefix")
+    ours = running is None or (pip is not None and same_folder(pip, running))
+    return log.value(line, "pip_python") if ours else None
 
 
 def _dotted(tag: str | None) -> str | None:
@@ -257,5 +270,5 @@ def _toolset(compiler: str | None) -> str | None:
 def _distributions(base: Facts, setuptools: str | None) -> tuple[Distribution, ...]:
     if setuptools is None:
         return ()
-    found = Distribution(name="setuptools", version=setuptools, location="", site_packages="")
+    found = Distribution(name="setuptools", version=setuptools, location=SOURCE, site_packages="")
     return (found, *(d for d in base.distributions if d.name != "setuptools"))

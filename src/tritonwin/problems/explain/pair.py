@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from packaging.version import Version
@@ -12,32 +12,39 @@ from tritonwin.problems import catalogue
 from tritonwin.problems.advice import pairs
 from tritonwin.problems.doctor import findings_of
 from tritonwin.problems.explain.log_facts import SOURCE, LogFacts, Match
-from tritonwin.problems.records import Evidence, Finding
+from tritonwin.problems.records import CERTAINTIES, Evidence, Finding
 from tritonwin.support import matrix
 from tritonwin.support.triton_names import Missing, missing_name
 from tritonwin.support.versions import series
 
+_VERSIONS = ("torch", "triton", "setuptools")
 _FIRST_FOR_WINDOWS = Version("3.0")  # older ones are builds of single people
 
 
 def of_versions(log: LogFacts, facts: Facts) -> Iterator[Finding]:
-    """The findings of the checks that need no more than versions, from those of the log.
+    """The findings of the checks that need no more than versions, where the log tells any.
 
-    They are likely at best: a log may name the versions of another environment.
+    A log may name the versions of another environment, so none is certain. What a snapshot alone
+    shows is no finding of the log.
     """
     from tritonwin.problems.checks import CHECKS
 
-    entries = catalogue.load().entries.values()
-    ids = {entry.id for entry in entries if entry.check and entry.check.of_versions}
-    for found in findings_of(facts, [check for check in CHECKS if check.id in ids]):
-        certainty = found.certainty if found.certainty != "certain" else "likely"
-        yield replace(found, certainty=certainty, evidence=tuple(_quoted(found.evidence, log)))
+    told = {name: match for name, match in log.last() if name in _VERSIONS}
+    if not told:
+        return
+    checks = {check.id: check for check in CHECKS if check.id in catalogue.load().entries}
+    for found in findings_of(facts, [c for c in checks.values() if c.terms.of_versions]):
+        certainty = max(
+            found.certainty, checks[found.id].terms.of_versions or "possible", key=CERTAINTIES.index
+        )
+        yield replace(found, certainty=certainty, evidence=tuple(_quoted(found.evidence, told)))
 
 
-def _quoted(evidence: tuple[Evidence, ...], log: LogFacts) -> Iterator[Evidence]:
-    lines = {m.line for name, m in log.last() if name in ("torch", "triton")}
-    where = " and ".join(f"line {line}" for line in sorted(lines))
-    return (replace(e, where=where) if e.where == SOURCE else e for e in evidence)
+def _quoted(evidence: tuple[Evidence, ...], told: Mapping[str, Match]) -> Iterator[Evidence]:
+    for each in evidence:
+        said = [m.line for name, m in told.items() if m.groups[name] in each.text]
+        where = " and ".join(f"line {line}" for line in sorted(said))
+        yield replace(each, where=where) if each.where == SOURCE and where else each
 
 
 def of_names(log: LogFacts, facts: Facts) -> Iterator[tuple[Finding, Match]]:
