@@ -129,7 +129,7 @@ def test_only(saved: Path) -> None:
         (("nonsense",), "nonsense"),
         (("docter",), "did you mean 'doctor'?"),
         (("patch", "aply"), "did you mean 'apply'?"),
-        (("help", "nonsense"), "there are doctor, explain"),
+        (("help", "nonsense"), "there are doctor, fix"),
         (("--json-lines", "doctor"), "after the command"),
         (("doctor", "--python", ""), "--python has no value; is a variable not set?"),
         (("doctor", "--app="), "--app has no value"),
@@ -143,7 +143,6 @@ def test_only(saved: Path) -> None:
         (("fix", "--json-lines"), "--yes"),
         (("verify", "--list", "--report", "proof.md"), "--list"),
         (("bench", "--compare", "a.json", "b.json", "--python", "c"), "--compare"),
-        (("snapshot",), "--output"),
     ],
 )
 def test_wrong_use_ends_with_2_and_says_what_to_do(args: tuple[str, ...], says: str) -> None:

@@ -86,6 +86,17 @@ def test_the_page_is_whole_and_loads_nothing() -> None:
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
 
 
+def test_the_page_begins_with_what_to_do_and_folds_what_breaks_nothing() -> None:
+    note = replace(PROBLEM, id="long-paths-off", severity="info", title="a note")
+    diagnosis = replace(DIAGNOSIS, problems=(PROBLEM, note))
+    page = diagnosis_page(of_diagnosis(FACTS, diagnosis))
+    answer, todo, why, notes = (
+        page.index(text) for text in ("<h1", "<h3>Do this", "<h3>Why", "<summary>1 note")
+    )
+    assert answer < todo < why < notes < page.index("a note")
+    assert re.search(r"<footer.*tritonwin [\d.]+, 20\d\d-", page)
+
+
 def test_what_the_machine_says_stays_text() -> None:
     text = diagnosis_page(VIEW)
     assert "<script>alert" not in text

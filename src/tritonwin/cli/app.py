@@ -12,9 +12,9 @@ from typing import TextIO
 
 import click
 
-from tritonwin import COMMANDS, __version__
+from tritonwin import COMMAND_GROUPS, COMMANDS, STATUS, __version__
 from tritonwin.cli import endings
-from tritonwin.cli.options import COMPLETING, Group, expand
+from tritonwin.cli.options import COMPLETING, Group, HelpContext, TargetOptions, expand
 from tritonwin.cli.signals import ToldToEndError, told_to_end
 from tritonwin.errors import Exit, UserError
 
@@ -32,7 +32,25 @@ class LazyGroup(Group):
             return None
         module = import_module(f"tritonwin.cli.{cmd_name}")
         command: click.Command = module.command
+        command.context_class = HelpContext
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        for title, commands in COMMAND_GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()))
+
+
+def _print_version(context: click.Context, _: click.Parameter, count: int) -> None:
+    """The version; where the option is given twice also where it runs, and what it is worth."""
+    if not count or context.resilient_parsing:
+        return
+    click.echo(f"tritonwin {__version__}")
+    if count > 1:
+        click.echo(f"Python {sys.version.split()[0]}, {sys.executable}")
+        click.echo(STATUS)
+    context.exit()
 
 
 def _print_schema(context: click.Context, _: click.Parameter, name: str | None) -> None:
@@ -50,7 +68,15 @@ def _print_schema(context: click.Context, _: click.Parameter, name: str | None) 
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="tritonwin", message="%(prog)s %(version)s")
+@click.option(
+    "-V",
+    "--version",
+    count=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Show the version; -VV: also its status.",
+)
 @click.option(
     "--json-schema",
     metavar="NAME",
@@ -64,10 +90,10 @@ def main() -> None:
 
     \b
     Examples:
-      tritonwin doctor --python C:\\ComfyUI\\python_embeded\\python.exe
-      tritonwin doctor --app C:\\ComfyUI_windows_portable
-      tritonwin explain build.log
-      tritonwin snapshot -o report.json
+      tritonwin doctor
+      tritonwin fix --app C:\\ComfyUI_windows_portable
+      tritonwin explain comfyui.log
+      tritonwin COMMAND --help
     """
 
 
@@ -123,14 +149,16 @@ def _misused(error: click.ClickException, args: Sequence[str]) -> tuple[str, str
 
 
 def _unasked() -> int:
-    """Run doctor, which helps most if only the name was typed, and list the other commands."""
-    try:
-        result = main.main(args=["doctor"], prog_name="tritonwin", standalone_mode=False)
-    finally:
-        print(f"\nThis was: tritonwin doctor. There are also: {', '.join(COMMANDS)}.")  # noqa: T201
-        print("What each does: tritonwin --help")  # noqa: T201
-        sys.stdout.flush()
-    return int(result) if isinstance(result, int) else Exit.DONE
+    """The state of this machine in one line, and the next step."""
+    from tritonwin.output import terminal, view
+    from tritonwin.problems.checks import CHECKS
+    from tritonwin.problems.doctor import diagnose
+
+    facts = TargetOptions(python=None, app=None, timeout=30).collect(start=False)
+    diagnosis = diagnose(facts, CHECKS)
+    terminal.print_status(view.of_diagnosis(facts, diagnosis))
+    sys.stdout.flush()
+    return Exit.DONE if diagnosis.healthy else Exit.PROBLEMS
 
 
 def _make_output_safe() -> None:

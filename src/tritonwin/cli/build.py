@@ -96,7 +96,7 @@ _ORDER_OPTIONS = (
 
 def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of an order."""
-    return reduce(lambda added, option: option(added), _ORDER_OPTIONS, command)
+    return reduce(lambda added, option: option(added), reversed(_ORDER_OPTIONS), command)
 
 
 _LARGEST = 2**20  # bytes of a matrix file

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
@@ -88,8 +88,44 @@ def need_no_question(
         )
 
 
+# Options that many commands share, below headings of their own.
+_SHARED = {
+    "Which Python": ("--python", "--app", "--timeout", "--snapshot", "--triton"),
+    "Output": ("--all", "--html", "--json", "--json-lines", "--list", "--log", "--markdown",
+               "--report"),
+}  # fmt: skip
+
+
+class _Help(click.HelpFormatter):
+    """Writes options in groups: those of the command, those that name a Python, output."""
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], *args: Any, **more: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for row in rows:
+            name = re.split(r"[ ,]", row[0])[0]
+            of = next((title for title, names in _SHARED.items() if name in names), "")
+            groups.setdefault(of, []).append(row)
+        super().write_dl(groups.pop("", []), *args, **more)
+        for title in filter(groups.get, _SHARED):
+            self.dedent()
+            self.write_paragraph()
+            self.write_heading(title)
+            self.indent()
+            super().write_dl(groups[title], *args, **more)
+
+
+class HelpContext(click.Context):
+    formatter_class = _Help
+
+
 class Group(click.Group):
     """A group that suggests the nearest of its commands for an unknown one."""
+
+    context_class = HelpContext
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        cmd.context_class = HelpContext
+        super().add_command(cmd, name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -15,9 +15,9 @@ from tritonwin.errors import Exit
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    required=True,
+    default="tritonwin-report.json",
     metavar="FILE",
-    help="Where to write; an existing file is replaced only if it is a snapshot.",
+    help="Where to write (default tritonwin-report.json); only a snapshot is replaced.",
 )
 @click.option("--deep", is_flag=True, help="Also import torch and triton, each in a process.")
 @target_options
@@ -36,7 +36,7 @@ def command(
 
     \b
     Examples:
-      tritonwin snapshot -o report.json
+      tritonwin snapshot
       tritonwin snapshot -o report.json --app C:\\ComfyUI_windows_portable --deep
     """
     from tritonwin.facts import snapshot as snapshots

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from tritonwin.facts.records import Facts
 from tritonwin.output.documents import Target, ToolInfo, target_of
-from tritonwin.output.proof import print_rung
+from tritonwin.output.proof import print_proof
 from tritonwin.output.terminal import DownloadBar, console, print_note, print_problem, say
 from tritonwin.output.text import printable, size
 from tritonwin.output.view import counted
@@ -250,8 +250,7 @@ class ProgressPrinter:
             case PlanEvent(plan=plan):
                 print_plan(plan)
             case ProofEvent(rungs=rungs):
-                for result in rungs:
-                    print_rung(self.out, result)
+                print_proof(self.out, rungs)
 
 
 _EVERY = 1.0  # seconds between two events of progress

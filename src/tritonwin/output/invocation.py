@@ -22,7 +22,8 @@ NAME = "tritonwin"
 _OF_UVX = ("\\archive-v", "\\environments-v")  # below its cache
 # where a command stands, and not a sentence about one: alone in its line, or after a colon
 _COMMAND = re.compile(
-    rf"(^|: )((?:\x1b\[[\d;]*m|[ \t])*){NAME} (?=(?:{'|'.join(COMMANDS)})\b)", re.MULTILINE
+    rf"(^|: )((?:\x1b\[[\d;]*m|[ \t])*){NAME} (?=(?:{'|'.join(COMMANDS)}|--help)(?![\w-]))",
+    re.MULTILINE,
 )
 _WORD = re.compile(r'"([^"]*)"|([^\s"]+)')  # of a command line
 

@@ -6,7 +6,7 @@ On a terminal, lines below tell which rungs are tried, since when, and why it ta
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -65,7 +65,7 @@ def print_climb(
         everything: a line for each of them.
     """
     out = console()
-    screen = Screen(out, everything=everything)
+    screen = Screen(out)
     each = everything or not out.is_terminal
     seen: list[RungResult] = []
     if facts.target:
@@ -73,8 +73,10 @@ def print_climb(
     with _shown(watch, out):
         for result in results:
             seen.append(result)
-            if each or result.state in BROKEN:
-                print_rung(out, result, most=None if each else _SHOWN_LINES)
+            if each:
+                print_rung(out, result)
+            elif result.state in BROKEN:
+                print_proof(out, (result,))
     proof = Proof(results=tuple(seen))
     screen.show(*(() if each else summed_up(seen)))
     screen.show(Prose(proof_verdict(proof, rungs=rungs), tone="strong", indent=0))
@@ -118,6 +120,14 @@ def _shown(watch: ClimbWatch, out: Console) -> Iterator[None]:
         redirect_stderr=False,
     ):
         yield
+
+
+def print_proof(out: Console, results: Sequence[RungResult]) -> None:
+    """The broken rungs with the end of their output; the others in a line a state."""
+    for result in results:
+        if result.state in BROKEN:
+            print_rung(out, result, most=_SHOWN_LINES)
+    Screen(out).show(*summed_up(results))
 
 
 def print_rung(out: Console, result: RungResult, *, most: int | None = None) -> None:

@@ -199,6 +199,18 @@ def print_view(view: View, *, everything: bool = False) -> None:
     screen.show(*((view.notes,) if view.notes else ()), *view.after)
 
 
+def print_status(view: View) -> None:
+    """The answer and the next step, for somebody who typed the name alone."""
+    step = "tritonwin verify" if view.healthy else "tritonwin doctor"
+    machine = dict(view.machine)
+    Screen().show(
+        Prose(view.headline, tone=view.tone, indent=0),
+        line(f"Python {machine['Python']}", "faint"),
+        line(f"{'To prove it' if view.healthy else 'What is wrong, and what helps'}: {step}"),
+        line("Everything else: tritonwin --help", "faint"),
+    )
+
+
 def print_story(title: str, view: View) -> None:
     """A diagnosis in short: the answer, a line a layer, and the gravest problem."""
     screen = Screen(console(own=False))
