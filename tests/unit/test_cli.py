@@ -135,7 +135,7 @@ def test_only(saved: Path) -> None:
         (("doctor", "--app="), "--app has no value"),
         (("undo", ""), "one of the words is empty"),
         (("completion",), "powershell, bash, zsh"),
-        (("build", "flash-attn", "--index-of", "nowhere"), "there is no folder nowhere"),
+        (("build", "flash-attn", "--index-of", "nowhere"), "Directory 'nowhere' does not exist"),
         (("build", "flash-attn", "--fleet", "."), "cannot be read: Is a directory"),
         (("patch", "status", "--triton", "a", "--app", "b"), "--triton names the folder itself"),
         (("patch",), "patch"),

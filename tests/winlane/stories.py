@@ -50,7 +50,6 @@ _CPU_TORCH = {
 }
 _COUNTED = {
     # not the rungs of a proof, which say in brackets what was seen
-    "checks that found nothing wrong": r"  ok       (?!.*  \()|  (n/a|info)  ",
     "what is given back": r"  (move|make the folder|write|remove) C:|  and \d+ more",
 }
 # their Windows wheels are nothing special, so their records are enough
@@ -103,7 +102,7 @@ def _left_out(line: str) -> str:
 def skeleton(text: str) -> list[str]:
     """What of a page stays while the wording of the product changes: commands, statuses, ids."""
     kept = re.compile(
-        r"## .*|[C$].*> .*|\$ .*|Exit status \d+|(?:error|warning)\b.*\[[a-z0-9-]+\]|Proven:.*|refused:.*"
+        r"## .*|[C$].*> .*|\$ .*|Exit status \d+|(?:problem|warning)\b.*\[[a-z0-9-]+\]|Proven:.*|refused:.*"
     )
     return [line for line in text.splitlines() if kept.match(line)]
 

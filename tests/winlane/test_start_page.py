@@ -41,6 +41,12 @@ def test_lines_of_the_start_page(machine: Machine, tmp_path: Path, section: str)
     assert done.returncode in (0, 1), done
     assert env.win(home / "python.exe").lower() in done.stdout.lower()
     assert "[embedded-python-no-headers]" in done.stdout
+    # what is printed can be typed there as it is
+    printed = re.search(r"^ {6}(.*tritonwin\.pyz fix.*)$", done.stdout, re.MULTILINE)
+    assert printed, done.stdout
+    done = machine.start(f'cmd /d /s /c "{printed[1]} < nul"', cwd=app, timeout=300)
+    assert done.returncode == 1, done
+    assert "Changes to" in done.stdout or "not solved" in done.stdout
     for line in lines(section, "run"):
         machine.start(f'cmd /d /s /c "{line}"', cwd=app, timeout=120).check()
         started = machine.start('cmd /d /s /c ".\\start.bat < nul"', cwd=app, timeout=120)

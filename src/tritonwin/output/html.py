@@ -68,6 +68,7 @@ dt { color: var(--faint); } dd { margin: 0; }
 table { border-collapse: collapse; }
 td { padding: .1rem 1rem .1rem 0; vertical-align: top; } td:first-child { white-space: nowrap; }
 footer { border-top: 1px solid var(--line); margin-top: 2rem; padding-top: .5rem; }
+td > .passed, td > .broken, td > .warned, td > .absent { white-space: nowrap; }
 @media print { button { display: none; } section, pre { break-inside: avoid; } }
 """
 _CLASSES: dict[Tone, str] = {
@@ -88,7 +89,8 @@ def diagnosis_page(view: View) -> str:
     machine = Fold("This machine", (_listed(view.machine),))
     folds = (each for each in (view.notes, view.checks, machine) if each)
     layers = (view.layers,) if view.layers else ()
-    body = (*view.before, *layers, *view.sections, *view.after, *folds)
+    first = "".join(_section(each, "Do this first") for each in view.sections[:1])
+    body = (_blocks(layers), first, _blocks((*view.sections[1:], *view.after, *folds)))
     return page(schema="tritonwin.doctor/1", headline=view.headline, tone=view.tone, body=body)
 
 
@@ -110,13 +112,13 @@ def proof_page(report: VerifyReport) -> str:
         schema=report.schema,
         headline=said,
         tone="good" if report.proven else "bad",
-        body=(machine, *tried, *fold),
+        body=(_blocks((machine, *tried, *fold)),),
         when=report.when,
     )
 
 
 def page(
-    *, schema: str, headline: str, tone: Tone, body: Iterable[Block], when: str | None = None
+    *, schema: str, headline: str, tone: Tone, body: Iterable[str], when: str | None = None
 ) -> str:
     """The whole document; everything that comes from the machine is escaped.
 
@@ -140,7 +142,7 @@ def page(
 <body>
 <main>
 <h1 class="{_CLASSES[tone]}">{shown(headline)}</h1>
-{_blocks(body)}
+{"".join(body)}
 </main>
 <footer class="faint">tritonwin {__version__}, {shown(made)}</footer>
 <script>{_COPY}</script>
@@ -182,11 +184,11 @@ def _block(block: Block) -> str:
             return _section(block)
 
 
-def _section(block: Section) -> str:
-    """A problem with what to do above the reasons; the style marks the first one."""
+def _section(block: Section, todo: str = "Do this") -> str:
+    """A problem or a rung, with what to do above the reasons."""
     parts = [_blocks(block.body), _blocks(block.remedy)]
     if block.remedy:
-        parts = ["<h3>Do this</h3>", parts[1], "<h3>Why</h3>", parts[0]]
+        parts = [f"<h3>{todo}</h3>", parts[1], "<h3>Why</h3>", parts[0]]
     return (
         f'<section id="{shown(block.name)}" class="{_CLASSES[block.tone]}">'
         f"<h2>{shown(block.title)}</h2>"

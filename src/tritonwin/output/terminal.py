@@ -196,7 +196,11 @@ def print_view(view: View, *, everything: bool = False) -> None:
     screen.show(*top)
     for section in view.sections:
         screen.section(section, titled=section.title not in view.headline)
-    screen.show(*((view.notes,) if view.notes else ()), *view.after)
+    screen.show(view.notes or Line())
+    if view.count:
+        more = "" if everything or not (view.sections or view.notes) else " --all shows all."
+        screen.show(Prose(f"{view.count}{more}", indent=0))
+    screen.show(*view.after)
 
 
 def print_status(view: View) -> None:

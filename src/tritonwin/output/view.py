@@ -125,7 +125,8 @@ class View:
         machine: names and values, as a report of a bug has to have them.
         layers: one row each.
         notes: problems that break nothing.
-        after: the count, and the next step.
+        count: of problems and notes.
+        after: what else there is to say, and the next step.
         here: it is of this machine, not of a snapshot.
     """
 
@@ -138,6 +139,7 @@ class View:
     sections: tuple[Section, ...] = ()
     notes: Fold | None = None
     checks: Fold | None = None
+    count: str = ""
     after: tuple[Block, ...] = ()
     here: bool = True
 
@@ -154,8 +156,6 @@ def of_diagnosis(
     problems, crashed = diagnosis.problems, len(diagnosis.crashed)
     grave = _grave(problems)
     last = [counted(problems, here=here)] if problems else []
-    if problems:
-        last.append("--all shows all.")
     if not here and grave:
         last.append("Commands: on the machine in question.")
     if crashed:
@@ -172,11 +172,8 @@ def of_diagnosis(
         sections=_sections(grave, here=here, fix=_for_target("fix", facts, here=here)),
         notes=_notes(problems, here=here),
         checks=_checks(diagnosis.checks),
-        after=(
-            *unread,
-            *_closing(last, problems),
-            *(_proving(facts, diagnosis, here=here) if whole else ()),
-        ),
+        count=" ".join(last),
+        after=(*unread, *(_proving(facts, diagnosis, here=here) if whole else ())),
         here=here,
     )
 
@@ -189,13 +186,13 @@ def of_explanation(explanation: Explanation, name: str, *, here: bool = True) ->
         here: the log may be of this machine; with a snapshot it is of another.
     """
     problems, grave = explanation.problems, _grave(explanation.problems)
-    last = [counted(problems, here=here), "--all shows all."] if problems else []
+    last = [counted(problems, here=here)] if problems else []
     if any(p.remedy.commands or p.question for p in problems):
         last.append("Commands: on the machine that the log is of.")
-    after = _closing(last, problems)
+    after: list[Block] = []
     if not grave and explanation.suspicious:
         lines = (line(f"{item.where}: {item.text}", indent=4) for item in explanation.suspicious)
-        after = (*after, line("The lines to look at first:"), *lines, line(_ASK), line(_SEND))
+        after = [line("The lines to look at first:"), *lines, line(_ASK), line(_SEND)]
     read = [line(f"{name}: {_number(explanation.lines, 'line')}", "faint")]
     if explanation.known and (known := ", ".join(_versions(explanation.facts))):
         read.append(Line((Span("Found in the log: ", "faint"), Span(known, "faint"))))
@@ -206,7 +203,8 @@ def of_explanation(explanation: Explanation, name: str, *, here: bool = True) ->
         before=tuple(read),
         sections=_sections(grave, here=here, fix=None),
         notes=_notes(problems, here=here),
-        after=after,
+        count=" ".join(last),
+        after=tuple(after),
         here=here,
     )
 
@@ -253,11 +251,6 @@ def counted(problems: Sequence[Problem], *, here: bool = True) -> str:
 
 def _number(count: int, name: str) -> str:
     return f"{count} {name}{'' if count == 1 else 's'}"
-
-
-def _closing(sentences: Sequence[str], problems: Sequence[Problem]) -> tuple[Block, ...]:
-    gap = () if any(p.severity == "info" for p in problems) else (Line(),)
-    return (*gap, Prose(" ".join(sentences), indent=0)) if sentences else ()
 
 
 def _proving(facts: Facts, diagnosis: Diagnosis, *, here: bool) -> Iterator[Line]:
