@@ -1,11 +1,13 @@
-"""Fixtures of tests that run pip in an environment of their own."""
+"""Fixtures: an environment with a pip of its own, and a server of lists and wheels."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from list_server import ListServer, list_server
 from target_env import TargetEnvironment, make_environment, pip_folder
 
 
@@ -24,3 +26,11 @@ def pip_target(
         monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     return make_environment(tmp_path / "target", pip_program)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ListServer]:
+    """A server on this machine, asked without a proxy."""
+    monkeypatch.setenv("NO_PROXY", "*")
+    with list_server() as served:
+        yield served

@@ -1,4 +1,4 @@
-"""What is fetched, from where, and what is refused. The server is one of ours, on this machine."""
+"""What is fetched, from where, and what is refused. The server is on this machine."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
 from email.message import Message
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
+from list_server import ListServer, Reply
 
 from tritonwin.support import download
 from tritonwin.support.download import DownloadError, NotFoundError
@@ -27,46 +25,22 @@ CONTENT = b"wheel " * 1000
 SHA = hashlib.sha256(CONTENT).hexdigest()
 
 
-class Handler(BaseHTTPRequestHandler):
-    seen: ClassVar[list[tuple[str, str | None]]] = []
-
-    def do_GET(self) -> None:
-        self.seen.append((self.path, self.headers.get("Authorization")))
-        redirects = {"/to-http": "http://example.org/x", "/to-ok": "/ok", "/to-file": "file:///etc"}
-        if self.path in redirects:
-            self.send_response(302)
-            self.send_header("Location", redirects[self.path])
-            self.end_headers()
-        elif self.path == "/ok":
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(CONTENT)))
-            self.end_headers()
-            self.wfile.write(CONTENT)
-        else:
-            self.send_error(int(self.path[1:]) if self.path[1:].isdigit() else 404)
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setenv("NO_PROXY", "*")
-    Handler.seen.clear()
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{httpd.server_address[1]}"
-    httpd.shutdown()
-    thread.join()
-    httpd.server_close()
+def address(server: ListServer) -> str:
+    redirects = {"/to-http": "http://example.org/x", "/to-ok": "/ok", "/to-file": "file:///etc"}
+    server.replies = {
+        "/ok": Reply(CONTENT),
+        **{path: Reply(status=302, headers={"Location": to}) for path, to in redirects.items()},
+        **{f"/{status}": Reply(status=status) for status in (404, 410, 500)},
+    }
+    return server.address
 
 
-def test_read_and_fetch(server: str, tmp_path: Path) -> None:
-    assert download.read(f"{server}/ok") == CONTENT
-    assert download.read(f"{server}/to-ok") == CONTENT
+def test_read_and_fetch(address: str, tmp_path: Path) -> None:
+    assert download.read(f"{address}/ok") == CONTENT
+    assert download.read(f"{address}/to-ok") == CONTENT
     came: list[int] = []
-    download.fetch(f"{server}/ok", tmp_path / "f", sha256=SHA.upper(), progress=came.append)
+    download.fetch(f"{address}/ok", tmp_path / "f", sha256=SHA.upper(), progress=came.append)
     assert (tmp_path / "f").read_bytes() == CONTENT
     assert came[-1] == len(CONTENT)
 
@@ -79,25 +53,25 @@ def test_local_files(tmp_path: Path) -> None:
         download.read(str(tmp_path / "c"))
 
 
-def test_another_hash_leaves_nothing_behind(server: str, tmp_path: Path) -> None:
+def test_another_hash_leaves_nothing_behind(address: str, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"old")
     with pytest.raises(DownloadError, match=SHA):
-        download.fetch(f"{server}/ok", tmp_path / "f", sha256="0" * 64)
+        download.fetch(f"{address}/ok", tmp_path / "f", sha256="0" * 64)
     assert (tmp_path / "f").read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
 
 
-def test_two_that_fetch_the_same_file_do_not_meet(server: str, tmp_path: Path) -> None:
+def test_two_that_fetch_the_same_file_do_not_meet(address: str, tmp_path: Path) -> None:
     """The second begins and ends while the first is under way; then somebody reads the file."""
     to = tmp_path / "f"
     with contextlib.ExitStack() as readers:
 
         def another(done: int) -> None:
             del done
-            download.fetch(f"{server}/ok", to, sha256=SHA)
+            download.fetch(f"{address}/ok", to, sha256=SHA)
             readers.enter_context(to.open("rb"))
 
-        download.fetch(f"{server}/ok", to, sha256=SHA, progress=another)
+        download.fetch(f"{address}/ok", to, sha256=SHA, progress=another)
     assert to.read_bytes() == CONTENT
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
 
@@ -116,15 +90,15 @@ download.fetch(url, Path(to), sha256=sha256, progress=came)
 """
 
 
-def test_what_a_killed_one_left_is_taken_away_by_the_next(server: str, tmp_path: Path) -> None:
+def test_what_a_killed_one_left_is_taken_away_by_the_next(address: str, tmp_path: Path) -> None:
     to = tmp_path / "f"
-    words = [sys.executable, "-c", FETCHES, f"{server}/ok", str(to), SHA]
+    words = [sys.executable, "-c", FETCHES, f"{address}/ok", str(to), SHA]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
         assert process.stdout
         assert process.stdout.readline()
         process.kill()
     assert list(tmp_path.iterdir())
-    download.fetch(f"{server}/ok", tmp_path / "g", sha256=SHA)
+    download.fetch(f"{address}/ok", tmp_path / "g", sha256=SHA)
     assert [p.name for p in tmp_path.iterdir()] == ["g"]
 
 
@@ -160,9 +134,9 @@ def test_trusted_places(place: str, trusted: bool) -> None:
 
 
 @pytest.mark.parametrize("path", ["/to-http", "/to-file"])
-def test_no_redirect_leads_elsewhere(server: str, path: str) -> None:
+def test_no_redirect_leads_elsewhere(address: str, path: str) -> None:
     with pytest.raises(DownloadError, match=r"not https|could not be read|HTTP 302"):
-        download.read(server + path)
+        download.read(address + path)
 
 
 @pytest.mark.parametrize("to", ["http://localhost/x", "http://example.org/x", "file:///etc/x"])
@@ -178,14 +152,14 @@ def test_the_host_of_a_file_address_is_not_lost() -> None:
 
 
 @pytest.mark.parametrize(("path", "kind"), [("/404", NotFoundError), ("/410", NotFoundError), ("/500", DownloadError)])  # fmt: skip
-def test_what_the_server_refuses(server: str, path: str, kind: type[Exception]) -> None:
+def test_what_the_server_refuses(address: str, path: str, kind: type[Exception]) -> None:
     with pytest.raises(kind, match=path[1:]):
-        download.read(server + path)
+        download.read(address + path)
 
 
-def test_limit_and_no_answer(server: str) -> None:
+def test_limit_and_no_answer(address: str) -> None:
     with pytest.raises(DownloadError, match="larger than 10 bytes"):
-        download.read(f"{server}/ok", limit=10)
+        download.read(f"{address}/ok", limit=10)
     with pytest.raises(DownloadError, match="could not be read"):
         download.read("http://127.0.0.1:1/x", timeout=5)
 
@@ -218,9 +192,9 @@ def test_certificates_are_checked() -> None:
     assert context.verify_mode is ssl.CERT_REQUIRED
 
 
-def test_a_server_without_a_certificate_is_refused(server: str) -> None:
+def test_a_server_without_a_certificate_is_refused(address: str) -> None:
     with pytest.raises(DownloadError, match="SSL"):
-        download.read(server.replace("http://", "https://") + "/ok")
+        download.read(address.replace("http://", "https://") + "/ok")
 
 
 @pytest.mark.parametrize(
@@ -247,10 +221,10 @@ def test_passwords_without_end_take_linear_time() -> None:
     assert download.without_secrets("x://" + "a@//" * 200_000 + "b") == "//b"
 
 
-def test_passwords_are_sent_and_never_shown(server: str) -> None:
-    secret = server.replace("//", "//me:p%40ss@")
+def test_passwords_are_sent_and_never_shown(server: ListServer, address: str) -> None:
+    secret = address.replace("//", "//me:p%40ss@")
     assert download.read(f"{secret}/ok") == CONTENT
-    assert Handler.seen == [("/ok", "Basic bWU6cEBzcw==")]
+    assert (server.asked, server.tokens) == ([("/ok", 200)], ["Basic bWU6cEBzcw=="])
     with pytest.raises(DownloadError) as error:
         download.read(f"{secret}/404")
     assert "p%40ss" not in str(error.value)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import approved
 import pytest
 from healthy import HEALTHY, gpu
-from list_server import ListServer, list_server
+from list_server import ListServer
 from oracle import Pc, best
 from packaging.requirements import Requirement
 from wheel_files import make_wheel
 
 from tritonwin.facts.records import Facts, Torch
-from tritonwin.support import packages
 from tritonwin.support.chooser import SetChooser, choose
 from tritonwin.support.fitting import needs_of
 from tritonwin.support.links import WheelLink
@@ -26,12 +24,14 @@ from tritonwin.support.sources import Sources
 
 PURE = "sageattention-1.0.6-py3-none-any.whl"
 TORCH = ("2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.0", "2.13.0", "2.14.1")
+CUDAS = ("12.4", "12.6", "12.8", "13.0")
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 PCS = [
     Pc(python, torch, cuda, capability)
     for torch, cuda, python, capability in itertools.product(
         TORCH,
-        ("12.4", "12.6", "12.8", "13.0"),
-        ("3.10", "3.11", "3.12", "3.13"),
+        CUDAS,
+        PYTHONS,
         ("7.5", "8.6", "8.9", "12.0"),
     )
 ]
@@ -89,10 +89,10 @@ def test_the_real_lists(package: str) -> None:
 HEAD = """\
 # Wheels for Windows: what a PC gets
 
-Of the lists of {date} that ship with tritonwin, which `install` asks for newer ones. A cell is the
-version for compute capability 8.6 and 8.9 (and for 12.0, where that differs); `-`: no wheel fits. On 7.5 there
-is no flash-attn, and of SageAttention the release 1.0.6. Where no flash-attn fits: {instead}; or build one
-([build.md](build.md)). SageAttention 1.0.6 has no compiled part and is slower than 2.
+From the lists of {date} that ship with tritonwin; `install` asks for newer ones. Not every torch was
+released for every CUDA. A cell is the version for compute capability 8.6 and 8.9 (and for 12.0, where
+that differs); `-`: no wheel fits, and `install` says what to do instead. On 7.5 there is no flash-attn,
+and of SageAttention the release 1.0.6, which has no compiled part and is slower than 2.
 """
 
 
@@ -101,8 +101,7 @@ def test_the_real_lists_for_every_pc() -> None:
     """Every PC against the oracle; docs/wheels.md is the outcome."""
     links = known()
     files = [link.file for link in links]
-    instead = packages.load()["flash-attn"].instead
-    text = HEAD.format(date=known_wheels().date, instead=instead)
+    text = HEAD.format(date=known_wheels().date)
     for package in ("flash-attn", "sageattention"):
         rows: dict[tuple[str, str], dict[tuple[str, str], str]] = {}
         for pc in PCS:
@@ -111,10 +110,16 @@ def test_the_real_lists_for_every_pc() -> None:
             rows.setdefault((pc.torch, pc.cuda), {})[pc.python, pc.gpu] = version
         text += f"\n## {package}\n\n| torch | CUDA | 3.10 | 3.11 | 3.12 | 3.13 |\n"
         text += "| --- | --- | --- | --- | --- | --- |\n"
-        for (torch, cuda), found in rows.items():
-            cells = [cell(found, python) for python in ("3.10", "3.11", "3.12", "3.13")]
-            if set(cells) - {"-", "1.0.6"}:
-                text += f"| {torch} | {cuda} | {' | '.join(cells)} |\n"
+        for torch in TORCH:
+            lines: dict[str, list[str]] = {}
+            for cuda in CUDAS:
+                found = rows[torch, cuda]
+                lines.setdefault(" | ".join(cell(found, python) for python in PYTHONS), []).append(
+                    cuda
+                )
+            for line, cudas in lines.items():
+                if set(line.split(" | ")) - {"-", "1.0.6"}:
+                    text += f"| {torch} | {', '.join(cudas)} | {line} |\n"
     approved.check("../../docs/wheels.md", text)
 
 
@@ -122,13 +127,6 @@ def cell(found: dict[tuple[str, str], str], python: str) -> str:
     ampere, ada, blackwell = (found[python, gpu] for gpu in ("8.6", "8.9", "12.0"))
     assert ampere == ada
     return ampere if blackwell == ampere else f"{ampere} (12.0: {blackwell})"
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ListServer]:
-    monkeypatch.setenv("NO_PROXY", "*")
-    with list_server() as served:
-        yield served
 
 
 def world(server: ListServer, folder: Path) -> Sources:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from list_server import ListServer, Reply, list_server
+from list_server import ListServer, Reply
 from wheel_files import make_wheel, sha256
 
 from tritonwin.errors import UserError
@@ -33,13 +32,6 @@ B = "sageattention-2.1.1+cu128torch2.8.0-cp312-cp312-win_amd64.whl"
 OTHER = "sageattn3-1.0.0+cu130torch2.9.1-cp312-cp312-win_amd64.whl"
 RELEASES = "/repos/me/sage/releases?per_page=100"
 SECOND = f"{RELEASES}&page=2"
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ListServer]:
-    monkeypatch.setenv("NO_PROXY", "*")
-    with list_server() as served:
-        yield served
 
 
 @pytest.fixture

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import zipfile
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from healthy import HEALTHY
+from list_server import ListServer, Reply
 from packaging.requirements import Requirement
 from wheel_files import add_to_index, make_wheel, sha256
 
@@ -106,47 +103,31 @@ def test_find_in_all_places(folder: Path, tmp_path: Path) -> None:
     assert nothing.links == ()
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *args: object) -> None:
-        pass
-
-
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The folder `tmp_path`, served; a folder without a page of its own is listed in HTML."""
-    monkeypatch.setenv("NO_PROXY", "*")
-    handler = partial(Quiet, directory=str(tmp_path))
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{httpd.server_address[1]}"
-    httpd.shutdown()
-    thread.join()
-    httpd.server_close()
-
-
-def test_addresses_of_an_index_a_page_and_a_list(server: str, tmp_path: Path) -> None:
-    wheel = add_to_index(tmp_path / "simple", A)
-    make_wheel(tmp_path / "release", A)
-    (tmp_path / "list.txt").write_text(f"release/{A}")
-    (link,) = read_place(f"{server}/simple", "flash-attn")
-    assert (link.index, link.sha256) == (f"{server}/simple", sha256(wheel))
-    (link,) = read_place(f"{server}/release", "flash-attn")
+def test_addresses_of_an_index_a_page_and_a_list(server: ListServer, tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path, A)
+    index = server.index("simple", wheel)
+    server.replies["/release"] = Reply(f'<a href="release/{A}">{A}</a>'.encode())
+    server.replies["/list.txt"] = Reply(f"release/{A}".encode())
+    (link,) = read_place(index, "flash-attn")
+    assert (link.index, link.sha256) == (index, sha256(wheel))
+    (link,) = read_place(f"{server.address}/release", "flash-attn")
     assert (link.index, link.file) == (None, A)
-    (link,) = read_place(f"{server}/list.txt", "flash-attn")
-    assert link.location == f"{server}/release/{A}"
-    broken = find("flash-attn", Sources(indexes=(f"{server}/none", "http://example.org")))
+    (link,) = read_place(f"{server.address}/list.txt", "flash-attn")
+    assert link.location == f"{server.address}/release/{A}"
+    broken = find("flash-attn", Sources(indexes=(f"{server.address}/none", "http://example.org")))
     assert broken.links == ()
     assert ["not https" in note for note in broken.notes] == [True]
 
 
-def test_a_page_from_the_network_makes_no_local_file_trusted(server: str, tmp_path: Path) -> None:
+def test_a_page_from_the_network_makes_no_local_file_trusted(
+    server: ListServer, tmp_path: Path
+) -> None:
     """Its links to files are named with the reason, and hide no wheel of the user's own."""
     wheel = make_wheel(tmp_path / "own", OTHER)
-    (tmp_path / "page.html").write_text(f'<a href="{wheel.as_uri()}">w</a>')
-    (tmp_path / "list.txt").write_text(str(wheel))
+    server.replies["/page.html"] = Reply(f'<a href="{wheel.as_uri()}">w</a>'.encode())
+    server.replies["/list.txt"] = Reply(str(wheel).encode())
     needs = needs_of(HEALTHY)
-    places = (f"{server}/page.html", f"{server}/list.txt")
+    places = (f"{server.address}/page.html", f"{server.address}/list.txt")
     for lists, taken in ((places, None), ((*places, str(wheel)), str(wheel))):
         found = find("einops", Sources(lists=lists))
         chosen = choose(Requirement("einops"), found.links, needs)

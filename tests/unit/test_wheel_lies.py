@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fat_binaries import container, entry
 from healthy import HEALTHY
-from list_server import ListServer, Reply, list_server
+from list_server import ListServer, Reply
 from packaging.requirements import Requirement
 from pe_files import pe_file
 from wheel_files import make_wheel, sha256
@@ -86,12 +86,9 @@ INSIDE: list[tuple[str, dict[str, Any], Callable[[Path], None] | None, str]] = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ListServer]:
-    monkeypatch.setenv("NO_PROXY", "*")
+@pytest.fixture(autouse=True)
+def nothing_is_fetched_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wheel_files, "_fetched", {})
-    with list_server() as served:
-        yield served
 
 
 def choice(address: str) -> WheelChoice:

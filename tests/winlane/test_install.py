@@ -36,7 +36,7 @@ def test_the_wheel_that_fits_is_installed_proven_and_given_back(machine: Machine
     (choice,) = report["choices"]
     assert choice["file"] == STABLE
     reasons = {r["file"]: " ".join(r["reasons"]) for r in choice["rejected"]}
-    assert reasons.keys() == OTHERS.keys()
+    assert reasons.keys() >= OTHERS.keys()  # the copy of the public lists has others
     for file, text in OTHERS.items():
         assert text in reasons[file]
     assert report["status"] == "installed"
