@@ -172,6 +172,31 @@ def test_calls_of_amds_runtime_are_those_compiled_on_linux(
     assert set(wrong) <= {f"wrong i32 {n}" for n in range(3)}
 
 
+CARDS = ("gfx1030", "gfx1100", "gfx1151", "gfx1200", "gfx1201")
+
+
+def test_kernels_for_amds_cards_are_compiled_and_launched(machine: Machine) -> None:
+    """Real: the compiler and its code objects. Stand-in: amdhip64.dll, which runs no kernel."""
+    made = overlay.fork(machine, VERSIONS["3.8.0"], kind="comfyui")
+    without_compiler(made)
+    for name, content in generate(None, driver=True).items():
+        made.replace(made.site_packages / name, content)
+    library = made.root / "amdhip64_6.dll"
+    shutil.copyfile(machine.fakes.amdhip64(), library)
+    machine.variables.update(FAKEHIP_LOG=overlay.LOG, TRITON_LIBHIP_PATH=made.win(library))
+    said = overlay.run(made, *(f"hip_launch:{card}" for card in CARDS))
+    launches = overlay.launches(made)
+    for card, launch in zip(CARDS, launches, strict=True):
+        found = said[f"hip_launch:{card}"]["ok"]
+        assert (found["elf"], found["named"]) == (True, True)
+        assert (launch["kernel"], launch["grid"], launch["block"]) == (
+            "scaled", [5, 2, 1], [128, 1, 1],
+        )  # fmt: skip
+        values = [found["x"], found["out"], 1000, 2**33 + 7, 0x3F000000, 0, 0]
+        given = zip(values, (8, 8, 4, 8, 4, 8, 8), strict=True)
+        assert launch["params"] == [value.to_bytes(size, "little").hex() for value, size in given]
+
+
 @pytest.mark.parametrize(
     ("python", "version"),
     [

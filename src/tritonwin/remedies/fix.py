@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from tritonwin.journal import Store, undo
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.records import Problem
+from tritonwin.remedies import python_driver
 from tritonwin.remedies.apply import apply_plan
 from tritonwin.remedies.context import Agree, OnEvent, PlanContext, ignore
 from tritonwin.remedies.plan import CannotRemedyError, Plan, Status, target_to_change
@@ -245,23 +247,28 @@ class _Fix:
         self._add(journals=(*self.result.journals, journal))
         self.host = replace(self.host, env=environment_after(plan, self.host.env))
         self._pip = None
-        self._add(proof=self._examine_and_prove().results)
+        kept = python_driver.UNTOUCHED if python_driver.is_all_of(plan) else frozenset()
+        self._add(proof=self._examine_and_prove(kept).results)
         self.on_event(ProofEvent(rungs=self.result.proof))
 
     def _prove(self, known: tuple[RungResult, ...] = ()) -> Proof:
         setting = setting_for(self.facts, self.host.env.data)
         return ladder.prove(replace(setting, known=known))
 
-    def _examine_and_prove(self) -> Proof:
+    def _examine_and_prove(self, kept: Collection[str]) -> Proof:
         """Triton is imported while the facts are read, which takes as long.
 
         Where that fails it is tried again, for the new facts name the cause.
+
+        Args:
+            kept: rungs that the changes cannot touch; those that passed before are not repeated.
         """
         setting = setting_for(self.facts, self.host.env.data, timeout=AHEAD_LIMIT)
         with waiting_threads(most=1) as threads:
             ahead = threads.submit(ladder.prove, setting, ladder.AHEAD)
             self._examine()
             results = threads.result(ahead).results
+        results += tuple(r for r in self.result.proof or self.result.before if r.id in kept)
         return self._prove(tuple(r for r in results if r.state == "passed"))
 
     def _proven_again(self) -> Status:

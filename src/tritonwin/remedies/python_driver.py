@@ -14,7 +14,15 @@ from tritonwin.patch.hook import install
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.records import Problem
 from tritonwin.remedies.context import ApplyContext, PlanContext
-from tritonwin.remedies.plan import CannotRemedyError, Change, SwitchDriver
+from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, SwitchDriver
+
+# a kernel is compiled without the driver
+UNTOUCHED = frozenset({"compile-cubin"})
+
+
+def is_all_of(plan: Plan) -> bool:
+    """The plan changes nothing but the driver."""
+    return all(isinstance(change, SwitchDriver) for change in plan.changes)
 
 
 @cache

@@ -88,4 +88,6 @@ def main():
             print(json.dumps({"stage": stage, "ok": said}), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    sys.modules["stages"] = sys.modules["__main__"]
+    main()

@@ -9,6 +9,7 @@ fp8               a kernel with fp8 for sm_86, which has none
 hsaco:ARCH        a kernel for an AMD GPU
 hip_helper        the helper module hip_utils
 hip_launcher      a launcher for AMD: its C text, compiled and loaded
+hip_launch:ARCH   a kernel for an AMD GPU, compiled, loaded and launched on the stand-in runtime
 extern_symbols    build_extern reads the symbols of a library
 extern_folder     the file that build_extern disassembles one into
 cache_folder      where an entry of the cache lies
@@ -116,6 +117,40 @@ def do_hip_launcher():
     more = {"include_dirs": driver.include_dirs} if hasattr(driver, "include_dirs") else {}
     build(source, "__triton_launcher", **more)
     return source
+
+
+def do_hip_launch(arch):
+    import types
+
+    import stages
+    import stages_kernels
+    import triton
+    from triton.backends.amd import driver
+    from triton.backends.compiler import GPUTarget
+
+    signature = {"x_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32", "big": "i64", "scale": "fp32"}
+    signature["BLOCK"] = "constexpr"
+    source = triton.compiler.ASTSource(stages_kernels.scaled, signature, {(5,): 256})
+    compiled = triton.compile(source, target=GPUTarget("hip", arch, 32))
+    code = compiled.asm["hsaco"]
+    utils = driver.HIPUtils()
+    triton.runtime.driver.set_active(types.SimpleNamespace(utils=utils))
+    launch = driver.HIPLauncher(source, compiled.metadata)
+    # the stand-in reads no code object: the sizes of the parameters are told to it
+    image = b"PARAMETERS 8 8 4 8 4 8 8\0" + code
+    loaded = utils.load_binary(compiled.metadata.name, image, compiled.metadata.shared, 0)
+    x, out = stages.Tensor(1024), stages.Tensor(1024)
+    launch(
+        5, 2, 1, 0, loaded[1], compiled.packed_metadata, None, None, None,
+        x, out, 1000, 2**33 + 7, 0.5, 256,
+    )  # fmt: skip
+    return {
+        "elf": code[:4] == b"\x7fELF",
+        "named": arch.encode() in code,
+        "x": x.data_ptr(),
+        "out": out.data_ptr(),
+        "by": type(launch).__module__,
+    }
 
 
 def do_extern_symbols():
