@@ -15,9 +15,9 @@ from tritonwin.build.recipe import CudaWheelTable, Recipe, Toolchain
 from tritonwin.facts.dlls.tree import DllTable
 from tritonwin.facts.packages import Knowledge
 from tritonwin.facts.redaction.rules import RedactionTable
+from tritonwin.facts.system import VariableTable
 from tritonwin.facts.toolchain.parts import PartTable
 from tritonwin.facts.torch_triton import TraitTable
-from tritonwin.facts.variables import VariableTable
 from tritonwin.patch.engine import RuleTable
 from tritonwin.problems.catalogue import CatalogueFile
 from tritonwin.problems.explain.log_facts import FactTable

@@ -7,7 +7,7 @@ import pytest
 from healthy import changed, variable
 from hosts import fake_host
 
-from tritonwin.facts.variables import Kind, flaws, known, known_variables, read_variables
+from tritonwin.facts.system import Kind, flaws, known, known_variables, read_variables
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.system.registry import MemoryRegistry

@@ -32,7 +32,7 @@ from tritonwin.facts.records import (
     System,
     Triton,
 )
-from tritonwin.facts.system import read_system
+from tritonwin.facts.system import read_system, read_variables
 from tritonwin.facts.target import deep_import, examine, examine_files
 from tritonwin.facts.toolchain.compilers import find_compilers
 from tritonwin.facts.toolchain.cuda import find_cuda_toolkits
@@ -40,7 +40,6 @@ from tritonwin.facts.toolchain.msvc import find_msvc, find_windows_sdks
 from tritonwin.facts.toolchain.python_dev import find_python_dev
 from tritonwin.facts.toolchain.rocm import find_rocm
 from tritonwin.facts.torch_triton import read_torch, read_triton
-from tritonwin.facts.variables import read_variables
 from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import silent_places
 from tritonwin.system.host import Host

@@ -1,4 +1,4 @@
-"""The operating system and its settings, git's setting for long paths among them."""
+"""The operating system, its settings, and the environment variables that matter."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from tritonwin.facts.records import System
-from tritonwin.facts.variables import STORED
+from tritonwin.facts.records import Flaw, Scope, System, Variable
 from tritonwin.system import winapi
 from tritonwin.system.files import is_file, read_text
 from tritonwin.system.host import Host
+from tritonwin.system.toml import read_resource
 
+# Where Windows keeps what new processes will see, which may differ from what this one sees.
+STORED: dict[Scope, str] = {
+    "user": r"HKCU\Environment",
+    "machine": r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment",
+}
 _SECTION = re.compile(r"\s*\[\s*([^\]\s\"]+)\s*(\"[^\"]*\")?\s*\]\s*(.*)")
 _SETTING = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*?))?\s*(?:[#;].*)?")
 _TRUE = ("true", "yes", "on", "1")
@@ -174,3 +182,74 @@ def temp_folder(host: Host) -> tuple[str, str] | None:
         if value:
             return value, f"variable {name}"
     return None if host.windows else ("/tmp", "default")  # noqa: S108 - named, not used
+
+
+Kind = Literal["value", "path", "list", "options"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """An entry of `variables.toml`."""
+
+    name: str  # may hold "*"
+    kind: Kind
+    purpose: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariableTable:
+    """The content of `variables.toml`."""
+
+    variable: tuple[Known, ...]
+
+
+@cache
+def known_variables() -> tuple[Known, ...]:
+    """The variables that this product looks at."""
+    return read_resource("tritonwin.facts", "variables.toml", VariableTable).variable
+
+
+def known(name: str) -> Known | None:
+    """The entry that a name falls under, whatever its case."""
+    wanted = name.upper()
+    return next((k for k in known_variables() if fnmatchcase(wanted, k.name.upper())), None)
+
+
+def read_variables(host: Host) -> tuple[Variable, ...]:
+    """The variables that matter, as this process sees them and as the registry holds them.
+
+    Registry values are given as stored: `%NAME%` in them is not replaced.
+    """
+    scopes: list[tuple[Scope, dict[str, str]]] = [("process", dict(host.env.data))]
+    for scope, key in STORED.items():
+        stored = host.registry.values(key)
+        scopes.append((scope, {n: v for n, v in stored.items() if isinstance(v, str)}))
+    return tuple(
+        Variable(
+            name=name,
+            value=values[name],
+            scope=scope,
+            flaws=tuple(flaws(values[name], entry.kind)),
+        )
+        for scope, values in scopes
+        for name in sorted(values)
+        if (entry := known(name)) is not None
+    )
+
+
+def flaws(value: str, kind: Kind) -> Iterator[Flaw]:
+    """The flaws in the form of a value of that kind.
+
+    `set X=1 && command` in a batch file or prompt stores "1 ", with the blank.
+    """
+    if kind == "options":
+        return
+    entries = value.split(";") if kind == "list" else [value]
+    if any(entry != entry.rstrip() for entry in entries):
+        yield "trailing-blank"
+    if any(entry != entry.lstrip() for entry in entries):
+        yield "leading-blank"
+    if '"' in value or (len(value) > 1 and value[0] == value[-1] == "'"):
+        yield "quotes"
+    if kind != "list" and ";" in value:
+        yield "semicolon"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import PureWindowsPath
 
 from tritonwin.facts.records import Facts, Variable
-from tritonwin.facts.system import FILE_SYSTEM
-from tritonwin.facts.variables import STORED
+from tritonwin.facts.system import FILE_SYSTEM, STORED
 from tritonwin.journal import RegistryValue
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import (

@@ -15,7 +15,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -139,72 +139,53 @@ def from_json(cls: type[T], tree: Json, where: str | None = None, *, strict: boo
 def from_valid(cls: type[T], tree: Json) -> T:
     """The record `cls` from a tree that is known to be valid, at about one call a record."""
     hint: Any = cls
-    record: T = _record_builder(hint)(tree)
+    convert = _converter(hint) or _same
+    record: T = convert(tree)
     return record
 
 
-@cache
-def _record_builder(cls: Any) -> Callable[[Any], Any]:
-    fields = {name: _builder(hint) for name, hint, _ in fields_of(cls)}
-    return partial(_built, cls, {name: f for name, f in fields.items() if f is not None})
+def _same(tree: Any) -> Any:
+    return tree
 
 
 @cache
-def _builder(hint: Any) -> Callable[[Any], Any] | None:
+def _converter(hint: Any) -> Callable[[Any], Any] | None:
     """A function from a valid tree to the value; None where the tree is the value."""
-    if dataclasses.is_dataclass(hint):
-        cls: Any = hint
-        return _record_builder(cls)
     origin, args = get_origin(hint), get_args(hint)
     if hint is float:
         return float
+    if dataclasses.is_dataclass(hint):
+        cls: Any = hint
+        pairs = ((name, _converter(inner)) for name, inner, _ in fields_of(cls))
+        inside = {name: convert for name, convert in pairs if convert}
+
+        def record(tree: Any) -> Any:
+            values = {}
+            for key, value in tree.items():  # no comprehension: it would be a call for each record
+                convert = inside.get(key)
+                values[key] = value if convert is None else convert(value)
+            return cls(**values)
+
+        return record
     if origin in (Union, UnionType):
-        kinds = [kind for kind in args if kind is not type(None)]
-        if len(kinds) > 1:
-            return _one_of(kinds)
-        one = _builder(kinds[0])
-        return None if one is None else partial(_unless_none, one)
+        # the form of the tree, a list or an object, tells the kind
+        forms: dict[type, Callable[[Any], Any]] = {}
+        for kind in args:
+            form = list if get_origin(kind) is tuple else int if kind is float else dict
+            convert = _converter(kind)
+            if convert:
+                forms[form] = convert
+
+        def one_of(tree: Any) -> Any:
+            return forms.get(type(tree), _same)(tree)
+
+        return one_of if forms else None
+    each = _converter(args[-1] if origin is dict else args[0]) if origin in (dict, tuple) else None
+    if origin is dict and each:
+        return lambda tree: {key: each(value) for key, value in tree.items()}
     if origin is tuple:
-        each = _builder(args[0])
-        return tuple if each is None else partial(_each, each)
-    if origin is dict:
-        each = _builder(args[1])
-        return None if each is None else partial(_each_value, each)
+        return (lambda tree: tuple(map(each, tree))) if each else tuple
     return None
-
-
-def _one_of(kinds: list[Any]) -> Callable[[Any], Any] | None:
-    """For a union: the form of the tree, a list or an object, tells the kind."""
-    forms: dict[type, Any] = {
-        list if get_origin(kind) is tuple else dict: _builder(kind) for kind in kinds
-    }
-    known = {form: convert for form, convert in forms.items() if convert is not None}
-    return partial(_by_form, known) if known else None
-
-
-def _by_form(known: dict[type, Callable[[Any], Any]], tree: Any) -> Any:
-    convert = known.get(type(tree))
-    return tree if convert is None else convert(tree)
-
-
-def _built(cls: Any, inner: dict[str, Callable[[Any], Any]], tree: Any) -> Any:
-    values = {}
-    for key, value in tree.items():  # no comprehension: it would be a call for each record
-        convert = inner.get(key)
-        values[key] = value if convert is None else convert(value)
-    return cls(**values)
-
-
-def _unless_none(convert: Callable[[Any], Any], tree: Any) -> Any:
-    return None if tree is None else convert(tree)
-
-
-def _each(convert: Callable[[Any], Any], tree: Any) -> Any:
-    return tuple(map(convert, tree))
-
-
-def _each_value(convert: Callable[[Any], Any], tree: Any) -> Any:
-    return {key: convert(value) for key, value in tree.items()}
 
 
 def _decode(hint: Any, tree: Json, where: str, strict: bool) -> Any:

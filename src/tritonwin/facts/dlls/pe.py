@@ -12,7 +12,7 @@ import contextlib
 import mmap
 import struct
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -112,23 +112,18 @@ def opened(path: Path) -> Iterator[pefile.PE]:
 
 def _image(pe: pefile.PE) -> PeImage:
     imported = getattr(pe, "DIRECTORY_ENTRY_IMPORT", [])
-    machine = pe.FILE_HEADER.Machine
-    optional = pe.OPTIONAL_HEADER
+    machine, optional = pe.FILE_HEADER.Machine, pe.OPTIONAL_HEADER
+    fixed = getattr(pe, "VS_FIXEDFILEINFO", None)
+    halves = (fixed[0].FileVersionMS, fixed[0].FileVersionLS) if fixed else ()
+    numbers = ".".join(f"{half >> 16}.{half & 0xFFFF}" for half in halves)
+    names = ((entry.dll or b"").decode("ascii", "replace") for entry in imported)
     return PeImage(
         machine=MACHINES.get(machine, f"0x{machine:04X}"),
         bits=64 if pe.PE_TYPE == _PE32_PLUS else 32,
-        imports=_names(entry.dll for entry in imported),
-        file_version=_version_strings(pe).get("FileVersion") or _fixed_version(pe),
+        imports=tuple(dict.fromkeys(name for name in names if name)),
+        file_version=_version_strings(pe).get("FileVersion") or numbers or None,
         linker=f"{optional.MajorLinkerVersion}.{optional.MinorLinkerVersion}",
     )
-
-
-def _text(raw: bytes | None) -> str:
-    return (raw or b"").decode("ascii", "replace")
-
-
-def _names(raw: Iterable[bytes | None]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_text(name) for name in raw if name))
 
 
 def _version_strings(pe: pefile.PE) -> dict[str, str]:
@@ -139,16 +134,9 @@ def _version_strings(pe: pefile.PE) -> dict[str, str]:
                 for key, value in table.entries.items():
                     # "14.0.24215.1 built by: VCTOOLSREL": the number is the first word
                     words = value.decode("utf-8", "replace").strip("\0 ").split()
-                    found.setdefault(_text(key), words[0] if words else "")
+                    name = (key or b"").decode("ascii", "replace")
+                    found.setdefault(name, words[0] if words else "")
     return found
-
-
-def _fixed_version(pe: pefile.PE) -> str | None:
-    fixed = getattr(pe, "VS_FIXEDFILEINFO", None)
-    if not fixed:
-        return None
-    high, low = fixed[0].FileVersionMS, fixed[0].FileVersionLS
-    return f"{high >> 16}.{high & 0xFFFF}.{low >> 16}.{low & 0xFFFF}"
 
 
 def is_api_set(name: str) -> bool:
@@ -212,16 +200,10 @@ class _File:
         self._imported = 0
 
     def imports(self) -> Iterator[Import]:
-        yield from self._ordinary()
-        yield from self._delayed()
-
-    def _ordinary(self) -> Iterator[Import]:
         for row in self._rows(_IMPORTS, _DESCRIPTOR):
             names, _, _, dll, addresses = row
             # an old linker left the table of names out; the one of addresses is the same on disk
             yield Import(dll=self._name(dll), functions=tuple(self._thunks(names or addresses)))
-
-    def _delayed(self) -> Iterator[Import]:
         for row in self._rows(_DELAY_IMPORT, _DELAY_DESCRIPTOR):
             attributes, dll, _, _, names = row[:5]
             if not attributes & 1:  # before 2002: addresses, not relative ones
