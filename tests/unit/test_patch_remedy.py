@@ -38,7 +38,7 @@ def facts_of(package: Path, data: Path) -> Facts:
         location=str(package),
         traits=tuple(hit.id for hit in find_traits(read_sources(package))),
     )
-    return healthy.changed(triton=found, patch=read_patch_record(data, package))
+    return healthy.changed(triton=found, patch=read_patch_record(data, found))
 
 
 def plan(package: Path, data: Path) -> ApplyPatch:

@@ -170,12 +170,8 @@ TEXTS = [
 
 @pytest.mark.parametrize(("text", "expected"), TEXTS)
 def test_text(text: str, expected: str | None) -> None:
-    assert Redactor(ALEX).text(text) == (text if expected is None else expected)
-
-
-@pytest.mark.parametrize("text", [text for text, _ in TEXTS])
-def test_redacting_twice_changes_nothing(text: str) -> None:
     once = Redactor(ALEX).text(text)
+    assert once == (text if expected is None else expected)
     assert Redactor(ALEX).text(once) == once
 
 

@@ -189,18 +189,7 @@ BAD: dict[str, tuple[bytes, str]] = {
         _text(lambda tree: tree["facts"]["system"].update(os=3)).encode(),
         "snapshot.facts.system.os: expected one of",
     ),
-    "nested lists": (b"[" * 100_000, "nested too deeply"),
-    "nested in a field": (
-        _text().encode()[:-1] + b', "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-        "nested too deeply",
-    ),
-    "huge number": (b'{"schema": ' + b"9" * 100_000 + b"}", "number too large"),
     "not a number": (b'{"schema": NaN}', "NaN is not a number"),
-    "a name twice": (b'{"schema": "a", "schema": "b"}', 'the name "schema" appears twice'),
-    "half a character": (
-        _text(lambda tree: tree["facts"].update(tool_version="\ud800")).encode(),
-        "snapshot.facts.tool_version: text with half a character",
-    ),
     "latin-1": ('{"schema": "ü"}'.encode("latin-1"), "is not text"),
     "half of utf-16": (b"\xff\xfea", "is not text"),
 }

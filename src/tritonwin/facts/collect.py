@@ -6,7 +6,7 @@ side in threads; what reads the target's files follows when the target is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,14 +23,10 @@ from tritonwin.facts.packages import read_shadows
 from tritonwin.facts.records import (
     CollectionError,
     Distribution,
-    Driver,
     Facts,
-    Gpu,
     ImportResult,
     Interpreter,
-    PatchRecord,
     System,
-    Triton,
 )
 from tritonwin.facts.system import read_system, read_variables
 from tritonwin.facts.target import deep_import, examine, examine_files
@@ -77,6 +73,7 @@ def collect(
     choice = answered(lambda: find_target(host, python, app))
     reads = choice.planted and not may_start(choice.executable)
     guard = _Guard()
+    patience = min(timeout, _DRIVER_PATIENCE)
     with waiting_threads() as threads:
         target = threads.submit(
             answered,
@@ -86,7 +83,7 @@ def collect(
                 else examine(choice.executable, host, timeout)
             ),
         )
-        gpus = threads.submit(guard.call, "gpus", lambda: _gpus(host, timeout), ((), ()))
+        gpus = threads.submit(guard.call, "gpus", lambda: read_gpus(host, patience), ((), ()))
         msvc = threads.submit(guard.call, "msvc", lambda: find_msvc(host), ())
         facts = _of_machine(host, guard)
         examined = replace(threads.result(target), source=choice.source, chosen_by=choice.chosen_by)
@@ -99,14 +96,8 @@ def collect(
             drivers=drivers,
             msvc=threads.result(msvc),
             imports=imports,
-            # some collectors are threads: in whichever order they failed
-            errors=tuple(sorted((*guard.errors, *_silent()), key=lambda error: error.collector)),
+            errors=guard.all_errors(),
         )
-
-
-def _silent() -> Iterator[CollectionError]:
-    for place in silent_places():
-        yield CollectionError(collector="disk", error=f"this drive does not answer: {place}")
 
 
 @dataclass
@@ -123,9 +114,11 @@ class _Guard:
             self.errors.append(CollectionError(collector=name, error=text))
             return empty
 
-
-def _gpus(host: Host, timeout: float) -> tuple[tuple[Gpu, ...], tuple[Driver, ...]]:
-    return read_gpus(host, min(timeout, _DRIVER_PATIENCE))
+    def all_errors(self) -> tuple[CollectionError, ...]:
+        """Those of the collectors, in a fixed order, and the drives that do not answer."""
+        silent = (f"this drive does not answer: {place}" for place in silent_places())
+        drives = (CollectionError(collector="disk", error=text) for text in silent)
+        return tuple(sorted((*self.errors, *drives), key=lambda error: error.collector))
 
 
 def _of_machine(host: Host, guard: _Guard) -> Facts:
@@ -142,6 +135,7 @@ def _of_machine(host: Host, guard: _Guard) -> Facts:
 
 def _of_target(target: Interpreter, host: Host, facts: Facts, guard: _Guard) -> Facts:
     none: tuple[Distribution, ...] = ()
+    data = data_folder(host.env)
     distributions = guard.call("distributions", lambda: read_distributions(target), none)
     triton = guard.call("triton", lambda: read_triton(target, distributions), None)
     torch = guard.call("torch", lambda: read_torch(target, distributions), None)
@@ -152,7 +146,7 @@ def _of_target(target: Interpreter, host: Host, facts: Facts, guard: _Guard) -> 
         distributions=distributions,
         torch=torch,
         triton=triton,
-        patch=guard.call("patch", lambda: _patch(triton, host), None),
+        patch=guard.call("patch", lambda: read_patch_record(data, triton), None),
         python_dev=guard.call("python_dev", lambda: find_python_dev(target, host), None),
         extensions=guard.call("extensions", lambda: read_extensions(target, torch, search), ()),
         cuda_toolkits=guard.call("cuda", lambda: find_cuda_toolkits(target, host), ()),
@@ -163,10 +157,6 @@ def _of_target(target: Interpreter, host: Host, facts: Facts, guard: _Guard) -> 
         shadows=guard.call("shadows", lambda: read_shadows(target, host), ()),
         proven=guard.call("proven", lambda: read_proven(target, host.env), None),
     )
-
-
-def _patch(triton: Triton | None, host: Host) -> PatchRecord | None:
-    return read_patch_record(data_folder(host.env), Path(triton.location)) if triton else None
 
 
 def _deep(threads: WaitingThreads, facts: Facts, timeout: float) -> tuple[ImportResult, ...]:

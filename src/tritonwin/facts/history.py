@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from tritonwin.facts.packages import knowledge
-from tritonwin.facts.records import Facts, Interpreter, PatchRecord, Proven
+from tritonwin.facts.records import Facts, Interpreter, PatchRecord, Proven, Triton
 from tritonwin.system.codec import DecodeError, from_json, parse, to_json
 from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import read_bytes, read_text, same_place, write_whole
@@ -118,10 +118,11 @@ def read_manifest(data: Path, package: Path) -> Manifest | None:
     return _read(Manifest, manifest_path(data, package))
 
 
-def read_patch_record(data: Path, package: Path) -> PatchRecord | None:
-    """The present state of the files in the manifest."""
-    manifest = read_manifest(data, package)
-    return None if manifest is None else compare(manifest, package)
+def read_patch_record(data: Path, triton: Triton | None) -> PatchRecord | None:
+    """The present state of the files in the manifest of a Triton."""
+    package = Path(triton.location) if triton else None
+    manifest = read_manifest(data, package) if package else None
+    return compare(manifest, package) if manifest and package else None
 
 
 def compare(manifest: Manifest, package: Path) -> PatchRecord:

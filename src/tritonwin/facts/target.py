@@ -183,22 +183,19 @@ def _failure(path: Path, done: Completed, timeout: float, version: str | None) -
             f'Run it by hand to see what it waits for: "{path}" -c pass',
         )
     parts = (version or "").split(".")
+    oldest = ".".join(map(str, OLDEST))
     if len(parts) > 1 and (int(parts[0]), int(parts[1])) < OLDEST:
         return TargetError(
-            f"{path} is Python {version}; the oldest that can be examined is "
-            f"{OLDEST[0]}.{OLDEST[1]}",
+            f"{path} is Python {version}; the oldest that can be examined is {oldest}",
             "Name a newer interpreter: --python",
         )
     said = _said(done)
     ending = done.ending() + (f": {said}" if said else "")
-    if done.code == 0:
-        return TargetError(
-            f"{path} did not answer as a Python would",
-            "Name a Python 3 interpreter: --python",
-        )
     return TargetError(
-        f"{path} did not answer as a Python would ({ending})",
-        f'Run it by hand: "{path}" -c pass. If that fails as well, reinstall this Python',
+        f"{path} did not answer as a Python would" + (f" ({ending})" if done.code else ""),
+        f'Run it by hand: "{path}" -c pass. If that fails as well, reinstall this Python'
+        if done.code
+        else "Name a Python 3 interpreter: --python",
     )
 
 

@@ -215,10 +215,9 @@ class Walk:
 
     def tree(self, file: Path) -> DllTree:
         self._system_known = any("kernel32.dll" in self._listing(p.folder) for p in self.places)
-        preloaded = self._preloaded(file)
         beside = Place(folder=file.parent, kind="file")
         ordered = (beside, *(p for p in self.places if p.folder != beside.folder))
-        modules = self._walk(file, ordered, preloaded)
+        modules = self._walk(file, ordered, self._preloaded(file))
         return DllTree(
             modules=tuple(modules),
             searched=tuple(str(p.folder) for p in ordered),
@@ -230,10 +229,10 @@ class Walk:
         if self.program is None or self.program == file:
             return {}
         beside = Place(folder=self.program.parent, kind="program")
-        system = tuple(p for p in self.places if p.kind == "system32")
+        system = (p for p in self.places if p.kind == "system32")
         found = self._walk(self.program, (beside, *system), {})
+        # their imports are walked again, so that all of it is in the tree
         return {
-            # its imports are walked again, so that all of it is in the tree
             m.name.lower(): replace(m, preloaded=True, needs=())
             for m in found[1:]
             if m.state == "found" and not m.delayed
@@ -367,26 +366,25 @@ class Fault:
 
 def faults(tree: DllTree) -> tuple[Fault, ...]:
     """Empty where the file loads, as far as files tell."""
-    needed: dict[str, list[str]] = {}
-    lacking: dict[str, list[str]] = {}
-    found: dict[str, Module] = {}
-    for owner, need, module in tree.faults():
-        key = module.name.lower()
-        found.setdefault(key, module)
-        needed.setdefault(key, []).append(owner.name)
-        lacking.setdefault(key, []).extend(need.lacking)
-    return tuple(
-        Fault(
+    rows: dict[str, list[tuple[Module, Need, Module]]] = {}
+    for row in tree.faults():
+        rows.setdefault(row[2].name.lower(), []).append(row)
+    found = []
+    for of_module in rows.values():
+        module = of_module[0][2]
+        needed_by = tuple(dict.fromkeys(owner.name for owner, _, _ in of_module))
+        lacking = tuple(dict.fromkeys(f for _, need, _ in of_module for f in need.lacking))
+        fault = Fault(
             dll=module.name,
             path=module.path,
             version=module.version,
-            needed_by=tuple(dict.fromkeys(needed[key])),
-            lacking=(functions := tuple(dict.fromkeys(lacking[key]))),
-            text=_text(module, needed[key][0], len(functions), tree),
+            needed_by=needed_by,
+            lacking=lacking,
+            text=_text(module, needed_by[0], len(lacking), tree),
             help=origin(module.name),
         )
-        for key, module in found.items()
-    )
+        found.append(fault)
+    return tuple(found)
 
 
 def _text(module: Module, owner: str, lacking: int, tree: DllTree) -> str:

@@ -232,11 +232,8 @@ class Redactor:
             dict.fromkeys(p for n in names if (p := _plain(n)) not in TABLE.system_accounts)
         )
         self._numbers: dict[str, dict[str, int]] = {}
-        for kind, listed in (
-            ("user", self._names),
-            ("host", identity.hosts),
-            ("domain", identity.domains),
-        ):
+        known = {"user": self._names, "host": identity.hosts, "domain": identity.domains}
+        for kind, listed in known.items():
             for name in listed:
                 self._number(kind, name.casefold())
         self._telling = [n for n in names if _tells(_plain(n))]
@@ -297,14 +294,14 @@ class Redactor:
         name, value = tree.get("name"), tree.get("value")
         if isinstance(name, str) and isinstance(value, str):
             tree = {**tree, "value": self.variable(name, value)}
-        return {self.text(key): self._field(key, item) for key, item in tree.items()}
-
-    def _field(self, key: str, item: Json) -> Json:
-        if isinstance(item, str):
-            return self.variable(key, item)
-        if type(item) in (int, float) and is_secret_name(key):
-            return 0
-        return self.tree(item)
+        changed: dict[str, Json] = {}
+        for key, item in tree.items():
+            if isinstance(item, str):
+                changed[self.text(key)] = self.variable(key, item)
+            else:
+                secret = type(item) in (int, float) and is_secret_name(key)
+                changed[self.text(key)] = 0 if secret else self.tree(item)
+        return changed
 
     def _number(self, kind: str, key: str) -> int:
         numbers = self._numbers.setdefault(kind, {})
