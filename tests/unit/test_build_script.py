@@ -10,13 +10,14 @@ import tempfile
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from machines import linux, windows
 
-from tritonwin.build.command import SHELLS, ScriptError, Shell, command, inherited, script
+from tritonwin.build.command import ScriptError, Shell, command, inherited, script
 from tritonwin.build.order import Order
 from tritonwin.build.plan import BuildPlan
 from tritonwin.build.planner import plan
@@ -58,7 +59,7 @@ def test_what_is_set_is_set_after_what_is_unset(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", get_args(Shell))
 def test_a_script_is_the_command_that_the_runner_starts(tmp_path: Path, shell: Shell) -> None:
     machine = windows(tmp_path) if shell == "cmd" else linux(tmp_path)
     made = plan(Order(recipe="flash-attn"), machine)
@@ -96,7 +97,7 @@ def test_a_refused_plan_has_no_script(tmp_path: Path) -> None:
     assert caught.value.help
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", get_args(Shell))
 def test_a_script_is_for_its_system(tmp_path: Path, shell: Shell) -> None:
     made = replace(on_windows(tmp_path), windows=shell == "sh")
     with pytest.raises(ScriptError, match="does not run"):

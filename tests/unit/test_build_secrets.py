@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import quote
 
 import machines
@@ -17,7 +17,7 @@ from git_repositories import git as call_git
 from git_server import AVAILABLE, served
 
 from tritonwin.build import attempt, command, git, planner
-from tritonwin.build.command import SHELLS, script
+from tritonwin.build.command import Shell, script
 from tritonwin.build.copying import SourceError
 from tritonwin.build.order import Order
 from tritonwin.build.plan import BuildPlan
@@ -112,7 +112,7 @@ def test_a_plan_names_the_variable_instead(
         *(json.dumps(to_json(each))
           for each in (BuildReport(status="planned", plan=made), describe(made, wheel, (), {}))),
         *(script(replace(made, windows=shell == "cmd"), shell, Host.this_machine(), ["prepare"])
-          for shell in SHELLS),
+          for shell in get_args(Shell)),
     ]  # fmt: skip
     for text in texts:
         assert "TRITONWIN_LOGIN_EXAMPLE_ORG" in text

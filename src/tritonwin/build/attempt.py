@@ -40,11 +40,8 @@ class ProcessTree(Protocol):
     def end(self) -> None:
         """End every process, wait for that, and free what the system keeps for the tree."""
 
-    def pids(self) -> tuple[int, ...]:
-        """The living processes, in no order."""
-
-    def memory(self, pid: int) -> tuple[str, int] | None:
-        """Name of a process and its bytes, resident on Linux, committed on Windows."""
+    def held(self) -> list[tuple[str, int]]:
+        """Names and bytes of the living processes: resident on Linux, committed on Windows."""
 
     def cpu_seconds(self) -> float | None:
         """Processor time of all processes that have ended; None where it is not known."""
@@ -70,13 +67,6 @@ def start(
 
         program = files("tritonwin.build").joinpath("session.py").read_text("utf-8")
         return SessionTree(command, env=env, cwd=cwd, log=log, program=program)
-
-
-def sample(tree: ProcessTree) -> tuple[int, str]:
-    """Bytes that the processes hold, and the name of the heaviest: "cicc"."""
-    held = [found for pid in tree.pids() if (found := tree.memory(pid)) is not None]
-    heaviest, _ = max(held, key=lambda each: each[1], default=("", 0))
-    return sum(memory for _, memory in held), heaviest
 
 
 def carry_out(
@@ -123,7 +113,9 @@ def carry_out(
             while (code := tree.poll()) is None:
                 if time.monotonic() - sampled >= _SAMPLE:
                     sampled = time.monotonic()
-                    memory, heaviest = sample(tree)
+                    held = tree.held()
+                    memory = sum(size for _, size in held)
+                    heaviest, _ = max(held, key=lambda each: each[1], default=("", 0))
                     follow(reader, peak_memory=max(run.peak_memory, memory))
                     note(run)
                     on_progress(_progress(run, counter, memory, heaviest))

@@ -17,7 +17,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Literal, get_args
+from typing import Literal
 
 from tritonwin.build import git, ninja
 from tritonwin.build.plan import BuildPlan, Layout, Toolkit
@@ -46,7 +46,6 @@ NEVER = (*_OF_TOOLS, *_OF_PYTHON, *git.VARIABLES)
 # 2020-01-01: a wheel depends on its sources, not on the hour at which it was made
 _EPOCH = "1577836800"
 Shell = Literal["cmd", "sh"]
-SHELLS: tuple[Shell, ...] = get_args(Shell)
 
 
 class UnfitEnvironmentError(UserError):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -148,23 +147,21 @@ class JobTree:
             _kernel32.CloseHandle(self._job)
             self._job = None
 
-    def pids(self) -> tuple[int, ...]:
-        found = _ProcessIds()
-        if not self._ask(_PROCESS_IDS, found):
-            return ()
-        return tuple(found.ids[: found.listed])
-
-    def memory(self, pid: int) -> tuple[str, int] | None:
-        with _opened(pid) as handle:
-            if not handle:
-                return None
+    def held(self) -> list[tuple[str, int]]:
+        ids, found = _ProcessIds(), []
+        for pid in ids.ids[: ids.listed] if self._ask(_PROCESS_IDS, ids) else ():
+            handle = _kernel32.OpenProcess(_QUERY_AND_READ, False, pid)
+            if not handle:  # it has ended
+                continue
             counters = _Counters(size=ctypes.sizeof(_Counters))
             _kernel32.K32GetProcessMemoryInfo(handle, ctypes.byref(counters), counters.size)
             name = ctypes.create_unicode_buffer(1024)
             size = wintypes.DWORD(len(name))
             _kernel32.QueryFullProcessImageNameW(handle, 0, name, ctypes.byref(size))
-        # one of the two is zero: the first in Wine, the second in Windows 7
-        return Path(name.value).stem.lower(), counters.private or counters.page_file
+            _kernel32.CloseHandle(handle)
+            # one of the two is zero: the first in Wine, the second in Windows 7
+            found.append((Path(name.value).stem.lower(), counters.private or counters.page_file))
+        return found
 
     def cpu_seconds(self) -> float | None:
         if self._job is None:
@@ -186,14 +183,3 @@ def _checked(answer: int | None) -> int:
     if not answer:
         raise ctypes.WinError(ctypes.get_last_error())
     return answer
-
-
-@contextlib.contextmanager
-def _opened(pid: int) -> Iterator[int | None]:
-    """A handle of a process; None where there is no such process any more."""
-    handle = _kernel32.OpenProcess(_QUERY_AND_READ, False, pid)
-    try:
-        yield handle
-    finally:
-        if handle:
-            _kernel32.CloseHandle(handle)

@@ -140,16 +140,14 @@ class SessionTree:
             self._leader.wait(_LAST_WORDS)
         end_session(self._leader.pid)  # where the leader itself was killed
 
-    def pids(self) -> tuple[int, ...]:
-        return tuple(members(self._leader.pid))
-
-    def memory(self, pid: int) -> tuple[str, int] | None:
-        try:
-            pages = int((_PROC / str(pid) / "statm").read_text("ascii").split()[1])
-            name = (_PROC / str(pid) / "comm").read_text("utf-8", "replace").strip()
-        except (OSError, ValueError, IndexError):
-            return None
-        return re.sub(r"[\d.]+$", "", name), pages * _PAGE
+    def held(self) -> list[tuple[str, int]]:
+        found = []
+        for pid in members(self._leader.pid):
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                pages = int((_PROC / str(pid) / "statm").read_text("ascii").split()[1])
+                name = (_PROC / str(pid) / "comm").read_text("utf-8", "replace").strip()
+                found.append((re.sub(r"[\d.]+$", "", name), pages * _PAGE))
+        return found
 
     def cpu_seconds(self) -> float | None:
         return _spent() - self._before

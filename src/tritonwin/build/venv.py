@@ -82,7 +82,9 @@ def make(target: str, folder: Path, runtime: str | None = None) -> Linked:
     else:
         _create(target, folder)
     seen, own = _ask(target), _ask(str(python))
-    Path(own["purelib"], _LINK).write_text(_link(seen["paths"]), encoding="ascii")
+    site_packages = Path(own["purelib"])
+    site_packages.mkdir(parents=True, exist_ok=True)  # an embedded Python has none
+    (site_packages / _LINK).write_text(_link(seen["paths"]), encoding="ascii")
     made = Linked(
         python=str(python),
         scripts=(own["scripts"], seen["scripts"]),
