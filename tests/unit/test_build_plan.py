@@ -168,38 +168,60 @@ def test_more_jobs_later_keep_the_model(tmp_path: Path) -> None:
 # --- toolkit and toolset
 
 
+CUDA_13 = torch("2.11.0+cu130", "13.0")
+
+
 @pytest.mark.parametrize(
-    ("cuda", "toolset"),
+    ("facts", "asked", "cuda", "toolset"),
     [
-        ("11.8", "14.39.33519"),
-        ("12.4", "14.44.35207"),
-        ("12.8", "14.44.35207"),
-        ("13.0", "14.44.35207"),
-        ("13.2", "14.51.36014"),
+        # by nvcc's host_config.h and the STL; the newest toolset is often too new
+        *(({"torch": torch("2.7.0", v), "cuda_toolkits": (toolkit(v),),
+            "msvc": tuple(map(msvc, ALL))}, {}, v, best)
+          for v, best in (("11.8", "14.39.33519"), ("12.4", "14.44.35207"),
+                          ("12.8", "14.44.35207"), ("13.0", "14.44.35207"),
+                          ("13.2", "14.51.36014"))),
+        # a toolkit that is there comes before one that would be assembled; any minor version
+        ({"torch": torch("2.9.0", "12.4"), "cuda_toolkits": (toolkit("12.1"), toolkit("12.8"))},
+         {}, "12.8", "14.44.35207"),
+        ({"cuda_toolkits": (toolkit("12.8"), toolkit("12.6"))}, {"cuda": "12.6"}, "12.6", None),
+        ({"cuda_toolkits": (BUNDLED, toolkit("12.8"))}, {}, "12.8", None),
+        ({"torch": CUDA_13, "cuda_toolkits": (toolkit("13.0"),)}, {"cuda": "assembled"},
+         "13.0 assembled", None),
+        ({"torch": CUDA_13, "cuda_toolkits": (toolkit("13.0"),)}, {}, "13.0 system", None),
+        # the toolkit's own header ends at _MSC_VER 1939, whatever the table says of CUDA 12.8
+        ({"cuda_toolkits": (toolkit("12.8", host_msvc_max="1939"),),
+          "msvc": (msvc("14.39.33519"), msvc("14.44.35207"))}, {}, "12.8", "14.39.33519"),
+        # a whole toolset comes before a newer one that lacks something
+        ({"msvc": (msvc("14.44.35207", missing=("omp.h",)), msvc("14.42.34433"))}, {}, "12.8",
+         "14.42.34433"),
+        ({"msvc": (msvc("14.42.34433"), msvc("14.44.35207", missing=("omp.h",)))}, {}, "12.8",
+         "14.42.34433"),
     ],
-)
-def test_the_toolset_goes_with_the_toolkit(tmp_path: Path, cuda: str, toolset: str) -> None:
-    machine = windows(
-        tmp_path,
-        torch=torch("2.7.0", cuda),
-        cuda_toolkits=(toolkit(cuda),),
-        msvc=tuple(msvc(version) for version in ALL),
-    )
-    made = plan(Order(recipe="flash-attn"), machine)
+)  # fmt: skip
+def test_the_toolset_goes_with_the_toolkit(
+    tmp_path: Path, facts: dict[str, Any], asked: dict[str, Any], cuda: str, toolset: str | None
+) -> None:
+    made = plan(Order(recipe=FLASH, **asked), windows(tmp_path, **facts))
     assert made.possible, refused(made)
-    assert made.toolset is not None
-    assert made.toolset.version == toolset
-
-
-def test_a_toolkit_with_a_compiler_comes_before_one_without(tmp_path: Path) -> None:
-    machine = windows(
-        tmp_path,
-        torch=torch("2.9.0", "12.4"),
-        cuda_toolkits=(toolkit("12.1"), toolkit("12.8")),
-    )
-    made = plan(Order(recipe="flash-attn"), machine)
     assert made.cuda is not None
-    assert made.cuda.version == "12.8"
+    assert made.toolset is not None
+    assert f"{made.cuda.version} {made.cuda.origin}".startswith(cuda)
+    assert made.toolset.version == (toolset or "14.44.35207")
+
+
+def test_where_torch_wants_no_toolkit_any_is_taken(tmp_path: Path) -> None:
+    source = tmp_path / "mine-1.0.tar.gz"
+    source.touch()
+    machine = windows(tmp_path, torch=None, cuda_toolkits=(toolkit("13.0"), toolkit("12.8")))
+    made = plan(Order(recipe="cuda-extension", source=str(source)), machine)
+    assert made.cuda is not None
+    assert made.cuda.version == "13.0"
+    assert said(made, "CUDA").endswith("the first that is complete")
+    nameless = replace(toolkit("9.0"), version=None)
+    assert toolkits.none_fits((toolkit("13.0"), nameless), None, windows=True) == (
+        "the build needs a CUDA toolkit, and there is none; "
+        r"not taken: C:\CUDA\v9.0 (its version is not known)"
+    )
 
 
 def test_cuda_13_is_assembled_where_there_is_none(tmp_path: Path) -> None:
@@ -235,47 +257,6 @@ def test_the_wheels_beside_torch_are_a_toolkit(tmp_path: Path) -> None:
     other = plan(Order(recipe="flash-attn"), windows(tmp_path, torch=new, cuda_toolkits=(there,)))
     assert other.cuda is not None
     assert other.cuda.origin == "assembled"
-
-
-def test_a_toolkit_by_its_version(tmp_path: Path) -> None:
-    machine = windows(tmp_path, cuda_toolkits=(toolkit("12.8"), toolkit("12.6")))
-    made = plan(Order(recipe="flash-attn", cuda="12.6"), machine)
-    assert made.cuda is not None
-    assert made.cuda.version == "12.6"
-
-
-def test_an_assembled_toolkit_can_be_asked_for_where_one_is_installed(tmp_path: Path) -> None:
-    machine = windows(
-        tmp_path, torch=torch("2.11.0+cu130", "13.0"), cuda_toolkits=(toolkit("13.0"),)
-    )
-    asked = plan(Order(recipe=FLASH, cuda="assembled"), machine)
-    assert asked.cuda is not None
-    assert asked.cuda.origin == "assembled"
-    usual = plan(Order(recipe=FLASH), machine)
-    assert usual.cuda is not None
-    assert usual.cuda.origin == "system"
-
-
-def test_a_source_without_torch_takes_any_toolkit(tmp_path: Path) -> None:
-    source = tmp_path / "mine-1.0.tar.gz"
-    source.touch()
-    machine = windows(tmp_path, torch=None, cuda_toolkits=(toolkit("13.0"), toolkit("12.8")))
-    made = plan(Order(recipe="cuda-extension", source=str(source)), machine)
-    assert made.cuda is not None
-    assert made.cuda.version == "13.0"
-    assert any(d.reason == "the first that is complete" for d in made.decisions)
-
-
-def test_the_range_that_a_toolkits_own_header_states_counts(tmp_path: Path) -> None:
-    """`host_config.h` of this one ends at _MSC_VER 1939, whatever the table says of CUDA 12.8."""
-    machine = windows(
-        tmp_path,
-        cuda_toolkits=(toolkit("12.8", host_msvc_max="1939"),),
-        msvc=(msvc("14.39.33519"), msvc("14.44.35207")),
-    )
-    made = plan(Order(recipe=FLASH), machine)
-    assert made.toolset is not None
-    assert made.toolset.version == "14.39.33519"
 
 
 def parts(folder: Path, *members: str) -> list[PinnedFile]:
@@ -330,14 +311,6 @@ def test_the_standard_library_of_a_toolset_refuses_a_cuda() -> None:
     assert tools.why_not("14.44.35207", cuda=None) == ""
     assert tools.why_not("14.44.35207", cuda="12.8", wants=">=14.50") == "the recipe wants >=14.50"
     assert "older than" in tools.why_not("14.0.23918", cuda=None)
-
-
-def test_a_whole_toolset_comes_before_a_newer_one_that_lacks_something(tmp_path: Path) -> None:
-    both = (msvc("14.44.35207", missing=("omp.h",)), msvc("14.42.34433"))
-    for found in (both, both[::-1]):
-        made = plan(Order(recipe="flash-attn"), windows(tmp_path, msvc=found))
-        assert made.toolset is not None
-        assert made.toolset.version == "14.42.34433"
 
 
 def gcc(folder: Path, name: str, says: str, code: int = 0) -> str:
@@ -463,15 +436,6 @@ def test_why_no_toolkit_fits(found: tuple[CudaToolkit, ...], asked: str | None, 
     assert (
         toolkits.none_fits(found, "12.8", asked, windows=True)
         == f"the build needs a toolkit of CUDA 12, and {said}"
-    )
-
-
-def test_where_torch_wants_none_no_version_is_wrong() -> None:
-    nameless = replace(toolkit("9.0"), version=None)
-    said = toolkits.none_fits((toolkit("13.0"), nameless), None, windows=True)
-    assert said == (
-        "the build needs a CUDA toolkit, and there is none; "
-        r"not taken: C:\CUDA\v9.0 (its version is not known)"
     )
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 if sys.platform != "win32":
     raise ImportError("only Windows has jobs")
@@ -28,19 +28,18 @@ _kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
 _ntdll = ctypes.WinDLL("ntdll")
 # handles and pointers have 64 bits, and ctypes passes ints of 32 unless it is told
 _HANDLE, _DWORD, _POINTER = wintypes.HANDLE, wintypes.DWORD, wintypes.LPVOID
-_ARGUMENTS: dict[Any, tuple[Any, ...]] = {
-    _kernel32.CreateJobObjectW: (_POINTER, wintypes.LPCWSTR),
-    _kernel32.AssignProcessToJobObject: (_HANDLE, _HANDLE),
-    _kernel32.TerminateJobObject: (_HANDLE, wintypes.UINT),
-    _kernel32.CloseHandle: (_HANDLE,),
-    _kernel32.SetInformationJobObject: (_HANDLE, ctypes.c_int, _POINTER, _DWORD),
-    _kernel32.QueryInformationJobObject: (_HANDLE, ctypes.c_int, _POINTER, _DWORD, _POINTER),
-    _kernel32.OpenProcess: (_DWORD, wintypes.BOOL, _DWORD),
-    _kernel32.K32GetProcessMemoryInfo: (_HANDLE, _POINTER, _DWORD),
-    _kernel32.QueryFullProcessImageNameW: (_HANDLE, _DWORD, wintypes.LPWSTR, _POINTER),
-    _ntdll.NtResumeProcess: (_HANDLE,),
-}
-for _function, _types in _ARGUMENTS.items():
+for _function, _types in (
+    (_kernel32.CreateJobObjectW, (_POINTER, wintypes.LPCWSTR)),
+    (_kernel32.AssignProcessToJobObject, (_HANDLE, _HANDLE)),
+    (_kernel32.TerminateJobObject, (_HANDLE, wintypes.UINT)),
+    (_kernel32.CloseHandle, (_HANDLE,)),
+    (_kernel32.SetInformationJobObject, (_HANDLE, ctypes.c_int, _POINTER, _DWORD)),
+    (_kernel32.QueryInformationJobObject, (_HANDLE, ctypes.c_int, _POINTER, _DWORD, _POINTER)),
+    (_kernel32.OpenProcess, (_DWORD, wintypes.BOOL, _DWORD)),
+    (_kernel32.K32GetProcessMemoryInfo, (_HANDLE, _POINTER, _DWORD)),
+    (_kernel32.QueryFullProcessImageNameW, (_HANDLE, _DWORD, wintypes.LPWSTR, _POINTER)),
+    (_ntdll.NtResumeProcess, (_HANDLE,)),
+):
     _function.argtypes = _types
 for _function in (_kernel32.CreateJobObjectW, _kernel32.OpenProcess):
     _function.restype = _HANDLE
