@@ -1,7 +1,5 @@
 """A headless Chromium for the tests of HTML reports, driven through its debugging pipe.
 
-    python tools/browser.py    takes the pictures in docs/images, of a recorded report of doctor
-
 It comes from Debian's packages into the lane's cache, as Wine does: no root, nothing installed.
 The pipe (https://chromedevtools.github.io/devtools-protocol) needs no client library, gives pages
 the width of a phone, which a window cannot have, and tells every request that a page makes.
@@ -11,13 +9,11 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import importlib
 import json
 import os
 import select
 import shutil
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -218,23 +214,3 @@ def started(tree: Path) -> Iterator[Browser]:
         os.close(answers[0])
         os.close(requests[1])
         shutil.rmtree(profile, ignore_errors=True)
-
-
-def main() -> None:
-    root = Path(__file__).resolve().parent.parent
-    sys.path.insert(0, str(root / "tests"))
-    report_pages: Any = importlib.import_module("report_pages")
-    shots: tuple[tuple[str, int, int, Scheme], ...] = (
-        ("doctor", 900, 730, "light"),
-        ("doctor-phone", 390, 760, "dark"),
-    )
-    with tempfile.TemporaryDirectory() as folder, started(provide()) as chromium:
-        file = Path(folder, "doctor.html")
-        file.write_text(report_pages.doctor(), encoding="utf-8")
-        for name, width, height, scheme in shots:
-            page = chromium.open(file.as_uri(), width=width, scheme=scheme)
-            page.screenshot(root / "docs" / "images" / f"{name}.png", height=height)
-
-
-if __name__ == "__main__":
-    main()

@@ -35,6 +35,7 @@ _STANDS_FOR = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
 }
+_TABLE = re.compile(r"^<!-- table: (\w+) -->$", re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
 # a code span, or a link, which is left as it is
 _SPAN = re.compile(r"\[[^\]]*\]\([^)]*\)|`(?P<span>[^`]+)`")
@@ -50,7 +51,8 @@ def site() -> dict[str, Any]:
 
 def pages() -> dict[str, str]:
     """All Markdown pages by their paths below the site's folder."""
-    written = site_pages.pages(site()["library"])
+    written = site_pages.pages(site())
+    tables = site_pages.tables(site())
     sources = {path.relative_to(DOCS).as_posix(): path for path in DOCS.rglob("*.md")}
     for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
         sources[_STANDS_FOR[name]] = ROOT / name
@@ -59,8 +61,9 @@ def pages() -> dict[str, str]:
         sys.exit(f"docs/{min(taken)} stands in the place of a page that is written from data")
     ids = _named(sources.keys() | written.keys())
     for page, path in sources.items():
-        written[page] = linked_names(page, _relinked(page, path), ids)
-    return written
+        text = _TABLE.sub(lambda found: tables[found[1]], _relinked(page, path))
+        written[page] = text
+    return {page: linked_names(page, text, ids) for page, text in written.items()}
 
 
 def _named(names: Iterable[str]) -> dict[str, str]:
@@ -81,7 +84,7 @@ def linked_names(page: str, text: str, ids: Mapping[str, str]) -> str:
 
     def span(found: re.Match[str]) -> str:
         about = ids.get(found["span"] or "")
-        return f"[{found[0]}]({_relative(about, here)})" if about else found[0]
+        return f"[{found[0]}]({_relative(about, here)})" if about not in (None, page) else found[0]
 
     lines = []
     fenced = False
@@ -157,7 +160,7 @@ def assemble() -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="\n")
     for path in DOCS.rglob("*"):
-        if path.suffix in (".svg", ".png"):
+        if path.suffix in (".svg", ".png", ".js", ".css"):
             to = BUILD / "docs" / path.relative_to(DOCS)
             to.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, to)

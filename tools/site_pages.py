@@ -1,11 +1,13 @@
-"""Pages of the documentation site that are written from data when the site is built.
+"""What the documentation site takes from data: pages, and tables inside of pages.
 
-`pages` returns all of them: problems, checks, rungs, rules, commands, speed and the library.
+`pages` returns whole pages (problems, rules, applications, speed, the library). `tables` returns
+what stands in place of a line `<!-- table: NAME -->` in a page of docs/.
 """
 
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,61 +28,13 @@ from tritonwin.patch.engine import Flavour, Rule, RuleState
 from tritonwin.patch.rules import RULES
 from tritonwin.problems import catalogue
 from tritonwin.problems.advice import PLACEHOLDERS, sentence
-from tritonwin.problems.catalogue import LAYERS, Entry, LinePattern, LogSignature
-from tritonwin.problems.checks import CHECKS
+from tritonwin.problems.catalogue import Entry
 from tritonwin.system import toml
 from tritonwin.verify import records as ladder
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "tests" / "corpus" / "signatures"
 
-_PROBLEMS = """\
-# All problems
-
-From the ground up: what others rest on comes first. `doctor` finds those that have a check,
-`explain` those that a log can show, and `fix` repairs those marked so.
-"""
-_CHECKS_HEAD = """\
-# What doctor checks, and what only a log can show
-
-Every check has the id of the problem that it looks for. Checks marked "any system" also run on
-Linux.
-"""
-_LADDER_HEAD = """\
-# The rungs of the proof ladder
-
-What the ladder is and how to read its result: [verify.md](verify.md).
-
-A rung runs when the rungs before it have passed, its packages are installed and the machine has
-what it asks for. Otherwise the report says what is missing. It is ended after its limit, or after
-`--rung-timeout`.
-"""
-_RULES_HEAD = """\
-# The rules of `tritonwin patch`
-
-What they are for and how they are applied: [patch.md](../patch.md). The second column has the names
-of the defects in `patch status --json`.
-"""
-_COMMANDS = """\
-# All commands
-
-This is what `tritonwin COMMAND --help` prints. All of them exit with one of
-"""
-_LIBRARY = """\
-# Library
-
-Everything that the commands do can be imported. Records are frozen dataclasses; `None` in one means
-"not known", never "no".
-
-```python
-from pathlib import Path
-
-from tritonwin.problems.explain import explain_lines
-
-for problem in explain_lines(Path("build.log").read_text().splitlines()).problems:
-    print(problem.id, problem.certainty, problem.remedy.summary)
-```
-"""
 _STATUSES = {
     Exit.DONE: "done, or nothing worse than information",
     Exit.PROBLEMS: "at least one error or warning, or a proof that failed",
@@ -88,24 +42,32 @@ _STATUSES = {
     Exit.INTERNAL: "tritonwin itself failed",
 }
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-_LAYER_WORDS = {
-    "machine": "The machine", "driver": "The driver", "interpreter": "Python",
-    "environment": "The environment", "packages": "Packages", "binaries": "Binaries",
-    "headers": "Headers", "compiler": "The compiler", "cuda": "CUDA", "gpu": "The GPU",
-    "cache": "Caches", "runtime": "While it runs", "build": "Builds from source",
-}  # fmt: skip
+SEPARATOR = r"""[\s\-.,:;()\[\]{}<>"'`=/\\|]+"""  # as in mkdocs.yml
+_OPEN_EXAMPLES = 2  # texts of a problem that its page shows at once; the others are folded
 
 
-def pages(library: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Every page by its path below the site's folder; `library` is that of docs/site.toml."""
+def pages(site: Mapping[str, Any]) -> dict[str, str]:
+    """Every page by its path below the site's folder; `site` is docs/site.toml."""
+    entries = list(catalogue.load().entries.values())
     return {
-        "commands.md": commands_page(),
-        "checks.md": checks_page(),
-        "ladder.md": ladder_page(),
         "speed.md": speed_page(),
-        **problem_pages(),
+        **{f"problems/{entry.id}.md": problem_page(entry, entries) for entry in entries},
+        **{f"apps/{app['page']}.md": app_page(app) for app in site["app"]},
         **rule_pages(),
-        **library_pages(library),
+        **library_pages(site["library"]),
+    }
+
+
+def tables(site: Mapping[str, Any]) -> dict[str, str]:
+    """Every table or list by the name that a page gives for it."""
+    return {
+        "problems": problem_table(),
+        "rungs": rung_table(),
+        "rules": rule_table(),
+        "statuses": _table(("status", "meaning"), ((s.value, _STATUSES[s]) for s in Exit)),
+        "commands": command_helps(),
+        "apps": "\n".join(f"- [{app['title']}]({app['page']}.md)" for app in site["app"]),
+        "library": "\n".join(f"- [{s['title']}]({s['page']}.md)" for s in site["library"]),
     }
 
 
@@ -114,55 +76,73 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
-def problem_pages() -> dict[str, str]:
-    """One page a problem, and an index by layer; by their paths below the site's folder."""
-    entries = list(catalogue.load().entries.values())
-    pages = {f"problems/{entry.id}.md": problem_page(entry, entries) for entry in entries}
-    return {"problems/index.md": _problem_index(entries), **pages}
+def _page(blocks: Sequence[str], *, searched: bool = True, words: Sequence[str] = ()) -> str:
+    """The blocks of a page, one below the other.
+
+    `words` are its tags, which the search counts for more than titles.
+    """
+    settings: dict[str, Any] = {"tags": words} if words else {}
+    if not searched:
+        settings["search"] = {"exclude": True}
+    head = [f"---\n{json.dumps(settings)}\n---"] if settings else []  # JSON is YAML
+    return "\n\n".join(block.strip("\n") for block in (*head, *blocks)) + "\n"
 
 
-def _problem_index(entries: Sequence[Entry]) -> str:
-    blocks = [_PROBLEMS]
-    for layer in LAYERS:
-        rows = [_problem_row(entry) for entry in entries if entry.layer == layer]
-        head = ("problem", "doctor", "explain", "fix")
-        blocks += [f"## {_LAYER_WORDS[layer]}", _table(head, rows)]
-    return _page(blocks)
+# -- problems
 
 
-def _problem_row(entry: Entry) -> Sequence[str]:
-    has = (entry.check is not None, bool(entry.signatures), bool(entry.actions))
-    return f"[{_emphasised(entry.title)}]({entry.id}.md)", *("yes" if it else "" for it in has)
+def problem_table() -> str:
+    """All problems in one table; the script of the site adds a filter above it."""
+    rows = (
+        (
+            f"[{_title(e)}]({e.id}.md)",
+            f"`{e.id}`",
+            e.severity,
+            _yes(e.check),
+            _yes(e.signatures),
+            _yes(e.actions),
+        )
+        for e in sorted(catalogue.load().entries.values(), key=lambda e: _title(e).lower())
+    )
+    return _table(("problem", "id", "severity", "doctor", "explain", "fix"), rows)
+
+
+def _yes(it: object) -> str:
+    return "yes" if it else ""
+
+
+def _title(entry: Entry) -> str:
+    return _emphasised(entry.title[0].upper() + entry.title[1:])
 
 
 def problem_page(entry: Entry, entries: Sequence[Entry]) -> str:
-    """Everything that the catalogue knows of a problem, in words."""
-    blocks = [
-        f"# {_emphasised(entry.title)}",
-        f"`{entry.id}`, {entry.severity}.",
-        "## Cause",
-        _emphasised(entry.cause),
-        "## How it shows",
-        *_seen_by_doctor(entry),
-        *_seen_in_a_log(entry),
-        "## What helps",
-        *_remedy(entry),
+    """What is seen, what helps, why, how to check it, and what it is related to."""
+    found_by = [
+        name for name, it in (("`doctor`", entry.check), ("`explain`", entry.signatures)) if it
     ]
-    titles = {other.id: other.title for other in entries}
-    for heading, ids in (
-        ("What follows from it", entry.explains),
-        ("What it may follow from", [e.id for e in entries if entry.id in e.explains]),
-    ):
-        if ids:
-            links = [f"- [{_emphasised(titles[i])}]({i}.md)" for i in ids]
-            blocks += [f"## {heading}", "\n".join(links)]
-    if entry.references:
-        blocks += ["## References", "\n".join(f"- <{each}>" for each in entry.references)]
-    return _page(blocks)
+    repaired = "repaired by `fix`" if entry.actions else "repaired by hand"
+    return _page(
+        [
+            f"# {_title(entry)}",
+            f"`{entry.id}` · {entry.severity} · found by {' and '.join(found_by)} · {repaired}",
+            *_seen(entry),
+            "## Quick fix",
+            *_fix(entry),
+            "## Why",
+            _emphasised(entry.cause),
+            "## How to check",
+            *_check(entry),
+            *_related(entry, entries),
+        ],
+        words=_words(entry),
+    )
 
 
-def _page(blocks: Sequence[str]) -> str:
-    return "\n\n".join(block.strip("\n") for block in blocks) + "\n"
+def _words(entry: Entry) -> Sequence[str]:
+    """The words of a problem's error texts, as the search splits a pasted one."""
+    texts = (*_examples(entry.id), *(a for s in entry.signatures for a in s.anchors))
+    words = (word.lower() for text in texts for word in re.split(SEPARATOR, text))
+    return tuple(dict.fromkeys(word for word in words if len(word) > 1))
 
 
 def _emphasised(text: str) -> str:
@@ -175,111 +155,118 @@ def _emphasised(text: str) -> str:
 _NAMED = {n: f"\0{n.replace('_', ' ')}\0" for n in PLACEHOLDERS if n != "torch_pairs"}
 
 
-def _in_capitals(command: str) -> str:
-    """A command of the catalogue as an indented block; what a finding fills in is in capitals."""
-    return "    " + _PLACEHOLDER.sub(lambda m: m[1].upper(), command)
+def _commands(commands: Sequence[str]) -> list[str]:
+    """Commands of the catalogue as one block; what a finding fills in is in capitals."""
+    lines = (_PLACEHOLDER.sub(lambda m: m[1].upper(), command) for command in commands)
+    return ["\n".join(f"    {line}" for line in lines)] if commands else []
 
 
-def _seen_by_doctor(entry: Entry) -> list[str]:
-    if entry.check is None:
-        return [f"Only a log can show it: {entry.log_only}."]
-    where = "on Windows" if entry.check.windows_only else "on any system"
-    said = (
-        f"`tritonwin doctor` looks {where} whether {entry.check.title}, and shows with the problem "
-        "what it saw and where: the file, the variable or the version."
-    )
-    return [said, f"    tritonwin doctor --only {entry.id}"]
+def _seen(entry: Entry) -> Iterator[str]:
+    texts = _examples(entry.id)
+    if not texts:
+        yield from ("## What you see", f"No log shows it, `doctor` does: {_checked(entry)}.")
+        return
+    yield "## What you see"
+    yield from (f"```text\n{text}\n```" for text in texts[:_OPEN_EXAMPLES])
+    if more := texts[_OPEN_EXAMPLES:]:
+        folded = "\n\n".join(f"    ```text\n{_indented(text)}\n    ```" for text in more)
+        yield f'??? note "Other texts with the same cause"\n\n{folded}'
 
 
-def _seen_in_a_log(entry: Entry) -> list[str]:
-    if not entry.signatures:
-        return ["No log shows it."]
-    blocks = ["`tritonwin explain` finds it in a log by"]
-    blocks.append("\n".join(f"- {_in_words(signature)}" for signature in entry.signatures))
-    example = _examples().get(entry.id)
-    if example:
-        blocks += ["for instance", f"```text\n{example}\n```"]
-    return blocks
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in text.split("\n"))
 
 
-def _in_words(signature: LogSignature) -> str:
-    words = [f"a line with {_literals(signature)}"]
-    before = "in the same failure after" if signature.near else "after"
-    pattern = catalogue.load().pattern
-    words += [f"{before} a line with {_literals(pattern(p))}" for p in signature.before]
-    words += [f"before a line with {_literals(pattern(p))}" for p in signature.after]
-    words += [f"and no line with {_literals(pattern(p))}" for p in signature.without]
-    if when := signature.when.conditions():
-        facts = (f"{fact.replace('_', ' ')} is {' or '.join(allowed)}" for fact, allowed in when)
-        words.append(f"where {' and '.join(facts)}")
-    unknown = f"; where that is not known: {signature.unknown}" if signature.unknown else ""
-    return f"{', '.join(words)} ({signature.certainty}{unknown})"
-
-
-def _literals(pattern: LinePattern) -> str:
-    ticks = {anchor: "``" if "`" in anchor else "`" for anchor in pattern.anchors}
-    shown = " or ".join(f"{t} {anchor} {t}" for anchor, t in ticks.items())
-    return f"{shown} in its usual form" if pattern.line else shown
+def _checked(entry: Entry) -> str:
+    return f"it looks whether {entry.check.title}" if entry.check else ""
 
 
 @cache
-def _examples() -> Mapping[str, str]:
-    """The first text of the tests for each problem."""
-    found = {}
+def _all_examples() -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
     for path in sorted(EXAMPLES.glob("*.toml")):
         for problem, texts in toml.loads(path.read_text("utf-8")).items():
-            kinds = [texts.get(name) for name in ("certain", "likely", "possible")]
-            first = next((kind[0] for kind in kinds if isinstance(kind, list) and kind), None)
-            if isinstance(first, str) and "```" not in first:
-                found[problem] = first.strip("\n")
+            kinds = (texts.get(name, ()) for name in ("certain", "likely", "possible"))
+            every = (t.strip("\n") for kind in kinds for t in kind if isinstance(t, str))
+            found[problem] = tuple(dict.fromkeys(t for t in every if t and "```" not in t))
     return found
 
 
-def _remedy(entry: Entry) -> list[str]:
-    blocks = [_emphasised(entry.remedy.summary)]
-    if entry.remedy.commands:
-        blocks.append("What is in capitals here, `doctor` fills in:")
-        blocks.append("\n".join(_in_capitals(command) for command in entry.remedy.commands))
+def _examples(problem: str) -> Sequence[str]:
+    """The texts by which the tests know a problem, the surest first."""
+    return _all_examples().get(problem, ())
+
+
+def _fix(entry: Entry) -> Iterator[str]:
+    if entry.actions:
+        yield f"    tritonwin fix --only {entry.id}"
+        yield "It shows its plan first, and `tritonwin undo` restores what was there. By hand:"
+    yield _emphasised(entry.remedy.summary)
+    by_hand = [c for c in entry.remedy.commands if not c.startswith("tritonwin fix")]
+    yield from _commands(by_hand)
     for each in entry.remedies:
         met = ", ".join(f"{fact} {' or '.join(of)}" for fact, of in each.when.conditions())
-        blocks.append(f"Where it is {_emphasised(met)}: {_emphasised(each.summary)}")
-        blocks += ["\n".join(map(_in_capitals, each.commands))] if each.commands else []
-    if entry.actions:
-        names = ", ".join(f"`{action.name}`" for action in entry.actions)
-        blocks.append(
-            f"`tritonwin fix --only {entry.id}` does it ({names}), and `tritonwin undo` restores "
-            "what was there."
-        )
-    else:
-        blocks.append("`tritonwin fix` does not do this: it says what to do, and does the rest.")
+        yield f"**Where it is {_emphasised(met)}:** {_emphasised(each.summary)}"
+        yield from _commands(each.commands)
+    if any(map(_PLACEHOLDER.search, by_hand)):
+        yield "What is in capitals or italics here, `doctor` fills in for your machine."
+
+
+def _check(entry: Entry) -> Iterator[str]:
+    if entry.check:
+        yield f"    tritonwin doctor --only {entry.id}"
+        where = "" if entry.check.windows_only else " (also on Linux)"
+        yield f"On the machine{where} {_checked(entry)}, and shows what it saw and where."
+    if entry.signatures:
+        yield "    tritonwin explain LOG"
+        why = f" Only a log can show it: {entry.log_only}." if entry.log_only else ""
+        yield f"With the output of the program.{why}"
     if entry.question:
-        blocks.append(f"Where it is not certain: {_emphasised(entry.question.text)}")
-        blocks.append(_in_capitals(entry.question.command))
-    return blocks
+        yield _emphasised(entry.question.text)
+        yield from _commands([entry.question.command])
 
 
-def checks_page() -> str:
-    """Every check, and every problem that no check can find, with the reason."""
-    checks = [
-        (f"`{c.id}`", c.terms.title, "Windows" if c.terms.windows_only else "any system")
-        for c in CHECKS
+def _related(entry: Entry, entries: Sequence[Entry]) -> Iterator[str]:
+    by_id = {other.id: other for other in entries}
+    causes = [other.id for other in entries if entry.id in other.explains]
+    lines = [f"- may follow from [{_title(by_id[i])}]({i}.md)" for i in causes]
+    lines += [f"- may cause [{_title(by_id[i])}]({i}.md)" for i in entry.explains]
+    lines += [f"- <{each}>" for each in entry.references]
+    if lines:
+        yield from ("## Related", "\n".join(lines))
+
+
+# -- applications
+
+_APP = """\
+`doctor` changes nothing. `fix` shows its plan first and asks. `verify` proves the result.
+`{start} undo` restores what was there. Close the application before `fix`."""
+
+
+def app_page(app: Mapping[str, Any]) -> str:
+    """The lines to copy for one application, and what is known of it."""
+    start = app["start"]
+    lines = (f"    {start} {command}" for command in ("doctor", "fix", "verify"))
+    blocks = [f"# {app['title']}", app["where"]]
+    if folder := app.get("folder"):
+        blocks.append(f"    cd {folder}")
+    blocks += [
+        "\n".join(lines),
+        _APP.format(start=start),
+        "SageAttention or FlashAttention in the build that fits:",
+        f"    {start} install sageattention --dry-run\n    {start} install flash-attn --dry-run",
     ]
-    entries = catalogue.load().entries.values()
-    others = [(f"`{e.id}`", e.log_only) for e in entries if e.log_only]
-    return _page(
-        [
-            _CHECKS_HEAD,
-            f"## The {len(CHECKS)} checks",
-            _table(("id", "as it should be", "where"), checks),
-            "## What only a log can show",
-            _table(("id", "why"), others),
-        ]
-    )
+    if known := app.get("known"):
+        blocks += ["## What usually goes wrong here", "\n".join(f"- {line}" for line in known)]
+    return _page([*blocks, "## Tested?", app["tested"]])
 
 
-def ladder_page() -> str:
-    """Every rung, what it proves and what it needs."""
-    rows = [
+# -- the proof ladder
+
+
+def rung_table() -> str:
+    """Every rung: what it proves and what it needs."""
+    rows = (
         (
             number,
             f"`{rung.id}`",
@@ -289,14 +276,9 @@ def ladder_page() -> str:
             f"{rung.limit:g}",
         )
         for number, rung in enumerate(ladder.load().rung, 1)
-    ]
-    head = ("", "id", "what is proven when it passes", "rungs before", "asks for", "limit, s")
-    return _page(
-        [
-            _LADDER_HEAD,
-            _table(head, rows),
-        ]
     )
+    head = ("", "id", "what is proven when it passes", "rungs before", "asks for", "limit, s")
+    return _table(head, rows)
 
 
 def speed_page() -> str:
@@ -318,6 +300,8 @@ def speed_page() -> str:
     )
 
 
+# -- rules of patch
+
 # releases of triton-windows on the rules' pages; those of upstream are the lane's
 FORKS = (
     "3.1.0.post17", "3.2.0.post21", "3.3.1.post21", "3.4.0.post21", "3.5.1.post24", "3.6.0.post26",
@@ -338,20 +322,20 @@ _STATES: dict[RuleState, str] = {
 }
 
 
+def rule_table() -> str:
+    """All rules; the names of the defects are those of `patch status --json`."""
+    rows = ((f"[{r.id}]({r.id}.md)", r.defect, f"`{r.file}`", _NEEDS[r.need]) for r in RULES)
+    return _table(("rule", "defect", "file", "without it"), rows)
+
+
 def rule_pages() -> dict[str, str]:
-    """One page a rule of `patch`, and an index.
+    """One page a rule of `patch`.
 
     The edits and the table of versions need the sources of every release, which the Windows lane
     keeps in its cache and fetches where they are missing. Without them pages say so.
     """
-    rows = [(f"[{r.id}]({r.id}.md)", r.defect, f"`{r.file}`", _NEEDS[r.need]) for r in RULES]
-    index = [
-        _RULES_HEAD,
-        _table(("rule", "defect", "file", "without it"), rows),
-    ]
     found = releases()
-    written = {f"patch/{rule.id}.md": _rule_page(rule, found) for rule in RULES}
-    return {"patch/index.md": _page(index), **written}
+    return {f"patch/{rule.id}.md": _rule_page(rule, found) for rule in RULES}
 
 
 Releases = Mapping[tuple[Flavour, str], Path]
@@ -391,12 +375,13 @@ def _rule_page(rule: Rule, found: Releases) -> str:
         blocks.append(f"The same edit removes the defects {', '.join(rule.covers)}.")
     if not found:
         blocks.append("The edit: `tritonwin patch diff`. This page was built without network.")
-        return _page(blocks)
+        return _page(blocks, searched=False)
     verdicts = {
         (flavour, version): _verdict(rule, flavour, folder)
         for (flavour, version), folder in found.items()
     }
-    return _page([*blocks, *_edit(rule, found, verdicts), "## Versions", _versions(verdicts)])
+    blocks += [*_edit(rule, found, verdicts), "## Versions", _versions(verdicts)]
+    return _page(blocks, searched=False)
 
 
 def _source(rule: Rule, folder: Path) -> Source | None:
@@ -443,10 +428,12 @@ def _versions(verdicts: Verdicts) -> str:
     return _table(("Triton", "upstream", "triton-windows"), rows)
 
 
-def commands_page() -> str:
-    """The output of `--help` for every command."""
-    statuses = ((status.value, _STATUSES[status]) for status in Exit)
-    blocks = [_COMMANDS, _table(("status", "meaning"), statuses)]
+# -- commands and library
+
+
+def command_helps() -> str:
+    """The output of `--help` for every command, in the order of use."""
+    blocks = []
     with click.Context(program, info_name="tritonwin", max_content_width=88) as top:
         for name in COMMANDS:
             command = program.get_command(top, name)
@@ -455,7 +442,7 @@ def commands_page() -> str:
             for words, text in _helps(command, name, top):
                 level = "#" * (words.count(" ") + 2)
                 blocks += [f"{level} {words}", f"```text\n{text}\n```"]
-    return _page(blocks)
+    return "\n\n".join(blocks)
 
 
 def _helps(command: click.Command, name: str, parent: click.Context) -> Iterator[tuple[str, str]]:
@@ -471,9 +458,10 @@ def _helps(command: click.Command, name: str, parent: click.Context) -> Iterator
 
 def library_pages(sections: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """The reference: a page for each `[[library]]` of docs/site.toml, filled by mkdocstrings."""
-    links = [f"- [{section['title']}]({section['page']}.md)" for section in sections]
-    pages = {"library/index.md": _page([_LIBRARY, "\n".join(links)])}
-    for section in sections:
-        modules = [f"::: {module}" for module in section["modules"]]
-        pages[f"library/{section['page']}.md"] = _page([f"# {section['title']}", *modules])
-    return pages
+    return {
+        f"library/{section['page']}.md": _page(
+            [f"# {section['title']}", *(f"::: {module}" for module in section["modules"])],
+            searched=False,
+        )
+        for section in sections
+    }

@@ -5,38 +5,14 @@ Pictures of them are left in the folder that TRITONWIN_PICTURES names.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
-import browser
 import pytest
 import report_pages
 from browser import Browser, Scheme
-from winlane.errors import LaneUnavailable
 
 pytestmark = pytest.mark.full
-REQUIRE_VARIABLE = "TRITONWIN_REQUIRE_BROWSER"
 PHONE, DESK = 390, 1280
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    try:
-        tree = browser.provide()
-    except LaneUnavailable as reason:
-        if os.environ.get(REQUIRE_VARIABLE):
-            pytest.fail(f"{REQUIRE_VARIABLE} is set, but: {reason}")
-        pytest.skip(f"BROWSER SKIPPED: {reason}")
-    with browser.started(tree) as ready:
-        yield ready
-
-
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = Path(os.environ.get("TRITONWIN_PICTURES") or tmp_path_factory.mktemp("pictures"))
-    folder.mkdir(exist_ok=True)
-    return folder
 
 
 @pytest.fixture(params=report_pages.REPORTS)

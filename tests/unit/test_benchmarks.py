@@ -14,6 +14,7 @@ from figures import Figure
 import tritonwin
 from tritonwin.build import jobs
 from tritonwin.build.jobs import Resources
+from tritonwin.build.plan import Notes
 from tritonwin.build.recipe import load
 
 
@@ -41,13 +42,13 @@ def test_a_figure_shows_on_which_side_of_its_goal_it_lies(
 
 
 def test_the_recipe_of_flash_attn_expects_what_was_measured() -> None:
-    """Its peak of memory and its time, within 15 %, on the H100 of docs/build-h100.md."""
+    """Its peak of memory and its time, within 15 %, on the H100 of docs/gpu.md."""
     file = Path(figures.__file__).parent / "results" / "flash-attn-build.json"
     found = json.loads(file.read_text("utf-8"))
     recipe, files = load("flash-attn"), len(found["files"])
     free = found["plan"]["memory"]["free"]
     have = Resources(allocatable=free, physical=free, cores=found["cores"])
-    now = jobs.choose(recipe.memory, have, files=files, archs=1).value
+    now = jobs.choose(recipe.memory, have, Notes(), files=files, archs=1)
     seconds = jobs.seconds(
         recipe.work, 1, jobs=now.jobs, threads=now.threads, cores=have.cores, files=files
     )

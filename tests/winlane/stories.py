@@ -1,4 +1,6 @@
-"""Three stories from end to end, told by what real Windows programs print: docs/stories.md.
+"""Three stories from end to end, told by what real Windows programs print: docs/stories/.
+
+    PYTHONPATH=tools:tests/winlane python tests/winlane/stories.py    writes the pages again
 
 Each command is typed into the lane as a user types it, in the folder where a user has it; nothing
 that it prints is edited but what differs from run to run (`steady`).
@@ -11,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -24,6 +27,7 @@ from winlane import Environment, Lane, Machine, standins
 from winlane.packages import Packages
 from winlane.tool import tool_command
 
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "stories"
 APP = r"C:\ComfyUI_windows_portable"
 TORCH = "2.14.1"
 UPSTREAM = "3.8.0"
@@ -50,7 +54,7 @@ _CPU_TORCH = {
 }
 _COUNTED = {
     # not the rungs of a proof, which say in brackets what was seen
-    "what is given back": r"  (move|make the folder|write|remove) C:|  and \d+ more",
+    "what is restored": r"  (move|make the folder|write|remove) C:|  and \d+ more",
 }
 # their Windows wheels are nothing special, so their records are enough
 _NEEDED_BY_TORCH = {"filelock": "3.20.0", "typing-extensions": "4.15.0", "sympy": "1.14.0"}
@@ -60,6 +64,7 @@ _NEEDED_BY_TORCH = {"filelock": "3.20.0", "typing-extensions": "4.15.0", "sympy"
 class Story:
     """`statuses` are the exit codes in order, `outputs` what was printed."""
 
+    file: str
     title: str
     parts: list[str] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
@@ -76,7 +81,8 @@ class Story:
 
     @property
     def text(self) -> str:
-        return "\n\n".join([f"## {self.title}", *self.parts]) + "\n"
+        """The page: how it was made, and what happened."""
+        return "\n\n".join([f"# {self.title}", HEAD, *self.parts]) + "\n"
 
 
 def steady(text: str) -> str:
@@ -102,7 +108,7 @@ def _left_out(line: str) -> str:
 def skeleton(text: str) -> list[str]:
     """What of a page stays while the wording of the product changes: commands, statuses, ids."""
     kept = re.compile(
-        r"## .*|[C$].*> .*|\$ .*|Exit status \d+|(?:problem|warning)\b.*\[[a-z0-9-]+\]|Proven:.*|refused:.*"
+        r"# .*|[C$].*> .*|\$ .*|Exit status \d+|(?:problem|warning)\b.*\[[a-z0-9-]+\]|Proven:.*|refused:.*"
     )
     return [line for line in text.splitlines() if kept.match(line)]
 
@@ -150,7 +156,7 @@ def comfyui(machine: Machine, pyz: Path, wheels: Path) -> Environment:
 
 def repaired(machine: Machine, pyz: Path, wheels: Path) -> tuple[Story, Path]:
     """(a), and the folder with what Ada sends before the repair."""
-    story = Story("An embedded Python, put right and given back")
+    story = Story("repair", "A broken ComfyUI, repaired and proven")
     env = comfyui(machine, pyz, wheels)
     desk = Desk(story, machine, APP)
     python = r".\python_embeded\python.exe"
@@ -163,7 +169,9 @@ def repaired(machine: Machine, pyz: Path, wheels: Path) -> tuple[Story, Path]:
     (env.root / "comfyui.log").write_text(log, encoding="utf-8")
     story.tell("She keeps this as `comfyui.log`, and asks:")
     desk.type(f"{python} tritonwin.pyz doctor")
-    story.tell("What a maintainer needs goes into a file (the third story is about it):")
+    story.tell(
+        "What a maintainer needs goes into a file ([what the maintainer does with it](maintainer.md)):"
+    )
     desk.type(f"{python} tritonwin.pyz snapshot -o report.json")
     sent = env.root.parent / "sent"
     sent.mkdir()
@@ -177,7 +185,7 @@ def repaired(machine: Machine, pyz: Path, wheels: Path) -> tuple[Story, Path]:
     desk.type(rf"{python} tritonwin.pyz fix --yes --offline --find-links C:\wheels")
     story.tell("The custom node now reaches its GPU:")
     desk.type(rf"{python} -s ComfyUI\main.py")
-    story.tell("Everything can be given back, byte for byte:")
+    story.tell("Everything can be restored, byte for byte:")
     desk.type(f"{python} tritonwin.pyz undo --yes")
     assert describe_tree(env.root) == before
     return story, sent
@@ -185,7 +193,7 @@ def repaired(machine: Machine, pyz: Path, wheels: Path) -> tuple[Story, Path]:
 
 def planned(machine: Machine) -> Story:
     """(b)"""
-    story = Story("A build that cannot work, said before it starts")
+    story = Story("build", "A build that cannot work, refused before it starts")
     machine.home("Ada")
     machine.gpu()
     machine.visual_studio("2026", "Community", "14.51.36014")
@@ -213,7 +221,7 @@ def _launcher(machine: Machine) -> str:
 
 def received(sent: Path) -> Story:
     """(c), on Linux; `sent` holds comfyui.log and report.json."""
-    story = Story("A maintainer, another system, two files")
+    story = Story("maintainer", "A maintainer, another system, two files")
     story.tell(
         "The maintainer has a Linux machine, Ada's `comfyui.log` and her `report.json`, made before "
         "the repair. The log alone:"
@@ -248,8 +256,8 @@ def wheels(lane: Lane, machine: Machine, folder: Path) -> Path:
     return folder
 
 
-def page(lane: Lane, work: Path) -> tuple[str, list[Story]]:
-    """The page, and the stories that it tells."""
+def told(lane: Lane, work: Path) -> list[Story]:
+    """The three stories, as they go now."""
     pyz = work / "tritonwin.pyz"
     build_pyz.build(pyz)
     with Machine(lane) as machine:
@@ -257,16 +265,22 @@ def page(lane: Lane, work: Path) -> tuple[str, list[Story]]:
         kept = shutil.copytree(sent, work / "sent", copy_function=shutil.copyfile)
     with Machine(lane) as machine:
         second = planned(machine)
-    stories = [first, second, received(kept)]
-    return HEAD + "\n" + "\n".join(story.text for story in stories), stories
+    return [first, second, received(kept)]
 
 
 HEAD = """\
-# Three stories
+Every command here ran: in real Windows CPython under Wine, with real `triton-windows` wheels, in
+[the Windows lane](../windows-lane.md); the maintainer's on Linux. Stand-ins: the GPU driver, both builds
+of torch, Visual Studio, the CUDA toolkit's programs, the launcher of the venv, and ComfyUI itself.
+Seconds are shown as N, names of journals as JOURNAL; lines that are alike are counted, in brackets.
+`tests/winlane/stories.py` writes this page."""
 
-This page is written by `tests/winlane/stories.py`; do not edit it. Every command ran: in real Windows
-CPython under Wine, with real `triton-windows` wheels, in [the Windows lane](windows-lane.md); the
-last story on Linux. Stand-ins: the GPU driver, both builds of torch, Visual Studio, the CUDA
-toolkit's programs, the launcher of the venv, and ComfyUI itself. Seconds are shown as N, names of
-journals as JOURNAL; lines that are alike are counted, in brackets.
-"""
+
+def main() -> None:
+    with Lane.ready() as lane, tempfile.TemporaryDirectory() as work:
+        for story in told(lane, Path(work)):
+            (PAGES / f"{story.file}.md").write_text(story.text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,6 @@
-"""The page of what was shown, docs/verify-windows-h100.md.
+"""A page in Markdown of what a run showed; docs/gpu.md has the sums of it.
 
-    python tests/gpu/winlane/table.py RESULTS > docs/verify-windows-h100.md
+    python tests/gpu/winlane/table.py RESULTS
 
 RESULTS is the folder that the documents of run.py were collected in.
 """

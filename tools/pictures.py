@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Draw the pictures in docs/images from real output: a terminal as SVG, reports as PNG.
+
+    python tools/pictures.py
+
+The terminal shows `doctor` on a recorded Windows machine, and the end of `fix` from docs/stories.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+import browser
+from browser import Scheme
+from rich.console import Console
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME, DIMMED_MONOKAI, TerminalTheme
+from rich.text import Text
+
+from tritonwin.cli.app import main as program
+
+ROOT = Path(__file__).resolve().parent.parent
+IMAGES = ROOT / "docs" / "images"
+SNAPSHOT = ROOT / "src" / "tritonwin" / "demo" / "snapshots" / "no-headers.json"
+STORY = ROOT / "docs" / "stories" / "repair.md"
+PROMPT = r"C:\ComfyUI_windows_portable> "
+START = r".\python_embeded\python.exe tritonwin.pyz"
+WIDTH = 92
+THEMES: dict[Scheme, TerminalTheme] = {"light": DEFAULT_TERMINAL_THEME, "dark": DIMMED_MONOKAI}
+# rich's own frame, without the font that it takes from another host
+FRAME = """\
+<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+<style>
+.{unique_id}-matrix {{ font-family: ui-monospace, Consolas, Menlo, monospace;
+font-size: {char_height}px; line-height: {line_height}px; }}
+{styles}
+</style>
+<defs>
+<clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" />
+</clipPath>
+{lines}
+</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">
+{matrix}
+</g>
+</g>
+</svg>
+"""
+
+
+def doctor() -> Iterator[str]:
+    """The lines of `doctor` on the recorded machine."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+        program.main(["doctor", "--snapshot", str(SNAPSHOT)], prog_name="tritonwin")
+    yield from said.getvalue().splitlines()
+
+
+def proof() -> Iterator[str]:
+    """The end of `fix` in the story: the rungs that passed, and the verdict."""
+    lines = STORY.read_text("utf-8").splitlines()
+    first = next(n for n, line in enumerate(lines) if line.startswith("  ok "))
+    last = next(n for n, line in enumerate(lines) if line.startswith("Proven"))
+    yield from (line.partition("  (")[0] for line in lines[first : last + 1])
+
+
+def terminal() -> Text:
+    text = Text()
+    for words, lines in (("doctor", doctor()), ("fix --yes", proof())):
+        text.append(PROMPT, "bold")
+        text.append(f"{START} {words}\n")
+        for line in lines:
+            indent = " " * (len(line) - len(line.lstrip()))
+            for part in wrap(line, WIDTH, subsequent_indent=indent) or [""]:
+                text.append(part + "\n", _style(part))
+        text.append("\n")
+    return text
+
+
+def _style(line: str) -> str:
+    word = line.split(maxsplit=1)[:1]
+    if word and word[0].rstrip(":") in ("error", "problem"):
+        return "bold red"
+    return "bold green" if line.startswith(("Proven", "  ok ")) else ""
+
+
+def main() -> None:
+    shown = terminal()
+    for scheme, theme in THEMES.items():
+        console = Console(record=True, width=WIDTH, file=io.StringIO())
+        console.print(shown, no_wrap=True, crop=False)
+        svg = console.export_svg(
+            title="Command Prompt", theme=theme, code_format=FRAME, unique_id="t"
+        )
+        (IMAGES / f"terminal-{scheme}.svg").write_text(svg, "utf-8")
+    shots: tuple[tuple[str, int, int, Scheme], ...] = (
+        ("doctor", 900, 730, "light"),
+        ("doctor-phone", 390, 760, "dark"),
+    )
+    sys.path.insert(0, str(ROOT / "tests"))
+    report_pages: Any = importlib.import_module("report_pages")
+    with tempfile.TemporaryDirectory() as folder, browser.started(browser.provide()) as chromium:
+        file = Path(folder, "doctor.html")
+        file.write_text(report_pages.doctor(), encoding="utf-8")
+        for name, width, height, scheme in shots:
+            page = chromium.open(file.as_uri(), width=width, scheme=scheme)
+            page.screenshot(IMAGES / f"{name}.png", height=height)
+
+
+if __name__ == "__main__":
+    main()
