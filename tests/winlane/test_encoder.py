@@ -25,8 +25,7 @@ def compiled(made: Environment, machine: Machine, *words: str) -> set[tuple[int,
     for kernel in said:
         assert kernel["elf"], kernel
         assert kernel["shared"] <= SHARED[kernel["arch"]], kernel
-        products = kernel["arch"] >= 80 and kernel["kind"] != "slide"
-        assert (kernel["products"] > 0) == products, kernel
+        assert (kernel["products"] > 0) == (kernel["arch"] >= 80), kernel
         if kernel["kind"] in BARRIERS:
             assert kernel["barriers"] == BARRIERS[kernel["kind"]], kernel
     return {(kernel["arch"], kernel["kind"]) for kernel in said}
@@ -48,7 +47,7 @@ def test_without_tensor_cores_on_sm_90_and_on_the_newest(
 @pytest.mark.parametrize("arch", SHARED)
 def test_every_kernel(triton: Environment, machine: Machine, arch: int) -> None:
     found = compiled(triton, machine, str(arch))
-    kinds = {"dot", "linear", "gradient", "windows", "slide"}
+    kinds = {"dot", "linear", "gradient", "walk"}
     if arch == 90:
-        kinds |= {"hopper", "hopper_linear", "hopper_gradient", "hopper_sliding"}
+        kinds |= {"hopper", "hopper_linear", "hopper_gradient", "hopper_walk"}
     assert found == {(arch, kind) for kind in kinds}

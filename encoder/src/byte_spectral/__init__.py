@@ -21,14 +21,12 @@ if TYPE_CHECKING:
     from byte_spectral.functional import byte_spectral_linear as byte_spectral_linear
     from byte_spectral.functional import byte_spectral_taps as byte_spectral_taps
     from byte_spectral.streaming import StreamState as StreamState
-    from byte_spectral.tuning import autotune as autotune
 
 
 _PUBLIC = {
     "ByteSpectral": "encoder",
     "StreamState": "streaming",
     "as_bytes": "functional",
-    "autotune": "tuning",
     "byte_spectral": "functional",
     "byte_spectral_linear": "functional",
     "byte_spectral_taps": "functional",

@@ -16,6 +16,7 @@ from byte_spectral.taps import dft_taps
 
 # forms and packed taps by all arguments of a call that needs no check any more
 ready: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+FEW, MANY = 5_000_000, 13_000_000  # bins at all positions: less, and more, than an H200 has at once
 OUTPUTS = (torch.float32, torch.bfloat16, torch.float16)
 NO_TRITON = (
     "this Python has no triton, which backend='triton' needs; "
@@ -87,45 +88,52 @@ def capability(device: torch.device) -> int:
     return 10 * major + minor
 
 
-def purpose(spec: Spec, dtype: torch.dtype) -> plans.Purpose:
+def size_of(x: torch.Tensor, K: int) -> str:
+    """What a call is to the device: "few" programs, "some", or "many", that take turns."""
+    count = x.shape[0] * x.shape[1] * K
+    return "few" if count < FEW else "some" if count < MANY else "many"
+
+
+def purpose(spec: Spec, dtype: torch.dtype, size: str) -> plans.Purpose:
     """The conditions by which plans differ."""
     return (
         ("precision", spec.precision),
         ("bytes", dtype.itemsize),
-        ("window", spec.W),
         ("rows", pack.power_of_two(spec.W)),
+        ("size", size),
     )
 
 
 @functools.lru_cache(maxsize=512)
 def form(spec: Spec, dtype: torch.dtype, device: torch.device, window: str | None,
-         has_lengths: bool) -> Any:  # fmt: skip
+         has_lengths: bool, size: str) -> Any:  # fmt: skip
     """The form for a named window, or for taps of any kind (None)."""
     from byte_spectral import launch
 
     found = capability(device)
-    what = purpose(spec, dtype)
-    if window is not None and plans.slide_from(found, what) <= spec.W:
-        sliding = launch.Sliding(spec, dtype, device, plans.sure("sliding", found, what), window)
-        forms, plan = for_hopper("hopper_sliding", device, what)
-        if forms is None or has_lengths or not forms.HopperSliding.fits(spec, plan, window):
-            return sliding
-        return forms.HopperSliding(spec, dtype, device, plan, sliding)
+    what = purpose(spec, dtype, size)
+    if window is not None:
+        forms, plan = for_hopper("hopper_walk", device, what)
+        if forms is not None and forms.HopperWalking.fits(spec, plan, window):
+            return forms.HopperWalking(spec, dtype, device, plan, window)
+        plan = plans.sure("walk", found, what)
+        if plan["window"] <= spec.W:
+            return launch.Walking(spec, dtype, device, plan, window)
     # zero positions are made by empty frames, whose logarithm is not 0
     if not (has_lengths and spec.parts == "logmag"):
-        forms, resident = for_hopper("hopper", device, what)
-        if forms is not None and forms.Hopper.fits(spec, resident):
+        forms, plan = for_hopper("hopper", device, what)
+        if forms is not None and forms.Hopper.fits(spec, plan):
             if window is None:  # taps packed by the launch before: they must be waited for
-                resident = resident | {"pdl": False}
-            return forms.Hopper(spec, dtype, device, resident, window)
+                plan = plan | {"pdl": False}
+            return forms.Hopper(spec, dtype, device, plan, window)
     return launch.Dot(spec, dtype, device, plans.sure("dot", found, what), window)
 
 
 @functools.lru_cache(maxsize=512)
 def prepared(spec: Spec, dtype: torch.dtype, device: torch.device, window: str,
-             has_lengths: bool) -> tuple[Any, Any]:  # fmt: skip
+             has_lengths: bool, size: str) -> tuple[Any, Any]:  # fmt: skip
     """A form and its packed taps, for a named window."""
-    chosen = form(spec, dtype, device, window, has_lengths)
+    chosen = form(spec, dtype, device, window, has_lengths, size)
     packed = None
     if hasattr(chosen, "pack"):
         packed = chosen.pack(constant_taps(spec, window, device))

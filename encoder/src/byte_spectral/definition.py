@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
 from byte_spectral.spec import LOG_FLOOR, Spec, make_spec
-from byte_spectral.taps import dft_taps
+from byte_spectral.taps import dft_taps, gain, window_tensor
 
 
 def reference(
@@ -26,6 +27,29 @@ def reference(
     spec = make_spec(**transform)
     spectrum = frames(x, spec, lengths) @ dft_taps(spec, window).to(x.device)
     return finish(spectrum, spec, x, lengths).to(dtype)
+
+
+def walked(x: torch.Tensor, spec: Spec) -> torch.Tensor:
+    """The same [Re | Im] of a causal "tail" window, from each position's sums to the next one's.
+
+    The naive form of `walk`: three sums of plain exponentials a bin, to which the byte that comes
+    is added, and from which the one that leaves is taken, turned by its phase.
+    """
+    s = torch.nn.functional.pad(signal(x, None), (spec.W, 0))
+    k = torch.arange(spec.K, device=x.device).double()
+    d = math.pi / spec.W
+    v = 2 * math.pi / spec.N * k + d * k.new_tensor([[0.0], [1.0], [-1.0]])
+    on, away = torch.polar(torch.ones_like(v), -v), torch.polar(torch.ones_like(v), -v * spec.W)
+    sums = torch.zeros(x.shape[0], 3, spec.K, dtype=torch.complex128, device=x.device)
+    weight = torch.tensor([0.5, 0.25, 0.25], dtype=torch.complex128, device=x.device)
+    weight = weight * gain(window_tensor("tail", spec.W))
+    found = []
+    for t in range(x.shape[1]):
+        comes, leaves = s[:, t + spec.W, None, None], s[:, t, None, None]
+        sums = sums * on + comes - leaves * away
+        found.append((weight[:, None] * sums).sum(1))
+    spectrum = torch.stack(found, dim=1)
+    return torch.cat([spectrum.real, spectrum.imag], dim=-1)
 
 
 def signal(x: torch.Tensor, lengths: torch.Tensor | None) -> torch.Tensor:

@@ -51,15 +51,15 @@ def byte_spectral(
         TypeError, ValueError: an argument that cannot be used, by name.
         ModuleNotFoundError: backend="triton" without triton.
     """
-    if type(x) is _plain and lengths is None and type(window) is str and _eager():
+    key = None
+    if lengths is None and type(window) is str and type(K) is int and _plain_bytes(x):
         # what was checked at the first call of this kind
-        key = (W, K, N, parts, window, causal, precision, dtype, backend, x.device)
+        size = choose.size_of(x, K)
+        key = (W, K, N, parts, window, causal, precision, dtype, backend, x.device, size)
         found = choose.ready.get(key)
-        if found is not None and x.dim() == 2 and x.dtype == torch.uint8 and x.stride(1) == 1:
+        if found is not None:
             form, packed = found
             return form(x, packed)
-    else:
-        key = None
     spec = make_spec(W, K, N, parts, causal, precision)
     x = bytes_of(x)
     lengths = lengths_of(lengths, x)
@@ -71,14 +71,23 @@ def byte_spectral(
     if not choose.use_triton(x.device, backend, dtype):
         return fallback.encode(x, spec, window, dtype, lengths)
     if key is not None:
-        form, packed = choose.ready[key] = choose.prepared(spec, dtype, x.device, window, False)
+        made = choose.prepared(spec, dtype, x.device, window, False, size)
+        form, packed = choose.ready[key] = made
         return form(x, packed)
     return ops.encode(x, lengths, W, K, spec.N, parts, window, causal, precision, dtype, 0)
 
 
-def _eager() -> bool:
-    """Nothing traces or intercepts: a kernel may be launched outside the dispatcher."""
-    return not torch.compiler.is_compiling() and not torch._C._len_torch_dispatch_stack()
+def _plain_bytes(x: torch.Tensor) -> bool:
+    """Nothing traces or intercepts, so that a kernel may be launched outside the dispatcher, and x
+    is what one reads."""
+    return (
+        type(x) is _plain
+        and not torch.compiler.is_compiling()
+        and not torch._C._len_torch_dispatch_stack()
+        and x.dim() == 2
+        and x.dtype == torch.uint8
+        and x.stride(1) == 1
+    )
 
 
 def byte_spectral_taps(

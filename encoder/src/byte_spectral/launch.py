@@ -6,18 +6,19 @@ the shape of a batch is worked out once a shape.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from byte_spectral import backward, kernels, pack, sliding, windows
+from byte_spectral import backward, kernels, pack, walk
 from byte_spectral.caller import Caller, Launch, aligned
 from byte_spectral.plans import Plan
 from byte_spectral.spec import Spec
+from byte_spectral.walk import Walk
 
 MOST_ROWS = (1 << 31) - (1 << 20)  # kernels count past the last row by a tile or a few
-FEW_BLOCKS = 6  # of a window: so many are added one by one
 PACKED = 1024  # numbers of the taps that a program packs
 SUMS, AT_ONCE, SUM_WARPS = 256, 32, 4  # of `backward.total`: numbers a program, splits at once
 
@@ -155,60 +156,48 @@ class Dot(Form):
         return out
 
 
-class Sliding(Form):
-    """Windows "tail" and "rect" at a cost that does not depend on their length."""
+class Walking(Form):
+    """Windows "tail" and "rect" at a cost that does not depend on their length; see `walk`."""
 
     def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
                  window: str) -> None:  # fmt: skip
         super().__init__(spec, dtype, device, plan)
-        self.tail = window == "tail"
-        self.steps = min(plan["steps"], pack.power_of_two(spec.W + 1) // 2)  # at most W
-        be = plan["state_be"]
-        bins = cdiv(spec.K, be) * be
-        turns = min(plan["turns"], self.steps)
-        made = pack.sliding(spec, window, self.steps, turns, bins)
-        self.turns, self.table, self.ramp = (
-            t.to(device) for t in (made.turns, made.table, made.ramp)
-        )
-        self.scale, self.stride = made.scale, turns
-        self.bins = made.taps.shape[1] // 2
-        # taps of a block stand in the order of their lags, like those of a window
-        self.packed = self.pack_with(
-            made.taps.float().to(device), self.limbs, self.steps, self.bins, 1, 1
-        )
-        self.pdl = plan.get("pdl", False)
-        options = {"launch_pdl": True} if self.pdl else {}
-        self.before = Caller(windows.windows, num_warps=plan["state_warps"], **options)
-        self.caller = Caller(sliding.slide, num_warps=plan["warps"], **options)
+        steps = min(plan["steps"], pack.power_of_two(spec.W + 1) // 2)  # at most W
+        self.record = Walk(
+            W=spec.W, K=spec.K, parts=spec.parts, shift=spec.shift, tail=window == "tail",
+            sign=1 if spec.W % spec.N == 0 else 2 if 2 * spec.W % spec.N == 0 else 0,
+            steps=steps, rows=plan["chunks"], bins=plan["be"],
+            padded=cdiv(spec.K, plan["be"]) * plan["be"], turns=min(plan["turns"], steps),
+            limbs=self.limbs, byte_limbs=plan.get("byte_limbs", 0), scale=self.shift,
+            gain=pack.step_gain(spec, window), lengths=False, even=False,
+            early=plan.get("pdl", False), fast_root=device.type == "cuda",
+        )  # fmt: skip
+        self.make_tables()
+        options = {"launch_pdl": True} if self.record.early else {}
+        self.caller = Caller(self.kernel, num_warps=plan["warps"], **options)
 
-    def launches(
-        self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int
-    ) -> tuple[tuple[int, int, int], Launch, Launch]:
-        """The sizes of `state` and `moves` (chunks, numbers a chunk), and both launches."""
-        plan, spec = self.plan, self.spec
+    @property
+    def kernel(self) -> Any:
+        return walk.walk
+
+    def make_tables(self) -> None:
+        taps, *tables = pack.walking(self.record, self.spec.N)
+        self.tables = tuple(t.contiguous().to(self.device) for t in tables)
+        # taps of a block stand in the order of their lags, like those of a window
+        bins = taps.shape[1] // 2
+        self.packed = self.pack_with(
+            taps.float().to(self.device), self.limbs, self.record.steps, bins, 1, 1
+        )
+
+    def launch(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Launch:
+        record = self.record
         _, R, T = rows_and_bytes(x, skip)
-        B, chunks, offset = x.shape[0], cdiv(R, self.steps), skip + spec.shift
-        q, be = spec.W // self.steps, plan["be"]
-        few = q <= FEW_BLOCKS
-        size = pack.power_of_two(q)
-        segments = cdiv(chunks, size if few else q)
-        groups = 3 if self.tail else 1
-        before = self.before.launch(
-            (B * segments, cdiv(spec.K, plan["state_be"]), groups), length=T, stride_x=x.stride(0),
-            offset=offset, chunks=chunks, segments=segments, K=spec.K, scale=self.scale, W=spec.W,
-            KP=self.bins, SHIFT=self.shift, LIMBS=self.limbs, GROUPS=groups,
-            HAS_LENGTHS=lengths is not None, STEPS=self.steps, QP=size, FEW=few,
-            BE=plan["state_be"], PDL=self.pdl,
+        segment, tiles = record.rows * record.steps, record.padded // record.bins
+        even = R % segment == 0 and record.padded == record.K
+        return self.caller.launch(
+            (x.shape[0] * cdiv(R, segment), tiles, 1), length=T, R=R, stride_x=x.stride(0),
+            skip=skip, S=dataclasses.replace(record, lengths=lengths is not None, even=even),
         )  # fmt: skip
-        sign = 1 if spec.W % spec.N == 0 else 2 if 2 * spec.W % spec.N == 0 else 0
-        slide = self.caller.launch(
-            (B * chunks, cdiv(spec.K, be), 1), T=R, length=T, offset=offset, lead=spec.shift,
-            chunks=chunks, K=spec.K, E=spec.features, PARTS=spec.parts, TAIL=self.tail,
-            HAS_LENGTHS=lengths is not None, SIGN=sign,
-            EVEN=R % self.steps == 0 and spec.K % be == 0, STEPS=self.steps, BE=be,
-            TURNS=self.stride, FTZ=self.device.type == "cuda", PDL=self.pdl,
-        )  # fmt: skip
-        return (B * chunks, 2 * groups * spec.K, 2 * self.steps), before, slide
 
     def __call__(
         self,
@@ -219,15 +208,15 @@ class Sliding(Form):
     ) -> torch.Tensor:
         del packed
         out = self.output(x, self.spec.features, skip)
-        if not out.numel():
-            return out
-        key = self.key_of(x, lengths, skip)
-        sizes, before, slide = self.once(key, self.launches, x, lengths, skip)
-        chunks, *widths = sizes
-        state, moves = (torch.empty((chunks, n), device=self.device) for n in widths)
-        ends = x if lengths is None else lengths
-        self.before(key, before, (x, self.packed, self.turns, state, moves, ends), self.index)
-        self.caller(key, slide, (state, moves, self.table, self.ramp, out, ends), self.index)
+        if out.numel():
+            key = self.key_of(x, lengths, skip)
+            launch = self.once(key, self.launch, x, lengths, skip)
+            record = self.record
+            programs = launch.grid[0] * launch.grid[1]
+            scratch = torch.empty(programs * 2 * record.groups * record.rows * record.bins,
+                                  device=self.device)  # fmt: skip
+            ends = x if lengths is None else lengths
+            self.caller(key, launch, (x, self.packed, *self.tables, scratch, out, ends), self.index)
         return out
 
 

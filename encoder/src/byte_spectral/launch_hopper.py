@@ -8,15 +8,14 @@ import torch
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from byte_spectral import hopper, hopper_gradient, hopper_linear, hopper_sliding, pack
+from byte_spectral import hopper, hopper_gradient, hopper_linear, hopper_walk, pack
 from byte_spectral.caller import Caller, Launch, aligned
-from byte_spectral.launch import Form, Gradient, Sliding, cdiv, kind_of, rows_and_bytes
+from byte_spectral.launch import Form, Gradient, Walking, cdiv, kind_of, rows_and_bytes
 from byte_spectral.plans import Plan
 from byte_spectral.spec import Spec
 
 LARGEST_BOX = 256  # rows that one bulk copy moves
 GROUP = 32  # columns of the output of which four threads hold 16 bytes each
-SHORTEST_CHUNK = 32  # bytes; below, lanes would have no byte of their own
 PACKED = 256  # numbers of the taps that a program packs, of the gradient
 
 
@@ -190,48 +189,24 @@ class HopperLinear(Form):
         return out
 
 
-class HopperSliding(Form):
-    """Windows "tail" in one kernel; see `hopper_sliding`."""
-
-    def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
-                 other: Sliding) -> None:  # fmt: skip
-        """other: what encodes rows that have a history."""
-        super().__init__(spec, dtype, device, plan)
-        self.other = other
-        self.steps = spec.W // plan["chunks"]
-        made = pack.walking(spec, self.steps, plan["turns"], plan["be"], plan["limbs"])
-        self.taps = described(made.taps.to(device), [self.steps, 2 * plan["be"]], gl.float16)
-        self.table, self.turn, self.ramp = (
-            t.contiguous().to(device) for t in (made.table, made.turn, made.ramp)
-        )
-        self.scale = made.scale
-        self.caller = Caller(hopper_sliding.walk, **options(plan))
+class HopperWalking(Walking):
+    """Windows "tail" of any length; see `hopper_walk`."""
 
     @staticmethod
     def fits(spec: Spec, plan: Plan, window: str) -> bool:
-        """True where the window is whole chunks, its bytes leave in phase, and X is not kept."""
-        steps = spec.W // plan["chunks"]
-        whole = plan["widest"] >= spec.W and steps * plan["chunks"] == spec.W
-        return (
-            whole
-            and steps >= SHORTEST_CHUNK
-            and steps == pack.power_of_two(steps)
-            and spec.W % spec.N == 0
-            and spec.K % plan["be"] == 0
-            and (window, spec.shift) == ("tail", 0)
-            and spec.parts != "reim"
-        )
+        """True where the window has three sums, and is long enough for them to pay."""
+        return window == "tail" and plan["window"] <= spec.W
 
-    def launch(self, x: torch.Tensor) -> Launch:
-        plan, spec = self.plan, self.spec
-        _, T, _ = rows_and_bytes(x, 0)
-        return self.caller.launch(
-            (x.shape[0] * cdiv(T, spec.W), spec.K // plan["be"], 1), length=T,
-            stride_x=x.stride(0), scale=self.scale, K=spec.K, CHUNKS=plan["chunks"],
-            STEPS=self.steps, TURNS=plan["turns"], BE=plan["be"], SHIFT=self.shift,
-            LIMBS=plan["limbs"], BYTE_LIMBS=plan["byte_limbs"], PARTS=spec.parts,
-            EVEN=T % spec.W == 0, PDL=plan["pdl"],
-        )  # fmt: skip
+    @property
+    def kernel(self) -> Any:
+        return hopper_walk.walk
+
+    def make_tables(self) -> None:
+        taps, *tables = pack.hopper_walking(self.record, self.spec.N)
+        self.tables = tuple(t.contiguous().to(self.device) for t in tables)
+        self.packed = described(
+            taps.to(self.device), [self.record.steps, 2 * self.record.bins], gl.float16
+        )
 
     def __call__(
         self,
@@ -240,14 +215,13 @@ class HopperSliding(Form):
         lengths: torch.Tensor | None = None,
         skip: int = 0,
     ) -> torch.Tensor:
-        if skip or lengths is not None:
-            return self.other(x, packed, lengths, skip)
-        out = self.output(x, self.spec.features)
+        del packed
+        out = self.output(x, self.spec.features, skip)
         if out.numel():
-            key = self.key_of(x, None, 0)
-            launch = self.once(key, self.launch, x)
-            tensors = (x, out, self.table, self.turn, self.ramp)
-            self.caller(key, launch, tensors, self.index, (self.taps,))
+            key = self.key_of(x, lengths, skip)
+            launch = self.once(key, self.launch, x, lengths, skip)
+            tensors = (x, *self.tables, out, x if lengths is None else lengths)
+            self.caller(key, launch, tensors, self.index, (self.packed,))
         return out
 
 

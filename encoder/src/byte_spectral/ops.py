@@ -30,7 +30,9 @@ def encode(
 ) -> torch.Tensor:
     """Features of a named window; the first `skip` bytes of each row are history."""
     spec = make_spec(W, K, N, parts, causal, precision)
-    form, packed = choose.prepared(spec, dtype, x.device, window, lengths is not None)
+    form, packed = choose.prepared(
+        spec, dtype, x.device, window, lengths is not None, choose.size_of(x, K)
+    )
     return form(x, packed, lengths, skip)
 
 
@@ -51,7 +53,8 @@ def encode_taps(
 ) -> torch.Tensor:
     """Features by any taps (W, 2K) fp32."""
     spec = make_spec(taps.shape[0], taps.shape[1] // 2, None, parts, causal, precision)
-    form = choose.form(spec, dtype, x.device, None, lengths is not None)
+    size = choose.size_of(x, spec.K)
+    form = choose.form(spec, dtype, x.device, None, lengths is not None, size)
     return form(x, form.pack(taps), lengths)
 
 

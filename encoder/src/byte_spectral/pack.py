@@ -6,13 +6,16 @@ Bytes enter a kernel as (2x - 255) / 2^shift, which is exact, so taps are multip
 
 from __future__ import annotations
 
-import dataclasses
 import math
+from typing import TYPE_CHECKING
 
 import torch
 
 from byte_spectral.spec import Spec
 from byte_spectral.taps import dft_taps, gain, window_tensor
+
+if TYPE_CHECKING:  # it needs Triton
+    from byte_spectral.walk import Walk
 
 
 def shift_of(W: int) -> int:
@@ -85,90 +88,54 @@ def arrange(
     return split.permute(3, 0, 2, 1, 4).reshape(-1, parts.shape[0], rows, 2 * width).contiguous()
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Sliding:
-    """Tables that `windows.windows` and `sliding.slide` read; see there."""
-
-    taps: torch.Tensor  # float64 (steps, 2 * groups * bins), in the order of `padded`
-    turns: torch.Tensor
-    table: torch.Tensor
-    ramp: torch.Tensor
-    scale: float
+def step_gain(spec: Spec, window: str) -> float:
+    """Factor of the signal in the sums of plain exponentials that a window is; see `walk`."""
+    return gain(window_tensor(window, spec.W)).item() * (0.5 if window == "tail" else 1.0)
 
 
-def sliding(spec: Spec, window: str, steps: int, turns: int, bins: int) -> Sliding:
-    """Tables of the sliding form; `window` is "tail" or "rect", `bins` is K padded."""
-    W, K, N = spec.W, spec.K, spec.N
-    scale = gain(window_tensor(window, W)).item() * (0.5 if window == "tail" else 1.0)
-    shifts = (0, 1, -1) if window == "tail" else (0,)
+def _turned(r: torch.Tensor, j: int, record: Walk, N: int) -> torch.Tensor:
+    """e^{ivr}, v = 2 pi k/N + j pi/W, as re, im: (R, 2, padded); phases are reduced as integers."""
+    k = torch.arange(record.padded)
+    circle = (r[:, None] * k % N).double() / N
+    circle += (r[:, None] * j % (2 * record.W)).double() / (2 * record.W)
+    angle = circle * (2 * math.pi)
+    return torch.stack([angle.cos(), angle.sin()], dim=1)
 
-    def turned(r: torch.Tensor) -> torch.Tensor:
-        """e^{iv r}, v = 2 pi k/N + j pi/W: (R, groups, 2, K); phases are reduced as integers."""
-        k = torch.arange(K)
-        circles = [
-            (r[:, None] * k % N).double() / N + (r[:, None] * j % (2 * W)).double() / (2 * W)
-            for j in shifts
-        ]
-        angle = torch.stack(circles, dim=1) * (2 * math.pi)
-        return torch.stack([angle.cos(), angle.sin()], dim=2)
 
-    q = W // steps
-    before = torch.nn.functional.pad(turned(-1 - torch.arange(steps)), (0, bins - K))
-    taps = before.permute(0, 2, 1, 3).reshape(steps, -1) * scale
-    lags = torch.tensor([*(-n for n in range(0, steps, turns)), -1, W])
-    phase = (lags[:, None] * torch.arange(K) % N).double() * (2 * math.pi / N)
+def walking(record: Walk, N: int) -> tuple[torch.Tensor, ...]:
+    """What `walk.walk` reads: taps as float64 in the order of `padded`, turns, table and ramp."""
+    W, K, steps = record.W, record.K, record.steps
+
+    def groups(r: torch.Tensor) -> torch.Tensor:
+        shifts = (0, 1, -1) if record.tail else (0,)
+        return torch.stack([_turned(r, j, record, N) for j in shifts], dim=1)
+
+    before = groups(-1 - torch.arange(steps))
+    lags = torch.tensor([*range(0, steps, record.turns), 1, -W])
+    blocks = torch.arange(-(W // steps) - record.rows, record.rows) * steps
     n = torch.arange(steps, dtype=torch.float64) * (math.pi / W)
-    return Sliding(
-        taps=taps,
-        turns=turned(torch.arange(-q, q + 1) * steps).float(),
-        table=torch.stack([phase.cos(), -phase.sin()], dim=1).float(),
-        ramp=torch.stack([n.cos(), n.sin()], dim=1).float(),
-        scale=scale,
+    return (
+        before.permute(0, 2, 1, 3).reshape(steps, -1) * record.gain,
+        groups(blocks)[..., :K].float(),
+        _turned(lags, 0, record, N)[..., :K].float(),
+        torch.stack([n.cos(), n.sin()], dim=1).float(),
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Walking:
-    """Tables that `hopper_sliding.walk` reads; d = pi/W, w = 2 pi k/N, z_v = e^{-iv steps}.
-
-    Attributes:
-        taps: fp16 (tiles * limbs * steps, 2 width), g/2 e^{iw(j - steps)} scaled like taps, re and
-            im of a bin side by side, limbs of a tile one after the other.
-        table: (2 turns + 2, K): re, im of e^{iwr}, r < turns; then of e^{-iw turns}.
-        turn: (4, 4K): re, im of z_v, then of z_v^(chunks-1); column 4k + i, v = w, w-d, w+d, w-d.
-        ramp: (2, steps): cos and sin of d(j - steps).
-        scale: g/2.
-    """
-
-    taps: torch.Tensor
-    table: torch.Tensor
-    turn: torch.Tensor
-    ramp: torch.Tensor
-    scale: float
-
-
-def walking(spec: Spec, steps: int, turns: int, width: int, count: int) -> Walking:
-    """Tables of the walk over a "tail" window; `width` bins a program divide K."""
-    W, K, N = spec.W, spec.K, spec.N
-    scale = 0.5 * gain(window_tensor("tail", W)).item()
-
-    def turned(r: torch.Tensor, j: int = 0) -> torch.Tensor:
-        """e^{i(w + jd) r} as re, im: (R, 2, K); phases are reduced as integers."""
-        circle = (r[:, None] * torch.arange(K) % N).double() / N
-        circle += (r[:, None] * j % (2 * W)).double() / (2 * W)
-        angle = circle * (2 * math.pi)
-        return torch.stack([angle.cos(), angle.sin()], dim=1)
-
+def hopper_walking(record: Walk, N: int) -> tuple[torch.Tensor, ...]:
+    """What `hopper_walk.walk` reads: taps, table, turn and ramp."""
+    W, steps, turns = record.W, record.steps, record.turns
     j = torch.arange(steps) - steps
-    exponentials = turned(j).permute(0, 2, 1) * (scale * 2.0 ** shift_of(W) / 255)
-    parts = torch.stack(limbs(exponentials.reshape(steps, -1, 2 * width), count))
-    ends = torch.tensor([-steps, steps - W])
-    turn = torch.stack([turned(ends, v) for v in (0, -1, 1, -1)], dim=-1)
+    exponentials = _turned(j, 0, record, N).permute(0, 2, 1)
+    exponentials *= record.gain * 2.0**record.scale / 255
+    parts = torch.stack(limbs(exponentials.reshape(steps, -1, 2 * record.bins), record.limbs))
+    lags = torch.tensor([*range(turns), -turns, *(r - W for r in range(turns))])
+    ends = torch.tensor([-steps, -W])
+    turn = torch.stack([_turned(ends, v, record, N) for v in (0, -1, 1, -1)], dim=-1)
     ramp = j.double() * (math.pi / W)
-    return Walking(
-        taps=parts.permute(2, 0, 1, 3).reshape(-1, 2 * width).contiguous(),
-        table=turned(torch.tensor([*range(turns), -turns])).reshape(-1, K).float(),
-        turn=turn.reshape(4, 4 * K).float(),
-        ramp=torch.stack([ramp.cos(), ramp.sin()]).float(),
-        scale=scale,
+    return (
+        parts.permute(2, 0, 1, 3).reshape(-1, 2 * record.bins).contiguous(),
+        _turned(lags, 0, record, N).reshape(-1, record.padded).float(),
+        turn.reshape(4, 4 * record.padded).float(),
+        torch.stack([ramp.cos(), ramp.sin()]).float(),
     )

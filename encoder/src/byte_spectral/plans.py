@@ -14,10 +14,7 @@ else:
 
 Plan = dict[str, Any]
 Purpose = tuple[tuple[str, object], ...]
-CONDITIONS = ("precision", "bytes", "rows")  # of a special case, by `choose.purpose`
-
-# What `autotune` found in this process: (kind, capability, what for) -> plan.
-_tuned: dict[tuple[object, ...], Plan] = {}
+CONDITIONS = ("precision", "bytes", "rows", "size")  # of a special case, by `choose.purpose`
 
 
 @functools.cache
@@ -35,24 +32,20 @@ def best(entries: list[Plan], capability: int) -> Plan | None:
 def plan(kind: str, capability: int, purpose: Purpose = ()) -> Plan | None:
     """The tiles of one kind of kernel, or None where it has none for that architecture.
 
-    purpose: pairs by which the entry's special cases (`for`) are matched; a plan that was
-    remembered for the very same purpose takes precedence.
+    purpose: pairs by which the entry's special cases (`for`) are matched.
     """
     entry = best(_data()[kind], capability)
-    if entry is None:
-        return None
-    return _tuned.get((kind, capability, purpose)) or special(entry, purpose)
+    return None if entry is None else special(entry, purpose)
 
 
 def special(entry: Plan, purpose: Purpose) -> Plan:
-    """The entry with the last of its special cases whose conditions the purpose names."""
+    """The entry with all of its special cases whose conditions the purpose names, in order."""
     named = dict(purpose)
-    cases = [
-        case
-        for case in entry.get("for", ())
-        if all(case[k] == named.get(k) for k in CONDITIONS if k in case)
-    ]
-    return entry | (cases[-1] if cases else {})
+    found = dict(entry)
+    for case in entry.get("for", ()):
+        if all(case[k] == named.get(k) for k in CONDITIONS if k in case):
+            found |= case
+    return found
 
 
 def sure(kind: str, capability: int, purpose: Purpose = ()) -> Plan:
@@ -61,16 +54,3 @@ def sure(kind: str, capability: int, purpose: Purpose = ()) -> Plan:
     if found is None:
         raise RuntimeError(f"no {kind} plan for compute capability {capability}")
     return found
-
-
-def remember(kind: str, capability: int, purpose: Purpose, found: Plan) -> None:
-    _tuned[kind, capability, purpose] = found
-
-
-def forget() -> None:
-    _tuned.clear()
-
-
-def slide_from(capability: int, purpose: Purpose = ()) -> int:
-    """The shortest named window for which the sliding form is taken."""
-    return int(sure("slide", capability, purpose)["window"])

@@ -105,7 +105,8 @@ def test_encode(x: Tensor, o: dict[str, Any], dtype: torch.dtype, capability: in
     with gpu(capability, processors):
         found = byte_spectral(x, dtype=dtype, lengths=lengths, **o)
         spec = make_spec(o["W"], o["K"], o["N"], o["parts"], o["causal"], o["precision"])
-        form = choose.form(spec, dtype, x.device, o["window"], lengths is not None)
+        size = choose.size_of(x, spec.K)
+        form = choose.form(spec, dtype, x.device, o["window"], lengths is not None, size)
     event(type(form).__name__)
     wanted = reference(x, lengths=lengths, **named(o))
     near(found, wanted, BOUNDS[o["precision"]], o["parts"])

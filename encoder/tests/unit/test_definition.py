@@ -152,3 +152,14 @@ def test_the_gradient_at_nothing_is_zero() -> None:
     byte_spectral_taps(rows(1, 9), taps).sum().backward()
     assert taps.grad is not None
     assert torch.equal(taps.grad, torch.zeros(4, 6))
+
+
+@pytest.mark.parametrize(("W", "K", "N"), [(1, 3, 6), (16, 8, 16), (37, 9, 30), (50, 20, 40)])
+def test_sums_that_go_on_from_each_other_are_the_definition(W: int, K: int, N: int) -> None:
+    from byte_spectral.definition import walked
+    from byte_spectral.spec import make_spec
+
+    x = torch.randint(256, (2, 120), dtype=torch.uint8)
+    found = walked(x, make_spec(W, K, N))
+    wanted = reference(x, W=W, K=K, N=N, parts="reim")
+    assert float((found - wanted).abs().max()) < 1e-12

@@ -52,7 +52,8 @@ def test_encode(o: dict[str, Any], capability: int, rows: str) -> None:
     lengths = empty(x.shape[0], dtype=torch.int32)
     with gpu(capability, ONE_EACH):
         for ends in (None, lengths):
-            form, packed = choose.prepared(spec, torch.bfloat16, META, "tail", ends is not None)
+            o = (torch.bfloat16, META, "tail", ends is not None, choose.size_of(x, spec.K))
+            form, packed = choose.prepared(spec, *o)
             form(x, packed, ends)
             form(x, packed, ends, min(60, x.shape[1] - 1))
 

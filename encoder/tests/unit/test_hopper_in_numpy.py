@@ -12,7 +12,7 @@ pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon he
 from watched_kernels import gpu
 
 from byte_spectral import byte_spectral, byte_spectral_linear, launch_hopper, plans, reference
-from byte_spectral.launch_hopper import HopperGradient, HopperSliding
+from byte_spectral.launch_hopper import HopperGradient, HopperWalking
 from byte_spectral.spec import Spec, make_spec
 from byte_spectral.taps import dft_taps
 
@@ -122,24 +122,35 @@ def expected(
 
 
 @pytest.mark.parametrize(
-    ("T", "W", "turns", "be", "warps", "parts", "limbs", "bound"),
+    ("o", "given", "bound"),
     [
-        (1024, 512, 16, 64, 16, "mag", (2, 2), 1e-6),
-        (700, 512, 8, 32, 8, "mag", (2, 2), 1e-6),  # a row ends in a window
-        (512, 512, 16, 64, 16, "logmag", (2, 2), 1e-5),
-        (1024, 512, 16, 64, 16, "power", (2, 1), 2e-4),
+        ({"W": 512}, {"T": 1300, "turns": 16}, 1e-6),  # N divides W
+        ({"W": 192}, {"T": 1100}, 1e-6),  # every other bin turns what leaves by -1
+        ({"W": 509, "parts": "logmag"}, {"T": 700}, 1e-5),  # no whole number of blocks
+        ({"W": 1100, "K": 33}, {"T": 1300, "be": 32, "warps": 4}, 1e-6),  # longer than a segment
+        ({"W": 70, "N": 77, "causal": False}, {"T": 300, "steps": 32}, 1e-6),
+        ({"W": 200, "parts": "reim"}, {"T": 600, "lengths": True, "skip": 77}, 1e-6),
+        ({"W": 512, "parts": "power"}, {"T": 1024, "byte_limbs": 1}, 2e-4),
     ],
+    ids=str,
 )
-def test_walk(
-    T: int, W: int, turns: int, be: int, warps: int, parts: str, limbs: tuple[int, int],
-    bound: float,
-) -> None:  # fmt: skip
-    spec = make_spec(W, 64, None, parts, True)
-    x = random_bytes(1, T)
-    plan = plans.sure("hopper_sliding", 90) | {
-        "turns": turns, "be": be, "warps": warps, "limbs": limbs[0], "byte_limbs": limbs[1],
-    }  # fmt: skip
-    assert HopperSliding.fits(spec, plan, "tail")
+def test_walk(o: dict[str, Any], given: dict[str, Any], bound: float) -> None:
+    o = {"K": 64, "N": None, "parts": "mag", "causal": True} | o
+    spec = make_spec(o["W"], o["K"], o["N"], o["parts"], o["causal"])
+    x, skip = random_bytes(2, given["T"]), given.get("skip", 0)
+    lengths = torch.tensor([200, 499], dtype=torch.int32) if given.get("lengths") else None
+    tiles = {n: v for n, v in given.items() if n not in ("T", "lengths", "skip")}
+    plan = plans.sure("hopper_walk", 90) | tiles
     with gpu(90):
-        found = HopperSliding(spec, torch.float32, CPU, plan, None)(x)
-    assert apart(found, reference(x, W=W, K=64, parts=parts)) < bound
+        found = HopperWalking(spec, torch.float32, CPU, plan, "tail")(x, None, lengths, skip)
+    wanted = reference(x, lengths=lengths, **o)[:, skip:]
+    assert apart(found, wanted) < bound
+
+
+def test_walk_sees_no_later_byte() -> None:
+    x, spec = random_bytes(1, 1100), make_spec(100, 32, None, "reim", True)
+    y = torch.cat([x[:, :777], 255 - x[:, 777:]], dim=1)
+    plan = plans.sure("hopper_walk", 90) | {"steps": 16, "be": 32, "warps": 4}
+    with gpu(90):
+        form = HopperWalking(spec, torch.float32, CPU, plan, "tail")
+        assert torch.equal(form(x)[:, :777], form(y)[:, :777])

@@ -13,7 +13,7 @@ pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon he
 from byte_spectral import pack, plans
 from byte_spectral.hopper import store_layout
 from byte_spectral.hopper_gradient import neighbours
-from byte_spectral.launch_hopper import HopperGradient, HopperSliding, in_order, regular
+from byte_spectral.launch_hopper import HopperGradient, HopperWalking, in_order, regular
 from byte_spectral.spec import make_spec
 
 Place = tuple[int, int]
@@ -79,33 +79,24 @@ def test_a_thread_has_the_gradient_of_its_own_bins(warps: int, columns: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("given", "gradient", "sliding"),
+    ("given", "gradient", "walk"),
     [
         ({"W": 64}, True, False),
-        ({"W": 1024}, False, True),
         ({"W": 64, "parts": "reim"}, False, False),
         ({"W": 64, "causal": False}, False, False),
-        ({"W": 2048, "parts": "logmag"}, False, True),
-        ({"W": 4096}, False, False),
-        ({"W": 1024, "parts": "reim"}, False, False),
-        ({"W": 1024, "causal": False}, False, False),
-        ({"W": 1024, "K": 96, "N": 256}, False, False),  # no whole number of tiles
-        ({"W": 1024, "N": 768}, False, False),  # bytes leave out of phase
-        ({"W": 1536, "N": 512}, False, False),  # chunks of 96
-        ({"W": 512}, False, True),
-        ({"W": 256, "K": 64}, False, False),  # chunks of 16
+        ({"W": 65}, False, True),
+        ({"W": 509, "K": 33, "N": 77, "causal": False, "parts": "reim"}, False, True),
     ],
 )
 def test_which_transforms_the_other_forms_take(
-    given: dict[str, Any], gradient: bool, sliding: bool
+    given: dict[str, Any], gradient: bool, walk: bool
 ) -> None:
     o = {"K": 256, "N": None, "parts": "mag", "causal": True} | given
     spec = make_spec(o["W"], o["K"], o["N"], o["parts"], o["causal"])
     assert HopperGradient.fits(spec, plans.sure("hopper_gradient", 90)) is gradient
-    plan = plans.sure("hopper_sliding", 90)
-    assert HopperSliding.fits(spec, plan, "tail") is sliding
-    assert not HopperSliding.fits(spec, plan, "rect")
-    assert not HopperSliding.fits(spec, plan | {"widest": 0}, "tail")
+    plan = plans.sure("hopper_walk", 90)
+    assert HopperWalking.fits(spec, plan, "tail") is walk
+    assert not HopperWalking.fits(spec, plan, "rect")
 
 
 def test_the_rows_of_a_matrix_are_read_in_the_order_of_the_taps() -> None:

@@ -31,8 +31,7 @@ from byte_spectral.taps import dft_taps
 
 CPU = torch.device("cpu")
 SMALL = {"bm": 16, "be": 16, "bk": 32, "warps": 1, "stages": 1}
-SLIDE = {"limbs": 2, "be": 16, "warps": 1, "steps": 16, "turns": 4, "state_be": 16,
-         "state_warps": 1}  # fmt: skip
+WALK = {"limbs": 2, "be": 16, "warps": 1, "steps": 16, "turns": 4, "chunks": 16}
 
 
 @pytest.fixture(autouse=True)
@@ -101,10 +100,10 @@ def test_half_precision_output(dtype: torch.dtype) -> None:
         ("rect", 2, {"W": 37, "K": 9, "parts": "logmag", "causal": False}),
     ],
 )
-def test_the_sliding_form(window: str, limbs: int, o: dict[str, object]) -> None:
+def test_the_walk(window: str, limbs: int, o: dict[str, object]) -> None:
     x, ends = rows(2, 50), torch.tensor([50, 27], dtype=torch.int32)
     spec = make_spec(o["W"], o["K"], None, o.get("parts", "mag"), o.get("causal", True))
-    form = launch.Sliding(spec, torch.float32, CPU, SLIDE | {"limbs": limbs}, window)
+    form = launch.Walking(spec, torch.float32, CPU, WALK | {"limbs": limbs}, window)
     wanted = reference(x, window=window, lengths=ends, **o)
     assert error(form(x, None, ends), wanted) < 4e-7
 
@@ -118,14 +117,13 @@ def test_a_position_sees_nothing_later_to_the_last_bit() -> None:
     assert changed.nonzero().flatten().tolist() == list(range(17, 29))
 
 
-@pytest.mark.parametrize("few", [1, 0])  # blocks added one by one, or as running sums
-def test_nor_does_it_in_the_sliding_form(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "FEW_BLOCKS", few)
+@pytest.mark.parametrize("W", [16, 70])  # a window of whole blocks; one longer than a segment
+def test_nor_does_it_in_the_walk(W: int) -> None:
     x = rows(1, 44)
     y = torch.cat([x[:, :17], 255 - x[:, 17:]], dim=1)
-    spec = make_spec(16, 10, None, "reim", True)
-    form = launch.Sliding(spec, torch.float32, CPU, SLIDE | {"steps": 8}, "tail")
-    assert error(form(x), reference(x, W=16, K=10, parts="reim")) < 4e-7
+    spec = make_spec(W, 10, None, "reim", True)
+    form = launch.Walking(spec, torch.float32, CPU, WALK | {"steps": 8, "chunks": 4}, "tail")
+    assert error(form(x), reference(x, W=W, K=10, parts="reim")) < 4e-7
     assert torch.equal(form(x)[:, :17], form(y)[:, :17])
 
 

@@ -27,8 +27,7 @@ from byte_spectral import (
     hopper_frame,
     hopper_gradient,
     hopper_linear,
-    hopper_sliding,
-    hopper_sums,
+    hopper_walk,
     launch,
     plans,
 )
@@ -38,7 +37,7 @@ MODULES = {
     "encode": (hopper, hopper_frame),
     "project": (hopper_linear, hopper, hopper_frame),
     "gradient": (hopper_gradient, hopper_frame),
-    "walk": (hopper_sliding, hopper_sums, hopper),
+    "walk": (hopper_walk, hopper),
 }
 
 

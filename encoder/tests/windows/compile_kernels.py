@@ -12,12 +12,12 @@ import time
 import triton
 from triton.backends.compiler import GPUTarget
 
-from byte_spectral import backward, kernels, plans, sliding, windows
+from byte_spectral import backward, kernels, plans, walk
 
 TYPES = {
     "x": "*u8", "out": "*fp32", "weight": "*fp16", "bias": "*fp16", "upstream": "*fp32",
-    "partial": "*fp32", "turns": "*fp32", "state": "*fp32", "table": "*fp32", "ramp": "*fp32",
-    "lengths": "*i32", "scale": "fp32", "found": "*fp32", "packed": "*fp16", "moves": "*fp32",
+    "partial": "*fp32", "turns": "*fp32", "scratch": "*fp32", "table": "*fp32", "ramp": "*fp32",
+    "lengths": "*i32", "scale": "fp32", "found": "*fp32", "packed": "*fp16",
 }  # fmt: skip
 WINDOW, BINS, SHIFT = 64, 256, 11
 
@@ -73,16 +73,23 @@ def turned(arch):
     return compiled(hopper_gradient.gradient, arch, p["warps"], constants, taps=box)
 
 
-def walk(arch):
-    from byte_spectral import hopper_sliding
+def record(p, W):
+    steps = p["steps"]
+    return walk.Walk(
+        W=W, K=BINS, parts="mag", shift=0, tail=True, sign=0, steps=steps, rows=p["chunks"],
+        bins=p["be"], padded=BINS, turns=p["turns"], limbs=p["limbs"],
+        byte_limbs=p.get("byte_limbs", 0), scale=13, gain=0.02, lengths=False, even=False,
+        early=p.get("pdl", False), fast_root=True,
+    )  # fmt: skip
 
-    p = plans.sure("hopper_sliding", arch)
-    steps = 1024 // p["chunks"]
-    constants = {"K": BINS, "CHUNKS": p["chunks"], "STEPS": steps, "TURNS": p["turns"],
-                 "BE": p["be"], "SHIFT": 13, "LIMBS": p["limbs"], "BYTE_LIMBS": p["byte_limbs"],
-                 "PARTS": "mag", "EVEN": False, "PDL": p["pdl"]}  # fmt: skip
-    box = describe(steps, 2 * p["be"])
-    return compiled(hopper_sliding.walk, arch, p["warps"], constants, taps=box, turn="*fp32")
+
+def hopper_walk(arch):
+    from byte_spectral import hopper_walk
+
+    p = plans.sure("hopper_walk", arch)
+    box = describe(p["steps"], 2 * p["be"])
+    constants = {"S": record(p, 1027)}
+    return compiled(hopper_walk.walk, arch, p["warps"], constants, taps=box, turn="*fp32")
 
 
 def linear(arch):
@@ -103,20 +110,10 @@ def gradient(arch):
     return compiled(backward.gradient, arch, p["warps"], constants, taps=taps(limbs))
 
 
-def sums(arch):
-    p = plans.sure("sliding", arch)
-    constants = {"W": 1027, "KP": 3 * BINS, "SHIFT": SHIFT, "LIMBS": p["limbs"], "GROUPS": 3,
-                 "HAS_LENGTHS": False, "STEPS": p["steps"], "QP": 1024 // p["steps"], "FEW": False,
-                 "BE": p["state_be"], "PDL": p.get("pdl", False)}  # fmt: skip
-    return compiled(windows.windows, arch, p["state_warps"], constants, taps=taps(p["limbs"]))
-
-
-def slide(arch):
-    p = plans.sure("sliding", arch)
-    constants = {"PARTS": "mag", "TAIL": True, "HAS_LENGTHS": False, "SIGN": 0, "EVEN": False,
-                 "STEPS": p["steps"], "BE": p["be"], "TURNS": p["turns"], "FTZ": True,
-                 "PDL": p.get("pdl", False)}  # fmt: skip
-    return compiled(sliding.slide, arch, p["warps"], constants)
+def portable_walk(arch):
+    p = plans.sure("walk", arch)
+    constants = {"S": record(p, 1027)}
+    return compiled(walk.walk, arch, p["warps"], constants, taps=taps(p["limbs"]))
 
 
 def hopper(arch):
@@ -157,9 +154,9 @@ def barriers(ptx):
 
 
 PRODUCTS = ("mma.sync", "wgmma.mma_async", "tcgen05.mma")  # of tensor cores
-PORTABLE = {"dot": dot, "linear": linear, "gradient": gradient, "windows": sums, "slide": slide}
+PORTABLE = {"dot": dot, "linear": linear, "gradient": gradient, "walk": portable_walk}
 SM_90 = {"hopper": hopper, "hopper_linear": hopper_linear, "hopper_gradient": turned,
-         "hopper_sliding": walk}  # fmt: skip
+         "hopper_walk": hopper_walk}  # fmt: skip
 
 
 def main():

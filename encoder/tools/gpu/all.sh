@@ -3,7 +3,7 @@
 # hardware counters with the GPU to themselves; then the arms that benchmarks/results/ lacks beside the
 # tests; then the host time of a call, alone. What each part writes lies below $OUT, in a folder of its
 # name; bench.json becomes benchmarks/results/bench-CARD.json. The corpus' archive
-# lies in .gpu/ of the checkout. Plans are tried apart from this: tools/gpu/sweep.py.
+# lies in .gpu/ of the checkout.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 export PYTHONPATH=src PYTHONUNBUFFERED=1 OUT="${OUT:-.}"

@@ -1,0 +1,371 @@
+"""The walk of `walk` for sm_90: a segment of chunks, its sums and its moves stay on chip.
+
+Tensor cores make a block's sum at w from its bytes, and those at w+d and w-d from the bytes times
+cos and sin, so that one table of exponentials serves all three. In the diagonal form (P, C + iS,
+C - iS) a block further is one factor z, and the sums of a chunk follow from those of the one before
+as a position's do in the walk: what comes, less what leaves. A thread has a column of blocks.
+
+Phases are counted from the start of a run of TURNS positions, so e^{iwr}, r < TURNS, stays in
+registers and cos(dr), sin(dr) are constants of the code; at a run's end the three sums are turned.
+"""
+
+from __future__ import annotations
+
+import math
+
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier, mma_v2, tma
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+from byte_spectral.hopper import select_parts, thread_barrier
+
+
+@gluon.constexpr_function
+def cos(n, W):
+    return math.cos(math.pi * n / W)
+
+
+@gluon.constexpr_function
+def sin(n, W):
+    return math.sin(math.pi * n / W)
+
+
+@gluon.constexpr_function
+def log2(n):
+    return n.bit_length() - 1
+
+
+@gluon.jit
+def rows_of(v, COUNT: gl.constexpr, WIDTH: gl.constexpr, LOG: gl.constexpr, one: gl.constexpr):
+    """(COUNT, WIDTH) -> its rows, all of which a thread holds: registers only."""
+    items = (v,)
+    for level in gl.static_range(LOG):
+        halves = ()
+        for i in gl.static_range(1 << level):
+            split = items[i].reshape([2, COUNT >> (level + 1), WIDTH]).permute([1, 2, 0])
+            a, b = gl.split(split)
+            halves += (a, b)
+        items = halves
+    found = ()
+    for i in gl.static_range(COUNT):
+        found += (gl.convert_layout(items[i].reshape([WIDTH]), one),)
+    return found
+
+
+@gluon.jit
+def _stack(items, COUNT: gl.constexpr, WIDTH: gl.constexpr, LOG: gl.constexpr):
+    """The inverse of `rows_of`."""
+    for level in gl.static_range(LOG):
+        pairs = ()
+        for i in gl.static_range(COUNT >> (level + 1)):
+            a = items[2 * i].reshape([1 << level, WIDTH])
+            b = items[2 * i + 1].reshape([1 << level, WIDTH])
+            pairs += (gl.join(a, b).permute([2, 0, 1]).reshape([2 << level, WIDTH]),)
+        items = pairs
+    return items[0]
+
+
+@gluon.jit
+def _bytes(row, first, oldest, end, S: gl.constexpr, flat: gl.constexpr):
+    """Of blocks from position `first` on, (rows, steps), and which are in the row and not older."""
+    c = gl.arange(0, S.rows, layout=gl.SliceLayout(1, flat))
+    j = gl.arange(0, S.steps, layout=gl.SliceLayout(0, flat))
+    at = first + gl.expand_dims(c * S.steps, 1) + gl.expand_dims(j, 0)
+    here = (at >= oldest) & (at >= 0) & (at < end)
+    return gl.load(row + at, mask=here, other=0).to(gl.float32), here
+
+
+@gluon.jit
+def _signal(row, first, end, S: gl.constexpr, flat: gl.constexpr):
+    byte, here = _bytes(row, first, 0, end, S, flat)
+    return gl.where(here, byte * (S.gain * (2.0 / 255.0)) - S.gain, 0.0)
+
+
+@gluon.jit
+def _put_moves(row, moves, first, end, S: gl.constexpr, flat: gl.constexpr):
+    """For each position gain * s of the byte that comes and of the one that leaves; their
+    difference and their sum where no bin turns the latter by more than its sign."""
+    new = _signal(row, first, end, S, flat)
+    old = _signal(row, first - S.W, end, S, flat)
+    both = gl.join(new - old, new + old) if S.sign > 0 else gl.join(new, old)
+    BLOCKS: gl.constexpr = S.steps // S.turns
+    both = both.reshape([S.rows, BLOCKS, 2 * S.turns]).permute([1, 0, 2])
+    moves.store(both.reshape([BLOCKS * S.rows, 2 * S.turns]))
+
+
+@gluon.jit
+def _block_sums(row, first, oldest, end, cos, sin, left, taps, S: gl.constexpr,
+                mma: gl.constexpr, flat: gl.constexpr, columns: gl.constexpr):  # fmt: skip
+    """re, im of the blocks' sums at w, w-d, w+d, w-d as columns 4k .. 4k + 3, a column a thread;
+    phases from the block's end."""
+    one: gl.constexpr = gl.DotOperandLayout(0, mma, 2)
+    two: gl.constexpr = gl.DotOperandLayout(1, mma, 2)
+    LIMBS: gl.constexpr = S.limbs
+    ROWS: gl.constexpr = S.rows
+    WIDTH: gl.constexpr = 2 * S.bins
+    byte, here = _bytes(row, first, oldest, end, S, flat)
+    u = gl.where(here, byte * (2.0 ** (1 - S.scale)) - 255.0 * 2.0**-S.scale, 0.0)
+    a = u * cos
+    b = u * sin
+    high_a = a.to(gl.float16)
+    high_b = b.to(gl.float16)
+    left.index(0).store(u.to(gl.float16))
+    left.index(1).store(high_a)
+    left.index(2).store(high_b)
+    if S.byte_limbs == 2:
+        left.index(3).store((a - high_a.to(gl.float32)).to(gl.float16))
+        left.index(4).store((b - high_b.to(gl.float32)).to(gl.float16))
+    p = gl.zeros((ROWS, WIDTH), gl.float32, mma)
+    c = gl.zeros((ROWS, WIDTH), gl.float32, mma)
+    s = gl.zeros((ROWS, WIDTH), gl.float32, mma)
+    for limb in gl.static_range(LIMBS):
+        right = taps.index(limb).load(two)
+        p = mma_v2(left.index(0).load(one), right, p)
+        c = mma_v2(left.index(1).load(one), right, c)
+        s = mma_v2(left.index(2).load(one), right, s)
+        if S.byte_limbs == 2 and limb == 0:
+            c = mma_v2(left.index(3).load(one), right, c)
+            s = mma_v2(left.index(4).load(one), right, s)
+    p_re, p_im = gl.split(p.reshape([S.rows, S.bins, 2]))
+    c_re, c_im = gl.split(c.reshape([S.rows, S.bins, 2]))
+    s_re, s_im = gl.split(s.reshape([S.rows, S.bins, 2]))
+    more_re = c_re - s_im
+    more_im = c_im + s_re
+    less_re = c_re + s_im
+    less_im = c_im - s_re
+    re = gl.join(gl.join(p_re, more_re), gl.join(less_re, less_re)).reshape([S.rows, 4 * S.bins])
+    im = gl.join(gl.join(p_im, more_im), gl.join(less_im, less_im)).reshape([S.rows, 4 * S.bins])
+    return gl.convert_layout(re, columns), gl.convert_layout(im, columns)
+
+
+@gluon.jit
+def _after(re, im, sums_re, sums_im, z_re, z_im, ROWS: gl.constexpr):
+    """The sum after ROWS blocks more: a factor and a block at a time."""
+    for c in gl.static_range(ROWS):
+        new_re = re * z_re - im * z_im + sums_re[c]
+        im = re * z_im + im * z_re + sums_im[c]
+        re = new_re
+    return re, im
+
+
+@gluon.jit
+def _unjoined(v, S: gl.constexpr, wide: gl.constexpr, main: gl.constexpr):
+    """(rows, 4 bins) by columns -> of P, C + iS, C - iS (rows, bins) as the walk holds them."""
+    four = gl.convert_layout(v.reshape([S.rows, S.bins, 2, 2]), wide)
+    first, second = gl.split(four)
+    p, more = gl.split(first)
+    less, _ = gl.split(second)
+    p = gl.convert_layout(p, main)
+    return p, gl.convert_layout(more, main), gl.convert_layout(less, main)
+
+
+@gluon.jit
+def _starts(row, taps, left, z_re, z_im, away_re, away_im, cos, sin, first, end, S: gl.constexpr,
+            mma: gl.constexpr, flat: gl.constexpr, columns: gl.constexpr, wide: gl.constexpr,
+            main: gl.constexpr):  # fmt: skip
+    """P, C, S (re and im; rows, bins) of the windows that end just before each chunk.
+
+    No sum holds a byte of its chunk or a later one, not even for a moment: that would show in the
+    last bits. Where the window is at most ROWS whole blocks, blocks that leave are known by then.
+    """
+    ROWS: gl.constexpr = S.rows
+    WIDTH: gl.constexpr = 4 * S.bins
+    LOG: gl.constexpr = log2(S.rows)
+    LENGTH: gl.constexpr = S.rows * S.steps
+    TILES: gl.constexpr = (S.W + LENGTH - 1) // LENGTH
+    Q: gl.constexpr = S.W // S.steps
+    KNOWN: gl.constexpr = S.W % S.steps == 0 and TILES == 1
+    one: gl.constexpr = gl.SliceLayout(0, columns)
+    n_re = z_re * 0.0
+    n_im = n_re
+    old_re = gl.zeros((ROWS, WIDTH), gl.float32, columns)
+    old_im = old_re
+    if first > 0:
+        for tile in range(TILES):
+            old_re, old_im = _block_sums(row, first - (TILES - tile) * LENGTH, first - S.W, end,
+                                         cos, sin, left, taps, S, mma, flat, columns)  # fmt: skip
+            n_re, n_im = _after(n_re, n_im, rows_of(old_re, ROWS, WIDTH, LOG, one),
+                                rows_of(old_im, ROWS, WIDTH, LOG, one), z_re, z_im,
+                                ROWS)  # fmt: skip
+        if not KNOWN:
+            old_re, old_im = _block_sums(row, first - S.W, 0, end, cos, sin, left, taps, S, mma,
+                                         flat, columns)  # fmt: skip
+    elif not KNOWN and LENGTH > S.W:
+        old_re, old_im = _block_sums(row, first - S.W, 0, end, cos, sin, left, taps, S, mma, flat,
+                                     columns)  # fmt: skip
+    re, im = _block_sums(row, first, 0, end, cos, sin, left, taps, S, mma, flat, columns)
+    olds_re = rows_of(old_re, ROWS, WIDTH, LOG, one)
+    olds_im = rows_of(old_im, ROWS, WIDTH, LOG, one)
+    news_re = rows_of(re, ROWS, WIDTH, LOG, one)
+    news_im = rows_of(im, ROWS, WIDTH, LOG, one)
+    found_re = (n_re,)
+    found_im = (n_im,)
+    for c in gl.static_range(ROWS - 1):
+        if KNOWN and c >= Q:
+            gone_re = news_re[c - Q]
+            gone_im = news_im[c - Q]
+        else:
+            gone_re = olds_re[c + (ROWS - Q if KNOWN else 0)]
+            gone_im = olds_im[c + (ROWS - Q if KNOWN else 0)]
+        new_re = n_re * z_re - n_im * z_im + news_re[c]
+        n_im = n_re * z_im + n_im * z_re + news_im[c]
+        n_re = new_re - (gone_re * away_re - gone_im * away_im)
+        n_im = n_im - (gone_re * away_im + gone_im * away_re)
+        found_re += (n_re,)
+        found_im += (n_im,)
+    p_re, more_re, less_re = _unjoined(_stack(found_re, ROWS, WIDTH, LOG), S, wide, main)
+    p_im, more_im, less_im = _unjoined(_stack(found_im, ROWS, WIDTH, LOG), S, wide, main)
+    c_re = 0.5 * (more_re + less_re)
+    c_im = 0.5 * (more_im + less_im)
+    s_re = 0.5 * (more_im - less_im)
+    s_im = 0.5 * (less_re - more_re)
+    return p_re, p_im, c_re, c_im, s_re, s_im
+
+
+@gluon.jit
+def _turned(re, im, cos, sin):
+    return re * cos - im * sin, re * sin + im * cos
+
+
+@gluon.jit
+def _put(to, re, im, e_re, e_im, inside, live, S: gl.constexpr):
+    """The parts at a position of each chunk; e^{iwr} is the phase to take off again."""
+    PARTS: gl.constexpr = S.parts
+    COUNT: gl.constexpr = 2 if PARTS == "reim" else 1
+    if PARTS == "reim":
+        values = (re * e_re + im * e_im, im * e_re - re * e_im)
+    else:
+        values = (select_parts(re, im, PARTS),)
+    for i in gl.static_range(COUNT):
+        value = values[i]
+        if S.lengths:
+            value = gl.where(live, value, 0.0)
+        value = value.to(to.dtype.element_ty)
+        if S.even:
+            gl.store(to + i * S.K, value, cache_modifier=".cs")
+        else:
+            gl.store(to + i * S.K, value, mask=inside, cache_modifier=".cs")
+
+
+# a length of 1 is a number like others: as a constant Triton 3.6 cannot compile it
+@gluon.jit(do_not_specialize=["length", "R", "stride_x", "skip"])
+def walk(x, taps, table, turn, ramp, out, lengths, length, R, stride_x, skip, S: gl.constexpr):
+    """Grid (B * segments, tiles of bins): `walk.walk` for a "tail" window, with tables of its own.
+
+    taps: descriptor of fp16 (tiles * limbs * steps, 2 bins), e^{iw(j - steps)} with the gain, re
+    and im of a bin side by side, limbs of a tile one after the other.
+    table (4 turns + 2, padded): re, im of e^{iwr}, r < turns; of e^{-iw turns}; of e^{iw(r - W)}.
+    turn (4, 4 padded): re, im of e^{-iv steps}, then of e^{-ivW}; column 4k + i, v = w, w-d, w+d,
+    w-d. ramp (2, steps): cos and sin of d(j - steps).
+    """
+    W: gl.constexpr = S.W
+    TURNS: gl.constexpr = S.turns
+    BLOCKS: gl.constexpr = S.steps // S.turns
+    LIMBS: gl.constexpr = S.limbs
+    E: gl.constexpr = 2 * S.K if S.parts == "reim" else S.K
+    PHASES: gl.constexpr = 4 * S.turns + 2 if S.sign == 0 else 2 * S.turns + 2
+    warps: gl.constexpr = gl.num_warps()
+    per: gl.constexpr = S.rows // warps
+    lane: gl.constexpr = S.bins // 32  # bins
+    main: gl.constexpr = gl.BlockedLayout([per, lane], [1, 32], [warps, 1], [1, 0])
+    wide: gl.constexpr = gl.BlockedLayout([per, lane, 2, 2], [1, 32, 1, 1], [warps, 1, 1, 1],
+                                          [3, 2, 1, 0])  # fmt: skip
+    flat: gl.constexpr = gl.BlockedLayout([1, 2], [1, 32], [warps, 1], [1, 0])
+    columns: gl.constexpr = gl.BlockedLayout([S.rows, 1], [1, 32], [1, warps], [1, 0])
+    mma: gl.constexpr = gl.NVMMADistributedLayout([2, 0], [1, warps], [16, 8])
+    whole: gl.constexpr = gl.BlockedLayout([per, 2 * S.turns], [1, 32], [warps, 1], [1, 0])
+    plain: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
+    operand: gl.constexpr = gl.NVMMASharedLayout.get_default_for([S.rows, S.steps], gl.float16)
+    buffers = gl.allocate_shared_memory(gl.float16, [LIMBS, S.steps, 2 * S.bins], taps.layout)
+    left = gl.allocate_shared_memory(gl.float16, [2 * S.byte_limbs + 1, S.rows, S.steps], operand)
+    moves = gl.allocate_shared_memory(gl.float32, [BLOCKS, S.rows, 2 * S.turns], plain)
+    ready = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(ready, count=1)
+    if S.early:
+        gdc_launch_dependents()
+    tile = gl.program_id(1)
+    mbarrier.expect(ready, LIMBS * S.steps * 2 * S.bins * 2)
+    for limb in gl.static_range(LIMBS):
+        tma.async_copy_global_to_shared(taps, [(tile * LIMBS + limb) * S.steps, 0], ready,
+                                        buffers.index(limb))  # fmt: skip
+    column = tile * (4 * S.bins) + gl.arange(0, 4 * S.bins, layout=gl.SliceLayout(0, columns))
+    z_re = gl.load(turn + column)
+    z_im = gl.load(turn + 4 * S.padded + column)
+    away_re = gl.load(turn + 8 * S.padded + column)
+    away_im = gl.load(turn + 12 * S.padded + column)
+    j = gl.arange(0, S.steps, layout=gl.SliceLayout(0, flat))
+    ramp_cos = gl.expand_dims(gl.load(ramp + j), 0)
+    ramp_sin = gl.expand_dims(gl.load(ramp + S.steps + j), 0)
+    if S.early:  # constants were there before; only the bytes may be the last kernel's work
+        gdc_wait()
+    segments = (R + S.rows * S.steps - 1) // (S.rows * S.steps)
+    b = gl.program_id(0) // segments
+    first = (gl.program_id(0) - b * segments) * (S.rows * S.steps)
+    row = x + b.to(gl.int64) * stride_x
+    end = length
+    if S.lengths:
+        end = gl.minimum(end, gl.load(lengths + b))
+    at = first + skip + S.shift
+    flat_moves = moves._reinterpret(gl.float32, [BLOCKS * S.rows, 2 * S.turns], plain)
+    _put_moves(row, flat_moves, at, end, S, flat)
+    mbarrier.wait(ready, 0)
+    p_re, p_im, c_re, c_im, s_re, s_im = _starts(
+        row, buffers, left, z_re, z_im, away_re, away_im, ramp_cos, ramp_sin, at, end, S, mma, flat,
+        columns, wide, main)  # fmt: skip
+    k = tile * S.bins + gl.arange(0, S.bins, layout=gl.SliceLayout(0, main))
+    turns = ()
+    for r in gl.static_range(PHASES):
+        turns += (gl.expand_dims(gl.load(table + r * S.padded + k), 0),)
+    c = gl.arange(0, S.rows, layout=gl.SliceLayout(1, main))
+    t = gl.expand_dims(first + c * S.steps, 1)
+    good = gl.expand_dims(k < S.K, 0)
+    odd = gl.expand_dims(k % 2 == 1, 0) & gl.expand_dims(c >= 0, 1)
+    to = out + (b.to(gl.int64) * R + first) * E
+    to = to + (gl.expand_dims(c * (S.steps * E), 1) + gl.expand_dims(k, 0))
+    thread_barrier()  # `moves` is written, under another shape
+    for block in range(BLOCKS):
+        given = rows_of(moves.index(block).load(whole).permute([1, 0]), 2 * S.turns, S.rows,
+                        log2(2 * S.turns), gl.SliceLayout(1, main))  # fmt: skip
+        for r in gl.static_range(TURNS):
+            e_re = turns[2 * r]
+            e_im = turns[2 * r + 1]
+            new = gl.expand_dims(given[2 * r], 1)
+            old = gl.expand_dims(given[2 * r + 1], 1)
+            if S.sign > 0:  # their difference and their sum
+                if S.sign == 2:  # the other way round for bins that turn what leaves by -1
+                    less = gl.where(odd, old, new)
+                    old = gl.where(odd, new, old)
+                    new = less
+                p_re += new * e_re
+                p_im += new * e_im
+                a_re = old * e_re
+                a_im = old * e_im
+            else:
+                a_re = new * e_re
+                a_im = new * e_im
+                p_re += a_re
+                p_im += a_im
+                p_re -= old * turns[2 * (TURNS + 1 + r)]
+                p_im -= old * turns[2 * (TURNS + 1 + r) + 1]
+                a_re += old * turns[2 * (TURNS + 1 + r)]
+                a_im += old * turns[2 * (TURNS + 1 + r) + 1]
+            c_re += cos(r, W) * a_re
+            c_im += cos(r, W) * a_im
+            s_re += sin(r, W) * a_re
+            s_im += sin(r, W) * a_im
+            x_re = p_re + cos(r, W) * c_re
+            x_im = p_im + cos(r, W) * c_im
+            x_re += sin(r, W) * s_re
+            x_im += sin(r, W) * s_im
+            _put(to + r * E, x_re, x_im, e_re, e_im, (t + r < R) & good,
+                 (t + r + skip < end) & good, S)  # fmt: skip
+        to = to + TURNS * E
+        t = t + TURNS
+        q_re = cos(TURNS, W) * c_re + sin(TURNS, W) * s_re
+        q_im = cos(TURNS, W) * c_im + sin(TURNS, W) * s_im
+        s_re = cos(TURNS, W) * s_re - sin(TURNS, W) * c_re
+        s_im = cos(TURNS, W) * s_im - sin(TURNS, W) * c_im
+        c_re, c_im = _turned(q_re, q_im, turns[2 * TURNS], turns[2 * TURNS + 1])
+        s_re, s_im = _turned(s_re, s_im, turns[2 * TURNS], turns[2 * TURNS + 1])
+        p_re, p_im = _turned(p_re, p_im, turns[2 * TURNS], turns[2 * TURNS + 1])
