@@ -22,7 +22,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from packaging.version import Version
 from winlane.upstream import RemoteFile, address
@@ -75,7 +75,7 @@ class Api:
     names: dict[str, set[str]] = field(default_factory=dict)
     imported: set[tuple[str, str]] = field(default_factory=set)  # names of another module
     attributes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    parameters: dict[str, dict[str, bool]] = field(default_factory=dict)  # value: is required
+    parameters: dict[str, set[str]] = field(default_factory=dict)  # "**": takes every keyword
     dataclasses: set[str] = field(default_factory=set)
 
     def has(self, module: str, name: str) -> bool:
@@ -91,6 +91,10 @@ class Uses:
     fields: set[str] = field(default_factory=set)  # classes that must be dataclasses
     attributes: set[str] = field(default_factory=set)
     keywords: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # by callee
+
+
+Apis: TypeAlias = "Mapping[str, Api]"  # by the series of a Triton, oldest first
+Needs: TypeAlias = "Mapping[str, Uses]"  # by the series of a torch, oldest first
 
 
 def fetch(name: str, version: str, folder: Path) -> Path:
@@ -226,27 +230,15 @@ def _texts(node: ast.expr) -> Iterator[str]:
             yield part.value
 
 
-def _parameters(arguments: ast.arguments) -> dict[str, bool]:
-    positional = [*arguments.posonlyargs, *arguments.args]
-    optional = len(positional) - len(arguments.defaults)
-    found = {a.arg: i < optional for i, a in enumerate(positional)}
-    found |= {
-        a.arg: default is None
-        for a, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    }
-    if arguments.kwarg:
-        found["**"] = False  # takes every keyword
-    found.pop("self", None)
-    return found
+def _parameters(arguments: ast.arguments) -> set[str]:
+    named = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    return (named | ({"**"} if arguments.kwarg else set())) - {"self"}
 
 
 def _read_class(node: ast.ClassDef, api: Api) -> None:
     attributes = api.attributes[node.name]
-    fields: dict[str, bool] = {}
     for part in node.body:
         attributes |= set(_bound(part))
-        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
-            fields[part.target.id] = part.value is None
         if isinstance(part, ast.FunctionDef):
             api.parameters[f"{node.name}.{part.name}"] = _parameters(part.args)
             attributes |= {
@@ -258,6 +250,7 @@ def _read_class(node: ast.ClassDef, api: Api) -> None:
             }
     if any("dataclass" in ast.unparse(d) for d in node.decorator_list):
         api.dataclasses.add(node.name)
+        fields = {n for p in node.body if isinstance(p, ast.AnnAssign) for n in _bound(p)}
         api.parameters.setdefault(f"{node.name}.__init__", fields)
 
 
@@ -269,6 +262,12 @@ class _UseReader(ast.NodeVisitor):
         self._local: dict[str, str] = {}  # local name to Triton's module or name
         self._guarded: list[set[str] | None] = []  # names that are asked for first; None: all
         self._first_try: tuple[Name, ...] = ()  # what failed before a handler runs
+
+    def visit(self, node: ast.AST) -> None:
+        if isinstance(node, (ast.If, ast.IfExp, ast.Match)):
+            self._branch(node)
+        else:
+            super().visit(node)
 
     def visit_Try(self, node: ast.Try) -> None:
         caught = any(h.type is None or _CATCHES.intersection(_names(h.type)) for h in node.handlers)
@@ -292,21 +291,12 @@ class _UseReader(ast.NodeVisitor):
         self.visit_all(nodes)
         self._guarded.pop()
 
-    def visit_If(self, node: ast.If) -> None:
-        self._branch(node, node.test)
-
-    def visit_IfExp(self, node: ast.IfExp) -> None:
-        self._branch(node, node.test)
-
-    def visit_Match(self, node: ast.Match) -> None:
-        self._branch(node, node.subject)
-
-    def _branch(self, node: ast.AST, test: ast.expr) -> None:
+    def _branch(self, node: ast.If | ast.IfExp | ast.Match) -> None:
+        test = node.subject if isinstance(node, ast.Match) else node.test
         text = ast.unparse(test)
         asks = set(_texts(test)) if "hasattr" in text else set()
-        self._visit_guarded(
-            list(ast.iter_child_nodes(node)), None if "version" in text.lower() else asks
-        )
+        children = list(ast.iter_child_nodes(node))
+        self._visit_guarded(children, None if "version" in text.lower() else asks)
 
     def visit_Expr(self, node: ast.Expr) -> None:
         if not isinstance(node.value, ast.Constant):  # a docstring needs nothing
@@ -387,120 +377,110 @@ def series_of(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-@dataclass(frozen=True)
-class Table:
-    """The rows of triton_names.toml."""
+class Kind(NamedTuple, Generic[Key]):
+    """One section of the table.
 
-    triton: Mapping[str, Api]
-    torch: Mapping[str, Uses]
+    Attributes:
+        keys: those that it may list.
+        has: a Triton has the key.
+        fails: a torch fails with a Triton for the key.
+        label: the key as the table writes it.
+    """
 
-    def _rows(
-        self,
-        keys: Iterable[Key],
-        has: Callable[[Api, Key], bool],
-        fails: Callable[[Uses, Api, Key], bool],
-        label: Callable[[Key], str],
-    ) -> Iterator[str]:
-        """Rows of the keys that not every Triton has, with the torches that fail for it.
+    keys: Iterable[Key]
+    has: Callable[[Api, Key], bool]
+    fails: Callable[[Uses, Api, Key], bool]
+    label: Callable[[Key], str]
 
-        Args:
-            has: whether a Triton has the key.
-            fails: whether a torch fails with a Triton for the key.
-        """
-        every, every_torch = list(self.triton), list(self.torch)
-        for key in sorted(keys):
-            exists = ranges((s for s, api in self.triton.items() if has(api, key)), every)
-            if exists == ranges(every, every):
-                continue
-            by_triton: dict[str, list[str]] = defaultdict(list)
-            for torch, uses in self.torch.items():
-                bad = ranges((s for s, api in self.triton.items() if fails(uses, api, key)), every)
-                if bad:
-                    by_triton[bad].append(torch)
-            pairs = ", ".join(
-                f'"{ranges(torch, every_torch)}" = "{bad}"' for bad, torch in by_triton.items()
-            )
-            rest = f", fails = {{ {pairs} }}" if pairs else ""
-            yield f'"{label(key)}" = {{ triton = "{exists}"{rest} }}'
 
-    def modules(self) -> Iterator[str]:
-        def fails(uses: Uses, api: Api, module: str) -> bool:
-            inside = {n: w for n, w in uses.names.items() if n[0] == module}
-            return module not in api.modules and any(
-                not _all_there(api, first) for ways in inside.values() for first in ways
-            )
+def modules(tritons: Apis, _: Needs) -> Kind[str]:
+    def fails(uses: Uses, api: Api, module: str) -> bool:
+        ways = (first for name, ways in uses.names.items() if name[0] == module for first in ways)
+        return module not in api.modules and not all(_all_there(api, first) for first in ways)
 
-        keys = set().union(*(a.modules for a in self.triton.values()))
-        return self._rows(keys, lambda a, module: module in a.modules, fails, str)
+    keys = set().union(*(a.modules for a in tritons.values()))
+    return Kind(keys, lambda a, module: module in a.modules, fails, str)
 
-    def names(self) -> Iterator[str]:
-        def counts(key: Name) -> bool:
-            module, name = key
-            defined = any(a.has(*key) and key not in a.imported for a in self.triton.values())
-            return key in used or (_public(module) and not name.startswith("_") and defined)
 
-        def fails(uses: Uses, api: Api, key: Name) -> bool:
-            ways = uses.names.get(key, ())
-            missing = key[0] in api.modules and not api.has(*key)
-            return missing and any(not _all_there(api, first) for first in ways)
+def names(tritons: Apis, torches: Needs) -> Kind[Name]:
+    used = {key for u in torches.values() for key in u.names}
 
-        used = {key for u in self.torch.values() for key in u.names}
-        offered = {(m, n) for a in self.triton.values() for m in a.names for n in a.names[m]}
-        return self._rows(filter(counts, offered), lambda a, key: a.has(*key), fails, ":".join)
+    def counts(key: Name) -> bool:
+        defined = any(a.has(*key) and key not in a.imported for a in tritons.values())
+        return key in used or (_public(key[0]) and not key[1].startswith("_") and defined)
 
-    def attributes(self) -> Iterator[str]:
-        def has(api: Api, key: Name) -> bool:
-            return key[1] in api.attributes.get(key[0], ())
+    def fails(uses: Uses, api: Api, key: Name) -> bool:
+        missing = key[0] in api.modules and not api.has(*key)
+        return missing and not all(_all_there(api, first) for first in uses.names.get(key, ()))
 
-        def fails(uses: Uses, api: Api, key: Name) -> bool:
-            owner, name = key
-            return owner in api.attributes and name in uses.attributes and not has(api, key)
+    offered = {(m, n) for a in tritons.values() for m in a.names for n in a.names[m]}
+    return Kind(filter(counts, offered), lambda a, key: a.has(*key), fails, ":".join)
 
-        read = set().union(*(u.attributes for u in self.torch.values()))
-        keys = {
-            (owner, name)
-            for a in self.triton.values()
-            for owner, names in a.attributes.items()
-            for name in names & read
-            if not name.startswith("__")
-        }
-        return self._rows(keys, has, fails, ".".join)
 
-    def parameters(self) -> Iterator[str]:
-        def has(api: Api, key: Name) -> bool:
-            return bool({key[1], "**"} & set(api.parameters.get(key[0], ())))
+def attributes(tritons: Apis, torches: Needs) -> Kind[Name]:
+    def has(api: Api, key: Name) -> bool:
+        return key[1] in api.attributes.get(key[0], ())
 
-        def fails(uses: Uses, api: Api, key: Name) -> bool:
-            function, name = key
-            callee = function.removesuffix(".__init__").rpartition(".")[2]
-            given = function in api.parameters and name in uses.keywords.get(callee, ())
-            return given and not has(api, key)
+    def fails(uses: Uses, api: Api, key: Name) -> bool:
+        return key[0] in api.attributes and key[1] in uses.attributes and not has(api, key)
 
-        keys = {
-            (function, name)
-            for a in self.triton.values()
-            for function, names in a.parameters.items()
-            for name in names
-            if not name.startswith("_") and not function.startswith("_")
-        }
-        return self._rows(keys, has, fails, lambda key: f"{key[0]}({key[1]})")
+    read = {n for u in torches.values() for n in u.attributes if not n.startswith("__")}
+    keys = {
+        (c, n) for a in tritons.values() for c, all_ in a.attributes.items() for n in all_ & read
+    }
+    return Kind(keys, has, fails, ".".join)
 
-    def dataclasses(self) -> Iterator[str]:
-        def fails(uses: Uses, api: Api, name: str) -> bool:
-            return name in uses.fields and name in api.attributes and name not in api.dataclasses
 
-        keys = set().union(*(u.fields for u in self.torch.values()))
-        return self._rows(keys, lambda a, name: name in a.dataclasses, fails, str)
+def parameters(tritons: Apis, _: Needs) -> Kind[Name]:
+    def has(api: Api, key: Name) -> bool:
+        return bool({key[1], "**"} & set(api.parameters.get(key[0], ())))
 
-    def text(self) -> str:
-        """The text of triton_names.toml."""
-        lines = [_HEAD]
-        lines.append(f'triton = "{ranges(self.triton, list(self.triton))}"')
-        lines.append(f'torch = "{ranges(self.torch, list(self.torch))}"')
-        for title in ("modules", "names", "attributes", "parameters", "dataclasses"):
-            lines += ["", f"[{title}]"]
-            lines += getattr(self, title)()
-        return "\n".join(lines) + "\n"
+    def fails(uses: Uses, api: Api, key: Name) -> bool:
+        callee = key[0].removesuffix(".__init__").rpartition(".")[2]
+        given = key[0] in api.parameters and key[1] in uses.keywords.get(callee, ())
+        return given and not has(api, key)
+
+    offered = {(f, n) for a in tritons.values() for f, all_ in a.parameters.items() for n in all_}
+    keys = (key for key in offered if not any(part.startswith("_") for part in key))
+    return Kind(keys, has, fails, lambda key: f"{key[0]}({key[1]})")
+
+
+def dataclasses(_: Apis, torches: Needs) -> Kind[str]:
+    def fails(uses: Uses, api: Api, name: str) -> bool:
+        return name in uses.fields and name in api.attributes and name not in api.dataclasses
+
+    keys = set().union(*(u.fields for u in torches.values()))
+    return Kind(keys, lambda a, name: name in a.dataclasses, fails, str)
+
+
+def rows(kind: Kind[Key], tritons: Apis, torches: Needs) -> Iterator[str]:
+    """Rows of the keys that not every Triton has, with the torches that fail for it."""
+    every = list(tritons)
+    for key in sorted(kind.keys):
+        exists = ranges((s for s, api in tritons.items() if kind.has(api, key)), every)
+        if exists == ranges(every, every):
+            continue
+        by_triton: dict[str, list[str]] = defaultdict(list)
+        for torch, uses in torches.items():
+            failing = (s for s, api in tritons.items() if kind.fails(uses, api, key))
+            if bad := ranges(failing, every):
+                by_triton[bad].append(torch)
+        pairs = ", ".join(
+            f'"{ranges(torch, list(torches))}" = "{bad}"' for bad, torch in by_triton.items()
+        )
+        rest = f", fails = {{ {pairs} }}" if pairs else ""
+        yield f'"{kind.label(key)}" = {{ triton = "{exists}"{rest} }}'
+
+
+def table(tritons: Apis, torches: Needs) -> str:
+    """The text of triton_names.toml."""
+    lines = [_HEAD]
+    lines.append(f'triton = "{ranges(tritons, list(tritons))}"')
+    lines.append(f'torch = "{ranges(torches, list(torches))}"')
+    for section in (modules, names, attributes, parameters, dataclasses):
+        kind: Kind[Any] = section(tritons, torches)
+        lines += ["", f"[{section.__name__}]", *rows(kind, tritons, torches)]
+    return "\n".join(lines) + "\n"
 
 
 def _all_there(api: Api, names: Iterable[Name]) -> bool:
@@ -521,14 +501,13 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="where fetched sources are kept")
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
-    table = Table(
-        {
-            series_of(v): read_triton(fetch("triton", v, folder))
-            for v in sorted(TRITON, key=Version)
-        },
-        {series_of(v): read_torch(fetch("torch", v, folder)) for v in sorted(TORCH, key=Version)},
-    )
-    FILE.write_text(table.text(), encoding="utf-8", newline="\n")
+    tritons = {
+        series_of(v): read_triton(fetch("triton", v, folder)) for v in sorted(TRITON, key=Version)
+    }
+    torches = {
+        series_of(v): read_torch(fetch("torch", v, folder)) for v in sorted(TORCH, key=Version)
+    }
+    FILE.write_text(table(tritons, torches), encoding="utf-8", newline="\n")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Every check on facts that are healthy but for one thing."""
+"""Every check on facts that are healthy but for one thing, and all that it says of several."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import healthy
 import pytest
-from healthy import changed, dist, gpu, part, toolkit, variable, without
+from healthy import SDK, TOOLSET, changed, dist, gpu, part, toolkit, variable, without
 from hypothesis import given
 from hypothesis import strategies as st
 from screens import LONGEST, height, of_facts, screen
@@ -18,6 +18,7 @@ from triton_trees import sources
 
 from tritonwin.facts.records import (
     Compiler,
+    CudaToolkit,
     Driver,
     ExtensionFile,
     Facts,
@@ -105,6 +106,59 @@ def old_runtime(version: str, linker: str | None = "14.44") -> Facts:
     return replace(part("triton", libtriton_linker=linker), runtime_dlls=(beside, system))
 
 
+def texts(check: str, facts: Facts) -> list[str]:
+    """What that check finds, each in its own words."""
+    wanted = [c for c in CHECKS if c.id == check]
+    assert wanted, check
+    assert diagnose(facts, wanted).checks[0].state != "crashed"
+    return [found.evidence[0].text for found in findings_of(facts, wanted)]
+
+
+def dev(**changes: object) -> Facts:
+    return part("python_dev", **changes)
+
+
+def threaded(**changes: object) -> Facts:
+    """A free-threaded Python with headers of its kind."""
+    return replace(part("target", free_threaded=True), python_dev=replace(H.python_dev, **changes))
+
+
+def system(**changes: object) -> Facts:
+    return part("system", **changes)
+
+
+def gpus(capability: str, name: str = "NVIDIA GeForce RTX 4090") -> Facts:
+    return changed(gpus=(gpu(capability, name),))
+
+
+def toolkits(*found: CudaToolkit) -> Facts:
+    return changed(cuda_toolkits=found)
+
+
+def variables(**values: str) -> Facts:
+    return changed(variables=tuple(variable(*each) for each in values.items()))
+
+
+def builders(cuda: tuple[str, ...], msvc: tuple[str, ...]) -> Facts:
+    """Toolkits and toolsets of these versions."""
+    return changed(
+        cuda_toolkits=tuple(toolkit(version, "Program Files") for version in cuda),
+        msvc=tuple(replace(TOOLSET, version=version) for version in msvc),
+        windows_sdks=(SDK,),
+    )
+
+
+def driver(**fields: object) -> Facts:
+    return changed(drivers=(Driver(vendor="nvidia", source="NVML", **fields),))  # type: ignore[arg-type]
+
+
+def proven(**fields: object) -> Facts:
+    """A proof of what is there, but for these."""
+    versions = {d.name: d.version for d in H.distributions if d.name != "setuptools"}
+    record = Proven(when="then", python="3.12.9", driver="581.57", versions=versions)
+    return changed(proven=replace(record, **fields))
+
+
 OTHER_PYTHON = Interpreter(
     executable=r"C:\Python312\python.exe",
     source="PATH",
@@ -114,9 +168,7 @@ OTHER_PYTHON = Interpreter(
 AMD = Gpu(index=0, vendor="amd", name="Radeon RX 7900 XTX", source="registry")
 CL = Compiler(family="cl", path=r"C:\VS\bin\Hostx64\x64\cl.exe", source="PATH", target="x64")
 FLASH = ExtensionFile(
-    path=r"C:\s\flash_attn_2_cuda.pyd",
-    package="flash-attn",
-    unresolved=("cudart64_13.dll",),
+    path=r"C:\s\flash_attn_2_cuda.pyd", package="flash-attn", unresolved=("cudart64_13.dll",)
 )
 
 GERMAN_CACHE = variable("TRITON_CACHE_DIR", "D:\\J\u00f6rg\\triton")
@@ -124,7 +176,7 @@ BEFORE = Proven(when="2026-11-01T12:00:00+00:00", python="3.12.9", driver="570.0
 
 # id, facts, what the first evidence must name
 BROKEN = [
-    ("windows-too-old", part("system", version="6.1.7601"), "6.1"),
+    ("windows-too-old", system(version="6.1.7601"), "6.1"),
     ("intel-wrong-triton", torch("2.9.1+xpu", "==3.5.0", None), "3.5.1.post24"),
     ("python-unsupported", target(bits=32), "32-bit"),
     ("python-unsupported", target(machine="ARM64"), "ARM64", "warning, likely"),
@@ -133,12 +185,7 @@ BROKEN = [
     ("python-unsupported", target(version="3.15.0"), "3.15"),
     ("python-unsupported", target(free_threaded=True), "TinyCC"),
     ("mixed-environments", target(managers=("conda", "venv")), "conda and venv", "likely"),
-    (
-        "mixed-environments",
-        changed(variables=(variable("VIRTUAL_ENV", r"C:\other"),)),
-        r"C:\other",
-        "likely",
-    ),
+    ("mixed-environments", variables(VIRTUAL_ENV=r"C:\other"), r"C:\other", "likely"),
     (
         "mixed-environments",
         replace(
@@ -148,50 +195,37 @@ BROKEN = [
     ),
     (
         "mixed-environments",
-        changed(
-            variables=(variable("CONDA_PREFIX", r"C:\conda"), variable("CONDA_DEFAULT_ENV", "ml"))
-        ),
+        variables(CONDA_PREFIX=r"C:\conda", CONDA_DEFAULT_ENV="ml"),
         r"C:\conda",
         "likely",
     ),
     ("wrong-interpreter", changed(triton=None, interpreters=(OTHER_PYTHON,)), r"C:\Python312"),
     (
         "app-control-blocks-dll",
-        part("system", smart_app_control="on"),
+        system(smart_app_control="on"),
         "Smart App Control",
         "warning, possible",
     ),
-    ("long-paths-off", part("system", long_paths=False), "LongPathsEnabled"),
+    ("long-paths-off", system(long_paths=False), "LongPathsEnabled"),
     (
         "max-path-260",
-        replace(part("system", long_paths=False), caches=(replace(H.caches[1], longest_path=271),)),
+        replace(system(long_paths=False), caches=(replace(H.caches[1], longest_path=271),)),
         "271",
     ),
     (
         "max-path-260",
-        replace(
-            part("system", long_paths=False),
-            caches=(replace(H.caches[0], path="C:\\" + "x" * 120),),
-        ),
+        replace(system(long_paths=False), caches=(replace(H.caches[0], path="C:\\" + "x" * 120),)),
         "triton cache",
         "warning, likely",
     ),
     (
         "max-path-260",
-        replace(
-            part("system", long_paths=False),
-            caches=(replace(H.caches[1], path="C:\\" + "d" * 110),),
-        ),
+        replace(system(long_paths=False), caches=(replace(H.caches[1], path="C:\\" + "d" * 110),)),
         "113",
         "warning, likely",
     ),
-    (
-        "build-path-too-long",
-        part("system", long_paths=False, temp="C:\\" + "t" * 60),
-        "63",
-        "info, likely",
-    ),
-    ("git-long-paths", part("system", git_long_paths=False), "core.longpaths", "info"),
+    ("build-path-too-long", system(long_paths=False, temp="C:\\" + "t" * 60), "63", "info, likely"),
+    ("git-long-paths", system(git_long_paths=False), "core.longpaths", "info"),
     ("driver-too-old", changed(gpus=(), drivers=()), "no NVIDIA driver"),
     (
         "driver-too-old",
@@ -203,14 +237,9 @@ BROKEN = [
         replace(part("torch", cuda="13.0"), drivers=(replace(H.drivers[0], cuda="12.8"),)),
         "CUDA 13.0",
     ),
-    ("gpu-generation-unsupported", changed(gpus=(gpu("6.1", "GTX 1060"),)), "GTX 1060"),
-    (
-        "gpu-generation-unsupported",
-        changed(gpus=(gpu("7.5", "RTX 2080"),)),
-        "simple kernels",
-        "warning",
-    ),
-    ("gpu-generation-unsupported", changed(gpus=(gpu("7.0", "V100"),)), "<3.3"),
+    ("gpu-generation-unsupported", gpus("6.1", "GTX 1060"), "GTX 1060"),
+    ("gpu-generation-unsupported", gpus("7.5", "RTX 2080"), "simple kernels", "warning"),
+    ("gpu-generation-unsupported", gpus("7.0", "V100"), "<3.3"),
     (
         "gpu-generation-unsupported",
         replace(triton("3.2.0"), gpus=(gpu("12.0", "RTX 5090"),)),
@@ -221,7 +250,7 @@ BROKEN = [
         replace(torch("2.9.1+cu126", "==3.5.1", "12.6"), gpus=(gpu("12.0"),)),
         "12.6",
     ),
-    ("bf16-needs-sm80", changed(gpus=(gpu("7.5"),)), "7.5", "info"),
+    ("bf16-needs-sm80", gpus("7.5"), "7.5", "info"),
     ("fp8-needs-sm89", replace(triton("3.4.0"), gpus=(gpu("8.6"),)), "8.6", "info"),
     ("triton-missing", changed(triton=None, distributions=without("triton-windows")), "triton"),
     ("triton-missing", part("triton", namespace=True, version=None), "uninstall"),
@@ -286,19 +315,10 @@ BROKEN = [
     ),
     ("sageattention-too-old", installed(dist("sageattention", "1.0.6")), "1.0.6", "info"),
     ("extension-torch-mismatch", installed(dist("nunchaku", "1.0.2+torch2.8")), "2.8"),
-    (
-        "new-setuptools",
-        replace(torch("2.6.0+cu126", "==3.2.0", "12.6")),
-        "80.9.0",
-        "info",
-    ),
-    (
-        "headers-free-threaded",
-        part("python_dev", headers_version="3.13.4", headers_free_threaded=True),
-        "3.13.4",
-    ),
-    ("arm64-emulated-python", part("system", machine="ARM64"), "ARM64"),
-    ("arm64-emulated-python", changed(gpus=(gpu("12.1", "NVIDIA N1X"),)), "12.1", "likely"),
+    ("new-setuptools", replace(torch("2.6.0+cu126", "==3.2.0", "12.6")), "80.9.0", "info"),
+    ("headers-free-threaded", dev(headers_version="3.13.4", headers_free_threaded=True), "3.13.4"),
+    ("arm64-emulated-python", system(machine="ARM64"), "ARM64"),
+    ("arm64-emulated-python", gpus("12.1", "NVIDIA N1X"), "12.1", "likely"),
     ("amd-wrong-torch", changed(gpus=(AMD,)), "Radeon"),
     (
         "amd-wrong-torch",
@@ -342,11 +362,7 @@ BROKEN = [
     ("stale-package-needs-triton-ops", installed(dist("bitsandbytes", "0.43.1")), "0.43.1"),
     ("triton-sources-not-for-windows", traits("ldconfig", "dlfcn", keep=()), "ldconfig"),
     ("triton-patch-incomplete", traits("dlfcn"), "some sources"),
-    (
-        "triton-patch-overwritten",
-        changed(patch=PatchRecord(original=("knobs.py",))),
-        "knobs.py",
-    ),
+    ("triton-patch-overwritten", changed(patch=PatchRecord(original=("knobs.py",))), "knobs.py"),
     (
         "foreign-or-patched-triton-build",
         changed(
@@ -372,11 +388,7 @@ BROKEN = [
     ),
     ("c-long-32bit", traits("long-as-32-bit"), "32 bits", "warning, likely"),
     ("ptxas-not-found", replace(part("triton", ptxas=None), cuda_toolkits=()), "ptxas"),
-    (
-        "ptxas-not-found",
-        replace(traits("ptxas-blackwell"), gpus=(gpu("12.0"),)),
-        "ptxas-blackwell",
-    ),
+    ("ptxas-not-found", replace(traits("ptxas-blackwell"), gpus=(gpu("12.0"),)), "ptxas-blackwell"),
     ("vcredist-missing", changed(runtime_dlls=(replace(H.runtime_dlls[0], loaded=False),)), "msvc"),
     (
         "vcredist-missing",
@@ -386,11 +398,7 @@ BROKEN = [
     ("vcredist-too-old-beside-python", old_runtime("14.29.30139.0"), "14.29"),
     ("vcredist-too-old-beside-python", old_runtime("14.29.30139.0", None), "14.29", "likely"),
     ("vcredist-too-old-beside-python", old_runtime("14.40.33807.0"), "14.40", "warning, possible"),
-    (
-        "flash-wheel-torch-mismatch",
-        installed(dist("flash-attn", "2.8.3+cu128torch2.8.0")),
-        "2.8.3",
-    ),
+    ("flash-wheel-torch-mismatch", installed(dist("flash-attn", "2.8.3+cu128torch2.8.0")), "2.8.3"),
     ("flash-wheel-torch-mismatch", installed(dist("flash-attn", "2.8.3+cu130torch2.9")), "cu130"),
     (
         "flash-wheel-needs-cuda-dlls",
@@ -428,13 +436,12 @@ BROKEN = [
     ),
     ("bnb-without-windows-binaries", installed(dist("bitsandbytes", "0.45.0")), "0.45.0"),
     ("bnb-without-windows-binaries", installed(dist("bitsandbytes-windows", "0.37")), "0.37"),
-    ("embedded-python-no-headers", part("python_dev", headers=None), "Python.h"),
-    ("embedded-python-no-headers", part("python_dev", import_library=None), "pythonXY.lib"),
+    ("embedded-python-no-headers", dev(headers=None), "Python.h"),
+    ("embedded-python-no-headers", dev(import_library=None), "pythonXY.lib"),
     (
         "embedded-python-no-headers",
         replace(
-            part("python_dev", import_library=None),
-            triton=replace(H.triton, tinycc_python_def="python312.def"),
+            dev(import_library=None), triton=replace(H.triton, tinycc_python_def="python312.def")
         ),
         "pythonXY.lib",
         "warning",
@@ -444,33 +451,21 @@ BROKEN = [
         replace(target(kind="venv"), python_dev=replace(H.python_dev, import_library=None)),
         "pythonXY.lib",
     ),
-    ("python-headers-wrong-set", part("python_dev", headers_version="3.11.9"), "3.11.9"),
-    ("python-headers-wrong-set", part("python_dev", headers_missing=("pyconfig.h",)), "pyconfig.h"),
-    ("python-headers-wrong-set", part("python_dev", headers_damaged=("object.h",)), "object.h"),
-    ("python-headers-wrong-set", part("python_dev", headers_free_threaded=True), "free-threaded"),
-    (
-        "python-headers-wrong-set",
-        part("python_dev", import_library_dll="python310.dll"),
-        "python310.dll",
-    ),
-    ("python-headers-wrong-set", part("python_dev", import_library_machine="x86"), "32-bit"),
+    ("python-headers-wrong-set", dev(headers_version="3.11.9"), "3.11.9"),
+    ("python-headers-wrong-set", dev(headers_missing=("pyconfig.h",)), "pyconfig.h"),
+    ("python-headers-wrong-set", dev(headers_damaged=("object.h",)), "object.h"),
+    ("python-headers-wrong-set", dev(headers_free_threaded=True), "free-threaded"),
+    ("python-headers-wrong-set", dev(import_library_dll="python310.dll"), "python310.dll"),
+    ("python-headers-wrong-set", dev(import_library_machine="x86"), "32-bit"),
     ("cc-variable-wrong", cc(r"C:\bin;", "unknown", "missing", "semicolon"), "semicolon"),
     ("cc-variable-wrong", cc(r"C:\bin", "unknown", "folder"), "folder"),
     ("cc-variable-wrong", cc(r"C:\gone\gcc.exe", "gcc", "missing"), "no such program"),
     ("cc-variable-wrong", cc("gcc ", "gcc", None, "trailing-blank"), "blanks"),
     ("cc-variable-wrong", cc(r"C:\VS\cl.exe", "cl"), "INCLUDE"),
-    (
-        "path-with-spaces-unquoted",
-        changed(variables=(variable("CL", r"/IC:\Program Files\x\include /O2"),)),
-        r"C:\Program",
-    ),
-    (
-        "msvc-env-not-initialised",
-        changed(variables=(variable("WindowsSdkDir", r"C:\Kits\10"),)),
-        "WindowsSDKVersion",
-    ),
+    ("path-with-spaces-unquoted", variables(CL=r"/IC:\Program Files\x\include /O2"), r"C:\Program"),
+    ("msvc-env-not-initialised", variables(WindowsSdkDir=r"C:\Kits\10"), "WindowsSDKVersion"),
     ("msvc-env-not-initialised", changed(compilers=(*H.compilers, CL)), "cl.exe", "warning"),
-    ("x86-toolchain", changed(variables=(variable("VSCMD_ARG_TGT_ARCH", "x86"),)), "x86"),
+    ("x86-toolchain", variables(VSCMD_ARG_TGT_ARCH="x86"), "x86"),
     (
         "x86-toolchain",
         changed(
@@ -482,21 +477,17 @@ BROKEN = [
     ("cc-and-toolchain-absent", replace(part("triton", tinycc=None), compilers=()), "TinyCC"),
     # installed with --user: the compiler is there, and Triton looks elsewhere
     ("cc-and-toolchain-absent", changed(compilers=()), "in this folder only"),
-    (
-        "no-c-compiler",
-        replace(triton("3.1.0", "3.1.0.post17"), compilers=()),
-        "before a compiler",
-    ),
+    ("no-c-compiler", replace(triton("3.1.0", "3.1.0.post17"), compilers=()), "before a compiler"),
     (
         "vs-components-missing",
-        changed(msvc=(replace(healthy.TOOLSET, missing=("omp.h",)),), windows_sdks=(healthy.SDK,)),
+        changed(msvc=(replace(TOOLSET, missing=("omp.h",)),), windows_sdks=(SDK,)),
         "omp.h",
         "warning",
     ),
-    ("vs-components-missing", changed(msvc=(healthy.TOOLSET,)), "no Windows SDK", "warning"),
+    ("vs-components-missing", changed(msvc=(TOOLSET,)), "no Windows SDK", "warning"),
     (
         "msvc-localised-output",
-        changed(msvc=(replace(healthy.TOOLSET, english=False),), windows_sdks=(healthy.SDK,)),
+        changed(msvc=(replace(TOOLSET, english=False),), windows_sdks=(SDK,)),
         "English",
         "warning, likely",
     ),
@@ -504,29 +495,17 @@ BROKEN = [
         "msvc-localised-output",
         changed(
             msvc=tuple(
-                replace(healthy.TOOLSET, english=english, chosen=False) for english in (False, True)
+                replace(TOOLSET, english=english, chosen=False) for english in (False, True)
             ),
-            windows_sdks=(healthy.SDK,),
+            windows_sdks=(SDK,),
         ),
         "English",
         "warning, likely",
     ),
     ("inductor-needs-cl", H, "Visual C++", "info"),
-    (
-        "cuda-path-wrong",
-        changed(cuda_toolkits=(toolkit("11.8", "CUDA_PATH"),)),
-        "11.8",
-    ),
-    (
-        "cuda-path-wrong",
-        changed(cuda_toolkits=(toolkit("12.8", "CUDA_PATH", exists=False),)),
-        "does not exist",
-    ),
-    (
-        "cuda-path-wrong",
-        changed(cuda_toolkits=(toolkit("12.8", "CUDA_HOME", header=None),)),
-        "cuda.h",
-    ),
+    ("cuda-path-wrong", toolkits(toolkit("11.8", "CUDA_PATH")), "11.8"),
+    ("cuda-path-wrong", toolkits(toolkit("12.8", "CUDA_PATH", exists=False)), "does not exist"),
+    ("cuda-path-wrong", toolkits(toolkit("12.8", "CUDA_HOME", header=None)), "cuda.h"),
     (
         "ptxas-older-than-ptx",
         changed(cuda_toolkits=(toolkit("12.4", "CUDA_PATH"), *H.cuda_toolkits)),
@@ -536,8 +515,7 @@ BROKEN = [
     (
         "ptxas-older-than-ptx",
         changed(
-            cuda_toolkits=(toolkit("12.4", "CUDA_PATH"), *H.cuda_toolkits),
-            gpus=(gpu("12.0"),),
+            cuda_toolkits=(toolkit("12.4", "CUDA_PATH"), *H.cuda_toolkits), gpus=(gpu("12.0"),)
         ),
         "12.4",
     ),
@@ -555,8 +533,8 @@ BROKEN = [
     (
         "nvcc-host-compiler-mismatch",
         changed(
-            msvc=(replace(healthy.TOOLSET, version="14.50.35717"),),
-            windows_sdks=(healthy.SDK,),
+            msvc=(replace(TOOLSET, version="14.50.35717"),),
+            windows_sdks=(SDK,),
             cuda_toolkits=(toolkit("12.8", "Program Files"), *H.cuda_toolkits),
         ),
         "14.50.35717",
@@ -570,7 +548,7 @@ BROKEN = [
     ),
     (
         "tinycc-path-letters",
-        part("python_dev", headers="C:\\\u0141\u00f3d\u017a\\Include"),
+        dev(headers="C:\\\u0141\u00f3d\u017a\\Include"),
         "Python's headers lie in a folder whose name holds \u0141",
     ),
     (
@@ -585,12 +563,8 @@ BROKEN = [
     ),
     (
         "triton-variable-not-ascii",
-        changed(
-            variables=(
-                variable("TRITON_CACHE_DIR", "D:\\c"),
-                variable("TRITON_HOME", "D:\\J\u00f6rg"),
-                variable("TRITON_DUMP_DIR", "D:\\J\u00f6rg"),
-            )
+        variables(
+            TRITON_CACHE_DIR="D:\\c", TRITON_HOME="D:\\J\u00f6rg", TRITON_DUMP_DIR="D:\\J\u00f6rg"
         ),
         "TRITON_KERNEL_DUMP",
         "warning",
@@ -618,7 +592,7 @@ BROKEN = [
     ),
     (
         "triton-variable-not-ascii",
-        changed(variables=(variable("TRITON_CUPTI_LIB_PATH", "D:\\J\u00f6rg"),)),
+        variables(TRITON_CUPTI_LIB_PATH="D:\\J\u00f6rg"),
         "but only for Triton's profiler",
         "warning",
     ),
@@ -654,7 +628,7 @@ BROKEN = [
     ),
     (
         "build-resource-limits",
-        changed(variables=(variable("MAX_JOBS", "16"), variable("NVCC_THREADS", "2"))),
+        variables(MAX_JOBS="16", NVCC_THREADS="2"),
         "224 GiB",
         "warning, likely",
     ),
@@ -680,6 +654,391 @@ def test_one_problem_fits_a_screen(monkeypatch: pytest.MonkeyPatch, row: tuple[A
     grave = [found for found in diagnose(row[1], CHECKS).problems if found.severity != "info"]
     text = screen(monkeypatch, of_facts(row[1]), 80)
     assert len(grave) > 1 or height(text, 80) <= LONGEST, text
+
+
+HALF = ": half of Visual Studio's environment"
+SIX = ("a.h", "b.h", "c.h", "d.h", "e.h", "f.h")
+
+# check, facts, all that it says
+SAID = [
+    (
+        "cuda-path-wrong",
+        changed(
+            cuda_toolkits=(
+                toolkit("12.8", "CUDA_PATH", header=None, library=None),
+                toolkit("11.8", "CUDA_HOME"),
+                toolkit("11.7", "PATH"),
+            )
+        ),
+        [
+            r"CUDA_PATH is C:\CUDA\v12.8: incomplete: cuda.h, cuda.lib not there",
+            r"CUDA_HOME is C:\CUDA\v11.8: CUDA 11.8; Triton needs 12 or later",
+        ],
+    ),
+    ("cuda-path-wrong", toolkits(toolkit("12.0", "CUDA_PATH")), []),
+    (
+        "cuda-path-wrong",
+        toolkits(toolkit("12.8", "CUDA_PATH", ptxas=None)),
+        [r"CUDA_PATH is C:\CUDA\v12.8: incomplete: ptxas not there"],
+    ),
+    (
+        "nvcc-host-compiler-mismatch",
+        builders(("12.8",), ("14.50.35717", "14.60.1")),
+        [("nvcc 12.8 accepts Visual C++ >=14.10,<14.50, installed is 14.50.35717, 14.60.1")],
+    ),
+    ("nvcc-host-compiler-mismatch", builders(("12.8",), ("14.50.35717", "14.44.35207")), []),
+    (
+        "cuda-toolkit-for-build",
+        builders(("11.8", "13.0"), ()),
+        ["only CUDA 11.8 was found; building an extension for this torch needs CUDA 12.8"],
+    ),
+    ("cuda-toolkit-for-build", builders(("13.0", "12.4"), ()), []),
+    (
+        "embedded-python-no-headers",
+        dev(headers=None, import_library=None, passed_over=(r"C:\a", r"C:\b")),
+        [
+            (
+                "Python.h and the import library pythonXY.lib not found for Python 3.12.9; "
+                r"looked in C:\a, C:\b"
+            )
+        ],
+    ),
+    (
+        "python-headers-wrong-set",
+        dev(headers_missing=SIX, headers_damaged=SIX[::-1]),
+        ["a.h, b.h, c.h, d.h, e.h missing from the headers", "f.h, e.h, d.h, c.h, b.h damaged"],
+    ),
+    (
+        "python-headers-wrong-set",
+        threaded(headers_free_threaded=True),
+        ["the import library is for python312.dll, not for python312t.dll"],
+    ),
+    (
+        "python-headers-wrong-set",
+        threaded(headers_free_threaded=True, import_library_dll="PYTHON312T.dll"),
+        [],
+    ),
+    ("python-headers-wrong-set", dev(import_library_machine="x64"), []),
+    (
+        "vs-components-missing",
+        changed(msvc=(replace(TOOLSET, missing=SIX),), windows_sdks=(SDK,)),
+        ["Visual Studio Build Tools 2022: a.h, b.h, c.h, d.h not installed"],
+    ),
+    (
+        "vs-components-missing",
+        changed(msvc=(TOOLSET,), windows_sdks=(replace(SDK, missing=SIX),)),
+        ["Windows SDK 10.0.22621.0 lacks a.h, b.h, c.h, d.h"],
+    ),
+    (
+        "vs-components-missing",
+        changed(
+            msvc=(replace(TOOLSET, missing=SIX), TOOLSET),
+            windows_sdks=(replace(SDK, missing=SIX), SDK),
+        ),
+        [],
+    ),
+    # only a backslash is what is left where no SDK was found
+    *(
+        (
+            "msvc-env-not-initialised",
+            variables(WindowsSdkDir=r"C:\Kits\10", WindowsSDKVersion=version),
+            said,
+        )
+        for version, said in (
+            ("\\", [f"WindowsSdkDir is set and WindowsSDKVersion is not{HALF}"]),
+            (" \\ ", [f"WindowsSdkDir is set and WindowsSDKVersion is not{HALF}"]),
+            ("10.0.22621.0\\", []),
+        )
+    ),
+    (
+        "msvc-env-not-initialised",
+        variables(VCINSTALLDIR=r"C:\VC"),
+        [f"VCINSTALLDIR is set and VCToolsVersion is not{HALF}"],
+    ),
+    (
+        "msvc-env-not-initialised",
+        variables(VCINSTALLDIR=r"C:\VC", VCToolsVersion="14.44"),
+        [f"VCINSTALLDIR is set and WindowsSdkDir is not{HALF}"],
+    ),
+    (
+        "x86-toolchain",
+        variables(VSCMD_ARG_TGT_ARCH=" X86 "),
+        ["this is the environment of the x86 prompt"],
+    ),
+    ("x86-toolchain", variables(VSCMD_ARG_TGT_ARCH="x64"), []),
+    (
+        "path-with-spaces-unquoted",
+        variables(CL=r"/Id:/My Files\x", _LINK_=r"/LIBPATH:C:\a b\c", LINK=r'/O "C:\a b\c" /x\y'),
+        [
+            r"CL holds a path that is cut at its blank: /Id:/My Files\x",
+            r"_LINK_ holds a path that is cut at its blank: /LIBPATH:C:\a b\c",
+        ],
+    ),
+    ("path-with-spaces-unquoted", variables(CL=r"/IC:\a -DX=\y @C:\z C:\b c:\d"), []),
+    (
+        "mixed-environments",
+        part("target", managers=("conda", "venv", "uv")),
+        ["this environment carries marks of conda and venv and uv"],
+    ),
+    # the same folder, as other programs write it
+    ("mixed-environments", variables(VIRTUAL_ENV="c:/comfyui/PYTHON_EMBEDED/"), []),
+    ("mixed-environments", variables(CONDA_PREFIX=healthy.HOME + "\\"), []),
+    (
+        "environment-drifted",
+        proven(python="3.11.9"),
+        ["Python was 3.11.9 when it was proven to work, and is 3.12.9"],
+    ),
+    (
+        "environment-drifted",
+        proven(driver=None),
+        ["the driver was not there when it was proven to work, and is 581.57"],
+    ),
+    ("environment-drifted", proven(), []),
+    (
+        "amd-rocm-paths",
+        changed(
+            gpus=(AMD,),
+            drivers=(),
+            rocm=(Rocm(path=r"C:\R", source="x", kind="hip-sdk", missing=SIX),),
+        ),
+        [r"ROCm in C:\R lacks a.h, b.h, c.h, d.h"],
+    ),
+    (
+        "update-replaced-torch",
+        changed(distributions=(*H.distributions, dist("torch", "2.8.0"), dist("torch", "2.7.0"))),
+        [
+            (
+                "the records of torch 2.9.1+cu128 and 2.8.0 and 2.7.0 lie side by side: one was put "
+                "over the other"
+            )
+        ],
+    ),
+    (
+        "distribution-name-or-url",
+        changed(
+            distributions=(
+                *without("triton-windows"),
+                dist("triton", "3.5.1"),
+                dist("somenode", "1", requires=("triton-windows>=3", "triton>=3")),
+            )
+        ),
+        ["somenode 1 requires triton-windows>=3, installed is triton"],
+    ),
+    # borders of versions
+    *(
+        (
+            "old-setuptools",
+            replace(
+                part("target", version=python),
+                distributions=(*without("setuptools"), dist("setuptools", version)),
+            ),
+            [f"setuptools {version} uses pkgutil.ImpImporter, which Python 3.12 no longer has"]
+            if found
+            else [],
+        )
+        for python, version, found in (
+            ("3.11.9", "65.5.0", False),
+            ("3.12.0", "66.0.0", True),
+            ("3.12.0", "66.1.0", False),
+        )
+    ),
+    *(
+        (
+            "stale-package-needs-triton-ops",
+            replace(
+                part("triton", version=triton),
+                distributions=(*H.distributions, dist("bitsandbytes", version)),
+            ),
+            [f"bitsandbytes {version} imports triton.ops, which Triton {triton} no longer has"]
+            if found
+            else [],
+        )
+        for triton, version, found in (
+            ("3.0.0", "0.44.1", False),
+            ("3.1.0", "0.44.1", True),
+            ("3.1.0", "0.45.0", False),
+        )
+    ),
+    *(
+        (
+            "torch-too-old-for-triton",
+            replace(part("torch", version=torch), triton=replace(H.triton, version=triton)),
+            [
+                (
+                    f"torch {torch} is installed beside Triton {triton}; "
+                    "2.4 is the first torch that works with a triton-windows"
+                )
+            ]
+            if found
+            else [],
+        )
+        for torch, triton, found in (
+            ("2.3.1", "3.0.0", True),
+            ("2.3.1", "2.1.0", False),
+            ("2.4.0", "3.0.0", False),
+        )
+    ),
+    ("driver-too-old", driver(version="525.60", cuda="12.0"), []),
+    (
+        "driver-too-old",
+        driver(version="472.12", cuda="11.4"),
+        ["driver 472.12 runs CUDA up to 11.4, torch needs CUDA 12.8"],
+    ),
+    ("driver-too-old", driver(error="it does not answer"), ["it does not answer"]),
+    ("driver-too-old", driver(version="581.57"), []),
+    # the second GPU is the first whose capability is known
+    (
+        "bf16-needs-sm80",
+        changed(gpus=(replace(gpu("8.9"), compute_capability=None), gpu("7.5"), gpu("8.9"))),
+        ["compute capability 7.5 has no bf16 instructions (8.0 and later have)"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("check", "facts", "said"), SAID, ids=lambda v: str(v)[:30])
+def test_everything_that_a_check_says(check: str, facts: Facts, said: list[str]) -> None:
+    assert texts(check, facts) == said
+
+
+@pytest.mark.parametrize(
+    ("tags", "fits"),
+    [
+        (("py3-none-any",), True),
+        (("py2-none-any",), False),
+        (("py2-none-any", "py3-none-any"), True),
+        (("py3-none-win_amd64",), True),
+        (("cp312-none-any",), True),
+        (("cp313-none-any",), False),
+        (("cp312-cp312-win_amd64",), True),
+        (("cp312-cp312t-win_amd64",), False),
+        (("cp311-cp311-win_amd64",), False),
+        (("cp311-cp312-win_amd64",), False),
+        (("cp39-abi3-win_amd64",), True),
+        (("cp312-abi3-win_amd64",), True),
+        (("cp313-abi3-win_amd64",), False),
+        (("cp312-cp312-win_arm64",), False),
+        (("cp312-cp312-win32",), False),
+        (("cp312-cp312-manylinux_2_28_x86_64",), False),
+        (("cp312-cp312-win32.win_amd64",), True),
+        (("cp312-cp312-win32.linux_x86_64",), False),
+        (("pp310-pypy310_pp73-win_amd64",), True),  # an unusual one proves nothing
+        ((f"cp3{'1' * 5000}-cp312-win_amd64",), True),
+        (("cp312",), True),  # and neither does a malformed one
+        (("cp311-win_amd64",), True),
+        (("cp311-cp311-win-amd64",), True),
+        (("cp311-cp311-",), True),
+        (("",), True),
+        (("unknown", "cp311-cp311-win_amd64"), True),
+        ((), True),
+    ],
+)
+def test_which_wheels_are_made_for_this_python(tags: tuple[str, ...], fits: bool) -> None:
+    facts = changed(distributions=(*H.distributions, dist("numpy", "2.0", tags=tags)))
+    said = f"numpy 2.0 is made for {tags[0]}, this is Python 3.12.9 on win_amd64" if tags else ""
+    assert texts("wheel-tag-unsupported", facts) == ([] if fits else [said])
+
+
+@pytest.mark.parametrize(
+    ("target", "tag", "fits"),
+    [
+        ({"free_threaded": True}, "cp312-cp312t-win_amd64", True),
+        ({"free_threaded": True}, "cp312-cp312-win_amd64", False),
+        ({"platform_tag": "win_arm64"}, "cp312-cp312-win_arm64", True),
+        ({"platform_tag": "win_arm64"}, "cp312-cp312-win_amd64", False),
+        ({"platform_tag": "linux_x86_64"}, "cp312-cp312-manylinux_2_28_x86_64", True),
+        ({"platform_tag": "linux_x86_64"}, "cp312-cp312-linux_x86_64", True),
+        ({"platform_tag": "linux_x86_64"}, "cp312-cp312-win_amd64", False),
+        ({"platform_tag": "linux_x86_64"}, "cp312-cp312-macosx_11_0_arm64", False),
+        ({"version": "3.9.1"}, "cp39-cp39-win_amd64", True),
+        ({"version": "3.9.1"}, "cp310-abi3-win_amd64", False),
+    ],
+)
+def test_wheels_for_other_pythons(target: dict[str, object], tag: str, fits: bool) -> None:
+    facts = replace(part("target", **target), distributions=(dist("numpy", "2.0", tags=(tag,)),))
+    assert (texts("wheel-tag-unsupported", facts) == []) is fits
+
+
+NO_NUMBER = "the interpreter's version is not known"
+
+
+@pytest.mark.parametrize(
+    ("check", "facts", "reason"),
+    [
+        ("embedded-python-no-headers", part("target", kind="venv"), "this is no embedded Python"),
+        (
+            "python-headers-wrong-set",
+            dev(headers=None, import_library=None),
+            "there are no headers to look at",
+        ),
+        (
+            "wheel-tag-unsupported",
+            part("target", platform_tag=None),
+            "the interpreter's platform is not known",
+        ),
+        *(
+            (check, part("target", version=None), NO_NUMBER)
+            for check in ("wheel-tag-unsupported", "python-headers-wrong-set", "old-setuptools")
+        ),
+        (
+            "cpu-only-torch",
+            changed(torch=replace(H.torch, version="2.9.1+cpu", cuda=None), gpus=(AMD,)),
+            "no NVIDIA GPU was seen",
+        ),
+        *(
+            (
+                check,
+                part("triton", version=None),
+                "the pairing of this torch and Triton is not known",
+            )
+            for check in ("triton-too-old", "triton-too-new-for-torch")
+        ),
+        (
+            "no-triton-for-torch-yet",
+            part("torch", version="9.9.9", wants_triton=None),
+            "what torch 9.9.9 wants is not known",
+        ),
+        *(
+            (check, part("triton", libtriton=library), "there is no Windows binary of Triton")
+            for check in (
+                "triton-sources-not-for-windows", "triton-patch-incomplete", "c-long-32bit",
+                "triton-patch-overwritten", "fork-launcher-stale-error",
+            )
+            for library in (None, r"C:\triton\_C\libtriton.so")
+        ),
+        (
+            "triton-variable-not-ascii",
+            part("triton", version="3.4.0"),
+            "only Triton 3.5 and later ask C for their variables",
+        ),
+        (
+            "triton-variable-not-ascii",
+            system(ansi_code_page=65001),
+            "the code page of Windows is UTF-8",
+        ),
+        *(
+            (
+                check,
+                gpus("99.0"),
+                "compute capability 99.0 is newer than this table",
+            )
+            for check in ("gpu-generation-unsupported", "bf16-needs-sm80", "fp8-needs-sm89")
+        ),
+        (
+            "nvcc-host-compiler-mismatch",
+            builders((), ("14.44.35207",)),
+            "no pair of CUDA toolkit and Visual C++ to compare",
+        ),
+        (
+            "nvcc-host-compiler-mismatch",
+            builders(("12.8",), ()),
+            "no pair of CUDA toolkit and Visual C++ to compare",
+        ),
+        ("driver-too-old", changed(gpus=(AMD,), drivers=()), "the GPU is not NVIDIA's"),
+    ],
+)  # fmt: skip
+def test_why_a_check_has_nothing_to_look_at(check: str, facts: Facts, reason: str) -> None:
+    (result,) = diagnose(facts, [c for c in CHECKS if c.id == check]).checks
+    assert (result.state, result.detail) == ("not-applicable", reason)
 
 
 def test_findings_and_facts_supply_the_values_of_the_catalogues_words() -> None:
@@ -712,14 +1071,13 @@ FINE = [
     # patched by tritonwin, and still so; or overwritten, and patched when it is imported
     changed(patch=PatchRecord(ours=("knobs.py",))),
     replace(
-        part("triton", import_hook="_tritonwin_hook.py"),
-        patch=PatchRecord(original=("knobs.py",)),
+        part("triton", import_hook="_tritonwin_hook.py"), patch=PatchRecord(original=("knobs.py",))
     ),
-    changed(gpus=(gpu("8.6"),)),
+    gpus("8.6"),
     replace(triton("3.8.0"), gpus=(gpu("12.0"),)),
-    changed(msvc=(healthy.TOOLSET,), windows_sdks=(healthy.SDK,)),
+    changed(msvc=(TOOLSET,), windows_sdks=(SDK,)),
     # headers of another patch release, a newer minor CUDA in torch than in the driver
-    part("python_dev", headers_version="3.12.3"),
+    dev(headers_version="3.12.3"),
     changed(drivers=(replace(H.drivers[0], cuda="12.4"),)),
     # an old runtime DLL is no fault for a libtriton from before the break
     old_runtime("14.38.33130.0", "14.38"),
@@ -727,9 +1085,7 @@ FINE = [
     changed(runtime_dlls=(replace(H.runtime_dlls[0], version="14.42.34433.0"),)),
     # conda's base is active in the shell, the target is a plain installation
     replace(target(kind="user", pth=None), variables=(variable("CONDA_PREFIX", r"C:\conda"),)),
-    changed(
-        variables=(variable("CONDA_PREFIX", r"C:\conda"), variable("CONDA_DEFAULT_ENV", "base"))
-    ),
+    variables(CONDA_PREFIX=r"C:\conda", CONDA_DEFAULT_ENV="base"),
     # a venv activated on top of a conda environment
     replace(
         target(kind="venv", pth=None, prefix=r"C:\venv"),
@@ -748,26 +1104,23 @@ FINE = [
     # a folder whose letters the code page has, and one for which there is no such page
     part("triton", tinycc="D:\\J\u00f6rg\\tcc.exe"),
     replace(
-        part("system", ansi_code_page=936),
-        triton=part("triton", tinycc="D:\\\u6a21\u578b\\tcc.exe").triton,
+        system(ansi_code_page=936), triton=part("triton", tinycc="D:\\\u6a21\u578b\\tcc.exe").triton
     ),
     replace(
-        part("system", ansi_code_page=65001),
+        system(ansi_code_page=65001),
         triton=part("triton", tinycc="D:\\\u6a21\u578b\\tcc.exe").triton,
     ),
     # Triton that asks Python for its variables, and a Windows where C's letters are UTF-8 too
     replace(triton("3.4.0"), variables=(GERMAN_CACHE,)),
-    replace(part("system", ansi_code_page=65001), variables=(GERMAN_CACHE,)),
+    replace(system(ansi_code_page=65001), variables=(GERMAN_CACHE,)),
     # another program's variable
-    changed(variables=(variable("TORCHINDUCTOR_CACHE_DIR", GERMAN_CACHE.value),)),
+    variables(TORCHINDUCTOR_CACHE_DIR=GERMAN_CACHE.value),
     helper(python_dll="python310.dll", usable=False),
     helper(python_dll="python3.dll"),
-    changed(variables=(variable("FLASH_ATTN_CUDA_ARCHS", "80;120"),)),
-    changed(
-        variables=(variable("CL", r'/I"C:\Program Files\x\include" /O2'),),
-    ),
-    changed(variables=(variable("MAX_JOBS", "4"),)),
-    changed(variables=(variable("MAX_JOBS", "100000"),)),  # no number of jobs
+    variables(FLASH_ATTN_CUDA_ARCHS="80;120"),
+    changed(variables=(variable("CL", r'/I"C:\Program Files\x\include" /O2'),)),
+    variables(MAX_JOBS="4"),
+    variables(MAX_JOBS="100000"),  # no number of jobs
     # what only an extra asks for, which nobody did
     installed(dist("somenode", "1", requires=("triton>=3; extra == 'gpu'",))),
     part("triton", traits=("patched", "stale-last-error-launch")),
@@ -780,8 +1133,8 @@ FINE = [
     changed(
         variables=(variable("CUDA_PATH", toolkit("12.9", "CUDA_PATH").path),),
         cuda_toolkits=(toolkit("12.9", "CUDA_PATH"), *H.cuda_toolkits),
-        msvc=(healthy.TOOLSET,),
-        windows_sdks=(healthy.SDK,),
+        msvc=(TOOLSET,),
+        windows_sdks=(SDK,),
     ),
     installed(
         dist("bitsandbytes", "0.49.0"),
@@ -794,7 +1147,7 @@ FINE = [
         extensions=(replace(FLASH, unresolved=("beside_it.dll",)),),
     ),
     installed(dist("liger-kernel", "0.6.0", requires=("triton-windows>=3.2",))),
-    changed(variables=(variable("TRITON_PTXAS_PATH", r"C:\CUDA\v12.9\bin\ptxas.exe"),)),
+    variables(TRITON_PTXAS_PATH=r"C:\CUDA\v12.9\bin\ptxas.exe"),
 ]
 
 
@@ -882,7 +1235,7 @@ def test_a_linux_wheel_over_the_fork_is_one_problem() -> None:
 
 
 def test_linux_runs_what_applies_there_and_says_what_does_not() -> None:
-    facts = part("system", os="linux")
+    facts = system(os="linux")
     results = {c.id: c for c in diagnose(facts, CHECKS).checks}
     assert results["long-paths-off"].state == "not-applicable"
     assert results["triton-missing"].state == "ok"
@@ -896,7 +1249,7 @@ EMPTY = Facts(tool_version="0", system=System(os="windows", version="", machine=
     [
         H,
         EMPTY,
-        part("system", os="linux"),
+        system(os="linux"),
         changed(torch=None),
         torch("2.9.1+cpu", None, cuda=None),
         changed(triton=None, distributions=without("triton-windows")),

@@ -169,6 +169,21 @@ def test_what_is_less_certain_or_merely_possible_folds_nothing(using) -> None:
     assert found("possible", "possible") == ["cause", "effect"]
 
 
+@pytest.mark.parametrize(
+    ("line", "target"),
+    [
+        ("Python 3.12.4 (main)", ""),  # which one is not known
+        (r"C:\py\python.exe main.py", r" --python C:\py\python.exe"),
+    ],
+)
+def test_a_question_names_the_python_that_was_read(using, line: str, target: str) -> None:
+    possible = SURE.replace('"certain"', '"possible"')
+    using(entry("it", possible, log_only=False))
+    (problem,) = explain_lines([line, "NEEDLE"]).problems
+    assert problem.question
+    assert problem.question.command == f"tritonwin doctor{target} --only it"
+
+
 def test_groups_and_the_interpreter_fit_the_help(using) -> None:
     using(entry("it", SURE + "\nline = '''NEEDLE in (?P<path>\\S{1,99})'''"))
     place = r'File "D:\My Apps\python_embeded\Lib\site-packages\triton\a.py", line 1'

@@ -80,7 +80,7 @@ _END = re.compile(r"(?<=[.?!]) ")
 # anything.
 _BREAKS_QUOTES = re.compile(r"[\"'`$%\x00-\x1f\u2018-\u201f]|\\\Z")
 _PIP_OF_UV = frozenset({"install", "uninstall", "list"})
-_ANY_PYTHON = "python"
+ANY_PYTHON = "python"  # where no path is known
 
 
 def advise(finding: Finding, facts: Facts) -> Problem:
@@ -94,7 +94,7 @@ def advise(finding: Finding, facts: Facts) -> Problem:
     """
     entry = catalogue.load().entry(finding.id)
     target = facts.target
-    python = (word(target.executable) if target else None) or _ANY_PYTHON
+    python = (word(target.executable) if target else None) or ANY_PYTHON
     values = {**context(facts), **finding.values, "python": python}
     advice = _variant(entry, facts)
     actions = _actions(entry.actions if advice is entry.remedy else advice.actions, values)
@@ -220,7 +220,7 @@ def _typed(
     gets pip from its own standard library, which only python.org's embeddable archive leaves out.
     """
     filled, python = commands(texts, values), values["python"]
-    if python == _ANY_PYTHON:  # tritonwin then looks for one itself
+    if python == ANY_PYTHON:  # tritonwin then looks for one itself
         filled = tuple(command.replace(f" --python {python}", "") for command in filled)
     start = f"{python} -m pip "
     calls_pip = any(command.startswith(start) for command in filled)

@@ -51,33 +51,28 @@ def _state(entry: CacheEntry, facts: Facts) -> tuple[CacheState, str]:
             return "usable", "perhaps being written"
         return "stale", "a program was ended while it wrote this"
     if entry.kind == "helper":
-        return _helper(entry, facts)
+        if entry.helper is None or facts.target is None:
+            return "usable", ""
+        if not entry.helper.usable:
+            return "foreign", "this Python does not load modules of that name"
+        reason = stale_reason(entry.helper, python_dll(facts.target))
+        return ("stale", f"it {reason}") if reason else ("usable", "")
     if entry.damage:
         return "stale", entry.damage
-    if entry.kind == "kernel":
-        return _kernel(entry, facts)
-    return "usable", ""
+    reason = _foreign_kernel(entry, facts) if entry.kind == "kernel" else None
+    return ("foreign", reason) if reason else ("usable", "")
 
 
-def _helper(entry: CacheEntry, facts: Facts) -> tuple[CacheState, str]:
-    if entry.helper is None or facts.target is None:
-        return "usable", ""
-    if not entry.helper.usable:
-        return "foreign", "this Python does not load modules of that name"
-    reason = stale_reason(entry.helper, python_dll(facts.target))
-    return ("stale", f"it {reason}") if reason else ("usable", "")
-
-
-def _kernel(entry: CacheEntry, facts: Facts) -> tuple[CacheState, str]:
+def _foreign_kernel(entry: CacheEntry, facts: Facts) -> str | None:
+    """The reason for which a compiled kernel is not for the Triton or the GPUs here."""
     installed = facts.triton.version if facts.triton else None
     if installed and entry.triton_version and not _same(installed, entry.triton_version):
-        return "foreign", f"this Python has Triton {installed}, which compiles again"
+        return f"this Python has Triton {installed}, which compiles again"
     cards = [gpu.compute_capability or "" for gpu in facts.nvidia_gpus]
-    if entry.backend == "cuda" and cards and all(cards):
-        present = {capability.replace(".", "") for capability in cards}
-        if entry.arch not in present:
-            return "foreign", f"the GPU here is of {', '.join(sorted(present))}"
-    return "usable", ""
+    present = {capability.replace(".", "") for capability in cards}
+    if entry.backend == "cuda" and cards and all(cards) and entry.arch not in present:
+        return f"the GPU here is of {', '.join(sorted(present))}"
+    return None
 
 
 def _same(one: str, other: str) -> bool:

@@ -28,18 +28,6 @@ def examined(facts: Facts) -> bool:
     return bool(facts.tool_version)
 
 
-def _torch(facts: Facts) -> str | None:
-    if facts.torch:
-        return facts.torch.version
-    return ABSENT if examined(facts) else None
-
-
-def _triton(facts: Facts) -> str | None:
-    if facts.triton and not facts.triton.namespace:
-        return facts.triton.version
-    return ABSENT if examined(facts) else None
-
-
 def _build(facts: Facts) -> str | None:
     torch = facts.torch
     if torch is None:
@@ -51,22 +39,22 @@ def _build(facts: Facts) -> str | None:
     return "cuda" if torch.cuda else "rocm" if torch.hip else None
 
 
-def _kind(facts: Facts) -> str | None:
-    target = facts.target
-    return None if target is None or target.kind == "unknown" else target.kind
-
-
-def _setuptools(facts: Facts) -> str | None:
-    found = facts.distribution("setuptools")
-    return found.version if found else None
+def _installed(version: str | None, facts: Facts) -> str | None:
+    return version or (ABSENT if examined(facts) else None)
 
 
 _VALUES: Mapping[str, Callable[[Facts], str | None]] = {
-    "torch": _torch,
-    "triton": _triton,
+    "torch": lambda facts: _installed(facts.torch.version if facts.torch else None, facts),
+    "triton": lambda facts: _installed(
+        facts.triton.version if facts.triton and not facts.triton.namespace else None, facts
+    ),
     "torch_build": _build,
-    "python_kind": _kind,
-    "setuptools": _setuptools,
+    "python_kind": lambda facts: (
+        facts.target.kind if facts.target and facts.target.kind != "unknown" else None
+    ),
+    "setuptools": lambda facts: next(
+        (d.version for d in facts.distributions if d.name == "setuptools"), None
+    ),
     "python": lambda facts: facts.target.version if facts.target else None,
     "cuda": lambda facts: facts.torch.cuda if facts.torch else None,
     "gpu": lambda facts: next(

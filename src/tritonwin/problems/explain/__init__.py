@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from tritonwin.facts.records import Facts
 from tritonwin.problems import catalogue
+from tritonwin.problems.advice import ANY_PYTHON
 from tritonwin.problems.conditions import allows, value_of
 from tritonwin.problems.doctor import Rank, by_certainty, findings_of, problems_of
 from tritonwin.problems.explain.decode import text_blocks
@@ -237,7 +238,7 @@ def _with_question(problem: Problem, facts: Facts) -> Problem:
     if problem.certainty == "certain" or problem.question or not checked:
         return problem
     python = word(facts.target.executable) if facts.target else None
-    target = "" if python is None else f" --python {python}"
+    target = "" if python in (None, ANY_PYTHON) else f" --python {python}"
     question = Question(
         text="Does this hold on the machine?",
         command=f"tritonwin doctor{target} --only {problem.id}",

@@ -20,6 +20,7 @@ from tritonwin.facts.records import (
     Torch,
     Triton,
 )
+from tritonwin.problems.advice import ANY_PYTHON
 from tritonwin.problems.catalogue import LinePattern
 from tritonwin.system.toml import read_resource
 
@@ -150,19 +151,32 @@ def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
     )
     base = snapshot or Facts(tool_version="", system=system)
     changes: dict[str, Any] = {
-        "target": _interpreter(
-            value("running"),
-            value("executable") or (PORTABLE if value("embedded") else None),
-            value("prefix"),
-            value("python") or _dotted(value("tag")) or _of_pip(log, line),
-        ),
+        "target": _interpreter(log, line),
         "torch": _torch(value("torch"), value("cuda")),
-        "triton": _triton(value("triton")),
         "gpus": _gpus(value("gpu_name"), value("gpu")),
-        "drivers": _drivers(value("driver")),
-        "msvc": _msvc(value("msvc") or _toolset(value("msc"))),
-        "distributions": _distributions(base, value("setuptools")),
     }
+    if version := value("triton"):
+        changes["triton"] = Triton(version=version, location="", source=SOURCE, flavour="unknown")
+    if version := value("driver"):
+        changes["drivers"] = (Driver(vendor="nvidia", source=SOURCE, version=version),)
+    # toolset 14.44 has the compiler that calls itself 19.44.35207
+    if version := value("msvc") or (value("msc") or "").replace("19.", "14.", 1):
+        changes["msvc"] = (
+            MsvcToolset(
+                version=version,
+                path="",
+                compiler=None,
+                english=None,
+                instance="",
+                product="",
+                source=SOURCE,
+                chosen=True,
+            ),
+        )
+    if version := value("setuptools"):
+        found = Distribution(name="setuptools", version=version, location=SOURCE, site_packages="")
+        others = (d for d in base.distributions if d.name != found.name)
+        changes["distributions"] = (found, *others)
     return replace(base, **{name: change for name, change in changes.items() if change})
 
 
@@ -171,33 +185,27 @@ def same_folder(one: str, other: str) -> bool:
     return len({path.replace("/", "\\").rstrip("\\").lower() for path in (one, other)}) == 1
 
 
-def _of_pip(log: LogFacts, line: int) -> str | None:
-    """The version of pip's Python, where no other Python is known to run."""
-    pip, running = log.value(line, "pip_prefix"), log.value(line, "prefix")
-    ours = running is None or (pip is not None and same_folder(pip, running))
-    return log.value(line, "pip_python") if ours else None
-
-
-def _dotted(tag: str | None) -> str | None:
-    """Version 3.11 of cp311."""
-    return f"{tag[0]}.{tag[1:]}" if tag else None
-
-
-def _interpreter(
-    running: str | None, executable: str | None, prefix: str | None, version: str | None
-) -> Interpreter | None:
+def _interpreter(log: LogFacts, line: int) -> Interpreter | None:
+    value = partial(log.value, line)
+    running, prefix, pip = value("running"), value("prefix"), value("pip_prefix")
+    executable = value("executable") or (PORTABLE if value("embedded") else None)
+    version = value("python")
+    if version is None and (tag := value("tag")):
+        version = f"{tag[0]}.{tag[1:]}"
+    # pip's own Python is another one where another environment is seen to run
+    if version is None and (prefix is None or (pip and same_folder(pip, prefix))):
+        version = value("pip_python")
     if not (running or executable or prefix or version):
         return None
     if running:
         executable, prefix = running, _folder(running)
     prefix = prefix.replace("/", "\\") if prefix else None
-    place = prefix or executable or ""
-    kind = kind_of(place)
+    kind = kind_of(prefix or executable or "")
     if prefix and not running:
         inner = r"\Scripts\python.exe" if kind in ("venv", "poetry") else r"\python.exe"
         executable = prefix + inner
     return Interpreter(
-        executable=executable or "python",
+        executable=executable or ANY_PYTHON,
         source=SOURCE,
         kind=kind,
         version=version,
@@ -220,12 +228,6 @@ def _torch(version: str | None, cuda: str | None) -> Torch | None:
     )
 
 
-def _triton(version: str | None) -> Triton | None:
-    if version is None:
-        return None
-    return Triton(version=version, location="", source=SOURCE, flavour="unknown")
-
-
 def _gpus(name: str | None, known: str | None) -> tuple[Gpu, ...]:
     if name is None and known is None:
         return ()
@@ -239,36 +241,3 @@ def _gpus(name: str | None, known: str | None) -> tuple[Gpu, ...]:
             compute_capability=known or (capability(name) if name else None),
         ),
     )
-
-
-def _drivers(version: str | None) -> tuple[Driver, ...]:
-    return (Driver(vendor="nvidia", source=SOURCE, version=version),) if version else ()
-
-
-def _msvc(version: str | None) -> tuple[MsvcToolset, ...]:
-    if version is None:
-        return ()
-    return (
-        MsvcToolset(
-            version=version,
-            path="",
-            compiler=None,
-            english=None,
-            instance="",
-            product="",
-            source=SOURCE,
-            chosen=True,
-        ),
-    )
-
-
-def _toolset(compiler: str | None) -> str | None:
-    """Toolset 14.44 of the compiler that calls itself 19.44.35207."""
-    return compiler.replace("19.", "14.", 1) if compiler else None
-
-
-def _distributions(base: Facts, setuptools: str | None) -> tuple[Distribution, ...]:
-    if setuptools is None:
-        return ()
-    found = Distribution(name="setuptools", version=setuptools, location=SOURCE, site_packages="")
-    return (found, *(d for d in base.distributions if d.name != "setuptools"))
