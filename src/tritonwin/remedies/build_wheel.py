@@ -127,8 +127,8 @@ def plan_build(context: PlanContext, *, distribution: str) -> BuildWheel:
         raise CannotRemedyError(f"a build is refused: {refusal.message}", refusal.help)
     hours = f"about {made.seconds / 3600:.1f} hours" if made.seconds else "hours"
     memory = f"up to {made.memory.bound / 2**30:.0f} GiB of memory"
-    installed = context.facts.distribution(distribution)
-    removes, stays = removable([installed] if installed else [], context.target)
+    installed = [d for d in context.facts.distributions if d.name == distribution][:1]
+    going = removable(installed, context.target)
     digest = _digest(made)
     context.builds[digest] = prepared
     return BuildWheel(
@@ -137,8 +137,8 @@ def plan_build(context: PlanContext, *, distribution: str) -> BuildWheel:
         plan=digest,
         what=f"build {distribution} {made.version} from source and install it",
         why="no wheel fits",
-        removes=removes,
-        stays=stays,
+        removes=tuple(each.location for each in installed),
+        stays=tuple(map(str, going.stays)),
         note=f"The build takes {hours} with {made.jobs} jobs, {memory}, and fetches its source.",
     )
 

@@ -120,7 +120,7 @@ def install_change(downloads: Sequence[Download], facts: Facts) -> InstallWheels
     )
     in_place = [_in_its_place(facts, wheel.name) for wheel in wheels]
     old = [distribution for each in in_place for distribution in each]
-    removes, stays = removable(old, target)
+    going = removable(old, target)
     names = ", ".join(
         f"{wheel.name} {wheel.version}" + _instead(old, wheel)
         for wheel, old in zip(wheels, in_place, strict=True)
@@ -128,9 +128,9 @@ def install_change(downloads: Sequence[Download], facts: Facts) -> InstallWheels
     return InstallWheels(
         what=f"install {names}",
         sources=wheels,
-        removes=removes,
-        stays=stays,
-        replaces=_replaced(wheels, removes, target),
+        removes=tuple(each.location for each in old),
+        stays=tuple(map(str, going.stays)),
+        replaces=_replaced(wheels, going, target),
         admin=target.writable is False,
         note=lock_note(target, (f"{w.name}=={w.version}" for w in wheels)),
         cuda=_cuda(facts, downloads),
@@ -139,7 +139,7 @@ def install_change(downloads: Sequence[Download], facts: Facts) -> InstallWheels
 
 
 def _replaced(
-    wheels: Sequence[FileSource], removes: Sequence[str], target: Interpreter
+    wheels: Sequence[FileSource], going: Removal, target: Interpreter
 ) -> tuple[Replaced, ...]:
     """The files of others that the wheels of this machine replace, by the wheels' own listings."""
     prefix = _prefix(target)
@@ -149,7 +149,6 @@ def _replaced(
     files = [path for wheel in wheels if (path := local_path(wheel.location)) is not None]
     if not folders or not files:
         return ()
-    going = _removal(removes, target)
     placed = {place: c for file in files for place, c in in_wheel(file, folders[0], prefix).items()}
     return replaced(placed, folders, prefix, going)
 
@@ -171,27 +170,24 @@ def plan_remove(context: PlanContext, *, distribution: str) -> RemoveDistributio
     found = _installed(context.facts, name)
     if not found:
         raise CannotRemedyError(f"{name} is not installed")
-    removes, stays = removable(found, context.target)
+    going = removable(found, context.target)
     return RemoveDistribution(
         distribution=name,
         what=f"remove {name} {found[0].version}",
-        removes=removes,
-        stays=stays,
+        removes=tuple(each.location for each in found),
+        stays=tuple(map(str, going.stays)),
         admin=context.target.writable is False,
     )
 
 
-def removable(
-    found: Sequence[Distribution], target: Interpreter
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The metadata folders of distributions that tritonwin may take away, and what stays of others.
+def removable(found: Sequence[Distribution], target: Interpreter) -> Removal:
+    """The part of the target that goes with distributions, which tritonwin may take away.
 
     Raises:
         CannotRemedyError: one is conda's, or its RECORD leads elsewhere.
     """
     leave_to_conda(found, target)
-    places = tuple(each.location for each in found)
-    return places, tuple(map(str, _removal(places, target).stays))
+    return _removal([each.location for each in found], target)
 
 
 def _installed(facts: Facts, *names: str) -> list[Distribution]:

@@ -153,31 +153,33 @@ def _owned(
 
     Links in their folders are followed to see where they lie.
     """
-    site_packages = info.parent
-    bounds = Bounds((site_packages,), prefix)
-    alone = os.path.realpath(prefix) == bounds.packages[0]  # a user's own packages: scripts stay
+    site = str(info.parent)
+    bounds = Bounds((info.parent,), prefix)
+    packages = bounds.packages[0]
+    alone = os.path.realpath(prefix) == packages  # a user's own packages: scripts stay
     owned: dict[str, Path] = {}
     for name in listed:
-        folder, file = os.path.split(os.path.normpath(site_packages / name))
-        place = bounds.real(folder)
-        if _within(place, bounds.packages[0]):
-            path = Path(f"{site_packages}{place[len(bounds.packages[0]) :]}", file)
+        folder, file = os.path.split(os.path.normpath(os.path.join(site, name)))  # noqa: PTH118
+        real = bounds.real(folder)
+        within = _within(real, packages)
+        if within:
+            folder = site + real[len(packages) :]
         elif alone:
             continue
-        else:
-            path = Path(folder, file)
+        path = os.path.join(folder, file)  # noqa: PTH118 - torch has 15,000 files
         try:
-            if tree.is_folder(path.lstat()):
+            if tree.is_folder(os.lstat(path)):
                 continue  # a RECORD names files: a folder may hold those of others
         except OSError:
             continue
-        if not bounds.allow(path):
+        if not within and not bounds.allow(Path(path)):
             raise CannotRemedyError(
                 f"the RECORD in {info} names {path}, which is no file of a package",
                 "Uninstall that package by hand; tritonwin would take this file away with it.",
             )
-        if _key(path, site_packages) not in shared:
-            owned[os.path.normcase(path)] = path
+        relative = path[len(site) + 1 :] if within else os.path.relpath(path, site)
+        if os.path.normcase(relative).replace("\\", "/") not in shared:
+            owned[os.path.normcase(path)] = Path(path)
     return owned
 
 
@@ -192,6 +194,7 @@ class Bounds:
         self.packages = [os.path.realpath(folder) for folder in site_packages]
         self._root = os.path.realpath(prefix)
         self._real: dict[str, str] = {}
+        self._inside: set[str] = set()
 
     def real(self, folder: str) -> str:
         if folder not in self._real:
@@ -199,8 +202,12 @@ class Bounds:
         return self._real[folder]
 
     def allow(self, path: Path) -> bool:
-        place = self.real(str(path.parent))
-        if any(_within(place, folder) for folder in self.packages):
+        folder = str(path.parent)
+        if folder in self._inside:
+            return True
+        place = self.real(folder)
+        if any(_within(place, each) for each in self.packages):
+            self._inside.add(folder)
             return True
         library = any(_within(place, str(Path(folder).parent)) for folder in self.packages)
         inside = _within(place, self._root) and not library

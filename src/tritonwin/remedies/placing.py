@@ -63,7 +63,11 @@ def _launchers(entry_points: bytes) -> Iterator[str]:
 
 def laid_out(root: Path, prefix: Path) -> Placed:
     """The files that pip laid out below `root`, as if it were the target's prefix."""
-    return {prefix / p.relative_to(root): p.read_bytes for p in root.rglob("*") if not is_folder(p)}
+    return {
+        prefix / Path(folder).relative_to(root) / name: Path(folder, name).read_bytes
+        for folder, _, names in os.walk(root)
+        for name in names
+    }
 
 
 def replaced(
@@ -78,30 +82,39 @@ def replaced(
     """
     bounds = Bounds(site_packages, prefix)
     gone = set(going.paths)
-    looked_at: set[Path] = set()
     mixed = {folder for path in going.stays for folder in path.parents}
     owners = {site: listed_by(site) for site in site_packages}
     found: dict[Path, Replaced] = {}
+    folders: dict[Path, bool] = {}  # those of the new files; True: it goes whole, or is new
     for place, content in placed.items():
         if not bounds.allow(place):
             raise CannotRemedyError(
                 f"a wheel holds {place}, which is no place for a file of a package",
                 "Do not install it.",
             )
-        site = next((s for s in site_packages if place.is_relative_to(s)), None)
-        if site is not None:
-            top = site / place.relative_to(site).parts[0]
-            if top not in looked_at | mixed | gone and _is_leftover(top):
-                found[top] = Replaced(path=str(top))
-                gone.add(top)
-            looked_at.add(top)
-        if not os.path.lexists(place) or not gone.isdisjoint((place, *place.parents)):
+        folder = place.parent
+        if folder not in folders:
+            for site in site_packages:
+                top = _top(folder, site)
+                if top is not None and top not in mixed | gone and _is_leftover(top):
+                    found[top] = Replaced(path=str(top))
+                    gone.add(top)
+            leaves = not gone.isdisjoint((folder, *folder.parents))
+            folders[folder] = leaves or not os.path.lexists(folder)
+        if folders[folder] or place in gone or not os.path.lexists(place):
             continue
         if not is_file(place) or place.read_bytes() != content():
-            keys = {os.path.normcase(os.path.relpath(place, s)): s for s in site_packages}
-            names = (owners[s].get(key.replace("\\", "/")) for key, s in keys.items())
+            keys = {site: os.path.normcase(os.path.relpath(place, site)) for site in site_packages}
+            names = (owners[site].get(key.replace("\\", "/")) for site, key in keys.items())
             found[place] = Replaced(path=str(place), owner=next(filter(None, names), None))
     return tuple(found.values())
+
+
+def _top(folder: Path, site_packages: Path) -> Path | None:
+    """The folder right in site-packages that holds this one, or is it."""
+    if folder == site_packages or not folder.is_relative_to(site_packages):
+        return None
+    return site_packages / folder.relative_to(site_packages).parts[0]
 
 
 def _is_leftover(folder: Path) -> bool:
