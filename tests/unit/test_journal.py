@@ -24,7 +24,6 @@ from tritonwin.journal import (
     UndoReport,
     disk,
     preview,
-    refusal,
     undo,
 )
 from tritonwin.journal.log import RESERVE, Log
@@ -301,14 +300,6 @@ def test_what_others_put_into_a_new_folder_stays(store: Store, target: Path) -> 
     ]  # fmt: skip
 
 
-def test_a_kept_copy_that_is_gone_is_told(store: Store, target: Path) -> None:
-    with begin(store, target) as journal:
-        journal.delete(target / "a.txt")
-    (store.folder(journal.header.id) / "area/kept/1").unlink()
-    (conflict,) = undo_last(store).conflicts
-    assert conflict.found == "the copy kept there is gone"
-
-
 def test_the_newest_is_undone_first(store: Store, target: Path) -> None:
     with begin(store, target, "first") as first:
         first.write(target / "a.txt", b"1")
@@ -444,7 +435,7 @@ def test_a_file_in_use_is_named_and_nothing_is_changed(
     ],
 )
 def test_every_refusal_says_what_to_do(number: int, advice: str) -> None:
-    refused = refusal.refusal(Path("x"), OSError(number, os.strerror(number)))
+    refused = disk.refusal(Path("x"), OSError(number, os.strerror(number)))
     assert advice in refused.help
 
 

@@ -23,7 +23,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.interpreters import TargetChoice
 from tritonwin.facts.torch_triton import HOOK, HOOK_START
 from tritonwin.journal import Journal, Store, undo
-from tritonwin.journal.refusal import JournalError
+from tritonwin.journal.disk import JournalError
 from tritonwin.patch import session as of_python
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook import install

@@ -13,11 +13,11 @@ a target goes through these operations and no other way.
 from __future__ import annotations
 
 from tritonwin.journal.backwards import Conflict
+from tritonwin.journal.disk import JournalError
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.journal import Journal
 from tritonwin.journal.lock import TargetBusyError
 from tritonwin.journal.records import Header, State
-from tritonwin.journal.refusal import JournalError
 from tritonwin.journal.registry import RegistryValue
 from tritonwin.journal.store import Store
 from tritonwin.journal.undo import UndoReport, preview, undo

@@ -11,7 +11,7 @@ from tritonwin.journal.log import Log
 from tritonwin.journal.records import Area, MakeFolder, MakeKey, Move, RemoveFolder, SetValue, Step
 from tritonwin.journal.registry import RegistryValue
 from tritonwin.journal.tree import listing_hash
-from tritonwin.journal.view import View
+from tritonwin.journal.view import Machine
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Backwards:
         shared: folders that this undo emptied of what is tritonwin's, and that others' files keep.
     """
 
-    view: View
+    view: Machine
     log: Log
     areas: tuple[Path, ...]
     elsewhere: Mapping[Path, Path]

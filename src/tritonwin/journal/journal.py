@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tritonwin import __version__
 from tritonwin.journal import disk
+from tritonwin.journal.disk import JournalError, in_words, refusal, registry_refusal
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.log import Log
 from tritonwin.journal.records import (
@@ -27,7 +28,6 @@ from tritonwin.journal.records import (
     SetValue,
     Step,
 )
-from tritonwin.journal.refusal import JournalError, in_words, refusal, registry_refusal
 from tritonwin.journal.registry import (
     RegistryValue,
     RegistryWriter,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.journal.refusal import refusal
+from tritonwin.journal.disk import refusal
 from tritonwin.system.access import hold
 from tritonwin.system.data_folder import VARIABLE
 

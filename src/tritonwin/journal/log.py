@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from tritonwin.journal.disk import sync_folder
+from tritonwin.journal.disk import JournalError, refusal, sync_folder
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.records import Line, Mark, Start, Step
-from tritonwin.journal.refusal import JournalError, refusal
 from tritonwin.journal.tree import listing_hash, listing_text
 from tritonwin.system.codec import from_json, parse, to_json
 

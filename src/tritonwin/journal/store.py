@@ -14,11 +14,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tritonwin.journal.disk import discard, replace_text
+from tritonwin.journal.disk import JournalError, discard, replace_text
 from tritonwin.journal.lock import locked
 from tritonwin.journal.log import RESERVE, DamagedLogError, Log
 from tritonwin.journal.records import Area, Header, State, Unreadable
-from tritonwin.journal.refusal import JournalError
 from tritonwin.system.access import can_write, nearest_existing
 from tritonwin.system.codec import DecodeError, Json, from_json, parse, to_json
 from tritonwin.system.data_folder import data_folder

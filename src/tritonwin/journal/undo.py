@@ -20,6 +20,7 @@ from tritonwin.journal.backwards import (
     TakeKey,
     words,
 )
+from tritonwin.journal.disk import JournalError, in_words, registry_refusal
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.log import RESERVE, Log
 from tritonwin.journal.records import (
@@ -33,11 +34,10 @@ from tritonwin.journal.records import (
     Step,
     Unreadable,
 )
-from tritonwin.journal.refusal import JournalError, in_words, registry_refusal
 from tritonwin.journal.registry import RegistryWriter, announce_environment, this_writer
 from tritonwin.journal.store import Store, same_volume
 from tritonwin.journal.tree import listing_hash, stamps
-from tritonwin.journal.view import Imagined, View
+from tritonwin.journal.view import Imagined, Machine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +151,7 @@ class _Run:
         self.log: Log = store.log(self.header)
         self.areas = store.areas(identifier, self.log)
         self.registry = registry or this_writer()
-        self.machine = View(self.registry)
+        self.machine = Machine(self.registry)
         own, *others = self.areas
         # so that a DLL that is still loaded is left in our own folder, not in the target's
         self.elsewhere = {area: own for area in others if same_volume(area, own)}
@@ -168,7 +168,7 @@ class _Run:
         """The step that a crash may have kept from being done."""
         return self.log.uncertain if self.header.state == "open" else None
 
-    def _backwards(self, view: View) -> Backwards:
+    def _backwards(self, view: Machine) -> Backwards:
         return Backwards(view, self.log, self.areas, self.elsewhere, f".kept-{self.header.id}")
 
     def imagine(self) -> list[Decision]:

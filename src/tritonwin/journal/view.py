@@ -18,7 +18,7 @@ _listed: dict[str, tuple[str, dict[str, str]]] = {}  # by path, with the hash of
 
 
 @dataclass
-class View:
+class Machine:
     """The machine as it is. Listings are kept: an undo looks at each more than once, to foresee.
 
     Every method may raise OSError.
@@ -59,7 +59,7 @@ class View:
 
 
 @dataclass
-class Imagined(View):
+class Imagined(Machine):
     """The machine after the changes noted here: asks backwards through them."""
 
     # spelled with a separator at the end, so that "inside" is "starts with"; None: no such place
