@@ -318,8 +318,8 @@ def test_pip_and_the_places_of_wheels_are_asked_for_once(
     options = FixOptions(lists=(str(tmp_path),), offline=True)
     watcher = Watcher()
     session = fixing._Fix(options, world.collect(), world.store, watcher.agree, watcher, world.host)
-    assert session.pip() is session.pip()
-    assert session.sources() is session.sources()
+    assert session.context.pip() is session.context.pip()
+    assert session.context.sources() is session.context.sources()
     assert asked == ["pip", "sources"]
 
 

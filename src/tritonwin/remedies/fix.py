@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tritonwin.facts import snapshot
 from tritonwin.facts.collect import collect
@@ -33,7 +34,6 @@ from tritonwin.remedies.records import (
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.remedies.variables import environment_after
 from tritonwin.support.install_plan import sources_for
-from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 from tritonwin.system.data_folder import data_folder
 from tritonwin.system.host import Host
@@ -42,9 +42,6 @@ from tritonwin.system.waiting import waiting_threads
 from tritonwin.verify import ladder
 from tritonwin.verify.records import Proof, RungResult
 from tritonwin.verify.setting import setting_for
-
-if TYPE_CHECKING:
-    from tritonwin.remedies.build_wheel import Prepared
 
 _DRIFTED = "environment-drifted"
 AHEAD_LIMIT = 60.0  # seconds; what hangs is not waited for twice as long as a rung may take
@@ -117,23 +114,44 @@ def _be_meant(target: Interpreter, facts: Facts) -> None:
 
 @dataclass
 class _Fix:
-    """One run. `result` grows with it; facts and problems are those of the last examination."""
+    """One run. `result` grows with it; context and problems are those of the last examination."""
 
     options: FixOptions
-    facts: Facts
+    facts: InitVar[Facts]
     store: Store
     agree: Agree
     on_event: OnEvent
-    host: Host
+    host: InitVar[Host]
+    context: PlanContext = field(init=False)
     result: FixResult = field(default_factory=lambda: FixResult(status="healthy"))
     problems: tuple[Problem, ...] = ()
     drifted: bool = False
-    builds: dict[str, Prepared] = field(default_factory=dict)
-    _pip: Pip | None = None
-    _sources: Sources | None = None
 
-    def __post_init__(self) -> None:
-        self._take(self.facts)
+    def __post_init__(self, facts: Facts, host: Host) -> None:
+        self.context = PlanContext(
+            facts=facts,
+            host=host,
+            pip=lambda: find_pip(facts, self.options.lists),
+            sources=cache(self._sources),
+            offline=self.options.offline,
+            headers=self.options.headers,
+            machine_wide=self.options.machine_wide,
+        )
+        self._take(facts)
+
+    def _sources(self) -> Sources:
+        return sources_for(
+            self.context.facts,
+            self.context.pip,
+            lists=self.options.lists,
+            indexes=self.options.indexes,
+            public=not self.options.offline,
+            offline=self.options.offline,
+        )
+
+    @property
+    def target(self) -> Interpreter:
+        return self.context.target
 
     def dry_run(self) -> FixResult:
         if not self.problems and not self.result.crashed:
@@ -144,7 +162,7 @@ class _Fix:
 
     def clear_unfinished(self) -> None:
         """Undo what a crash left half done: a plan made of its facts would be wrong."""
-        for header in self.store.unfinished(target_to_change(self.facts).executable):
+        for header in self.store.unfinished(self.target.executable):
             self.on_event(StepEvent(text=f"an earlier change was cut off: {header.title}"))
             if not self._agreed("Undo it first?"):
                 raise CannotRemedyError(
@@ -159,7 +177,9 @@ class _Fix:
             return self._end("healthy" if not self.drifted else self._proven_again())
         with waiting_threads(most=1) as threads:
             # what works now, to see whether it still does afterwards; takes as long as planning
-            baseline = threads.submit(self._prove) if self.facts.triton is not None else None
+            baseline = (
+                threads.submit(self._prove) if self.context.facts.triton is not None else None
+            )
             self._plan()
             self._add(before=threads.result(baseline).results if baseline else ())
         for _ in range(MAX_ROUNDS):
@@ -187,72 +207,45 @@ class _Fix:
         """The plan of this round."""
         return self.result.plans[-1]
 
-    def pip(self) -> Pip:
-        """The pip that runs in the target, found once."""
-        if self._pip is None:
-            self._pip = find_pip(self.facts, self.options.lists)
-        return self._pip
-
-    def sources(self) -> Sources:
-        """The places of wheels, found once."""
-        if self._sources is None:
-            options = self.options
-            self._sources = sources_for(
-                self.facts,
-                self.pip,
-                lists=options.lists,
-                indexes=options.indexes,
-                public=not options.offline,
-                offline=options.offline,
-            )
-        return self._sources
-
     def _take(self, facts: Facts) -> None:
         """Diagnose these facts. That something changed is answered by the proof itself."""
         diagnosis = diagnose(facts, CHECKS)
         only = self.options.only
-        self.facts = facts
+        self.context = replace(
+            self.context, facts=facts, pip=cache(lambda: find_pip(facts, self.options.lists))
+        )
         self.drifted = any(p.id == _DRIFTED for p in diagnosis.problems)
         wanted = (p for p in diagnosis.problems if (p.id in only if only else p.severity != "info"))
         self.problems = tuple(p for p in wanted if p.id != _DRIFTED)
         self._add(crashed=tuple(c for c in diagnosis.crashed if not only or c.id in only))
 
     def _examine(self) -> None:
-        executable = target_to_change(self.facts).executable
-        self._take(collect(python=executable, timeout=self.options.timeout, host=self.host))
+        executable = self.target.executable
+        self._take(collect(python=executable, timeout=self.options.timeout, host=self.context.host))
 
     def _plan(self) -> None:
-        context = PlanContext(
-            facts=self.facts,
-            host=self.host,
-            pip=self.pip,
-            sources=self.sources,
-            offline=self.options.offline,
-            headers=self.options.headers,
-            machine_wide=self.options.machine_wide,
-            builds=self.builds,
-        )
-        self._add(plans=(*self.result.plans, make_plan(self.problems, context)))
+        self._add(plans=(*self.result.plans, make_plan(self.problems, self.context)))
 
     def _apply(self, plan: Plan) -> None:
         journal = apply_plan(
             plan,
-            target_to_change(self.facts),
+            self.target,
             self.store,
-            self.pip,
+            self.context.pip,
             self.on_event,
-            builds=self.builds,
+            builds=self.context.builds,
             session=next(iter(self.result.journals), None),
         )
         self._add(journals=(*self.result.journals, journal))
-        self.host = replace(self.host, env=environment_after(plan, self.host.env))
-        self._pip = None
+        host = self.context.host
+        host = replace(host, env=environment_after(plan, host.env))
+        self.context = replace(self.context, host=host)
         kept = python_driver.UNTOUCHED if python_driver.is_all_of(plan) else frozenset()
         self._add(proof=self._examine_and_prove(kept).results)
         self.on_event(ProofEvent(rungs=self.result.proof))
 
     def _prove(self, known: tuple[RungResult, ...] = ()) -> Proof:
-        setting = setting_for(self.facts, self.host.env.data)
+        setting = setting_for(self.context.facts, self.context.host.env.data)
         return ladder.prove(replace(setting, known=known))
 
     def _examine_and_prove(self, kept: Collection[str]) -> Proof:
@@ -263,7 +256,7 @@ class _Fix:
         Args:
             kept: rungs that the changes cannot touch; those that passed before are not repeated.
         """
-        setting = setting_for(self.facts, self.host.env.data, timeout=AHEAD_LIMIT)
+        setting = setting_for(self.context.facts, self.context.host.env.data, timeout=AHEAD_LIMIT)
         with waiting_threads(most=1) as threads:
             ahead = threads.submit(ladder.prove, setting, ladder.AHEAD)
             self._examine()
@@ -297,7 +290,7 @@ class _Fix:
 
     def _end(self, status: Status) -> FixResult:
         if status == "proven":
-            write_proven(self.facts, self.host.env)
+            write_proven(self.context.facts, self.context.host.env)
         self._add(
             status=status,
             problems=self.problems if status != "healthy" else (),
@@ -307,10 +300,10 @@ class _Fix:
 
     def _snapshot(self) -> str | None:
         """Redacted facts for a bug report; None where they cannot be kept."""
-        file = data_folder(self.host.env) / "report.json"
+        file = data_folder(self.context.host.env) / "report.json"
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            snapshot.write(self.facts, file, Identity.this_machine(self.host))
+            snapshot.write(self.context.facts, file, Identity.this_machine(self.context.host))
         except (OSError, SnapshotError):
             return None
         return str(file)
