@@ -198,6 +198,18 @@ def test_what_works_is_not_deleted_where_what_was_before_is_lost(
     assert f"tritonwin undo {journal.header.id} --forget" in done.stdout
 
 
+def test_what_a_program_kept_from_being_deleted_goes_with_the_next_undo(setting: Setting) -> None:
+    """As where a pip whose tritonwin was killed was still writing."""
+    setting.change("first")
+    last = setting.change("last")
+    assert setting.run("undo", "--yes").returncode == 0
+    write(setting.target, {f".tritonwin-{last}/staged/a/lib.pyd": "still written"})
+    assert setting.run("undo", "--dry-run").returncode == 0
+    assert (setting.target / f".tritonwin-{last}").exists()
+    assert setting.run("undo", "--yes").returncode == 0
+    assert not list(setting.target.glob(".tritonwin-*"))
+
+
 def test_forget(setting: Setting) -> None:
     identifier = setting.change()
     assert setting.run("undo", identifier, "--forget", "--yes").returncode == 0

@@ -93,17 +93,21 @@ def _cover(folder: Path, owned: Mapping[str, Path]) -> tuple[list[Path], list[Pa
     """What goes of a folder and what stays; the folder itself goes where nothing in it stays."""
     goes: list[Path] = []
     stays: list[Path] = []
-    with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda entry: entry.name):
-            path = folder / entry.name
-            if tree.is_folder(entry.stat(follow_symlinks=False)):
-                below, left = _cover(path, owned)
-                goes += below
-                stays += left
-            elif os.path.normcase(path) in owned or _is_bytecode(path, owned):
-                goes.append(path)
-            else:
-                stays.append(path)
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError:  # it may not be looked into
+        return [], [folder]
+    for entry in entries:
+        path = folder / entry.name
+        if tree.is_folder(entry.stat(follow_symlinks=False)):
+            below, left = _cover(path, owned)
+            goes += below
+            stays += left
+        elif os.path.normcase(path) in owned or _is_bytecode(path, owned):
+            goes.append(path)
+        else:
+            stays.append(path)
     return (goes, stays) if stays else ([folder], [])
 
 

@@ -70,6 +70,7 @@ def undo_change(
         on_preview(shown)
         if not agree("Undo this?"):
             return UndoResult(reports=shown.reports, declined=True)
+        store.sweep()
         reports: list[UndoReport] = []
         for each in rounds:
             reports.append(undo(store, each.id, force=options.force))
