@@ -129,6 +129,7 @@ def test_as_it_was_before_is_not_said_of_a_folder_that_others_use(setting: Setti
     done = setting.run("undo", "--yes")
     assert done.returncode == 0
     assert "Everything else is as it was before." in done.stdout
+    assert f"not as it was before: {setting.target / 'new'}" in done.stdout
     assert f"{setting.target / 'new'} stays: mine.txt" in done.stdout
     assert [p.name for p in (setting.target / "new").iterdir()] == ["mine.txt"]
 

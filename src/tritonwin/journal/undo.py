@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tritonwin.journal import disk
@@ -49,6 +49,7 @@ class UndoReport:
             done.
         notes: what stays, and why.
         restored: everything that the journal touched was looked at, and is as it was before.
+        differs: the places that it touched and that are not.
         left: folders of the journal that a running program keeps from being deleted.
     """
 
@@ -61,6 +62,7 @@ class UndoReport:
     notes: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     restored: bool = False
+    differs: tuple[str, ...] = ()
 
     @property
     def lost(self) -> bool:
@@ -199,16 +201,16 @@ class _Run:
                     self._do(step.n, action)
             self.log.append(Mark(n=step.n, state="undone"))
             decisions.append(decision)
-        restored = self._is_as_before(backwards)
+        differs = self._differing(backwards)
         left = [str(area) for area in self.areas if not disk.discard(area)]
         self._set_state("undone")
         disk.discard(self.store.folder(self.header.id) / RESERVE)
         if any(isinstance(step, SetValue) for step, _ in pending):
             announce_environment()
-        return self.report(decisions, left, restored=restored)
+        return replace(self.report(decisions, left), restored=not differs, differs=differs)
 
-    def _is_as_before(self, backwards: Backwards) -> bool:
-        """Compare every place that the journal touched with how it was before."""
+    def _differing(self, backwards: Backwards) -> tuple[str, ...]:
+        """The places that the journal touched and that are not as they were before."""
         before: dict[Path, str | None] = {}
         above: set[Path] = set()  # what lies above them
         for step in self.log.steps:
@@ -218,11 +220,9 @@ class _Run:
                     before[path] = _THERE if path in above and stamp is not None else stamp
                     above.update(path.parents)
         with in_words():
-            return all(_matches(path, stamp) for path, stamp in before.items())
+            return tuple(str(path) for path, was in before.items() if not _matches(path, was))
 
-    def report(
-        self, decisions: list[Decision], left: list[str] | None = None, *, restored: bool = False
-    ) -> UndoReport:
+    def report(self, decisions: list[Decision], left: Sequence[str] = ()) -> UndoReport:
         return UndoReport(
             id=self.header.id,
             title=self.header.title,
@@ -231,8 +231,7 @@ class _Run:
             actions=tuple(words(action) for d in decisions for action in d.actions),
             conflicts=tuple(conflict for d in decisions for conflict in d.conflicts),
             notes=tuple(note for d in decisions for note in d.notes),
-            left=tuple(left or ()),
-            restored=restored,
+            left=tuple(left),
         )
 
     def _set_state(self, state: State) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 from tritonwin.facts.records import Cache, Facts
 from tritonwin.output.documents import Target, ToolInfo, target_of
 from tritonwin.output.terminal import console, say
-from tritonwin.output.text import printable, size
+from tritonwin.output.text import few, printable, size
 from tritonwin.problems.cache_state import CacheState, JudgedEntry
 from tritonwin.remedies.records import Clearing
 
@@ -80,15 +80,11 @@ def _line(judged: JudgedEntry) -> Text:
 
 def print_clearing(clearing: Clearing) -> None:
     """Entries that would go, and files that stay because they are no entries."""
-    for path in clearing.removes[:_SHOWN]:
-        _say(f"clear {path}")
-    if len(clearing.removes) > _SHOWN:
-        _say(f"and {len(clearing.removes) - _SHOWN} more entries")
-    for path in clearing.left[:_SHOWN]:
-        _say(f"left: {path} has not the form of a cache entry")
-    if len(clearing.left) > _SHOWN:
-        _say(f"and {len(clearing.left) - _SHOWN} more are left")
-    if not clearing.removes:
+    going = [f"clear {path}" for path in clearing.removes]
+    left = [f"left: {path} has not the form of a cache entry" for path in clearing.left]
+    for text in (*few(going, _SHOWN, "more entries"), *few(left, _SHOWN, "more are left")):
+        _say(text)
+    if not going:
         _say("Nothing to clear.")
 
 

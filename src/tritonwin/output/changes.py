@@ -15,7 +15,7 @@ from tritonwin.facts.records import Facts
 from tritonwin.output.documents import Target, ToolInfo, target_of
 from tritonwin.output.proof import print_proof
 from tritonwin.output.terminal import DownloadBar, console, print_note, print_problem, say
-from tritonwin.output.text import printable, size
+from tritonwin.output.text import few, printable, size
 from tritonwin.output.view import counted
 from tritonwin.remedies.plan import Change, Plan
 from tritonwin.remedies.records import (
@@ -110,9 +110,7 @@ def _details(change: Change) -> Iterator[str]:
         f"replaces: {each.path}, which belongs to {each.owner or 'no package'}"
         for each in change.replaces
     ]
-    yield from others[:_FEW]
-    if len(others) > _FEW:
-        yield f"and {len(others) - _FEW} more, see --json"
+    yield from few(others, _FEW, "more, see --json")
     if change.note:
         yield f"note: {change.note}"
 

@@ -13,6 +13,7 @@ from tritonwin.journal.undo import Forgotten, UndoReport, UndoResult
 from tritonwin.output.blocks import Line, line
 from tritonwin.output.documents import ToolInfo
 from tritonwin.output.terminal import console, print_lines, say
+from tritonwin.output.text import few
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +76,8 @@ def _print_report(report: UndoReport, then: Sequence[Header]) -> None:
     say(out, f"{report.id}  {report.title}", "bold")
     undone = report.state == "undone"
     if not report.conflicts or undone:
-        for action in report.actions[:_SHOWN]:
+        for action in few(report.actions, _SHOWN):
             say(out, f"  {action}")
-        if len(report.actions) > _SHOWN:
-            say(out, f"  and {len(report.actions) - _SHOWN} more")
     for conflict in report.conflicts[:_SHOWN]:
         print_lines(conflict_lines(conflict))
     if len(report.conflicts) > _SHOWN:
@@ -86,11 +85,11 @@ def _print_report(report: UndoReport, then: Sequence[Header]) -> None:
     for note in report.notes:
         say(out, f"note: {note}")
     for folder in report.left:
-        line = f"note: {folder} goes with the next change: a program still uses something in it"
-        say(out, line)
+        say(out, f"note: {folder} goes with the next change: a program still uses something in it")
     for header in then:
-        line = f"then {header.id}  {header.title}"
-        say(out, line)
+        say(out, f"then {header.id}  {header.title}")
+    for place in few(report.differs, _SHOWN):
+        say(out, f"not as it was before: {place}")
     say(out, _verdict(report))
 
 
@@ -101,10 +100,8 @@ def print_forgotten(done: Forgotten | None) -> None:
         say(out, f"{folder} could not be deleted: a program still uses something in it")
     if done and done.aside:
         say(out, f"These files are of no package, so they were moved to {done.aside}:")
-        for place in done.places[:_SHOWN]:
+        for place in few(done.places, _SHOWN):
             say(out, f"  {place}")
-        if len(done.places) > _SHOWN:
-            say(out, f"  and {len(done.places) - _SHOWN} more")
 
 
 def conflict_lines(conflict: Conflict) -> Iterator[Line]:
@@ -119,7 +116,7 @@ def _verdict(report: UndoReport) -> str:
     if report.state == "undone":
         if report.restored:
             return "Everything is as it was before."
-        if not report.actions and not report.conflicts and not report.notes:
+        if not (report.actions or report.conflicts or report.notes or report.differs):
             return "It is undone already."
         return "Everything else is as it was before."
     if report.conflicts and not os.path.lexists(report.target):

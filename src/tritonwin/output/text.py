@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
 # C0 and C1 controls, line separators, bidirectional overrides, characters without a width and lone
 # surrogates: what could move the cursor, change the order of what is read, hide in what is copied,
@@ -16,6 +17,13 @@ _UNSAFE = re.compile(
 def size(count: int) -> str:
     """Bytes for people: "52.8 MB", "1.4 kB"."""
     return f"{count / 1e6:.1f} MB" if count >= 100_000 else f"{count / 1e3:.1f} kB"
+
+
+def few(lines: Sequence[str], most: int, rest: str = "more") -> Iterator[str]:
+    """The first lines, and how many more there are."""
+    yield from lines[:most]
+    if len(lines) > most:
+        yield f"and {len(lines) - most} {rest}"
 
 
 def printable(text: str) -> str:
