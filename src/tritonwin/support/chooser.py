@@ -96,38 +96,21 @@ def choose(
     unhashed = [r.file for r in rejected if r.reasons == (_NO_HASH,)]
     if best is None and unhashed:
         notes = (*notes, f"{unhashed[0]} fits. With --allow-unhashed it is taken. {_UNHASHED}")
-    return Chosen(
-        link=best[1] if best else None,
-        choice=_report(request, best[1] if best else None, needs, rejected, notes),
-    )
-
-
-def _report(
-    request: Requirement,
-    link: WheelLink | None,
-    needs: Needs,
-    rejected: Iterable[Rejection],
-    notes: Iterable[str],
-) -> WheelChoice:
-    return WheelChoice(
-        package=canonicalize_name(request.name),
+    taken = best[1] if best else None
+    package = canonicalize_name(request.name)
+    choice = WheelChoice(
+        package=package,
         request=str(request),
-        version=str(link.name.version) if link else None,
-        file=link.file if link else None,
-        location=without_secrets(link.location) if link else None,
-        source=link.source if link else None,
-        sha256=link.sha256 if link else None,
-        size=link.size if link else None,
+        version=str(taken.name.version) if taken else None,
+        file=taken.file if taken else None,
+        location=without_secrets(taken.location) if taken else None,
+        source=taken.source if taken else None,
+        sha256=taken.sha256 if taken else None,
+        size=taken.size if taken else None,
         rejected=tuple(rejected),
-        notes=(
-            *notes,
-            *(
-                _notes(link, needs)
-                if link
-                else fitting.advice(canonicalize_name(request.name), needs)
-            ),
-        ),
+        notes=(*notes, *(_notes(taken, needs) if taken else fitting.advice(package, needs))),
     )
+    return Chosen(link=taken, choice=choice)
 
 
 def _against(

@@ -31,7 +31,7 @@ from tritonwin.system.scratch import scratch_folder
 from tritonwin.system.waiting import GaveUpError, by_the_clock
 
 _BLOCK = 1024 * 1024
-_END = 64 * 1024  # bytes of one part of a file: a zip's directory is at its end
+_PART = 64 * 1024  # bytes of one part of a file
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})")
 _ATTEMPTS = 4
 _PAUSE = 0.5  # seconds before a transfer that broke off is taken up
@@ -257,7 +257,7 @@ class RangedFile(io.RawIOBase):
     """
 
     def __init__(self, url: str, *, most: int, timeout: float) -> None:
-        """Read the end of a file.
+        """Read the beginning of a file.
 
         Args:
             most: bytes that may come in all.
@@ -270,7 +270,8 @@ class RangedFile(io.RawIOBase):
         self._url, self._most, self._until = url, most, time.monotonic() + timeout
         self._parts: dict[int, bytes] = {}
         self._at = self.taken = self.size = 0
-        self._fetch(f"bytes=-{_END}")
+        # not the end: some storage knows no ranges that count from there
+        self._fetch(f"bytes=0-{_PART - 1}")
 
     def _fetch(self, wanted: str) -> None:
         said, content = Message(), b""
@@ -297,7 +298,7 @@ class RangedFile(io.RawIOBase):
                 self._at += len(piece)
                 return len(piece)
         later = [start for start in self._parts if start > self._at]
-        end = min(self._at + _END, self.size, *later)
+        end = min(self._at + _PART, self.size, *later)
         if self.taken + end - self._at > self._most:
             raise NoRangesError(f"more than {self._most} bytes would have to be read")
         self._fetch(f"bytes={self._at}-{end - 1}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -220,7 +220,12 @@ def _from_network(place: Place, address: str, sources: Sources) -> Listing | Non
         if sources.offline:
             raise DownloadError(f"not asked, because of --offline: {without_secrets(address)}")
         known = {page.address: page for page in before.pages} if before else {}
-        _read(place, address, sources, known, read, notes)
+        following: str | None = address
+        while following is not None:
+            if len(read) == _MOST_PAGES:
+                raise _NotAListError(f"it has more than {_MOST_PAGES} pages")
+            read.append(_page(place, following, sources, known.get(following), notes))
+            following = read[-1].next
         if not any(p.links for p in read) and (place.name or before) and place.form != "index":
             raise _NotAListError("it names no wheel")
     except DownloadError as error:
@@ -232,8 +237,7 @@ def _from_network(place: Place, address: str, sources: Sources) -> Listing | Non
         said = f"{place.name}: {error}".removeprefix(": ")
         return Listing(links=links, notes=(*notes, f"{said}{advice}{instead}"))
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    if before is None or before.pages != tuple(read):
-        keep(sources.folder, address, KeptList(asked=now, pages=tuple(read)))
+    keep(sources.folder, address, KeptList(asked=now, pages=tuple(read)))
     return Listing(links=tuple(k for page in read for k in page.links), notes=tuple(notes))
 
 
@@ -252,40 +256,28 @@ def _instead(
     return shipped, said if shipped else ""
 
 
-def _read(
-    place: Place,
-    address: str,
-    sources: Sources,
-    known: dict[str, _Page],
-    read: list[_Page],
-    notes: list[str],
-) -> None:
-    """Add the pages of a place to `read`, as far as they come."""
-    following: str | None = address
-    while following is not None:
-        if len(read) == _MOST_PAGES:
-            raise _NotAListError(f"it has more than {_MOST_PAGES} pages")
-        page = _page(place, following, sources, known.get(following), notes)
-        read.append(page)
-        following = page.next
-
-
 def _page(
     place: Place, address: str, sources: Sources, known: _Page | None, notes: list[str]
 ) -> _Page:
     host = urlsplit(address).netloc.rpartition("@")[2]
     if host in sources.run.silent:
         raise DownloadError(f"not asked, as {host} refused or did not answer before")
-    headers = {} if place.form in _QUERIES else ACCEPT
+    headers = {"Accept": "application/json"} if place.form in _QUERIES else ACCEPT
     token = sources.token if address.startswith(_GITHUB) else None
+    etag = known.etag if known else None
+
+    def ask(headers: Mapping[str, str]) -> download.Answer | None:
+        seconds = sources.run.seconds()
+        return download.ask(address, limit=PAGE_LIMIT, timeout=seconds, headers=headers, etag=etag)
+
     try:
         try:
-            answer = _ask(address, headers, known, token, sources)
+            answer = ask({**headers, "Authorization": f"Bearer {token}"} if token else headers)
         except UnauthorizedError:
             if token is None:
                 raise
             notes.append(f"{host} refuses the token in {' or '.join(TOKENS)}")
-            answer = _ask(address, headers, known, None, sources)
+            answer = ask(headers)
     except (LimitReachedError, NoAnswerError):
         sources.run.silent.add(host)
         raise
@@ -297,16 +289,6 @@ def _page(
     links = reader(answer.content, address, place)
     following = _following(address, answer.next) if answer.next else None
     return _Page(address=address, links=links, etag=answer.etag, next=following)
-
-
-def _ask(
-    address: str, headers: dict[str, str], known: _Page | None, token: str | None, sources: Sources
-) -> download.Answer | None:
-    sent = headers or {"Accept": "application/json"}
-    sent = {**sent, "Authorization": f"Bearer {token}"} if token else sent
-    etag = known.etag if known else None
-    seconds = sources.run.seconds()
-    return download.ask(address, limit=PAGE_LIMIT, timeout=seconds, headers=sent, etag=etag)
 
 
 def _following(address: str, written: str) -> str:
