@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from tritonwin.patch.edits import NoEdit, Source
+from tritonwin.patch.edits import NoEdit, Source, substituted
 
 RuleState = Literal[
     "needed",  # the defect is there, in a form that the rule can edit
@@ -36,6 +36,26 @@ Edit = Callable[[Source, str], str]
 
 
 @dataclass(frozen=True)
+class TextStep:
+    """A step of an edit of text alone: a reason not to edit, or a replacement.
+
+    Attributes:
+        where, unless: regular expressions in multi-line mode. `state` (see `NoEdit`) and `reason`
+            are the answer for a text that has the first, or lacks the second.
+        old: an expression that is replaced by `new`; in it "{marker}" stands for the rule's.
+        times: how often it must be found; None: at least once.
+    """
+
+    where: str = ""
+    unless: str = ""
+    state: Literal["fixed", "absent", "unknown"] = "unknown"
+    reason: str = ""
+    old: str = ""
+    new: str = ""
+    times: int | None = None
+
+
+@dataclass(frozen=True)
 class RuleRow:
     """A rule as `rules/rules.toml` describes it, which explains the fields."""
 
@@ -46,6 +66,7 @@ class RuleRow:
     why: str
     removes: str
     covers: tuple[str, ...] = ()
+    steps: tuple[TextStep, ...] = ()
     upstream: tuple[tuple[str, ...], ...] = ()
     fork: tuple[tuple[str, ...], ...] = ()
 
@@ -101,6 +122,18 @@ def edits(*rules: str) -> Callable[[Edit], Edit]:
         return edit
 
     return declare
+
+
+def edit_text(steps: tuple[TextStep, ...], source: Source, marker: str) -> str:
+    """The text after all steps; raises NoEdit."""
+    text = source.text
+    for step in steps:
+        if step.old:
+            times = step.times or len(re.findall(step.old, text, re.MULTILINE)) or 1
+            text = substituted(text, step.old, step.new.replace("{marker}", marker), times)
+        elif bool(re.search(step.where or step.unless, text, re.MULTILINE)) == bool(step.where):
+            raise NoEdit(step.state, step.reason)
+    return text
 
 
 @dataclass(frozen=True)

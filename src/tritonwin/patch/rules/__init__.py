@@ -1,13 +1,14 @@
-"""All rules: the rows of `rules.toml`, each with the edit that a module of this folder declares."""
+"""All rules: the rows of `rules.toml`, with their steps or the edit that a module here declares."""
 
 from __future__ import annotations
 
 import importlib
 import json
 import pkgutil
+from functools import partial
 from typing import Any
 
-from tritonwin.patch.engine import Rule, declared
+from tritonwin.patch.engine import Rule, TextStep, declared, edit_text
 
 
 def _rows() -> list[dict[str, Any]]:
@@ -23,9 +24,12 @@ def _rows() -> list[dict[str, Any]]:
     return list(shipped(__name__, "rules.toml")["rule"])
 
 
-RULES: tuple[Rule, ...] = tuple(
-    Rule(**{**row, "covers": tuple(row.get("covers", ())), "edit": declared[row["id"]]})
-    for row in _rows()
-)
+def _rule(row: dict[str, Any]) -> Rule:
+    steps = tuple(TextStep(**step) for step in row.get("steps", ()))
+    edit = partial(edit_text, steps) if steps else declared[row["id"]]
+    return Rule(**{**row, "covers": tuple(row.get("covers", ())), "steps": steps, "edit": edit})
+
+
+RULES: tuple[Rule, ...] = tuple(map(_rule, _rows()))
 BY_ID = {rule.id: rule for rule in RULES}
 FILES: tuple[str, ...] = tuple(dict.fromkeys(rule.file for rule in RULES))

@@ -7,10 +7,8 @@ import ast
 from tritonwin.patch import payload
 from tritonwin.patch.edits import (
     Source,
-    absent,
     calls,
     fixed,
-    replaced,
     unknown,
     walk,
 )
@@ -58,10 +56,3 @@ def _runtime(source: Source, marker: str) -> str:
         return fixed("Windows looks for amdhip64.dll")
     edited = source.before(function.body[0], _RUNTIME.format(marker=marker))
     return payload.appended(edited, "hip_runtime.py", marker)
-
-
-@edits("amd-shift")
-def _shift(source: Source, marker: str) -> str:
-    if "(0x1 << 31)" not in source.text:
-        return absent("there is no such shift")
-    return replaced(source.text, "(0x1 << 31)", f"(0x1u << 31 /* {marker} */)")

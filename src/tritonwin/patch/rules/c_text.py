@@ -156,46 +156,6 @@ def _atomic(source: Source, marker: str) -> str:
     )
 
 
-@edits("object-head", "object-head-launcher", "amd-object-head", "amd-object-head-launcher")
-def _object_head(source: Source, marker: str) -> str:
-    """The semicolon after PyObject_HEAD, which brings its own, gives way to the marker."""
-    found = source.text.count("PyObject_HEAD;")
-    if not found:
-        if "PyObject_HEAD" in source.text:
-            return fixed("no semicolon follows PyObject_HEAD")
-        return absent("it defines no type")
-    return replaced(source.text, "PyObject_HEAD;", f"PyObject_HEAD /* {marker} */", found)
-
-
-@edits("compound-literals")
-def _literals(source: Source, marker: str) -> str:
-    found = len(re.findall(r"\] =\s*\(Extractor\)\{", source.text))
-    if not found:
-        if "extraction_map[" in source.text:
-            return fixed("the table is written without casts")
-        return absent("there is no table of extractors")
-    if source.text.count("(Extractor){") != found:
-        return unknown("(Extractor){ stands in other places too")
-    text = substituted(source.text, r"(\] =\s*)\(Extractor\)\{", r"\1{", found)
-    table = "Extractor extraction_map["
-    return replaced(text, table, f"/* {marker} */\n{table}")
-
-
-@edits("empty-array")
-def _empty(source: Source, marker: str) -> str:
-    text = source.text
-    listed = """{{ {', '.join(f"&arg{i}" for i in params)} }};"""
-    if "void *params[] = {{" not in text:
-        return absent("there is no launcher template")
-    if listed not in text:
-        return fixed("the list of parameters is never empty")
-    return replaced(
-        text,
-        listed,
-        """{{ {', '.join(f"&arg{i}" for i in params) or 'NULL'} }}; /* """ + marker + " */",
-    )
-
-
 # -- GetLastError
 
 _FOUND = re.compile(
@@ -227,29 +187,3 @@ def _better(match: re.Match[str], marker: str) -> str:
     test = f"!{match['pointer']}"
     blanks = " " * max(0, len(match["blanks"]) + len(match["test"]) - len(test))
     return f"{start}{comment}{rest}{test}{match['close']}{blanks}"
-
-
-# -- C longs that hold 64-bit numbers
-
-_ARGUMENT = r'"int64_t": "l",(?=[ \t]*(?:#.*)?$)'
-_SHAPE = r"(shapeInt\[[^\]\n]{1,80}\] = )PyLong_AsLong\(item\);"
-
-
-@edits("int64-arguments", "amd-int64-arguments")
-def _arguments(source: Source, marker: str) -> str:
-    if '"int64_t": "' not in source.text:
-        return absent("arguments are not read by such a table")
-    if '"int64_t": "L"' in source.text:
-        return fixed("int64 is read as long long")
-    return substituted(source.text, _ARGUMENT, f'"int64_t": "L",  # {marker}')
-
-
-@edits("tensor-map-shape")
-def _shape(source: Source, marker: str) -> str:
-    found = len(re.findall(_SHAPE, source.text))
-    if "shapeInt[" not in source.text:
-        return absent("it reads no shapes of tensor maps")
-    if not found:
-        return fixed("shapes are read as long long")
-    new = rf"\1PyLong_AsLongLong(item); /* {marker} */"
-    return substituted(source.text, _SHAPE, new, found)
