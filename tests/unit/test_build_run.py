@@ -155,6 +155,18 @@ def test_what_lies_beside_a_python_is_not_imported(tmp_path: Path) -> None:
     assert str(target.site_packages) in Path(made.site_packages, venv._LINK).read_text()
 
 
+def test_an_embedded_python_is_copied_without_what_isolates_it(tmp_path: Path) -> None:
+    files = ("python.exe", "python312.dll", "_socket.pyd", "python312.zip", "Include/Python.h",
+             "libs/python312.lib")  # fmt: skip
+    others = ("python312._pth", "models.zip", "Lib/site-packages/torch/__init__.py", "run.bat")
+    write(tmp_path / "embed", dict.fromkeys((*files, *others), ""))
+    venv._copy(tmp_path / "embed", tmp_path / "v")
+    copied = (path for path in (tmp_path / "v").rglob("*") if path.is_file())
+    assert {path.relative_to(tmp_path / "v").as_posix() for path in copied} == set(files)
+    with pytest.raises(BuildEnvironmentError, match="cannot be copied"):
+        venv._copy(tmp_path / "gone", tmp_path / "w")
+
+
 def test_a_target_that_can_make_none(tmp_path: Path) -> None:
     with pytest.raises(BuildEnvironmentError, match="cannot be started"):
         venv.make(str(tmp_path / "python"), tmp_path / "v")
