@@ -126,26 +126,6 @@ def test_how_many_compilers_fit(
     assert bool(notes.refusals) is (jobs == 0)
 
 
-@pytest.mark.parametrize(
-    ("files", "jobs", "archs", "free", "threads"),
-    [
-        (2, None, 8, PLENTY, 4),
-        (64, None, 8, PLENTY, 1),
-        (None, None, 8, PLENTY, 1),
-        (2, 2, 8, PLENTY, 1),
-        (64, 3, 8, PLENTY, 1),
-        (2, None, 3, PLENTY, 3),  # more have nothing to do
-        (2, None, 8, 15.5, 1),  # three compilers fit
-    ],
-)
-def test_spare_cores_become_threads_where_nothing_was_asked(
-    files: int | None, jobs: int | None, archs: int, free: float, threads: int
-) -> None:
-    have = machines.room(free, cores=8)
-    found = compilers.choose(MODEL, have, Notes(), files=files, archs=archs, jobs=jobs)
-    assert found.threads == threads
-
-
 def test_the_expected_peak_is_the_one_that_was_measured() -> None:
     """16 jobs of one thread, sm_90, nvcc 13.0: what was seen on three occasions."""
     found = compilers.choose(

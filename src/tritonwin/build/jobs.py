@@ -124,14 +124,10 @@ def choose(
         expected=0,
     ).at(1, 1)
     fit = _that_fit(one, have)
-    side_by_side = max(archs, 1)
-    wanted = min(threads or 1, side_by_side)
+    wanted = min(threads or 1, max(archs, 1))
     most = max(1, min(have.cores // wanted, files or have.cores))
     by_memory = most if fit is None else fit // wanted
     chosen = jobs or max(1, min(most, by_memory))
-    if threads is None and jobs is None and files and chosen == files:
-        spare = min(have.cores, fit if fit is not None else have.cores) // chosen
-        wanted = min(max(spare, 1), side_by_side)
     memory = one.at(chosen, wanted)
 
     free = "unknown" if have.allocatable is None else f"{have.allocatable / GIB:.1f} GiB"
@@ -141,7 +137,7 @@ def choose(
     elif chosen == most:
         reason += "; the cores, or the number of files, are the limit"
     notes.because("jobs", str(chosen), reason, "--jobs")
-    why = "asked for or spare cores" if wanted > 1 else "more threads multiply the memory of a job"
+    why = "asked for" if wanted > 1 else "more threads multiply the memory of a job"
     if archs <= 1:
         why = "one architecture: a second thread would have nothing to do"
     notes.because("nvcc threads", str(wanted), why, "--nvcc-threads")
