@@ -15,7 +15,8 @@ import planned
 import pytest
 from world import PIP, World
 
-from tritonwin.build import proof, runner
+from tritonwin.build import runner
+from tritonwin.build import wheel as wheels
 from tritonwin.build.plan import BuildPlan
 from tritonwin.build.recipe import load
 from tritonwin.build.source import SourceCache
@@ -70,7 +71,7 @@ def undisturbed(
     wheel = tagged(Path(built.wheel), plan.local_version)
     assert str(wheel) == built.wheel, "setup.py itself gives the local version"
     assert f"-{VERSION}+{plan.local_version}-" in wheel.name
-    shown = proof.prove(plan, wheel, PIP)
+    shown = wheels.prove(plan, wheel, PIP)
     assert shown.holds, shown
     assert shown.archs == ("8.0", "9.0")
     return interrupting.content(wheel)

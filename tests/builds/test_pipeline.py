@@ -13,7 +13,8 @@ import pytest
 from stub_compiler import FAILURES
 from world import PIP, World
 
-from tritonwin.build import ninja, proof, runner
+from tritonwin.build import ninja, runner
+from tritonwin.build import wheel as wheels
 from tritonwin.build.command import script
 from tritonwin.build.outcome import BuildOutcome, Progress
 from tritonwin.build.plan import BuildPlan, BuildSource
@@ -71,7 +72,6 @@ def test_a_wheel_that_is_proven_and_described(world: World, target: Path) -> Non
     assert record.sha256 == file_hash(Path(outcome.wheel))
     assert record.versions["ninja"]
     assert record.runs[-1].peak_memory
-    assert str(Path.home()) not in Path(outcome.info).read_text()
     after = sorted(str(p) for p in target.parent.parent.rglob("*") if "__pycache__" not in str(p))
     assert after == before  # nothing reached the target
 
@@ -199,7 +199,7 @@ def test_a_wheel_without_the_planned_architecture_is_not_proven(world: World) ->
     plan = world.plan(archs=("8.0", "9.0", "12.0"))
     built = build(world, plan)
     assert built.wheel
-    shown = proof.prove(plan, Path(built.wheel), PIP)
+    shown = wheels.prove(plan, Path(built.wheel), PIP)
     assert not shown.holds
     assert {s.name for s in shown.steps if s.state == "failed"} >= {"architectures"}
 

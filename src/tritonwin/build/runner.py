@@ -20,7 +20,6 @@ from tritonwin.build.copying import is_project
 from tritonwin.build.ninja import Counter
 from tritonwin.build.outcome import BuildOutcome, BuildRun, BuildState, OnEvent
 from tritonwin.build.plan import BuildPlan
-from tritonwin.build.proof import prove
 from tritonwin.build.source import SourceCache
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
@@ -63,7 +62,7 @@ def make(plan: BuildPlan, context: RunContext, *, resume: bool = False) -> Build
     if built.wheel is None:
         return built
     tagged = wheel.tagged(Path(built.wheel), plan.local_version)
-    proof = prove(plan, tagged, context.cache.pip, on_event=context.on_event)
+    proof = wheel.prove(plan, tagged, context.cache.pip, on_event=context.on_event)
     info = wheel.describe(plan, tagged, built.runs, venv.installed(plan.layout.python), proof)
     path = wheel.write_info(info, tagged.parent, Redactor.this_machine(context.host))
     return replace(built, wheel=str(tagged), proof=proof, info=str(path))
