@@ -16,7 +16,6 @@ PACKAGE = Path(tritonwin.__file__).parent
 
 # Modules that start programs, each by an absolute path; all others ask system/process.py to.
 STARTERS = {
-    "build/heavy_first.py": "stands for ninja in a build, and starts it",
     "build/job.py": "a build, whose output is followed",
     "build/session.py": "starts the leader of a build, which ends it when tritonwin was killed",
     "cli/run.py": "the user's own program, in the user's console",
