@@ -1222,8 +1222,8 @@ def test_every_path_that_triton_reads_through_c_is_known(release: str) -> None:
         name.upper().replace("-", "_") for name in re.findall(r'env_nvidia_tool\("(.+)"\)', knobs)
     }
     assert len(asked) > 8
-    assert asked <= set(caches._PATHS)
-    assert tools == set(caches._TOOLS)
+    assert asked <= set(caches.path_variables().paths)
+    assert tools == set(caches.path_variables().tools)
 
 
 def test_a_linux_wheel_over_the_fork_is_one_problem() -> None:

@@ -20,6 +20,7 @@ from tritonwin.facts.toolchain.parts import PartTable
 from tritonwin.facts.torch_triton import TraitTable
 from tritonwin.patch.engine import RuleTable
 from tritonwin.problems.catalogue import CatalogueFile
+from tritonwin.problems.checks.caches import PathVariables
 from tritonwin.problems.explain.log_facts import FactTable
 from tritonwin.remedies.headers import PythonPackages
 from tritonwin.support.lists import KnownWheels, ListTable
@@ -48,6 +49,7 @@ RECORDS: dict[str, type] = {
     "facts/variables.toml": VariableTable,
     "patch/rules/rules.toml": RuleTable,
     "problems/catalogue": CatalogueFile,
+    "problems/checks/variables.toml": PathVariables,
     "problems/explain/facts.toml": FactTable,
     "remedies/python_packages.toml": PythonPackages,
     "support/hardware.toml": HardwareTable,

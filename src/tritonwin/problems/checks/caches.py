@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import PureWindowsPath
 
 from tritonwin.facts.records import Facts, HelperModule, Interpreter, Triton
@@ -17,44 +19,24 @@ from tritonwin.problems.check import (
     seen,
 )
 from tritonwin.support.versions import fits
+from tritonwin.system.toml import read_resource
 
-# Paths in variables that `knobs.py` asks C for, and when, if not before the first kernel.
-_PATHS: dict[str, str | None] = {
-    "TRITON_CACHE_DIR": None,
-    "TRITON_HOME": None,
-    "TRITON_LIBDEVICE_PATH": None,
-    "TRITON_LIBCUDA_PATH": None,
-    "TRITON_CUDACRT_PATH": None,
-    "TRITON_CUDART_PATH": None,
-    "TRITON_DUMP_DIR": "when TRITON_KERNEL_DUMP is set",
-    "TRITON_OVERRIDE_DIR": "when TRITON_KERNEL_OVERRIDE is set",
-    **dict.fromkeys(
-        ("TRITON_LIBHIP_PATH", "TRITON_AMD_CODEGEN_PATH", "TRITON_HSA_RUNTIME_PATH"),
-        "for a GPU of AMD",
-    ),
-    **dict.fromkeys(
-        (
-            "TRITON_CUPTI_LIB_PATH",
-            "TRITON_CUPTI_LIB_BLACKWELL_PATH",
-            "TRITON_ROCPROFILER_SDK_INCLUDE_PATH",
-            "TRITON_ROCPROFILER_SDK_LIB_PATH",
-            "TRITON_ROCTRACER_LIB_PATH",
-            "TRITON_ROCTX_LIB_PATH",
-        ),
-        "for Triton's profiler",
-    ),
-}
-_TOOLS = {
-    "PTXAS": None,
-    "PTXAS_BLACKWELL": "for compute capability 10.0 and later",
-    "CUOBJDUMP": "to show machine code",
-    "NVDISASM": "to show machine code",
-}
-_SWITCHES = {
-    "TRITON_DUMP_DIR": "TRITON_KERNEL_DUMP",
-    "TRITON_OVERRIDE_DIR": "TRITON_KERNEL_OVERRIDE",
-}
 _UTF_8 = 65001  # Windows' number for it as a code page
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathVariables:
+    """The content of `variables.toml`."""
+
+    paths: dict[str, str]
+    tools: dict[str, str]
+    switches: dict[str, str]
+
+
+@functools.cache
+def path_variables() -> PathVariables:
+    """The shipped names of variables that hold paths for Triton."""
+    return read_resource(__package__, "variables.toml", PathVariables)
 
 
 @check("triton-home-not-writable")
@@ -87,13 +69,11 @@ def variable_not_ascii(facts: Facts) -> Iterator[Seen]:
     if facts.system.ansi_code_page == _UTF_8:
         raise NotApplicable("the code page of Windows is UTF-8")
     # what is read at once comes first: the remedy is for the first
-    paths = _paths(triton)
-    for name in sorted(paths, key=lambda name: _read_only_when(name, paths, facts) is not None):
+    for name, later in sorted(_paths(triton, facts).items(), key=lambda item: bool(item[1])):
         variable = facts.variable(name)
         if variable is None or variable.value.isascii():
             continue
         same = [v.scope for v in facts.variables if (v.name, v.value) == (name, variable.value)]
-        later = _read_only_when(name, paths, facts)
         yield seen(
             f'{name} is "{variable.value}"; C gives it in the code page of Windows, and '
             f"Triton {triton.version} reads that as UTF-8{f', but only {later}' if later else ''}",
@@ -104,18 +84,19 @@ def variable_not_ascii(facts: Facts) -> Iterator[Seen]:
         )
 
 
-def _paths(triton: Triton) -> dict[str, str | None]:
-    """`_PATHS`, and the variables of the tools, whose names hold an .exe in most releases."""
+def _paths(triton: Triton, facts: Facts) -> dict[str, str]:
+    """The variables that hold paths, each with the occasion on which `knobs.py` reads it.
+
+    It is empty for what is read before the first kernel. The names of tools hold an .exe in most
+    releases.
+    """
+    known = path_variables()
     end = ".EXE_PATH" if "ptxas-env-key" in triton.traits else "_PATH"
-    return {**_PATHS, **{f"TRITON_{tool}{end}": when for tool, when in _TOOLS.items()}}
-
-
-def _read_only_when(name: str, paths: Mapping[str, str | None], facts: Facts) -> str | None:
-    """The occasion on which `knobs.py` reads the variable; None: before the first kernel."""
-    if name == "TRITON_HOME" and facts.variable("TRITON_CACHE_DIR"):
-        return "for the folders of dumps and overrides, as TRITON_CACHE_DIR is set"
-    switch = _SWITCHES.get(name)
-    return None if switch and facts.variable(switch) else paths[name]
+    found = {**known.paths, **{f"TRITON_{t}{end}": when for t, when in known.tools.items()}}
+    found.update({name: "" for name, set_ in known.switches.items() if facts.variable(set_)})
+    if facts.variable("TRITON_CACHE_DIR"):
+        found["TRITON_HOME"] = "for the folders of dumps and overrides, as TRITON_CACHE_DIR is set"
+    return found
 
 
 @check("stale-helper-module")
