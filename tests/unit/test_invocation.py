@@ -126,3 +126,24 @@ def test_a_stream_stays_a_stream() -> None:
     assert not stream.isatty()
     stream.write("tritonwin fix")
     assert plain.getvalue() == f"{PYZ} fix"
+
+
+@pytest.mark.usefixtures("from_the_single_file")
+@pytest.mark.parametrize(
+    ("here", "command", "shown"),
+    [
+        ("C:\\My ComfyUI", r'"C:\my comfyui\python_embeded\python.exe" -m pip install "x<3"',
+         r'.\python_embeded\python.exe -m pip install "x<3"'),
+        ("C:\\My ComfyUI", r'"C:\My ComfyUI\my py\python.exe" x', r'".\my py\python.exe" x'),
+        ("C:\\ComfyUI", r"C:\ComfyUI2\python.exe x.py", r"C:\ComfyUI2\python.exe x.py"),
+        ("D:\\", r"tritonwin fix --python D:\py\python.exe",
+         rf"{PYZ} fix --python .\py\python.exe"),
+        ("/home/me", "/home/me/venv/bin/python -m pip list", "./venv/bin/python -m pip list"),
+        ("/home/me", "/home/ME/venv/bin/python", "/home/ME/venv/bin/python"),
+    ],
+)  # fmt: skip
+def test_paths_below_the_current_folder_are_relative(
+    monkeypatch: pytest.MonkeyPatch, here: str, command: str, shown: str
+) -> None:
+    monkeypatch.setattr(os, "getcwd", lambda: here)
+    assert invocation.typed(command) == shown

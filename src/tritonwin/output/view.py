@@ -109,7 +109,7 @@ _COMPILERS = {"tinycc": "TinyCC", "cl": "Visual C++"}
 # The user named the Python, so that commands name it again.
 _NAMED: frozenset[ChosenBy | None] = frozenset({"python", "python-folder", "python-on-path", "app"})
 _ASK = "To have the machine itself examined, run there: tritonwin doctor"
-_SEND = "Or send its facts along with the log: tritonwin snapshot -o report.json"
+_SEND = "Or send its facts along with the log: tritonwin snapshot"
 _MOST_EVIDENCE = 20  # of a problem; a hostile snapshot may bring a hundred thousand
 _FEW = 2  # notes on a screen; the others are counted
 _LINES = 2  # of a cause, a piece of evidence or a remedy on a screen
