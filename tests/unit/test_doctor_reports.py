@@ -17,9 +17,10 @@ from tritonwin.facts.records import CudaToolkit, Facts, Gpu, System
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output import markdown
 from tritonwin.output.html import diagnosis_page
+from tritonwin.output.machine import described
 from tritonwin.output.markdown import issue
 from tritonwin.output.proof import verify_report
-from tritonwin.output.view import described, of_diagnosis
+from tritonwin.output.view import of_diagnosis
 from tritonwin.problems.explain import decode
 from tritonwin.problems.records import CheckResult, Diagnosis, Evidence, Problem, Remedy
 from tritonwin.verify.records import Proof

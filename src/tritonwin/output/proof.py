@@ -22,10 +22,10 @@ from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output import html, markdown
 from tritonwin.output.blocks import Prose, line
 from tritonwin.output.documents import ToolInfo, VerifyReport, target_of
+from tritonwin.output.machine import described
 from tritonwin.output.terminal import Screen, console, print_names
 from tritonwin.output.text import printable
 from tritonwin.output.view import (
-    described,
     proof_verdict,
     rung_line,
     rung_problems,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tritonwin.facts.records import ChosenBy, Facts, Gpu
-from tritonwin.output import invocation
+from tritonwin.facts.records import ChosenBy, Facts
+from tritonwin.output import invocation, machine
 from tritonwin.output.blocks import (
     EVIDENCE,
     Block,
@@ -23,7 +22,6 @@ from tritonwin.output.blocks import (
     Tone,
     line,
 )
-from tritonwin.output.text import size
 from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import Layer
 from tritonwin.problems.records import (
@@ -105,7 +103,6 @@ _SUBJECTS = {"packages": "A package", "builds": "A build from source"}
 _SURE: Mapping[Certainty, str] = {
     "certain": "will not", "likely": "will probably not", "possible": "may not",
 }  # fmt: skip
-_COMPILERS = {"tinycc": "TinyCC", "cl": "Visual C++"}
 # The user named the Python, so that commands name it again.
 _NAMED: frozenset[ChosenBy | None] = frozenset({"python", "python-folder", "python-on-path", "app"})
 _ASK = "To have the machine itself examined, run there: tritonwin doctor"
@@ -155,7 +152,8 @@ def of_diagnosis(
     """
     problems, crashed = diagnosis.problems, len(diagnosis.crashed)
     grave = _grave(problems)
-    last = [counted(problems, here=here)] if problems else []
+    fix = _for_target("fix", facts, here=here)
+    last = [counted(problems, here=here, fix=fix)] if problems else []
     if not here and grave:
         last.append("Commands: on the machine in question.")
     if crashed:
@@ -168,8 +166,8 @@ def of_diagnosis(
         healthy=diagnosis.healthy,
         tone=_tone(grave[0]) if grave else "crashed" if crashed else "good",
         layers=Table(tuple(_layers(facts, diagnosis))),
-        machine=tuple(described(facts)),
-        sections=_sections(grave, here=here, fix=_for_target("fix", facts, here=here)),
+        machine=tuple(machine.described(facts)),
+        sections=_sections(grave, here=here, fix=fix),
         notes=_notes(problems, here=here),
         checks=_checks(diagnosis.checks),
         count=" ".join(last),
@@ -194,7 +192,7 @@ def of_explanation(explanation: Explanation, name: str, *, here: bool = True) ->
         lines = (line(f"{item.where}: {item.text}", indent=4) for item in explanation.suspicious)
         after = [line("The lines to look at first:"), *lines, line(_ASK), line(_SEND)]
     read = [line(f"{name}: {_number(explanation.lines, 'line')}", "faint")]
-    if explanation.known and (known := ", ".join(_versions(explanation.facts))):
+    if explanation.known and (known := ", ".join(machine.versions(explanation.facts))):
         read.append(Line((Span("Found in the log: ", "faint"), Span(known, "faint"))))
     return View(
         headline=_cause(grave),
@@ -238,12 +236,13 @@ def _cause(grave: Sequence[Problem]) -> str:
     return f"{sure[grave[0].certainty]}: {grave[0].title}."
 
 
-def counted(problems: Sequence[Problem], *, here: bool = True) -> str:
+def counted(problems: Sequence[Problem], *, here: bool = True, fix: str | None = None) -> str:
     """ "1 problem, 2 notes.", and a hint for commands of Windows in PowerShell."""
     counts = Counter(_SEVERITIES[p.severity][0] for p in problems)
     words = (name for name, _ in _SEVERITIES.values())
     text = ", ".join(_number(counts[name], name) for name in words if counts[name]) + "."
-    commands = (_typed(c, here=here) for p in problems for c in p.remedy.commands)
+    remedies = (block for p in _grave(problems) for block in section(p, here=here, fix=fix).remedy)
+    commands = (block.text for block in remedies if isinstance(block, Code))
     if any(c.startswith('"') and not c.startswith('"/') for c in commands):
         text += " In PowerShell put & before a command that starts with a quote."
     return text
@@ -284,17 +283,18 @@ def section(problem: Problem, *, here: bool = True, fix: str | None = None) -> S
     """A problem: why, the evidence; what to do, the question that decides, where to read more.
 
     Args:
-        fix: the command that repairs it, shown instead of those to type by hand.
+        fix: the command that repairs what can be repaired so; those to type by hand are folded.
     """
-    first, *others = (
+    fix = fix if problem.remedy.automatic else None
+    evidence: list[Block] = [
         Prose(f"{item.text} (in {item.where})", label=EVIDENCE, most=_LINES)
         for item in problem.evidence[:_MOST_EVIDENCE]
-    )
-    body: list[Block] = [Prose(problem.cause, most=_LINES), first]
-    if others:
-        left = len(problem.evidence) - _MOST_EVIDENCE
-        rest = (line(f"- and {left} more, with --json", indent=4),) if left > 0 else ()
-        body.append(Fold(f"{len(problem.evidence) - 1} more", (*others, *rest)))
+    ]
+    if (left := len(problem.evidence) - _MOST_EVIDENCE) > 0:
+        evidence.append(line(f"- and {left} more, with --json", indent=4))
+    body = [Prose(problem.cause, most=_LINES), *evidence[:1]]
+    if evidence[1:]:
+        body.append(Fold(f"{len(problem.evidence) - 1} more", tuple(evidence[1:])))
     commands = tuple(Code(_typed(c, here=here)) for c in problem.remedy.commands)
     shown = (Code(fix),) if fix else commands
     most = _LINES if shown else 2 * _LINES
@@ -319,7 +319,7 @@ def section(problem: Problem, *, here: bool = True, fix: str | None = None) -> S
 
 
 def _sections(grave: Iterable[Problem], *, here: bool, fix: str | None) -> tuple[Section, ...]:
-    return tuple(section(p, here=here, fix=fix if p.remedy.automatic else None) for p in grave)
+    return tuple(section(p, here=here, fix=fix) for p in grave)
 
 
 def _notes(problems: Iterable[Problem], *, here: bool) -> Fold | None:
@@ -363,14 +363,7 @@ def _layers(facts: Facts, diagnosis: Diagnosis) -> Iterator[tuple[Span, ...]]:
     checks: dict[str, list[CheckResult]] = {}
     for check in diagnosis.checks:
         checks.setdefault(_row(check.id), []).append(check)
-    texts = {
-        "driver": _gpu(facts),
-        "Python": _python(facts),
-        "torch": _torch(facts),
-        "Triton": triton_name(facts) or "not installed",
-        "compiler": _compiler(facts),
-        "caches": _caches(facts),
-    }
+    texts = machine.layers(facts)
     for name in _ROWS:
         found = checks.get(name, [])
         worst = next((s for s in _WORST if any(c.state == s for c in found)), None)
@@ -381,94 +374,6 @@ def _layers(facts: Facts, diagnosis: Diagnosis) -> Iterator[tuple[Span, ...]]:
         state, tone = _CHECKS[worst] if worst else ("-", "absent")
         details = (c.detail for c in found if c.state == worst)
         yield Span(name), Span(state, tone), Span(texts.get(name) or next(details))
-
-
-def described(facts: Facts) -> Iterator[tuple[str, str]]:
-    """Names and values, in the order and the words of triton-windows' form for bugs."""
-    yield "GPU", _gpu(facts)
-    yield "Python", _python(facts)
-    yield "PyTorch", facts.torch.version if facts.torch else "not installed"
-    where = f" in {facts.triton.location}" if facts.triton else ""
-    yield "Triton", f"{triton_name(facts) or 'not installed'}{where}"
-    yield "CUDA", _cuda(facts)
-    yield "Compiler", _compiler(facts)
-    yield "System", _system(facts)
-
-
-def gpu_name(gpu: Gpu) -> str:
-    """ "NVIDIA GeForce RTX 4090 (8.9)"."""
-    return gpu.name + (f" ({gpu.compute_capability})" if gpu.compute_capability else "")
-
-
-def triton_name(facts: Facts) -> str | None:
-    """ "triton-windows 3.5.1.post24", or "Triton 3.5.1" where no distribution owns it."""
-    if facts.triton is None:
-        return None
-    owner = facts.distribution(facts.triton.distribution or "")
-    return f"{owner.name} {owner.version}" if owner else f"Triton {facts.triton.version}"
-
-
-def _versions(facts: Facts) -> Iterator[str]:
-    """The facts that a log can hold, for one line."""
-    if target := facts.target:
-        place = target.executable if re.search(r"[/\\]", target.executable) else None
-        if target.version or place:
-            yield " ".join(filter(None, ("Python", target.version, place)))
-    if facts.torch:
-        yield f"torch {facts.torch.version}"
-    if name := triton_name(facts):
-        yield name
-    yield from map(gpu_name, facts.gpus)
-    yield from (f"driver {d.version}" for d in facts.drivers if d.version)
-    yield from (f"MSVC {m.version}" for m in facts.msvc)
-
-
-def _python(facts: Facts) -> str:
-    target = facts.target
-    if target is None:
-        return "none"
-    read = " (its files were read; it was not started)" if target.started is False else ""
-    return f"{target.version} ({target.kind}) {target.executable}{read}"
-
-
-def _gpu(facts: Facts) -> str:
-    driver = ", ".join(f"driver {d.version or d.error}" for d in facts.drivers)
-    gpus = [gpu_name(gpu) for gpu in facts.gpus]
-    return "; ".join(gpus or ["no GPU was found"]) + (f"; {driver}" if driver else "")
-
-
-def _torch(facts: Facts) -> str:
-    if facts.torch is None:
-        return "not installed"
-    return facts.torch.version + (
-        f", built for CUDA {facts.torch.cuda}" if facts.torch.cuda else ""
-    )
-
-
-def _cuda(facts: Facts) -> str:
-    toolkits = [t for t in facts.cuda_toolkits if t.exists]
-    parts = [f"{t.version or 'unknown version'} ({t.layout})" for t in toolkits]
-    if facts.torch and facts.torch.cuda:
-        parts.insert(0, f"torch built for {facts.torch.cuda}")
-    return ", ".join(dict.fromkeys(parts)) or "no toolkit"
-
-
-def _compiler(facts: Facts) -> str:
-    found = [c for c in facts.compilers if c.flaw is None]
-    parts = [f"{_COMPILERS.get(c.family, c.family)} ({c.source})" for c in found if c.chosen]
-    parts += [f"MSVC {m.version}" for m in facts.msvc]
-    parts += [_COMPILERS.get(c.family, c.family) for c in found if not c.chosen]
-    return ", ".join(dict.fromkeys(parts)) or "none"
-
-
-def _caches(facts: Facts) -> str:
-    found = [f"{size(c.size_bytes)} in {c.path}" for c in facts.caches if c.size_bytes]
-    return "; ".join(found) or "empty"
-
-
-def _system(facts: Facts) -> str:
-    wine = f", Wine {facts.system.wine}" if facts.system.wine else ""
-    return f"{facts.system.os} {facts.system.version} {facts.system.machine}{wine}"
 
 
 # --- proofs
