@@ -36,6 +36,7 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("explain {log}", 1, "Python.h"),
     ("explain {log} --json", 1, "tritonwin.explain/1"),
     ("explain {gone}", 2, "gone"),
+    ("explain {empty}", 2, "the log is empty"),
     ("fix --python {gone}", 2, "gone"),
     ("fix --only no-such-problem", 2, "no-such-problem"),
     ("install triton-windows --python {gone}", 2, "gone"),
@@ -85,6 +86,7 @@ class Console:
             "dll": folder / "x.dll",
             "triton": folder / "triton",
             "gone": folder / "gone",
+            "empty": folder / "empty.txt",
             "out": folder / "report.html",
         }
         self._patch = patch
@@ -135,6 +137,7 @@ def _made(folder: Path, name: str) -> Path:
     for file in ("__init__.py", "runtime/build.py"):
         (folder / "triton" / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / "triton" / file).touch()
+    (folder / "empty.txt").touch()
     (folder / "x.dll").write_bytes(pe_file("nowhere.dll"))
     log = f"C:\\{name}\\main.c:1: error: include file 'Python.h' not found\n{name}\n"
     (folder / "log.txt").write_text(log, encoding="utf-8")

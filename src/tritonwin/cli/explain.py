@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from tritonwin.cli import endings
 from tritonwin.cli.logs import opened, piped_in
 from tritonwin.cli.options import json_option
-from tritonwin.errors import Exit
+from tritonwin.errors import Exit, UserError
 
 STANDARD_INPUT = "-"
 
@@ -57,6 +57,12 @@ def command(
     path = None if log == STANDARD_INPUT else Path(log)
     with opened(path) if path else _standard_input(ctx) as stream:
         explanation = explain_stream(stream, facts)
+    if not explanation.lines:
+        raise UserError(
+            "the log is empty",
+            "Save what the program printed: PROGRAM > log.txt 2>&1. Or have this machine examined:"
+            " tritonwin doctor",
+        )
     if os.name == "nt" and facts is None:
         from tritonwin.problems.explain import with_dlls
         from tritonwin.system.host import Host

@@ -196,8 +196,8 @@ def print_view(view: View, *, everything: bool = False) -> None:
     screen.show(*top)
     for section in view.sections:
         screen.section(section, titled=section.title not in view.headline)
-    screen.show(view.notes or Line())
     if view.count:
+        screen.show(view.notes or Line())
         more = "" if everything or not (view.sections or view.notes) else " --all shows all."
         screen.show(Prose(f"{view.count}{more}", indent=0))
     screen.show(*view.after)
