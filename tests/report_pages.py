@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import resources
@@ -15,6 +16,7 @@ from tritonwin.output.proof import verify_report
 from tritonwin.output.view import of_diagnosis
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
+from tritonwin.system.codec import map_text
 from tritonwin.verify import records
 from tritonwin.verify.records import Proof, RungResult
 
@@ -29,8 +31,12 @@ triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error
 
 def doctor() -> str:
     """What doctor found on a machine of the demo."""
-    facts = snapshot.read(SNAPSHOTS / "both-tritons.json")
+    facts = map_text(snapshot.read(SNAPSHOTS / "both-tritons.json"), where_users_have_it)
     return diagnosis_page(of_diagnosis(facts, diagnose(facts, CHECKS)))
+
+
+def where_users_have_it(text: str) -> str:
+    return re.sub(r"C:\\(?:lane\\env\\\d+|AI)(?=\\)", "C:", text)
 
 
 def verify() -> str:

@@ -8,6 +8,7 @@ from importlib import resources
 import approved
 import healthy
 import pytest
+from report_pages import where_users_have_it
 from screens import LONGEST, LONGEST_HEALTHY, Show, height, screen
 
 from tritonwin.facts import snapshot
@@ -16,6 +17,7 @@ from tritonwin.output.view import of_diagnosis, of_explanation
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.explain import explain_lines
+from tritonwin.system.codec import map_text
 from tritonwin.verify import records
 from tritonwin.verify.ladder import ClimbWatch
 from tritonwin.verify.records import RungResult, RungState
@@ -23,7 +25,7 @@ from tritonwin.verify.records import RungResult, RungState
 
 def of_snapshot(name: str) -> Show:
     with resources.as_file(resources.files("tritonwin.demo").joinpath("snapshots")) as folder:
-        facts = snapshot.read(folder / f"{name}.json")
+        facts = map_text(snapshot.read(folder / f"{name}.json"), where_users_have_it)
     view = of_diagnosis(facts, diagnose(facts, CHECKS), here=False)
     return lambda: terminal.print_view(view)
 
