@@ -26,6 +26,13 @@ def target(*site_packages: Path, **fields: Any) -> Interpreter:
     return Interpreter(**{**known, **fields})
 
 
+def rooted(root: Path, **fields: Any) -> Interpreter:
+    """A target whose own folder is `root`."""
+    own = {"executable": str(root / "python.exe"), "kind": "system"}
+    prefixes = dict.fromkeys(("prefix", "base_prefix"), str(root))
+    return target(root / "Lib" / "site-packages", **{**own, **prefixes, **fields})
+
+
 def install(
     site: Path,
     name: str,

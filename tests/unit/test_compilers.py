@@ -7,26 +7,17 @@ from pathlib import Path
 
 import pytest
 from hosts import fake_host
+from installed import rooted
 from trees import plant
 
-from tritonwin.facts.records import Compiler, Interpreter
+from tritonwin.facts.records import Compiler
 from tritonwin.facts.toolchain.compilers import find_compilers
-
-
-def target(root: Path) -> Interpreter:
-    site_packages = str(root / "Lib" / "site-packages")
-    return Interpreter(
-        executable=str(root / "python.exe"),
-        source="test",
-        kind="embedded",
-        site_packages=(site_packages,),
-    )
 
 
 def find(
     tmp: Path, env: Mapping[str, str] | None = None, *, windows: bool = True
 ) -> list[Compiler]:
-    found = find_compilers(target(tmp), fake_host(tmp, env, windows=windows))
+    found = find_compilers(rooted(tmp), fake_host(tmp, env, windows=windows))
     assert sum(c.chosen for c in found) <= 1
     return list(found)
 
@@ -117,7 +108,7 @@ def test_target_of_gcc(tmp_path: Path, triples: tuple[str, ...], expected: str |
 def test_tinycc_in_the_users_site_is_not_looked_for(tmp_path: Path) -> None:
     system, user = tmp_path / "Lib/site-packages", tmp_path / "user/site-packages"
     plant(user, "triton/runtime/tcc/tcc.exe")
-    both = replace(target(tmp_path), site_packages=(str(user), str(system)), platlib=str(system))
+    both = replace(rooted(tmp_path), site_packages=(str(user), str(system)), platlib=str(system))
     assert find_compilers(both, fake_host(tmp_path)) == ()
     (tinycc,) = find_compilers(replace(both, platlib=str(user)), fake_host(tmp_path))
     assert tinycc.chosen

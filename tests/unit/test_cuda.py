@@ -8,9 +8,10 @@ import pytest
 from hosts import fake_host
 from hypothesis import given
 from hypothesis import strategies as st
+from installed import rooted
 from trees import plant, write
 
-from tritonwin.facts.records import CudaToolkit, Interpreter
+from tritonwin.facts.records import CudaToolkit
 from tritonwin.facts.toolchain import cuda
 from tritonwin.facts.toolchain.cuda import find_cuda_toolkits
 from tritonwin.facts.toolchain.parts import parts
@@ -40,23 +41,11 @@ HOST_CONFIG = """\
 TOOLKITS = "NVIDIA GPU Computing Toolkit/CUDA"
 
 
-def target(root: Path) -> Interpreter:
-    return Interpreter(
-        executable=str(root / "python.exe"),
-        source="test",
-        kind="system",
-        version="3.12.9",
-        prefix=str(root),
-        base_prefix=str(root),
-        site_packages=(str(root / "Lib" / "site-packages"),),
-    )
-
-
 def find(
     tmp: Path, env: Mapping[str, str] | None = None, *, windows: bool = True
 ) -> list[CudaToolkit]:
     host = fake_host(tmp, {"ProgramFiles": str(tmp / "pf"), **(env or {})}, windows=windows)
-    inside = [t for t in find_cuda_toolkits(target(tmp), host) if t.source != "/usr/local"]
+    inside = [t for t in find_cuda_toolkits(rooted(tmp), host) if t.source != "/usr/local"]
     assert sum(t.chosen for t in inside) <= 1
     return inside
 

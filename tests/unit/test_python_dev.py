@@ -9,9 +9,9 @@ import pytest
 from hosts import fake_host
 from hypothesis import given
 from hypothesis import strategies as st
+from installed import rooted
 from trees import plant, write
 
-from tritonwin.facts.records import Interpreter
 from tritonwin.facts.toolchain.python_dev import (
     Headers,
     ImportLibrary,
@@ -52,19 +52,6 @@ def archive(*members: bytes) -> bytes:
 
 
 LIB_312 = archive(short_import("python312.dll"))
-
-
-def target(root: Path, **changes: object) -> Interpreter:
-    fields: dict[str, object] = {
-        "executable": str(root / "python.exe"),
-        "source": "test",
-        "kind": "system",
-        "version": "3.12.9",
-        "prefix": str(root),
-        "base_prefix": str(root),
-        "include": str(root / "Include"),
-    }
-    return Interpreter(**{**fields, **changes})  # type: ignore[arg-type]
 
 
 def headers(folder: Path, changes: Mapping[str, str | bytes] = {}) -> Headers:
@@ -198,7 +185,7 @@ def test_real_headers_of_the_running_python_are_whole() -> None:
 def test_full_installation(tmp_path: Path) -> None:
     write(tmp_path / "Include", HEADERS)
     write(tmp_path / "libs", {"python312.lib": LIB_312, "python3.lib": LIB_312})
-    dev = find_python_dev(target(tmp_path), fake_host(tmp_path))
+    dev = find_python_dev(rooted(tmp_path), fake_host(tmp_path))
     assert dev.headers == str(tmp_path / "Include")
     assert dev.headers_version == "3.12.9"
     assert dev.import_library == str(tmp_path / "libs" / "python312.lib")
@@ -207,14 +194,14 @@ def test_full_installation(tmp_path: Path) -> None:
 
 
 def test_embedded_python_has_neither(tmp_path: Path) -> None:
-    dev = find_python_dev(target(tmp_path, kind="embedded"), fake_host(tmp_path))
+    dev = find_python_dev(rooted(tmp_path, kind="embedded"), fake_host(tmp_path))
     assert (dev.headers, dev.import_library) == (None, None)
     assert dev.passed_over == (str(tmp_path / "Include"), str(tmp_path / "libs"))
 
 
 def test_libs_of_another_minor_are_named(tmp_path: Path) -> None:
     plant(tmp_path / "libs", "python311.lib", "python3.lib")
-    dev = find_python_dev(target(tmp_path), fake_host(tmp_path))
+    dev = find_python_dev(rooted(tmp_path), fake_host(tmp_path))
     assert dev.import_library is None
     assert str(tmp_path / "libs") in dev.passed_over
 
@@ -225,7 +212,7 @@ def test_virtual_environment_takes_both_from_its_base(tmp_path: Path) -> None:
     write(base / "libs", {"python312.lib": LIB_312})
     write(venv / "Include", HEADERS)
     dev = find_python_dev(
-        target(
+        rooted(
             venv,
             kind="venv",
             executable=str(venv / "Scripts" / "python.exe"),
@@ -243,14 +230,14 @@ def test_prefix_comes_before_base(tmp_path: Path) -> None:
     base, venv = tmp_path / "base", tmp_path / "venv"
     for root in (base, venv):
         write(root / "libs", {"python312.lib": LIB_312})
-    dev = find_python_dev(target(venv, base_prefix=str(base)), fake_host(tmp_path))
+    dev = find_python_dev(rooted(venv, base_prefix=str(base)), fake_host(tmp_path))
     assert dev.import_library == str(venv / "libs" / "python312.lib")
     assert str(base / "libs") in dev.passed_over
 
 
 def test_free_threaded_python_wants_its_own_library(tmp_path: Path) -> None:
     write(tmp_path / "libs", {"python313.lib": LIB_312})
-    free_threaded = target(tmp_path, version="3.13.2", free_threaded=True)
+    free_threaded = rooted(tmp_path, version="3.13.2", free_threaded=True)
     assert find_python_dev(free_threaded, fake_host(tmp_path)).import_library is None
     write(tmp_path / "libs", {"python313t.lib": LIB_312})
     dev = find_python_dev(free_threaded, fake_host(tmp_path))
@@ -260,7 +247,7 @@ def test_free_threaded_python_wants_its_own_library(tmp_path: Path) -> None:
 def test_headers_where_no_compiler_looks_are_listed_but_not_chosen(tmp_path: Path) -> None:
     write(tmp_path / "Include", HEADERS)
     dev = find_python_dev(
-        target(tmp_path, include=str(tmp_path / "elsewhere")), fake_host(tmp_path)
+        rooted(tmp_path, include=str(tmp_path / "elsewhere")), fake_host(tmp_path)
     )
     assert dev.headers is None
     assert str(tmp_path / "Include") in dev.passed_over
@@ -270,7 +257,7 @@ def test_linux_layout(tmp_path: Path) -> None:
     write(tmp_path / "include" / "python3.12", HEADERS)
     plant(tmp_path / "lib" / "x86_64-linux-gnu", "libpython3.12.so")
     dev = find_python_dev(
-        target(tmp_path, executable=str(tmp_path / "bin" / "python3.12"), include=None),
+        rooted(tmp_path, executable=str(tmp_path / "bin" / "python3.12"), include=None),
         fake_host(tmp_path, windows=False),
     )
     assert dev.headers == str(tmp_path / "include" / "python3.12")
@@ -280,7 +267,7 @@ def test_linux_layout(tmp_path: Path) -> None:
 def test_unknown_version_gives_no_library(tmp_path: Path) -> None:
     write(tmp_path / "libs", {"python312.lib": LIB_312})
     assert (
-        find_python_dev(target(tmp_path, version=None), fake_host(tmp_path)).import_library is None
+        find_python_dev(rooted(tmp_path, version=None), fake_host(tmp_path)).import_library is None
     )
 
 

@@ -6,27 +6,19 @@ from pathlib import Path
 
 import pytest
 from hosts import fake_host
+from installed import rooted
 from trees import plant
 
-from tritonwin.facts.records import Interpreter, Rocm
+from tritonwin.facts.records import Rocm
 from tritonwin.facts.toolchain.rocm import find_rocm
 
 SDK = ("include/hip/hip_runtime.h", "lib/amdhip64.lib", "bin/clang.exe")
 
 
-def target(root: Path) -> Interpreter:
-    return Interpreter(
-        executable=str(root / "python.exe"),
-        source="test",
-        kind="system",
-        site_packages=(str(root / "sp"),),
-    )
-
-
 def find(tmp: Path, env: Mapping[str, str] | None = None, app: Path | None = None) -> list[Rocm]:
     variables = {"ProgramFiles": str(tmp / "pf"), "SystemDrive": str(tmp / "c"), **(env or {})}
     host = replace(fake_host(tmp / "cwd", variables), app=app)
-    return list(find_rocm(target(tmp), host))
+    return list(find_rocm(rooted(tmp), host))
 
 
 def test_nothing_anywhere(tmp_path: Path) -> None:
@@ -58,13 +50,15 @@ def test_missing_parts_of_the_sdk(tmp_path: Path, gone: str) -> None:
 
 
 def test_wheels(tmp_path: Path) -> None:
-    plant(tmp_path / "sp", "_rocm_sdk_core/bin/amdhip64_7.dll", "rocm_sdk/__init__.py")
+    plant(
+        tmp_path / "Lib/site-packages", "_rocm_sdk_core/bin/amdhip64_7.dll", "rocm_sdk/__init__.py"
+    )
     (found,) = find(tmp_path)
     assert (found.kind, found.missing) == ("rocm-wheels", ())
 
 
 def test_wheels_without_their_finder_or_library(tmp_path: Path) -> None:
-    plant(tmp_path / "sp", "_rocm_sdk_core/bin/other.dll")
+    plant(tmp_path / "Lib/site-packages", "_rocm_sdk_core/bin/other.dll")
     (found,) = find(tmp_path)
     assert found.missing == ("amdhip64", "rocm_sdk")
 

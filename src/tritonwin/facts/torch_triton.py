@@ -60,19 +60,7 @@ def read_torch(target: Interpreter, distributions: Iterable[Distribution]) -> To
 
 def _constants(path: Path) -> dict[str, str]:
     """The names that a module of assignments gives a string."""
-    try:
-        tree = ast.parse(read_text(path) or "")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    found = {}
-    for node in tree.body:
-        if not isinstance(node, (ast.Assign, ast.AnnAssign)):
-            continue
-        goal = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        value = node.value.value if isinstance(node.value, ast.Constant) else None
-        if isinstance(goal, ast.Name) and isinstance(value, str):
-            found[goal.id] = value
-    return found
+    return dict(_CONSTANT.findall(read_text(path) or ""))
 
 
 def _triton_requirement(requires: Iterable[str]) -> str | None:
@@ -148,7 +136,7 @@ def _find(trait: Trait, sources: Mapping[str, str], views: dict[str, str]) -> Tr
     return None
 
 
-_VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]+)", re.MULTILINE)
+_CONSTANT = re.compile(r"^(\w+)[ \t]*(?::[^=\n]{1,80})?=[ \t]*['\"]([^'\"\n]*)['\"]", re.MULTILINE)
 _NVIDIA = Path("backends", "nvidia")
 _TINYCC = Path("runtime", "tcc")
 # the import hook of `tritonwin patch`, and the file with the line that starts it
@@ -211,8 +199,7 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
 
 def version_of(package: Path) -> str | None:
     """`__version__` of a Triton's package folder."""
-    match = _VERSION.search(read_text(package / "__init__.py") or "")
-    return match[1] if match else None
+    return _constants(package / "__init__.py").get("__version__")
 
 
 def is_fork(package: Path) -> bool:
