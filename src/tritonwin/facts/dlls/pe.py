@@ -121,22 +121,23 @@ def _image(pe: pefile.PE) -> PeImage:
         machine=MACHINES.get(machine, f"0x{machine:04X}"),
         bits=64 if pe.PE_TYPE == _PE32_PLUS else 32,
         imports=tuple(dict.fromkeys(name for name in names if name)),
-        file_version=_version_strings(pe).get("FileVersion") or numbers or None,
+        file_version=_version_text(pe) or numbers or None,
         linker=f"{optional.MajorLinkerVersion}.{optional.MinorLinkerVersion}",
     )
 
 
-def _version_strings(pe: pefile.PE) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for block in getattr(pe, "FileInfo", []):
-        for info in block:
-            for table in getattr(info, "StringTable", []):
-                for key, value in table.entries.items():
-                    # "14.0.24215.1 built by: VCTOOLSREL": the number is the first word
-                    words = value.decode("utf-8", "replace").strip("\0 ").split()
-                    name = (key or b"").decode("ascii", "replace")
-                    found.setdefault(name, words[0] if words else "")
-    return found
+def _version_text(pe: pefile.PE) -> str | None:
+    """The number in "14.0.24215.1 built by: VCTOOLSREL", the first word."""
+    tables = (
+        t for b in getattr(pe, "FileInfo", []) for i in b for t in getattr(i, "StringTable", [])
+    )
+    for table in tables:
+        words = (
+            table.entries.get(b"FileVersion", b"").decode("utf-8", "replace").strip("\0 ").split()
+        )
+        if words:
+            return str(words[0])
+    return None
 
 
 def is_api_set(name: str) -> bool:
