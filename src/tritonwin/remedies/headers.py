@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -151,7 +151,8 @@ def apply_headers(change: CopyHeaders, context: ApplyContext) -> None:
         context.fetch(source, path)
     if path.is_dir():
         for part in PARTS:
-            _copy(path / part, staged / part)
+            # contents alone: CopyFile2, which copytree would use, fails in places
+            shutil.copytree(path / part, staged / part, copy_function=shutil.copyfile)
     else:
         root = _root_in(names_in_zip(path), path)
         unpack_folders(path, {f"{root}{part}": staged / part for part in PARTS})
@@ -170,17 +171,6 @@ def _root_in(members: tuple[str, ...], path: Path) -> str:
         )
     shortest = min(found, key=len).replace("\\", "/")
     return shortest[: -len(ends[0])]
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Copy contents alone: CopyFile2, which shutil.copytree would use, fails in places."""
-    target.mkdir(parents=True, exist_ok=True)
-    with os.scandir(source) as entries:
-        for entry in entries:
-            if entry.is_dir():
-                _copy(Path(entry.path), target / entry.name)
-            else:
-                (target / entry.name).write_bytes(Path(entry.path).read_bytes())
 
 
 def _check(staged: Path, change: CopyHeaders) -> None:
