@@ -108,7 +108,7 @@ def _told(lane: Lane, plot: Plot) -> Story:
 def record(machine: Machine, plot: Plot) -> Path:
     """Set the stage, do the harm, and have tritonwin in Windows Python write a snapshot."""
     machine.home("Ada")
-    env = machine.environment("3.12", "comfyui", [WHEELS[plot.triton]])
+    env = machine.environment("3.12", "comfyui", [WHEELS[plot.triton]], where=r"C:\AI")
     full = machine.environment("3.12", "full")
     for folder in ("Include", "libs"):
         copy_tree(full.home / folder, env.home / folder)
