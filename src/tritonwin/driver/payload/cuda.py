@@ -12,7 +12,7 @@ import struct
 from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from types import SimpleNamespace
 
-from tritonwin.driver.payload.launch import Careful, parse, type_name
+from tritonwin.driver.payload.launch import Api, Careful, parse, type_name
 from tritonwin.driver.payload.sources import (
     DriverSource,
     Leaf,
@@ -116,61 +116,25 @@ KernelArgument.__module__ = "triton.backends.nvidia"
 CONSTEXPR, KERNEL, TUPLE = 0, 1, 2
 
 
-class CudaDriver:
+class CudaDriver(Api):
     """The driver's functions as a launch needs them."""
 
     configured = True
+    signatures = _SIGNATURES
+    lacks = f"Failed to retrieve {{}} from {'nvcuda.dll' if os.name == 'nt' else 'libcuda.so.1'}"
 
     def __init__(self, loaded: Any | None = None) -> None:
-        self._library = loaded or library()
-        self._functions: dict[str, Any] = {}
+        super().__init__(loaded or library())
         # neither types nor errors are looked at in the call that counts
-        self.launch = self._named("cuLaunchKernelEx")
-
-    def _named(self, name: str) -> Any:
-        try:
-            return self._library[name]
-        except AttributeError:
-            where = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
-            raise RuntimeError(f"Failed to retrieve {name} from {where}") from None
-
-    def status(self, name: str, *arguments: Any) -> int:
-        """Call a function of the driver; its CUresult."""
-        function = self._functions.get(name)
-        if function is None:
-            function = self._named(name)
-            function.argtypes = _SIGNATURES[name]
-            self._functions[name] = function
-        result: int = function(*arguments)
-        return result
-
-    def __call__(self, name: str, *arguments: Any) -> None:
-        """Call a function of the driver.
-
-        Raises:
-            RuntimeError: it failed.
-        """
-        self.check(self.status(name, *arguments))
+        self.launch = self.named("cuLaunchKernelEx")
 
     def error_text(self, status: int) -> str:
         text = c_char_p()
         self.status("cuGetErrorString", status, byref(text))
         return (text.value or f"unknown error {status}".encode()).decode(errors="replace")
 
-    def check(self, status: int) -> None:
-        """Raise the error that a CUresult stands for.
-
-        Raises:
-            RuntimeError: it is no success.
-        """
-        if status:
-            raise RuntimeError(f"Triton Error [CUDA]: {self.error_text(status)}")
-
-    def integer(self, name: str, *arguments: Any, cell: Any = c_int) -> int:
-        """The number that a function writes where its first argument points to."""
-        value = cell()
-        self(name, byref(value), *arguments)
-        return value.value or 0
+    def failure(self, status: int) -> str:
+        return f"Triton Error [CUDA]: {self.error_text(status)}"
 
     def attribute(self, which: int, device: int) -> int:
         return self.integer("cuDeviceGetAttribute", which, device)

@@ -13,7 +13,7 @@ from ctypes import byref, c_char_p, c_int, c_uint, c_uint64, c_void_p
 from types import SimpleNamespace
 
 from tritonwin.driver.payload.cuda import CONSTEXPR, KERNEL, TUPLE, KernelArgument, Packed
-from tritonwin.driver.payload.launch import parse, type_name
+from tritonwin.driver.payload.launch import Api, parse, type_name
 from tritonwin.driver.payload.sources import DriverSource, UnknownDriverError
 
 TYPE_CHECKING = False
@@ -67,19 +67,20 @@ def library(source: str) -> str:
     return found[1].replace("\\\\", "\\")
 
 
-class HipDriver:
+class HipDriver(Api):
     """The runtime's functions as a launch needs them."""
 
     configured = False
+    signatures = _SIGNATURES
+    lacks = "cannot get address for '{}' from libamdhip64.so"
 
     def __init__(self, path: str) -> None:
         try:
             # what it needs lies beside it
             more = {"winmode": 0x1100} if os.name == "nt" else {}
-            self._library: Any = ctypes.CDLL(path, **more)  # type: ignore[arg-type]
+            super().__init__(ctypes.CDLL(path, **more))  # type: ignore[arg-type]
         except OSError as error:
             raise RuntimeError(f"cannot open libamdhip64.so: {error}") from None
-        self._functions: dict[str, Any] = {}
         version = c_int()
         self.status("hipDriverGetVersion", byref(version))
         if version.value // 10000000 < 6:
@@ -88,44 +89,12 @@ class HipDriver:
                 f"libamdhip64 version {parts[0]}.{parts[1]}.{version.value % 100000} is not "
                 "supported! Required major version is >=6."
             )
-        self.launch = self._named("hipModuleLaunchKernel")
+        self.named("hipGetErrorString").restype = c_char_p
+        self.launch = self.named("hipModuleLaunchKernel")
 
-    def _named(self, name: str) -> Any:
-        function = self._functions.get(name)
-        if function is None:
-            try:
-                function = self._library[name]
-            except AttributeError:
-                raise RuntimeError(f"cannot get address for '{name}' from libamdhip64.so") from None
-            function.argtypes = _SIGNATURES[name]
-            function.restype = c_char_p if name == "hipGetErrorString" else c_int
-            self._functions[name] = function
-        return function
-
-    def status(self, name: str, *arguments: Any) -> int:
-        """Call a function of the runtime; its hipError_t."""
-        result: int = self._named(name)(*arguments)
-        return result
-
-    def __call__(self, name: str, *arguments: Any) -> None:
-        """Call a function of the runtime.
-
-        Raises:
-            RuntimeError: it failed.
-        """
-        self.check(self.status(name, *arguments))
-
-    def check(self, status: int) -> None:
-        """Raise the error that a hipError_t stands for.
-
-        Raises:
-            RuntimeError: it is no success.
-        """
-        if status:
-            text = self._named("hipGetErrorString")(status) or b""
-            raise RuntimeError(
-                f"Triton Error [HIP]:  Code: {status}, Messsage: {text.decode(errors='replace')}"
-            )
+    def failure(self, status: int) -> str:
+        text = self.named("hipGetErrorString")(status) or b""
+        return f"Triton Error [HIP]:  Code: {status}, Messsage: {text.decode(errors='replace')}"
 
     def device_pointer(self, address: int) -> tuple[int, int]:
         """The result of asking for the device's address, and that address."""
@@ -146,7 +115,7 @@ class HipDriver:
         configuration, function, arguments = entry[7:]
         if entry[4] > 1:
             try:
-                ex = self._named("hipDrvLaunchKernelEx")
+                ex = self.named("hipDrvLaunchKernelEx")
             except RuntimeError:
                 raise RuntimeError(
                     "missing hipDrvLaunchKernelEx symbol; please update HIP runtime"
@@ -217,15 +186,15 @@ class HipUtils(Packed):
         options = (c_int * 5)(*_LOAD_OPTIONS)
         places = [ctypes.addressof(log) for log in logs]
         values = (c_void_p * 5)(_LOG_SIZE, places[0], _LOG_SIZE, places[1], 1)
-        module, function = c_void_p(), c_void_p()
-        self._driver("hipModuleLoadDataEx", byref(module), bytes(data), 5, options, values)
-        self._driver("hipModuleGetFunction", byref(function), module, name)
+        load = self._driver.integer
+        module = load("hipModuleLoadDataEx", bytes(data), 5, options, values, cell=c_void_p)
+        function = load("hipModuleGetFunction", module, name, cell=c_void_p)
         numbers = [self._of(function, which) for which in (_REGISTERS, _LOCAL, _MAX_THREADS)]
         numbers[1] //= 4
-        found = (module.value or 0, function.value or 0, *numbers)
+        found = (module, function, *numbers)
         return found if '"(KKiii)"' in self._text else found[:4]
 
-    def _of(self, function: c_void_p, which: int) -> int:
+    def _of(self, function: int, which: int) -> int:
         value = c_int()
         self._driver.status("hipFuncGetAttribute", byref(value), which, function)
         return value.value

@@ -265,6 +265,63 @@ def type_name(value: object) -> str:
     return kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"
 
 
+class Api:
+    """Functions of a driver's library, looked up once. A class below has their signatures.
+
+    Attributes:
+        lacks: the message for a function that the library lacks.
+    """
+
+    signatures: dict[str, Sequence[Any]]
+    lacks: str
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+        self._functions: dict[str, Any] = {}
+
+    def named(self, name: str) -> Any:
+        """A function.
+
+        Raises:
+            RuntimeError: the library lacks it.
+        """
+        if name not in self._functions:
+            try:
+                function = self._library[name]
+            except AttributeError:
+                raise RuntimeError(self.lacks.format(name)) from None
+            function.argtypes = self.signatures.get(name)
+            self._functions[name] = function
+        return self._functions[name]
+
+    def status(self, name: str, *arguments: Any) -> int:
+        """Call a function; the number of its error, 0 where there is none."""
+        result: int = self.named(name)(*arguments)
+        return result
+
+    def __call__(self, name: str, *arguments: Any) -> None:
+        """Call a function.
+
+        Raises:
+            RuntimeError: it failed.
+        """
+        self.check(self.status(name, *arguments))
+
+    def check(self, status: int) -> None:
+        if status:
+            raise RuntimeError(self.failure(status))
+
+    def failure(self, status: int) -> str:
+        """The text of an error, as Triton's compiled module has it."""
+        raise NotImplementedError
+
+    def integer(self, name: str, *arguments: Any, cell: Any = ctypes.c_int) -> int:
+        """The number that a function writes where its first argument points to."""
+        value = cell()
+        self(name, ctypes.byref(value), *arguments)
+        return value.value or 0
+
+
 class Careful:
     """Launches step by step.
 
