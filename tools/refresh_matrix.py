@@ -27,7 +27,7 @@ from packaging.version import Version
 
 from tritonwin.facts.toolchain.cuda import banner_version
 from tritonwin.support import download, matrix
-from tritonwin.support.download import NotFoundError
+from tritonwin.support.download import DownloadError, NotFoundError
 from tritonwin.support.links import WheelLink
 from tritonwin.support.matrix import Matrix, Pair, Release
 from tritonwin.support.pip import Pip, configured_places
@@ -126,6 +126,24 @@ def missing(known: Matrix, torch: Iterable[str], windows: Iterable[str]) -> list
     return rows
 
 
+def unknown_tags(page: str, known: Iterable[str]) -> list[str]:
+    """Sentences about CUDA tags on the page of torch's indexes that `indexes.toml` lacks."""
+    rows = set(known)
+    oldest = min(rows)
+    found = set(re.findall(r'href="[^"]*?\b(cu\d{3})/?"', page))
+    return [f"torch has an index {tag}" for tag in sorted(found - rows) if tag > oldest]
+
+
+def _unknown_tags() -> list[str]:
+    table = matrix.indexes()
+    try:
+        page = download.read(f"{table.torch}/", limit=2**20).decode("utf-8", "replace")
+    except DownloadError as error:
+        print(f"torch's indexes: {error}", file=sys.stderr)
+        return []
+    return unknown_tags(page, (row.tag for row in table.torch_tags))
+
+
 def render(pairs: Iterable[Pair], releases: Iterable[Release], date: str) -> str:
     """The text of matrix.toml."""
     lines = [_HEAD, f'data_date = "{date}"']
@@ -208,7 +226,8 @@ def main() -> int:
         return 1
     known = matrix.load()
     if check:
-        rows = missing(known, torch, (str(v[0].name.version) for v in windows.values()))
+        newest = (str(v[0].name.version) for v in windows.values())
+        rows = [*missing(known, torch, newest), *_unknown_tags()]
         print("\n".join(rows) or "nothing is missing")
         return 1 if rows else 0
     date = dt.datetime.now(tz=dt.timezone.utc).date().isoformat()

@@ -74,6 +74,11 @@ def test_missing_rows_are_named() -> None:
     ]
 
 
+def test_a_new_cuda_of_torch_is_named() -> None:
+    page = '<a href="cu118/">cu118</a><a href="/whl/cu130/">x</a><a href="/whl/cu135">y</a>'
+    assert refresh.unknown_tags(page, ("cu124", "cu130")) == ["torch has an index cu135"]
+
+
 def test_what_is_written_is_the_shipped_file_and_reads_back() -> None:
     known = matrix.load()
     text = refresh.render(known.pairs, known.releases, known.data_date)
