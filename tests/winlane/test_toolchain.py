@@ -20,7 +20,7 @@ from triton import windows_utils
 from triton.runtime.build import _find_compiler
 from tritonwin.system.host import Host
 from tritonwin.facts.records import Interpreter
-from tritonwin.facts.toolchain import compilers, cuda, msvc, python_dev, winsdk
+from tritonwin.facts.toolchain import compilers, cuda, msvc, python_dev
 
 def path(value):
     return os.path.normcase(os.path.normpath(value)) if value else None
@@ -35,7 +35,7 @@ target = Interpreter(
     prefix=sys.prefix, base_prefix=sys.base_prefix,
     include=sysconfig.get_path("include"), site_packages=(sysconfig.get_path("platlib"),),
 )
-tools, sdk = chosen(msvc.find_msvc(host)), chosen(winsdk.find_windows_sdks(host))
+tools, sdk = chosen(msvc.find_msvc(host)), chosen(msvc.find_windows_sdks(host))
 toolkit = chosen(cuda.find_cuda_toolkits(target, host))
 compiler = chosen(compilers.find_compilers(target, host))
 dev = python_dev.find_python_dev(target, host)
