@@ -169,7 +169,7 @@ def _target(request: Request, notes: Notes) -> None:
         message = f"{python} has no import library (libs\\python3XX.lib)"
         notes.refuse(message, fix, "python-libs-not-found-venv-uv")
     if machine.venv is False and machine.runtime is not None:
-        why = "this embedded Python has no venv, and runs from any folder"
+        why = "this Python has no venv, and runs from any folder"
         notes.because("environment", f"a copy of {machine.runtime}", why, "--python")
     elif machine.venv is False:
         notes.refuse(
