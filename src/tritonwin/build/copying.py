@@ -65,7 +65,7 @@ def is_executable(path: Path) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Link:
+class SourceLink:
     """A link of a source. Where it leads is told from names alone: no server is asked.
 
     Attributes:
@@ -117,9 +117,9 @@ def is_project(folder: Path) -> bool:
     return is_file(folder / "setup.py") or is_file(folder / "pyproject.toml")
 
 
-def links_out(root: Path, skip: Sequence[str]) -> tuple[Link, ...]:
+def links_out(root: Path, skip: Sequence[str]) -> tuple[SourceLink, ...]:
     """Links that lead out of the source; as far as its folders can be read."""
-    found: list[Link] = []
+    found: list[SourceLink] = []
     root = root.absolute()
     with contextlib.suppress(OSError):
         found.extend(_link(path, root) for path in _entries(root, skip) if is_link(path))
@@ -148,14 +148,14 @@ def _entries(root: Path, skip: Sequence[str]) -> Iterator[Path]:
                 folders.append(path)
 
 
-def _link(path: Path, root: Path) -> Link:
+def _link(path: Path, root: Path) -> SourceLink:
     target = Path(os.path.normpath(path.parent / _plain(str(path.readlink()))))
     name = path.relative_to(root).as_posix()
     for spelling in (root.absolute(), root.resolve()):
         if target.is_relative_to(spelling):
             inside = PurePosixPath(target.relative_to(spelling).as_posix())
-            return Link(name=name, target=target, inside=inside)
-    return Link(name=name, target=target, inside=None)
+            return SourceLink(name=name, target=target, inside=inside)
+    return SourceLink(name=name, target=target, inside=None)
 
 
 def _plain(target: str) -> str:
@@ -185,7 +185,7 @@ def _make_room(to: Path, name: PurePosixPath) -> None:
         discard(to / name)
 
 
-def _make_link(link: Link, to: Path) -> None:
+def _make_link(link: SourceLink, to: Path) -> None:
     place = to / link.name
     target = link.target if link.inside is None else to / link.inside
     discard(place)

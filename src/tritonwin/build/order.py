@@ -12,7 +12,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from tritonwin.build import jobs, triton
-from tritonwin.build.copying import NOT_COPIED, Link, is_project, links_out
+from tritonwin.build.copying import NOT_COPIED, SourceLink, is_project, links_out
 from tritonwin.build.jobs import Resources
 from tritonwin.build.recipe import Circumstances, Recipe, load
 from tritonwin.errors import UserError
@@ -79,7 +79,7 @@ class Checkout:
     path: Path
     version: str | None
     subfolder: str
-    links_out: tuple[Link, ...] = ()
+    links_out: tuple[SourceLink, ...] = ()
     pins: triton.TritonPins | None = None
 
 
