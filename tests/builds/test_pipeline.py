@@ -109,8 +109,7 @@ def test_memory_that_never_suffices_ends_with_the_reason(world: World) -> None:
     assert [jobs for jobs, _ in endings(built)][:3] == [4, 2, 1]
     assert {ending for _, ending in endings(built)} == {"out-of-memory"}
     assert len(built.runs) <= 4
-    assert built.explanation
-    assert "build-resource-limits" in {p.id for p in built.explanation.problems}
+    assert "build-resource-limits" in {p.id for p in built.problems}
 
 
 def test_a_fault_of_the_source_is_not_tried_again(world: World) -> None:

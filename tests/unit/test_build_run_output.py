@@ -19,7 +19,6 @@ from tritonwin.build.outcome import (
 from tritonwin.build.plan import GIB
 from tritonwin.output import building
 from tritonwin.output.building import Follower, duration, line
-from tritonwin.problems.explain import explain_lines
 from tritonwin.problems.records import Evidence
 
 HALF = Progress(
@@ -138,7 +137,6 @@ def test_the_last_word_of_a_failure(printed: io.StringIO) -> None:
     outcome = BuildOutcome(
         runs=RUNS,
         log="build.log",
-        explanation=explain_lines(["[1/2] nvcc", "kernel.cu(1): error: no such thing"]),
         failed_step=(Evidence(text="kernel.cu(1): error: no such thing", where="line 2"),),
     )
     building.print_outcome(outcome)

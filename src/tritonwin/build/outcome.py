@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tritonwin.build.plan import BuildPlan
-from tritonwin.problems.records import Evidence, Explanation
+from tritonwin.problems.records import Evidence, Problem
 from tritonwin.verify.records import BROKEN, RungResult
 
 Ending = Literal["running", "finished", "failed", "out-of-memory", "interrupted"]
@@ -135,9 +135,10 @@ class BuildOutcome:
 
     Attributes:
         log: everything that the last run printed.
-        wheel: None: the build failed, and `explanation` says why.
+        wheel: None: the build failed.
         info: the file beside the wheel.
-        failed_step: the output of the first step that failed.
+        problems: what the log of a failure shows.
+        failed_step: the output of the first step that failed, or other lines to look at.
     """
 
     runs: tuple[BuildRun, ...] = ()
@@ -145,7 +146,7 @@ class BuildOutcome:
     wheel: str | None = None
     proof: WheelProof | None = None
     info: str | None = None
-    explanation: Explanation | None = None
+    problems: tuple[Problem, ...] = ()
     failed_step: tuple[Evidence, ...] = ()
 
     @property

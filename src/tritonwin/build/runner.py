@@ -86,8 +86,9 @@ def build(plan: BuildPlan, context: RunContext, *, resume: bool = False) -> Buil
         if runs[-1].ending == "finished":
             return replace(outcome, wheel=str(_wheel(plan, log)))
         with log.open("rb") as stream:
-            explanation = explain_stream(stream, context.facts)
-        return replace(outcome, explanation=explanation, failed_step=attempt.failed_step(log))
+            found = explain_stream(stream, context.facts)
+        step = attempt.failed_step(log) or found.suspicious
+        return replace(outcome, problems=found.problems, failed_step=step)
 
 
 def prepare(plan: BuildPlan, context: RunContext) -> None:

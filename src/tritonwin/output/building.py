@@ -148,13 +148,12 @@ def print_outcome(outcome: BuildOutcome) -> None:
 
 def _print_failure(out: Console, outcome: BuildOutcome) -> None:
     out.print(Text("The build failed.", "bold red"))
-    found = outcome.explanation
-    for problem in found.problems if found else ():
+    for problem in outcome.problems:
         out.print()
         print_problem(out, problem)
-    if found and found.healthy:
+    if not outcome.problems:
         out.print(Text("Its log shows no problem that tritonwin knows. Look at these lines first:"))
-        for item in outcome.failed_step or found.suspicious:
+        for item in outcome.failed_step:
             out.print(Text(printable(f"    {item.where}: {item.text}")), soft_wrap=True)
     done = sum(run.steps for run in outcome.runs)
     out.print()
