@@ -137,6 +137,15 @@ def test_the_index_of_torch_fits_driver_and_card(cuda: str, card: str, tag: str)
     assert any(command.endswith(f'/{tag}"') for command in found.remedy.commands)
 
 
+@pytest.mark.parametrize(("card", "told"), [("7.5", True), ("8.9", False)])
+def test_a_turing_card_is_told_what_the_newest_torch_costs(card: str, told: bool) -> None:
+    facts = healthy.replace(part("torch", version="2.9.1+cpu", cuda=None), gpus=(gpu(card),))
+    (found,) = diagnose(facts, [c for c in CHECKS if c.id == "cpu-only-torch"]).problems
+    assert ("torch 2.6 with Triton 3.2 is the newest pair" in found.remedy.summary) is told
+    assert [action.name for action in found.actions] == ["install-torch"]
+    assert len(found.remedy.commands) == 2
+
+
 def test_no_check_names_nvidia_where_another_card_is_in_charge() -> None:
     amd = Gpu(index=0, vendor="amd", name="Radeon", source="registry")
     results = {c.id: c for c in diagnose(changed(gpus=(amd,), drivers=()), CHECKS).checks}
