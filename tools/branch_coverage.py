@@ -4,97 +4,51 @@
     python tools/branch_coverage.py --copies FOLDER
 
 `--copies` is run on the data files of coverage before they are combined. REPORT is what
-`coverage json` writes. Prints the table of the areas, below it every module that has
-a branch no test took, with those branches as "line->next line"; exits with 1 where an area is below
-its bound.
-`test --full` of tools/dev.py ends with it.
+`coverage json` writes. Prints the areas as a table, below it every branch that no test took as
+"line->next line"; exits with 1 where an area is below its bound. `test --full` of tools/dev.py ends
+with it.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from areas import AREAS, AT_LEAST, PACKAGE, Area
 
-
-@dataclass(frozen=True, kw_only=True)
-class Module:
-    """Branches of one file; a `missing` one is a pair of lines, negative for the way out."""
-
-    file: str
-    branches: int
-    missing: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """The measured modules of an area."""
-
-    name: str
-    modules: tuple[Module, ...]
-
-    @property
-    def branches(self) -> int:
-        return sum(module.branches for module in self.modules)
-
-    @property
-    def taken(self) -> int:
-        return self.branches - sum(len(module.missing) for module in self.modules)
-
-    @property
-    def percent(self) -> float:
-        return 100 * self.taken / self.branches
-
-
-def measured(report: dict[str, Any]) -> dict[str, Module]:
-    """The modules of a report of coverage's JSON format, by path from the package on."""
-    modules = {}
-    for path, entry in report["files"].items():
-        file = path.replace("\\", "/").partition("src/tritonwin/")[2]
-        modules[file] = Module(
-            file=file,
-            branches=entry["summary"]["num_branches"],
-            missing=tuple((start, end) for start, end in entry["missing_branches"]),
-        )
-    return modules
-
-
-def of_areas(
-    areas: dict[str, Area], modules: dict[str, Module], package: Path
-) -> Iterator[Measured]:
-    """The areas with their modules; SystemExit if nothing matches or a file is unmeasured."""
-    for name, area in areas.items():
-        files = area.files(package)
-        unmeasured = sorted(files - modules.keys())
-        if unmeasured:
-            sys.exit(f"{name}: not in the report: {', '.join(unmeasured)}")
-        yield Measured(name=name, modules=tuple(modules[file] for file in sorted(files)))
-
-
-def table(found: Sequence[Measured]) -> Iterator[str]:
-    """A table in Markdown."""
-    yield "| area | modules | branches | taken by a test | share |"
-    yield "| --- | ---: | ---: | ---: | ---: |"
-    for area in found:
-        cells = (area.name, len(area.modules), area.branches, area.taken, f"{area.percent:.1f} %")
-        yield f"| {' | '.join(map(str, cells))} |"
-
-
-def gaps(area: Measured) -> Iterator[str]:
-    for module in area.modules:
-        if module.missing:
-            lines = ", ".join(f"{a}->{'exit' if b < 0 else b}" for a, b in sorted(module.missing))
-            yield f"{module.file}: {lines}"
-
-
 _PATCH = "src/tritonwin/patch"
 _HOOK = "_tritonwin_hook.py"
 _CARRIED = "_tritonwin_patch/"
+
+
+def entries(name: str, area: Area, report: Mapping[str, Any], package: Path) -> dict[str, Any]:
+    """What the report has of each file of an area; SystemExit where it has not all."""
+    measured = {
+        path.replace("\\", "/").partition("src/tritonwin/")[2]: entry
+        for path, entry in report["files"].items()
+    }
+    files = area.files(package)
+    if unmeasured := sorted(files - measured.keys()):
+        sys.exit(f"{name}: not in the report: {', '.join(unmeasured)}")
+    return {file: measured[file] for file in sorted(files)}
+
+
+def share(found: Mapping[str, Any]) -> tuple[int, int, float]:
+    """The branches of files, those that a test took, and the percentage."""
+    branches = sum(entry["summary"]["num_branches"] for entry in found.values())
+    taken = branches - sum(len(entry["missing_branches"]) for entry in found.values())
+    return branches, taken, 100 * taken / branches
+
+
+def gaps(found: Mapping[str, Any]) -> Iterator[str]:
+    """The branches that no test took, a line for each file; a negative line is the way out."""
+    for file, entry in found.items():
+        if missing := sorted(map(tuple, entry["missing_branches"])):
+            lines = (f"{start}->{'exit' if end < 0 else end}" for start, end in missing)
+            yield f"{file}: {', '.join(lines)}"
 
 
 def original(file: str) -> str | None:
@@ -135,18 +89,21 @@ def main(argv: Sequence[str]) -> int:
         print(__doc__)
         return 2
     report = json.loads(Path(argv[0]).read_text("utf-8"))
-    found = list(of_areas(AREAS, measured(report), PACKAGE))
-    print("\n".join(table(found)))
-    for area in found:
-        print(f"\n{area.name}: branches that no test took")
-        print("\n".join(f"  {line}" for line in gaps(area)))
-    low = [area for area in found if area.percent < AT_LEAST]
-    for area in low:
-        print(
-            f"FAILED: tests take {area.percent:.1f} % of the branches of {area.name}; "
-            f"{AT_LEAST} % are asked for"
-        )
-    return int(bool(low))
+    found = {name: entries(name, area, report, PACKAGE) for name, area in AREAS.items()}
+    print("| area | modules | branches | taken by a test | share |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for name, area in found.items():
+        branches, taken, percent = share(area)
+        print(f"| {name} | {len(area)} | {branches} | {taken} | {percent:.1f} % |")
+    below = 0
+    for name, area in found.items():
+        print(f"\n{name}: branches that no test took", *gaps(area), sep="\n")
+        if (percent := share(area)[2]) < AT_LEAST:
+            below = 1
+            print(
+                f"FAILED: {percent:.1f} % of the branches of {name}; {AT_LEAST:g} % are asked for"
+            )
+    return below
 
 
 if __name__ == "__main__":
