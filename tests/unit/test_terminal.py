@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from dataclasses import replace as changed
 
@@ -136,3 +137,16 @@ def test_doctor_names_no_fix_where_nothing_is_to_be_done(
     out = capsys.readouterr().out
     assert "tritonwin fix" not in out
     assert out.startswith("Triton should work here")
+
+
+@pytest.mark.parametrize("colour", ["NO_COLOR", "FORCE_COLOR"])
+def test_a_terminal_has_its_width_with_and_without_colour(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], colour: str
+) -> None:
+    for name, value in {"COLUMNS": "80", "NO_COLOR": "", "FORCE_COLOR": "", colour: "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    print_view(of_diagnosis(MISSING, diagnose(MISSING, CHECKS)))
+    plain = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert "Triton will not work here" in plain
+    assert [line for line in plain.splitlines() if len(line) > 80 and "see https" not in line] == []

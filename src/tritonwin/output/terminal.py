@@ -89,7 +89,10 @@ class Screen:
     def __init__(self, out: Console | None = None, *, everything: bool = False) -> None:
         self.out = out or console()
         self._everything = everything
-        self._width = min(self.out.width, _PROSE_WIDTH) if self.out.is_terminal else _PIPE_WIDTH
+        # not by `is_terminal`, which NO_COLOR makes false
+        self._width = (
+            min(self.out.width, _PROSE_WIDTH) if self.out.width < _PIPE_WIDTH else _PIPE_WIDTH
+        )
 
     def show(self, *blocks: Block) -> None:
         for block in blocks:
