@@ -25,7 +25,7 @@ from tritonwin.build import copying, ninja
 from tritonwin.build.copying import SourceError
 from tritonwin.facts import distributions, snapshot
 from tritonwin.facts.dlls.pe import read_pe, read_tables
-from tritonwin.facts.dlls.tree import Place, Walk
+from tritonwin.facts.dlls.tree import DllPlace, Walk
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
@@ -62,7 +62,7 @@ def pe(data: bytes) -> None:
     path = _file("fuzzed.dll", data)
     read_pe(path, version=True)
     read_tables(path)
-    tree = Walk(places=[Place(folder=path.parent, kind="file")]).tree(path)
+    tree = Walk(places=[DllPlace(folder=path.parent, kind="file")]).tree(path)
     assert tree.loads is (tree.modules[0].state == "found" and not list(tree.faults()))
 
 

@@ -47,19 +47,19 @@ PlaceKind = Literal[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class DllPlace:
     """A folder that Windows looks in, and why."""
 
     folder: Path
     kind: PlaceKind
 
 
-def module_places(target: Interpreter, torch: Torch | None, host: Host) -> tuple[Place, ...]:
+def module_places(target: Interpreter, torch: Torch | None, host: Host) -> tuple[DllPlace, ...]:
     """For any compiled module of the target, after the module's own folder."""
     return _once(_of_modules(target, torch, host))
 
 
-def program_places(program: Path, host: Host) -> tuple[Place, ...]:
+def program_places(program: Path, host: Host) -> tuple[DllPlace, ...]:
     """For a program that is started, and for a DLL that none of our Pythons loads."""
     places: list[tuple[Path | None, PlaceKind]] = [(program.parent, "file")]
     places.append((host.system32(), "system32"))
@@ -89,12 +89,12 @@ def _of_modules(
     yield host.system32(), "system32"
 
 
-def _once(places: Iterable[tuple[Path | None, PlaceKind]]) -> tuple[Place, ...]:
+def _once(places: Iterable[tuple[Path | None, PlaceKind]]) -> tuple[DllPlace, ...]:
     """Each folder once, by the first reason to look in it."""
-    found: dict[Path, Place] = {}
+    found: dict[Path, DllPlace] = {}
     for folder, kind in places:
         if folder is not None:
-            found.setdefault(folder, Place(folder=folder, kind=kind))
+            found.setdefault(folder, DllPlace(folder=folder, kind=kind))
     return tuple(found.values())
 
 
@@ -207,7 +207,7 @@ class DllTree:
 class Walk:
     """`places` after the folder of the file; `program` is what runs: python.exe, or the file."""
 
-    places: Sequence[Place]
+    places: Sequence[DllPlace]
     program: Path | None = None
     _listings: dict[Path, dict[str, str]] = field(default_factory=dict)
     _tables: dict[Path, Tables | None] = field(default_factory=dict)
@@ -215,7 +215,7 @@ class Walk:
 
     def tree(self, file: Path) -> DllTree:
         self._system_known = any("kernel32.dll" in self._listing(p.folder) for p in self.places)
-        beside = Place(folder=file.parent, kind="file")
+        beside = DllPlace(folder=file.parent, kind="file")
         ordered = (beside, *(p for p in self.places if p.folder != beside.folder))
         modules = self._walk(file, ordered, self._preloaded(file))
         return DllTree(
@@ -228,7 +228,7 @@ class Walk:
         """The modules that the program has loaded before it loads the file."""
         if self.program is None or self.program == file:
             return {}
-        beside = Place(folder=self.program.parent, kind="program")
+        beside = DllPlace(folder=self.program.parent, kind="program")
         system = (p for p in self.places if p.kind == "system32")
         found = self._walk(self.program, (beside, *system), {})
         # their imports are walked again, so that all of it is in the tree
@@ -239,7 +239,7 @@ class Walk:
         }
 
     def _walk(
-        self, file: Path, places: Sequence[Place], preloaded: dict[str, Module]
+        self, file: Path, places: Sequence[DllPlace], preloaded: dict[str, Module]
     ) -> list[Module]:
         first, tables = self._read(file.name, file, "named", None)
         machine = first.machine
@@ -270,7 +270,7 @@ class Walk:
     def _find(
         self,
         name: str,
-        places: Sequence[Place],
+        places: Sequence[DllPlace],
         preloaded: dict[str, Module],
         machine: str | None,
     ) -> tuple[Module, Tables | None]:
