@@ -64,26 +64,12 @@ def test_it_is_written_found_and_taken_out(tmp_path: Path, site: Path) -> None:
     assert tree_hash(site) == before
 
 
-def test_a_second_one_replaces_the_first(tmp_path: Path, site: Path) -> None:
-    python = target(site)
-    write(tmp_path, python, RuleChoice(only=("temp-files",), allow_unknown=True))
-    write(tmp_path, python)
-    assert found_in(python).choice == ALL
-
-
 def test_one_of_another_tritonwin_is_not_current(tmp_path: Path, site: Path) -> None:
     python = target(site)
     write(tmp_path, python)
     text = (site / HOOK).read_text("utf-8")
     (site / HOOK).write_text(text.replace("'tool': '", "'tool': '0.0.1-"), encoding="utf-8")
     assert not found_in(python).current
-
-
-def test_one_that_nothing_starts_is_found(tmp_path: Path, site: Path) -> None:
-    python = target(site)
-    write(tmp_path, python)
-    (site / HOOK_START).unlink()
-    assert not found_in(python).starts
 
 
 @pytest.mark.parametrize(

@@ -424,14 +424,6 @@ def test_a_changed_file_stops_the_rules_of_that_file_alone(session: PatchSession
     assert describe_tree(session.package) == before
 
 
-def test_trust_edits_no_file_that_cannot_be_read_as_text(session: PatchSession) -> None:
-    append(session, "knobs.py", b"# \xff\n")
-    plan = session.plan(RuleChoice(["tool-variables", "temp-files"], allow_unknown=True))
-    (refusal,) = plan.refused
-    assert [(m.rule, m.reason[:9]) for m in refusal.misfits] == [("tool-variables", "not UTF-8")]
-    assert session.plan(RuleChoice(["temp-files"])).refused == ()
-
-
 def test_a_source_without_end_is_not_read(session: PatchSession) -> None:
     """A sparse file of 3 GB took 16 GB of memory."""
     driver = session.package / "backends/nvidia/driver.c"
