@@ -395,3 +395,22 @@ sys.exit(max(run(["matrix"]), run(["demo"])))
     )  # fmt: skip
     assert done.returncode in {0, 1}, done.stderr
     assert "\x1b[" in done.stdout
+
+
+def test_the_package_finds_its_own_modules_in_memory(tmp_path: Path) -> None:
+    """In an archive in memory no folder can be listed."""
+    archive = tmp_path / "app.zip"
+    with zipfile.ZipFile(archive, "w") as made:
+        for name, content in build_pyz.of_tritonwin():
+            made.writestr(name, content)
+    code = (
+        "import pathlib, sys, tritonwin_in_memory as memory;"
+        f"memory.install(pathlib.Path({str(archive)!r}).read_bytes(), pathlib.Path('none.pyz'));"
+        "from tritonwin.patch.rules import RULES;"
+        "from tritonwin.problems.checks import CHECKS;"
+        "sys.exit(not (RULES and CHECKS))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=build_pyz.PYZ, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()

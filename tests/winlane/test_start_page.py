@@ -41,13 +41,25 @@ def test_lines_of_the_start_page(machine: Machine, tmp_path: Path, section: str)
     assert done.returncode in (0, 1), done
     assert env.win(home / "python.exe").lower() in done.stdout.lower()
     assert "[embedded-python-no-headers]" in done.stdout
-    # what is printed can be typed there as it is
-    printed = re.search(r"^ {6}(.*tritonwin\.pyz fix.*)$", done.stdout, re.MULTILINE)
-    assert printed, done.stdout
-    done = machine.start(f'cmd /d /s /c "{printed[1]} < nul"', cwd=app, timeout=300)
-    assert done.returncode == 1, done
-    assert "Changes to" in done.stdout or "not solved" in done.stdout
     for line in lines(section, "run"):
         machine.start(f'cmd /d /s /c "{line}"', cwd=app, timeout=120).check()
         started = machine.start('cmd /d /s /c ".\\start.bat < nul"', cwd=app, timeout=120)
         assert "ComfyUI stand-in" in started.stdout
+
+
+@pytest.mark.full
+def test_what_doctor_prints_can_be_typed_as_it_is(machine: Machine, tmp_path: Path) -> None:
+    """The command below `help:`, in cmd, in the folder of the application."""
+    env = machine.environment("3.12", "comfyui", ["triton-3.8"])
+    app = env.root / "ComfyUI_windows_portable"
+    build_pyz.build(tmp_path / "tritonwin.pyz")
+    shutil.copyfile(tmp_path / "tritonwin.pyz", app / "tritonwin.pyz")
+    machine.gpu()
+    machine.variables["TRITONWIN_HOME"] = r"C:\tritonwin home"
+    start = r".\python_embeded\python.exe tritonwin.pyz"
+    done = machine.start(f'cmd /d /s /c "{start} doctor"', cwd=app, timeout=120)
+    (printed,) = re.findall(r"^ {6}(.* fix.*)$", done.stdout, re.MULTILINE)
+    assert printed == f"{start} fix"
+    done = machine.start(f'cmd /d /s /c "{printed} < nul"', cwd=app, timeout=300)
+    assert done.returncode == 1, done
+    assert "Changes to" in done.stdout or "not solved" in done.stdout

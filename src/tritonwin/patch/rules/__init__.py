@@ -14,14 +14,21 @@ from tritonwin.patch.engine import Rule, TextStep, declared, edit_text
 def _rows() -> list[dict[str, Any]]:
     """The table, and the modules beside it imported. The import hook carries it as JSON."""
     carried = getattr(__spec__ and __spec__.loader, "modules", None)
-    names = carried(__name__) if carried else [m.name for m in pkgutil.iter_modules(__path__)]
-    for name in names:
+    for name in carried(__name__) if carried else _beside():
         importlib.import_module(f"{__name__}.{name}")
     if carried:
         return list(json.loads(pkgutil.get_data(__name__, "rules.json") or b""))
     from tritonwin.system.toml import shipped
 
     return list(shipped(__name__, "rules.toml")["rule"])
+
+
+def _beside() -> list[str]:
+    """The modules of this package, also where the single file is imported from memory."""
+    from importlib.resources import files
+
+    names = (file.name for file in files(__name__).iterdir())
+    return [name[:-3] for name in names if name.endswith(".py") and name != "__init__.py"]
 
 
 def _rule(row: dict[str, Any]) -> Rule:
