@@ -16,7 +16,6 @@ from byte_spectral.taps import dft_taps
 
 # forms and packed taps by all arguments of a call that needs no check any more
 ready: dict[tuple[Any, ...], tuple[Any, Any]] = {}
-FEW, MANY = 5_000_000, 13_000_000  # bins at all positions: less, and more, than an H200 has at once
 OUTPUTS = (torch.float32, torch.bfloat16, torch.float16)
 NO_TRITON = (
     "this Python has no triton, which backend='triton' needs; "
@@ -88,13 +87,12 @@ def capability(device: torch.device) -> int:
     return 10 * major + minor
 
 
-def size_of(x: torch.Tensor, K: int) -> str:
-    """What a call is to the device: "few" programs, "some", or "many", that take turns."""
-    count = x.shape[0] * x.shape[1] * K
-    return "few" if count < FEW else "some" if count < MANY else "many"
+def size_of(x: torch.Tensor, K: int) -> int:
+    """The class of a call by its work; see `plans.size_of`."""
+    return plans.size_of(x.shape[0] * x.shape[1] * K)
 
 
-def purpose(spec: Spec, dtype: torch.dtype, size: str) -> plans.Purpose:
+def purpose(spec: Spec, dtype: torch.dtype, size: int) -> plans.Purpose:
     """The conditions by which plans differ."""
     return (
         ("precision", spec.precision),
@@ -106,7 +104,7 @@ def purpose(spec: Spec, dtype: torch.dtype, size: str) -> plans.Purpose:
 
 @functools.lru_cache(maxsize=512)
 def form(spec: Spec, dtype: torch.dtype, device: torch.device, window: str | None,
-         has_lengths: bool, size: str) -> Any:  # fmt: skip
+         has_lengths: bool, size: int) -> Any:  # fmt: skip
     """The form for a named window, or for taps of any kind (None)."""
     from byte_spectral import launch
 
@@ -131,7 +129,7 @@ def form(spec: Spec, dtype: torch.dtype, device: torch.device, window: str | Non
 
 @functools.lru_cache(maxsize=512)
 def prepared(spec: Spec, dtype: torch.dtype, device: torch.device, window: str,
-             has_lengths: bool, size: str) -> tuple[Any, Any]:  # fmt: skip
+             has_lengths: bool, size: int) -> tuple[Any, Any]:  # fmt: skip
     """A form and its packed taps, for a named window."""
     chosen = form(spec, dtype, device, window, has_lengths, size)
     packed = None

@@ -19,6 +19,7 @@ from byte_spectral.spec import Spec
 from byte_spectral.walk import Walk
 
 MOST_ROWS = (1 << 31) - (1 << 20)  # kernels count past the last row by a tile or a few
+LONGEST = 64  # positions of a chunk
 PACKED = 1024  # numbers of the taps that a program packs
 SUMS, AT_ONCE, SUM_WARPS = 256, 32, 4  # of `backward.total`: numbers a program, splits at once
 
@@ -162,7 +163,11 @@ class Walking(Form):
     def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
                  window: str) -> None:  # fmt: skip
         super().__init__(spec, dtype, device, plan)
-        steps = min(plan["steps"], pack.power_of_two(spec.W + 1) // 2)  # at most W
+        # a long window in short chunks is many factors one after the other, whose errors add up;
+        # a short one is better several chunks
+        steps = max(plan["steps"], min(LONGEST, pack.power_of_two(cdiv(spec.W, plan["chunks"]))))
+        if 2 * steps > spec.W:
+            steps = max(16, min(steps // 2, pack.power_of_two(spec.W + 1) // 2))
         self.record = Walk(
             W=spec.W, K=spec.K, parts=spec.parts, shift=spec.shift, tail=window == "tail",
             sign=1 if spec.W % spec.N == 0 else 2 if 2 * spec.W % spec.N == 0 else 0,
@@ -170,7 +175,7 @@ class Walking(Form):
             padded=cdiv(spec.K, plan["be"]) * plan["be"], turns=min(plan["turns"], steps),
             limbs=self.limbs, byte_limbs=plan.get("byte_limbs", 0), scale=self.shift,
             gain=pack.step_gain(spec, window), lengths=False, even=False,
-            early=plan.get("pdl", False), fast_root=device.type == "cuda",
+            early=int(plan.get("pdl", 0)), fast_root=device.type == "cuda",
         )  # fmt: skip
         self.make_tables()
         options = {"launch_pdl": True} if self.record.early else {}

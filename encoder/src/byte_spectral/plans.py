@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import importlib.resources
 import sys
@@ -46,6 +47,11 @@ def special(entry: Plan, purpose: Purpose) -> Plan:
         if all(case[k] == named.get(k) for k in CONDITIONS if k in case):
             found |= case
     return found
+
+
+def size_of(count: int) -> int:
+    """0 to 4: how many programs a call of so many positions times bins has for the device."""
+    return bisect.bisect(_data()["sizes"], count)
 
 
 def sure(kind: str, capability: int, purpose: Purpose = ()) -> Plan:

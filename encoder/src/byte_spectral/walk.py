@@ -40,7 +40,7 @@ class Walk:
         scale: log2 of what the bytes are divided by for the products.
         gain: factor of the bytes that come and leave.
         lengths, even: rows end by themselves; every position and bin of a tile is written.
-        early: begin while the launch before ends.
+        early: `pdl` of the plan.
         fast_root: the root that takes denormal numbers for 0 (CUDA only).
     """
 
@@ -61,7 +61,7 @@ class Walk:
     gain: float
     lengths: bool
     even: bool
-    early: bool
+    early: int
     fast_root: bool
 
     @property

@@ -154,7 +154,7 @@ def test_gradient_left_to_the_other_form(given: dict[str, Any]) -> None:
 # --- windows that go on
 
 
-def form_of(dtype: torch.dtype = torch.float32, size: str = "some", **o: Any) -> Any:
+def form_of(dtype: torch.dtype = torch.float32, size: int = 2, **o: Any) -> Any:
     o = {"W": 1024, "K": 256, "N": None, "parts": "mag", "causal": True, "precision": "exact",
          "window": "tail", "has_lengths": False} | o  # fmt: skip
     spec = make_spec(o["W"], o["K"], o["N"], o["parts"], o["causal"], o["precision"])

@@ -220,6 +220,8 @@ def _store(to: Pointer, value: Any, mask: Any = None, **_: object) -> None:
 
 def _assembly(text: str, _: str, values: Sequence[Array], **__: object) -> Array:
     (value,) = values
+    if text.startswith("lg2"):
+        return array(np.log2(value.astype(np.float32)))
     root = np.sqrt(value.astype(np.float32))
     return array((1 / root if text.startswith("rsqrt") else root).astype(np.float32))
 

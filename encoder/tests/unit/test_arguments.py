@@ -69,7 +69,7 @@ def test_rows_that_a_kernel_cannot_count(lacking: int) -> None:
 def test_taps_that_a_kernel_cannot_count() -> None:
     spec = make_spec(4096, 1 << 18, None, "mag", True)
     with pytest.raises(ValueError, match="W = 4096 and K = 262144 are more taps than a kernel"):
-        choose.form(spec, torch.float32, X.device, None, False, "some")
+        choose.form(spec, torch.float32, X.device, None, False, 2)
 
 
 def test_wrong_taps_weights_states_and_modules() -> None:

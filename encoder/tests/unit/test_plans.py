@@ -48,13 +48,13 @@ def test_special_cases_hold_together_later_ones_first() -> None:
 @pytest.mark.parametrize(
     ("precision", "size", "window"),
     [
-        ("exact", "some", 65),
-        ("exact", "few", 129),
-        ("fast", "many", 129),
-        ("fast", "few", 257),
+        ("exact", 2, 65),
+        ("exact", 0, 129),
+        ("fast", 4, 129),
+        ("fast", 0, 129),
     ],
 )
-def test_from_which_window_on_sums_go_on(precision: str, size: str, window: int) -> None:
+def test_from_which_window_on_sums_go_on(precision: str, size: int, window: int) -> None:
     purpose = choose.purpose(make_spec(64, 256, None, "mag", True, precision), torch.float32, size)
     assert plans.sure("hopper_walk", 90, purpose)["window"] == window
     assert plans.sure("walk", 80, purpose)["window"] == 257
@@ -63,3 +63,8 @@ def test_from_which_window_on_sums_go_on(precision: str, size: str, window: int)
 def test_an_architecture_that_is_too_old_is_named() -> None:
     with pytest.raises(RuntimeError, match="no dot plan for compute capability -1"):
         plans.sure("dot", -1)
+
+
+def test_sizes_of_calls() -> None:
+    counts = (0, 4 * 1024 * 256, 16 * 1024 * 256, 32 * 1024 * 256, 32 * 1024 * 320, 8 * 8192 * 256)
+    assert [plans.size_of(count) for count in counts] == [0, 0, 1, 2, 3, 4]
