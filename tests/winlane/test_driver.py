@@ -135,9 +135,12 @@ def calls(
         "backends/driver.py",
         f"backends/{backend}/driver.py",
         f"backends/{backend}/driver.c",
+        "tools/tensor_descriptor.py",
+        "_utils.py",
     ):
-        (package / part).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source / part, package / part)
+        if (source / part).exists():
+            (package / part).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / part, package / part)
     own = Path(tritonwin.__file__).parent
     for part in ("__init__.py", "driver/__init__.py", "driver/payload"):
         target = made.site_packages / "tritonwin" / part
