@@ -19,7 +19,7 @@ from winlane.tool import CHECKOUT, run_module
 # The unit tests whose subject differs between systems: paths, registry, processes, DLLs.
 SYSTEM = (
     "access", "build_source", "build_tree", "caches", "compilers", "cuda", "distributions", "files",
-    "gpu", "interpreters", "journal", "journal_safety", "launch", "msvc", "pe", "python_dev",
+    "gpu", "interpreters", "journal", "launch", "msvc", "pe", "python_dev",
     "runtime_dlls", "scratch", "shadows", "system", "target", "torch_facts", "triton_facts",
     "variables", "winsdk",
 )  # fmt: skip
