@@ -256,6 +256,11 @@ def app_page(app: Mapping[str, Any]) -> str:
         "SageAttention or FlashAttention in the build that fits:",
         f"    {start} install sageattention --dry-run\n    {start} install flash-attn --dry-run",
     ]
+    if run := app.get("run"):
+        blocks += [
+            "A file that starts the application with the right environment, by a double click:",
+            f"    {start} run --write-bat start.bat -- {run}",
+        ]
     if known := app.get("known"):
         blocks += ["## What usually goes wrong here", "\n".join(f"- {line}" for line in known)]
     return _page([*blocks, "## Tested?", app["tested"]])

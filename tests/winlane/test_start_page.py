@@ -1,4 +1,4 @@
-"""The lines of docs/index.md, as they stand there, typed into cmd."""
+"""The lines of the pages of applications, as they stand there, typed into cmd."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import build_pyz
+import build_site
 import pytest
+import site_pages
 from winlane import Machine
 from winlane.cache import copy_tree
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "index.md").read_text("utf-8")
 
-
-def lines(section: str, command: str) -> Iterator[str]:
-    """The lines of a section that give tritonwin this command."""
-    text = PAGE.split(f"## {section}\n")[1].split("\n## ")[0]
-    wanted = re.compile(rf"^    (.*tritonwin\.pyz {command}.*)$", re.MULTILINE)
-    return iter(wanted.findall(text))
+def lines(page: str, command: str) -> Iterator[str]:
+    """The lines of an application's page that give tritonwin this command."""
+    (app,) = (app for app in build_site.site()["app"] if app["page"] == page)
+    wanted = re.compile(rf"^    (.*tritonwin\.pyz {command}\b.*)$", re.MULTILINE)
+    return iter(wanted.findall(site_pages.app_page(app)))
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("section", ["ComfyUI, portable", "FramePack"])
-def test_lines_of_the_start_page(machine: Machine, tmp_path: Path, section: str) -> None:
+@pytest.mark.parametrize("page", ["comfyui-portable", "framepack"])
+def test_lines_of_a_page(machine: Machine, tmp_path: Path, page: str) -> None:
     env = machine.environment("3.12", "comfyui", ["triton-3.8"])
     app = env.root / "ComfyUI_windows_portable"
     home = app / "python_embeded"
-    if section == "FramePack":
+    if page == "framepack":
         app, home = env.root / "framepack", env.root / "framepack" / "system" / "python"
         copy_tree(env.home, home)
     file = tmp_path / "tritonwin.pyz"
@@ -36,12 +36,12 @@ def test_lines_of_the_start_page(machine: Machine, tmp_path: Path, section: str)
     shutil.copyfile(file, app / file.name)
     machine.gpu()
     machine.variables["TRITONWIN_HOME"] = r"C:\tritonwin home"
-    (line,) = lines(section, "doctor")
+    (line,) = lines(page, "doctor")
     done = machine.start(f'cmd /d /s /c "{line}"', cwd=app, timeout=120)
     assert done.returncode in (0, 1), done
     assert env.win(home / "python.exe").lower() in done.stdout.lower()
     assert "[embedded-python-no-headers]" in done.stdout
-    for line in lines(section, "run"):
+    for line in lines(page, "run"):
         machine.start(f'cmd /d /s /c "{line}"', cwd=app, timeout=120).check()
         started = machine.start('cmd /d /s /c ".\\start.bat < nul"', cwd=app, timeout=120)
         assert "ComfyUI stand-in" in started.stdout
