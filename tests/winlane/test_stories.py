@@ -52,7 +52,7 @@ def first(printed: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
-@pytest.mark.parametrize("page", stories.PAGES.glob("*.md"), ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", sorted(stories.PAGES.glob("*.md")), ids=lambda p: p.stem)
 def test_a_page_is_of_a_user_and_of_nobody_else(page: Path) -> None:
     """Paths of the machine that wrote it, and how it was made, are not the reader's business."""
     text = page.read_text("utf-8")
