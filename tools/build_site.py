@@ -125,20 +125,25 @@ def _relinked(page: str, path: Path) -> str:
 def navigation(names: Sequence[str], sections: Sequence[Mapping[str, Any]]) -> list[Any]:
     """mkdocs' `nav`: the sections in their order, and behind them what none of them names.
 
-    Exits where a section names a page that is not there.
+    A section's pages may be a section again. Exits where one names a page that is not there.
     """
     left = dict.fromkeys(names)
-    nav: list[Any] = []
-    for section in sections:
-        inside = []
-        for wanted in section["pages"]:
+
+    def section(listed: Mapping[str, Any]) -> dict[str, list[Any]]:
+        inside: list[Any] = []
+        for wanted in listed["pages"]:
+            if not isinstance(wanted, str):
+                inside.append(section(wanted))
+                continue
             found = list(_matching(wanted, left))
             if not found:
-                sys.exit(f"docs/site.toml: {section['title']}: there is no {wanted}")
+                sys.exit(f"docs/site.toml: {listed['title']}: there is no {wanted}")
             for name in found:
                 del left[name]
             inside += found
-        nav.append({section["title"]: inside})
+        return {listed["title"]: inside}
+
+    nav: list[Any] = [section(listed) for listed in sections]
     return [*nav, {"More": sorted(left)}] if left else nav
 
 
