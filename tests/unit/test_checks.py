@@ -25,6 +25,7 @@ from tritonwin.facts.records import (
     Gpu,
     HelperModule,
     Interpreter,
+    MsvcToolset,
     PatchRecord,
     Proven,
     RequirementLine,
@@ -32,9 +33,11 @@ from tritonwin.facts.records import (
     RuntimeDll,
     Shadow,
     System,
+    WindowsSdk,
 )
 from tritonwin.problems import catalogue
 from tritonwin.problems.advice import context, names
+from tritonwin.problems.check import Check
 from tritonwin.problems.checks import CHECKS, caches
 from tritonwin.problems.doctor import diagnose, findings_of
 from tritonwin.system.codec import DecodeError, Json, from_json, to_json
@@ -84,10 +87,41 @@ def installed(*dists: object, **changes: object) -> Facts:
     return changed(distributions=(*H.distributions, *dists), **changes)
 
 
-def hollow(**changes: object) -> Facts:
-    """pip's record of the fork without its package."""
-    record = replace(healthy.FORK, missing_files=("triton/__init__.py",))
-    return changed(distributions=(*without("triton-windows"), record), **changes)
+def fork(**flaws: object) -> Facts:
+    """pip's record of the fork, with these flaws."""
+    record = replace(healthy.FORK, **flaws)  # type: ignore[arg-type]
+    return changed(distributions=(*without("triton-windows"), record))
+
+
+def setuptools(version: str, python: str = "3.12.9") -> Facts:
+    others = (*without("setuptools"), dist("setuptools", version))
+    return replace(target(version=python), distributions=others)
+
+
+def bitsandbytes(version: str, triton: str) -> Facts:
+    return replace(
+        installed(dist("bitsandbytes", version)), triton=part("triton", version=triton).triton
+    )
+
+
+def pair(torch: str, triton: str) -> Facts:
+    return replace(part("torch", version=torch), triton=part("triton", version=triton).triton)
+
+
+def short(**changes: object) -> Facts:
+    """A Windows without long paths."""
+    return replace(system(long_paths=False), **changes)  # type: ignore[arg-type]
+
+
+def extension(package: str, version: str, *unresolved: str) -> Facts:
+    """A package with a compiled library."""
+    library = replace(FLASH, package=package, unresolved=unresolved)
+    return installed(dist(package, version), extensions=(library,))
+
+
+def visual(*tools: MsvcToolset, sdk: WindowsSdk | None = SDK, **changes: object) -> Facts:
+    """These toolsets, with or without a Windows SDK."""
+    return changed(msvc=tools, windows_sdks=(sdk,) if sdk else (), **changes)
 
 
 def traits(*names: str, keep: tuple[str, ...] = ("windows-branches",)) -> Facts:
@@ -106,12 +140,14 @@ def old_runtime(version: str, linker: str | None = "14.44") -> Facts:
     return replace(part("triton", libtriton_linker=linker), runtime_dlls=(beside, system))
 
 
+def one(check: str) -> list[Check]:
+    return [next(c for c in CHECKS if c.id == check)]
+
+
 def texts(check: str, facts: Facts) -> list[str]:
     """What that check finds, each in its own words."""
-    wanted = [c for c in CHECKS if c.id == check]
-    assert wanted, check
-    assert diagnose(facts, wanted).checks[0].state != "crashed"
-    return [found.evidence[0].text for found in findings_of(facts, wanted)]
+    assert diagnose(facts, one(check)).checks[0].state != "crashed"
+    return [found.evidence[0].text for found in findings_of(facts, one(check))]
 
 
 def dev(**changes: object) -> Facts:
@@ -141,15 +177,19 @@ def variables(**values: str) -> Facts:
 
 def builders(cuda: tuple[str, ...], msvc: tuple[str, ...]) -> Facts:
     """Toolkits and toolsets of these versions."""
-    return changed(
+    return visual(
+        *(replace(TOOLSET, version=version) for version in msvc),
         cuda_toolkits=tuple(toolkit(version, "Program Files") for version in cuda),
-        msvc=tuple(replace(TOOLSET, version=version) for version in msvc),
-        windows_sdks=(SDK,),
     )
 
 
 def driver(**fields: object) -> Facts:
     return changed(drivers=(Driver(vendor="nvidia", source="NVML", **fields),))  # type: ignore[arg-type]
+
+
+def rocm(*missing: str) -> Facts:
+    kit = Rocm(path=r"C:\R", source="x", kind="hip-sdk", missing=missing)
+    return changed(gpus=(AMD,), drivers=(), rocm=(kit,))
 
 
 def proven(**fields: object) -> Facts:
@@ -171,7 +211,13 @@ FLASH = ExtensionFile(
     path=r"C:\s\flash_attn_2_cuda.pyd", package="flash-attn", unresolved=("cudart64_13.dll",)
 )
 
-GERMAN_CACHE = variable("TRITON_CACHE_DIR", "D:\\J\u00f6rg\\triton")
+OLD_CUDA = toolkit("12.4", "CUDA_PATH")
+INIT = "triton/__init__.py"
+CONDA_HOME = r"C:\conda"
+CONDA = {"CONDA_PREFIX": CONDA_HOME}
+JOBS = {"MAX_JOBS": "16", "NVCC_THREADS": "2"}
+GERMAN = "D:\\J\u00f6rg"
+GERMAN_CACHE = variable("TRITON_CACHE_DIR", GERMAN)
 BEFORE = Proven(when="2026-11-01T12:00:00+00:00", python="3.12.9", driver="570.00", versions={})
 
 # id, facts, what the first evidence must name
@@ -193,45 +239,27 @@ BROKEN = [
         ),
         r"C:\Python310",
     ),
-    (
-        "mixed-environments",
-        variables(CONDA_PREFIX=r"C:\conda", CONDA_DEFAULT_ENV="ml"),
-        r"C:\conda",
-        "likely",
-    ),
+    ("mixed-environments", variables(**CONDA, CONDA_DEFAULT_ENV="ml"), CONDA_HOME, "likely"),
     ("wrong-interpreter", changed(triton=None, interpreters=(OTHER_PYTHON,)), r"C:\Python312"),
-    (
-        "app-control-blocks-dll",
-        system(smart_app_control="on"),
-        "Smart App Control",
-        "warning, possible",
-    ),
+    ("app-control-blocks-dll", system(smart_app_control="on"), "Smart App", "warning, possible"),
     ("long-paths-off", system(long_paths=False), "LongPathsEnabled"),
+    ("max-path-260", short(caches=(replace(H.caches[1], longest_path=271),)), "271"),
     (
         "max-path-260",
-        replace(system(long_paths=False), caches=(replace(H.caches[1], longest_path=271),)),
-        "271",
-    ),
-    (
-        "max-path-260",
-        replace(system(long_paths=False), caches=(replace(H.caches[0], path="C:\\" + "x" * 120),)),
+        short(caches=(replace(H.caches[0], path="C:\\" + "x" * 120),)),
         "triton cache",
         "warning, likely",
     ),
     (
         "max-path-260",
-        replace(system(long_paths=False), caches=(replace(H.caches[1], path="C:\\" + "d" * 110),)),
+        short(caches=(replace(H.caches[1], path="C:\\" + "d" * 110),)),
         "113",
         "warning, likely",
     ),
     ("build-path-too-long", system(long_paths=False, temp="C:\\" + "t" * 60), "63", "info, likely"),
     ("git-long-paths", system(git_long_paths=False), "core.longpaths", "info"),
     ("driver-too-old", changed(gpus=(), drivers=()), "no NVIDIA driver"),
-    (
-        "driver-too-old",
-        changed(drivers=(Driver(vendor="nvidia", source="nvcuda", error="no answer in 10 s"),)),
-        "no answer",
-    ),
+    ("driver-too-old", driver(error="no answer in 10 s"), "no answer"),
     (
         "driver-too-old",
         replace(part("torch", cuda="13.0"), drivers=(replace(H.drivers[0], cuda="12.8"),)),
@@ -281,31 +309,11 @@ BROKEN = [
         "Linux library",
     ),
     ("triton-files-missing", part("triton", libtriton=None), "libtriton"),
-    (
-        "triton-files-missing",
-        changed(
-            distributions=(
-                *without("triton-windows"),
-                replace(healthy.FORK, missing_files=("triton/_C/libtriton.pyd",)),
-            )
-        ),
-        "libtriton.pyd",
-    ),
-    (
-        "triton-files-missing",
-        changed(
-            distributions=(
-                *without("triton-windows"),
-                replace(healthy.FORK, cut_files=("triton/_C/libtriton.pyd",)),
-            )
-        ),
-        "cut short",
-    ),
-    ("triton-files-missing", hollow(triton=None), "triton/__init__.py"),
-    (
-        "triton-files-missing",
-        hollow(triton=replace(healthy.changed().triton, namespace=True)),
-        "triton/__init__.py",
+    ("triton-files-missing", fork(missing_files=("triton/_C/libtriton.pyd",)), "libtriton.pyd"),
+    ("triton-files-missing", fork(cut_files=("triton/_C/libtriton.pyd",)), "cut short"),
+    *(
+        ("triton-files-missing", replace(fork(missing_files=(INIT,)), triton=left), INIT)
+        for left in (None, replace(H.triton, namespace=True))
     ),
     (
         "distribution-name-or-url",
@@ -339,11 +347,7 @@ BROKEN = [
         changed(proven=replace(BEFORE, versions={"torch": "2.8.0", "xformers": "1"})),
         "torch was 2.8.0",
     ),
-    (
-        "old-setuptools",
-        changed(distributions=(*without("setuptools"), dist("setuptools", "65.5.0"))),
-        "65.5.0",
-    ),
+    ("old-setuptools", setuptools("65.5.0"), "65.5.0"),
     (
         "wheel-tag-unsupported",
         installed(dist("flash-attn", "2.8.3", tags=("cp311-cp311-win_amd64",))),
@@ -365,12 +369,7 @@ BROKEN = [
     ("triton-patch-overwritten", changed(patch=PatchRecord(original=("knobs.py",))), "knobs.py"),
     (
         "foreign-or-patched-triton-build",
-        changed(
-            distributions=(
-                *without("triton-windows"),
-                replace(healthy.FORK, altered_files=("triton/runtime/build.py",)),
-            )
-        ),
+        fork(altered_files=("triton/runtime/build.py",)),
         "build.py",
         "warning, likely",
     ),
@@ -405,21 +404,9 @@ BROKEN = [
         installed(dist("flash-attn", "2.8.3"), extensions=(FLASH,)),
         "cudart64_13.dll",
     ),
-    (
-        "sage-wheel-torch-mismatch",
-        installed(
-            dist("sageattention", "2.2.0+cu128torch2.7.1.post3"),
-            extensions=(replace(FLASH, package="sageattention", unresolved=()),),
-        ),
-        "2.2.0",
-    ),
-    (
-        "sage-wheel-torch-mismatch",
-        installed(
-            dist("sageattention", "2.2.0+cu128torch2.10.0andhigher.post4"),
-            extensions=(replace(FLASH, package="sageattention", unresolved=()),),
-        ),
-        "andhigher",
+    *(
+        ("sage-wheel-torch-mismatch", extension("sageattention", f"2.2.0+cu128torch{torch}"), torch)
+        for torch in ("2.7.1.post3", "2.10.0andhigher.post4")
     ),
     ("sage-kernels-not-loaded", installed(dist("sageattention", "2.2.0")), "2.2.0"),
     (
@@ -478,45 +465,23 @@ BROKEN = [
     # installed with --user: the compiler is there, and Triton looks elsewhere
     ("cc-and-toolchain-absent", changed(compilers=()), "in this folder only"),
     ("no-c-compiler", replace(triton("3.1.0", "3.1.0.post17"), compilers=()), "before a compiler"),
-    (
-        "vs-components-missing",
-        changed(msvc=(replace(TOOLSET, missing=("omp.h",)),), windows_sdks=(SDK,)),
-        "omp.h",
-        "warning",
-    ),
-    ("vs-components-missing", changed(msvc=(TOOLSET,)), "no Windows SDK", "warning"),
-    (
-        "msvc-localised-output",
-        changed(msvc=(replace(TOOLSET, english=False),), windows_sdks=(SDK,)),
-        "English",
-        "warning, likely",
-    ),
-    (
-        "msvc-localised-output",
-        changed(
-            msvc=tuple(
-                replace(TOOLSET, english=english, chosen=False) for english in (False, True)
-            ),
-            windows_sdks=(SDK,),
-        ),
-        "English",
-        "warning, likely",
+    ("vs-components-missing", visual(replace(TOOLSET, missing=("omp.h",))), "omp.h", "warning"),
+    ("vs-components-missing", visual(TOOLSET, sdk=None), "no Windows SDK", "warning"),
+    *(
+        ("msvc-localised-output", visual(*tools), "English", "warning, likely")
+        for tools in (
+            [replace(TOOLSET, english=False)],
+            [replace(TOOLSET, english=english, chosen=False) for english in (False, True)],
+        )
     ),
     ("inductor-needs-cl", H, "Visual C++", "info"),
     ("cuda-path-wrong", toolkits(toolkit("11.8", "CUDA_PATH")), "11.8"),
     ("cuda-path-wrong", toolkits(toolkit("12.8", "CUDA_PATH", exists=False)), "does not exist"),
     ("cuda-path-wrong", toolkits(toolkit("12.8", "CUDA_HOME", header=None)), "cuda.h"),
+    ("ptxas-older-than-ptx", toolkits(OLD_CUDA, *H.cuda_toolkits), "12.4", "warning, possible"),
     (
         "ptxas-older-than-ptx",
-        changed(cuda_toolkits=(toolkit("12.4", "CUDA_PATH"), *H.cuda_toolkits)),
-        "12.4",
-        "warning, possible",
-    ),
-    (
-        "ptxas-older-than-ptx",
-        changed(
-            cuda_toolkits=(toolkit("12.4", "CUDA_PATH"), *H.cuda_toolkits), gpus=(gpu("12.0"),)
-        ),
+        replace(toolkits(OLD_CUDA, *H.cuda_toolkits), gpus=(gpu("12.0"),)),
         "12.4",
     ),
     (
@@ -530,16 +495,7 @@ BROKEN = [
         "warning, possible",
     ),
     ("cuda-toolkit-for-build", H, "12.8", "info"),
-    (
-        "nvcc-host-compiler-mismatch",
-        changed(
-            msvc=(replace(TOOLSET, version="14.50.35717"),),
-            windows_sdks=(SDK,),
-            cuda_toolkits=(toolkit("12.8", "Program Files"), *H.cuda_toolkits),
-        ),
-        "14.50.35717",
-        "info",
-    ),
+    ("nvcc-host-compiler-mismatch", builders(("12.8",), ("14.50.1",)), "14.50.1", "info"),
     ("triton-home-not-writable", cache(0, writable=False, error="WinError 5"), "WinError 5"),
     (
         "tinycc-path-letters",
@@ -563,36 +519,25 @@ BROKEN = [
     ),
     (
         "triton-variable-not-ascii",
-        variables(
-            TRITON_CACHE_DIR="D:\\c", TRITON_HOME="D:\\J\u00f6rg", TRITON_DUMP_DIR="D:\\J\u00f6rg"
-        ),
+        variables(TRITON_CACHE_DIR="D:\\c", TRITON_HOME=GERMAN, TRITON_DUMP_DIR=GERMAN),
         "TRITON_KERNEL_DUMP",
         "warning",
     ),
-    (
-        "triton-variable-not-ascii",
-        replace(triton("3.8.0"), variables=(variable("TRITON_LIBDEVICE_PATH", "D:\\J\u00f6rg"),)),
-        "TRITON_LIBDEVICE_PATH (process)",
+    *(
+        (
+            "triton-variable-not-ascii",
+            replace(facts, variables=(variable(name, GERMAN),)),
+            f"{name} (process)",
+        )
+        for facts, name in (
+            (triton("3.8.0"), "TRITON_LIBDEVICE_PATH"),
+            (traits("ptxas-env-key", keep=()), "TRITON_PTXAS.EXE_PATH"),
+            (traits(keep=()), "TRITON_PTXAS_PATH"),
+        )
     ),
     (
         "triton-variable-not-ascii",
-        replace(
-            part("triton", traits=("ptxas-env-key",)),
-            variables=(variable("TRITON_PTXAS.EXE_PATH", "D:\\J\u00f6rg\\ptxas.exe"),),
-        ),
-        "TRITON_PTXAS.EXE_PATH (process)",
-    ),
-    (
-        "triton-variable-not-ascii",
-        replace(
-            part("triton", traits=()),
-            variables=(variable("TRITON_PTXAS_PATH", "D:\\J\u00f6rg\\ptxas.exe"),),
-        ),
-        "TRITON_PTXAS_PATH (process)",
-    ),
-    (
-        "triton-variable-not-ascii",
-        variables(TRITON_CUPTI_LIB_PATH="D:\\J\u00f6rg"),
+        variables(TRITON_CUPTI_LIB_PATH=GERMAN),
         "but only for Triton's profiler",
         "warning",
     ),
@@ -604,34 +549,15 @@ BROKEN = [
         "python312t.dll",
     ),
     ("stale-helper-module", helper(unresolved=("nvcuda2.dll",)), "nvcuda2.dll"),
-    (
-        "inductor-rename-windows",
-        torch("2.5.1+cu124", "==3.1.0", "12.4"),
-        "2.5.1",
-        "warning, likely",
-    ),
+    ("inductor-rename-windows", torch("2.5.1", "==3.1.0", "12.4"), "2.5.1", "warning, likely"),
     ("amd-rocm-paths", changed(gpus=(AMD,), drivers=()), "Radeon", "warning"),
-    (
-        "amd-rocm-paths",
-        changed(
-            gpus=(AMD,),
-            drivers=(),
-            rocm=(Rocm(path=r"C:\R", source="x", kind="hip-sdk", missing=("hip_runtime.h",)),),
-        ),
-        "hip_runtime.h",
-        "warning",
-    ),
+    ("amd-rocm-paths", rocm("hip_runtime.h"), "hip_runtime.h", "warning"),
     (
         "build-variable-blanks",
         changed(variables=(variable("NVCC_THREADS", "1 ", "trailing-blank"),)),
         "NVCC_THREADS",
     ),
-    (
-        "build-resource-limits",
-        variables(MAX_JOBS="16", NVCC_THREADS="2"),
-        "224 GiB",
-        "warning, likely",
-    ),
+    ("build-resource-limits", variables(**JOBS), "224 GiB", "warning, likely"),
 ]
 
 
@@ -639,8 +565,7 @@ BROKEN = [
 def test_finds_what_is_broken(row: tuple[Any, ...]) -> None:
     """The evidence names the culprit; a fourth item: severity or certainty that are not usual."""
     problem, facts, names, *unusual = row
-    check = next(c for c in CHECKS if c.id == problem)
-    (found,) = diagnose(facts, [check]).problems
+    (found,) = diagnose(facts, one(problem)).problems
     assert found.id == problem
     assert names in " ".join(e.text + e.where for e in found.evidence)
     usual = catalogue.load().entry(problem).severity
@@ -684,7 +609,7 @@ SAID = [
     (
         "nvcc-host-compiler-mismatch",
         builders(("12.8",), ("14.50.35717", "14.60.1")),
-        [("nvcc 12.8 accepts Visual C++ >=14.10,<14.50, installed is 14.50.35717, 14.60.1")],
+        ["nvcc 12.8 accepts Visual C++ >=14.10,<14.50, installed is 14.50.35717, 14.60.1"],
     ),
     ("nvcc-host-compiler-mismatch", builders(("12.8",), ("14.50.35717", "14.44.35207")), []),
     (
@@ -721,12 +646,12 @@ SAID = [
     ("python-headers-wrong-set", dev(import_library_machine="x64"), []),
     (
         "vs-components-missing",
-        changed(msvc=(replace(TOOLSET, missing=SIX),), windows_sdks=(SDK,)),
+        visual(replace(TOOLSET, missing=SIX)),
         ["Visual Studio Build Tools 2022: a.h, b.h, c.h, d.h not installed"],
     ),
     (
         "vs-components-missing",
-        changed(msvc=(TOOLSET,), windows_sdks=(replace(SDK, missing=SIX),)),
+        visual(TOOLSET, sdk=replace(SDK, missing=SIX)),
         ["Windows SDK 10.0.22621.0 lacks a.h, b.h, c.h, d.h"],
     ),
     (
@@ -794,15 +719,7 @@ SAID = [
         ["the driver was not there when it was proven to work, and is 581.57"],
     ),
     ("environment-drifted", proven(), []),
-    (
-        "amd-rocm-paths",
-        changed(
-            gpus=(AMD,),
-            drivers=(),
-            rocm=(Rocm(path=r"C:\R", source="x", kind="hip-sdk", missing=SIX),),
-        ),
-        [r"ROCm in C:\R lacks a.h, b.h, c.h, d.h"],
-    ),
+    ("amd-rocm-paths", rocm(*SIX), [r"ROCm in C:\R lacks a.h, b.h, c.h, d.h"]),
     (
         "update-replaced-torch",
         changed(distributions=(*H.distributions, dist("torch", "2.8.0"), dist("torch", "2.7.0"))),
@@ -825,59 +742,32 @@ SAID = [
         ["somenode 1 requires triton-windows>=3, installed is triton"],
     ),
     # borders of versions
-    *(
-        (
-            "old-setuptools",
-            replace(
-                part("target", version=python),
-                distributions=(*without("setuptools"), dist("setuptools", version)),
-            ),
-            [f"setuptools {version} uses pkgutil.ImpImporter, which Python 3.12 no longer has"]
-            if found
-            else [],
-        )
-        for python, version, found in (
-            ("3.11.9", "65.5.0", False),
-            ("3.12.0", "66.0.0", True),
-            ("3.12.0", "66.1.0", False),
-        )
+    ("old-setuptools", setuptools("65.5.0", "3.11.9"), []),
+    (
+        "old-setuptools",
+        setuptools("66.0.0", "3.12.0"),
+        ["setuptools 66.0.0 uses pkgutil.ImpImporter, which Python 3.12 no longer has"],
     ),
-    *(
-        (
-            "stale-package-needs-triton-ops",
-            replace(
-                part("triton", version=triton),
-                distributions=(*H.distributions, dist("bitsandbytes", version)),
-            ),
-            [f"bitsandbytes {version} imports triton.ops, which Triton {triton} no longer has"]
-            if found
-            else [],
-        )
-        for triton, version, found in (
-            ("3.0.0", "0.44.1", False),
-            ("3.1.0", "0.44.1", True),
-            ("3.1.0", "0.45.0", False),
-        )
+    ("old-setuptools", setuptools("66.1.0", "3.12.0"), []),
+    ("stale-package-needs-triton-ops", bitsandbytes("0.44.1", "3.0.0"), []),
+    (
+        "stale-package-needs-triton-ops",
+        bitsandbytes("0.44.1", "3.1.0"),
+        ["bitsandbytes 0.44.1 imports triton.ops, which Triton 3.1.0 no longer has"],
     ),
-    *(
-        (
-            "torch-too-old-for-triton",
-            replace(part("torch", version=torch), triton=replace(H.triton, version=triton)),
-            [
-                (
-                    f"torch {torch} is installed beside Triton {triton}; "
-                    "2.4 is the first torch that works with a triton-windows"
-                )
-            ]
-            if found
-            else [],
-        )
-        for torch, triton, found in (
-            ("2.3.1", "3.0.0", True),
-            ("2.3.1", "2.1.0", False),
-            ("2.4.0", "3.0.0", False),
-        )
+    ("stale-package-needs-triton-ops", bitsandbytes("0.45.0", "3.1.0"), []),
+    (
+        "torch-too-old-for-triton",
+        pair("2.3.1", "3.0.0"),
+        [
+            (
+                "torch 2.3.1 is installed beside Triton 3.0.0; "
+                "2.4 is the first torch that works with a triton-windows"
+            )
+        ],
     ),
+    ("torch-too-old-for-triton", pair("2.3.1", "2.1.0"), []),
+    ("torch-too-old-for-triton", pair("2.4.0", "3.0.0"), []),
     ("driver-too-old", driver(version="525.60", cuda="12.0"), []),
     (
         "driver-too-old",
@@ -1016,36 +906,25 @@ NO_NUMBER = "the interpreter's version is not known"
             "the code page of Windows is UTF-8",
         ),
         *(
-            (
-                check,
-                gpus("99.0"),
-                "compute capability 99.0 is newer than this table",
-            )
+            (check, gpus("99.0"), "compute capability 99.0 is newer than this table")
             for check in ("gpu-generation-unsupported", "bf16-needs-sm80", "fp8-needs-sm89")
         ),
-        (
-            "nvcc-host-compiler-mismatch",
-            builders((), ("14.44.35207",)),
-            "no pair of CUDA toolkit and Visual C++ to compare",
-        ),
-        (
-            "nvcc-host-compiler-mismatch",
-            builders(("12.8",), ()),
-            "no pair of CUDA toolkit and Visual C++ to compare",
+        *(
+            ("nvcc-host-compiler-mismatch", facts, "no pair of CUDA toolkit and Visual C++ to compare")
+            for facts in (builders((), ("14.44.35207",)), builders(("12.8",), ()))
         ),
         ("driver-too-old", changed(gpus=(AMD,), drivers=()), "the GPU is not NVIDIA's"),
     ],
 )  # fmt: skip
 def test_why_a_check_has_nothing_to_look_at(check: str, facts: Facts, reason: str) -> None:
-    (result,) = diagnose(facts, [c for c in CHECKS if c.id == check]).checks
+    (result,) = diagnose(facts, one(check)).checks
     assert (result.state, result.detail) == ("not-applicable", reason)
 
 
 def test_findings_and_facts_supply_the_values_of_the_catalogues_words() -> None:
     supplied: dict[str, set[str]] = {}
     for problem, facts, *_ in BROKEN:
-        check = next(c for c in CHECKS if c.id == problem)
-        for found in findings_of(facts, [check]):
+        for found in findings_of(facts, one(problem)):
             supplied.setdefault(problem, {"python"}).update(found.values, context(facts))
     for problem, values in supplied.items():
         entry = catalogue.load().entry(problem)
@@ -1103,12 +982,12 @@ FINE = [
     ),
     # a folder whose letters the code page has, and one for which there is no such page
     part("triton", tinycc="D:\\J\u00f6rg\\tcc.exe"),
-    replace(
-        system(ansi_code_page=936), triton=part("triton", tinycc="D:\\\u6a21\u578b\\tcc.exe").triton
-    ),
-    replace(
-        system(ansi_code_page=65001),
-        triton=part("triton", tinycc="D:\\\u6a21\u578b\\tcc.exe").triton,
+    *(
+        replace(
+            part("triton", tinycc="D:\\\u6a21\u578b\\tcc.exe"),
+            system=system(ansi_code_page=page).system,
+        )
+        for page in (936, 65001)
     ),
     # Triton that asks Python for its variables, and a Windows where C's letters are UTF-8 too
     replace(triton("3.4.0"), variables=(GERMAN_CACHE,)),
@@ -1136,16 +1015,10 @@ FINE = [
         msvc=(TOOLSET,),
         windows_sdks=(SDK,),
     ),
-    installed(
-        dist("bitsandbytes", "0.49.0"),
-        extensions=(replace(FLASH, package="bitsandbytes", unresolved=()),),
-    ),
+    extension("bitsandbytes", "0.49.0"),
     installed(dist("xformers", "0.0.33", requires=("torch==2.9.1", "numpy"))),
     # what neither CUDA nor Microsoft's runtime is may be found when the package is imported
-    installed(
-        dist("flash-attn", "2.8.3+cu128torch2.9.0"),
-        extensions=(replace(FLASH, unresolved=("beside_it.dll",)),),
-    ),
+    extension("flash-attn", "2.8.3+cu128torch2.9.0", "beside_it.dll"),
     installed(dist("liger-kernel", "0.6.0", requires=("triton-windows>=3.2",))),
     variables(TRITON_PTXAS_PATH=r"C:\CUDA\v12.9\bin\ptxas.exe"),
 ]
@@ -1169,7 +1042,7 @@ def test_leaves_the_healthy_alone(facts: Facts) -> None:
 def test_another_cache_is_one_whose_name_triton_can_read(temp: str, value: str | None) -> None:
     facts = cache(0, writable=False, error="WinError 5")
     facts = replace(facts, system=replace(facts.system, temp=temp))
-    (problem,) = diagnose(facts, [c for c in CHECKS if c.id == "triton-home-not-writable"]).problems
+    (problem,) = diagnose(facts, one("triton-home-not-writable")).problems
     assert [a.arguments["value"] for a in problem.actions] == ([value] if value else [])
     assert problem.remedy.commands
 
@@ -1181,11 +1054,8 @@ def test_another_cache_is_one_whose_name_triton_can_read(temp: str, value: str |
         ({"TRITON_DUMP_DIR": "D:\\\u00f6"}, "error", "TRITON_HOME"),
         ({"TRITON_CACHE_DIR": "D:\\c"}, "warning", "TRITON_HOME"),
         (
-            {
-                "TRITON_CACHE_DIR": "D:\\c",
-                "TRITON_DUMP_DIR": "D:\\\u00f6",
-                "TRITON_KERNEL_DUMP": "1",
-            },
+            {"TRITON_CACHE_DIR": "D:\\c", "TRITON_DUMP_DIR": "D:\\\u00f6"}
+            | {"TRITON_KERNEL_DUMP": "1"},
             "error",
             "TRITON_DUMP_DIR",
         ),
@@ -1195,20 +1065,15 @@ def test_a_variable_that_triton_does_not_read_yet_is_a_warning(
     more: dict[str, str], severity: str, unset: str
 ) -> None:
     values = {"TRITON_HOME": "D:\\J\u00f6rg", **more}
-    facts = changed(variables=tuple(variable(*each) for each in values.items()))
-    (problem,) = diagnose(
-        facts, [c for c in CHECKS if c.id == "triton-variable-not-ascii"]
-    ).problems
+    (problem,) = diagnose(variables(**values), one("triton-variable-not-ascii")).problems
     assert problem.severity == severity
     assert [dict(action.arguments) for action in problem.actions] == [{"variable": unset}]
 
 
 def test_a_variable_that_this_triton_ignores_is_not_one_that_it_cannot_read() -> None:
     """`ptxas-path-variable-ignored` names it."""
-    facts = replace(
-        part("triton", traits=("ptxas-env-key",)),
-        variables=(variable("TRITON_PTXAS_PATH", "D:\\J\u00f6rg\\ptxas.exe"),),
-    )
+    facts = traits("ptxas-env-key", keep=())
+    facts = replace(facts, variables=(variable("TRITON_PTXAS_PATH", GERMAN),))
     found = [p.id for p in diagnose(facts, CHECKS).problems]
     assert "triton-variable-not-ascii" not in found
     assert "ptxas-path-variable-ignored" in found
@@ -1284,22 +1149,8 @@ def places(tree: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 
 
 TREE = to_json(H)
-NONSENSE = st.text(max_size=12) | st.sampled_from(
-    [
-        "",
-        " ",
-        "1",
-        "3.",
-        "12.x",
-        ">=",
-        "9" * 5000,
-        "0." + "9" * 5000,
-        "\uff10.\uff11",
-        "v1!2",
-        "\\",
-        "C:",
-    ]
-)
+ODD = ["", " ", "1", "3.", "12.x", ">=", "9" * 5000, "0." + "9" * 5000]
+NONSENSE = st.text(max_size=12) | st.sampled_from([*ODD, "\uff10.\uff11", "v1!2", "\\", "C:"])
 
 
 @given(st.sampled_from(sorted(places(TREE), key=str)), NONSENSE)
