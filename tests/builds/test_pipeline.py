@@ -53,7 +53,6 @@ def test_a_wheel_that_is_proven_and_described(world: World, target: Path) -> Non
     outcome = make(world.plan(local_version="cu130"), context)
     assert outcome.wheel is not None, Path(outcome.log).read_text()
     assert Path(outcome.wheel).name.startswith("tiny_kernels-1.0+cu130-cp")
-    assert outcome.proof is not None
     assert outcome.proof.archs == ("8.0", "9.0")
     assert {step.name: step.state for step in outcome.proof.steps} == {
         "import tiny_kernels_cuda": "passed",

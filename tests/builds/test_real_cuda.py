@@ -30,8 +30,7 @@ def test_with_a_toolkit_from_the_package_index(
     monkeypatch.setenv("LD_LIBRARY_PATH", str(Path(plan.cuda.path) / "lib"))
     said: list[object] = []
     outcome = make(
-        plan,
-        RunContext(cache=SourceCache(pip=PIP), host=Host.this_machine(), on_event=said.append),
+        plan, RunContext(cache=SourceCache(pip=PIP), host=Host.this_machine(), on_event=said.append)
     )
     assert outcome.wheel, Path(outcome.log).read_text()[-4000:]
     assert plan.cuda.path in Path(outcome.log).read_text(), "another nvcc was used"

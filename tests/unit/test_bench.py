@@ -21,10 +21,7 @@ FACTS = Facts(
     system=System(os="windows", version="10.0.22631", machine="AMD64", wine="8.0"),
     distributions=(
         Distribution(
-            name="triton-windows",
-            version="3.5.1.post24",
-            location="site",
-            site_packages="site",
+            name="triton-windows", version="3.5.1.post24", location="site", site_packages="site"
         ),
     ),
     torch=Torch(version="2.9.1+cu128", location="site", source="test"),

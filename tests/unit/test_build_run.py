@@ -221,10 +221,7 @@ def test_steps_over_several_runs(
     assert counter.done == max(done, 0)
 
 
-@given(
-    st.lists(st.integers(1, 30), min_size=1, max_size=5),
-    st.integers(0, 50),
-)
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=5), st.integers(0, 50))
 def test_progress_never_runs_backwards_or_past_the_end(ninjas: list[int], before: int) -> None:
     counter, last = Counter(before=before), before
     for of in ninjas:

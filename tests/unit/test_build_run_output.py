@@ -9,13 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tritonwin.build.outcome import (
-    BuildOutcome,
-    BuildRun,
-    Progress,
-    ProofStep,
-    WheelProof,
-)
+from tritonwin.build.outcome import BuildOutcome, BuildRun, Progress, ProofStep, WheelProof
 from tritonwin.build.plan import GIB
 from tritonwin.output import building
 from tritonwin.output.building import Follower, duration, line

@@ -145,7 +145,6 @@ BEST = [
 @pytest.mark.parametrize(("request_", "files", "best", "changes"), BEST)
 def test_best(request_: str, files: list[str], best: int, changes: dict[str, Any]) -> None:
     chosen = pick(request_, *files, **changes)
-    assert chosen.link is not None
     assert chosen.link.file == chosen.choice.file == files[best]
     assert len(chosen.choice.rejected) == len(files) - 1
     assert all(rejection.reasons for rejection in chosen.choice.rejected)
@@ -275,9 +274,7 @@ FILES = {
 }
 MACHINES = st.builds(
     lambda series, cuda, gpu, driver: needs(
-        torch=torch(f"{series}.0+cu{cuda.replace('.', '')}", cuda),
-        gpus=(gpu,),
-        driver_cuda=driver,
+        torch=torch(f"{series}.0+cu{cuda.replace('.', '')}", cuda), gpus=(gpu,), driver_cuda=driver
     ),
     st.sampled_from(SERIES),
     st.sampled_from(["12.4", "12.6", "12.8", "13.0"]),
@@ -306,7 +303,6 @@ def test_nothing_that_does_not_fit_is_ever_chosen(
     version = str(taken.name.version)
     if package == "triton-windows":
         pair = table.pair(machine.torch.version)
-        assert pair is not None
         assert versions.series(version) == pair.windows
         ranges = [r for r in (generation.triton, generation.triton_partly) if r]
         assert any(versions.fits(version, r) for r in ranges)

@@ -83,11 +83,7 @@ def test_each_layout_is_found_and_taken(
 ) -> None:
     plant(tmp_path / place, *files)
     (toolkit,) = find(tmp_path)
-    assert (toolkit.path, toolkit.layout, toolkit.source) == (
-        str(tmp_path / place),
-        layout,
-        source,
-    )
+    assert (toolkit.path, toolkit.layout, toolkit.source) == (str(tmp_path / place), layout, source)
     assert toolkit.chosen
     assert not set(toolkit.missing) & set(parts().cuda.kernel)
     assert toolkit.ptxas

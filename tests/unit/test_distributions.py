@@ -137,8 +137,7 @@ def test_binaries_are_not_hashed_but_weighed(tmp_path: Path, content: bytes, cut
 
 
 @pytest.mark.parametrize(
-    ("removed", "missing"),
-    [("RECORD", ("RECORD",)), ("METADATA", ("METADATA",))],
+    ("removed", "missing"), [("RECORD", ("RECORD",)), ("METADATA", ("METADATA",))]
 )
 def test_damaged_metadata_is_named(tmp_path: Path, removed: str, missing: tuple[str, ...]) -> None:
     info = install(tmp_path, "triton-windows", "3.5.1.post24", TRITON)
@@ -188,5 +187,4 @@ def test_a_real_package_wins_over_an_earlier_folder_without_init(tmp_path: Path)
 
     found = find_package(target(tmp_path / "first", tmp_path / "second"), "triton")
 
-    assert found is not None
     assert (found.path, found.namespace) == (tmp_path / "second" / "triton", False)

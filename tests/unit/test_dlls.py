@@ -62,7 +62,6 @@ def test_what_python_loaded_comes_before_a_copy_beside_the_module(tmp_path: Path
         "py/Lib/site-packages/pkg/vcruntime140.dll": versioned(pe_file(), "14.0.0.0"),
     }
     found = load(tmp_path, files).tree.module("VCRUNTIME140.dll")
-    assert found is not None
     assert found.version == "14.40.33807.0"
     assert (found.found_in, found.preloaded) == ("program", True)
 
@@ -77,10 +76,7 @@ def test_copies_that_windows_ignores(tmp_path: Path) -> None:
     tree = load(tmp_path, {**files, **old}).tree
     assert tree.loads
     found = [tree.module(name) for name in names]
-    assert [(m.state, m.found_in) for m in found if m] == [
-        ("api-set", None),
-        ("found", "system32"),
-    ]
+    assert [(m.state, m.found_in) for m in found if m] == [("api-set", None), ("found", "system32")]
 
 
 # what is seeded, the DLL that has to be named, and words of the sentence
@@ -150,7 +146,6 @@ def test_a_delayed_import_that_is_missing_does_not_keep_it_from_loading(tmp_path
     tree = load(tmp_path, {MODULE: module({}, delayed={"gone.dll": ["f"]})}).tree
     assert tree.loads
     gone = tree.module("gone.dll")
-    assert gone is not None
     assert (gone.state, gone.delayed) == ("missing", True)
 
 

@@ -83,7 +83,6 @@ def test_the_page_is_whole_and_loads_nothing() -> None:
     commands = [attrs for tag, attrs in page.tags if tag == "pre"]
     assert commands == [{"class": "command"}]
     policy = next(a["content"] for t, a in page.tags if a.get("http-equiv"))
-    assert policy is not None
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
 
 

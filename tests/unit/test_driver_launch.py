@@ -25,8 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "version",
-    [v if v in ALWAYS else pytest.param(v, marks=pytest.mark.full) for v in EVERY],
+    "version", [v if v in ALWAYS else pytest.param(v, marks=pytest.mark.full) for v in EVERY]
 )
 def test_every_call_is_the_compiled_modules_call(version: str, folder: Path) -> None:
     compiled = outcomes(version, "compiled", folder)

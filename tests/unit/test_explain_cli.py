@@ -122,10 +122,7 @@ def test_what_cannot_be_used_is_said_in_a_line(
 @pytest.mark.skipif(os.name == "nt", reason="a terminal of POSIX")
 @pytest.mark.parametrize(
     ("args", "status", "said"),
-    [
-        (["-"], 1, "Type the lines with the error, then Ctrl-D"),
-        ([], 2, "no log was given"),
-    ],
+    [(["-"], 1, "Type the lines with the error, then Ctrl-D"), ([], 2, "no log was given")],
 )
 def test_lines_are_typed_where_that_is_asked_for(args: list[str], status: int, said: str) -> None:
     import pty

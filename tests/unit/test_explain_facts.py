@@ -71,13 +71,11 @@ def test_what_a_line_gives_away(line: str, known: str) -> None:
 )
 def test_comfyuis_report_names_no_python_but_tells_which(line: str) -> None:
     target = explain_lines([line]).facts.target
-    assert target is not None
     assert (target.executable, target.kind) == (r"python_embeded\python.exe", "embedded")
 
 
 def test_the_environment_is_the_folder_above_scripts() -> None:
     target = explain_lines([r"C:\app\.venv\Scripts\python.exe main.py"]).facts.target
-    assert target is not None
     assert target.prefix == r"C:\app\.venv"
 
 
@@ -190,7 +188,6 @@ def test_conditions(
 
 def test_the_snapshot_fills_the_gaps() -> None:
     machine = healthy.changed()
-    assert machine.torch is not None
     exact = f"=={machine.torch.version.partition('+')[0]}"
     assert verdict("torch", exact, snapshot=machine) is True
     assert verdict("torch", exact, snapshot=machine, torch="1.0.0") is False
@@ -307,13 +304,10 @@ def test_the_machine_as_a_log_describes_it() -> None:
         gpu_name="NVIDIA GeForce RTX 3090", driver="581.57", msc="19.44.35207", setuptools="65.5.0",
     )  # fmt: skip
     told = facts_at(seen, 99, None)
-    assert told.target is not None
     assert (told.target.executable, told.target.kind, told.target.version, told.target.prefix) == (
         r"D:\app\venv\Scripts\python.exe", "venv", "3.12.9", r"D:\app\venv",
     )  # fmt: skip
-    assert told.torch is not None
     assert (told.torch.version, told.torch.cuda) == ("2.7.0+cu128", "12.8")
-    assert told.triton is not None
     assert (told.triton.version, told.triton.flavour) == ("3.3.1", "unknown")
     assert [(g.vendor, g.name, g.compute_capability) for g in told.gpus] == [
         ("nvidia", "NVIDIA GeForce RTX 3090", "8.6")
@@ -335,7 +329,6 @@ def test_a_log_names_a_toolset_before_its_compiler() -> None:
 def test_what_the_log_says_replaces_what_the_snapshot_says_and_nothing_else() -> None:
     told = facts_at(log(setuptools="65.5.0", torch="2.5.0", cuda="12.4"), 99, healthy.HEALTHY)
     assert told.triton == healthy.HEALTHY.triton
-    assert told.torch is not None
     assert (told.torch.version, told.torch.cuda) == ("2.5.0", "12.4")
     names = [d.name for d in told.distributions]
     assert names.count("setuptools") == 1

@@ -59,8 +59,7 @@ def test_every_place_that_counts_is_searched(tmp_path: Path, place: str) -> None
     site = write(tmp_path / "site", {FLASH: pe_file("CUDART64_12.dll")})
     plant(tmp_path / place, "cudart64_12.DLL")
     host = fake_host(
-        tmp_path,
-        {"CUDA_PATH": str(tmp_path / "cuda"), "systemroot": str(tmp_path / "Windows")},
+        tmp_path, {"CUDA_PATH": str(tmp_path / "cuda"), "systemroot": str(tmp_path / "Windows")}
     )
 
     (found,) = read(site, host)
@@ -108,10 +107,7 @@ def test_off_windows_nothing_is_said_about_dlls(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [
-        (FLASH, b"404: Not Found"),
-        ("flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so", b"\x7fELF"),
-    ],
+    [(FLASH, b"404: Not Found"), ("flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so", b"\x7fELF")],
 )
 def test_files_that_are_no_windows_module(tmp_path: Path, name: str, content: bytes) -> None:
     site = write(tmp_path / "site", {name: content})

@@ -249,10 +249,7 @@ def test_a_report_that_cannot_be_kept_is_not_named(world: World, tmp_path: Path)
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_a_check_that_crashed_is_no_health(
-    world: World,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    dry_run: bool,
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], dry_run: bool
 ) -> None:
     def crash(facts: Facts) -> Any:
         raise ZeroDivisionError

@@ -98,11 +98,7 @@ def test_cuda_answers_where_nvml_does_not(drivers: Path, trouble: str) -> None:
     gpus, found = asked(drivers, FAKE_NVML=trouble, CUDA_VISIBLE_DEVICES="-1")
     assert found == (Driver(vendor="nvidia", source="libcuda.so.1", cuda="13.1"),)
     assert [(g.name, g.compute_capability, g.memory_bytes) for g in gpus] == [
-        (
-            "NVIDIA GeForce RTX 5090",
-            "12.0",
-            32 << 30,
-        )
+        ("NVIDIA GeForce RTX 5090", "12.0", 32 << 30)
     ]
 
 

@@ -110,11 +110,7 @@ def test_imports_point_one_way(path: Path) -> None:
     assert used <= MAY_IMPORT[own]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [p for p in MODULES if part(p) == "output"],
-    ids=name,
-)
+@pytest.mark.parametrize("path", [p for p in MODULES if part(p) == "output"], ids=name)
 def test_output_imports_records_alone(path: Path) -> None:
     used = {module_of(word) for word in imports(path) if word.startswith("tritonwin.")}
     rooms = {"output", "system", ""}

@@ -196,10 +196,7 @@ def test_a_package_that_cannot_be_imported_is_said_to_be_one(
 
 @pytest.mark.parametrize(
     ("args", "says"),
-    [
-        (("x.whl", "--dry-run"), "names no package"),
-        (("sageattention", "--json"), "cannot ask"),
-    ],
+    [(("x.whl", "--dry-run"), "names no package"), (("sageattention", "--json"), "cannot ask")],
 )
 def test_wrong_use(
     target: TargetEnvironment,

@@ -29,10 +29,7 @@ PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 PCS = [
     Pc(python, torch, cuda, capability)
     for torch, cuda, python, capability in itertools.product(
-        TORCH,
-        CUDAS,
-        PYTHONS,
-        ("7.5", "8.6", "8.9", "12.0"),
+        TORCH, CUDAS, PYTHONS, ("7.5", "8.6", "8.9", "12.0")
     )
 ]
 SOME = random.Random(18).sample(PCS, 24)

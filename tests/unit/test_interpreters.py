@@ -106,7 +106,6 @@ def test_an_embedded_python(tmp_path: Path) -> None:
     )
     found = describe(python, "test", fake_host(tmp_path))
     assert found.kind == "embedded"
-    assert found.pth is not None
     assert found.pth.path == str(pth / "python313._pth")
     assert found.pth.entries == ("../ComfyUI", "python313.zip", ".")
     assert found.pth.import_site is True
@@ -125,7 +124,6 @@ def test_an_embedded_python(tmp_path: Path) -> None:
 def test_pth(tmp_path: Path, text: str, entries: tuple[str, ...], site: bool) -> None:
     write(tmp_path, {"python.exe": b"", "python._pth": text})
     found = read_pth(tmp_path / "python.exe")
-    assert found is not None
     assert (found.entries, found.import_site) == (entries, site)
 
 
@@ -313,7 +311,6 @@ def test_registry(tmp_path: Path) -> None:
 def test_pyvenv(tmp_path: Path, text: str, version: str | None, uv: bool) -> None:
     write(tmp_path, {"pyvenv.cfg": text, "Scripts/python.exe": b""})
     found = read_pyvenv(tmp_path / "Scripts" / "python.exe")
-    assert found is not None
     assert (found.folder, found.home, found.version, found.uv) == (
         tmp_path,
         Path("/x"),

@@ -214,10 +214,7 @@ def test_an_owner_that_moved(server: ListServer, wheels: dict[str, Path], tmp_pa
 
 
 def test_a_token_goes_to_github_alone_and_may_be_wrong(
-    server: ListServer,
-    wheels: dict[str, Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    server: ListServer, wheels: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed = releases(server, wheels)
     found(asked_of(tmp_path / "1", listed, token="secret"))

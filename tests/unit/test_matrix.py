@@ -24,7 +24,6 @@ M = matrix.load()
 )
 def test_pairs(torch: str, triton: str, windows: str | None) -> None:
     pair = M.pair(torch)
-    assert pair is not None
     assert (pair.triton, pair.windows) == (triton, windows)
 
 
@@ -48,7 +47,6 @@ def test_no_pair(version: str) -> None:
 )
 def test_generations(capability: str, name: str) -> None:
     generation = M.generation(capability)
-    assert generation is not None
     assert generation.name == name
 
 
@@ -76,7 +74,6 @@ def test_every_windows_series_is_a_release() -> None:
 )
 def test_nvcc_and_its_host(cuda: str, toolset: str, fits: bool) -> None:
     rule = M.nvcc_host(cuda)
-    assert rule is not None
     assert versions.fits(toolset, rule.msvc) is fits
 
 

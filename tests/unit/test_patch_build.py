@@ -250,10 +250,7 @@ def compiling() -> tuple[wine.Wine, Path]:
 
 @pytest.mark.parametrize("version", ["3.6.0", "3.9.0"])
 def test_mingw_links_a_helper_module(
-    version: str,
-    compiling: tuple[wine.Wine, Path],
-    bare: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    version: str, compiling: tuple[wine.Wine, Path], bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`cuda_utils` from the patched driver.c: every function of Python and CUDA is found."""
     tree, python = compiling

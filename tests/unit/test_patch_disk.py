@@ -174,7 +174,6 @@ def test_rules_one_after_the_other_are_given_back_together(place: PatchSession) 
     assert patch(place)
     assert needed(place) == []
     manifest = place.manifest()
-    assert manifest is not None
     assert len(manifest.journals) > 3
     place.revert()
     assert state(place) == before

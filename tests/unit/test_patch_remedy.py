@@ -44,10 +44,7 @@ def facts_of(package: Path, data: Path) -> Facts:
 def plan(package: Path, data: Path) -> ApplyPatch:
     host = fake_host(data.parent, {VARIABLE: str(data)})
     context = PlanContext(
-        facts=facts_of(package, data),
-        host=host,
-        pip=no_pip,
-        sources=lambda: Sources(offline=True),
+        facts=facts_of(package, data), host=host, pip=no_pip, sources=lambda: Sources(offline=True)
     )
     return plan_patch(context)
 

@@ -171,10 +171,7 @@ LEFT_ALONE = [
     ("libcuda-name", "libraries = ['libcuda.so.1']; x = 1\n"),
     ("libcuda-name", "libraries = (['libcuda.so.1'])\n"),
     ("driver-present", "def _cuda_driver_is_active():\n    candidates = ['libcuda.so.1']; x = 1\n"),
-    (
-        "ptx-version",
-        "def ptx_get_version():\n    if major == 12:\n        return 80 + minor;\n",
-    ),
+    ("ptx-version", "def ptx_get_version():\n    if major == 12:\n        return 80 + minor;\n"),
     ("temp-files", _CUBIN + "        os.remove(fsrc.name); os.remove(flog.name)\n"),
     ("temp-files", _CUBIN + "        x(os.remove(fsrc.name))\n        os.remove(flog.name)\n"),
     ("int64-arguments", 'x = {"int64_t": "l", "uint8_t": "B"}\n'),

@@ -70,11 +70,7 @@ def test_a_pipe_does_not_block(tmp_path: Path) -> None:
 
 
 @settings(deadline=None)  # the first call imports tables of pefile
-@given(
-    at=st.integers(0, 1500),
-    junk=st.binary(min_size=1, max_size=64),
-    cut=st.integers(0, 4000),
-)
+@given(at=st.integers(0, 1500), junk=st.binary(min_size=1, max_size=64), cut=st.integers(0, 4000))
 def test_damaged_files_never_raise(
     tmp_path_factory: pytest.TempPathFactory, at: int, junk: bytes, cut: int
 ) -> None:

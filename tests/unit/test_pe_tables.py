@@ -31,7 +31,6 @@ def test_names_numbers_and_delayed_imports(tmp_path: Path) -> None:
         first=5,
     )
     found = tables(tmp_path, data)
-    assert found is not None
     assert found.imports == (
         Import(dll="KERNEL32.dll", functions=("CreateFileW", 7)),
         Import(dll="c10.dll", functions=("??0Error@c10@@QEAA@XZ",)),
@@ -43,7 +42,6 @@ def test_names_numbers_and_delayed_imports(tmp_path: Path) -> None:
 def test_more_functions_than_pefile_reads(tmp_path: Path) -> None:
     names = [f"f{n}" for n in range(20_000)]
     found = tables(tmp_path, pe_file(functions={"big.dll": names}, exports=names))
-    assert found is not None
     assert found.imports[0].functions == tuple(names)
     assert {n for n in found.exports if isinstance(n, str)} == set(names)
 
@@ -57,7 +55,6 @@ def test_dlls_that_share_one_long_list(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_file_without_tables(tmp_path: Path) -> None:
     found = tables(tmp_path, pe_file())
-    assert found is not None
     assert found.imports == ()
     assert found.exports == frozenset()
 

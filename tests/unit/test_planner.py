@@ -280,9 +280,7 @@ def test_whole_plans(all_wheels: list[Path]) -> None:
         "healthy": healthy.HEALTHY,
         "both Tritons": healthy.changed(distributions=both),
         "both Tritons, packages out of sight": replace(
-            healthy.HEALTHY,
-            distributions=both,
-            target=replace(healthy.TARGET, pth=hidden),
+            healthy.HEALTHY, distributions=both, target=replace(healthy.TARGET, pth=hidden)
         ),
         "torch for the CPU": cpu,
         "torch for the CPU, no Triton": replace(

@@ -70,12 +70,10 @@ def test_what_changed_is_named() -> None:
     assert drift(proven) == []
     torch = (*healthy.without("torch"), healthy.dist("torch", "2.9.1+cu130"))
     assert drift(replace(proven, distributions=torch)) == [
-        "torch was 2.9.1+cu128 when it was proven to work, and is 2.9.1+cu130",
+        "torch was 2.9.1+cu128 when it was proven to work, and is 2.9.1+cu130"
     ]
     gone = replace(proven, drivers=(replace(healthy.HEALTHY.drivers[0], version="591.00"),))
-    assert drift(gone) == [
-        "the driver was 581.57 when it was proven to work, and is 591.00",
-    ]
+    assert drift(gone) == ["the driver was 581.57 when it was proven to work, and is 591.00"]
     assert drift(healthy.HEALTHY) == []
 
 

@@ -248,11 +248,7 @@ def test_no_name_survives_in_any_spelling(
     assume(
         known
         or " " not in name
-        or (spelling, context)
-        not in {
-            ("ends", "sentence"),
-            ("ends", "flag"),
-        }
+        or (spelling, context) not in {("ends", "sentence"), ("ends", "flag")}
     )
     identity = Identity(homes=(f"C:\\Users\\{name}",)) if known else Identity()
     spelled = SPELLINGS[spelling](name)

@@ -442,9 +442,7 @@ def test_nothing_is_fetched_that_could_not_be_put_into_place(
     )
     change = InstallWheels(what="install it", admin=True)
     planned = install.Installation(
-        status="planned",
-        choices=(),
-        plan=Plan(target="", changes=(change,)),
+        status="planned", choices=(), plan=Plan(target="", changes=(change,))
     )
     monkeypatch.setattr(install, "_planned", lambda *_: planned)
     options = install.InstallOptions(requests=(Requirement("triton-windows"),))

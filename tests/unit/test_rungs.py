@@ -230,13 +230,7 @@ def mocked_xformers(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """Stand-ins for torch and xformers: of each, what the rung asks. No GPU is here."""
     modules = {
         name: ModuleType(name)
-        for name in (
-            "torch",
-            "xformers",
-            "xformers.ops",
-            "xformers._cpp_lib",
-            "compare",
-        )
+        for name in ("torch", "xformers", "xformers.ops", "xformers._cpp_lib", "compare")
     }
     cuda = SimpleNamespace(get_device_name=lambda: "NVIDIA GeForce RTX 5090")
     vars(modules["torch"]).update(__version__="2.11.0+cu130", cuda=cuda)
@@ -274,11 +268,7 @@ NEWER_GPU = "`fa2F` is not supported because: requires device with capability <=
     ],
 )
 def test_why_xformers_has_no_kernel(
-    mocked_xformers: ModuleType,
-    says: str,
-    unloaded: str | None,
-    problem: str | None,
-    detail: str,
+    mocked_xformers: ModuleType, says: str, unloaded: str | None, problem: str | None, detail: str
 ) -> None:
     vars(mocked_xformers).update(says=says)
     rung = program("attention")

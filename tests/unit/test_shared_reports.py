@@ -221,10 +221,7 @@ def test_on_linux_the_account_counts_where_no_variable_names_it(
 @pytest.mark.skipif(sys.platform == "win32", reason="a home is found by other variables there")
 @pytest.mark.parametrize("home", ["home", "people"])
 def test_what_the_commands_write(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    home: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], home: str
 ) -> None:
     """A user whose home, current folder, Python and variables are all called after them."""
     import venv  # which embedded Pythons lack, and the lane runs unit tests in one

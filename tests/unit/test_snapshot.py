@@ -27,14 +27,7 @@ JOERG = Identity(
 PRIVATE: Facts = replace(
     PLAIN,
     system=replace(PLAIN.system, temp=r"C:\Users\JRGW~1\AppData\Local\Temp"),
-    gpus=(
-        Gpu(
-            index=0,
-            vendor="nvidia",
-            name="RTX",
-            source="NVML",
-        ),
-    ),
+    gpus=(Gpu(index=0, vendor="nvidia", name="RTX", source="NVML"),),
     variables=(
         Variable(name="CC", value=r" C:\Users\Jörg W\cl.exe ", scope="process"),
         Variable(name="HF_TOKEN", value="it is 'secret'", scope="user"),

@@ -328,11 +328,7 @@ FAULTS = (
     Fault("driver-too-old", "nvcuda", lambda s: s.machine.no_gpu()),
     Fault("driver-too-old", "12.8", lambda s: s.machine.gpu(driver="572.83", cuda="12.8")),
     # compilers
-    Fault(
-        "cc-and-toolchain-absent",
-        "TinyCC",
-        lambda s: s.delete("triton/runtime/tcc"),
-    ),
+    Fault("cc-and-toolchain-absent", "TinyCC", lambda s: s.delete("triton/runtime/tcc")),
     Fault("cc-and-toolchain-absent", r"Roaming\Python", _per_user),
     Fault("cc-variable-wrong", "folder", lambda s: s.set(CC=r"C:\windows")),
     Fault("cc-variable-wrong", "semicolon", lambda s: s.set(CC=r"C:\windows\notepad.exe;")),

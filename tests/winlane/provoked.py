@@ -339,9 +339,7 @@ TRITON = (
     ),
     # run time
     Provocation(
-        "offload-moves-compiled-model",
-        "Pointer argument",
-        driver_fails("cuPointerGetAttribute", 1),
+        "offload-moves-compiled-model", "Pointer argument", driver_fails("cuPointerGetAttribute", 1)
     ),
     Provocation("fork-launcher-stale-error", "0xC0000005", nothing, **_OF_35),
     # builds

@@ -149,10 +149,7 @@ def provocation(
 
 PIP = (
     provocation(
-        "upstream-triton-no-windows-wheel",
-        "(from versions: none)",
-        nothing,
-        install("triton"),
+        "upstream-triton-no-windows-wheel", "(from versions: none)", nothing, install("triton")
     ),
     provocation(
         "upstream-triton-no-windows-wheel",

@@ -54,7 +54,7 @@ _CPU_TORCH = {
 }
 _COUNTED = {
     # not the rungs of a proof, which say in brackets what was seen
-    "what is restored": r"  (move|make the folder|write|remove) C:|  and \d+ more",
+    "what is restored": r"  (move|make the folder|write|remove) C:|  and \d+ more"
 }
 # their Windows wheels are nothing special, so their records are enough
 _NEEDED_BY_TORCH = {"filelock": "3.20.0", "typing-extensions": "4.15.0", "sympy": "1.14.0"}
