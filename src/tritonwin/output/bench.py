@@ -9,7 +9,7 @@ from typing import Literal
 
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import Redactor
-from tritonwin.output.blocks import Line, Span, Table, line
+from tritonwin.output.blocks import Span, Table, TextLine, line
 from tritonwin.output.documents import ToolInfo
 from tritonwin.output.proof import print_rung
 from tritonwin.output.terminal import Screen
@@ -106,7 +106,7 @@ def _compared(row: Comparison) -> tuple[Span, ...]:
     return tuple(Span(str(cell)) for cell in (row.part, row.figure, row.first, row.second, last))
 
 
-def _machine(machine: BenchMachine) -> Line:
+def _machine(machine: BenchMachine) -> TextLine:
     gpu = f"{machine.gpu} ({machine.capability}), driver {machine.driver}"
     triton = f"Triton {machine.triton}" if machine.triton else "no Triton"
     torch = f"torch {machine.torch}" if machine.torch else "no torch"

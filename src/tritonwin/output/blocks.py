@@ -21,7 +21,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Line:
+class TextLine:
     """Spans in one line, which a terminal never wraps; without any, an empty line.
 
     Attributes:
@@ -57,7 +57,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Code:
+class CodeBlock:
     """A command to copy, never wrapped; or a program's output."""
 
     text: str
@@ -79,7 +79,7 @@ class Fold:
 
     title: str
     blocks: tuple[Block, ...]
-    short: tuple[Line, ...] = ()
+    short: tuple[TextLine, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,9 @@ class Section:
     remedy: tuple[Block, ...] = ()
 
 
-Block: TypeAlias = "Line | Prose | Table | Code | Link | Fold | Section"
+Block: TypeAlias = "TextLine | Prose | Table | CodeBlock | Link | Fold | Section"
 
 
-def line(text: str = "", tone: Tone = "plain", *more: Span, indent: int = 0) -> Line:
+def line(text: str = "", tone: Tone = "plain", *more: Span, indent: int = 0) -> TextLine:
     """A line that begins with a text in one tone."""
-    return Line((Span(text, tone), *more) if text or more else (), indent)
+    return TextLine((Span(text, tone), *more) if text or more else (), indent)

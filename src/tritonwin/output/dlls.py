@@ -9,7 +9,7 @@ from typing import Literal
 
 from tritonwin.facts.dlls.loading import Loading
 from tritonwin.facts.dlls.tree import BAD, DllTree, Fault, Module, PlaceKind, faults
-from tritonwin.output.blocks import Block, Line, Prose, Span, Tone, line
+from tritonwin.output.blocks import Block, Prose, Span, TextLine, Tone, line
 from tritonwin.output.documents import ToolInfo
 from tritonwin.output.terminal import Screen
 
@@ -60,7 +60,7 @@ def print_tree(loading: Loading) -> None:
     screen.show(_line(root), *_below(root, tree, {root.name.lower()}, 1), *_faults(loading))
 
 
-def _below(module: Module, tree: DllTree, shown: set[str], depth: int) -> Iterator[Line]:
+def _below(module: Module, tree: DllTree, shown: set[str], depth: int) -> Iterator[TextLine]:
     for need in module.needs:
         found = tree.module(need.dll)
         key = need.dll.lower()
@@ -71,7 +71,7 @@ def _below(module: Module, tree: DllTree, shown: set[str], depth: int) -> Iterat
         yield from _below(found, tree, shown, depth + 1)
 
 
-def _line(module: Module, *, delayed: bool = False, indent: int = 0) -> Line:
+def _line(module: Module, *, delayed: bool = False, indent: int = 0) -> TextLine:
     facts = [
         module.version or "",
         f"{module.bits} bit" if module.bits else "",
@@ -99,7 +99,7 @@ def _faults(loading: Loading) -> Iterator[Block]:
     if not found:
         yield line("Everything that it needs to load is there.")
     for fault in found:
-        yield Line()
+        yield TextLine()
         yield line(f"error: {fault.text}", "bad")
         if fault.lacking:
             more = len(fault.lacking) - _SHOWN_FUNCTIONS

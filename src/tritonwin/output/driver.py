@@ -8,7 +8,7 @@ from typing import Literal
 
 from tritonwin.driver.records import DriverOutcome, DriverStatus
 from tritonwin.facts.records import Interpreter
-from tritonwin.output.blocks import Line, line
+from tritonwin.output.blocks import TextLine, line
 from tritonwin.output.documents import TargetDocument, ToolInfo, target_of
 from tritonwin.output.terminal import print_lines
 
@@ -39,7 +39,7 @@ def print_outcome(outcome: DriverOutcome) -> None:
     print_lines(_lines(outcome))
 
 
-def _lines(outcome: DriverOutcome) -> Iterator[Line]:
+def _lines(outcome: DriverOutcome) -> Iterator[TextLine]:
     yield line(f"Triton {outcome.version or ''} in {outcome.package}", "strong")
     for backend in outcome.backends:
         known = "its driver is known" if backend.known else f"left alone: {backend.reason}"

@@ -15,14 +15,14 @@ from html import escape
 from tritonwin import __version__
 from tritonwin.output.blocks import (
     Block,
-    Code,
+    CodeBlock,
     Fold,
-    Line,
     Link,
     Prose,
     Section,
     Span,
     Table,
+    TextLine,
     Tone,
 )
 from tritonwin.output.documents import VerifyReport
@@ -162,7 +162,7 @@ def _blocks(blocks: Iterable[Block]) -> str:
 def _block(block: Block) -> str:
     """The visitor of blocks."""
     match block:
-        case Line(spans=spans):
+        case TextLine(spans=spans):
             return f"<p>{''.join(map(_span, spans))}</p>" if spans else ""
         case Prose(label="- "):
             return f"<ul><li>{shown(block.text)}</li></ul>"
@@ -172,7 +172,7 @@ def _block(block: Block) -> str:
             head = "".join(f"<th>{shown(text)}</th>" for text in block.head)
             rows = ("".join(f"<td>{_span(cell)}</td>" for cell in row) for row in block.rows)
             return f"<table>{head}{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
-        case Code():
+        case CodeBlock():
             kind = ' class="command"' if block.command else ""
             return f"<pre{kind}>{shown(block.text)}</pre>"
         case Link(address=address):

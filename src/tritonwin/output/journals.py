@@ -10,7 +10,7 @@ from typing import Literal
 from tritonwin.journal import Conflict
 from tritonwin.journal.records import Header, State, Unreadable
 from tritonwin.journal.undo import Forgotten, UndoReport, UndoResult
-from tritonwin.output.blocks import Line, line
+from tritonwin.output.blocks import TextLine, line
 from tritonwin.output.documents import ToolInfo
 from tritonwin.output.terminal import console, print_lines, say
 from tritonwin.output.text import few
@@ -104,7 +104,7 @@ def print_forgotten(done: Forgotten | None) -> None:
             say(out, f"  {place}")
 
 
-def conflict_lines(conflict: Conflict) -> Iterator[Line]:
+def conflict_lines(conflict: Conflict) -> Iterator[TextLine]:
     """A place that was changed since: how tritonwin left it, how it is, how it was before."""
     yield line(f"changed since: {conflict.place}", "warning")
     yield line(f"      tritonwin left it: {conflict.left}")

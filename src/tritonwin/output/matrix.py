@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tritonwin.output.blocks import Line, Prose, Span, Table, line
+from tritonwin.output.blocks import Prose, Span, Table, TextLine, line
 from tritonwin.output.documents import ToolInfo
 from tritonwin.output.terminal import Screen
 from tritonwin.support.matrix import Generation, Matrix, Pair
@@ -34,11 +34,11 @@ def print_matrix(matrix: Matrix) -> None:
         ("number formats", _dtypes(matrix)),
         ("compilers of CUDA code (MSVC toolset that nvcc accepts)", _hosts(matrix)),
     ):
-        screen.show(line(title, "strong"), table, Line())
+        screen.show(line(title, "strong"), table, TextLine())
     advice = ((g.name, g.advice) for g in matrix.generations if g.advice)
     for subject, text in (*advice, *((note.subject, note.text) for note in matrix.notes)):
         screen.show(Prose(text, label=f"{subject}: "))
-    screen.show(Line())
+    screen.show(TextLine())
     screen.show(line(f"State of {matrix.data_date}. Sources: tritonwin matrix --json", "faint"))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tritonwin.facts.records import Interpreter
-from tritonwin.output.blocks import Line, Span, Tone, line
+from tritonwin.output.blocks import Span, TextLine, Tone, line
 from tritonwin.output.documents import TargetDocument, ToolInfo, target_of
 from tritonwin.output.journals import conflict_lines
 from tritonwin.output.terminal import print_lines
@@ -52,7 +52,7 @@ def print_outcome(outcome: PatchOutcome) -> None:
     print_lines(_lines(outcome))
 
 
-def _lines(outcome: PatchOutcome) -> Iterator[Line]:
+def _lines(outcome: PatchOutcome) -> Iterator[TextLine]:
     whose = "triton-windows" if outcome.flavour == "fork" else "upstream's Triton"
     yield line(f"{whose} {outcome.version or ''} in {outcome.package}", "strong")
     if outcome.status == "examined":
@@ -74,7 +74,7 @@ def _lines(outcome: PatchOutcome) -> Iterator[Line]:
     yield from _closing(outcome)
 
 
-def _refusal(refusal: FileRefusal) -> Iterator[Line]:
+def _refusal(refusal: FileRefusal) -> Iterator[TextLine]:
     yield line(f"refused: {refusal.file}: {refusal.reason}", "warning")
     yield line(f"      as released: {refusal.released}")
     if refusal.left:
@@ -87,7 +87,7 @@ def _refusal(refusal: FileRefusal) -> Iterator[Line]:
         yield line(f"      {misfit.rule} does not fit: {misfit.reason}")
 
 
-def _closing(outcome: PatchOutcome) -> Iterator[Line]:
+def _closing(outcome: PatchOutcome) -> Iterator[TextLine]:
     for misfit in outcome.skipped:
         yield line(f"left out: {misfit.rule}: {misfit.reason}", "warning")
     if outcome.unverified and not outcome.refused:

@@ -17,14 +17,14 @@ from tritonwin import __version__
 from tritonwin.output import view as views
 from tritonwin.output.blocks import (
     Block,
-    Code,
+    CodeBlock,
     Fold,
-    Line,
     Link,
     Prose,
     Section,
     Span,
     Table,
+    TextLine,
     Tone,
     line,
 )
@@ -97,7 +97,7 @@ class Screen:
     def show(self, *blocks: Block) -> None:
         for block in blocks:
             match block:
-                case Line():
+                case TextLine():
                     self._line(block)
                 case Prose():
                     self._prose(block)
@@ -105,9 +105,9 @@ class Screen:
                     self._rows(block)
                 case Table():
                     self._table(block)
-                case Code(text=text, command=True):
+                case CodeBlock(text=text, command=True):
                     say(self.out, f"      {text}", "bold")
-                case Code(text=text):
+                case CodeBlock(text=text):
                     for each in text.splitlines():
                         say(self.out, f"      {each}", "dim")
                 case Link(address=address):
@@ -117,7 +117,7 @@ class Screen:
                 case Section():
                     self.section(block)
 
-    def _line(self, block: Line) -> None:
+    def _line(self, block: TextLine) -> None:
         text = Text(" " * block.indent)
         for span in block.spans:
             text.append(_in_short(span.text), STYLES[span.tone])
@@ -200,7 +200,7 @@ def print_view(view: View, *, everything: bool = False) -> None:
     for section in view.sections:
         screen.section(section, titled=section.title not in view.headline)
     if view.count:
-        screen.show(view.notes or Line())
+        screen.show(view.notes or TextLine())
         more = "" if everything or not (view.sections or view.notes) else " --all shows all."
         screen.show(Prose(f"{view.count}{more}", indent=0))
     screen.show(*view.after)
@@ -223,10 +223,10 @@ def print_story(title: str, view: View) -> None:
     screen = Screen(console(own=False))
     layers = (view.layers,) if view.layers else ()
     headline = Prose(view.headline, tone=view.tone, indent=0)
-    screen.show(line(f"== {title}", "strong"), headline, *layers, *view.sections[:1], Line())
+    screen.show(line(f"== {title}", "strong"), headline, *layers, *view.sections[:1], TextLine())
 
 
-def print_lines(lines: Iterable[Line]) -> None:
+def print_lines(lines: Iterable[TextLine]) -> None:
     Screen().show(*lines)
 
 

@@ -11,14 +11,14 @@ from tritonwin.output import invocation, machine
 from tritonwin.output.blocks import (
     EVIDENCE,
     Block,
-    Code,
+    CodeBlock,
     Fold,
-    Line,
     Link,
     Prose,
     Section,
     Span,
     Table,
+    TextLine,
     Tone,
     line,
 )
@@ -193,7 +193,7 @@ def of_explanation(explanation: Explanation, name: str, *, here: bool = True) ->
         after = [line("The lines to look at first:"), *lines, line(_ASK), line(_SEND)]
     read = [line(f"{name}: {_number(explanation.lines, 'line')}", "faint")]
     if explanation.known and (known := ", ".join(machine.versions(explanation.facts))):
-        read.append(Line((Span("Found in the log: ", "faint"), Span(known, "faint"))))
+        read.append(TextLine((Span("Found in the log: ", "faint"), Span(known, "faint"))))
     return View(
         headline=_cause(grave),
         healthy=explanation.healthy,
@@ -242,7 +242,7 @@ def counted(problems: Sequence[Problem], *, here: bool = True, fix: str | None =
     words = (name for name, _ in _SEVERITIES.values())
     text = ", ".join(_number(counts[name], name) for name in words if counts[name]) + "."
     remedies = (block for p in _grave(problems) for block in section(p, here=here, fix=fix).remedy)
-    commands = (block.text for block in remedies if isinstance(block, Code))
+    commands = (block.text for block in remedies if isinstance(block, CodeBlock))
     if any(c.startswith('"') and not c.startswith('"/') for c in commands):
         text += " In PowerShell put & before a command that starts with a quote."
     return text
@@ -252,7 +252,7 @@ def _number(count: int, name: str) -> str:
     return f"{count} {name}{'' if count == 1 else 's'}"
 
 
-def _proving(facts: Facts, diagnosis: Diagnosis, *, here: bool) -> Iterator[Line]:
+def _proving(facts: Facts, diagnosis: Diagnosis, *, here: bool) -> Iterator[TextLine]:
     where = "" if here else ", on the machine in question"
     if diagnosis.healthy and facts.triton:
         yield line(f"To prove it{where}: {_for_target('verify', facts, here=here)}")
@@ -295,13 +295,13 @@ def section(problem: Problem, *, here: bool = True, fix: str | None = None) -> S
     body = [Prose(problem.cause, most=_LINES), *evidence[:1]]
     if evidence[1:]:
         body.append(Fold(f"{len(problem.evidence) - 1} more", tuple(evidence[1:])))
-    commands = tuple(Code(_typed(c, here=here)) for c in problem.remedy.commands)
-    shown = (Code(fix),) if fix else commands
+    commands = tuple(CodeBlock(_typed(c, here=here)) for c in problem.remedy.commands)
+    shown = (CodeBlock(fix),) if fix else commands
     most = _LINES if shown else 2 * _LINES
     remedy: list[Block] = [Prose(problem.remedy.summary, label="help: ", most=most), *shown]
     if problem.question and not fix:
         remedy.append(Prose(problem.question.text, label="to be sure: "))
-        remedy.append(Code(_typed(problem.question.command, here=here)))
+        remedy.append(CodeBlock(_typed(problem.question.command, here=here)))
     links = tuple(map(Link, problem.references))
     further: list[Block] = [*(commands if fix else ()), *links[1:]]
     if problem.explains:
@@ -328,7 +328,7 @@ def _notes(problems: Iterable[Problem], *, here: bool) -> Fold | None:
         return None
     short = (line("note: ", "notice", Span(p.title)) for p in notes[:_FEW])
     blocks = tuple(section(p, here=here) for p in notes)
-    return Fold(_number(len(notes), "note"), blocks, short=(Line(), *short))
+    return Fold(_number(len(notes), "note"), blocks, short=(TextLine(), *short))
 
 
 def _checks(checks: Sequence[CheckResult]) -> Fold | None:
@@ -379,7 +379,7 @@ def _layers(facts: Facts, diagnosis: Diagnosis) -> Iterator[tuple[Span, ...]]:
 # --- proofs
 
 
-def rung_line(result: RungResult) -> Line:
+def rung_line(result: RungResult) -> TextLine:
     """ "ok       a kernel with masks adds two vectors  (65536 numbers)"."""
     short, tone = RUNGS[result.state]
     detail = Span(f"  ({result.detail})", "faint")
@@ -391,7 +391,7 @@ def rung_section(result: RungResult) -> Section:
     seconds = f"  {result.seconds:.1f} s" if result.seconds else ""
     body: list[Block] = [line(result.detail, "plain", Span(seconds, "faint"))]
     if result.traceback:
-        body.append(Code(result.traceback.rstrip("\n"), command=False))
+        body.append(CodeBlock(result.traceback.rstrip("\n"), command=False))
     figures = tuple((Span(name), Span(str(value))) for name, value in result.figures.items())
     further = (Table(figures),) if figures else ()
     body.append(Fold("More", (line(f"Proves: {result.proves}."), *further)))
@@ -405,7 +405,7 @@ def rung_section(result: RungResult) -> Section:
     )
 
 
-def rung_problems(result: RungResult, *, indent: int = 0) -> Iterator[Line]:
+def rung_problems(result: RungResult, *, indent: int = 0) -> Iterator[TextLine]:
     """The problems that a broken rung looks like, and the command that looks for the first."""
     for name in result.problems:
         title, where = Span(_title(name), "strong"), Span(f"  [{name}]", "faint")
