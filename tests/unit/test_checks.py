@@ -746,7 +746,7 @@ SAID = [
     (
         "old-setuptools",
         setuptools("66.0.0", "3.12.0"),
-        ["setuptools 66.0.0 uses pkgutil.ImpImporter, which Python 3.12 no longer has"],
+        ["setuptools 66.0.0 uses pkgutil.ImpImporter, which Python 3.12 removed"],
     ),
     ("old-setuptools", setuptools("66.1.0", "3.12.0"), []),
     ("stale-package-needs-triton-ops", bitsandbytes("0.44.1", "3.0.0"), []),
@@ -867,7 +867,17 @@ NO_NUMBER = "the interpreter's version is not known"
         ),
         *(
             (check, part("target", version=None), NO_NUMBER)
-            for check in ("wheel-tag-unsupported", "python-headers-wrong-set", "old-setuptools")
+            for check in ("wheel-tag-unsupported", "python-headers-wrong-set")
+        ),
+        (
+            "old-setuptools",
+            part("target", version=None),
+            "the version of python is not known",
+        ),
+        (
+            "old-setuptools",
+            changed(distributions=without("setuptools")),
+            "setuptools is not installed",
         ),
         (
             "cpu-only-torch",

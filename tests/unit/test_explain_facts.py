@@ -257,7 +257,6 @@ def test_what_a_snapshot_says(fact: str, machine: Facts, value: str) -> None:
         ("cuda", healthy.changed(torch=None)),
         ("torch_build", healthy.changed(torch=None)),
         ("driver", healthy.changed(drivers=())),
-        ("setuptools", healthy.changed(distributions=())),
         ("gpu", healthy.changed(gpus=(NO_CAPABILITY,))),
         ("msvc", healthy.changed(msvc=(replace(healthy.TOOLSET, chosen=False),))),
     ],

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
-from tritonwin.facts.records import Facts
+from tritonwin.facts.records import Distribution, Facts, Torch, Triton
 from tritonwin.problems.catalogue import ABSENT
 from tritonwin.support.versions import fits
 
@@ -39,21 +40,26 @@ def _build(facts: Facts) -> str | None:
     return "cuda" if torch.cuda else "rocm" if torch.hip else None
 
 
-def _installed(version: str | None, facts: Facts) -> str | None:
-    return version or (ABSENT if examined(facts) else None)
+def package(fact: str, facts: Facts) -> Torch | Triton | Distribution | None:
+    """The installed package that a fact is the version of."""
+    if fact == "torch":
+        return facts.torch
+    if fact == "triton":
+        return facts.triton if facts.triton and not facts.triton.namespace else None
+    return facts.distribution(fact)
 
 
+def _version(fact: str, facts: Facts) -> str | None:
+    found = package(fact, facts)
+    return found.version if found else ABSENT if examined(facts) else None
+
+
+_PACKAGES = ("torch", "triton", "setuptools", "bitsandbytes", "sageattention", "xformers")
 _VALUES: Mapping[str, Callable[[Facts], str | None]] = {
-    "torch": lambda facts: _installed(facts.torch.version if facts.torch else None, facts),
-    "triton": lambda facts: _installed(
-        facts.triton.version if facts.triton and not facts.triton.namespace else None, facts
-    ),
+    **{name: partial(_version, name) for name in _PACKAGES},
     "torch_build": _build,
     "python_kind": lambda facts: (
         facts.target.kind if facts.target and facts.target.kind != "unknown" else None
-    ),
-    "setuptools": lambda facts: next(
-        (d.version for d in facts.distributions if d.name == "setuptools"), None
     ),
     "python": lambda facts: facts.target.version if facts.target else None,
     "cuda": lambda facts: facts.torch.cuda if facts.torch else None,

@@ -9,6 +9,9 @@
     explains = ["other-id"]    # problems that are moot where this one is certain
     references = ["https://..."]
     check.title = "..."        # the good state, which holds where the check finds nothing
+    check.when = { torch = ["<2.6"] }  # instead of a function: the facts that are the problem
+    check.place = "torch"      # the one of them whose place in the machine is shown
+    check.seen = "..."         # the evidence, with {torch} and the other facts of `when`
     check.compiling = true     # and what else CheckTerms holds
     log_only = "..."           # instead of a check: why facts cannot show it
 
@@ -116,6 +119,9 @@ class When:
     msvc: tuple[str, ...] = ()
     driver: tuple[str, ...] = ()
     setuptools: tuple[str, ...] = ()
+    bitsandbytes: tuple[str, ...] = ()
+    sageattention: tuple[str, ...] = ()
+    xformers: tuple[str, ...] = ()
     os: tuple[Literal["windows", "linux", "other"], ...] = ()
     python_kind: tuple[PythonKind, ...] = ()
     torch_build: tuple[Literal["cpu", "cuda", "rocm", "xpu"], ...] = ()
@@ -164,6 +170,9 @@ class CheckTerms:
         of_versions: how certain it is at best from versions in a log; None: it needs more.
         severity: of its findings, where that is usually not the entry's.
         certainty: of its findings, usually.
+        when: the facts that are the problem, instead of a function of `checks`.
+        place: the fact of `when` whose place is shown with the evidence.
+        seen: the evidence, with facts of `when` as placeholders.
     """
 
     title: str
@@ -172,6 +181,9 @@ class CheckTerms:
     of_versions: Certainty | None = None
     severity: Severity | None = None
     certainty: Certainty = "certain"
+    when: When | None = None
+    place: str = ""
+    seen: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

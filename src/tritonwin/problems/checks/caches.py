@@ -13,7 +13,6 @@ from tritonwin.problems.check import (
     Seen,
     check,
     need_target,
-    need_torch,
     need_triton,
     python_series,
     seen,
@@ -129,14 +128,3 @@ def stale_reason(helper: HelperModule, dll: str) -> str | None:
     if helper.unresolved:
         return f"needs {helper.unresolved[0]}, which was found nowhere"
     return None
-
-
-@check("inductor-rename-windows")
-def inductor_rename(facts: Facts) -> Iterator[Seen]:
-    torch = need_torch(facts)
-    if fits(torch.version, "<2.6"):
-        yield seen(
-            f"torch {torch.version} renames onto existing cache files, which Windows refuses "
-            "(cured in 2.6)",
-            torch.source,
-        )

@@ -12,14 +12,11 @@ from tritonwin.problems.check import (
     NotApplicable,
     Seen,
     check,
-    need_distribution,
     need_target,
-    need_torch,
     python_series,
     seen,
 )
 from tritonwin.support.packages import FORK
-from tritonwin.support.versions import fits, older
 
 
 @check("wheel-tag-unsupported")
@@ -73,45 +70,6 @@ def _platform_fits(platform: str, target: str) -> bool:
     return not platform.startswith(("win", "macosx"))
 
 
-@check("old-setuptools")
-def old_setuptools(facts: Facts) -> Iterator[Seen]:
-    setuptools = need_distribution(facts, "setuptools")
-    if fits(python_series(need_target(facts)), ">=3.12") and fits(setuptools.version, "<66.1"):
-        yield seen(
-            f"setuptools {setuptools.version} uses pkgutil.ImpImporter, which Python "
-            f"{python_series(need_target(facts))} no longer has",
-            setuptools.location,
-            package_version=setuptools.version,
-        )
-
-
-@check("new-setuptools")
-def new_setuptools(facts: Facts) -> Iterator[Seen]:
-    setuptools, torch = need_distribution(facts, "setuptools"), need_torch(facts)
-    if fits(torch.version, "<2.7") and fits(setuptools.version, ">75.8.2"):
-        yield seen(
-            f"setuptools {setuptools.version} lacks what torch {torch.version} calls when it "
-            "builds an extension outside a Visual Studio prompt",
-            setuptools.location,
-        )
-
-
-@check("stale-package-needs-triton-ops")
-def triton_ops(facts: Facts) -> Iterator[Seen]:
-    bnb, triton = facts.distribution("bitsandbytes"), facts.triton
-    if bnb is None or triton is None or triton.version is None:
-        raise NotApplicable("bitsandbytes and Triton are not both installed")
-    # triton.ops went in 3.1; bitsandbytes does without it from 0.45 on
-    if fits(triton.version, ">=3.1") and older(bnb.version, "0.45"):
-        yield seen(
-            f"bitsandbytes {bnb.version} imports triton.ops, which Triton {triton.version} "
-            "no longer has",
-            bnb.location,
-            package="bitsandbytes",
-            package_version=bnb.version,
-        )
-
-
 @check("bnb-without-windows-binaries")
 def bnb_binaries(facts: Facts) -> Iterator[Seen]:
     fork = facts.distribution("bitsandbytes-windows")
@@ -132,16 +90,6 @@ def bnb_binaries(facts: Facts) -> Iterator[Seen]:
             bnb.location,
             package="bitsandbytes",
             package_version=bnb.version,
-        )
-
-
-@check("benign-triton-warning")
-def benign_xformers(facts: Facts) -> Iterator[Seen]:
-    xformers = need_distribution(facts, "xformers")
-    if facts.triton is None:
-        yield seen(
-            "xformers says at start that no matching Triton is available, and goes on",
-            xformers.location,
         )
 
 

@@ -93,17 +93,6 @@ def no_triton_yet(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("torch-too-old-for-triton")
-def torch_too_old(facts: Facts) -> Iterator[Seen]:
-    torch, triton = need_torch(facts), need_triton(facts)
-    if fits(torch.version, "<2.4") and triton.version and fits(triton.version, ">=3.0"):
-        yield seen(
-            f"torch {torch.version} is installed beside Triton {triton.version}; "
-            "2.4 is the first torch that works with a triton-windows",
-            torch.source,
-        )
-
-
 @check("triton-too-old")
 def triton_too_old(facts: Facts) -> Iterator[Seen]:
     torch, wanted, have = _pairing(facts)
@@ -197,16 +186,6 @@ def sage_kernels(facts: Facts) -> Iterator[Seen]:
             sage.location,
             package="sageattention",
             package_version=sage.version,
-        )
-
-
-@check("sageattention-too-old")
-def sage_too_old(facts: Facts) -> Iterator[Seen]:
-    sage = need_distribution(facts, "sageattention")
-    if older(sage.version, "2"):
-        yield seen(
-            f"sageattention {sage.version} works, but lacks what programs for version 2 ask for",
-            sage.location,
         )
 
 
