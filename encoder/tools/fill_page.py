@@ -112,6 +112,37 @@ def times(benches: list[Json]) -> str:
     return "".join(map(measured_on, benches)) + table(("microseconds", "card", *shapes), rows)
 
 
+def grid(found: list[Json]) -> str:
+    """Each shape's microseconds, share of the limit, and microseconds before; and what they say."""
+    text = ""
+    for each in found:
+        rows = each["rows"]
+        fast = sum(0.75 <= row["share"] <= 1 for row in rows)  # above 1 the limit is none
+        slower = sum(row["us"] > 1.02 * row["old"] for row in rows)
+        walks = [row["old"] / row["us"] for row in rows if "Walking" in row["form"]]
+        worst = {
+            mode: max(max(row["errors"]) for row in rows
+                      if row["mode"] == mode and row["parts"] in ("mag", "reim"))
+            for mode in ("exact", "fast")
+        }  # fmt: skip
+        text += measured_on(each)
+        text += (
+            f"Of {len(rows)} figures {fast} reach 0.75 of the limit, and {slower} are slower than "
+            f"before by more than 2 %. Where sums go on, {len(walks)} figures, the median is "
+            f"{statistics.median(walks):.2f} times as fast as before. Largest error of mag and "
+            f"reim: {worst['exact']:.1e} exact, {worst['fast']:.1e} fast.\n\n"
+        )
+        shapes: dict[str, list[str]] = defaultdict(list)
+        for row in rows:
+            B, T, K, W = row["shape"]
+            shapes[f"{B} x {T} | {K} | {W} | {row['parts']}"].append(
+                f"{row['us']:.1f} / {row['share']:.2f} / {row['old']:.1f}"
+            )
+        head = ("rows", "bins", "window", "parts", "exact fp32", "fast fp32", "fast bf16")
+        text += table(head, ((shape, *cells) for shape, cells in shapes.items())) + "\n"
+    return text.rstrip("\n") + "\n"
+
+
 def end_to_end(benches: list[Json]) -> str:
     cases = {
         (c["shape"][1], card(bench["device"]), c["what"]): c["us"]
@@ -227,6 +258,7 @@ def arms_shown(_: list[Json]) -> str:
 TABLES: dict[str, tuple[str, Callable[[list[Json]], str]]] = {
     "goals": ("bench", goals),
     "counters": ("counters", counters),
+    "grid": ("grid", grid),
     "times": ("bench", times),
     "end-to-end": ("bench", end_to_end),
     "arms": ("arms", arms),

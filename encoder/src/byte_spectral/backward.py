@@ -9,20 +9,17 @@ from byte_spectral.kernels import dot_tiles, rows_of, tap_tiles
 
 
 @triton.jit
-def _tile(x, upstream, lengths, tile, M, R, length, stride_x, offset, lead, k, w0, K, E,
-          W: tl.constexpr, WP: tl.constexpr, BK: tl.constexpr, PARTS: tl.constexpr,
-          HAS_LENGTHS: tl.constexpr, BM: tl.constexpr):  # fmt: skip
+def _tile(x, upstream, lengths, tile, M, R, length, stride_x, skip, k, w0, S: tl.constexpr):
     """All that an iteration reads: bytes, which of them are in the row, and the upstream."""
-    m, row, newest, end = rows_of(tile, lengths, M, R, length, stride_x, offset, lead, BM,
-                                  HAS_LENGTHS)  # fmt: skip
-    lag = WP - 1 - w0 - tl.arange(0, BK)
+    m, row, newest, end = rows_of(tile, lengths, M, R, length, stride_x, skip, S)
+    lag = S.rows - 1 - w0 - tl.arange(0, S.bk)
     at = newest[:, None] - lag[None, :]
-    here = (at >= 0) & (at < end[:, None]) & (lag < W)[None, :]
+    here = (at >= 0) & (at < end[:, None]) & (lag < S.W)[None, :]
     byte = tl.load(x + row[:, None] + at, mask=here, other=0)
-    mask = (k < K)[None, :] & (m < M)[:, None]
-    to = upstream + m.to(tl.int64)[:, None] * E + k[None, :]
+    mask = (k < S.K)[None, :] & (m < M)[:, None]
+    to = upstream + m.to(tl.int64)[:, None] * S.features + k[None, :]
     g_re = tl.load(to, mask=mask, other=0)
-    g_im = tl.load(to + K, mask=mask, other=0) if PARTS == "reim" else g_re
+    g_im = tl.load(to + S.K, mask=mask, other=0) if S.parts == "reim" else g_re
     return byte, here, g_re, g_im
 
 
@@ -49,36 +46,35 @@ def _add_product(turned, g, total):
 
 
 @triton.jit
-def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, offset, lead, K, E,
-             W: tl.constexpr, WP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr,
-             LIMBS: tl.constexpr, PARTS: tl.constexpr, HAS_LENGTHS: tl.constexpr,
-             BM: tl.constexpr, BE: tl.constexpr, BK: tl.constexpr,
-             SPLITS: tl.constexpr, TENSOR: tl.constexpr, STAGES: tl.constexpr):  # fmt: skip
-    """Gradient of the taps. Grid (SPLITS, tiles of bins, WP/BK); partial (SPLITS, 2, WP, KP) fp32.
+def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, skip, S: tl.constexpr):
+    """Gradient of the taps. Grid (splits, tiles of bins, rows/bk); partial (splits, 2, rows, bins).
 
-    Split i takes the row tiles i, i+SPLITS, .. in order, and `total` adds the splits in order, so
+    Split i takes the row tiles i, i+splits, .. in order, and `total` adds the splits in order, so
     that the result is the same every time. Re and Im are computed anew rather than read, unless
-    PARTS is "reim"; that needs all taps at once (WP == BK), which stay on chip. The upstream
+    parts is "reim"; that needs all taps at once (rows == bk), which stay on chip. The upstream
     gradient goes to the tensor cores as two bf16 limbs; u is exact in bf16.
     """
-    k = tl.program_id(1) * BE + tl.arange(0, BE)
-    w0 = tl.program_id(2) * BK
-    d_re = tl.zeros((BK, BE), tl.float32)
-    d_im = tl.zeros((BK, BE), tl.float32)
+    PARTS: tl.constexpr = S.parts
+    STAGES: tl.constexpr = S.stages
+    TAPS: tl.constexpr = S.bk
+    BINS: tl.constexpr = S.be
+    k = tl.program_id(1) * BINS + tl.arange(0, BINS)
+    w0 = tl.program_id(2) * TAPS
+    d_re = tl.zeros((TAPS, BINS), tl.float32)
+    d_im = tl.zeros((TAPS, BINS), tl.float32)
     if PARTS != "reim":
-        tiles = tap_tiles(taps, k, WP, KP, LIMBS)
-    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM), SPLITS, num_stages=STAGES):
-        byte, here, g_re, g_im = _tile(x, upstream, lengths, tile, M, R, length, stride_x, offset,
-                                       lead, k, w0, K, E, W, WP, BK, PARTS, HAS_LENGTHS,
-                                       BM)  # fmt: skip
-        u = byte.to(tl.float32) * (2.0 ** (1 - SHIFT)) - 255.0 * 2.0**-SHIFT
+        tiles = tap_tiles(taps, k, S.rows, S.bins, S.limbs)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, S.bm), S.splits, num_stages=STAGES):
+        byte, here, g_re, g_im = _tile(x, upstream, lengths, tile, M, R, length, stride_x, skip, k,
+                                       w0, S)  # fmt: skip
+        u = byte.to(tl.float32) * (2.0 ** (1 - S.scale)) - 255.0 * 2.0**-S.scale
         frame = tl.where(here, u, 0.0)
         d = g_re.to(tl.float32)
         e = g_im.to(tl.float32)
         if PARTS != "reim":
-            re, im = dot_tiles(frame, tiles, LIMBS)
+            re, im = dot_tiles(frame, tiles, S.limbs)
             d, e = _before_select(re, im, d, PARTS)
-        if TENSOR:
+        if S.limbs > 0:
             turned = tl.trans(frame.to(tl.bfloat16))
             d_re = _add_product(turned, d, d_re)
             d_im = _add_product(turned, e, d_im)
@@ -86,10 +82,10 @@ def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, offset
             turned = tl.trans(frame)
             d_re = tl.dot(turned, d, d_re, input_precision="ieee")
             d_im = tl.dot(turned, e, d_im, input_precision="ieee")
-    to = partial + tl.program_id(0).to(tl.int64) * (2 * WP * KP)
-    to += (w0 + tl.arange(0, BK))[:, None] * KP + k[None, :]
+    to = partial + tl.program_id(0).to(tl.int64) * (2 * S.rows * S.bins)
+    to += (w0 + tl.arange(0, TAPS))[:, None] * S.bins + k[None, :]
     tl.store(to, d_re)
-    tl.store(to + WP * KP, d_im)
+    tl.store(to + S.rows * S.bins, d_im)
 
 
 @triton.jit

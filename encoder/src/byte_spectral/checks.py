@@ -61,6 +61,9 @@ def taps_shape(taps: torch.Tensor) -> tuple[int, int]:
 
 def bins_of(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, parts: str) -> int:
     """K of a linear layer's weight (D, E); it and its bias (D,) are where x is."""
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"{name} must be a tensor, not {type(tensor).__name__}")
     if weight.dim() != 2 or (parts == "reim" and weight.shape[1] % 2):
         raise ValueError(f"weight must be (D, E), E even for reim; this is {tuple(weight.shape)}")
     if bias is not None and bias.shape != weight.shape[:1]:

@@ -30,32 +30,55 @@ thread_barrier = gl.barrier if hasattr(gl, "barrier") else gl.thread_barrier
 UNROLLED = gl.constexpr(8)  # more chunks than these are all awaited before the first is used
 
 
+@gluon.constexpr_function
+def product_layout(S):
+    """Of [re | im] (bm, 2 be), as wgmma leaves it."""
+    return gl.NVMMADistributedLayout([3, 0], [S.warps, 1], [16, 2 * S.be, 16])
+
+
+@gluon.constexpr_function
+def store_layout(S, width, bits):
+    """The accumulators' layout with its columns renamed: 16 bytes of a row a thread."""
+    pairs = 64 // bits
+    registers = [[0, 1]] + [[0, 2 << i] for i in range(pairs.bit_length() - 1)] + [[8, 0]]
+    found = 8 * pairs
+    while found < width:
+        registers.append([0, found])
+        found *= 2
+    lanes = [[0, 2 * pairs], [0, 4 * pairs], [1, 0], [2, 0], [4, 0]]
+    rows = [[16 << i, 0] for i in range(S.warps.bit_length() - 1)]
+    return gl.DistributedLinearLayout(registers, lanes, rows, [], [S.bm, width])
+
+
 @gluon.jit
-def spectrum(frame, taps, LIMBS: gl.constexpr, WP: gl.constexpr, BM: gl.constexpr,
-             BE: gl.constexpr, mma: gl.constexpr):  # fmt: skip
-    """Start [re | im] (BM, 2 BE) of one chunk of bins; taps: its limbs in shared memory."""
-    both = warpgroup_mma_init(gl.zeros((BM, 2 * BE), gl.float32, mma))
+def spectrum(frame, taps, S: gl.constexpr):
+    """Start [re | im] (bm, 2 be) of one chunk of bins; taps: its limbs in shared memory."""
+    LIMBS: gl.constexpr = S.limbs
+    ROWS: gl.constexpr = S.bm
+    COLUMNS: gl.constexpr = 2 * S.be
+    mma: gl.constexpr = product_layout(S)
+    both = warpgroup_mma_init(gl.zeros((ROWS, COLUMNS), gl.float32, mma))
     for limb in gl.static_range(LIMBS):
-        both = warpgroup_mma(frame, taps.slice(limb * WP, WP), both, use_acc=limb > 0,
+        both = warpgroup_mma(frame, taps.slice(limb * S.rows, S.rows), both, use_acc=limb > 0,
                              is_async=True)  # fmt: skip
     return both
 
 
 @gluon.jit
-def re_and_im(both, BM: gl.constexpr, BE: gl.constexpr):
+def re_and_im(both, S: gl.constexpr):
     """The two halves of the columns; they are different registers of each thread."""
-    return gl.split(both.reshape([BM, 2, BE]).permute([0, 2, 1]))
+    return gl.split(both.reshape([S.bm, 2, S.be]).permute([0, 2, 1]))
 
 
 @gluon.jit
-def select_parts(re, im, PARTS: gl.constexpr):
+def select_parts(re, im, S: gl.constexpr):
     power = re * re + im * im
-    if PARTS == "power":
+    if S.parts == "power":
         return power
     size = gl.inline_asm_elementwise(
         "sqrt.approx.ftz.f32 $0, $1;", "=f,f", [power], dtype=gl.float32, is_pure=True, pack=1
     )
-    if PARTS == "logmag":
+    if S.parts == "logmag":
         size = 0.6931471805599453 * gl.inline_asm_elementwise(
             "lg2.approx.ftz.f32 $0, $1;", "=f,f", [size + 1e-3], dtype=gl.float32, is_pure=True,
             pack=1,
@@ -63,85 +86,57 @@ def select_parts(re, im, PARTS: gl.constexpr):
     return size
 
 
-@gluon.constexpr_function
-def store_layout(BM, BE, warps, pairs):
-    """The accumulators' layout with its columns renamed: 16 bytes of a row a thread."""
-    registers = [[0, 1]] + [[0, 2 << i] for i in range(pairs.bit_length() - 1)] + [[8, 0]]
-    width = 8 * pairs
-    while width < BE:
-        registers.append([0, width])
-        width *= 2
-    lanes = [[0, 2 * pairs], [0, 4 * pairs], [1, 0], [2, 0], [4, 0]]
-    rows = [[16 << i, 0] for i in range(warps.bit_length() - 1)]
-    return gl.DistributedLinearLayout(registers, lanes, rows, [], [BM, BE])
-
-
 @gluon.jit
-def put(value, out, tile, column, M, K, E, BM: gl.constexpr, BE: gl.constexpr,
-         EVEN_M: gl.constexpr, EVEN_K: gl.constexpr, PERMUTED: gl.constexpr,
-         place: gl.constexpr, CACHE: gl.constexpr):  # fmt: skip
+def put(value, out, tile, column, M, BOUND: gl.constexpr, E: gl.constexpr, WIDTH: gl.constexpr,
+        PERMUTED: gl.constexpr, S: gl.constexpr):  # fmt: skip
+    """Store (bm, WIDTH) at a column of out (M, E), columns below BOUND."""
+    BITS: gl.constexpr = out.dtype.element_ty.primitive_bitwidth
+    place: gl.constexpr = store_layout(S, WIDTH, BITS)
     value = value.to(out.dtype.element_ty)
     if PERMUTED:  # a change of names: registers stay where they are
-        PAIRS: gl.constexpr = 16 // (out.dtype.element_ty.primitive_bitwidth // 8) // 2
-        split = value.reshape([BM, BE // (8 * PAIRS), PAIRS, 4, 2])
-        value = split.permute([0, 1, 3, 2, 4]).reshape([BM, BE])
+        PAIRS: gl.constexpr = 64 // BITS
+        split = value.reshape([S.bm, WIDTH // (8 * PAIRS), PAIRS, 4, 2])
+        value = split.permute([0, 1, 3, 2, 4]).reshape([S.bm, WIDTH])
     flat = gl.convert_layout(value, place)
-    m = tile * BM + gl.arange(0, BM, layout=gl.SliceLayout(1, place))
-    e = column + gl.arange(0, BE, layout=gl.SliceLayout(0, place))
+    m = tile * S.bm + gl.arange(0, S.bm, layout=gl.SliceLayout(1, place))
+    e = column + gl.arange(0, WIDTH, layout=gl.SliceLayout(0, place))
     to = out + (gl.expand_dims(m.to(gl.int64) * E, 1) + gl.expand_dims(e, 0))
-    if EVEN_M and EVEN_K:
-        gl.store(to, flat, cache_modifier=CACHE)
-    elif EVEN_K:
-        here = gl.expand_dims(m < M, 1) & gl.expand_dims(e >= 0, 0)
-        gl.store(to, flat, mask=here, cache_modifier=CACHE)
+    if S.even_rows and S.even:
+        gl.store(to, flat, cache_modifier=S.cache)
     else:
-        here = gl.expand_dims(m < M, 1) & gl.expand_dims(e < K, 0)
-        gl.store(to, flat, mask=here, cache_modifier=CACHE)
+        here = gl.expand_dims(m < M, 1) & gl.expand_dims(e < (E if S.even else BOUND), 0)
+        gl.store(to, flat, mask=here, cache_modifier=S.cache)
 
 
 @gluon.jit
-def _emit(both, out, tile, chunk, M, K, E, scale, PARTS: gl.constexpr, BM: gl.constexpr,
-          BE: gl.constexpr, EVEN_M: gl.constexpr, EVEN_K: gl.constexpr, place: gl.constexpr,
-          CACHE: gl.constexpr):  # fmt: skip
-    re, im = re_and_im(both, BM, BE)
-    if PARTS == "reim":
-        put(re * scale, out, tile, chunk * BE, M, K, E, BM, BE, EVEN_M, EVEN_K, True, place, CACHE)
-        put(im * scale, out + K, tile, chunk * BE, M, K, E, BM, BE, EVEN_M, EVEN_K, True, place,
-            CACHE)  # fmt: skip
-    else:
-        value = select_parts(re, im, PARTS)
-        put(value, out, tile, chunk * BE, M, K, E, BM, BE, EVEN_M, EVEN_K, True, place, CACHE)
-
-
-@gluon.jit
-def _chunk(frame, buffers, out, tile, first, chunk, M, K, E, scale, LIMBS: gl.constexpr,
-           WP: gl.constexpr, PARTS: gl.constexpr, EVEN_M: gl.constexpr, EVEN_K: gl.constexpr,
-           BM: gl.constexpr, BE: gl.constexpr, CACHE: gl.constexpr, mma: gl.constexpr,
-           place: gl.constexpr):  # fmt: skip
-    """One chunk of bins of a row tile."""
-    both = spectrum(frame, buffers.index(chunk), LIMBS, WP, BM, BE, mma)
-    this = warpgroup_mma_wait(0, deps=[both])
-    _emit(this, out, tile, first + chunk, M, K, E, scale, PARTS, BM, BE, EVEN_M, EVEN_K, place,
-          CACHE)  # fmt: skip
-
-
-@gluon.jit
-def _rows(frame, buffers, ready, out, tile, first, M, K, E, scale, WAIT: gl.constexpr,
-          LIMBS: gl.constexpr, WP: gl.constexpr, PARTS: gl.constexpr, EVEN_M: gl.constexpr,
-          EVEN_K: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr, CHUNKS: gl.constexpr,
-          CACHE: gl.constexpr, mma: gl.constexpr, place: gl.constexpr):  # fmt: skip
+def _rows(frame, buffers, ready, out, tile, first, M, WAIT: gl.constexpr, S: gl.constexpr):
     """One row tile; WAIT: the first, whose taps are still coming."""
+    CHUNKS: gl.constexpr = S.chunks
     if WAIT and CHUNKS <= UNROLLED:
         for chunk in gl.static_range(CHUNKS):
             mbarrier.wait(ready[chunk], 0)
-            _chunk(frame, buffers, out, tile, first, chunk, M, K, E, scale, LIMBS, WP, PARTS,
-                   EVEN_M, EVEN_K, BM, BE, CACHE, mma, place)  # fmt: skip
+            _chunk(frame, buffers, out, tile, first, chunk, M, S)
     else:
         if WAIT:
             all_come(ready, CHUNKS)
         for chunk in range(CHUNKS):
-            _chunk(frame, buffers, out, tile, first, chunk, M, K, E, scale, LIMBS, WP, PARTS,
-                   EVEN_M, EVEN_K, BM, BE, CACHE, mma, place)  # fmt: skip
+            _chunk(frame, buffers, out, tile, first, chunk, M, S)
+
+
+@gluon.jit
+def _chunk(frame, buffers, out, tile, first, chunk, M, S: gl.constexpr):
+    """One chunk of bins of a row tile."""
+    K: gl.constexpr = S.K
+    E: gl.constexpr = S.features
+    BE: gl.constexpr = S.be
+    both = spectrum(frame, buffers.index(chunk), S)
+    re, im = re_and_im(warpgroup_mma_wait(0, deps=[both]), S)
+    column = (first + chunk) * BE
+    if S.parts == "reim":
+        put(re * S.factor, out, tile, column, M, K, E, BE, True, S)
+        put(im * S.factor, out + K, tile, column, M, K, E, BE, True, S)
+    else:
+        put(select_parts(re, im, S), out, tile, column, M, K, E, BE, True, S)
 
 
 @gluon.jit
@@ -162,13 +157,16 @@ def all_come(ready, COUNT: gl.constexpr):
 
 
 @gluon.jit
-def _copy_taps(taps, buffers, ready, first, ROWS: gl.constexpr, BOX: gl.constexpr,
-               BE: gl.constexpr, CHUNKS: gl.constexpr):  # fmt: skip
-    """Begin to copy this program's taps, one mbarrier a chunk."""
+def copy_taps(taps, buffers, ready, first, MORE: gl.constexpr, S: gl.constexpr):
+    """Begin to copy this program's taps, one mbarrier a chunk; it awaits MORE bytes beside them."""
+    CHUNKS: gl.constexpr = S.chunks
+    ROWS: gl.constexpr = S.limbs * S.rows
+    BOX: gl.constexpr = taps.block_type.shape[0]
+    PARTS: gl.constexpr = ROWS // BOX
     for chunk in gl.static_range(CHUNKS):
-        mbarrier.expect(ready[chunk], ROWS * BE * 4)
+        mbarrier.expect(ready[chunk], ROWS * S.be * 4 + MORE)
     for chunk in gl.static_range(CHUNKS):
-        for part in gl.static_range(ROWS // BOX):
+        for part in gl.static_range(PARTS):
             tma.async_copy_global_to_shared(
                 taps, [(first + chunk) * ROWS + part * BOX, 0], ready[chunk],
                 buffers.index(chunk).slice(part * BOX, BOX),
@@ -176,45 +174,32 @@ def _copy_taps(taps, buffers, ready, first, ROWS: gl.constexpr, BOX: gl.constexp
 
 
 @gluon.jit
-def encode(x, taps, out, lengths, M, T, stride_x, history, shift, K, E, scale,
-           W: gl.constexpr, WP: gl.constexpr, SHIFT: gl.constexpr, LIMBS: gl.constexpr,
-           PARTS: gl.constexpr, HAS_LENGTHS: gl.constexpr, EVEN_M: gl.constexpr,
-           EVEN_K: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr, CHUNKS: gl.constexpr,
-           SPLIT: gl.constexpr, REGULAR: gl.constexpr, CACHE: gl.constexpr,
-           PDL: gl.constexpr):  # fmt: skip
-    """Grid: SPLIT x as many as fit; a program owns CHUNKS chunks of BE bins.
+def encode(x, taps, out, lengths, M, T, stride_x, history, S: gl.constexpr):
+    """Grid: split x as many as fit; a program owns `chunks` chunks of `be` bins.
 
     x: uint8, row b at x + b*stride_x, `history` bytes of which precede the T encoded ones.
-    taps: descriptor of fp16 (chunks*LIMBS*WP, 2*BE), [re | im], oldest first; see `pack.arrange`.
-    out: (M, E) contiguous, M = B*T. scale: of re and im, see `pack.headroom`.
+    taps: descriptor of fp16 (chunks*limbs*rows, 2 be), [re | im], oldest first; see `pack.arrange`.
+    out: (M, features) contiguous, M = B*T.
     """
-    warps: gl.constexpr = gl.num_warps()
-    pairs: gl.constexpr = 16 // (out.dtype.element_ty.primitive_bitwidth // 8) // 2
-    mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [warps, 1], [16, 2 * BE, 16])
-    operand: gl.constexpr = gl.DotOperandLayout(0, mma, 2)
-    place: gl.constexpr = store_layout(BM, BE, warps, pairs)
-    rows: gl.constexpr = LIMBS * WP
-    box: gl.constexpr = taps.block_type.shape[0]
-    buffers = gl.allocate_shared_memory(gl.float16, [CHUNKS, rows, 2 * BE], taps.layout)
+    CHUNKS: gl.constexpr = S.chunks
+    operand: gl.constexpr = gl.DotOperandLayout(0, product_layout(S), 2)
+    buffers = gl.allocate_shared_memory(gl.float16, [CHUNKS, S.limbs * S.rows, 2 * S.be],
+                                        taps.layout)  # fmt: skip
     ready = mbarriers(CHUNKS)
-    first = gl.program_id(0) % SPLIT * CHUNKS
-    tile = gl.program_id(0) // SPLIT
-    step = gl.num_programs(0) // SPLIT
-    tiles = (M + BM - 1) // BM
-    if PDL:
+    first = gl.program_id(0) % S.split * CHUNKS
+    tile = gl.program_id(0) // S.split
+    step = gl.num_programs(0) // S.split
+    tiles = (M + S.bm - 1) // S.bm
+    if S.early:
         gdc_launch_dependents()
-    _copy_taps(taps, buffers, ready, first, rows, box, BE, CHUNKS)
-    if PDL:  # taps were there long before; only the bytes may be the last kernel's work
+    copy_taps(taps, buffers, ready, first, 0, S)
+    if S.early:  # taps were there long before; only the bytes may be the last kernel's work
         gdc_wait()
-    frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                   HAS_LENGTHS, REGULAR, operand)  # fmt: skip
-    _rows(frame, buffers, ready, out, tile, first, M, K, E, scale, True, LIMBS, WP, PARTS, EVEN_M,
-          EVEN_K, BM, BE, CHUNKS, CACHE, mma, place)  # fmt: skip
+    frame = frame_of(x, lengths, tile, M, T, stride_x, history, S, operand)
+    _rows(frame, buffers, ready, out, tile, first, M, True, S)
     thread_barrier()  # or one before each chunk of every later tile
     tile += step
     while tile < tiles:
-        frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                       HAS_LENGTHS, REGULAR, operand)  # fmt: skip
-        _rows(frame, buffers, ready, out, tile, first, M, K, E, scale, False, LIMBS, WP, PARTS,
-              EVEN_M, EVEN_K, BM, BE, CHUNKS, CACHE, mma, place)  # fmt: skip
+        frame = frame_of(x, lengths, tile, M, T, stride_x, history, S, operand)
+        _rows(frame, buffers, ready, out, tile, first, M, False, S)
         tile += step

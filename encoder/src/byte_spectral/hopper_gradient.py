@@ -26,14 +26,16 @@ from byte_spectral.hopper_frame import half
 
 
 @triton.jit
-def pack(taps, packed, K, scale, W: tl.constexpr, WP: tl.constexpr, BE: tl.constexpr,
-         LIMBS: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr):  # fmt: skip
-    """taps fp32 (W, 2K) -> fp16 (tiles, LIMBS, [re | im] 2, BE, WP), oldest first, times scale.
+def pack(taps, packed, BLOCK: tl.constexpr, S: tl.constexpr):
+    """taps fp32 (W, 2K) -> fp16 (tiles, limbs, [re | im] 2, be, rows), oldest first.
 
-    Grid (tiles * 2 * BE * WP / BLOCK). Of every 16 bins, bin 2l + i is row 8i + l: a thread of
+    Grid (tiles * 2 * be * rows / BLOCK). Of every 16 bins, bin 2l + i is row 8i + l: a thread of
     wgmma has rows l and l + 8, and so two bins that are neighbours in memory.
     """
-    if PDL:
+    WP: tl.constexpr = S.rows
+    BE: tl.constexpr = S.be
+    LIMBS: tl.constexpr = S.limbs
+    if S.early:
         tl.extra.cuda.gdc_launch_dependents()
         tl.extra.cuda.gdc_wait()
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -43,7 +45,9 @@ def pack(taps, packed, K, scale, W: tl.constexpr, WP: tl.constexpr, BE: tl.const
     tile = at // (2 * BE * WP)
     k = tile * BE + column
     lag = WP - 1 - row
-    value = tl.load(taps + lag * (2 * K) + part * K + k, mask=(lag < W) & (k < K), other=0) * scale
+    here = (lag < S.W) & (k < S.K)
+    value = tl.load(taps + lag * (2 * S.K) + part * S.K + k, mask=here, other=0)
+    value *= 2.0**S.scale / 255
     m = column // 16 * 16 + column % 2 * 8 + column % 16 // 2
     for limb in tl.static_range(LIMBS):
         cut = value.to(tl.float16)
@@ -61,13 +65,15 @@ def neighbours(BE, columns, warps):
 
 
 @gluon.jit
-def _frame(x, tile, tiles, M, T, stride_x, WP: gl.constexpr, SHIFT: gl.constexpr,
-           BN: gl.constexpr, REGULAR: gl.constexpr, build: gl.constexpr):  # fmt: skip
-    """Bytes (BN, WP) as fp16, oldest first; 0 outside the row. REGULAR: a tile is of one row."""
+def _frame(x, tile, tiles, M, T, stride_x, S: gl.constexpr, build: gl.constexpr):
+    """Bytes (bm, rows) as fp16, oldest first; 0 outside the row. regular: a tile is of one row."""
     rows: gl.constexpr = build.size_per_thread[0]
+    BN: gl.constexpr = S.bm
+    WP: gl.constexpr = S.rows
+    SHIFT: gl.constexpr = S.scale
     row = gl.arange(0, BN, layout=gl.SliceLayout(1, build))
     j = gl.arange(0, WP, layout=gl.SliceLayout(0, build))
-    if REGULAR:
+    if S.regular:
         tile = gl.minimum(tile, tiles - 1)  # past the last one: read again, and not used
         b = tile * BN // T
         newest = tile * BN - b * T
@@ -101,16 +107,16 @@ def _put_frame(frame, halves, brains, stage):
 
 
 @gluon.jit
-def _upstream(upstream, tile, M, E, k0, BE: gl.constexpr, BN: gl.constexpr, REGULAR: gl.constexpr,
-              place: gl.constexpr):  # fmt: skip
-    """(BE, BN) of the upstream gradient; past the last tile nothing is read."""
-    k = gl.arange(0, BE, layout=gl.SliceLayout(1, place))
-    row = gl.arange(0, BN, layout=gl.SliceLayout(0, place))
-    to = upstream + (tile.to(gl.int64) * (BN * E) + k0) + gl.expand_dims(row * E, 0)
-    if REGULAR:
-        inside = gl.expand_dims(k >= 0, 1) & (tile * BN < M)
+def _upstream(upstream, tile, M, k0, S: gl.constexpr):
+    """(be, bm) of the upstream gradient; past the last tile nothing is read."""
+    place: gl.constexpr = neighbours(S.be, S.bm, S.warps)
+    k = gl.arange(0, S.be, layout=gl.SliceLayout(1, place))
+    row = gl.arange(0, S.bm, layout=gl.SliceLayout(0, place))
+    to = upstream + (tile.to(gl.int64) * (S.bm * S.K) + k0) + gl.expand_dims(row * S.K, 0)
+    if S.regular:
+        inside = gl.expand_dims(k >= 0, 1) & (tile * S.bm < M)
     else:
-        inside = gl.expand_dims(k0 + k < E, 1) & gl.expand_dims(tile * BN + row < M, 0)
+        inside = gl.expand_dims(k0 + k < S.K, 1) & gl.expand_dims(tile * S.bm + row < M, 0)
     return gl.load(to + gl.expand_dims(k, 1), mask=inside, other=0.0)
 
 
@@ -156,27 +162,27 @@ def _add_product(d, frame, total, LIMBS: gl.constexpr, operand: gl.constexpr):
 
 
 @gluon.jit
-def gradient(x, taps, upstream, partial, M, T, stride_x, K, splits,
-             WP: gl.constexpr, KP: gl.constexpr, SHIFT: gl.constexpr, LIMBS: gl.constexpr,
-             OUT_LIMBS: gl.constexpr, PARTS: gl.constexpr, REGULAR: gl.constexpr,
-             BN: gl.constexpr, DEFER: gl.constexpr, AHEAD: gl.constexpr,
-             PDL: gl.constexpr):  # fmt: skip
-    """Grid (splits, KP / BE), BE = 16 x warps; partial (splits, 2, WP, KP) fp32, which
+def gradient(x, taps, upstream, partial, M, T, stride_x, S: gl.constexpr):
+    """Grid (splits, bins / be), be = 16 x warps; partial (splits, 2, rows, bins) fp32, which
     `backward.total` adds up. Split i takes the row tiles i, i + splits, .. in order.
 
-    taps: descriptor of what `pack` writes, in boxes of (2 BE, WP). REGULAR: whole tiles, each of a
-    row, and whole tiles of bins. DEFER: the second product is waited for a round later. AHEAD: the
-    upstream is read a round early.
+    taps: descriptor of what `pack` writes, in boxes of (2 be, rows). regular: whole tiles, each of
+    a row, and whole tiles of bins. defer: the second product is waited for a round later. ahead:
+    the upstream is read a round early.
     """
-    warps: gl.constexpr = gl.num_warps()
-    BE: gl.constexpr = 16 * warps
-    per: gl.constexpr = BN * WP // (256 * warps)  # rows of the frame a thread
-    mma_s: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [warps, 1], [16, BN, 16])
-    mma_o: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [warps, 1], [16, WP, 16])
+    BE: gl.constexpr = S.be
+    BN: gl.constexpr = S.bm
+    WP: gl.constexpr = S.rows
+    LIMBS: gl.constexpr = S.limbs
+    OUT_LIMBS: gl.constexpr = S.out_limbs
+    PARTS: gl.constexpr = S.parts
+    per: gl.constexpr = S.bm * S.rows // (256 * S.warps)  # rows of the frame a thread
+    mma_s: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [S.warps, 1], [16, S.bm, 16])
+    mma_o: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [S.warps, 1], [16, S.rows, 16])
     operand: gl.constexpr = gl.DotOperandLayout(0, mma_o, 2)
-    build: gl.constexpr = gl.BlockedLayout([per, 8], [256 // WP, WP // 8], [warps, 1], [1, 0])
-    place: gl.constexpr = neighbours(BE, BN, warps)
-    put: gl.constexpr = neighbours(BE, WP, warps)
+    build: gl.constexpr = gl.BlockedLayout([per, 8], [256 // S.rows, S.rows // 8], [S.warps, 1],
+                                           [1, 0])  # fmt: skip
+    put: gl.constexpr = neighbours(S.be, S.rows, S.warps)
     half_smem: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BN, WP], gl.float16)
     brain_smem: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BN, WP], gl.bfloat16)
     buffers = gl.allocate_shared_memory(gl.float16, [LIMBS, 2 * BE, WP], taps.layout)
@@ -187,16 +193,16 @@ def gradient(x, taps, upstream, partial, M, T, stride_x, K, splits,
     tile = gl.program_id(0)
     column = gl.program_id(1)
     tiles = (M + BN - 1) // BN
-    if PDL:
+    if S.early:
         gdc_launch_dependents()
         gdc_wait()
     mbarrier.expect(ready, LIMBS * 2 * BE * WP * 2)
     for limb in gl.static_range(LIMBS):
         tma.async_copy_global_to_shared(taps, [(column * LIMBS + limb) * (2 * BE), 0], ready,
                                         buffers.index(limb))  # fmt: skip
-    if AHEAD:
-        coming = _upstream(upstream, tile, M, K, column * BE, BE, BN, REGULAR, place)
-    frame = _frame(x, tile, tiles, M, T, stride_x, WP, SHIFT, BN, REGULAR, build)
+    if S.ahead:
+        coming = _upstream(upstream, tile, M, column * BE, S)
+    frame = _frame(x, tile, tiles, M, T, stride_x, S, build)
     _put_frame(frame, halves, brains, 0)
     mbarrier.wait(ready, 0)
     d_re = warpgroup_mma_init(gl.zeros((BE, WP), gl.float32, mma_o))
@@ -207,14 +213,14 @@ def gradient(x, taps, upstream, partial, M, T, stride_x, K, splits,
         for limb in gl.static_range(LIMBS):
             both = warpgroup_mma(buffers.index(limb), halves.index(stage).permute([1, 0]), both,
                                  use_acc=limb > 0, is_async=True)  # fmt: skip
-        following = tile + splits
-        if AHEAD:
+        following = tile + gl.num_programs(0)
+        if S.ahead:
             given = coming
-            coming = _upstream(upstream, following, M, K, column * BE, BE, BN, REGULAR, place)
+            coming = _upstream(upstream, following, M, column * BE, S)
         else:
-            given = _upstream(upstream, tile, M, K, column * BE, BE, BN, REGULAR, place)
-        frame = _frame(x, following, tiles, M, T, stride_x, WP, SHIFT, BN, REGULAR, build)
-        if DEFER:
+            given = _upstream(upstream, tile, M, column * BE, S)
+        frame = _frame(x, following, tiles, M, T, stride_x, S, build)
+        if S.defer:
             found, done_re, done_im = warpgroup_mma_wait(0, deps=[both, d_re, d_im])
             d_re = warpgroup_mma_init(done_re)
             d_im = warpgroup_mma_init(done_im)
@@ -228,7 +234,7 @@ def gradient(x, taps, upstream, partial, M, T, stride_x, K, splits,
         d, e = _before_select(re, im, _as_rows(given, BE, BN, mma_s), PARTS)
         d_re = _add_product(d, brains.index(stage), d_re, OUT_LIMBS, operand)
         d_im = _add_product(e, brains.index(stage), d_im, OUT_LIMBS, operand)
-        if not DEFER:
+        if not S.defer:
             done_re, done_im = warpgroup_mma_wait(0, deps=[d_re, d_im])
             d_re = warpgroup_mma_init(done_re)
             d_im = warpgroup_mma_init(done_im)
@@ -237,7 +243,7 @@ def gradient(x, taps, upstream, partial, M, T, stride_x, K, splits,
     sum_re, sum_im = warpgroup_mma_wait(0, deps=[d_re, d_im])
     k = column * BE + gl.arange(0, BE, layout=gl.SliceLayout(1, put))
     j = gl.arange(0, WP, layout=gl.SliceLayout(0, put))
-    to = partial + gl.program_id(0).to(gl.int64) * (2 * WP * KP)
-    to = to + (gl.expand_dims(j * KP, 0) + gl.expand_dims(k, 1))
+    to = partial + gl.program_id(0).to(gl.int64) * (2 * WP * S.bins)
+    to = to + (gl.expand_dims(j * S.bins, 0) + gl.expand_dims(k, 1))
     gl.store(to, _as_bins(sum_re, BE, WP, put))
-    gl.store(to + WP * KP, _as_bins(sum_im, BE, WP, put))
+    gl.store(to + WP * S.bins, _as_bins(sum_im, BE, WP, put))

@@ -16,155 +16,135 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from byte_spectral.hopper import (
     UNROLLED,
     all_come,
+    copy_taps,
     mbarriers,
+    product_layout,
     put,
     re_and_im,
     select_parts,
     spectrum,
-    store_layout,
 )
 from byte_spectral.hopper_frame import frame_of
 
 
+@gluon.constexpr_function
+def wide_layout(S):
+    """Of (bm, bd), as wgmma leaves it."""
+    return gl.NVMMADistributedLayout([3, 0], [S.warps, 1], [16, S.bd, 16])
+
+
 @gluon.jit
-def _multiply(both, weights, acc, PARTS: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr,
-              second: gl.constexpr):  # fmt: skip
+def _multiply(both, weights, acc, S: gl.constexpr):
     """Start acc += parts(re, im) @ weights^T: accumulators are the left operand as they stand."""
-    re, im = re_and_im(both, BM, BE)
-    value = gl.convert_layout(select_parts(re, im, PARTS).to(weights.dtype), second)
+    second: gl.constexpr = gl.DotOperandLayout(0, wide_layout(S), 2)
+    re, im = re_and_im(both, S)
+    value = gl.convert_layout(select_parts(re, im, S).to(weights.dtype), second)
     return warpgroup_mma(value, weights.permute((1, 0)), acc, is_async=True)
 
 
 @gluon.jit
-def _emit(total, bias, out, tile, column, M, D, HAS_BIAS: gl.constexpr, EVEN_M: gl.constexpr,
-          EVEN_K: gl.constexpr, BM: gl.constexpr, BD: gl.constexpr, ORDERED: gl.constexpr,
-          wide: gl.constexpr, place: gl.constexpr, CACHE: gl.constexpr):  # fmt: skip
-    if HAS_BIAS:
-        d = gl.arange(0, BD, layout=gl.SliceLayout(0, wide))
+def _emit(total, bias, out, tile, column, M, S: gl.constexpr):
+    D: gl.constexpr = S.width
+    BD: gl.constexpr = S.bd
+    ORDERED: gl.constexpr = S.ordered
+    if S.bias:
+        d = gl.arange(0, BD, layout=gl.SliceLayout(0, wide_layout(S)))
         if ORDERED:
             d = d // 32 * 32 + d % 8 // 2 * 8 + d % 32 // 8 * 2 + d % 2
         d += column
         total += gl.expand_dims(gl.load(bias + d, mask=d < D, other=0).to(gl.float32), 0)
-    put(total, out, tile, column, M, D, D, BM, BD, EVEN_M, EVEN_K, ORDERED, place, CACHE)
+    put(total, out, tile, column, M, D, D, BD, ORDERED, S)
 
 
 @gluon.jit
-def _two(this, frame, buffers, weights, ready, acc, chunk, WAIT: gl.constexpr,
-         LIMBS: gl.constexpr, WP: gl.constexpr, PARTS: gl.constexpr, BM: gl.constexpr,
-         BE: gl.constexpr, mma: gl.constexpr, second: gl.constexpr):  # fmt: skip
+def _two(this, frame, buffers, weights, ready, acc, chunk, WAIT: gl.constexpr, S: gl.constexpr):
     """Start the spectrum of chunk + 1 and the product of chunk; wait for the former."""
     if WAIT:
         mbarrier.wait(ready[chunk + 1], 0)
-    both = spectrum(frame, buffers.index(chunk + 1), LIMBS, WP, BM, BE, mma)
-    acc = _multiply(this, weights.index(chunk), acc, PARTS, BM, BE, second)
+    both = spectrum(frame, buffers.index(chunk + 1), S)
+    acc = _multiply(this, weights.index(chunk), acc, S)
     return warpgroup_mma_wait(1, deps=[both]), acc
 
 
 @gluon.jit
 def _rows(both, frame, buffers, weights, ready, bias, x, lengths, out, tile, following, column, M,
-          T, stride_x, history, shift, D, W: gl.constexpr, SHIFT: gl.constexpr,
-          HAS_LENGTHS: gl.constexpr, REGULAR: gl.constexpr, WAIT: gl.constexpr,
-          LIMBS: gl.constexpr, WP: gl.constexpr, PARTS: gl.constexpr, HAS_BIAS: gl.constexpr,
-          EVEN_M: gl.constexpr, EVEN_K: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr,
-          BD: gl.constexpr, CHUNKS: gl.constexpr, ORDERED: gl.constexpr, CACHE: gl.constexpr,
-          mma: gl.constexpr, wide: gl.constexpr, place: gl.constexpr,
-          operand: gl.constexpr):  # fmt: skip
+          T, stride_x, WAIT: gl.constexpr, S: gl.constexpr):  # fmt: skip
     """One row tile whose first spectrum is under way; starts that of the following tile, so that
     the tensor cores have work while its bytes come and while this tile is stored."""
-    second: gl.constexpr = gl.DotOperandLayout(0, wide, 2)
-    acc = warpgroup_mma_init(gl.zeros((BM, BD), gl.float32, wide))
+    CHUNKS: gl.constexpr = S.chunks
+    ROWS: gl.constexpr = S.bm
+    COLUMNS: gl.constexpr = S.bd
+    wide: gl.constexpr = wide_layout(S)
+    operand: gl.constexpr = gl.DotOperandLayout(0, product_layout(S), 2)
+    acc = warpgroup_mma_init(gl.zeros((ROWS, COLUMNS), gl.float32, wide))
     this = warpgroup_mma_wait(0, deps=[both])
     if WAIT and CHUNKS <= UNROLLED:
         for chunk in gl.static_range(CHUNKS - 1):
-            this, acc = _two(this, frame, buffers, weights, ready, acc, chunk, WAIT, LIMBS, WP,
-                             PARTS, BM, BE, mma, second)  # fmt: skip
+            this, acc = _two(this, frame, buffers, weights, ready, acc, chunk, WAIT, S)
     else:
         if WAIT:
             all_come(ready, CHUNKS)
         for pair in range((CHUNKS - 1) // 2):
-            other, acc = _two(this, frame, buffers, weights, ready, acc, pair * 2, False, LIMBS,
-                              WP, PARTS, BM, BE, mma, second)  # fmt: skip
-            this, acc = _two(other, frame, buffers, weights, ready, acc, pair * 2 + 1, False,
-                             LIMBS, WP, PARTS, BM, BE, mma, second)  # fmt: skip
+            other, acc = _two(this, frame, buffers, weights, ready, acc, pair * 2, False, S)
+            this, acc = _two(other, frame, buffers, weights, ready, acc, pair * 2 + 1, False, S)
         if CHUNKS % 2 == 0:
-            this, acc = _two(this, frame, buffers, weights, ready, acc, CHUNKS - 2, False, LIMBS,
-                             WP, PARTS, BM, BE, mma, second)  # fmt: skip
-    acc = _multiply(this, weights.index(CHUNKS - 1), acc, PARTS, BM, BE, second)
-    if following < (M + BM - 1) // BM:  # after the last tile nobody reads the spectrum
-        frame = frame_of(x, lengths, following, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                         HAS_LENGTHS, REGULAR, operand)  # fmt: skip
-    both = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
-    _emit(warpgroup_mma_wait(1, deps=[acc]), bias, out, tile, column, M, D, HAS_BIAS, EVEN_M,
-          EVEN_K, BM, BD, ORDERED, wide, place, CACHE)  # fmt: skip
+            this, acc = _two(this, frame, buffers, weights, ready, acc, CHUNKS - 2, False, S)
+    acc = _multiply(this, weights.index(CHUNKS - 1), acc, S)
+    if following < (M + S.bm - 1) // S.bm:  # after the last tile nobody reads the spectrum
+        frame = frame_of(x, lengths, following, M, T, stride_x, 0, S, operand)
+    both = spectrum(frame, buffers.index(0), S)
+    _emit(warpgroup_mma_wait(1, deps=[acc]), bias, out, tile, column, M, S)
     return both, frame
 
 
 @gluon.jit
-def project(x, taps, weight, bias, out, lengths, M, T, stride_x, history, shift, D,
-            W: gl.constexpr, WP: gl.constexpr, SHIFT: gl.constexpr, LIMBS: gl.constexpr,
-            PARTS: gl.constexpr, HAS_LENGTHS: gl.constexpr, HAS_BIAS: gl.constexpr,
-            EVEN_M: gl.constexpr, EVEN_K: gl.constexpr, BM: gl.constexpr, BE: gl.constexpr,
-            BD: gl.constexpr, CHUNKS: gl.constexpr, SPLIT: gl.constexpr, ORDERED: gl.constexpr,
-            REGULAR: gl.constexpr, CACHE: gl.constexpr, PDL: gl.constexpr):  # fmt: skip
-    """features @ weight^T + bias, features staying in registers: out (M, D).
-
-    weight: descriptor of (D, E) in out's type, in boxes of (BD, BE); where ORDERED, of
-    (D/32, 4, 4, 2, E), rows in the order in which a thread's accumulators are 16 bytes of output:
-    row 8h + 2q + l of 32 is column 8q + 2h + l of the output. Taps are not permuted here: the
-    accumulators of the first product are the left operand of the second as they stand.
-    """
-    warps: gl.constexpr = gl.num_warps()
-    pairs: gl.constexpr = 16 // (out.dtype.element_ty.primitive_bitwidth // 8) // 2
-    mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [warps, 1], [16, 2 * BE, 16])
-    wide: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [warps, 1], [16, BD, 16])
-    operand: gl.constexpr = gl.DotOperandLayout(0, mma, 2)
-    place: gl.constexpr = store_layout(BM, BD, warps, pairs)
-    flat: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BD, BE], weight.dtype)
-    rows: gl.constexpr = LIMBS * WP
-    box: gl.constexpr = taps.block_type.shape[0]
-    buffers = gl.allocate_shared_memory(gl.float16, [CHUNKS, rows, 2 * BE], taps.layout)
-    weights = gl.allocate_shared_memory(weight.dtype, [CHUNKS, BD, BE], flat)
-    ready = mbarriers(CHUNKS)
-    column = gl.program_id(0) % SPLIT * BD
-    tile = gl.program_id(0) // SPLIT
-    step = gl.num_programs(0) // SPLIT
-    tiles = (M + BM - 1) // BM
-    if PDL:
-        gdc_launch_dependents()
+def _copy_weights(weight, weights, ready, column, S: gl.constexpr):
+    CHUNKS: gl.constexpr = S.chunks
     for chunk in gl.static_range(CHUNKS):
-        mbarrier.expect(ready[chunk], (2 * rows + BD) * BE * 2)
-    for chunk in gl.static_range(CHUNKS):
-        for part in gl.static_range(rows // box):
-            tma.async_copy_global_to_shared(
-                taps, [chunk * rows + part * box, 0], ready[chunk],
-                buffers.index(chunk).slice(part * box, box),
-            )  # fmt: skip
-    if PDL:
-        gdc_wait()  # bytes and weights may be the last kernel's work, taps were there before
-    for chunk in gl.static_range(CHUNKS):
-        if ORDERED:
+        if S.ordered:
             to = weights.index(chunk)._reinterpret(weight.dtype, weight.block_type.shape,
                                                    weight.layout)  # fmt: skip
-            tma.async_copy_global_to_shared(weight, [column // 32, 0, 0, 0, chunk * BE],
+            tma.async_copy_global_to_shared(weight, [column // 32, 0, 0, 0, chunk * S.be],
                                             ready[chunk], to)  # fmt: skip
         else:
-            tma.async_copy_global_to_shared(weight, [column, chunk * BE], ready[chunk],
+            tma.async_copy_global_to_shared(weight, [column, chunk * S.be], ready[chunk],
                                             weights.index(chunk))  # fmt: skip
-    frame = frame_of(x, lengths, tile, M, T, stride_x, history, shift, W, WP, SHIFT, BM,
-                   HAS_LENGTHS, REGULAR, operand)  # fmt: skip
+
+
+@gluon.jit
+def project(x, taps, weight, bias, out, lengths, M, T, stride_x, S: gl.constexpr):
+    """features @ weight^T + bias, features staying in registers: out (M, width).
+
+    weight: descriptor of (width, E) in out's type, in boxes of (bd, be); where ordered, of
+    (width/32, 4, 4, 2, E), rows in the order in which a thread's accumulators are 16 bytes of
+    output: row 8h + 2q + l of 32 is column 8q + 2h + l of the output. Taps are not permuted here:
+    the accumulators of the first product are the left operand of the second as they stand.
+    """
+    CHUNKS: gl.constexpr = S.chunks
+    operand: gl.constexpr = gl.DotOperandLayout(0, product_layout(S), 2)
+    flat: gl.constexpr = gl.NVMMASharedLayout.get_default_for([S.bd, S.be], weight.dtype)
+    buffers = gl.allocate_shared_memory(gl.float16, [CHUNKS, S.limbs * S.rows, 2 * S.be],
+                                        taps.layout)  # fmt: skip
+    weights = gl.allocate_shared_memory(weight.dtype, [CHUNKS, S.bd, S.be], flat)
+    ready = mbarriers(CHUNKS)
+    column = gl.program_id(0) % S.split * S.bd
+    tile = gl.program_id(0) // S.split
+    step = gl.num_programs(0) // S.split
+    tiles = (M + S.bm - 1) // S.bm
+    if S.early:
+        gdc_launch_dependents()
+    copy_taps(taps, buffers, ready, 0, S.bd * S.be * 2, S)
+    if S.early:
+        gdc_wait()  # bytes and weights may be the last kernel's work, taps were there before
+    _copy_weights(weight, weights, ready, column, S)
+    frame = frame_of(x, lengths, tile, M, T, stride_x, 0, S, operand)
     mbarrier.wait(ready[0], 0)
-    both = spectrum(frame, buffers.index(0), LIMBS, WP, BM, BE, mma)
-    both, frame = _rows(
-        both, frame, buffers, weights, ready, bias, x, lengths, out, tile, tile + step, column, M,
-        T, stride_x, history, shift, D, W, SHIFT, HAS_LENGTHS, REGULAR, True, LIMBS, WP, PARTS,
-        HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, ORDERED, CACHE, mma, wide, place,
-        operand)  # fmt: skip
+    both = spectrum(frame, buffers.index(0), S)
+    both, frame = _rows(both, frame, buffers, weights, ready, bias, x, lengths, out, tile,
+                        tile + step, column, M, T, stride_x, True, S)  # fmt: skip
     tile += step
     while tile < tiles:
-        both, frame = _rows(
-            both, frame, buffers, weights, ready, bias, x, lengths, out, tile, tile + step, column,
-            M, T, stride_x, history, shift, D, W, SHIFT, HAS_LENGTHS, REGULAR, False, LIMBS, WP,
-            PARTS, HAS_BIAS, EVEN_M, EVEN_K, BM, BE, BD, CHUNKS, ORDERED, CACHE, mma, wide, place,
-            operand)  # fmt: skip
+        both, frame = _rows(both, frame, buffers, weights, ready, bias, x, lengths, out, tile,
+                            tile + step, column, M, T, stride_x, False, S)  # fmt: skip
         tile += step
     warpgroup_mma_wait(0, deps=[both])

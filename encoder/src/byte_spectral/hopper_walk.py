@@ -236,7 +236,7 @@ def _put(to, re, im, e_re, e_im, inside, live, S: gl.constexpr):
     if PARTS == "reim":
         values = (re * e_re + im * e_im, im * e_re - re * e_im)
     else:
-        values = (select_parts(re, im, PARTS),)
+        values = (select_parts(re, im, S),)
     for i in gl.static_range(COUNT):
         value = values[i]
         if S.lengths:

@@ -1,10 +1,10 @@
 """The portable Triton kernels: any GPU that Triton knows, and its interpreter.
 
 Pointers may be tensors or raw addresses: nothing here needs torch. `x` is uint8, row b at
-x + b*stride_x, of `length` bytes; output row m = b*R + r has its newest byte at r + offset of its
-row, which is `lead` bytes after the row's own. u = 2x - 255 is exact in fp16
+x + b*stride_x, of `length` bytes, of which the first `skip` are history; output row m = b*R + r is
+at r + skip of its row, and its newest byte `shift` bytes after that. u = 2x - 255 is exact in fp16
 and bf16, so the only rounding is in the taps; they come as fp16 limbs (tensor cores) or fp32
-(none), oldest lag first, times 2^SHIFT, by which the bytes are divided.
+(none), oldest lag first, times 2^scale, by which the bytes are divided. S: `records.Dense`.
 """
 
 from __future__ import annotations
@@ -14,30 +14,28 @@ import triton.language as tl
 
 
 @triton.jit
-def frame_of(x, row, newest, end, w0, W: tl.constexpr, BK: tl.constexpr, SHIFT: tl.constexpr,
-             WP: tl.constexpr):  # fmt: skip
-    """(2x - 255) / 2^SHIFT as (rows, BK), taps w0.. of WP, oldest first; 0 outside the row."""
-    lag = WP - 1 - w0 - tl.arange(0, BK)
+def frame_of(x, row, newest, end, w0, S: tl.constexpr):
+    """(2x - 255) / 2^scale as (rows, bk), taps w0.. of S.rows, oldest first; 0 outside the row."""
+    lag = S.rows - 1 - w0 - tl.arange(0, S.bk)
     at = newest[:, None] - lag[None, :]
-    here = (at >= 0) & (at < end[:, None]) & (lag < W)[None, :]
+    here = (at >= 0) & (at < end[:, None]) & (lag < S.W)[None, :]
     byte = tl.load(x + row[:, None] + at, mask=here, other=0)
-    u = byte.to(tl.float32) * (2.0 ** (1 - SHIFT)) - 255.0 * 2.0**-SHIFT
+    u = byte.to(tl.float32) * (2.0 ** (1 - S.scale)) - 255.0 * 2.0**-S.scale
     return tl.where(here, u, 0.0)
 
 
 @triton.jit
-def rows_of(pid, lengths, M, R, length, stride_x, offset, lead, BM: tl.constexpr,
-            HAS_LENGTHS: tl.constexpr):  # fmt: skip
+def rows_of(pid, lengths, M, R, length, stride_x, skip, S: tl.constexpr):
     """For a tile of output rows: number, start of the row of bytes, newest byte, end of the row
     (0 where the position itself is past the end, so that its frame and output are 0)."""
-    m = pid * BM + tl.arange(0, BM)
+    m = pid * S.bm + tl.arange(0, S.bm)
     b = m // R
-    newest = (m - b * R) + offset
+    at = (m - b * R) + skip
     end = m * 0 + length
-    if HAS_LENGTHS:
+    if S.lengths:
         end = tl.minimum(end, tl.load(lengths + b, mask=m < M, other=0))
-        end = tl.where(newest - lead < end, end, 0)
-    return m, b.to(tl.int64) * stride_x, newest, tl.where(m < M, end, 0)
+        end = tl.where(at < end, end, 0)
+    return m, b.to(tl.int64) * stride_x, at + S.shift, tl.where(m < M, end, 0)
 
 
 @triton.jit
@@ -52,18 +50,18 @@ def select_parts(re, im, PARTS: tl.constexpr):
 
 
 @triton.jit
-def dot_taps(frame, taps, k, w0, WP: tl.constexpr, KP: tl.constexpr, BK: tl.constexpr,
-             LIMBS: tl.constexpr, re, im):  # fmt: skip
-    """re, im += frame @ taps[w0:w0+BK, bins k]; taps (LIMBS, WP, 2 KP), or fp32 if LIMBS is 0."""
-    at = taps + (w0 + tl.arange(0, BK))[:, None] * (2 * KP) + k[None, :]
+def dot_taps(frame, taps, k, w0, re, im, S: tl.constexpr):
+    """re, im += frame @ taps[w0:w0+bk, bins k]; taps (limbs, rows, 2 bins), fp32 for no limbs."""
+    LIMBS: tl.constexpr = S.limbs
+    at = taps + (w0 + tl.arange(0, S.bk))[:, None] * (2 * S.bins) + k[None, :]
     if LIMBS == 0:
         re = tl.dot(frame, tl.load(at), re, input_precision="ieee")
-        im = tl.dot(frame, tl.load(at + KP), im, input_precision="ieee")
+        im = tl.dot(frame, tl.load(at + S.bins), im, input_precision="ieee")
     else:
         half = frame.to(tl.float16)
         for limb in tl.static_range(LIMBS):
-            re = tl.dot(half, tl.load(at + limb * WP * 2 * KP), re)
-            im = tl.dot(half, tl.load(at + limb * WP * 2 * KP + KP), im)
+            re = tl.dot(half, tl.load(at + limb * S.rows * 2 * S.bins), re)
+            im = tl.dot(half, tl.load(at + limb * S.rows * 2 * S.bins + S.bins), im)
     return re, im
 
 
@@ -94,86 +92,79 @@ def dot_tiles(frame, tiles, LIMBS: tl.constexpr):
 
 
 @triton.jit
-def whole_frame(x, row, newest, end, W: tl.constexpr, WP: tl.constexpr, SHIFT: tl.constexpr,
-                LIMBS: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+def whole_frame(x, row, newest, end, S: tl.constexpr):
     """The frame that serves every bin where one step takes all taps; else nothing of use."""
-    if WP == BK:
-        frame = frame_of(x, row, newest, end, 0, W, BK, SHIFT, WP)
-        if LIMBS != 0:
+    if S.rows == S.bk:
+        frame = frame_of(x, row, newest, end, 0, S)
+        if S.limbs > 0:
             frame = frame.to(tl.float16)
     else:
-        frame = row
+        frame = newest
     return frame
 
 
 @triton.jit
-def spectrum(x, taps, frame, row, newest, end, k, W: tl.constexpr, WP: tl.constexpr,
-             KP: tl.constexpr, SHIFT: tl.constexpr, LIMBS: tl.constexpr, BM: tl.constexpr,
-             BE: tl.constexpr, BK: tl.constexpr):  # fmt: skip
-    """re and im (BM, BE) of the bins k; `frame` is that of `whole_frame`."""
-    re = tl.zeros((BM, BE), tl.float32)
-    im = tl.zeros((BM, BE), tl.float32)
-    if WP == BK:
-        re, im = dot_taps(frame, taps, k, 0, WP, KP, BK, LIMBS, re, im)
+def features(x, taps, frame, row, newest, end, k, S: tl.constexpr):
+    """re and im of bins k, or the part of them that is asked for, twice."""
+    PARTS: tl.constexpr = S.parts
+    ROWS: tl.constexpr = S.bm
+    BINS: tl.constexpr = S.be
+    re = tl.zeros((ROWS, BINS), tl.float32)
+    im = tl.zeros((ROWS, BINS), tl.float32)
+    if S.rows == S.bk:
+        re, im = dot_taps(frame, taps, k, 0, re, im, S)
     else:
-        for w0 in range(0, WP, BK):
-            part = frame_of(x, row, newest, end, w0, W, BK, SHIFT, WP)
-            re, im = dot_taps(part, taps, k, w0, WP, KP, BK, LIMBS, re, im)
-    return re, im
+        for w0 in range(0, S.rows, S.bk):
+            part = frame_of(x, row, newest, end, w0, S)
+            re, im = dot_taps(part, taps, k, w0, re, im, S)
+    if PARTS == "reim":
+        return re * S.factor, im * S.factor
+    value = select_parts(re, im, PARTS)
+    if S.lengths and PARTS == "logmag":
+        value = tl.where((end > 0)[:, None], value, 0.0)
+    return value, value
 
 
 @triton.jit
-def encode(x, taps, out, lengths, M, R, length, stride_x, offset, lead, K, E, scale,
-           W: tl.constexpr, WP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr,
-           LIMBS: tl.constexpr, PARTS: tl.constexpr, HAS_LENGTHS: tl.constexpr,
-           EVEN: tl.constexpr, BM: tl.constexpr, BE: tl.constexpr, BK: tl.constexpr,
-           STAGES: tl.constexpr):  # fmt: skip
-    """The dot form. Grid (row tiles, shares of the bins); out (M, E)."""
-    m, row, newest, end = rows_of(tl.program_id(0), lengths, M, R, length, stride_x, offset,
-                                  lead, BM, HAS_LENGTHS)  # fmt: skip
-    to = out + m.to(tl.int64)[:, None] * E
-    frame = whole_frame(x, row, newest, end, W, WP, SHIFT, LIMBS, BK)
-    share = tl.cdiv(tl.cdiv(K, BE), tl.num_programs(1)) * BE
+def encode(x, taps, out, lengths, M, R, length, stride_x, skip, S: tl.constexpr):
+    """The dot form. Grid (row tiles, shares of the bins); out (M, features)."""
+    STAGES: tl.constexpr = S.stages
+    m, row, newest, end = rows_of(tl.program_id(0), lengths, M, R, length, stride_x, skip, S)
+    to = out + m.to(tl.int64)[:, None] * S.features
+    frame = whole_frame(x, row, newest, end, S)
+    share = tl.cdiv(tl.cdiv(S.K, S.be), tl.num_programs(1)) * S.be
     start = tl.program_id(1) * share
-    for e in tl.range(start, tl.minimum(start + share, K), BE, num_stages=STAGES):
-        k = e + tl.arange(0, BE)
-        re, im = spectrum(x, taps, frame, row, newest, end, k, W, WP, KP, SHIFT, LIMBS, BM, BE, BK)
-        mask = None if EVEN else (m < M)[:, None] & (k < K)[None, :]
-        if PARTS == "reim":
-            tl.store(to + k[None, :], (re * scale).to(out.dtype.element_ty), mask=mask)
-            tl.store(to + (K + k)[None, :], (im * scale).to(out.dtype.element_ty), mask=mask)
-        else:
-            value = select_parts(re, im, PARTS)
-            if HAS_LENGTHS and PARTS == "logmag":
-                value = tl.where((end > 0)[:, None], value, 0.0)
-            tl.store(to + k[None, :], value.to(out.dtype.element_ty), mask=mask)
+    for e in tl.range(start, tl.minimum(start + share, S.K), S.be, num_stages=STAGES):
+        k = e + tl.arange(0, S.be)
+        value, im = features(x, taps, frame, row, newest, end, k, S)
+        mask = None if S.even and S.even_rows else (m < M)[:, None] & (k < S.K)[None, :]
+        tl.store(to + k[None, :], value.to(out.dtype.element_ty), mask=mask)
+        if S.parts == "reim":
+            tl.store(to + (S.K + k)[None, :], im.to(out.dtype.element_ty), mask=mask)
 
 
 @triton.jit
-def project(x, taps, weight, bias, out, lengths, M, R, length, stride_x, offset, lead, K, D,
-            stride_w, W: tl.constexpr, WP: tl.constexpr, KP: tl.constexpr, SHIFT: tl.constexpr,
-            LIMBS: tl.constexpr, PARTS: tl.constexpr, HAS_LENGTHS: tl.constexpr,
-            HAS_BIAS: tl.constexpr, BM: tl.constexpr, BE: tl.constexpr, BK: tl.constexpr,
-            BD: tl.constexpr, STAGES: tl.constexpr):  # fmt: skip
-    """features @ weight^T + bias, features never written. Grid (row tiles, tiles of D)."""
-    m, row, newest, end = rows_of(tl.program_id(0), lengths, M, R, length, stride_x, offset,
-                                  lead, BM, HAS_LENGTHS)  # fmt: skip
-    d = tl.program_id(1) * BD + tl.arange(0, BD)
-    frame = whole_frame(x, row, newest, end, W, WP, SHIFT, LIMBS, BK)
-    acc = tl.zeros((BM, BD), tl.float32)
-    for e in tl.range(0, K, BE, num_stages=STAGES):
-        k = e + tl.arange(0, BE)
-        re, im = spectrum(x, taps, frame, row, newest, end, k, W, WP, KP, SHIFT, LIMBS, BM, BE, BK)
-        value = select_parts(re, im, PARTS)
-        if HAS_LENGTHS and PARTS == "logmag":
-            value = tl.where((end > 0)[:, None], value, 0.0)
+def project(x, taps, weight, bias, out, lengths, M, R, length, stride_x, stride_w,
+            S: tl.constexpr):  # fmt: skip
+    """features @ weight^T + bias, features never written. Grid (row tiles, tiles of width)."""
+    STAGES: tl.constexpr = S.stages
+    ROWS: tl.constexpr = S.bm
+    COLUMNS: tl.constexpr = S.bd
+    D: tl.constexpr = S.width
+    m, row, newest, end = rows_of(tl.program_id(0), lengths, M, R, length, stride_x, 0, S)
+    d = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    frame = whole_frame(x, row, newest, end, S)
+    acc = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for e in tl.range(0, S.K, S.be, num_stages=STAGES):
+        k = e + tl.arange(0, S.be)
+        value, _ = features(x, taps, frame, row, newest, end, k, S)
         matrix = tl.load(
             weight + d[None, :].to(tl.int64) * stride_w + k[:, None],
-            mask=(d < D)[None, :] & (k < K)[:, None],
+            mask=(d < D)[None, :] & (k < S.K)[:, None],
             other=0,
         )
         acc = tl.dot(value.to(weight.dtype.element_ty), matrix, acc, input_precision="ieee")
-    if HAS_BIAS:
+    if S.bias:
         acc += tl.load(bias + d, mask=d < D, other=0).to(tl.float32)[None, :]
     mask = (m < M)[:, None] & (d < D)[None, :]
     tl.store(

@@ -15,8 +15,8 @@ import torch
 from byte_spectral import backward, kernels, pack, walk
 from byte_spectral.caller import Caller, Launch, aligned
 from byte_spectral.plans import Plan
+from byte_spectral.records import Dense, Walk
 from byte_spectral.spec import Spec
-from byte_spectral.walk import Walk
 
 MOST_ROWS = (1 << 31) - (1 << 20)  # kernels count past the last row by a tile or a few
 LONGEST = 64  # positions of a chunk
@@ -75,6 +75,17 @@ class Form:
         )
         self.packing = Caller(kernels.pack, num_warps=4)
 
+    def dense(self, *, bins: int, **more: Any) -> Dense:
+        """What a kernel is compiled for, with the tiles of the plan."""
+        plan, spec = self.plan, self.spec
+        names = ("bm", "be", "warps", "stages", "cache", "splits", "defer", "ahead", "out_limbs")
+        given = {name: plan[name] for name in names if name in plan}
+        given |= {"bk": min(self.rows, plan.get("bk", self.rows)), "early": bool(plan.get("pdl"))}
+        return Dense(
+            W=spec.W, K=spec.K, parts=spec.parts, shift=spec.shift, rows=self.rows, bins=bins,
+            limbs=self.limbs, scale=self.shift, even=bins == spec.K, **given | more,
+        )  # fmt: skip
+
     def key_of(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Any:
         ends = None if lengths is None else aligned(lengths)
         return x.shape, x.stride(0), skip, ends, aligned(x)
@@ -129,17 +140,17 @@ class Dot(Form):
         return self.pack_with(taps, self.limbs, self.rows, self.bins, 1, 1, self.factor)
 
     def launch(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Launch:
-        plan, spec = self.plan, self.spec
+        plan = self.plan
         M, R, T = rows_and_bytes(x, skip)
         tiles = cdiv(M, plan["bm"])
         shares = min(self.bins // plan["be"], max(1, 2 * self.processors // tiles))
-        return self.caller.launch(
-            (tiles, shares, 1), M=M, R=R, length=T, stride_x=x.stride(0), offset=skip + spec.shift,
-            lead=spec.shift, K=spec.K, E=spec.features, scale=1 / self.factor, W=spec.W,
-            WP=self.rows, KP=self.bins, SHIFT=self.shift, LIMBS=self.limbs, PARTS=spec.parts,
-            HAS_LENGTHS=lengths is not None, EVEN=M % plan["bm"] == 0 and spec.K % plan["be"] == 0,
-            BM=plan["bm"], BE=plan["be"], BK=min(self.rows, plan["bk"]), STAGES=plan["stages"],
+        record = self.dense(
+            bins=self.bins, factor=1 / self.factor, lengths=lengths is not None,
+            even_rows=M % plan["bm"] == 0,
         )  # fmt: skip
+        return self.caller.launch(
+            (tiles, shares, 1), M=M, R=R, length=T, stride_x=x.stride(0), skip=skip, S=record
+        )
 
     def __call__(
         self,
@@ -241,15 +252,13 @@ class Linear(Form):
     def launch(
         self, x: torch.Tensor, weight: torch.Tensor, bias: bool, lengths: torch.Tensor | None
     ) -> Launch:
-        plan, spec = self.plan, self.spec
+        plan = self.plan
         M, R, T = rows_and_bytes(x, 0)
+        record = self.dense(bins=self.bins, lengths=lengths is not None, bias=bias,
+                             width=self.width, bd=plan["bd"])  # fmt: skip
         return self.caller.launch(
             (cdiv(M, plan["bm"]), cdiv(self.width, plan["bd"]), 1), M=M, R=R, length=T,
-            stride_x=x.stride(0), offset=spec.shift, lead=spec.shift, K=spec.K, D=self.width,
-            stride_w=weight.stride(0), W=spec.W, WP=self.rows, KP=self.bins, SHIFT=self.shift,
-            LIMBS=self.limbs, PARTS=spec.parts, HAS_LENGTHS=lengths is not None, HAS_BIAS=bias,
-            BM=plan["bm"], BE=plan["be"], BK=min(self.rows, plan["bk"]), BD=plan["bd"],
-            STAGES=plan["stages"],
+            stride_x=x.stride(0), stride_w=weight.stride(0), S=record,
         )  # fmt: skip
 
     def __call__(
@@ -299,18 +308,15 @@ class Gradient(Form):
         lengths: torch.Tensor | None,
         skip: int,
     ) -> torch.Tensor:
-        plan, spec = self.plan, self.spec
+        plan = self.plan
         M, R, T = rows_and_bytes(x, skip)
         packed = self.pack_with(taps, self.limbs, self.rows, self.bins, 1, 1)
         splits = self.splits(M)
         partial = torch.empty((splits, 2, self.rows, self.bins), device=x.device)
+        record = self.dense(bins=self.bins, lengths=lengths is not None, splits=splits)
         launch = self.caller.launch(
             (splits, self.bins // plan["be"], self.rows // plan["bk"]), M=M, R=R, length=T,
-            stride_x=x.stride(0), offset=skip + spec.shift, lead=spec.shift, K=spec.K,
-            E=spec.features, W=spec.W, WP=self.rows, KP=self.bins, SHIFT=self.shift,
-            LIMBS=self.limbs, PARTS=spec.parts, HAS_LENGTHS=lengths is not None, BM=plan["bm"],
-            BE=plan["be"], BK=plan["bk"], SPLITS=splits, TENSOR=self.limbs > 0,
-            STAGES=plan["stages"],
+            stride_x=x.stride(0), skip=skip, S=record,
         )  # fmt: skip
         tensors = (x, packed, upstream, partial, x if lengths is None else lengths)
         key = (self.key_of(x, lengths, skip), upstream.dtype, aligned(upstream))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import torch
@@ -45,15 +46,18 @@ def options(plan: Plan) -> dict[str, Any]:
     return given
 
 
-def regular(spec: Spec, bm: int, rows: int, length: int, bare: bool) -> bool:
-    """True for frames that `hopper.frame_of` reads almost without masks.
+class Resident(Form):
+    """Taps, or more, resident in shared memory."""
 
-    bare: there is no history and there are no lengths.
-    """
-    return bare and spec.shift == 0 and length % bm == 0 and rows == spec.W
+    def of_rows(self, M: int, R: int, lengths: torch.Tensor | None, skip: int) -> dict[str, Any]:
+        """What a record has of the rows; see `hopper_frame.frame_of`."""
+        spec, bm = self.spec, self.plan["bm"]
+        whole = spec.shift == 0 and R % bm == 0 and self.rows == spec.W
+        return {"lengths": lengths is not None, "even_rows": M % bm == 0,
+                "regular": whole and lengths is None and skip == 0}  # fmt: skip
 
 
-class Hopper(Form):
+class Hopper(Resident):
     """Taps resident in shared memory; see `hopper`."""
 
     def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
@@ -83,20 +87,15 @@ class Hopper(Form):
         return described(packed, self.box, gl.float16)
 
     def launch(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Launch:
-        plan, spec = self.plan, self.spec
+        plan = self.plan
         M, R, _ = rows_and_bytes(x, skip)
-        bm, be = plan["bm"], plan["be"]
         room = max(1, self.processors * plan["per_sm"] // self.split)
-        return self.caller.launch(
-            (self.split * min(cdiv(M, bm), room), 1, 1), M=M, T=R, stride_x=x.stride(0),
-            history=skip, shift=spec.shift, K=spec.K, E=spec.features, scale=1 / self.factor,
-            W=spec.W, WP=self.rows, SHIFT=self.shift, LIMBS=self.limbs, PARTS=spec.parts,
-            HAS_LENGTHS=lengths is not None, EVEN_M=M % bm == 0,
-            EVEN_K=self.split * self.chunks * be == spec.K, BM=bm, BE=be, CHUNKS=self.chunks,
-            SPLIT=self.split,
-            REGULAR=regular(spec, bm, self.rows, R, lengths is None and skip == 0),
-            CACHE=plan.get("cache", ""), PDL=plan.get("pdl", False),
+        grid = (self.split * min(cdiv(M, plan["bm"]), room), 1, 1)
+        record = self.dense(
+            bins=self.split * self.chunks * plan["be"], factor=1 / self.factor, chunks=self.chunks,
+            split=self.split, **self.of_rows(M, R, lengths, skip),
         )  # fmt: skip
+        return self.caller.launch(grid, M=M, T=R, stride_x=x.stride(0), history=skip, S=record)
 
     def __call__(
         self,
@@ -114,7 +113,7 @@ class Hopper(Form):
         return out
 
 
-class HopperLinear(Form):
+class HopperLinear(Resident):
     """Features times a matrix; see `hopper_linear`. `dtype` is that of weight and output."""
 
     def __init__(
@@ -158,19 +157,16 @@ class HopperLinear(Form):
         return described(view, [self.bd // GROUP, *view.shape[1:4], box[1]], self.kind)
 
     def launch(self, x: torch.Tensor, lengths: torch.Tensor | None, bias: bool) -> Launch:
-        plan, spec = self.plan, self.spec
+        plan = self.plan
         M, R, _ = rows_and_bytes(x, 0)
-        bm, split = plan["bm"], cdiv(self.width, self.bd)
-        programs = split * min(cdiv(M, bm), max(1, self.processors // split))
-        return self.caller.launch(
-            (programs, 1, 1), M=M, T=R, stride_x=x.stride(0), history=0, shift=spec.shift,
-            D=self.width, W=spec.W, WP=self.rows, SHIFT=self.shift, LIMBS=self.limbs,
-            PARTS=spec.parts, HAS_LENGTHS=lengths is not None, HAS_BIAS=bias, EVEN_M=M % bm == 0,
-            EVEN_K=self.width % self.bd == 0, BM=bm, BE=plan["be"], BD=self.bd, CHUNKS=self.chunks,
-            SPLIT=split, ORDERED=self.ordered,
-            REGULAR=regular(spec, bm, self.rows, R, lengths is None),
-            CACHE=plan.get("cache", ""), PDL=plan.get("pdl", False),
+        split = cdiv(self.width, self.bd)
+        programs = split * min(cdiv(M, plan["bm"]), max(1, self.processors // split))
+        record = self.dense(
+            bins=self.chunks * plan["be"], chunks=self.chunks, split=split, bias=bias,
+            width=self.width, bd=self.bd, ordered=self.ordered, **self.of_rows(M, R, lengths, 0),
         )  # fmt: skip
+        record = dataclasses.replace(record, even=self.width % self.bd == 0)
+        return self.caller.launch((programs, 1, 1), M=M, T=R, stride_x=x.stride(0), S=record)
 
     def __call__(
         self,
@@ -248,25 +244,19 @@ class HopperGradient(Gradient):
         skip: int,
     ) -> torch.Tensor:
         del lengths, skip  # None and 0: `choose.gradient` sees to it
-        plan, spec = self.plan, self.spec
+        be = self.plan["be"]
         M, T, _ = rows_and_bytes(x, 0)
-        bm, be, pdl = plan["bm"], plan["be"], plan["pdl"]
-        size = 2 * self.rows * self.bins
+        size, splits = 2 * self.rows * self.bins, self.splits(M)
+        record = self.dense(bins=self.bins, splits=1)
         packed = torch.empty((self.limbs * size // self.rows, self.rows), dtype=torch.float16,
                              device=x.device)  # fmt: skip
-        pack_all = self.packing.launch(
-            (size // PACKED, 1, 1), K=spec.K, scale=2.0**self.shift / 255, W=spec.W, WP=self.rows,
-            BE=be, LIMBS=self.limbs, BLOCK=PACKED, PDL=pdl,
-        )  # fmt: skip
+        pack_all = self.packing.launch((size // PACKED, 1, 1), BLOCK=PACKED, S=record)
         self.packing((taps.shape, aligned(taps)), pack_all, (taps, packed), self.index)
-        splits = self.splits(M)
         partial = torch.empty((splits, 2, self.rows, self.bins), device=x.device)
+        regular = T % self.plan["bm"] == 0 and self.bins == self.spec.K
         launch = self.caller.launch(
-            (splits, self.bins // be, 1), M=M, T=T, stride_x=x.stride(0), K=spec.K, splits=splits,
-            WP=self.rows, KP=self.bins, SHIFT=self.shift, LIMBS=self.limbs,
-            OUT_LIMBS=plan["out_limbs"], PARTS=spec.parts,
-            REGULAR=T % bm == 0 and spec.K % be == 0, BN=bm, DEFER=plan["defer"],
-            AHEAD=plan["ahead"], PDL=pdl,
+            (splits, self.bins // be, 1), M=M, T=T, stride_x=x.stride(0),
+            S=dataclasses.replace(record, regular=regular),
         )  # fmt: skip
         key = (self.key_of(x, None, 0), upstream.dtype, aligned(upstream))
         matrix = described(packed, [2 * be, self.rows], gl.float16)

@@ -7,15 +7,12 @@ Bytes enter a kernel as (2x - 255) / 2^shift, which is exact, so taps are multip
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import torch
 
+from byte_spectral.records import Walk
 from byte_spectral.spec import Spec
 from byte_spectral.taps import dft_taps, gain, window_tensor
-
-if TYPE_CHECKING:  # it needs Triton
-    from byte_spectral.walk import Walk
 
 
 def shift_of(W: int) -> int:

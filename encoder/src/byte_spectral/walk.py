@@ -15,58 +15,10 @@ the chunks' starts come first, from the sums of whole blocks of a chunk's length
 
 from __future__ import annotations
 
-import dataclasses
-
 import triton
 import triton.language as tl
 
 from byte_spectral.kernels import dot_tiles, select_parts, tap_tiles
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Walk:
-    """All that a walk is compiled for.
-
-    Attributes:
-        W, K, parts, shift: of the transform.
-        tail: three sums; one where False ("rect").
-        sign: 1 where e^{-iwW} is 1 for every bin (N divides W), 2 where it is real (N divides 2W),
-            else 0.
-        steps, rows: positions of a chunk; chunks of a segment; powers of two.
-        bins, padded: of a tile; K filled up to whole tiles.
-        turns: positions after which e^{iwn} is read anew.
-        limbs: fp16 summands of an exponential; 0 where it is fp32.
-        byte_limbs: of a byte times a cosine (sm_90).
-        scale: log2 of what the bytes are divided by for the products.
-        gain: factor of the bytes that come and leave.
-        lengths, even: rows end by themselves; every position and bin of a tile is written.
-        early: `pdl` of the plan.
-        fast_root: the root that takes denormal numbers for 0 (CUDA only).
-    """
-
-    W: int
-    K: int
-    parts: str
-    shift: int
-    tail: bool
-    sign: int
-    steps: int
-    rows: int
-    bins: int
-    padded: int
-    turns: int
-    limbs: int
-    byte_limbs: int
-    scale: int
-    gain: float
-    lengths: bool
-    even: bool
-    early: int
-    fast_root: bool
-
-    @property
-    def groups(self) -> int:
-        return 3 if self.tail else 1
 
 
 @triton.jit

@@ -75,6 +75,8 @@ def test_taps_that_a_kernel_cannot_count() -> None:
 def test_wrong_taps_weights_states_and_modules() -> None:
     with pytest.raises(ValueError, match=r"taps must be \(W, 2K\)"):
         byte_spectral_taps(X, torch.ones(4, 3))
+    with pytest.raises(TypeError, match="weight must be a tensor, not list"):
+        byte_spectral_linear(X, [[1.0]])
     with pytest.raises(ValueError, match=r"weight \(D, E\) has E = 8"):
         byte_spectral_linear(X, torch.ones(4, 8), K=9)
     with pytest.raises(ValueError, match=r"bias must be \(4,\), as weight has rows; it is \(1,\)"):

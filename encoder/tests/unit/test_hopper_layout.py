@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon he
 from byte_spectral import pack, plans
 from byte_spectral.hopper import store_layout
 from byte_spectral.hopper_gradient import neighbours
-from byte_spectral.launch_hopper import HopperGradient, HopperWalking, in_order, regular
+from byte_spectral.launch_hopper import Hopper, HopperGradient, HopperWalking, in_order
 from byte_spectral.spec import make_spec
 
 Place = tuple[int, int]
@@ -39,7 +40,7 @@ def accumulators(warp: int, lane: int, width: int) -> set[Place]:
     ("warps", "width", "pairs"), [(8, 64, 2), (16, 64, 4), (4, 128, 2), (8, 256, 4)]
 )
 def test_a_thread_stores_what_it_has(warps: int, width: int, pairs: int) -> None:
-    layout = store_layout(16 * warps, width, warps, pairs)
+    layout = store_layout(SimpleNamespace(bm=16 * warps, warps=warps), width, 64 // pairs)
     # column b of these taps is b: what pack.arrange puts where is the permutation
     taps = torch.arange(width, dtype=torch.float64).repeat(1, 2)
     packed = pack.arrange(taps, 0, 1, width, 0, pairs).reshape(2, width)[0] * 255
@@ -121,4 +122,6 @@ def test_the_rows_of_a_matrix_are_read_in_the_order_of_the_taps() -> None:
 def test_only_regular_frames_are_read_without_all_masks(given: dict[str, Any], taken: bool) -> None:
     o = {"W": 64, "length": 1024, "causal": True, "bare": True} | given
     spec = make_spec(o["W"], 256, None, "mag", o["causal"])
-    assert regular(spec, 128, 64, o["length"], o["bare"]) is taken
+    form = Hopper(spec, torch.float32, torch.device("cpu"), plans.sure("hopper", 90))
+    R, skip = o["length"], 0 if o["bare"] else 7
+    assert form.of_rows(2 * R, R, None, skip)["regular"] is taken

@@ -57,6 +57,8 @@ def test_every_chunk_of_every_tile_is_multiplied_once(
         "gl": SimpleNamespace(
             DotOperandLayout=lambda *_: None, zeros=lambda *_: [], float32=None, static_range=range
         ),
+        "wide_layout": lambda _: None,
+        "product_layout": lambda _: None,
         "all_come": lambda ready, count: seen.come.update(ready[i] for i in range(count)),
         "mbarrier": SimpleNamespace(wait=lambda chunk, _: seen.come.add(chunk)),
         "warpgroup_mma_init": lambda zeros: zeros,
@@ -70,8 +72,8 @@ def test_every_chunk_of_every_tile_is_multiplied_once(
         monkeypatch.setattr(hopper_linear, name, what)
     names = hopper_linear._rows.arg_names
     given: dict[str, Any] = dict.fromkeys(names) | {
-        "buffers": same, "weights": same, "ready": range(chunks), "CHUNKS": chunks, "M": TILES,
-        "BM": 1,
+        "buffers": same, "weights": same, "ready": range(chunks), "M": TILES,
+        "S": SimpleNamespace(chunks=chunks, bm=1, bd=64),
     }  # fmt: skip
     seen.come.add(0)
     frame = "frame 0"

@@ -12,7 +12,7 @@ import time
 import triton
 from triton.backends.compiler import GPUTarget
 
-from byte_spectral import backward, kernels, plans, walk
+from byte_spectral import backward, kernels, plans, records, walk
 
 TYPES = {
     "x": "*u8", "out": "*fp32", "weight": "*fp16", "bias": "*fp16", "upstream": "*fp32",
@@ -46,8 +46,12 @@ def compiled(function, arch, warps, constants, **types):
     return triton.compile(made, target=GPUTarget("cuda", arch, 32), options={"num_warps": warps})
 
 
-def common(**more):
-    return {"HAS_LENGTHS": False, "PARTS": "mag", "SHIFT": SHIFT, "W": WINDOW, "WP": WINDOW, **more}
+def dense(p, limbs, **more):
+    names = ("bm", "be", "warps", "stages", "cache", "splits", "defer", "ahead", "out_limbs")
+    given = {name: p[name] for name in names if name in p}
+    given |= {"bk": min(WINDOW, p.get("bk", WINDOW)), "early": bool(p.get("pdl"))}
+    given |= {"W": WINDOW, "K": BINS, "parts": "mag", "rows": WINDOW, "even": True} | more
+    return {"S": records.Dense(shift=0, bins=BINS, limbs=limbs, scale=SHIFT, **given)}
 
 
 def taps(limbs):
@@ -57,8 +61,7 @@ def taps(limbs):
 def dot(arch):
     p = plans.sure("dot", arch)
     limbs = p.get("limbs", 2)
-    constants = common(KP=BINS, LIMBS=limbs, EVEN=True, BM=p["bm"], BE=p["be"],
-                       BK=min(WINDOW, p["bk"]), STAGES=p["stages"])  # fmt: skip
+    constants = dense(p, limbs, even_rows=True)
     return compiled(kernels.encode, arch, p["warps"], constants, taps=taps(limbs))
 
 
@@ -66,16 +69,14 @@ def turned(arch):
     from byte_spectral import hopper_gradient
 
     p = plans.sure("hopper_gradient", arch)
-    constants = {"WP": p["bk"], "KP": BINS, "SHIFT": SHIFT, "LIMBS": 2, "OUT_LIMBS": p["out_limbs"],
-                 "PARTS": "mag", "REGULAR": True, "BN": p["bm"], "DEFER": p["defer"],
-                 "AHEAD": p["ahead"], "PDL": p["pdl"]}  # fmt: skip
+    constants = dense(p, 2, regular=True)
     box = describe(2 * p["be"], p["bk"])
     return compiled(hopper_gradient.gradient, arch, p["warps"], constants, taps=box)
 
 
 def record(p, W):
     steps = p["steps"]
-    return walk.Walk(
+    return records.Walk(
         W=W, K=BINS, parts="mag", shift=0, tail=True, sign=0, steps=steps, rows=p["chunks"],
         bins=p["be"], padded=BINS, turns=p["turns"], limbs=p["limbs"],
         byte_limbs=p.get("byte_limbs", 0), scale=13, gain=0.02, lengths=False, even=False,
@@ -95,8 +96,7 @@ def hopper_walk(arch):
 def linear(arch):
     p = plans.sure("linear", arch)
     limbs = p.get("limbs", 1)
-    constants = common(KP=BINS, LIMBS=limbs, HAS_BIAS=True, BM=p["bm"], BE=p["be"], BD=p["bd"],
-                       BK=min(WINDOW, p["bk"]), STAGES=p["stages"])  # fmt: skip
+    constants = dense(p, limbs, width=BINS, bd=p["bd"], bias=True)
     return compiled(kernels.project, arch, p["warps"], constants, taps=taps(limbs), out="*fp16")
 
 
@@ -104,9 +104,7 @@ def gradient(arch):
     p = plans.sure("gradient", arch)
     limbs = p.get("limbs", 2)
     rows = max(WINDOW, p["bk"])
-    constants = common(KP=BINS, LIMBS=limbs, BM=p["bm"], BE=p["be"], BK=p["bk"],
-                       SPLITS=p["splits"], TENSOR=limbs > 0, STAGES=p["stages"])  # fmt: skip
-    constants |= {"WP": rows} | ({} if rows == p["bk"] else {"PARTS": "reim"})
+    constants = dense(p, limbs, **{} if rows == p["bk"] else {"parts": "reim", "rows": rows})
     return compiled(backward.gradient, arch, p["warps"], constants, taps=taps(limbs))
 
 
@@ -120,12 +118,10 @@ def hopper(arch):
     from byte_spectral import hopper
 
     p = plans.sure("hopper", arch)
-    be = p["be"]
-    constants = common(LIMBS=2, EVEN_M=False, EVEN_K=True, BM=p["bm"], BE=be,
-                       CHUNKS=BINS // be // p["split"], SPLIT=p["split"], REGULAR=True,
-                       CACHE=p["cache"], PDL=p["pdl"])  # fmt: skip
-    box = describe(2 * WINDOW, 2 * be)
-    return compiled(hopper.encode, arch, p["warps"], constants, taps=box)
+    constants = dense(p, 2, regular=True, chunks=BINS // p["be"] // p["split"], split=p["split"])
+    return compiled(
+        hopper.encode, arch, p["warps"], constants, taps=describe(2 * WINDOW, 2 * p["be"])
+    )
 
 
 def hopper_linear(arch):
@@ -133,9 +129,8 @@ def hopper_linear(arch):
 
     p = plans.sure("hopper_linear", arch)
     be = p["be"]
-    constants = common(LIMBS=1, HAS_BIAS=True, EVEN_M=False, EVEN_K=True, BM=p["bm"], BE=be,
-                       BD=256, CHUNKS=BINS // be, SPLIT=1, ORDERED=True,
-                       REGULAR=True, CACHE=p["cache"], PDL=p["pdl"])  # fmt: skip
+    constants = dense(p, 1, chunks=BINS // be, width=256, bd=256, bias=True, regular=True,
+                      ordered=True)  # fmt: skip
     return compiled(hopper_linear.project, arch, p["warps"], constants, out="*fp16",
                     taps=describe(WINDOW, 2 * be), weight=describe(8, 4, 4, 2, be))  # fmt: skip
 

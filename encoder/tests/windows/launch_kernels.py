@@ -15,7 +15,7 @@ from pathlib import Path
 
 import tritonwin.verify.rungs
 
-from byte_spectral import kernels
+from byte_spectral import kernels, records
 
 sys.path.insert(0, str(Path(tritonwin.verify.rungs.__file__).parent))
 
@@ -34,8 +34,9 @@ def main(folder: Path) -> None:
 
         def launch(case=case, x=x, taps=taps, out=out, lengths=lengths) -> None:
             kernels.encode[tuple(case["grid"])](
-                x, taps, out, lengths, *case["numbers"], num_warps=case["warps"]
-            )
+                x, taps, out, lengths, *case["numbers"], records.Dense(**case["record"]),
+                num_warps=case["warps"],
+            )  # fmt: skip
 
         launch()
         (folder / f"{name}.out").write_bytes(out.read().tobytes())

@@ -22,6 +22,7 @@ HERE = Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parents[2] / "src"), str(HERE.parents[2] / "benchmarks"), *sys.argv[2:3]]
 
 import torch  # noqa: E402
+import triton  # noqa: E402
 
 MODES = {
     "exact": ("exact", torch.float32),
@@ -180,8 +181,8 @@ def main(out: Path, packages: list[str], seconds: float) -> None:
             row["share"] = max(row["store"], row["tensor"]) / row["us"]
             rows.append(row)
             (out / "grid.json").write_text(json.dumps({
-                "card": torch.cuda.get_device_name(), "torch": torch.__version__,
-                "rate": rate, "rows": rows,
+                "device": torch.cuda.get_device_name(), "torch": torch.__version__,
+                "triton": triton.__version__, "rate": rate, "rows": rows,
             }))  # fmt: skip
     for row in rows:
         print(*row["shape"], row["parts"], row["mode"], row["form"], f"{row['store']:.2f}",

@@ -5,6 +5,7 @@ Taps are packed and numbers compared on the Linux side, by the package's own cod
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from dataclasses import dataclass
@@ -85,7 +86,8 @@ def _prepare(folder: Path) -> dict[str, tuple[Case, Any]]:
         described.append({
             "name": name, "size": case.batch * case.length * spec.features, "grid": list(made.grid),
             "taps": "fp16" if case.limbs else "fp32", "lengths": bool(case.lengths),
-            "numbers": list(made.numbers), "warps": plan["warps"],
+            "numbers": list(made.numbers[:-1]), "warps": plan["warps"],
+            "record": dataclasses.asdict(made.numbers[-1]),
         })  # fmt: skip
         for kind, tensor in (("bytes", x), ("taps", taps), ("lengths", lengths)):
             if tensor is not None:
