@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write `support/triton_names.toml`: which Triton has which names, and which torch needs them.
+"""Write `problems/explain/triton_names.toml`: the names that a torch needs and a Triton lacks.
 
     python tools/refresh_triton_names.py FOLDER      # where fetched sources are kept
 
@@ -27,9 +27,9 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 from packaging.version import Version
 from winlane.upstream import RemoteFile, address
 
-from tritonwin.support import triton_names
+from tritonwin.problems.explain import pair
 
-FILE = Path(triton_names.__file__).with_name("triton_names.toml")
+FILE = Path(pair.__file__).with_name("triton_names.toml")
 TRITON = (
     "2.1.0", "2.2.0", "2.3.1", "3.0.0", "3.1.0", "3.2.0", "3.3.1", "3.4.0", "3.5.1", "3.6.0",
     "3.7.1", "3.8.0", "3.9.0",
@@ -54,9 +54,9 @@ _PUBLIC = (
     "triton.tools.tensor_descriptor",
 )  # fmt: skip
 _HEAD = """\
-# Which series of Triton have which names, and which series of torch need them. Written by
-# tools/refresh_triton_names.py from the wheels on the package index; do not edit it. Names that
-# every series has are left out. Series without a comma are a range: "3.0-3.2".
+# The names of Triton that some torch asks for and some Triton lacks: under the series of torch
+# that ask, the series of Triton with which they stop. Written by tools/refresh_triton_names.py
+# from the wheels on the package index; do not edit it.
 """
 _CATCHES = {"ImportError", "Exception", "BaseException", "AttributeError"}
 _IMPORT_LINE = re.compile(r"from (triton[\w.]*) import ([\w, ]+)")
@@ -361,18 +361,6 @@ def read_torch(root: Path) -> Uses:
     return uses
 
 
-def ranges(found: Iterable[str], known: Sequence[str]) -> str:
-    """Series as text: ("2.1", "3.0", "3.1") of 2.1, 2.2, 3.0, 3.1 become "2.1,3.0-3.1"."""
-    found, runs = set(found), list[list[str]]()
-    for number, series in enumerate(known):
-        if series in found:
-            if number and known[number - 1] in found:
-                runs[-1].append(series)
-            else:
-                runs.append([series])
-    return ",".join(r[0] if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in runs)
-
-
 def series_of(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
@@ -382,13 +370,11 @@ class Kind(NamedTuple, Generic[Key]):
 
     Attributes:
         keys: those that it may list.
-        has: a Triton has the key.
         fails: a torch fails with a Triton for the key.
         label: the key as the table writes it.
     """
 
     keys: Iterable[Key]
-    has: Callable[[Api, Key], bool]
     fails: Callable[[Uses, Api, Key], bool]
     label: Callable[[Key], str]
 
@@ -399,7 +385,7 @@ def modules(tritons: Apis, _: Needs) -> Kind[str]:
         return module not in api.modules and not all(_all_there(api, first) for first in ways)
 
     keys = set().union(*(a.modules for a in tritons.values()))
-    return Kind(keys, lambda a, module: module in a.modules, fails, str)
+    return Kind(keys, fails, str)
 
 
 def names(tritons: Apis, torches: Needs) -> Kind[Name]:
@@ -414,7 +400,7 @@ def names(tritons: Apis, torches: Needs) -> Kind[Name]:
         return missing and not all(_all_there(api, first) for first in uses.names.get(key, ()))
 
     offered = {(m, n) for a in tritons.values() for m in a.names for n in a.names[m]}
-    return Kind(filter(counts, offered), lambda a, key: a.has(*key), fails, ":".join)
+    return Kind(filter(counts, offered), fails, ":".join)
 
 
 def attributes(tritons: Apis, torches: Needs) -> Kind[Name]:
@@ -428,7 +414,7 @@ def attributes(tritons: Apis, torches: Needs) -> Kind[Name]:
     keys = {
         (c, n) for a in tritons.values() for c, all_ in a.attributes.items() for n in all_ & read
     }
-    return Kind(keys, has, fails, ".".join)
+    return Kind(keys, fails, ".".join)
 
 
 def parameters(tritons: Apis, _: Needs) -> Kind[Name]:
@@ -442,7 +428,7 @@ def parameters(tritons: Apis, _: Needs) -> Kind[Name]:
 
     offered = {(f, n) for a in tritons.values() for f, all_ in a.parameters.items() for n in all_}
     keys = (key for key in offered if not any(part.startswith("_") for part in key))
-    return Kind(keys, has, fails, lambda key: f"{key[0]}({key[1]})")
+    return Kind(keys, fails, lambda key: f"{key[0]}({key[1]})")
 
 
 def dataclasses(_: Apis, torches: Needs) -> Kind[str]:
@@ -450,33 +436,24 @@ def dataclasses(_: Apis, torches: Needs) -> Kind[str]:
         return name in uses.fields and name in api.attributes and name not in api.dataclasses
 
     keys = set().union(*(u.fields for u in torches.values()))
-    return Kind(keys, lambda a, name: name in a.dataclasses, fails, str)
+    return Kind(keys, fails, str)
 
 
 def rows(kind: Kind[Key], tritons: Apis, torches: Needs) -> Iterator[str]:
-    """Rows of the keys that not every Triton has, with the torches that fail for it."""
-    every = list(tritons)
+    """Rows of the keys at which some torch stops with some Triton."""
     for key in sorted(kind.keys):
-        exists = ranges((s for s, api in tritons.items() if kind.has(api, key)), every)
-        if exists == ranges(every, every):
-            continue
         by_triton: dict[str, list[str]] = defaultdict(list)
         for torch, uses in torches.items():
-            failing = (s for s, api in tritons.items() if kind.fails(uses, api, key))
-            if bad := ranges(failing, every):
+            if bad := " ".join(s for s, api in tritons.items() if kind.fails(uses, api, key)):
                 by_triton[bad].append(torch)
-        pairs = ", ".join(
-            f'"{ranges(torch, list(torches))}" = "{bad}"' for bad, torch in by_triton.items()
-        )
-        rest = f", fails = {{ {pairs} }}" if pairs else ""
-        yield f'"{kind.label(key)}" = {{ triton = "{exists}"{rest} }}'
+        if by_triton:
+            pairs = (f'"{" ".join(torch)}" = "{bad}"' for bad, torch in by_triton.items())
+            yield f'"{kind.label(key)}" = {{ {", ".join(pairs)} }}'
 
 
 def table(tritons: Apis, torches: Needs) -> str:
     """The text of triton_names.toml."""
     lines = [_HEAD]
-    lines.append(f'triton = "{ranges(tritons, list(tritons))}"')
-    lines.append(f'torch = "{ranges(torches, list(torches))}"')
     for section in (modules, names, attributes, parameters, dataclasses):
         kind: Kind[Any] = section(tritons, torches)
         lines += ["", f"[{section.__name__}]", *rows(kind, tritons, torches)]

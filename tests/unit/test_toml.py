@@ -22,11 +22,11 @@ from tritonwin.patch.engine import RuleTable
 from tritonwin.problems.catalogue import CatalogueFile
 from tritonwin.problems.checks.caches import PathVariables
 from tritonwin.problems.explain.log_facts import FactTable
+from tritonwin.problems.explain.pair import NameTable
 from tritonwin.remedies.headers import PythonPackages
 from tritonwin.support.lists import KnownWheels, ListTable
 from tritonwin.support.matrix import HardwareTable, IndexTable, PairTable
 from tritonwin.support.packages import PackageTable
-from tritonwin.support.triton_names import NameTable
 from tritonwin.system.codec import DecodeError, from_json, from_valid
 from tritonwin.verify.records import LadderTable
 
@@ -51,6 +51,7 @@ RECORDS: dict[str, type] = {
     "problems/catalogue": CatalogueFile,
     "problems/checks/variables.toml": PathVariables,
     "problems/explain/facts.toml": FactTable,
+    "problems/explain/triton_names.toml": NameTable,
     "remedies/python_packages.toml": PythonPackages,
     "support/hardware.toml": HardwareTable,
     "support/indexes.toml": IndexTable,
@@ -58,7 +59,6 @@ RECORDS: dict[str, type] = {
     "support/lists.toml": ListTable,
     "support/matrix.toml": PairTable,
     "support/packages.toml": PackageTable,
-    "support/triton_names.toml": NameTable,
     "verify/rungs/ladder.toml": LadderTable,
 }
 TABLES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.toml"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 
 from packaging.version import Version
 
@@ -14,11 +16,59 @@ from tritonwin.problems.doctor import findings_of
 from tritonwin.problems.explain.log_facts import SOURCE, LogFacts, Match
 from tritonwin.problems.records import CERTAINTIES, Evidence, Finding
 from tritonwin.support import matrix
-from tritonwin.support.triton_names import Missing, missing_name
 from tritonwin.support.versions import series
+from tritonwin.system.toml import read_resource
 
 _VERSIONS = ("torch", "triton", "setuptools")
 _FIRST_FOR_WINDOWS = Version("3.0")  # older ones are builds of single people
+
+# how an error names a part of Triton: a section of the table, the error, the key in the section
+_ERRORS = tuple(
+    (section, re.compile(error), key)
+    for section, error, key in (
+        ("names", r"cannot import name '(\w+)' from '(triton[\w.]*)'", r"\2:\1"),
+        ("modules", r"No module named '(triton\.[\w.]+)'", r"\1"),
+        ("names", r"module '(triton[\w.]*)' has no attribute '(\w+)'", r"\1:\2"),
+        ("attributes", r"(?:type object )?'(\w+)' (?:object )?has no attribute '(\w+)'", r"\1.\2"),
+        ("parameters", r"([\w.]{1,99})\(\) got an unexpected keyword argument '(\w+)'", r"\1(\2)"),
+        ("dataclasses", r"\bfields\((\w+)\)", r"\1"),
+    )
+)
+
+
+@dataclass(frozen=True)
+class NameTable:
+    """`triton_names.toml`: the names of Triton that some torch asks for and some Triton lacks.
+
+    A row is from series of torch to the series of Triton with which they stop at the name: "2.6
+    2.7" to "3.3 3.4". For attributes and parameters it is an upper bound: torch uses the name
+    somewhere.
+    """
+
+    modules: dict[str, dict[str, str]]
+    names: dict[str, dict[str, str]]
+    attributes: dict[str, dict[str, str]]
+    parameters: dict[str, dict[str, str]]
+    dataclasses: dict[str, dict[str, str]]
+
+
+@cache
+def names() -> NameTable:
+    """The table as shipped."""
+    return read_resource(__package__, "triton_names.toml", NameTable)
+
+
+def lacking_series(error: str) -> dict[str, tuple[str, ...]]:
+    """The series of torch to the series of Triton with which they stop with this error."""
+    for section, form, key in _ERRORS:
+        for hit in form.finditer(error):
+            if row := getattr(names(), section).get(hit.expand(key)):
+                return {
+                    torch: tuple(tritons.split())
+                    for torches, tritons in row.items()
+                    for torch in torches.split()
+                }
+    return {}
 
 
 def of_versions(log: LogFacts, facts: Facts) -> Iterator[Finding]:
@@ -50,10 +100,7 @@ def _quoted(evidence: tuple[Evidence, ...], told: Mapping[str, Match]) -> Iterat
 def of_names(log: LogFacts, facts: Facts) -> Iterator[tuple[Finding, Match]]:
     """Findings about the pair from parts of Triton that an error misses, with the error's line."""
     for match in log.all("missing"):
-        missing = missing_name(match.groups["missing"])
-        if missing is None:
-            continue
-        possible = _possible(missing, facts)
+        possible = _possible(lacking_series(match.groups["missing"]), facts)
         verdicts = {_verdict(torch, triton) for torch, triton in possible}
         torches = {torch for torch, _ in possible}
         values = {} if facts.torch else {"torch_pairs": pairs(facts.windows, torches)}
@@ -69,7 +116,7 @@ def of_names(log: LogFacts, facts: Facts) -> Iterator[tuple[Finding, Match]]:
             )
 
 
-def _possible(missing: Missing, facts: Facts) -> frozenset[tuple[str, str]]:
+def _possible(stopping: Mapping[str, tuple[str, ...]], facts: Facts) -> frozenset[tuple[str, str]]:
     """The pairs that stop at the name and do not contradict the facts.
 
     A torch that would stop with its own Triton does not stop at the name: it asks for it in another
@@ -79,7 +126,7 @@ def _possible(missing: Missing, facts: Facts) -> frozenset[tuple[str, str]]:
     triton = series(facts.triton.version) if facts.triton and facts.triton.version else None
     found = {
         (of_torch, each)
-        for of_torch, lacking in missing.pairs.items()
+        for of_torch, lacking in stopping.items()
         if torch in (None, of_torch) and not _lacks_its_own(of_torch, lacking)
         for each in lacking
         if triton in (None, each)
