@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from tritonwin.support.pip import Pip
 from tritonwin.system.host import Environment, Host
 from tritonwin.system.registry import MemoryRegistry, Registry
 
@@ -24,3 +25,7 @@ def fake_host(
         home=tmp,
         windows=windows,
     )
+
+
+def no_pip() -> Pip:
+    raise AssertionError("no pip is needed here")

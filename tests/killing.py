@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +18,8 @@ from tritonwin.journal.registry import RegistryWriter
 from tritonwin.system.codec import from_json, to_json
 
 CAN_FORK = hasattr(os, "fork")
+# hundreds of small files a second: not on a disk that others use, where there is a choice
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 def killed_at(point: int, action: Callable[[], object]) -> bool:
@@ -89,3 +94,21 @@ class FileRegistry(RegistryWriter):
         tree = self._read()
         del tree[key]
         self._write(tree)
+
+
+@contextmanager
+def saved(registry: FileRegistry, *folders: Path) -> Iterator[Callable[[], None]]:
+    """A function that puts the folders and the registry back as they are now."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as backup:
+        copies = {folder: Path(backup, str(n)) for n, folder in enumerate(folders)}
+        for folder, copy in copies.items():
+            shutil.copytree(folder, copy, symlinks=True)
+        values = registry.file.read_bytes()
+
+        def restore() -> None:
+            for folder, copy in copies.items():
+                shutil.rmtree(folder, ignore_errors=True)
+                shutil.copytree(copy, folder, symlinks=True)
+            registry.file.write_bytes(values)
+
+        yield restore

@@ -6,13 +6,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import healthy
 import pytest
-from killing import CAN_FORK, FileRegistry, killed_at
+from killing import CAN_FORK, MEMORY, FileRegistry, killed_at, saved
 from target_env import TargetEnvironment, make_environment, pip_folder
 from trees import describe_tree, write
 from wheel_files import make_wheel
@@ -38,7 +38,6 @@ from tritonwin.support.pip import Pip
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="the lane kills processes inside Windows")
 
-MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 USER = r"HKCU\Environment"
 HEADERS = {
     "Include/Python.h": '#include "patchlevel.h"\n#include "pyconfig.h"\n',
@@ -85,21 +84,9 @@ class Scene:
         folders = [describe_tree(self.root / name) for name in ("env", "work", "cache")]
         return folders, self.registry._read()
 
-    @contextmanager
-    def saved(self) -> Iterator[Callable[[], None]]:
-        names = ("env", "work", "cache", "store")
-        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-            for name in names:
-                shutil.copytree(self.root / name, Path(folder, name), symlinks=True)
-            values = self.registry.file.read_bytes()
-
-            def restore() -> None:
-                for name in names:
-                    shutil.rmtree(self.root / name, ignore_errors=True)
-                    shutil.copytree(Path(folder, name), self.root / name, symlinks=True)
-                self.registry.file.write_bytes(values)
-
-            yield restore
+    def saved(self) -> AbstractContextManager[Callable[[], None]]:
+        places = (self.root / name for name in ("env", "work", "cache", "store"))
+        return saved(self.registry, *places)
 
 
 @pytest.fixture(scope="module")

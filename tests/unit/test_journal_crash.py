@@ -6,14 +6,14 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from killing import CAN_FORK, FileRegistry, killed_at
+from killing import CAN_FORK, MEMORY, FileRegistry, killed_at, saved
 from trees import describe_tree, write
 
 from tritonwin.journal import Journal, RegistryValue, Store, preview, undo
@@ -21,8 +21,6 @@ from tritonwin.journal.records import Area, MakeFolder, Move, Step
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="the lane kills processes inside Windows")
 
-# hundreds of small files a second: not on a disk that others use, where there is a choice
-MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 KEY = r"HKCU\Software\Lane\Deep"
 
 
@@ -50,23 +48,8 @@ class Place:
     def state(self) -> tuple[list[str], object]:
         return describe_tree(self.target), self.registry._read()
 
-    @contextmanager
-    def saved(self) -> Iterator[Callable[[], None]]:
-        """A function that puts everything back as it is now."""
-        with tempfile.TemporaryDirectory(dir=MEMORY) as name:
-            backup = Path(name)
-            places = {"s": self.store.root, "t": self.target}
-            for key, folder in places.items():
-                shutil.copytree(folder, backup / key, symlinks=True)
-            registry = self.registry.file.read_bytes()
-
-            def restore() -> None:
-                for key, folder in places.items():
-                    shutil.rmtree(folder)
-                    shutil.copytree(backup / key, folder, symlinks=True)
-                self.registry.file.write_bytes(registry)
-
-            yield restore
+    def saved(self) -> AbstractContextManager[Callable[[], None]]:
+        return saved(self.registry, self.store.root, self.target)
 
     def begin(self) -> Journal:
         exe = str(self.target / "python.exe")

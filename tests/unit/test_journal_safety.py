@@ -22,7 +22,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from killing import CAN_FORK, killed_at
+from killing import CAN_FORK, MEMORY, killed_at
 from trees import describe_tree, plant, write
 
 from tritonwin.errors import UserError
@@ -32,7 +32,6 @@ from tritonwin.journal.records import Move
 from tritonwin.journal.store import resolved
 from tritonwin.remedies.undo import UndoOptions, forget_change
 
-MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 linked = pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import healthy
 import pytest
-from hosts import fake_host
+from hosts import fake_host, no_pip
 from trees import describe_tree
 from triton_trees import make_tree
 
@@ -21,13 +21,8 @@ from tritonwin.problems.doctor import diagnose
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.patch_triton import apply_patch, plan_patch
 from tritonwin.remedies.plan import ApplyPatch, CannotRemedyError, ChangedSincePlanError
-from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 from tritonwin.system.data_folder import VARIABLE
-
-
-def no_pip() -> Pip:
-    pytest.fail("no pip is needed")
 
 
 def facts_of(package: Path, data: Path) -> Facts:

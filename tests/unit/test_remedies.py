@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
-import io
 import sys
-import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import healthy
 import pytest
-from hosts import fake_host
+from hosts import fake_host, no_pip
+from killing import FileRegistry
+from list_server import ListServer
 from packaging.requirements import Requirement
 from pe_files import pe_file
 from pe_version import versioned
-from trees import tree_hash
+from trees import tree_hash, write
+from wheel_files import sha256
 
 from tritonwin.facts.records import Cache, Facts, PthFile, RuntimeDll, System, Variable
 from tritonwin.journal import Journal, RegistryValue, Store, undo
-from tritonwin.journal.registry import RegistryWriter
 from tritonwin.remedies import (
     build_wheel,
     caches,
@@ -55,44 +53,11 @@ from tritonwin.remedies.plan import (
 from tritonwin.remedies.planner import PLAN
 from tritonwin.support import archives
 from tritonwin.support.download import DownloadError
-from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 from tritonwin.system.host import Environment
 from tritonwin.system.toml import read_resource
 
 USER = r"HKCU\Environment"
-
-
-class MemoryWriter(RegistryWriter):
-    """A registry that can be written, for tests."""
-
-    def __init__(self) -> None:
-        self.data: dict[str, dict[str, RegistryValue]] = {}
-
-    def value(self, key: str, name: str) -> RegistryValue | None:
-        return self.data.get(key, {}).get(name)
-
-    def set(self, key: str, name: str, value: RegistryValue | None) -> None:
-        if value is None:
-            self.data[key].pop(name, None)
-        else:
-            self.data[key][name] = value
-
-    def exists(self, key: str) -> bool:
-        return any(k == key or k.startswith(key + "\\") for k in self.data)
-
-    def is_empty(self, key: str) -> bool:
-        return not self.data.get(key)
-
-    def make_key(self, key: str) -> None:
-        self.data.setdefault(key, {})
-
-    def remove_key(self, key: str) -> None:
-        self.data.pop(key)
-
-
-def no_pip() -> Pip:
-    raise AssertionError("no pip is needed here")
 
 
 def means(facts: Facts, tmp_path: Path, lists: tuple[str, ...] = (), **more: Any) -> PlanContext:
@@ -110,9 +75,12 @@ def plan(action: str, arguments: dict[str, str], context: PlanContext) -> Any:
     return PLAN[action](context, **arguments)
 
 
-def apply(
-    change: Change, tmp_path: Path, registry: MemoryWriter | None = None
-) -> tuple[Store, str]:
+def values_in(tmp_path: Path) -> dict[str, dict[str, RegistryValue]]:
+    """Those of the registry that changes are applied to."""
+    return FileRegistry(tmp_path / "registry.json")._read()
+
+
+def apply(change: Change, tmp_path: Path) -> tuple[Store, str]:
     """Apply one change through a journal of its own."""
     store = Store(tmp_path / "journals")
     target = replace(healthy.TARGET, executable=str(tmp_path / "env" / "python.exe"))
@@ -120,48 +88,20 @@ def apply(
     target = replace(target, prefix=str(tmp_path / "env"))
     scratch = tmp_path / "scratch"
     scratch.mkdir(exist_ok=True)
+    registry = FileRegistry(tmp_path / "registry.json")
     with Journal.begin(
-        store, target=target.executable, title=change.what, registry=registry or MemoryWriter()
+        store, target=target.executable, title=change.what, registry=registry
     ) as journal:
         context = ApplyContext(journal=journal, target=target, scratch=scratch, pip=no_pip)
         KINDS[type(change)].apply(change, context)
     return store, journal.header.id
 
 
-def files(tmp_path: Path, contents: dict[str, str | bytes]) -> Path:
-    for name, content in contents.items():
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content.encode() if isinstance(content, str) else content)
-    return tmp_path
-
-
-def zipped(file: Path, contents: dict[str, str]) -> Path:
+def zipped(file: Path, contents: Mapping[str, str | bytes]) -> Path:
     with zipfile.ZipFile(file, "w") as made:
         for name, text in contents.items():
             made.writestr(name, text)
     return file
-
-
-@contextlib.contextmanager
-def serving(content: bytes) -> Iterator[str]:
-    """The address at which a server on this machine gives the content."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/file"
-        server.shutdown()
-        thread.join()
 
 
 def stored(name: str, value: str, scope: Any) -> Variable:
@@ -178,12 +118,12 @@ def test_a_variable_is_unset_where_it_is_stored(tmp_path: Path) -> None:
     change = plan("unset-variable", {"variable": "CC"}, means(facts, tmp_path))
     assert (change.scopes, change.admin) == (("user",), False)
     assert "set CC=" in (change.note or "")
-    registry = MemoryWriter()
-    registry.data[USER] = {"CC": RegistryValue(data="C:\\gone")}
-    store, journal = apply(change, tmp_path, registry)
-    assert registry.data[USER] == {}
+    registry = FileRegistry(tmp_path / "registry.json")
+    registry._write({USER: {"CC": RegistryValue(data="C:\\gone")}})
+    store, journal = apply(change, tmp_path)
+    assert values_in(tmp_path) == {USER: {}}
     undo(store, journal, registry=registry)
-    assert registry.data[USER] == {"CC": RegistryValue(data="C:\\gone")}
+    assert values_in(tmp_path) == {USER: {"CC": RegistryValue(data="C:\\gone")}}
 
 
 def test_a_variable_of_all_users_needs_consent(tmp_path: Path) -> None:
@@ -202,20 +142,14 @@ def test_a_variable_of_this_console_alone_is_said_to_be_so(tmp_path: Path) -> No
     change = plan("unset-variable", {"variable": "CC"}, means(facts, tmp_path))
     assert change.scopes == ()
     assert "tritonwin run" in (change.note or "")
-    registry = MemoryWriter()
-    apply(change, tmp_path, registry)
-    assert registry.data == {}
+    apply(change, tmp_path)
+    assert values_in(tmp_path) == {}
 
 
 def test_a_variable_is_set_for_the_user(tmp_path: Path) -> None:
-    change = plan(
-        "set-variable",
-        {"variable": "TRITON_CACHE_DIR", "value": r"C:\t"},
-        means(healthy.HEALTHY, tmp_path),
-    )
-    registry = MemoryWriter()
-    apply(change, tmp_path, registry)
-    assert registry.data[USER]["TRITON_CACHE_DIR"] == RegistryValue(data=r"C:\t")
+    value = {"variable": "TRITON_CACHE_DIR", "value": r"C:\t"}
+    apply(plan("set-variable", value, means(healthy.HEALTHY, tmp_path)), tmp_path)
+    assert values_in(tmp_path)[USER] == {"TRITON_CACHE_DIR": RegistryValue(data=r"C:\t")}
 
 
 # -- files
@@ -224,7 +158,7 @@ def test_a_variable_is_set_for_the_user(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "new"), [("triton.py", "triton-renamed.py"), ("triton", None)])
 def test_what_shadows_is_renamed(tmp_path: Path, name: str, new: str | None) -> None:
     path = tmp_path / "work" / name
-    files(path if new is None else path.parent, {"__init__.py" if new is None else name: "x = 1"})
+    write(path if new is None else path.parent, {"__init__.py" if new is None else name: "x = 1"})
     taken = path.with_name("triton-renamed")
     if new is None:
         taken.mkdir()
@@ -233,7 +167,7 @@ def test_what_shadows_is_renamed(tmp_path: Path, name: str, new: str | None) -> 
     store, journal = apply(change, tmp_path)
     assert not path.exists()
     assert (path.parent / (new or "triton-renamed2")).exists()
-    undo(store, journal, registry=MemoryWriter())
+    undo(store, journal)
     assert tree_hash(path.parent) == before
     with pytest.raises(CannotRemedyError, match="not there"):
         plan("rename-shadow", {"path": str(tmp_path / "gone")}, means(healthy.HEALTHY, tmp_path))
@@ -278,7 +212,7 @@ def cache_facts(root: Path, kind: Any = "triton") -> Facts:
 
 
 def test_exactly_the_stale_entries_of_a_cache_go(tmp_path: Path) -> None:
-    root = files(
+    root = write(
         tmp_path / "cache",
         {
             f"{HASH}/cuda_utils.cp312-win_amd64.pyd": "damaged",
@@ -292,7 +226,7 @@ def test_exactly_the_stale_entries_of_a_cache_go(tmp_path: Path) -> None:
     before = tree_hash(root)
     store, journal = apply(change, tmp_path)
     assert {p.name for p in root.iterdir()} == {OTHER, THIRD, "documents"}
-    undo(store, journal, registry=MemoryWriter())
+    undo(store, journal)
     assert tree_hash(root) == before
     with pytest.raises(CannotRemedyError, match="no stale entry"):
         plan("clear-cache", {"path": str(tmp_path)}, means(cache_facts(root), tmp_path))
@@ -325,7 +259,7 @@ def test_a_cache_is_cleared_of_what_has_the_form_of_an_entry(
     tmp_path: Path, kind: Any, entries: tuple[str, ...], others: tuple[str, ...]
 ) -> None:
     """A variable may name a folder with documents in it."""
-    root = files(tmp_path / "cache", dict.fromkeys((*entries, *others), "content"))
+    root = write(tmp_path / "cache", dict.fromkeys((*entries, *others), "content"))
     before = tree_hash(root)
     facts = cache_facts(root, kind)
     facts = replace(facts, target=replace(healthy.TARGET, executable=str(tmp_path / "python")))
@@ -352,11 +286,10 @@ def test_long_paths_or_short_caches(tmp_path: Path, admin: bool | None) -> None:
     system: System = replace(healthy.SYSTEM, admin=admin)
     planned = plan("enable-long-paths", {}, means(healthy.changed(system=system), tmp_path))
     changes = planned if isinstance(planned, tuple) else (planned,)
-    registry = MemoryWriter()
     for change in changes:
-        apply(change, tmp_path, registry)
+        apply(change, tmp_path)
         assert change.admin is (admin is not False)
-    written = {name: v.data for values in registry.data.values() for name, v in values.items()}
+    written = {n: v.data for values in values_in(tmp_path).values() for n, v in values.items()}
     if admin is False:
         assert written == {
             "TRITON_CACHE_DIR": r"C:\Users\ada\AppData\Local\tw\t",
@@ -453,10 +386,10 @@ def test_nothing_is_fetched_that_could_not_be_put_into_place(
 
 
 def test_a_name_that_is_free_is_found_and_given_up_for(tmp_path: Path) -> None:
-    shadow = files(tmp_path, {"triton.py": "", "triton-renamed.py": ""}) / "triton.py"
+    shadow = write(tmp_path, {"triton.py": "", "triton-renamed.py": ""}) / "triton.py"
     change = plan("rename-shadow", {"path": str(shadow)}, means(healthy.HEALTHY, tmp_path))
     assert change.new == str(tmp_path / "triton-renamed2.py")
-    files(tmp_path, {f"triton-renamed{n}.py": "" for n in range(2, 100)})
+    write(tmp_path, {f"triton-renamed{n}.py": "" for n in range(2, 100)})
     with pytest.raises(CannotRemedyError, match="no free name"):
         plan("rename-shadow", {"path": str(shadow)}, means(healthy.HEALTHY, tmp_path))
 
@@ -481,8 +414,8 @@ def asked(tmp_path: Path) -> dict[str, str]:
 
 
 def test_headers_come_from_another_python_of_that_minor(tmp_path: Path) -> None:
-    full = files(tmp_path / "full", PYTHON_H)
-    older = files(
+    full = write(tmp_path / "full", PYTHON_H)
+    older = write(
         tmp_path / "old", {**PYTHON_H, "Include/patchlevel.h": '#define PY_VERSION "3.11.4"'}
     )
 
@@ -499,35 +432,35 @@ def test_headers_come_from_another_python_of_that_minor(tmp_path: Path) -> None:
     change = plan("python-headers", asked(tmp_path), means(facts, tmp_path))
     assert change.sources[0].location == str(full)
     assert not change.network
-    env = files(tmp_path / "env", {"Include/greenlet.h": "theirs", "Include/Python.h": "wrong"})
+    env = write(tmp_path / "env", {"Include/greenlet.h": "theirs", "Include/Python.h": "wrong"})
     before = tree_hash(env)
     store, journal = apply(change, tmp_path)
     assert (env / "Include/Python.h").read_text() == PYTHON_H["Include/Python.h"]
     assert (env / "Include/greenlet.h").read_text() == "theirs"
     assert (env / "libs/python312.lib").is_file()
-    undo(store, journal, registry=MemoryWriter())
+    undo(store, journal)
     assert tree_hash(env) == before
 
 
 def test_headers_come_from_the_folder_that_was_named(tmp_path: Path) -> None:
-    given = files(tmp_path / "given", {**PYTHON_H, "Include/cpython/object.h": "/* deep */\n"})
+    given = write(tmp_path / "given", {**PYTHON_H, "Include/cpython/object.h": "/* deep */\n"})
     change = plan("python-headers", asked(tmp_path), wanting(tmp_path, given))
     assert change.sources[0].version == "3.12.9"
     apply(change, tmp_path)
     assert (tmp_path / "env/Include/cpython/object.h").read_text() == "/* deep */\n"
 
 
-def test_headers_that_are_fetched_are_held_to_their_hash(tmp_path: Path) -> None:
+def test_headers_that_are_fetched_are_held_to_their_hash(
+    tmp_path: Path, server: ListServer
+) -> None:
     named = {f"tools/{n.replace('Include', 'include')}": text for n, text in PYTHON_H.items()}
-    content = zipped(tmp_path / "python.nupkg", named).read_bytes()
+    file = zipped(tmp_path / "python.nupkg", named)
     change = plan("python-headers", asked(tmp_path), replace(wanting(tmp_path), offline=False))
-    with serving(content) as address:
-        source = replace(change.sources[0], location=address)
-        with pytest.raises(DownloadError, match="has the hash"):
-            apply(replace(change, sources=(source,)), tmp_path)
-        assert not (tmp_path / "env/Include").exists()
-        source = replace(source, sha256=hashlib.sha256(content).hexdigest())
+    source = replace(change.sources[0], location=server.wheel(file))
+    with pytest.raises(DownloadError, match="has the hash"):
         apply(replace(change, sources=(source,)), tmp_path)
+    assert not (tmp_path / "env/Include").exists()
+    apply(replace(change, sources=(replace(source, sha256=sha256(file)),)), tmp_path)
     assert (tmp_path / "env/Include/Python.h").read_text() == PYTHON_H["Include/Python.h"]
 
 
@@ -573,7 +506,7 @@ def test_other_headers_are_refused(
     if name == "h.zip":
         zipped(tmp_path / name, content)
     else:
-        files(tmp_path / name, content)
+        write(tmp_path / name, content)
     with pytest.raises(CannotRemedyError, match=says):
         plan("python-headers", asked(tmp_path), wanting(tmp_path, tmp_path / name))
 
@@ -581,7 +514,7 @@ def test_other_headers_are_refused(
 def test_a_zip_of_other_headers_is_refused_before_anything_changes(tmp_path: Path) -> None:
     file = zipped(tmp_path / "h.zip", {**OLDER, "libs/python311.lib": "x"})
     change = plan("python-headers", asked(tmp_path), wanting(tmp_path, file))
-    env = files(tmp_path / "env", {"a": "1"})
+    env = write(tmp_path / "env", {"a": "1"})
     before = tree_hash(env)
     with pytest.raises(CannotRemedyError, match="whole headers"):
         apply(change, tmp_path)
@@ -631,7 +564,7 @@ def test_members_that_leave_their_folder_are_not_unpacked(
 
 
 def test_no_zip_at_all(tmp_path: Path) -> None:
-    file = files(tmp_path, {"a.zip": "text"}) / "a.zip"
+    file = write(tmp_path, {"a.zip": "text"}) / "a.zip"
     with pytest.raises(archives.ArchiveError):
         archives.unpack_folders(file, {"Include": tmp_path})
     with pytest.raises(archives.ArchiveError):
@@ -676,7 +609,7 @@ def dll(version: str) -> bytes:
 
 
 def test_the_runtime_comes_from_system32_where_that_is_new(tmp_path: Path) -> None:
-    files(
+    write(
         tmp_path, {"system32/msvcp140.dll": "new", "env/msvcp140.dll": "old", "env/python.exe": ""}
     )
     dlls = (
@@ -689,7 +622,7 @@ def test_the_runtime_comes_from_system32_where_that_is_new(tmp_path: Path) -> No
     assert change.sources[0].version == "14.51.36231.0"
     store, journal = apply(change, tmp_path)
     assert (tmp_path / "env/msvcp140.dll").read_text() == "new"
-    undo(store, journal, registry=MemoryWriter())
+    undo(store, journal)
     assert (tmp_path / "env/msvcp140.dll").read_text() == "old"
 
 
@@ -703,7 +636,7 @@ def test_the_runtime_comes_from_a_wheel(tmp_path: Path) -> None:
             {f"{inside}/msvcp140.dll": version, f"{inside}/other.dll": version},
         )
     facts = healthy.changed(runtime_dlls=(runtime_dll(tmp_path, "beside-python", "14.29.1.0"),))
-    folder = str(files(tmp_path / "env", {"msvcp140.dll": "old"}))
+    folder = str(write(tmp_path / "env", {"msvcp140.dll": "old"}))
     change = plan("vc-runtime", {"folder": folder}, means(facts, tmp_path, (str(wheels),)))
     apply(change, tmp_path)
     assert (tmp_path / "env/msvcp140.dll").read_text() == "14.51.36231"
@@ -717,29 +650,27 @@ def test_the_runtime_comes_from_a_wheel(tmp_path: Path) -> None:
     assert vc_runtime.WHEEL == "msvc-runtime"
 
 
-def test_the_runtime_that_is_fetched_replaces_older_dlls_alone(tmp_path: Path) -> None:
+def test_the_runtime_that_is_fetched_replaces_older_dlls_alone(
+    tmp_path: Path, server: ListServer
+) -> None:
     """Every DLL is held against its like: one that is as new, or no DLL, stays as it is."""
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as made:
-        for name in ("msvcp140.dll", "vcruntime140.dll", "vcruntime140_1.dll"):
-            made.writestr(f"r.data/data/{name}", dll("14.40.33807.0"))
-        made.writestr("r.data/data/vcomp140.dll", "no DLL")
+    new = dll("14.40.33807.0")
+    names = ("msvcp140.dll", "vcruntime140.dll", "vcruntime140_1.dll")
+    brought = {f"r.data/data/{name}": new for name in names}
+    file = zipped(tmp_path / "r.whl", {**brought, "r.data/data/vcomp140.dll": "no DLL"})
     there = {
         "env/vcruntime140.dll": dll("14.29.30133.0"),
         "env/vcruntime140_1.dll": dll("14.51.36231.0"),
         "env/vcomp140.dll": dll("14.0.0.0"),
     }
-    files(tmp_path, there)
-    with serving(content.getvalue()) as address:
-        source = FileSource(
-            name="msvc-runtime",
-            version="14.40.33807",
-            location=address,
-            sha256=hashlib.sha256(content.getvalue()).hexdigest(),
-        )
-        change = CopyRuntime(folder=str(tmp_path / "env"), what="", sources=(source,))
-        apply(change, tmp_path)
-    new = dll("14.40.33807.0")
+    write(tmp_path, there)
+    source = FileSource(
+        name="msvc-runtime",
+        version="14.40.33807",
+        location=server.wheel(file),
+        sha256=sha256(file),
+    )
+    apply(CopyRuntime(folder=str(tmp_path / "env"), what="", sources=(source,)), tmp_path)
     assert {p.name: p.read_bytes() for p in (tmp_path / "env").iterdir()} == {
         "msvcp140.dll": new,
         "vcruntime140.dll": new,
@@ -750,7 +681,7 @@ def test_the_runtime_that_is_fetched_replaces_older_dlls_alone(tmp_path: Path) -
 
 @pytest.mark.parametrize("damage", [b"no wheel", b"PK\x05\x06"])
 def test_a_wheel_of_the_runtime_that_is_damaged(tmp_path: Path, damage: bytes) -> None:
-    wheel = files(tmp_path, {"r.whl": damage}) / "r.whl"
+    wheel = write(tmp_path, {"r.whl": damage}) / "r.whl"
     with pytest.raises(archives.ArchiveError, match=r"r\.whl cannot be read"):
         vc_runtime._in_wheel(wheel)
 
@@ -758,7 +689,7 @@ def test_a_wheel_of_the_runtime_that_is_damaged(tmp_path: Path, damage: bytes) -
 def test_no_wheel_for_windows_is_no_runtime(tmp_path: Path) -> None:
     """Wheels with other tags, or with none that can be read, are passed over."""
     names = ("msvc_runtime-14.51-cp312-cp312-linux_x86_64.whl", "msvc_runtime-14.51-cp312.whl")
-    wheels = files(tmp_path / "wheels", dict.fromkeys(names, ""))
+    wheels = write(tmp_path / "wheels", dict.fromkeys(names, ""))
     with pytest.raises(CannotRemedyError, match="no newer VC runtime than 0"):
         plan(
             "vc-runtime",
@@ -773,7 +704,7 @@ def test_no_wheel_for_windows_is_no_runtime(tmp_path: Path) -> None:
 def two_distributions(tmp_path: Path) -> Path:
     """Two distributions that share a folder, one of them with a launcher and a wild RECORD."""
     site_packages = tmp_path / "env" / "Lib" / "site-packages"
-    files(
+    write(
         site_packages,
         {
             "triton/__init__.py": "",
@@ -792,7 +723,7 @@ def two_distributions(tmp_path: Path) -> Path:
             "c/__init__.py": "",
         },
     )
-    files(tmp_path, {"env/Scripts/a.exe": "", "outside.txt": ""})
+    write(tmp_path, {"env/Scripts/a.exe": "", "outside.txt": ""})
     return site_packages
 
 
@@ -809,8 +740,8 @@ def two_distributions(tmp_path: Path) -> Path:
 def test_a_record_that_leads_elsewhere_is_refused_in_the_plan(tmp_path: Path, entry: str) -> None:
     site_packages = two_distributions(tmp_path)
     env = {"Scripts/python.exe": "", "pyvenv.cfg": "", "Lib/os.py": ""}
-    files(tmp_path / "env", env)
-    files(tmp_path / "elsewhere", {"theirs.txt": ""})
+    write(tmp_path / "env", env)
+    write(tmp_path / "elsewhere", {"theirs.txt": ""})
     (site_packages / "linked").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
     info = site_packages / "a-1.0.dist-info"
     with (info / "RECORD").open("a") as record:
@@ -828,7 +759,7 @@ def test_a_record_that_names_a_folder_takes_no_folder_along(tmp_path: Path) -> N
     site_packages = two_distributions(tmp_path)
     info = site_packages / "a-1.0.dist-info"
     before = installed.removal([info], tmp_path / "env")
-    files(site_packages / "theirs", {"notes.txt": ""})
+    write(site_packages / "theirs", {"notes.txt": ""})
     with (info / "RECORD").open("a") as record:
         record.write("theirs,,\n")
     assert installed.removal([info], tmp_path / "env") == before
@@ -846,16 +777,12 @@ def test_what_is_gone_since_the_plan_is_named(tmp_path: Path) -> None:
     assert tree_hash(tmp_path / "env") == before
 
 
-def test_without_record_its_named_folder_goes(tmp_path: Path) -> None:
-    site_packages = two_distributions(tmp_path)
-    found = installed.removal([site_packages / "c-1.0.dist-info"], tmp_path / "env")
-    assert {p.name for p in found.paths} == {"c-1.0.dist-info", "c"}
-
-
-def test_a_record_that_is_none(tmp_path: Path) -> None:
-    site_packages = two_distributions(tmp_path)
-    (site_packages / "c-1.0.dist-info" / "RECORD").write_text("c/__init__.py,,\n" + "x" * 200_000)
-    found = installed.removal([site_packages / "c-1.0.dist-info"], tmp_path / "env")
+@pytest.mark.parametrize("record", [None, "c/__init__.py,,\n" + "x" * 200_000])
+def test_without_a_record_its_named_folder_goes(tmp_path: Path, record: str | None) -> None:
+    info = two_distributions(tmp_path) / "c-1.0.dist-info"
+    if record:
+        (info / "RECORD").write_text(record)
+    found = installed.removal([info], tmp_path / "env")
     assert {p.name for p in found.paths} == {"c-1.0.dist-info", "c"}
 
 
@@ -877,14 +804,14 @@ def test_removing_a_distribution_can_be_undone(tmp_path: Path) -> None:
         f"{site}/triton/left.txt",
     }
     assert (tmp_path / "outside.txt").exists()
-    undo(store, journal, registry=MemoryWriter())
+    undo(store, journal)
     assert tree_hash(tmp_path / "env") == before
     with pytest.raises(CannotRemedyError, match="not installed"):
         plan("remove-distribution", {"distribution": "zzz"}, means(healthy.HEALTHY, tmp_path))
 
 
 def test_a_folder_without_a_record_belongs_to_whom_its_top_level_names(tmp_path: Path) -> None:
-    site_packages = files(
+    site_packages = write(
         tmp_path,
         {
             "old-1.0.egg-info/top_level.txt": "shared\n_shared\n",
@@ -906,10 +833,19 @@ def staged(tmp_path: Path) -> Path:
     where = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
     if sys.platform == "win32":
         where = "Lib/site-packages"
-    return files(
+    return write(
         tmp_path / "staged",
         {f"{where}/own/__init__.py": "new", f"{where}/own-2.0.dist-info/METADATA": "new"},
     )
+
+
+def put_in_place(root: Path, tmp_path: Path) -> tuple[Store, str]:
+    target = replace(healthy.TARGET, prefix=str(tmp_path / "env"))
+    store = Store(tmp_path / "journals")
+    with Journal.begin(store, target="python", title="t") as journal:
+        context = ApplyContext(journal=journal, target=target, scratch=tmp_path, pip=no_pip)
+        distributions.put_in_place(InstallWheels(what=""), root, context)
+    return store, journal.header.id
 
 
 @pytest.mark.parametrize("claimed", [True, False])
@@ -920,31 +856,23 @@ def test_what_belongs_to_nobody_is_not_mixed_with_what_comes(tmp_path: Path, cla
     old = {"own/stale.py": "", "own-2.0.dist-info/INSTALLER": "other"}
     if claimed:
         old["b-1.0.dist-info/RECORD"] = "own/stale.py,,\n"
-    files(there, old)
+    write(there, old)
     before = tree_hash(tmp_path / "env")
-    target = replace(healthy.TARGET, prefix=str(tmp_path / "env"))
-    store = Store(tmp_path / "journals")
-    with Journal.begin(store, target="python", title="t", registry=MemoryWriter()) as journal:
-        context = ApplyContext(journal=journal, target=target, scratch=tmp_path, pip=no_pip)
-        distributions.put_in_place(InstallWheels(what=""), root, context)
+    store, journal = put_in_place(root, tmp_path)
     assert (there / "own/__init__.py").read_text() == "new"
     assert (there / "own/stale.py").exists() is claimed
     assert (there / "own-2.0.dist-info/INSTALLER").exists()
-    undo(store, journal.header.id, registry=MemoryWriter())
+    undo(store, journal)
     assert tree_hash(tmp_path / "env") == before
 
 
 def test_a_file_of_another_package_is_not_replaced_unsaid(tmp_path: Path) -> None:
     root = staged(tmp_path)
     there = tmp_path / "env" / next(root.rglob("own")).parent.relative_to(root)
-    files(there, {"b-1.0.dist-info/RECORD": "own/__init__.py,,\n", "own/__init__.py": "theirs"})
+    write(there, {"b-1.0.dist-info/RECORD": "own/__init__.py,,\n", "own/__init__.py": "theirs"})
     before = tree_hash(tmp_path / "env")
-    target = replace(healthy.TARGET, prefix=str(tmp_path / "env"))
-    store = Store(tmp_path / "journals")
-    with Journal.begin(store, target="python", title="t", registry=MemoryWriter()) as journal:
-        context = ApplyContext(journal=journal, target=target, scratch=tmp_path, pip=no_pip)
-        with pytest.raises(CannotRemedyError, match=r"__init__\.py of b would be replaced"):
-            distributions.put_in_place(InstallWheels(what=""), root, context)
+    with pytest.raises(CannotRemedyError, match=r"__init__\.py of b would be replaced"):
+        put_in_place(root, tmp_path)
     assert tree_hash(tmp_path / "env") == before
 
 

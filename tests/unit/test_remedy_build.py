@@ -8,6 +8,7 @@ from typing import Any
 
 import machines
 import pytest
+from hosts import no_pip
 from trees import tree_hash
 from wheel_files import make_wheel
 
@@ -25,10 +26,6 @@ from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 
 WHEEL = "flash_attn-2.8.3.post2+cu128torch2.9-cp312-cp312-linux_x86_64.whl"
-
-
-def no_pip() -> Pip:
-    raise AssertionError("no pip is needed here")
 
 
 @pytest.fixture
