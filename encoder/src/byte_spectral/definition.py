@@ -68,7 +68,9 @@ def frames(x: torch.Tensor, spec: Spec, lengths: torch.Tensor | None) -> torch.T
         return x.new_zeros((*x.shape, spec.W), dtype=torch.float64)
     padding = (spec.W - 1 - spec.shift, spec.shift)
     padded = torch.nn.functional.pad(signal(x, lengths), padding)
-    return padded.unfold(1, spec.W, 1).flip(2)
+    newest_first = torch.arange(spec.W - 1, -1, -1, device=x.device)
+    # by an index: `flip` would have torch.export tell rows shorter than W from others
+    return padded.unfold(1, spec.W, 1).index_select(2, newest_first)
 
 
 def finish(

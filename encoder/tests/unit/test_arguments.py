@@ -139,13 +139,14 @@ def test_the_stream_of_a_layer_of_another_type() -> None:
     torch.testing.assert_close(found, module(X), atol=1e-2, rtol=1e-2)
 
 
-def test_export_with_rows_of_any_number_and_length() -> None:
-    """In PyTorch alone; rows shorter than the window are another program to torch."""
-    module, x = ByteSpectral(K=16), X.repeat(1, 9)
-    shapes = {"x": {0: torch.export.Dim("B", max=8), 1: torch.export.Dim("T", min=64, max=500)}}
+@pytest.mark.parametrize("o", [{}, {"N": 24}, {"window": "rect", "causal": False}], ids=str)
+def test_export_with_rows_of_any_number_and_length(o: dict[str, Any]) -> None:
+    """In PyTorch alone: one program for rows shorter and longer than the window, W > N too."""
+    module, x = ByteSpectral(K=16, **o), X.repeat(1, 9)
+    shapes = {"x": {0: torch.export.Dim("B", max=8), 1: torch.export.Dim("T", min=1, max=500)}}
     program = torch.export.export(module, (x,), dynamic_shapes=shapes).module()
-    longer = x.repeat(2, 4)
-    torch.testing.assert_close(program(longer), module(longer))
+    for rows in (x[:, :1], x[:, :63], x[:, :64], x.repeat(2, 4)):
+        torch.testing.assert_close(program(rows), module(rows))
 
 
 @pytest.mark.parametrize("backend", ["torch", "triton"])
