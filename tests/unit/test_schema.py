@@ -12,7 +12,6 @@ from jsonschema import Draft202012Validator
 from referencing import Registry
 
 from tritonwin.output import schema
-from tritonwin.output.documents import ToolInfo
 from tritonwin.output.matrix import MatrixReport
 from tritonwin.support import matrix
 from tritonwin.system.codec import DecodeError, fields_of, from_json, to_json
@@ -65,7 +64,7 @@ def test_schema_accepts_the_document_and_names_it(name: str, whole: bool) -> Non
 
 
 def test_the_matrix_as_it_is_follows_its_schema() -> None:
-    report = MatrixReport(tool=ToolInfo(), matrix=matrix.load())
+    report = MatrixReport(matrix=matrix.load())
     validator("tritonwin.matrix/1").validate(to_json(report))
 
 

@@ -76,7 +76,9 @@ def _tell(
     triton = of_python(target.python, target.app, target.timeout, ask)
     outcome = act(DriverSession(triton=triton, timeout=target.timeout))
     if as_json:
-        documents.print_document(driver.document(outcome, triton.target))
+        documents.print_document(
+            documents.outcome_report(driver.DriverReport, triton.target, outcome)
+        )
     else:
         driver.print_outcome(outcome)
     return Exit.PROBLEMS if outcome.status == "refused" else Exit.DONE

@@ -65,7 +65,7 @@ def command(
     """
     from tritonwin.journal import Store
     from tritonwin.output import documents
-    from tritonwin.output.changes import EventWriter, ProgressPrinter, fix_report, print_fix
+    from tritonwin.output.changes import EventWriter, FixReport, ProgressPrinter, print_fix
     from tritonwin.output.terminal import agreed
     from tritonwin.problems import catalogue
     from tritonwin.remedies.context import ignore
@@ -105,10 +105,11 @@ def command(
             on_event=writer if json_lines else ignore if as_json else printer,
             host=host,
         )
+    report = documents.outcome_report(FixReport, facts.target, result)
     if json_lines:
-        writer.finish(fix_report(facts, result))
+        writer.finish(report)
     if as_json:
-        documents.print_document(fix_report(facts, result))
+        documents.print_document(report)
     elif not json_lines:
         print_fix(facts, result)
     return Exit.DONE if result.good else Exit.PROBLEMS

@@ -72,8 +72,8 @@ def command(
     from tritonwin.output import documents
     from tritonwin.output.changes import (
         EventWriter,
+        InstallReport,
         ProgressPrinter,
-        install_report,
         print_installation,
     )
     from tritonwin.output.terminal import agreed
@@ -105,10 +105,11 @@ def command(
             agree=(lambda _: True) if yes else agreed,
             on_event=writer if json_lines else ignore if as_json else printer,
         )
+    report = documents.outcome_report(InstallReport, facts.target, done)
     if json_lines:
-        writer.finish(install_report(facts, done))
+        writer.finish(report)
     if as_json:
-        documents.print_document(install_report(facts, done))
+        documents.print_document(report)
     elif not json_lines:
         print_installation(done)
     failed = {"nothing-fits", "import-failed", "declined"}

@@ -23,7 +23,7 @@ def command(*, as_json: bool) -> int:
     from tritonwin.support import matrix
 
     if as_json:
-        documents.print_document(shown.report(matrix.load()))
+        documents.print_document(shown.MatrixReport(matrix=matrix.load()))
     else:
         shown.print_matrix(matrix.load())
     return Exit.DONE

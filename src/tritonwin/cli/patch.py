@@ -151,7 +151,9 @@ def _tell(
         session = of_folder(triton)
     outcome = act(session)
     if as_json:
-        documents.print_document(patching.document(outcome, session.target))
+        documents.print_document(
+            documents.outcome_report(patching.PatchReport, session.target, outcome)
+        )
     else:
         patching.print_outcome(outcome)
     failed = outcome.blocked if outcome.status == "examined" else outcome.status == "refused"

@@ -55,7 +55,6 @@ def command(
     """
     from tritonwin.journal import Store
     from tritonwin.output import documents, journals
-    from tritonwin.output.documents import ToolInfo
     from tritonwin.output.journals import JournalList, UndoDocument
     from tritonwin.output.terminal import agreed
     from tritonwin.remedies.undo import UndoOptions, forget_change, undo_change
@@ -72,9 +71,7 @@ def command(
         headers = store.journals(target)[::-1]
         if as_json:
             damaged = store.unreadable()
-            documents.print_document(
-                JournalList(tool=ToolInfo(), journals=headers, damaged=damaged)
-            )
+            documents.print_document(JournalList(journals=headers, damaged=damaged))
         else:
             journals.print_journals(headers, store.unreadable())
         return Exit.DONE
@@ -100,7 +97,7 @@ def command(
     if as_json:
         first, *others = result.reports
         documents.print_document(
-            UndoDocument(tool=ToolInfo(), undo=first, also=tuple(others), damaged=result.damaged)
+            UndoDocument(undo=first, also=tuple(others), damaged=result.damaged)
         )
     elif not result.declined:
         journals.print_undone(result)

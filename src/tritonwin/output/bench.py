@@ -10,7 +10,7 @@ from typing import Literal
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output.blocks import Span, Table, TextLine, line
-from tritonwin.output.documents import ToolInfo
+from tritonwin.output.documents import Document
 from tritonwin.output.proof import print_rung
 from tritonwin.output.terminal import Screen
 from tritonwin.output.view import STATE_WORDS
@@ -21,20 +21,18 @@ from tritonwin.verify.records import RungResult
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchReport:
+class BenchReport(Document):
     """The document of `tritonwin bench`."""
 
     schema: Literal["tritonwin.bench/1"] = "tritonwin.bench/1"
-    tool: ToolInfo
     benchmark: Benchmark
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchComparison:
+class BenchComparison(Document):
     """The document of `tritonwin bench --compare A B`."""
 
     schema: Literal["tritonwin.bench-comparison/1"] = "tritonwin.bench-comparison/1"
-    tool: ToolInfo
     first: BenchMachine
     second: BenchMachine
     figures: tuple[Comparison, ...]
@@ -45,13 +43,11 @@ _WIDTH = 24
 
 def report(benchmark: Benchmark, redactor: Redactor) -> BenchReport:
     """The file that is compared with one of another machine, without what is private."""
-    return redactor.record(BenchReport(tool=ToolInfo(), benchmark=benchmark))
+    return redactor.record(BenchReport(benchmark=benchmark))
 
 
 def comparison(first: Benchmark, second: Benchmark, rows: Sequence[Comparison]) -> BenchComparison:
-    return BenchComparison(
-        tool=ToolInfo(), first=first.machine, second=second.machine, figures=tuple(rows)
-    )
+    return BenchComparison(first=first.machine, second=second.machine, figures=tuple(rows))
 
 
 def read(path: Path) -> Benchmark:

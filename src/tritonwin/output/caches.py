@@ -9,7 +9,7 @@ from typing import Literal
 from rich.text import Text
 
 from tritonwin.facts.records import Cache, Facts
-from tritonwin.output.documents import Target, ToolInfo, target_of
+from tritonwin.output.documents import TargetDocument, target_of
 from tritonwin.output.terminal import console, say
 from tritonwin.output.text import few, printable, size
 from tritonwin.problems.cache_state import CacheState, JudgedEntry
@@ -17,12 +17,10 @@ from tritonwin.remedies.records import Clearing
 
 
 @dataclass(frozen=True, kw_only=True)
-class CacheReport:
+class CacheReport(TargetDocument):
     """The document of `tritonwin cache list|clear`: every entry and how it stands."""
 
     schema: Literal["tritonwin.cache/1"] = "tritonwin.cache/1"
-    tool: ToolInfo
-    target: Target | None
     caches: tuple[Cache, ...]
     entries: tuple[JudgedEntry, ...]
     cleared: tuple[str, ...] = ()  # entries that were taken away, or with --dry-run would be
@@ -40,7 +38,6 @@ def report(
     clearing: Clearing | None = None,
 ) -> CacheReport:
     return CacheReport(
-        tool=ToolInfo(),
         target=target_of(facts.target),
         caches=facts.caches,
         entries=tuple(entries),

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from rich.text import Text
 
 from tritonwin.facts.records import Facts
-from tritonwin.output.documents import Target, ToolInfo, target_of
+from tritonwin.output.documents import TargetDocument
 from tritonwin.output.proof import print_proof
 from tritonwin.output.terminal import DownloadBar, console, print_note, print_problem, say
 from tritonwin.output.text import few, printable, size
@@ -34,21 +34,14 @@ from tritonwin.verify.records import RungResult
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OfTarget:
-    schema: str
-    tool: ToolInfo
-    target: Target | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class FixReport(FixResult, _OfTarget):
+class FixReport(FixResult, TargetDocument):
     """The document of `tritonwin fix`: the plan of every round, how it ended, what remains."""
 
     schema: Literal["tritonwin.fix/2"] = "tritonwin.fix/2"
 
 
 @dataclass(frozen=True, kw_only=True)
-class InstallReport(Installation, _OfTarget):
+class InstallReport(Installation, TargetDocument):
     """The document of `tritonwin install`: every choice with its reasons, and the plan."""
 
     schema: Literal["tritonwin.install/2"] = "tritonwin.install/2"
@@ -127,10 +120,6 @@ _INSTALL_VERDICTS = {
 }
 
 
-def install_report(facts: Facts, done: Installation) -> InstallReport:
-    return InstallReport(tool=ToolInfo(), target=target_of(facts.target), **vars(done))
-
-
 def print_choices(event: ChoiceEvent, *, every: bool) -> None:
     """Each choice: what, why, from where; `every`: with the reasons against all other wheels."""
     for choice in event.choices:
@@ -184,10 +173,6 @@ _FIX_VERDICTS = {
     "undone": "It got worse, so everything was undone.",
 }
 _RUNNING = "A program that was running all the while keeps what it has loaded: start it again."
-
-
-def fix_report(facts: Facts, result: FixResult) -> FixReport:
-    return FixReport(tool=ToolInfo(), target=target_of(facts.target), **vars(result))
 
 
 def print_fix(facts: Facts, outcome: FixResult) -> None:

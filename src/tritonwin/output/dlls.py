@@ -10,16 +10,15 @@ from typing import Literal
 from tritonwin.facts.dlls.loading import Loading
 from tritonwin.facts.dlls.tree import BAD, DllTree, Fault, Module, PlaceKind, faults
 from tritonwin.output.blocks import Block, Prose, Span, TextLine, Tone, line
-from tritonwin.output.documents import ToolInfo
+from tritonwin.output.documents import Document
 from tritonwin.output.terminal import Screen
 
 
 @dataclass(frozen=True, kw_only=True)
-class DllsReport:
+class DllsReport(Document):
     """The document of `tritonwin dlls`: the tree, and what keeps the file from being loaded."""
 
     schema: Literal["tritonwin.dlls/2"] = "tritonwin.dlls/2"
-    tool: ToolInfo
     loads: bool
     faults: tuple[Fault, ...]
     loading: Loading
@@ -48,7 +47,7 @@ _STEP = 3  # characters from a module to those that it needs
 
 def report(loading: Loading) -> DllsReport:
     found = faults(loading.tree)
-    return DllsReport(tool=ToolInfo(), loading=loading, loads=loading.tree.loads, faults=found)
+    return DllsReport(loading=loading, loads=loading.tree.loads, faults=found)
 
 
 def print_tree(loading: Loading) -> None:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from tritonwin import __version__
 from tritonwin.facts.records import Facts, Interpreter, PythonKind
@@ -40,21 +40,25 @@ class Target:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TargetDocument:
-    """How a document on one Python begins; the record of a command's outcome gives the rest."""
+class Document:
+    """How a document begins."""
 
     schema: str
-    tool: ToolInfo
+    tool: ToolInfo = ToolInfo()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetDocument(Document):
+    """How a document on one Python begins; the record of a command's outcome gives the rest."""
+
     target: Target | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class DoctorReport:
+class DoctorReport(TargetDocument):
     """The document of `tritonwin doctor`: root causes first, then every check."""
 
     schema: Literal["tritonwin.doctor/1"] = "tritonwin.doctor/1"
-    tool: ToolInfo
-    target: Target | None
     problems: tuple[Problem, ...]
     checks: tuple[CheckResult, ...]
 
@@ -76,11 +80,10 @@ class CheckList:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainReport:
+class ExplainReport(Document):
     """The document of `tritonwin explain`: the root cause first, with the lines that show it."""
 
     schema: Literal["tritonwin.explain/1"] = "tritonwin.explain/1"
-    tool: ToolInfo
     log: str | None  # the file; None: standard input
     snapshot: str | None = None
     lines: int
@@ -91,12 +94,10 @@ class ExplainReport:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyReport:
+class VerifyReport(TargetDocument):
     """The document of `tritonwin verify`: every rung that was reached, from the ground up."""
 
     schema: Literal["tritonwin.verify/1"] = "tritonwin.verify/1"
-    tool: ToolInfo
-    target: Target | None
     arch: int  # what kernels were compiled for: 89
     proven: bool
     rungs: tuple[RungResult, ...]
@@ -121,6 +122,14 @@ def print_document(document: Any) -> None:
     sys.stdout.write("\n")
 
 
+Report = TypeVar("Report", bound=TargetDocument)
+
+
+def outcome_report(kind: type[Report], target: Interpreter | None, outcome: object) -> Report:
+    """The document of a command whose fields are those of its outcome."""
+    return kind(target=target_of(target), **vars(outcome))
+
+
 def check_list(checks: Iterable[tuple[str, str]]) -> CheckList:
     """The ids and titles of checks."""
     return CheckList(checks=tuple(CheckName(id=name, title=title) for name, title in checks))
@@ -128,7 +137,6 @@ def check_list(checks: Iterable[tuple[str, str]]) -> CheckList:
 
 def doctor_report(facts: Facts, diagnosis: Diagnosis, snapshot: Path | None) -> DoctorReport:
     return DoctorReport(
-        tool=ToolInfo(),
         target=target_of(facts.target, snapshot),
         problems=diagnosis.problems,
         checks=diagnosis.checks,
@@ -151,7 +159,6 @@ def explain_report(
     explanation: Explanation, log: Path | None, snapshot: Path | None
 ) -> ExplainReport:
     return ExplainReport(
-        tool=ToolInfo(),
         log=str(log) if log else None,
         snapshot=str(snapshot) if snapshot else None,
         lines=explanation.lines,

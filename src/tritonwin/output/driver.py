@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tritonwin.driver.records import DriverOutcome, DriverStatus
-from tritonwin.facts.records import Interpreter
 from tritonwin.output.blocks import TextLine, line
-from tritonwin.output.documents import TargetDocument, ToolInfo, target_of
+from tritonwin.output.documents import TargetDocument
 from tritonwin.output.terminal import print_lines
 
 
@@ -28,10 +27,6 @@ _VERDICTS: dict[DriverStatus, str] = {
     "unchanged": "It was so before; nothing was changed.",
     "refused": "Nothing was changed: this Triton's driver is not known.",
 }
-
-
-def document(outcome: DriverOutcome, target: Interpreter | None) -> DriverReport:
-    return DriverReport(tool=ToolInfo(), target=target_of(target), **vars(outcome))
 
 
 def print_outcome(outcome: DriverOutcome) -> None:

@@ -11,28 +11,26 @@ from tritonwin.journal import Conflict
 from tritonwin.journal.records import Header, State, Unreadable
 from tritonwin.journal.undo import Forgotten, UndoReport, UndoResult
 from tritonwin.output.blocks import TextLine, line
-from tritonwin.output.documents import ToolInfo
+from tritonwin.output.documents import Document
 from tritonwin.output.terminal import console, print_lines, say
 from tritonwin.output.text import few
 
 
 @dataclass(frozen=True, kw_only=True)
-class UndoDocument:
+class UndoDocument(Document):
     """The document of `tritonwin undo`: what was undone, or what is in the way."""
 
     schema: Literal["tritonwin.undo/1"] = "tritonwin.undo/1"
-    tool: ToolInfo
     undo: UndoReport
     also: tuple[UndoReport, ...] = ()  # the earlier rounds of the same fix, the newest first
     damaged: tuple[Unreadable, ...] = ()  # journals that cannot be read, so are not undone
 
 
 @dataclass(frozen=True, kw_only=True)
-class JournalList:
+class JournalList(Document):
     """The document of `tritonwin undo --list`, the newest first."""
 
     schema: Literal["tritonwin.journals/1"] = "tritonwin.journals/1"
-    tool: ToolInfo
     journals: tuple[Header, ...]
     damaged: tuple[Unreadable, ...] = ()
 

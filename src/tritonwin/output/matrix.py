@@ -7,22 +7,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tritonwin.output.blocks import Prose, Span, Table, TextLine, line
-from tritonwin.output.documents import ToolInfo
+from tritonwin.output.documents import Document
 from tritonwin.output.terminal import Screen
 from tritonwin.support.matrix import Generation, Matrix, Pair
 
 
 @dataclass(frozen=True, kw_only=True)
-class MatrixReport:
+class MatrixReport(Document):
     """The document of `tritonwin matrix`."""
 
     schema: Literal["tritonwin.matrix/1"] = "tritonwin.matrix/1"
-    tool: ToolInfo
     matrix: Matrix
-
-
-def report(matrix: Matrix) -> MatrixReport:
-    return MatrixReport(tool=ToolInfo(), matrix=matrix)
 
 
 def print_matrix(matrix: Matrix) -> None:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from tritonwin.facts.records import Interpreter
 from tritonwin.output.blocks import Span, TextLine, Tone, line
-from tritonwin.output.documents import TargetDocument, ToolInfo, target_of
+from tritonwin.output.documents import TargetDocument
 from tritonwin.output.journals import conflict_lines
 from tritonwin.output.terminal import print_lines
 from tritonwin.patch.engine import RuleState
@@ -40,11 +39,6 @@ _VERDICTS = {
     "nothing": "There is nothing to do.",
     "refused": "Nothing was changed.",
 }
-
-
-def document(outcome: PatchOutcome, target: Interpreter | None) -> PatchReport:
-    """The document; no target: --triton named the folder."""
-    return PatchReport(tool=ToolInfo(), target=target_of(target), **vars(outcome))
 
 
 def print_outcome(outcome: PatchOutcome) -> None:

@@ -21,7 +21,7 @@ from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output import html, markdown
 from tritonwin.output.blocks import Prose, line
-from tritonwin.output.documents import ToolInfo, VerifyReport, target_of
+from tritonwin.output.documents import VerifyReport, target_of
 from tritonwin.output.machine import described
 from tritonwin.output.terminal import Screen, console, print_names
 from tritonwin.output.text import printable
@@ -159,7 +159,6 @@ def verify_report(
     facts: Facts, proof: Proof, arch: int, *, ladder: int = 0, complete: bool = True
 ) -> VerifyReport:
     return VerifyReport(
-        tool=ToolInfo(),
         target=target_of(facts.target),
         arch=arch,
         proven=proof.holds and complete,
