@@ -3,7 +3,8 @@
 
     python tools/build_pyz.py -o tritonwin.pyz
 
-`tritonwin.pyz.sha256` beside it says what a whole copy of it hashes to.
+`tritonwin.bat` beside it is the same for a double click: a batch file that finds the Python of the
+application that it lies in, with the same zip behind its last line. Each has its SHA-256 beside it.
 The same sources and the same zlib give the same bytes. The wheels are those of
 `pyz/requirements.txt`, by hash, fetched by pip from the index that it is configured for.
 """
@@ -84,16 +85,32 @@ def identity(contents: Mapping[str, bytes]) -> str:
 
 
 def write(contents: Mapping[str, bytes], target: Path) -> None:
-    """Write the file: no clock, no permissions, no order of this machine is in it."""
+    """Write the file: no clock, no permissions, no order of this machine is in it.
+
+    One that is called `.bat` begins as a batch file, which names the size of the whole.
+    """
     packed = io.BytesIO()
     _zip(dict(sorted(contents.items())), packed, zipfile.ZIP_DEFLATED)
     starters = {file.name: file.read_bytes() for file in sorted(PYZ.glob("*.py"))}
     members = {**starters, "BUILD": identity(contents).encode(), "app.zip": packed.getvalue()}
-    with target.open("wb") as stream:
-        stream.write(SHEBANG + CUT_OFF)
-        # stored: what every start reads need not be unpacked
-        _zip(members, stream, zipfile.ZIP_STORED)
+    if target.suffix != ".bat":
+        target.write_bytes(_behind(SHEBANG + CUT_OFF, members))
+    else:
+        text = (PYZ / "tritonwin.bat").read_text(encoding="ascii").replace("\n", "\r\n")
+        size, whole = -1, b""
+        while size != len(whole):
+            size = len(whole)
+            whole = _behind(text.replace("@SIZE@", str(size)).encode(), members)
+        target.write_bytes(whole)
     target.chmod(0o755)
+
+
+def _behind(head: bytes, members: Mapping[str, bytes]) -> bytes:
+    """A zip with a text before it. Its members are stored: no start has to unpack them."""
+    stream = io.BytesIO()
+    stream.write(head)
+    _zip(members, stream, zipfile.ZIP_STORED)
+    return stream.getvalue()
 
 
 def _zip(members: Mapping[str, bytes], stream: BinaryIO, method: int) -> None:
@@ -119,8 +136,9 @@ def build(target: Path) -> None:
         contents = dict(of_tritonwin())
         for wheel in wheels(Path(folder)):
             contents.update(of_wheel(wheel))
-    write(contents, target)
-    write_hash(target)
+    for file in (target, target.with_suffix(".bat")):
+        write(contents, file)
+        write_hash(file)
 
 
 def main() -> int:
@@ -128,7 +146,8 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "tritonwin.pyz")
     target: Path = parser.parse_args().output
     build(target)
-    print(f"{target}: {target.stat().st_size / 1e6:.2f} MB")
+    for file in (target, target.with_suffix(".bat")):
+        print(f"{file}: {file.stat().st_size / 1e6:.2f} MB")
     return 0
 
 

@@ -95,6 +95,12 @@ def test_a_variable_that_names_no_environment_is_passed_over(tmp_path: Path) -> 
     assert choose(tmp_path, {"VIRTUAL_ENV": "gone"}).executable == own
 
 
+def test_the_python_that_the_batch_file_found_comes_before_others(tmp_path: Path) -> None:
+    own, _ = python(tmp_path, "own"), python(tmp_path, "deep/work/venv")
+    found = choose(tmp_path, {"TRITONWIN_BAT": "app/tritonwin.bat", "VIRTUAL_ENV": "other"})
+    assert (found.executable, found.chosen_by, found.planted) == (own, "running", False)
+
+
 def test_a_folder_may_be_named(tmp_path: Path) -> None:
     inside = python(tmp_path, "venv/Scripts")
     assert choose(tmp_path, named=str(tmp_path / "venv")).executable == inside

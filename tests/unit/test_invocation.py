@@ -34,6 +34,8 @@ def started(
          'python "D:\\my tools\\tritonwin.pyz"'),
         ([r"C:\Program Files\python.exe", "t.pyz", "undo"], "t.pyz",
          r'"C:\Program Files\python.exe" t.pyz'),
+        ([EMBEDDED, "C:\\app\\tritonwin.bat", "fix"], "C:\\app\\tritonwin.bat",
+         "C:\\app\\tritonwin.bat"),
         (["python", "-m", "tritonwin", "doctor"], "/site/tritonwin/__main__.py",
          "python -m tritonwin"),
         # a word that ends its quotes in some shell

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import py_compile
+import re
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ import pytest
 from wheel_files import sha256
 
 import tritonwin
+from tritonwin.facts.interpreters import EMBEDDED_FOLDERS, ENVIRONMENT_FOLDERS
 from tritonwin.system.access import hold
 
 MAIN = b"""
@@ -57,9 +59,9 @@ def ran_from(done: subprocess.CompletedProcess[str]) -> Path:
     return Path(place).parent.parent
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    file = tmp_path / "ö b.pyz"
+@pytest.fixture(params=["pyz", "bat"])
+def file(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    file = tmp_path / f"ö b.{request.param}"
     build_pyz.write(CONTENTS, file)
     return file
 
@@ -68,8 +70,9 @@ def folder(home: Path) -> Path:
     return home / "app" / build_pyz.identity(CONTENTS)
 
 
-def test_the_same_contents_give_the_same_bytes(tmp_path: Path) -> None:
-    first, second, other = (tmp_path / name for name in ("a.pyz", "b.pyz", "c.pyz"))
+@pytest.mark.parametrize("kind", ["pyz", "bat"])
+def test_the_same_contents_give_the_same_bytes(tmp_path: Path, kind: str) -> None:
+    first, second, other = (tmp_path / f"{name}.{kind}" for name in "abc")
     build_pyz.write(CONTENTS, first)
     build_pyz.write(dict(reversed(CONTENTS.items())), second)
     build_pyz.write({**CONTENTS, "tritonwin/x.py": b""}, other)
@@ -77,6 +80,27 @@ def test_the_same_contents_give_the_same_bytes(tmp_path: Path) -> None:
     assert first.read_bytes() != other.read_bytes()
     builds = {zipfile.ZipFile(file).read("BUILD") for file in (first, second, other)}
     assert len(builds) == 2
+
+
+def test_the_batch_file_ends_before_the_zip_begins(tmp_path: Path) -> None:
+    """cmd reads line by line, needs CRLF and no mark of UTF-8, and searches labels forwards."""
+    file = tmp_path / "t.bat"
+    build_pyz.write(CONTENTS, file)
+    head, _, _ = file.read_bytes().partition(b"PK\x03\x04")
+    assert head.startswith(b"@echo off\r\n")
+    assert head.isascii()
+    lines = head.decode("ascii").split("\r\n")
+    assert "\n" not in "".join(lines)
+    assert max(map(len, lines)) < 200
+    assert lines[-2:] == ["exit /b", ""]
+    assert f'if not "%~z0"=="{file.stat().st_size}" goto damaged' in lines
+    labels = {text[1:]: number for number, text in enumerate(lines) if text.startswith(":")}
+    for number, text in enumerate(lines):
+        for label in re.findall(r"(?:goto |call :)(\w+)", text):
+            assert labels[label] > number
+    told = {re.sub(r"\\python\.exe$", "", word) for word in " ".join(lines).split()}
+    places = {name.replace("/", "\\") for name in EMBEDDED_FOLDERS}
+    assert places | {rf"{name}\Scripts" for name in ENVIRONMENT_FOLDERS} <= told
 
 
 def test_it_is_laid_out_once(tmp_path: Path, file: Path) -> None:
@@ -276,7 +300,9 @@ def test_a_file_that_is_cut_off_says_so(file: Path, part: float) -> None:
     file.write_bytes(whole[: int(len(whole) * part)])
     done = start(file, file.parent / "home")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "this_file_is_not_whole--fetch_it_again" in done.stderr.splitlines()[-1]
+    # a batch file compares its size itself, before it starts Python
+    says = "fetch_it_again" if file.suffix == ".pyz" else "SyntaxError"
+    assert says in done.stderr.splitlines()[-1]
 
 
 def test_the_hash_beside_the_file_is_that_of_the_file(tmp_path: Path, file: Path) -> None:

@@ -234,7 +234,9 @@ def _prepare_words(plan: BuildPlan) -> list[str]:
 
     context = click.get_current_context()
     script = sys.argv[0]
-    own = [str(Path(script).absolute())] if script.endswith(".pyz") else ["-m", "tritonwin"]
+    own = (
+        [str(Path(script).absolute())] if script.endswith((".pyz", ".bat")) else ["-m", "tritonwin"]
+    )
     words = [sys.executable, *own, "build", plan.recipe, "--prepare", "--python", plan.target]
     forwarded = ({field.name for field in fields(Order)} | {"find_links"}) - {"recipe"}
     for option in context.command.params:

@@ -305,6 +305,8 @@ def _candidates(host: Host, own: Path | None) -> Iterator[TargetChoice]:
     known = describe(own, "running", host) if own else None
     if known and known.kind == "embedded":
         yield TargetChoice(str(own), "running-embedded", "the embedded Python that runs tritonwin")
+    elif own and host.env.get("TRITONWIN_BAT"):
+        yield TargetChoice(str(own), "running", "the Python that tritonwin.bat found")
     for name, place in _activated(host):
         yield TargetChoice(str(place), name, f"the activated environment ({name})")
     for found in near(host.cwd, host, here=True):

@@ -73,8 +73,8 @@ def invocation(
     before = _up_to(words, script)
     if before is None:
         return NAME
-    if Path(script).stem == NAME and not script.endswith(".pyz"):
-        # the command that an installation makes: its folder may not be on PATH
+    if script.endswith(".bat") or (Path(script).stem == NAME and not script.endswith(".pyz")):
+        # a command of its own, whose folder may not be on PATH: tritonwin.bat, an installed one
         folder = Path(script).absolute().parent
         on_path = any(folder == each for each in environment.path_entries())
         return NAME if on_path else _typed([script])
@@ -133,7 +133,7 @@ def _of_this_process() -> str:
 
 def _up_to(words: Sequence[str], script: str) -> list[str] | None:
     """The words that start tritonwin; None where it was started in some other way."""
-    if script.endswith(".pyz") or Path(script).stem == NAME:
+    if script.endswith((".pyz", ".bat")) or Path(script).stem == NAME:
         return [*words[: words.index(script) + 1]] if script in words else None
     before = list(words)
     for at in range(1, len(before) - 1):

@@ -1,0 +1,125 @@
+"""`tritonwin.bat` in Wine's cmd: double-clicked and from a prompt, in folders of many shapes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import build_pyz
+import pytest
+from trees import tree_hash
+from winlane import Machine
+from winlane.process import Result
+
+FULL = pytest.mark.full
+LONG = "\\".join(["long folder " + "x" * 38] * 4)
+# name: the application's folder, its Python's folder and the folder of the file, both below it.
+# Not here: a percent sign, since Wine's cmd expands what came out of a variable once more, which
+# Windows' does not; a semicolon, at which Wine parts the folders in which it looks for DLLs.
+SHAPES = {
+    "plain": (r"C:\ComfyUI_windows_portable", "python_embeded", ""),
+    "beside": (r"C:\ComfyUI_windows_portable", "python_embeded", "ComfyUI"),
+    "above": (r"C:\AI & co", r"ComfyUI\python_embeded", ""),
+    "inside": (r"C:\app", "python_embeded", "python_embeded"),
+    "blanks": (r"C:\Program Files (x86)\Comfy UI (1)", "python_embeded", ""),
+    "ampersand": (r"C:\AI & more", "python_embeded", ""),
+    "bang": (r"C:\wow! such!PATH!", "python_embeded", ""),
+    "caret": (r"C:\a^b ^^c", "python_embeded", "ComfyUI"),
+    "equals": (r"C:\a=b,c", "python_embeded", ""),
+    "foreign": ("C:\\Jürgen 用户 Имя", "python_embeded", ""),
+    "long": (rf"C:\{LONG}", "python_embeded", ""),
+    "system": (r"C:\webui", r"system\python", ""),
+    "one-click": (r"C:\text gen", r"installer_files\env", ""),
+    "venv": (r"C:\venvs", "venv", ""),
+    "all of it": ("C:\\a&b!d!^e (ü) =,'", "python_embeded", "ComfyUI"),
+}
+SOME = {"plain", "all of it"}  # in every run
+
+
+@pytest.fixture(scope="session")
+def bat(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("bat") / "tritonwin.pyz"
+    build_pyz.build(file)
+    return file.with_suffix(".bat")
+
+
+def placed(machine: Machine, bat: Path, shape: str) -> tuple[str, str]:
+    """The Python of the application and the file, both as Windows paths."""
+    app, python, folder = SHAPES[shape]
+    if python == "venv":
+        found = machine.environment("3.12", "venv", where=app).python
+    else:
+        machine.place(rf"{app}\{python}", machine.environment("3.12", "bare").home)
+        found = rf"{app}\{python}\python.exe"
+    file = "\\".join(part for part in (app, folder, "tritonwin.bat") if part)
+    machine.place(file, bat)
+    return found, file
+
+
+def typed(machine: Machine, line: str, **options: str) -> Result:
+    return machine.start(f'cmd /d /s /c "{line}"', cwd="C:\\", timeout=120, **options)
+
+
+@pytest.mark.parametrize(
+    "shape", [pytest.param(s, marks=() if s in SOME else FULL) for s in SHAPES]
+)
+def test_it_finds_the_python_in_every_folder(machine: Machine, bat: Path, shape: str) -> None:
+    machine.home("jörg")
+    python, file = placed(machine, bat, shape)
+    before = tree_hash(machine.drives.linux(SHAPES[shape][0]))
+    shown = typed(machine, f'"{file}" doctor --json')
+    assert (shown.returncode, shown.stderr) == (1, "")
+    assert json.loads(shown.stdout)["target"]["executable"].lower() == python.lower()
+    # as the Explorer starts it; its window waits for a key
+    clicked = machine.start(f'cmd /c ""{file}" "', cwd="C:\\", timeout=120)
+    assert clicked.returncode == 1
+    assert "Triton will not work here" in clicked.stdout
+    assert "Press" in clicked.stdout.splitlines()[-1]
+    assert tree_hash(machine.drives.linux(SHAPES[shape][0])) == before
+
+
+def test_words_and_the_exit_status_are_passed_on(machine: Machine, bat: Path) -> None:
+    _, file = placed(machine, bat, "plain")
+    log = r"C:\logs & more\a!b^c (1) ü.log"
+    machine.place(log, "ModuleNotFoundError: No module named 'triton'\n")
+    for words, status, says in (
+        ("--version", 0, "tritonwin 0"),
+        (f'explain "{log}"', 1, "triton"),
+        (f'explain "{log}x"', 2, "a!b^c (1) ü.logx"),
+    ):
+        done = typed(machine, f'"{file}" {words}')
+        assert done.returncode == status, done
+        assert says in done.stdout + done.stderr
+        assert "Press" not in done.stdout
+
+
+def test_of_several_pythons_one_is_asked_for(machine: Machine, bat: Path) -> None:
+    first, file = placed(machine, bat, "plain")
+    app = SHAPES["plain"][0]
+    second = rf"{app}\system\python\python.exe"
+    machine.place(rf"{app}\system\python", machine.environment("3.12", "bare").home)
+    for answer, python in (("1", first), ("2", second), ("3", ""), ("", "")):
+        done = typed(machine, f'"{file}" doctor --json', input=f"{answer}\r\n")
+        assert first in done.stdout
+        assert second in done.stdout
+        if python:
+            found = json.loads(done.stdout[done.stdout.index("{") :])
+            assert found["target"]["executable"].lower() == python.lower()
+        else:
+            assert (done.returncode, "none was chosen" in done.stderr) == (2, True)
+
+
+def test_without_a_python_it_says_where_it_belongs(machine: Machine, bat: Path) -> None:
+    machine.place(r"C:\downloads\x\tritonwin.bat", bat)
+    done = typed(machine, r'"C:\downloads\x\tritonwin.bat"')
+    assert done.returncode == 2
+    assert "no Python lies in or beside" in done.stderr
+    assert "Press" in done.stdout
+
+
+@FULL
+def test_a_file_that_is_cut_off_says_so(machine: Machine, bat: Path) -> None:
+    _, file = placed(machine, bat, "plain")
+    machine.place(file, bat.read_bytes()[:-1000])
+    done = typed(machine, f'"{file}" doctor')
+    assert (done.returncode, "not whole" in done.stderr) == (2, True)
