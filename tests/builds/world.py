@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import shlex
@@ -13,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import platformdirs
-from filelocks import only_one
 
 from tritonwin.build.plan import GIB, BuildPlan, BuildSource, CompilerMemory, Toolkit
 from tritonwin.build.runner import RunContext
@@ -38,7 +38,8 @@ def cached_target(name: str, *packages: str, finish: Callable[[Path], None] | No
     home = Path(platformdirs.user_cache_dir("tritonwin")) / "builds" / key
     python = home / "bin" / "python"
     home.parent.mkdir(parents=True, exist_ok=True)
-    with only_one(home.with_suffix(".lock")):
+    with home.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one worker of the tests at a time
         if not (home / "complete").is_file():
             subprocess.run(
                 [sys.executable, "-m", "venv", "--clear", "--without-pip", str(home)], check=True

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 import sys
 import threading
 from pathlib import Path
@@ -18,52 +17,15 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # an embedded Python does not
 import stubs
+from stubs import Tensor
 
 package, mode, scratch, libcuda = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), sys.argv[4]
 gcc = stubs.Gcc(scratch, [str(package / "backends" / "nvidia" / "include")], [libcuda])
 
 
-def compiler(**more: Any) -> Any:
-    if mode == "python":
-        raise AssertionError(f"{more['name']} is compiled")
-    return gcc(**more)
-
-
-module = stubs.load(package, "nvidia", compiler)
-if mode == "python":
-    from tritonwin.driver import payload
-
-    said = payload.adopt(module)
-    assert not said, said
-
-outcomes: list[Any] = []
-log = Path(os.environ["FAKECUDA_LOG"])
-
-
-def attempt(name: str, call: Any) -> Any:
-    """Run it; its result or error goes into the record, with what the driver saw meanwhile."""
-    before = log.stat().st_size if log.exists() else 0
-    result = None
-    try:
-        result = call()
-        said = repr(result)
-    except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-    seen = log.read_bytes()[before:].decode() if log.exists() else ""
-    outcomes.append([name, said, seen.splitlines()])
-    return result
-
-
-class Tensor:
-    """What Triton's launcher takes for a pointer."""
-
-    def __init__(self, address: Any, is_cuda: bool = True) -> None:
-        self._address, self.is_cuda = address, is_cuda
-
-    def data_ptr(self) -> Any:
-        if isinstance(self._address, Exception):
-            raise self._address
-        return self._address
+module = stubs.start(package, "nvidia", mode, gcc)
+record = stubs.Record("FAKECUDA_LOG")
+outcomes, attempt = record.outcomes, record.attempt
 
 
 class Chain:
@@ -79,10 +41,7 @@ class Chain:
 
 HOST, PINNED = 0x6C0000000000, 0x6D0000000000
 utils = module.CudaUtils()
-active = sys.modules["triton.runtime.driver"].active
-active.utils = utils
-active.get_current_device = lambda: 0
-sys.modules["triton"].runtime.driver = sys.modules["triton.runtime.driver"]
+stubs.activate(utils)
 packed = hasattr(utils, "launch")
 make_launcher = getattr(module, "make_launcher", None)
 text = Path(module.__file__ or "").read_text()
@@ -244,14 +203,13 @@ def many(first: int) -> None:
 
 
 if packed or "ensureCudaContext" in text:
-    before = log.stat().st_size
+    before = record.size
     threads = [threading.Thread(target=many, args=(50 * n,)) for n in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    lines = log.read_bytes()[before:].decode().splitlines()
-    outcomes.append(["threads", failures, sorted(lines)])
+    outcomes.append(["threads", failures, sorted(record.since(before))])
 
 # -- the other functions
 attempt("properties", lambda: utils.get_device_properties(0))

@@ -17,56 +17,25 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # an embedded Python does not
 import stubs
+from stubs import Tensor
 
 package, mode, scratch, libhip = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), sys.argv[4]
 os.environ.update(TRITON_LIBHIP_PATH=libhip, FAKEHIP_SELF=libhip)
 gcc = stubs.Gcc(scratch, [str(package / "backends" / "amd" / "include")], [])
 
 
-def compiler(**more: Any) -> Any:
-    if mode == "python":
-        raise AssertionError(f"{more['name']} is compiled")
-    return gcc(**more)
-
-
-module = stubs.load(package, "amd", compiler)
-sys.modules["triton.knobs"].amd.libhip_path = libhip
-if mode == "python":
-    from tritonwin.driver import payload
-
-    said = payload.adopt(module)
-    assert not said, said
-
-outcomes: list[Any] = []
-log = Path(os.environ["FAKEHIP_LOG"])
+module = stubs.start(package, "amd", mode, gcc)
+record = stubs.Record("FAKEHIP_LOG")
 
 
 def attempt(name: str, call: Any) -> None:
-    before = log.stat().st_size if log.exists() else 0
-    try:
-        said = repr(call())
-    except Exception as error:
-        said = f"{type(error).__name__}: {error}"
+    record.attempt(name, call)
     if packed:  # the compiled launcher names an argument by a number that it was not given
-        said = re.sub(r" \(at -?\d+\)", "", said)
-    seen = log.read_bytes()[before:].decode() if log.exists() else ""
-    outcomes.append([name, said, seen.splitlines()])
-
-
-class Tensor:
-    def __init__(self, address: int, is_cuda: bool = True) -> None:
-        self._address, self.is_cuda = address, is_cuda
-
-    def data_ptr(self) -> int:
-        return self._address
+        record.outcomes[-1][1] = re.sub(r" \(at -?\d+\)", "", record.outcomes[-1][1])
 
 
 utils = module.HIPUtils()
-active = sys.modules["triton.runtime.driver"].active
-active.utils = utils
-active.get_current_device = lambda: 0
-sys.modules["triton"].runtime.driver = sys.modules["triton.runtime.driver"]
-module.HIPDriver = type(active)
+module.HIPDriver = type(stubs.activate(utils))
 text = Path(module.__file__ or "").read_text()
 packed = hasattr(utils, "launch")
 nested = packed or '"constexpr"' in text
@@ -151,9 +120,9 @@ if hasattr(sample, "profile_scratch_size"):
     run("profile scratch", ["i32"], [4], [1], profile=64)
 calls: list[Any] = []
 run("hooks", ["i32"], [4], [1], hooks=(calls.append, calls.append))
-outcomes.append(["hooks called", calls, []])
+record.outcomes.append(["hooks called", calls, []])
 if "R0000" not in (package / "backends/amd/driver.c").read_text():
     attempt("properties", lambda: utils.get_device_properties(0))
     attempt("properties of no device", lambda: utils.get_device_properties(7))
 attempt("load", lambda: utils.load_binary("kernel", b"PARAMETERS\0", 0, 0)[2:])
-json.dump(outcomes, sys.stdout, default=repr)
+json.dump(record.outcomes, sys.stdout, default=repr)

@@ -6,6 +6,7 @@ The driver module itself, and `backends/driver.py` beside it, are a release's ow
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 import sysconfig
@@ -57,8 +58,69 @@ def _find_paths_if(items: Any, wanted: Any) -> list[tuple[int, ...]]:
     return found
 
 
-def load(package: Path, backend: str, compile_c: Any) -> ModuleType:
-    """The driver module of a Triton's package folder, with `compile_c` as its compiler."""
+def start(package: Path, backend: str, mode: str, gcc: Gcc) -> ModuleType:
+    """The driver module of a Triton's package folder: compiled by gcc, or "python", by the payload."""
+
+    def compiler(**more: Any) -> Any:
+        if mode == "python":
+            raise AssertionError(f"{more['name']} is compiled")
+        return gcc(**more)
+
+    module = _load(package, backend, compiler)
+    if mode == "python":
+        from tritonwin.driver import payload
+
+        said = payload.adopt(module)
+        assert not said, said
+    return module
+
+
+def activate(utils: Any) -> Any:
+    """Triton's active driver, with these functions."""
+    driver = sys.modules["triton.runtime.driver"]
+    sys.modules["triton"].runtime.driver = driver
+    driver.active.utils, driver.active.get_current_device = utils, lambda: 0
+    return driver.active
+
+
+class Tensor:
+    """What Triton's launcher takes for a pointer."""
+
+    def __init__(self, address: Any, is_cuda: bool = True) -> None:
+        self._address, self.is_cuda = address, is_cuda
+
+    def data_ptr(self) -> Any:
+        if isinstance(self._address, Exception):
+            raise self._address
+        return self._address
+
+
+class Record:
+    """What came of calls, with what the stand-in driver wrote into its log meanwhile."""
+
+    def __init__(self, variable: str) -> None:
+        self._log = Path(os.environ[variable])
+        self.outcomes: list[Any] = []
+
+    @property
+    def size(self) -> int:
+        return self._log.stat().st_size if self._log.exists() else 0
+
+    def since(self, size: int) -> list[str]:
+        return self._log.read_bytes()[size:].decode().splitlines() if self._log.exists() else []
+
+    def attempt(self, name: str, call: Any) -> Any:
+        before, result = self.size, None
+        try:
+            result = call()
+            said = repr(result)
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+        self.outcomes.append([name, said, self.since(before)])
+        return result
+
+
+def _load(package: Path, backend: str, compile_c: Any) -> ModuleType:
     _package("triton", package)
     _package("triton.runtime", package / "runtime")
     _package("triton.backends", package / "backends")
@@ -68,7 +130,8 @@ def load(package: Path, backend: str, compile_c: Any) -> ModuleType:
     _module("triton._C.libtriton.gsan_testing", PER_DEVICE_STATE_STRIDE_BYTES=1)
     _module("triton._instrumentation", is_enabled=lambda metadata, name: False)
     _module("triton._utils", find_paths_if=_find_paths_if, validate_block_shape=None)
-    nothing = SimpleNamespace(libcuda_path=None, libhip_path=None, override_arch=None)
+    hip = os.environ.get("TRITON_LIBHIP_PATH")
+    nothing = SimpleNamespace(libcuda_path=None, libhip_path=hip, override_arch=None)
     _module("triton.knobs", nvidia=nothing, amd=nothing, runtime=nothing)
     _module("triton.windows_utils", find_cuda=lambda: ("", [], []))
     _module("triton.backends.compiler", GPUTarget=tuple)
@@ -95,8 +158,6 @@ def load(package: Path, backend: str, compile_c: Any) -> ModuleType:
 
 def _from_file(name: str, path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -133,8 +194,6 @@ class Gcc:
         if done.returncode:
             raise RuntimeError(done.stderr)
         spec = importlib.util.spec_from_file_location(name, library)
-        assert spec is not None
-        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module

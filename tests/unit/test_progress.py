@@ -8,15 +8,12 @@ import hashlib
 import io
 import json
 import sys
-import zipfile
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
+from list_server import ListServer
 from rich.console import Console
+from wheel_files import make_wheel
 
 from tritonwin.output import terminal
 from tritonwin.output.changes import ProgressPrinter
@@ -27,40 +24,12 @@ from tritonwin.remedies.target_pip import stage
 from tritonwin.support.pip import Pip
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        del format, args
-
-
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setenv("NO_PROXY", "*")
-    served = tmp_path / "served"
-    served.mkdir()
-    with zipfile.ZipFile(served / "big-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("big.bin", b"0" * 3_000_000)
-        wheel.writestr(
-            "big-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: big\nVersion: 1.0\n"
-        )
-        wheel.writestr(
-            "big-1.0.dist-info/WHEEL",
-            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        )
-        wheel.writestr("big-1.0.dist-info/RECORD", "")
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(served)))
-    thread = Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{httpd.server_address[1]}/big-1.0-py3-none-any.whl"
-    httpd.shutdown()
-    thread.join()
-    httpd.server_close()
-
-
-def test_how_far_a_wheel_is(server: str, tmp_path: Path) -> None:
+def test_how_far_a_wheel_is(server: ListServer, tmp_path: Path) -> None:
     pip = pytest.importorskip("pip", reason="this environment has no pip")
     told: list[tuple[int, int | None]] = []
-    size = Path(tmp_path, "served", "big-1.0-py3-none-any.whl").stat().st_size
-    source = FileSource(name="big", version="1.0", location=server, size=size)
+    wheel = make_wheel(tmp_path, "big-1.0-py3-none-any.whl", more={"big.bin": bytes(3_000_000)})
+    size, address = wheel.stat().st_size, server.wheel(wheel)
+    source = FileSource(name="big", version="1.0", location=address, size=size)
     stage(
         Pip((sys.executable, "-m", "pip"), pip.__version__),
         [source],
@@ -70,7 +39,7 @@ def test_how_far_a_wheel_is(server: str, tmp_path: Path) -> None:
     assert told[-1] == (size, size)
     assert list((tmp_path / "root").rglob("big.bin"))
     (origin,) = (tmp_path / "root").rglob("direct_url.json")
-    assert json.loads(origin.read_text())["url"] == server
+    assert json.loads(origin.read_text())["url"] == address
     digest = base64.urlsafe_b64encode(hashlib.sha256(origin.read_bytes()).digest()).decode()
     row = f"{origin.parent.name}/{origin.name},sha256={digest.rstrip('=')},{origin.stat().st_size}"
     assert row in origin.with_name("RECORD").read_text().splitlines()

@@ -195,8 +195,13 @@ def _cuda(seed: Seed, version: str, lacks: str | None = None) -> None:
     seed.set(CUDA_PATH=toolkit.root)
 
 
-def _real_cpu_torch(seed: Seed) -> None:
-    del seed  # the CPU build of the default index is the fault
+def has(name: str, version: str, **more: object) -> Callable[[Seed], object]:
+    """A distribution that is installed besides."""
+    return lambda seed: seed.dist(name, version, **more)
+
+
+def nothing(seed: Seed) -> None:
+    """The environment is the fault."""
 
 
 FAULTS = (
@@ -215,7 +220,7 @@ FAULTS = (
         lambda s: s.delete("libs", "Include"),
         kind="comfyui",
     ),
-    Fault("embedded-python-no-headers", "Python.h", lambda s: None, kind="bare", triton=FORK),
+    Fault("embedded-python-no-headers", "Python.h", nothing, kind="bare", triton=FORK),
     Fault("python-headers-wrong-set", "3.11", _other_minor, kind="comfyui"),
     Fault("python-headers-wrong-set", "pyconfig.h", lambda s: s.delete("Include/pyconfig.h")),
     Fault("python-headers-wrong-set", "object.h", lambda s: s.env.replace("Include/object.h", b"")),
@@ -240,7 +245,7 @@ FAULTS = (
         ),
     ),
     # which Triton, which torch
-    Fault("triton-missing", "site-packages", lambda s: None, triton=None),
+    Fault("triton-missing", "site-packages", nothing, triton=None),
     Fault("wrong-interpreter", "Python311", _on_path, triton=None),
     Fault("triton-files-missing", "libtriton", lambda s: s.delete("triton/_C/libtriton.pyd")),
     Fault(
@@ -259,26 +264,22 @@ FAULTS = (
             b"#include <dlfcn.h>\nvoid *f(void) { return dlopen(0, 1); }\n",
         ),
     ),
-    Fault("triton-too-old", "3.5.1", lambda s: None, triton=WHEELS["triton-3.5"]),
+    Fault("triton-too-old", "3.5.1", nothing, triton=WHEELS["triton-3.5"]),
     Fault("triton-too-new-for-torch", "3.8.0", lambda s: s.torch("2.9.1", "12.8")),
     Fault("no-triton-for-torch-yet", "3.9", lambda s: s.torch("2.15.0", "13.2")),
     Fault(
         "cpu-only-torch",
         "2.9.1+cpu",
-        _real_cpu_torch,
+        nothing,
         triton=WHEELS["triton-3.5"],
         torch=None,
         more=(WHEELS["torch-cpu"],),
     ),
-    Fault("update-replaced-torch", "2.13.0", lambda s: s.dist("torch", "2.13.0+cu130")),
+    Fault("update-replaced-torch", "2.13.0", has("torch", "2.13.0+cu130")),
     Fault("script-shadows-triton", r"C:\work\triton.py", lambda s: _work(s, "triton.py")),
     Fault("script-shadows-triton", r"C:\work\triton", lambda s: _work(s, r"triton\__init__.py")),
-    Fault("old-setuptools", "65.5.0", lambda s: s.dist("setuptools", "65.5.0", tag="py3-none-any")),
-    Fault(
-        "wheel-tag-unsupported",
-        "cp311",
-        lambda s: s.dist("torchao", "0.14.0", tag="cp311-cp311-win_amd64"),
-    ),
+    Fault("old-setuptools", "65.5.0", has("setuptools", "65.5.0", tag="py3-none-any")),
+    Fault("wheel-tag-unsupported", "cp311", has("torchao", "0.14.0", tag="cp311-cp311-win_amd64")),
     Fault(
         "stale-package-needs-triton-ops",
         "0.43.1",
@@ -290,20 +291,12 @@ FAULTS = (
         ),
     ),
     Fault(
-        "bnb-without-windows-binaries",
-        "0.45.5",
-        lambda s: s.dist("bitsandbytes", "0.45.5", tag="py3-none-any"),
+        "bnb-without-windows-binaries", "0.45.5", has("bitsandbytes", "0.45.5", tag="py3-none-any")
     ),
     Fault(
-        "xformers-torch-mismatch",
-        "2.9.1",
-        lambda s: s.dist("xformers", "0.0.33", requires=("torch==2.9.1",)),
+        "xformers-torch-mismatch", "2.9.1", has("xformers", "0.0.33", requires=("torch==2.9.1",))
     ),
-    Fault(
-        "flash-wheel-torch-mismatch",
-        "torch2.9",
-        lambda s: s.dist("flash-attn", "2.8.3+cu130torch2.9.0"),
-    ),
+    Fault("flash-wheel-torch-mismatch", "torch2.9", has("flash-attn", "2.8.3+cu130torch2.9.0")),
     Fault(
         "sage-wheel-torch-mismatch",
         "torch2.7.1",
@@ -313,14 +306,14 @@ FAULTS = (
             files={"sageattention/_qattn_sm89.pyd": s.dll("KERNEL32.dll")},
         ),
     ),
-    Fault("sage-kernels-not-loaded", "2.2.0", lambda s: s.dist("sageattention", "2.2.0")),
+    Fault("sage-kernels-not-loaded", "2.2.0", has("sageattention", "2.2.0")),
     # GPU and driver
-    Fault("gpu-generation-unsupported", "6.1", lambda s: None, gpu="6.1"),
-    Fault("gpu-generation-unsupported", "7.5", lambda s: None, gpu="7.5"),
+    Fault("gpu-generation-unsupported", "6.1", nothing, gpu="6.1"),
+    Fault("gpu-generation-unsupported", "7.5", nothing, gpu="7.5"),
     Fault(
         "gpu-generation-unsupported",
         ">=3.3",
-        lambda s: None,
+        nothing,
         gpu="12.0",
         triton=WHEELS["triton-3.2"],
         torch=("2.6.0", "12.4"),
@@ -370,7 +363,7 @@ FAULTS = (
     Fault(
         "tinycc-path-letters",
         "\u6a21\u578b",
-        lambda s: None,
+        nothing,
         kind="comfyui",
         where="C:\\lane\\env\\\u6a21\u578b",
     ),
