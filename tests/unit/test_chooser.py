@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
-from healthy import HEALTHY, gpu
+from healthy import HEALTHY, dist, gpu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
 from tritonwin.facts.records import Driver, Gpu, Torch
-from tritonwin.support import fitting, matrix, packages, versions, wheels
-from tritonwin.support.chooser import Chosen, choose
+from tritonwin.support import chooser, fitting, matrix, packages, versions, wheels
+from tritonwin.support.chooser import Chosen, SetChooser, choose
 from tritonwin.support.fitting import Needs, needs_of
 from tritonwin.support.links import WheelLink
+from tritonwin.support.sources import Sources
 from tritonwin.support.wheel_files import WheelContent
 
 INDEX = "https://example.org/simple"
@@ -178,9 +180,70 @@ def test_metadata_is_read_from_the_best_on_until_one_fits() -> None:
     )
 
 
+TW_FILES = tuple(map(TW.format, ("3.1.0.post17", "3.2.0.post21", "3.5.1.post24")))
+TURING = {"gpus": ("7.5",)}
+KEPT = {**TURING, "triton": "3.2.0.post11"}
+PAIR = 'tritonwin install "torch==2.6.*" "triton-windows==3.2.*"'
+# All of Triton before 3.3 works on 7.5 (Turing), and a part of any later one; torch 2.9 wants 3.5.
+ON_OLD_CARDS = [
+    # what is chosen for the torch says what it costs
+    ("triton-windows", TW_FILES, TURING, "3.5.1.post24", ("everything works with triton 3.2", PAIR)),
+    ("torch", (TORCH.format("2.9.1+cu126"),), TURING, "2.9.1+cu126", ("torch 2.9.1+cu126 wants triton 3.5, of which only a part works on turing", "tensor-core dot products do not", PAIR)),
+    ("torch<2.7", (TORCH.format("2.6.0+cu126"), TORCH.format("2.9.1+cu126")), TURING, "2.6.0+cu126", ()),
+    ("torch", (TORCH.format("2.9.1+cu126"),), {"gpus": ("6.1",)}, "2.9.1+cu126", ("of which nothing works on pascal",)),
+    ("torch", (TORCH.format("2.9.1+cu126"),), {"gpus": ("7.5", "8.9")}, "2.9.1+cu126", ()),
+    # an older one is taken when insisted on
+    *(
+        (f"triton-windows{asked}", TW_FILES, TURING, "3.2.0.post21", ("all of triton 3.2 works on turing", "torch.compile may fail"))
+        for asked in ("<3.3", "==3.2.*", ">=3.2,<3.5")
+    ),
+    ("triton-windows<3.2", TW_FILES, TURING, "3.1.0.post17", ("all of triton 3.1 works on turing",)),
+    ("triton-windows<3.3", TW_FILES, {"gpus": ("8.9",)}, None, ()),
+    # the installed one stays, unless a later one is insisted on
+    ("triton-windows", TW_FILES, KEPT, "3.2.0.post21", ("torch.compile may fail",)),
+    ("triton-windows>=3.2", TW_FILES, KEPT, "3.2.0.post21", ("torch.compile may fail",)),
+    ("triton-windows>=3.3", TW_FILES, KEPT, "3.5.1.post24", (PAIR,)),
+    ("torch", (TORCH.format("2.9.1+cu126"),), KEPT, "2.9.1+cu126", ("triton-windows 3.2.0.post11 stays", PAIR)),
+    # where all of what the torch wants works, that one is taken
+    ("triton-windows", TW_FILES, {**TURING, "triton": "3.1.0.post17", "torch": torch("2.6.0+cu124", "12.4")}, "3.2.0.post21", ()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_", "files", "changes", "version", "says"), ON_OLD_CARDS)
+def test_the_price_on_a_card_whose_support_ended(
+    request_: str,
+    files: tuple[str, ...],
+    changes: dict[str, Any],
+    version: str | None,
+    says: tuple[str, ...],
+) -> None:
+    choice = pick(request_, *files, **changes).choice
+    assert choice.version == version
+    notes = "\n".join(choice.notes).lower()
+    assert [text for text in says if text not in notes] == []
+    assert (PAIR in notes) is (PAIR in says) or version is None
+    assert bool(notes) is bool(says) or version is None
+
+
+def test_an_installed_triton_stays_with_a_new_torch_where_the_card_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chooser, "look_into", lambda *_, **__: WheelContent())
+    for file in (*TW_FILES, TORCH.format("2.9.1+cu126")):
+        (tmp_path / file).touch()
+    sources = Sources(lists=(str(tmp_path),), offline=True)
+    for card, expected in (("7.5", ["torch"]), ("8.9", ["torch", "triton-windows"])):
+        facts = replace(
+            HEALTHY,
+            gpus=(gpu(card),),
+            torch=torch("2.6.0+cu126", "12.6"),
+            distributions=(dist("torch", "2.6.0+cu126"), dist("triton-windows", "3.2.0.post21")),
+        )
+        found = SetChooser(facts=facts, sources=sources).choose([Requirement("torch")])
+        assert [c.choice.package for c in found.chosen] == expected
+
+
 def test_notes_of_what_is_chosen() -> None:
-    turing = pick("triton-windows", TW.format("3.5.1.post24"), gpus=("7.5",))
-    assert "Triton 3.2" in turing.choice.notes[0]
     pure = pick("sageattention", "sageattention-1.0.6-py3-none-any.whl", gpus=("7.5",))
     assert "slower than SageAttention 2" in pure.choice.notes[0]
     silent = pick("flash-attn", FA.format("2.8.4"))

@@ -30,7 +30,7 @@ from tritonwin.remedies.context import PlanContext
 from tritonwin.remedies.plan import ApplyPatch, InstallWheels, Plan
 from tritonwin.remedies.planner import INSTALLS, PLAN, make_plan
 from tritonwin.support import chooser, matrix, versions
-from tritonwin.support.matrix import served_series, wanted_series
+from tritonwin.support.fitting import needs_of
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 from tritonwin.support.wheel_files import WheelContent
@@ -375,9 +375,19 @@ def test_no_pair_that_the_matrix_forbids(all_wheels: list[Path], facts: Facts) -
     touched = {s.name for s in sources(plan)}
     triton = found.distribution("triton-windows")
     if found.torch and triton and touched:
-        wanted = wanted_series(found.torch)
-        assert wanted is not None
-        assert versions.series(triton.version) in served_series(found.torch, wanted), plan
+        assert needs_of(found).takes(triton.version), plan
+
+
+@settings(max_examples=60)
+@given(machines())
+def test_no_plan_goes_downhill(all_wheels: list[Path], facts: Facts) -> None:
+    """What all works on the card is not replaced by what works in part, nor CUDA by the CPU."""
+    facts = replace(facts, gpus=(healthy.gpu("7.5"),))
+    found = after(facts, plan := planned(facts, all_wheels))
+    before, triton = facts.distribution("triton-windows"), found.distribution("triton-windows")
+    if before and versions.older(before.version, "3.3"):
+        assert triton is None or versions.older(triton.version, "3.3"), plan
+    assert not (facts.torch and facts.torch.cuda) or (found.torch and found.torch.cuda), plan
 
 
 @settings(max_examples=60)

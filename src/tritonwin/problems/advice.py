@@ -19,7 +19,6 @@ from tritonwin.problems.records import Action, Finding, Problem, Question, Remed
 from tritonwin.support import matrix
 from tritonwin.support.matrix import indexes, released, served_series, torch_tag, wanted_series
 from tritonwin.support.packages import FORK
-from tritonwin.support.versions import fits, series
 from tritonwin.system.shells import word
 
 UPSTREAM = "triton"
@@ -281,18 +280,16 @@ def triton_spec(facts: Facts) -> str | None:
         return None
     if not facts.windows:
         return UPSTREAM + (torch.wants_triton or f"=={wanted}.*")
-    served = _whole(facts) or served_series(torch, wanted)[-1]
+    served, have = served_series(torch, wanted)[-1], _installed_triton(facts)
+    gpus = (gpu.compute_capability or "" for gpu in facts.nvidia_gpus)
+    if whole := matrix.load().whole_pair(have, served, gpus):
+        served = whole.windows or served
     return f"{FORK}<{_after(served)}" if released(served) else None
 
 
-def _whole(facts: Facts) -> str | None:
-    """The series of the installed Triton where it supports this GPU as no later one does."""
-    have = series(facts.triton.version) if facts.triton and facts.triton.version else None
-    for gpu in facts.nvidia_gpus if have else ():
-        generation = matrix.load().generation(gpu.compute_capability or "")
-        if generation and generation.triton and generation.triton_partly:
-            return have if have and fits(have, generation.triton) else None
-    return None
+def _installed_triton(facts: Facts) -> str | None:
+    fork = facts.distribution(FORK)
+    return (facts.triton and facts.triton.version) or (fork.version if fork else None)
 
 
 def _after(series: str) -> str:

@@ -34,6 +34,7 @@ Build = tuple[str | None, str | None]
 # The entries of `_merits` in words, for a wheel that fits and is not the best.
 _PREFERRED = (
     "says for which torch it is built",
+    "is the last of which all works on this GPU, as the installed one",
     "is newer",
     "is built for this very version of torch",
     "is built for the CUDA that suits this torch or driver best",
@@ -76,6 +77,8 @@ def choose(
         passed: builds of torch that are not taken, with the reason.
         notes: messages from the collection of the candidates.
     """
+    if canonicalize_name(request.name) == FORK:
+        needs = needs.insisting(request)
     rejected: list[Rejection] = []
     ranked: list[tuple[tuple[Any, ...], WheelLink]] = []
     for place, link in enumerate(links):
@@ -149,6 +152,7 @@ def _merits(link: WheelLink, needs: Needs, place: int) -> tuple[Any, ...]:
     rank = wheels.tag_rank(name.tags, needs.tags)
     return (
         knows or name.distribution not in packages.load(),
+        name.distribution == FORK and needs.stays(str(name.version)),
         Version(name.version.public),
         torch is not None and built_for.torch == torch,
         _cuda_merit(link, needs),
@@ -186,9 +190,7 @@ def _rejection(link: WheelLink, reasons: tuple[str, ...]) -> Rejection:
 
 
 def _notes(link: WheelLink, needs: Needs) -> Iterator[str]:
-    partly = fitting.works_partly(link, needs)
-    if partly:
-        yield partly
+    yield from fitting.costs(link, needs)
     if not link.local and link.sha256 is None:
         yield _UNHASHED
     package = link.name.distribution
@@ -268,7 +270,7 @@ class SetChooser:
         """Installed packages that have to follow the torch, and are not asked for."""
         asked = {canonicalize_name(request.name) for request in requests}
         fork = self.facts.distribution(FORK)
-        if fork and FORK not in asked and series(fork.version) not in needs.triton_series:
+        if fork and FORK not in asked and not needs.takes(fork.version):
             yield FORK
         have = self.facts.distribution("torch")
         if have is None or have.version == str(torch.name.version):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from packaging.requirements import Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import Tag
 
@@ -30,6 +31,8 @@ class Needs:
     Attributes:
         tags: of wheels that this Python loads, the best first.
         torch: the torch that will be there, which may be one that is still to be installed.
+        triton: the version of the triton-windows that is installed.
+        insisted: a triton-windows is asked for that excludes what the torch wants.
         gpus: compute capabilities of the NVIDIA GPUs.
         driver_cuda: the highest CUDA that the NVIDIA driver runs.
         other_gpu: the vendor of the GPU if there is no NVIDIA GPU.
@@ -42,6 +45,8 @@ class Needs:
     windows: bool
     tags: tuple[Tag, ...]
     torch: Torch | None = None
+    triton: str | None = None
+    insisted: bool = False
     gpus: tuple[str, ...] = ()
     driver_cuda: str | None = None
     other_gpu: str | None = None
@@ -51,7 +56,10 @@ class Needs:
 
     @cached_property
     def triton_series(self) -> tuple[str, ...]:
-        """The series of triton-windows that serve the torch; empty if it needs no Triton."""
+        """The series of triton-windows that serve the torch, the one to install last.
+
+        Empty if the torch needs no Triton.
+        """
         wanted = wanted_series(self.torch) if self.torch else None
         return served_series(self.torch, wanted) if self.torch and wanted else ()
 
@@ -59,6 +67,28 @@ class Needs:
     def torch_tags(self) -> tuple[str, ...]:
         """Tags of torch's indexes for driver and GPU, the preferred one first."""
         return matrix.torch_tags(self.driver_cuda, self.gpus[0] if self.gpus else None)
+
+    def takes(self, triton: str) -> bool:
+        """True if this Triton may be beside the torch."""
+        return series(triton) in self.triton_series or self.stays(triton)
+
+    def stays(self, triton: str | None) -> bool:
+        """True if this Triton may stay beside a torch that wants another.
+
+        All of it works on the GPU and not all of what the torch wants; and such a one is installed,
+        or it is insisted on.
+        """
+        if not self.triton_series:
+            return False
+        rests_on = (triton, triton if self.insisted else self.triton)
+        table, wanted = matrix.load(), self.triton_series[-1]
+        return all(table.whole_pair(each, wanted, self.gpus) for each in rests_on)
+
+    def insisting(self, request: Requirement) -> Needs:
+        """The same for a request of triton-windows."""
+        wanted = [r.newest for s in self.triton_series if (r := matrix.load().release(s))]
+        excluded = not any(request.specifier.contains(v, prereleases=True) for v in wanted)
+        return replace(self, insisted=bool(wanted) and excluded)
 
     def with_torch(self, link: WheelLink) -> Needs:
         """The same target with the torch of this wheel in it."""
@@ -77,12 +107,14 @@ def needs_of(facts: Facts) -> Needs:
     nvidia = facts.nvidia_gpus
     others = [g.vendor for g in facts.gpus if g.vendor in {"amd", "intel"}]
     driver = facts.nvidia_driver
+    fork = facts.distribution(FORK)
     tag = target.platform_tag if target else None
     return Needs(
         python=target.version if target else None,
         windows=facts.windows,
         tags=wheels.supported_tags(target) if target else (),
         torch=facts.torch,
+        triton=fork.version if fork else None,
         gpus=tuple(g.compute_capability for g in nvidia if g.compute_capability),
         driver_cuda=driver.cuda if driver and not driver.error else None,
         other_gpu=others[0] if others and not nvidia else None,
@@ -225,7 +257,7 @@ def _triton_pair(link: WheelLink, needs: Needs) -> str | None:
         return None
     if not needs.triton_series:
         return f"no triton-windows is known to serve torch {needs.torch.version}"
-    if series(str(link.name.version)) in needs.triton_series:
+    if needs.takes(str(link.name.version)):
         return None
     return f"torch {needs.torch.version} wants Triton {needs.triton_series[-1]}"
 
@@ -268,13 +300,35 @@ def advice(package: str, needs: Needs) -> Iterator[str]:
         yield known.instead
 
 
-def works_partly(link: WheelLink, needs: Needs) -> str | None:
-    """The limits of this triton-windows on the GPU; None if everything works."""
-    version = link.name.version.public
+def costs(link: WheelLink, needs: Needs) -> Iterator[str]:
+    """The price of this torch or triton-windows on this GPU; nothing if all of Triton works."""
+    package, version = link.name.distribution, str(link.name.version)
     generations = tuple(_generations(needs))
-    if link.name.distribution != FORK or any(_works(version, g) for g in generations):
-        return None
-    return next((g.advice for g in generations if _works_partly(version, g)), None)
+    if package not in {"torch", FORK} or not generations or not needs.windows:
+        return
+    card = f"{generations[0].name} (compute capability {needs.gpus[0]})"
+    if package == FORK and needs.stays(version) and needs.torch:
+        yield (
+            f"all of Triton {series(version)} works on {card}, and only a part of what torch "
+            f"{needs.torch.version} is made for, Triton {needs.triton_series[-1]}: "
+            "torch.compile may fail with it"
+        )
+        return
+    beside = needs.with_torch(link).triton_series if package == "torch" else (version,)
+    if not beside or any(_works(beside[-1], g) for g in generations):
+        return
+    whole = generations[0].triton and matrix.load().last_pair(generations[0].triton)
+    if package == "torch":
+        share = "only a part" if _works_partly(beside[-1], generations[0]) else "nothing"
+        yield f"torch {version} wants Triton {beside[-1]}, of which {share} works on {card}"
+    yield from filter(None, (generations[0].advice,))
+    if needs.with_torch(link).stays(needs.triton) and package == "torch":
+        yield f"triton-windows {needs.triton} stays; torch.compile may fail with it"
+    if whole:
+        yield (
+            "for all of Triton: tritonwin install "
+            f'"torch=={whole.torch}.*" "triton-windows=={whole.windows}.*"'
+        )
 
 
 def _works(version: str, generation: Generation) -> bool:

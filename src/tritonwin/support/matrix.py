@@ -7,6 +7,7 @@ written by hand.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -131,6 +132,25 @@ class Matrix(HardwareTable, PairTable):
         return next(
             (g for g in self.generations if Version(g.start) <= version < Version(g.below)), None
         )
+
+    def whole_pair(self, triton: str | None, wanted: str, gpus: Iterable[str]) -> Pair | None:
+        """The last pair of which all works, on a GPU whose support ended before the wanted series.
+
+        None where not all of the Triton works there either: then it is no reason to stay behind.
+
+        Args:
+            triton: its version; None where there is none.
+            wanted: the series that the torch asks for.
+            gpus: compute capabilities.
+        """
+        ranges = (g.triton for g in map(self.generation, gpus) if g and g.triton_partly)
+        whole = next(filter(None, ranges), None)
+        stays = triton and whole and fits(triton, whole) and not fits(wanted, whole)
+        return self.last_pair(whole) if whole and stays else None
+
+    def last_pair(self, triton: str) -> Pair | None:
+        """The pair of the newest torch whose triton-windows is in the range."""
+        return next((p for p in self.pairs[::-1] if p.windows and fits(p.windows, triton)), None)
 
     def dtype(self, name: str) -> Dtype:
         return next(d for d in self.dtypes if d.name == name)
