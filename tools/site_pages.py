@@ -40,6 +40,7 @@ _STATUSES = {
     Exit.PROBLEMS: "at least one error or warning, or a proof that failed",
     Exit.USAGE: "wrong use, or a target or input that cannot be used",
     Exit.INTERNAL: "tritonwin itself failed",
+    Exit.GPU_UNTRIED: "verify: nothing failed, and nothing that needs a GPU was tried",
 }
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 SEPARATOR = r"""[\s\-.,:;()\[\]{}<>"'`=/\\|]+"""  # as in mkdocs.yml

@@ -12,6 +12,7 @@ class Exit(IntEnum):
     PROBLEMS = 1  # at least one error or warning, or a proof that failed
     USAGE = 2  # wrong use, or a target or input that cannot be used
     INTERNAL = 3  # tritonwin itself failed
+    GPU_UNTRIED = 4  # verify: nothing failed, and nothing that needs a GPU was tried
 
 
 class UserError(Exception):

@@ -16,7 +16,10 @@ from pace import PATIENCE, wait_for
 
 import tritonwin
 from tritonwin.cli.app import run
+from tritonwin.cli.options import TargetOptions
 from tritonwin.errors import Exit, UserError
+from tritonwin.facts import history
+from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output import markdown, proof
@@ -25,9 +28,9 @@ from tritonwin.output.html import proof_page
 from tritonwin.output.proof import refuse_place, verify_report, write_report
 from tritonwin.output.view import proof_verdict
 from tritonwin.system.codec import from_json
-from tritonwin.verify import records
+from tritonwin.verify import ladder, records
 from tritonwin.verify.ladder import ClimbWatch
-from tritonwin.verify.records import Proof, RungResult, RungState
+from tritonwin.verify.records import Proof, RungResult, RungState, Verdict
 
 REDACTOR = Redactor(Identity(users=("ada",), homes=(r"C:\Users\ada",), hosts=("ENGINE",)))
 
@@ -198,6 +201,54 @@ def test_an_unfinished_report_says_so() -> None:
     assert "Not finished." in markdown.proof(half)
     assert "Not finished." in proof_page(half)
     assert "Not finished." not in markdown.proof(REPORT)
+
+
+VERDICTS: list[tuple[dict[str, RungState], Verdict, str]] = [
+    ({"ptxas": "passed", "vector-add": "passed", "flash-attn": "not-installed"}, "proven", "Proven, as"),
+    ({"ptxas": "passed"}, "proven", "Proven, as"),
+    ({"ptxas": "passed", "driver": "not-applicable", "vector-add": "not-applicable"}, "gpu-untried", "nothing failed, and nothing that needs a GPU was tried"),
+    ({"ptxas": "passed", "vector-add": "skipped", "flash-attn": "not-installed"}, "gpu-untried", "nothing that needs a GPU was tried"),
+    ({"ptxas": "failed", "vector-add": "not-applicable"}, "not-proven", "Not proven."),
+    ({"ptxas": "passed", "vector-add": "timed-out"}, "not-proven", "Not proven."),
+    ({"ptxas": "not-applicable"}, "not-proven", "Not proven."),
+    ({}, "not-proven", "Not proven."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("states", "verdict", "said"), VERDICTS)
+def test_without_a_gpu_nothing_is_proven_and_nothing_failed(
+    states: dict[str, RungState], verdict: Verdict, said: str
+) -> None:
+    found = Proof(results=tuple(result(state, id=rung) for rung, state in states.items()))
+    assert found.verdict == verdict
+    report = proof.verify_report(healthy.changed(), found, 80)
+    assert (report.verdict, report.proven) == (verdict, verdict == "proven")
+    for text in (markdown.proof(report), proof_page(report)):
+        assert said in text
+    assert proof.verify_report(healthy.changed(), found, 80, complete=False).verdict is None
+
+
+def test_a_machine_without_a_gpu_has_an_exit_status_of_its_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = healthy.changed(
+        gpus=(), drivers=(), target=replace(healthy.TARGET, executable=sys.executable)
+    )
+    monkeypatch.setattr(TargetOptions, "collect", lambda *_, **__: facts)
+    kept: list[Facts] = []
+    monkeypatch.setattr(history, "write_proven", lambda facts, _: kept.append(facts))
+    said = {rung.id: result("passed", id=rung.id) for rung in records.load().rung}
+    monkeypatch.setattr(ladder, "_try", lambda rung, *_: said[rung.id])
+    assert run(["verify", "--through", "compile-cubin", "--json"]) == Exit.DONE
+    assert json.loads(capsys.readouterr().out)["verdict"] == "proven"
+    assert run(["verify", "--json"]) == Exit.GPU_UNTRIED == 4
+    document = json.loads(capsys.readouterr().out)
+    assert (document["verdict"], document["proven"], kept) == ("gpu-untried", False, [])
+    rungs = {rung["id"]: rung for rung in document["rungs"]}
+    assert rungs["vector-add"]["detail"] == "no NVIDIA driver is here"
+    assert not [r["detail"] for r in rungs.values() if "this is 8.0" in r["detail"]]
+    said["ptxas"] = result("failed", id="ptxas")
+    assert run(["verify", "--json"]) == Exit.PROBLEMS
 
 
 def test_the_rungs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

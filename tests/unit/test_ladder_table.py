@@ -134,6 +134,8 @@ def with_triton(version: str, owner: str | None = None) -> Facts:
         ("dot-fp16", "10.0", "3.2.0", "not-applicable", "Blackwell"),
         ("dot-fp16", "99.0", "3.5.1", None, ""),
         ("dot-fp16", "7.5", "no version", None, ""),
+        ("compile-fp8", "8.0", "3.2.0", "not-applicable", "8.9, kernels are compiled for 8.0: "),
+        ("dot-bf16", "7.5", "3.2.0", "not-applicable", "8.0, this is 7.5: "),
     ],
 )
 def test_what_a_generation_cannot_do_is_named_by_the_matrix(

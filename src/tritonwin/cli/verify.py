@@ -13,7 +13,14 @@ from tritonwin.cli.options import Arch, Number, TargetOptions, json_option, targ
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
-    from tritonwin.verify.records import Rung
+    from tritonwin.verify.records import Rung, Verdict
+
+# a script that goes on after 0 must not take a PC without a GPU for proven, nor for broken
+_STATUS: dict[Verdict, Exit] = {
+    "proven": Exit.DONE,
+    "gpu-untried": Exit.GPU_UNTRIED,
+    "not-proven": Exit.PROBLEMS,
+}
 
 
 @click.command("verify")
@@ -71,7 +78,8 @@ def command(
     Each rung is a program that the Python runs in a process of its own, with empty caches: from a
     C module that is compiled and imported, through kernels whose every number is checked, to
     torch.compile and the attention packages that are installed. Nothing is changed but a note of
-    what was proven, by which doctor sees what changed since. Exit status 1 when a rung fails.
+    what was proven, by which doctor sees what changed since. Exit status 1 when a rung fails, 4
+    when none fails and none that needs a GPU was tried.
 
     \b
     Examples:
@@ -112,11 +120,11 @@ def command(
         if as_json
         else proof.print_climb(facts, results, watch, rungs=whole, everything=everything)
     )
-    status = endings.settle(Exit.DONE if shown.holds else Exit.PROBLEMS)
+    status = endings.settle(_STATUS[shown.verdict])
     document = scribe.finish(shown)
     if as_json:
         documents.print_document(document)
-    if shown.holds and through is None and not only:
+    if shown.verdict == "proven" and through is None and not only:
         write_proven(facts, Environment(dict(os.environ)))
     return status
 

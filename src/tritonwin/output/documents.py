@@ -17,7 +17,7 @@ from tritonwin import __version__
 from tritonwin.facts.records import Facts, Interpreter, PythonKind
 from tritonwin.problems.records import CheckResult, Diagnosis, Evidence, Explanation, Problem
 from tritonwin.system.codec import to_json
-from tritonwin.verify.records import Rung, RungResult
+from tritonwin.verify.records import Rung, RungResult, Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +100,7 @@ class VerifyReport(TargetDocument):
     schema: Literal["tritonwin.verify/1"] = "tritonwin.verify/1"
     arch: int  # what kernels were compiled for: 89
     proven: bool
+    verdict: Verdict | None = None  # None while it is not complete
     rungs: tuple[RungResult, ...]
     ladder: int = 0  # how many rungs there are
     machine: dict[str, str] = field(default_factory=dict)  # "GPU": "NVIDIA H100 (9.0)"

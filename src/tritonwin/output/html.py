@@ -111,7 +111,7 @@ def proof_page(report: VerifyReport) -> str:
     return page(
         schema=report.schema,
         headline=said,
-        tone="good" if report.proven else "bad",
+        tone="good" if report.proven else "warning" if report.verdict == "gpu-untried" else "bad",
         body=(_blocks((machine, *tried, *fold)),),
         when=report.when,
     )

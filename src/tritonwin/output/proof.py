@@ -161,7 +161,8 @@ def verify_report(
     return VerifyReport(
         target=target_of(facts.target),
         arch=arch,
-        proven=proof.holds and complete,
+        proven=proof.verdict == "proven" and complete,
+        verdict=proof.verdict if complete else None,
         complete=complete,
         rungs=proof.results,
         ladder=ladder,

@@ -434,5 +434,9 @@ def proof_verdict(proof: Proof, *, rungs: int, complete: bool = True) -> str:
     listed = ", ".join(f"{counts[s]} {word}" for s, word in STATE_WORDS.items() if counts[s])
     left = rungs - len(proof.results)
     left_out = f"; {left} of {rungs} rungs were left out" if left > 0 else ""
-    holds = f"Proven, as far as it could be tried{left_out}." if proof.holds else "Not proven."
-    return f"{listed or 'nothing was tried'}. {holds if complete else 'Not finished.'}"
+    said = {
+        "proven": f"Proven, as far as it could be tried{left_out}.",
+        "gpu-untried": "Not proven: nothing failed, and nothing that needs a GPU was tried.",
+        "not-proven": "Not proven.",
+    }[proof.verdict]
+    return f"{listed or 'nothing was tried'}. {said if complete else 'Not finished.'}"

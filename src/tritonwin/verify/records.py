@@ -21,6 +21,12 @@ RungState = Literal[
 BROKEN: frozenset[RungState] = frozenset({"failed", "crashed", "timed-out"})
 ABSENT: frozenset[RungState] = frozenset({"not-applicable", "not-installed"})
 
+Verdict = Literal[
+    "proven",
+    "gpu-untried",  # nothing broke, and no rung that needs a GPU was tried
+    "not-proven",
+]
+
 Figures: TypeAlias = "dict[str, str | int | float | bool]"
 
 
@@ -104,6 +110,15 @@ class Proof:
         """Nothing broke and something passed."""
         states = {r.state for r in self.results}
         return "passed" in states and not states & BROKEN
+
+    @property
+    def verdict(self) -> Verdict:
+        """The answer; where rungs that need a GPU were asked for, it takes one that was tried."""
+        need_gpu = {rung.id for rung in load().rung if "gpu" in rung.demands}
+        states = {r.state for r in self.results if r.id in need_gpu}
+        if states and "passed" not in states and not {r.state for r in self.results} & BROKEN:
+            return "gpu-untried"
+        return "proven" if self.holds else "not-proven"
 
     def passed(self) -> frozenset[str]:
         return frozenset(r.id for r in self.results if r.state == "passed")

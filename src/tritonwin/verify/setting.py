@@ -160,7 +160,8 @@ def _lacking(word: str, value: str, setting: ProofSetting, rung: Rung) -> str | 
         case "generation" | "tensor-cores":
             return _too_old(facts, capability, dots=word == "tensor-cores")
         case "dtype":
-            return _no_dtype(facts, capability, value)
+            compiled_for = "this is" if "gpu" in rung.demands else "kernels are compiled for"
+            return _no_dtype(facts, capability, value, compiled_for)
         case "torch-cuda" if facts.torch and not facts.torch.cuda:
             return f"torch {facts.torch.version} is built without CUDA"
         case "package-gpu":
@@ -198,7 +199,7 @@ def _too_old(facts: Facts, capability: str, *, dots: bool) -> str | None:
     return f"{row.name} ({row.examples}): {reason}. {row.advice or ''} ({row.source})".strip()
 
 
-def _no_dtype(facts: Facts, capability: str, name: str) -> str | None:
+def _no_dtype(facts: Facts, capability: str, name: str, here: str) -> str | None:
     row = matrix.load().dtype(name)
     if not older(capability, row.capability):
         return None
@@ -213,6 +214,6 @@ def _no_dtype(facts: Facts, capability: str, name: str) -> str | None:
     ):
         return None
     return (
-        f"{name} needs compute capability {row.capability}, this is {capability}: "
+        f"{name} needs compute capability {row.capability}, {here} {capability}: "
         f"{row.text} ({row.source})"
     )
