@@ -9,10 +9,12 @@ import healthy
 import pytest
 from hosts import fake_host
 
+from tritonwin.errors import UserError
 from tritonwin.problems.records import Action, Problem, Remedy
 from tritonwin.remedies import launch
 from tritonwin.remedies.launch import Settings
 from tritonwin.remedies.plan import CannotRemedyError
+from tritonwin.system.files import refuse_foreign
 from tritonwin.system.host import Environment, Host
 
 VCVARSALL = Path(r"C:\BT\VC\Auxiliary\Build\vcvarsall.bat")
@@ -114,12 +116,12 @@ def test_what_would_end_its_quotes_is_refused() -> None:
 
 def test_only_our_own_batch_file_is_replaced(tmp_path: Path) -> None:
     file = tmp_path / "start.bat"
-    launch.refuse_foreign(file)
+    refuse_foreign(file, launch.MARK)
     file.write_text(launch.batch_file(Settings(set={}), "python.exe", []))
-    launch.refuse_foreign(file)
+    refuse_foreign(file, launch.MARK)
     file.write_text("@echo mine")
     huge = tmp_path / "huge.bat"  # as an endless device, not to be read whole
     huge.write_text(launch.batch_file(Settings(set={}), "python.exe", []) + " " * 2**23)
     for foreign in (file, tmp_path, huge):
-        with pytest.raises(CannotRemedyError, match="not written by tritonwin"):
-            launch.refuse_foreign(foreign)
+        with pytest.raises(UserError, match=r"not written by this command|is one itself"):
+            refuse_foreign(foreign, launch.MARK)

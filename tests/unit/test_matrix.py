@@ -88,7 +88,7 @@ def test_older_and_fits_are_quiet_about_nonsense() -> None:
 
 def test_torch_tags() -> None:
     assert torch_tag("13.1", "9.0") == "cu130"
-    assert torch_tag("12.2", None) == "cu128"
+    assert torch_tag("12.2", None) == "cu129"
     assert torch_tag("11.8", "8.0") is None
     assert torch_tag(None, "8.0") is None
     assert indexes().torch.startswith("https://")

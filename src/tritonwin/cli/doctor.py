@@ -16,7 +16,6 @@ from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
     from tritonwin.facts.records import Facts
-    from tritonwin.output.view import View
     from tritonwin.problems.check import Check
 
 _PAGE_MARK = "tritonwin.doctor/"  # stands at the head of every page
@@ -78,8 +77,10 @@ def command(
       tritonwin doctor --html report.html
     """
     from tritonwin.output import documents, terminal, view
+    from tritonwin.output.html import diagnosis_page
     from tritonwin.problems.checks import CHECKS
     from tritonwin.problems.doctor import diagnose
+    from tritonwin.system.files import refuse_foreign, write_text
 
     for wrong, msg in (
         (
@@ -107,6 +108,8 @@ def command(
             f"there is no check {unknown[0]!r}", "List them: tritonwin doctor --list-checks"
         )
     checks = [c for c in CHECKS if not only or c.id in only]
+    if html:
+        refuse_foreign(html, _PAGE_MARK)  # before the work is done
     if list_checks:
         listed = documents.check_list((c.id, c.terms.title) for c in checks)
         if as_json:
@@ -124,7 +127,8 @@ def command(
     status = endings.settle(Exit.DONE if diagnosis.healthy else Exit.PROBLEMS)
     shown = view.of_diagnosis(facts, diagnosis, here=snapshot is None, whole=not only)
     if html:
-        _write_page(shown, html)
+        write_text(html, diagnosis_page(shown))
+        terminal.print_note(f"written: {html}")
     if markdown:
         _print_issue(facts, checks, log)
     elif as_json:
@@ -132,25 +136,6 @@ def command(
     elif not html:
         terminal.print_view(shown, everything=everything)
     return status
-
-
-def _write_page(shown: View, file: Path) -> None:
-    from tritonwin.output.html import diagnosis_page
-    from tritonwin.output.terminal import print_note
-    from tritonwin.system.files import read_text, write_whole
-
-    try:
-        if file.is_file() and file.stat().st_size and _PAGE_MARK not in (read_text(file) or ""):
-            raise UserError(
-                f"{file} exists and is no report of doctor, so it is left as it is",
-                "Choose another name, or delete the file first.",
-            )
-        write_whole(file, diagnosis_page(shown).encode())
-    except OSError as error:
-        raise UserError(
-            f"cannot write {file}: {error.strerror or error}", "Choose another place: --html FILE"
-        ) from None
-    print_note(f"written: {file}")
 
 
 def _print_issue(facts: Facts, checks: Sequence[Check], log: Path | None) -> None:

@@ -43,7 +43,7 @@ def command(
     from tritonwin.problems.checks import CHECKS
     from tritonwin.problems.doctor import diagnose
     from tritonwin.remedies import launch
-    from tritonwin.system.files import write_whole
+    from tritonwin.system.files import refuse_foreign, write_text
     from tritonwin.system.host import Host
 
     host = Host.this_machine(target.app)
@@ -54,15 +54,9 @@ def command(
     if write_bat is None:
         variables = launch.environment(chosen, host)
         return _start([facts.target.executable, *args], variables)
-    launch.refuse_foreign(write_bat)
+    refuse_foreign(write_bat, launch.MARK)
     text = launch.batch_file(chosen, facts.target.executable, args)
-    try:
-        write_whole(write_bat, text.encode("utf-8"))
-    except OSError as error:
-        raise UserError(
-            f"{write_bat} cannot be written: {error.strerror or error}",
-            "Choose another place: --write-bat FILE",
-        ) from None
+    write_text(write_bat, text)
     terminal.print_note(f"written: {write_bat}")
     return Exit.DONE
 

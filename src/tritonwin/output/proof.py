@@ -32,7 +32,7 @@ from tritonwin.output.view import (
     summed_up,
 )
 from tritonwin.system.codec import to_json
-from tritonwin.system.files import read_text, write_whole
+from tritonwin.system.files import refuse_foreign, write_text
 from tritonwin.verify.records import BROKEN, Proof, Rung, RungResult
 
 if TYPE_CHECKING:
@@ -215,19 +215,7 @@ def refuse_place(path: Path) -> None:
     """
     if path.suffix.lower() not in WRITERS:
         raise UserError(f"{path} names no kind of report", f"End the name in {', '.join(WRITERS)}.")
-    try:
-        if path.is_dir() or not path.absolute().parent.is_dir():
-            raise UserError(
-                f"{path} cannot be written: there is no such folder, or it is one itself",
-                "Give the name of a file in a folder that is there.",
-            )
-        if path.exists() and path.stat().st_size and MARK not in (read_text(path) or ""):
-            raise UserError(
-                f"{path} exists and is no report of verify, so it is left as it is",
-                "Choose another name, or delete the file first.",
-            )
-    except OSError as error:
-        raise _refused(path, error) from None
+    refuse_foreign(path, MARK)
 
 
 def write_report(public: VerifyReport, path: Path) -> None:
@@ -239,13 +227,4 @@ def write_report(public: VerifyReport, path: Path) -> None:
     Raises:
         UserError: the file cannot be written.
     """
-    text = WRITERS[path.suffix.lower()](public)
-    try:
-        write_whole(path, text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise _refused(path, error) from None
-
-
-def _refused(path: Path, error: OSError) -> UserError:
-    msg = f"cannot write {path}: {error.strerror or error}"
-    return UserError(msg, "Choose another folder with --report FILE.")
+    write_text(path, WRITERS[path.suffix.lower()](public))

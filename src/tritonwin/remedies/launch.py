@@ -7,7 +7,6 @@ and the caches get short folders where Windows' limit of 260 characters holds.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,6 @@ from tritonwin.problems.records import Problem
 from tritonwin.remedies.plan import CannotRemedyError, SetVariable, UnsetVariable
 from tritonwin.remedies.variables import CACHES, short_folder
 from tritonwin.system import shells
-from tritonwin.system.files import read_text
 from tritonwin.system.host import Host, merged
 
 MARK = "Written by tritonwin run"
@@ -116,15 +114,3 @@ def _unwritable(text: str) -> NoReturn:
         f"{text!r} cannot be written into a batch file",
         "Leave the quotation mark out, or start it through: tritonwin run",
     )
-
-
-def refuse_foreign(file: Path) -> None:
-    """Refuse to replace a file that tritonwin did not write.
-
-    Raises:
-        CannotRemedyError: the file is somebody's.
-    """
-    if os.path.lexists(file) and MARK not in (read_text(file) or ""):
-        raise CannotRemedyError(
-            f"{file} exists and was not written by tritonwin", "Name another file."
-        )

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from tritonwin.errors import UserError
+
 _TEXT_LIMIT = 4 * 1024 * 1024
 
 T = TypeVar("T")
@@ -170,3 +172,41 @@ def write_whole(path: Path, data: bytes) -> None:
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
+
+
+def refuse_foreign(path: Path, mark: str) -> None:
+    """Refuse a place where nothing can be written, or where a file lies that lacks the mark.
+
+    Raises:
+        UserError: a folder, a place in no folder, or a file of others.
+    """
+    try:
+        if path.is_dir() or not path.absolute().parent.is_dir():
+            raise UserError(
+                f"{path} cannot be written: there is no such folder, or it is one itself",
+                "Give the name of a file in a folder that is there.",
+            )
+        theirs = path.exists() and path.stat().st_size and mark not in (read_text(path) or "")
+    except OSError as error:
+        raise _not_written(path, error) from None
+    if theirs:
+        raise UserError(
+            f"{path} exists and was not written by this command, so it is left as it is",
+            "Choose another name, or delete the file first.",
+        )
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text whole, as `write_whole` does.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    try:
+        write_whole(path, text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise _not_written(path, error) from None
+
+
+def _not_written(path: Path, error: OSError) -> UserError:
+    return UserError(f"cannot write {path}: {error.strerror or error}", "Choose another place.")
