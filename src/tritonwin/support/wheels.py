@@ -14,15 +14,16 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from packaging import tags
-from packaging.tags import Tag
-from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from tritonwin.facts.records import Interpreter
 from tritonwin.support.versions import older, series
+
+if TYPE_CHECKING:
+    from packaging.tags import Tag  # takes long to import, and a torch's CUDA is read without it
 
 # not part of a longer word, but after a date or another number: d20260328cu130
 _CUDA = re.compile(r"(?<![a-z])cu(\d{2,3})(?!\d)")
@@ -79,6 +80,8 @@ def read(name_or_url: str) -> WheelName:
     Raises:
         WheelNameError: it does not end in a wheel's file name (PEP 427).
     """
+    from packaging.utils import parse_wheel_filename
+
     try:
         path = urlsplit(name_or_url).path if "://" in name_or_url else name_or_url
         file = unquote(re.split(r"[/\\]", path)[-1])
@@ -133,6 +136,8 @@ def supported_tags(target: Interpreter) -> tuple[Tag, ...]:
 
     The platforms of Linux are those of the running system: glibc's version is no fact of a target.
     """
+    from packaging import tags
+
     found = re.match(r"(\d+)\.(\d+)", target.version or "")
     if found is None or not target.platform_tag:
         return ()

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
+from functools import cache, partial
+from importlib import import_module
 
 from tritonwin.facts.records import Distribution, Facts
 from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import ABSENT, CheckTerms, When
 from tritonwin.problems.check import Check, NotApplicable, Seen, seen
-from tritonwin.problems.checks import (
-    caches,
-    compiler,
-    cuda,
-    gpu,
-    machine,
-    packages,
-    pairs,
-    python_files,
-    triton,
-)
 from tritonwin.problems.conditions import allows, package, value_of
 
 
@@ -41,17 +31,36 @@ def _compare(terms: CheckTerms, when: When, facts: Facts) -> Iterator[Seen]:
         yield seen(terms.seen.format_map(values), where)
 
 
-_MODULES = (machine, gpu, triton, pairs, python_files, packages, compiler, cuda, caches)
-_FUNCTIONS = {
-    found.id: found
-    for module in _MODULES
-    for found in vars(module).values()
-    if isinstance(found, Check)
-}
-CHECKS: tuple[Check, ...] = tuple(
-    Check(name, partial(_compare, entry.check, entry.check.when))
-    if entry.check and entry.check.when
-    else _FUNCTIONS[name]
-    for name, entry in catalogue.load().entries.items()
-    if entry.check
-)
+_FOR_VERSIONS = ("gpu", "pairs")
+_OTHERS = ("machine", "triton", "python_files", "packages", "compiler", "cuda", "caches")
+
+
+def _written_in(modules: Iterable[str]) -> dict[str, Check]:
+    found = (vars(import_module(f"{__name__}.{module}")).values() for module in modules)
+    return {each.id: each for values in found for each in values if isinstance(each, Check)}
+
+
+def _checks(written: dict[str, Check], terms: dict[str, CheckTerms]) -> Iterator[Check]:
+    for name, each in terms.items():
+        yield Check(name, partial(_compare, each, each.when)) if each.when else written[name]
+
+
+def _terms() -> dict[str, CheckTerms]:
+    return {name: e.check for name, e in catalogue.load().entries.items() if e.check}
+
+
+@cache
+def of_versions() -> tuple[Check, ...]:
+    """The checks that need no more than versions; no other is imported, which takes longer."""
+    terms = {name: each for name, each in _terms().items() if each.of_versions}
+    return tuple(_checks(_written_in(_FOR_VERSIONS), terms))
+
+
+CHECKS: tuple[Check, ...]
+
+
+def __getattr__(name: str) -> tuple[Check, ...]:
+    if name != "CHECKS":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = tuple(_checks(_written_in((*_FOR_VERSIONS, *_OTHERS)), _terms()))
+    return found

@@ -77,16 +77,14 @@ def of_versions(log: LogFacts, facts: Facts) -> Iterator[Finding]:
     A log may name the versions of another environment, so none is certain. What a snapshot alone
     shows is no finding of the log.
     """
-    from tritonwin.problems.checks import CHECKS
+    from tritonwin.problems.checks import of_versions as checks_of_versions
 
     told = {name: match for name, match in log.last() if name in _VERSIONS}
     if not told:
         return
-    checks = {check.id: check for check in CHECKS if check.id in catalogue.load().entries}
-    for found in findings_of(facts, [c for c in checks.values() if c.terms.of_versions]):
-        certainty = max(
-            found.certainty, checks[found.id].terms.of_versions or "possible", key=CERTAINTIES.index
-        )
+    for found in findings_of(facts, checks_of_versions()):
+        at_best = catalogue.load().terms(found.id).of_versions or "possible"
+        certainty = max(found.certainty, at_best, key=CERTAINTIES.index)
         yield replace(found, certainty=certainty, evidence=tuple(_quoted(found.evidence, told)))
 
 
