@@ -91,28 +91,34 @@ def test_undo_leaves_the_tree_as_it_was(
     assert tree_hash(python.site_packages) == before
 
 
-def test_a_driver_that_is_not_known_is_left_alone(
-    python: VirtualEnvironment, capsys: pytest.CaptureFixture[str]
-) -> None:
-    c_file = python.site_packages / "triton" / KEPT[1]
-    c_file.write_text(c_file.read_text().replace('"ss#ii"', '"ss#iii"'))
-    before = tree_hash(python.site_packages)
-    refused = driver(python, "on", capsys)
-    assert refused["status"] == "refused"
-    assert refused["backends"][0]["reason"] == "load_binary in driver.c parses 'ss#iii'"
-    assert tree_hash(python.site_packages) == before
+NO_LIST = ("void *params[] = {{", "void *parameters[] = {{")
 
 
-def test_a_launcher_that_is_not_known_is_left_alone(
-    python: VirtualEnvironment, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("name", "changes", "reason"),
+    [
+        (KEPT[1], [('"ss#ii"', '"ss#iii"')], "load_binary in driver.c parses 'ss#iii'"),
+        (
+            KEPT[0],
+            [('params.append("&profile_scratch")', ""), NO_LIST],
+            "the launcher has no list of parameters",
+        ),
+    ],
+    ids=["driver", "launcher"],
+)
+def test_what_is_not_known_is_left_alone(
+    python: VirtualEnvironment,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    changes: list[tuple[str, str]],
+    reason: str,
 ) -> None:
-    file = python.site_packages / "triton" / KEPT[0]
-    file.write_text(file.read_text().replace('params.append("&profile_scratch")', ""))
-    file.write_text(file.read_text().replace("void *params[] = {{", "void *parameters[] = {{"))
+    file = python.site_packages / "triton" / name
+    for change in changes:
+        file.write_text(file.read_text().replace(*change))
     before = tree_hash(python.site_packages)
     refused = driver(python, "on", capsys)
-    assert refused["status"] == "refused"
-    assert refused["backends"][0]["reason"] == "the launcher has no list of parameters"
+    assert (refused["status"], refused["backends"][0]["reason"]) == ("refused", reason)
     shutil.rmtree(python.site_packages / "__pycache__", ignore_errors=True)
     assert tree_hash(python.site_packages) == before
 
@@ -143,44 +149,36 @@ def test_a_triton_that_no_longer_takes_the_driver_has_it_off(
 ) -> None:
     driver(python, "on", capsys)
     file = python.site_packages / "triton" / KEPT[0]
-    file.write_text(file.read_text().replace("void *params[] = {{", "void *parameters[] = {{"))
+    file.write_text(file.read_text().replace(*NO_LIST))
     assert driver(python, "status", capsys)["status"] == "off"
     refused = driver(python, "on", capsys)
     assert (refused["status"], refused["backends"][0]["known"]) == ("refused", False)
 
 
-def test_rules_and_driver_share_one_hook(
-    python: VirtualEnvironment, capsys: pytest.CaptureFixture[str]
-) -> None:
-    driver(python, "on", capsys)
-    where = ["--python", str(python.python)]
-    run(["patch", "apply", "--import-time", "--allow-unknown", *where])
-    capsys.readouterr()
-    assert driver(python, "status", capsys)["status"] == "on"
-    assert compiler(python) == "_tritonwin_driver.adopt"
-    driver(python, "off", capsys)
-    assert (python.site_packages / HOOK).exists()
-    run(["patch", "status", *where, "--json"])
-    assert json.loads(capsys.readouterr().out)["hook"] is not None
-    run(["patch", "revert", *where])
-    assert not (python.site_packages / HOOK).exists()
-
-
-def test_the_order_of_switching_off_does_not_matter(
+def test_rules_and_driver_share_one_hook_in_any_order(
     python: VirtualEnvironment, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = tree_hash(python.site_packages)
     where = ["--python", str(python.python)]
+    turn = {
+        "driver on": lambda: driver(python, "on", capsys),
+        "driver off": lambda: driver(python, "off", capsys),
+        "patch on": lambda: run(["patch", "apply", "--import-time", "--allow-unknown", *where]),
+        "patch off": lambda: run(["patch", "revert", *where]),
+    }
     for first, second in (("driver", "patch"), ("patch", "driver"), ("patch", "patch")):
-        for word in (first, "driver" if first == "patch" else "patch"):
-            if word == "driver":
-                driver(python, "on", capsys)
-            else:
-                run(["patch", "apply", "--import-time", "--allow-unknown", *where])
-        for word in (second, "driver" if second == "patch" else "patch"):
-            if word == "driver":
-                driver(python, "off", capsys)
-            else:
-                run(["patch", "revert", *where])
+        other = {"driver": "patch", "patch": "driver"}
+        for word in (first, other[first]):
+            turn[f"{word} on"]()
+        assert driver(python, "status", capsys)["status"] == "on"
+        assert compiler(python) == "_tritonwin_driver.adopt"
+        turn[f"{second} off"]()
+        assert (python.site_packages / HOOK).exists()
+        left = driver(python, "status", capsys)["status"]
+        assert left == ("off" if second == "driver" else "on")
+        run(["patch", "status", *where, "--json"])
+        assert (json.loads(capsys.readouterr().out)["hook"] is None) is (second == "patch")
+        turn[f"{other[second]} off"]()
         capsys.readouterr()
+        shutil.rmtree(python.site_packages / "__pycache__", ignore_errors=True)
         assert tree_hash(python.site_packages) == before, (first, second)

@@ -133,21 +133,18 @@ def test_the_terminal_shows_states_and_problems(capsys: pytest.CaptureFixture[st
 
 
 def test_nothing_that_broke_and_something_that_passed_is_proof() -> None:
-    good = Proof(results=(result("passed"), result("not-installed"), result("not-applicable")))
-    whole = len(records.load().rung)
-    said = proof_verdict(good, rungs=len(records.load().rung))
-    assert f"Proven, as far as it could be tried; {whole - 3} of {whole} rungs were left" in said
-    every = Proof(results=tuple(result("passed", id=rung.id) for rung in records.load().rung))
-    assert (
-        proof_verdict(every, rungs=len(records.load().rung))
-        == f"{whole} passed. Proven, as far as it could be tried."
-    )
-    assert "Not proven." in proof_verdict(
-        Proof(results=(result("not-applicable"),)), rungs=len(records.load().rung)
-    )
-    assert proof_verdict(Proof(results=()), rungs=len(records.load().rung)).startswith(
-        "nothing was tried"
-    )
+    rungs = records.load().rung
+    whole = len(rungs)
+
+    def said(*results: RungResult) -> str:
+        return proof_verdict(Proof(results=results), rungs=whole)
+
+    good = said(result("passed"), result("not-installed"), result("not-applicable"))
+    assert f"Proven, as far as it could be tried; {whole - 3} of {whole} rungs were left" in good
+    every = said(*(result("passed", id=rung.id) for rung in rungs))
+    assert every == f"{whole} passed. Proven, as far as it could be tried."
+    assert "Not proven." in said(result("not-applicable"))
+    assert said().startswith("nothing was tried")
 
 
 @pytest.mark.parametrize(

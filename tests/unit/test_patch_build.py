@@ -101,15 +101,6 @@ def test_the_command_line(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert " ".join(line(family)) == LINES[family]
 
 
-@pytest.mark.parametrize("family", LINES)
-def test_what_windows_compilers_refuse_is_in_no_line(family: str) -> None:
-    words = line(family)
-    assert "-fPIC" not in words
-    if family in ("cl", "clang-cl"):
-        assert not [w for w in words if w.startswith(("-l", "-L", "-o", "-W", "-s"))]
-        assert words.index("/link") < words.index("cuda.lib")
-
-
 def test_cpp_and_threads_without_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "-std=c++17" in line("gcc", "c++")
     assert "/std:c++17" in line("cl", "c++")
