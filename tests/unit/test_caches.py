@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hosts import fake_host
@@ -23,47 +24,40 @@ def read(host: Host, kind: str = "triton", search: DllSearch = NOWHERE) -> Cache
     return next(cache for cache in found if cache.kind == kind)
 
 
+BLANK_AND_QUOTED = {"TRITON_CACHE_DIR": ' "{tmp}/c" ', "TRITON_HOME": "{tmp}/t"}
+
+
 @pytest.mark.parametrize(
-    ("env", "folder", "source"),
+    ("find", "env", "folder", "source"),
     [
-        ({}, "home/.triton/cache", "default"),
-        ({"TRITON_HOME": "{tmp}/t"}, "t/.triton/cache", "variable TRITON_HOME"),
-        ({"TRITON_CACHE_DIR": "{tmp}/c"}, "c", "variable TRITON_CACHE_DIR"),
+        (triton_cache, {}, ".triton/cache", "default"),
+        (triton_cache, {"TRITON_HOME": "{tmp}/t"}, "t/.triton/cache", "TRITON_HOME"),
+        (triton_cache, {"TRITON_CACHE_DIR": "{tmp}/c"}, "c", "TRITON_CACHE_DIR"),
+        (triton_cache, BLANK_AND_QUOTED, "c", "TRITON_CACHE_DIR"),
+        (triton_cache, {"TRITON_CACHE_DIR": "  "}, ".triton/cache", "default"),
+        (inductor_cache, {"TEMP": "{tmp}/T", "USERNAME": "ann"}, "T/torchinductor_ann", "default"),
         (
-            {"TRITON_CACHE_DIR": ' "{tmp}/c" ', "TRITON_HOME": "{tmp}/t"},
-            "c",
-            "variable TRITON_CACHE_DIR",
+            inductor_cache,
+            {"TMP": "{tmp}/U", "USERNAME": "a:b/c"},
+            "U/torchinductor_a_b_c",
+            "default",
         ),
-        ({"TRITON_CACHE_DIR": "  "}, "home/.triton/cache", "default"),
+        (
+            inductor_cache,
+            {"TMPDIR": "{tmp}/V", "TEMP": "{tmp}/T", "LOGNAME": "x"},
+            "V/torchinductor_x",
+            "default",
+        ),
+        (inductor_cache, {"USERNAME": "ann"}, "AppData/Local/Temp/torchinductor_ann", "default"),
+        (inductor_cache, {"TORCHINDUCTOR_CACHE_DIR": "{tmp}/i"}, "i", "TORCHINDUCTOR_CACHE_DIR"),
     ],
 )
-def test_where_triton_keeps_its_cache(
-    tmp_path: Path, env: dict[str, str], folder: str, source: str
+def test_where_a_cache_is_kept(
+    tmp_path: Path, find: Any, env: dict[str, str], folder: str, source: str
 ) -> None:
     filled = {name: value.format(tmp=tmp_path) for name, value in env.items()}
-
-    assert triton_cache(fake_host(tmp_path / "home", filled)) == (
-        tmp_path / "home" / tmp_path / folder,
-        source,
-    )
-
-
-@pytest.mark.parametrize(
-    ("env", "folder", "source"),
-    [
-        ({"TEMP": "{tmp}/T", "USERNAME": "ann"}, "T/torchinductor_ann", "default"),
-        ({"TMP": "{tmp}/U", "USERNAME": "a:b/c"}, "U/torchinductor_a_b_c", "default"),
-        ({"TMPDIR": "{tmp}/V", "TEMP": "{tmp}/T", "LOGNAME": "x"}, "V/torchinductor_x", "default"),
-        ({"USERNAME": "ann"}, "AppData/Local/Temp/torchinductor_ann", "default"),
-        ({"TORCHINDUCTOR_CACHE_DIR": "{tmp}/i"}, "i", "variable TORCHINDUCTOR_CACHE_DIR"),
-    ],
-)
-def test_where_inductor_keeps_its_cache(
-    tmp_path: Path, env: dict[str, str], folder: str, source: str
-) -> None:
-    filled = {name: value.format(tmp=tmp_path) for name, value in env.items()}
-
-    assert inductor_cache(fake_host(tmp_path, filled)) == (tmp_path / folder, source)
+    path, named = find(fake_host(tmp_path, filled))
+    assert (path, named.removeprefix("variable ")) == (tmp_path / folder, source)
 
 
 def test_a_cache_is_measured(tmp_path: Path) -> None:

@@ -136,17 +136,14 @@ def test_binaries_are_not_hashed_but_weighed(tmp_path: Path, content: bytes, cut
     assert found.cut_files == (("triton/_C/libtriton.pyd",) if cut else ())
 
 
-@pytest.mark.parametrize(
-    ("removed", "missing"), [("RECORD", ("RECORD",)), ("METADATA", ("METADATA",))]
-)
-def test_damaged_metadata_is_named(tmp_path: Path, removed: str, missing: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("removed", ["RECORD", "METADATA"])
+def test_damaged_metadata_is_named(tmp_path: Path, removed: str) -> None:
     info = install(tmp_path, "triton-windows", "3.5.1.post24", TRITON)
     (info / removed).unlink()
 
     (found,) = read_distributions(target(tmp_path))
 
-    assert found.missing_files == missing
-    assert found.version == "3.5.1.post24"
+    assert (found.missing_files, found.version) == ((removed,), "3.5.1.post24")
 
 
 def test_an_absent_folder_holds_nothing(tmp_path: Path) -> None:

@@ -18,11 +18,6 @@ REAL = [
         "2.10.0",
         "13.0",
     ),
-    (
-        "flash_attn-2.8.4+d20260328cu130torch2.11.0cxx11abiTRUE-cp313-cp313-win_amd64.whl",
-        "2.11.0",
-        "13.0",
-    ),
     ("flash_attn-2.8.3+cu12torch2.9cxx11abiFALSE-cp312-cp312-win_amd64.whl", "2.9", "12"),
     ("flash_attn-2.8.4-cp312-cp312-win_amd64.whl", None, None),
     ("flash_attn_3-3.0.0+cu130torch2.13gite2743ab-cp39-abi3-win_amd64.whl", "2.13", "13.0"),
@@ -31,18 +26,10 @@ REAL = [
         "2.10.0",
         "12.8",
     ),
-    (
-        "flash_attn_3-3.0.0+20260318.cu128torch280cxx11abitrue.8afc61-cp39-abi3-win_amd64.whl",
-        "2.8.0",
-        "12.8",
-    ),
     ("sageattention-2.2.0+cu128torch2.9.1.post6-cp310-abi3-win_amd64.whl", "2.9.1", "12.8"),
     ("sageattention-2.1.1+cu124torch2.5.1-cp312-cp312-win_amd64.whl", "2.5.1", "12.4"),
     ("sageattn3-1.0.0+cu128torch280-cp312-cp312-win_amd64.whl", "2.8.0", "12.8"),
-    ("sageattn3-1.0.0+cu130torch291-cp313-cp313-win_amd64.whl", "2.9.1", "13.0"),
-    ("spas_sage_attn-0.1.0+cu128torch2.7.1.post1-cp39-abi3-win_amd64.whl", "2.7.1", "12.8"),
     ("xformers-0.0.34+torch2.10cu130-cp39-abi3-win_amd64.whl", "2.10", "13.0"),
-    ("xformers-0.0.33%2Bcu130torch2.9-cp39-abi3-win_amd64.whl", "2.9", "13.0"),
     (
         "xformers-0.0.35+d20260715.cu132torch2.12.1cxx11abi1-py39-none-win_amd64.whl",
         "2.12.1",
@@ -189,9 +176,7 @@ def test_own_abi_ranks_before_the_stable_one() -> None:
     target = wheels.supported_tags(python("3.12.9"))
     own = wheels.tag_rank(wheels.read("p-1-cp312-cp312-win_amd64.whl").tags, target)
     stable = wheels.tag_rank(wheels.read("p-1-cp39-abi3-win_amd64.whl").tags, target)
-    assert own == 0
-    assert stable is not None
-    assert stable > 0
+    assert own == 0 < stable
 
 
 @pytest.mark.parametrize(
