@@ -23,7 +23,7 @@ from tritonwin.journal.tree import file_hash
 from tritonwin.support.versions import series
 from tritonwin.system import toml
 from tritonwin.system.codec import from_json, to_json
-from tritonwin.system.files import paths_in, read_text, write_whole
+from tritonwin.system.files import paths_in, refuse_foreign, write_text
 
 INDEX = "wheels.json"
 _MOST = 256  # jobs of one matrix, GitHub's limit
@@ -158,28 +158,10 @@ def write_index(folder: Path) -> WheelIndex:
             the index cannot be written, or is a file that `build` did not write.
     """
     file = folder / INDEX
-    if file.exists() and not _is_index(file):
-        raise UserError(
-            f"{file} was not written by tritonwin build, so it is left as it is",
-            "Move it away, or gather the wheels in another folder.",
-        )
+    refuse_foreign(file, f'"schema": "{WheelIndex.schema}"')
     made = WheelIndex(wheels=tuple(_indexed(folder)))
-    try:
-        write_whole(file, (json.dumps(to_json(made), indent=2) + "\n").encode())
-    except OSError as error:
-        raise UserError(
-            f"{file} cannot be written: {error.strerror or error}",
-            "Make room there, or copy the wheels to another folder.",
-        ) from None
+    write_text(file, json.dumps(to_json(made), indent=2) + "\n")
     return made
-
-
-def _is_index(file: Path) -> bool:
-    try:
-        found = json.loads(read_text(file) or "")
-    except ValueError:
-        return False
-    return isinstance(found, dict) and found.get("schema") == WheelIndex.schema
 
 
 def _indexed(folder: Path) -> Iterator[IndexedWheel]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.records import SCHEMA as FACTS_SCHEMA
 from tritonwin.facts.records import Facts
 from tritonwin.system.codec import DecodeError, Json, from_json, map_text, parse, to_json
-from tritonwin.system.files import encoding_of, write_whole
+from tritonwin.system.files import encoding_of, refuse_foreign, write_text
 
 if TYPE_CHECKING:
     from tritonwin.facts.redaction.identity import Identity
@@ -52,35 +51,14 @@ def write(facts: Facts, path: Path, identity: Identity) -> None:
     A file that is there is replaced only if it is a snapshot (of any version) or empty.
 
     Raises:
-        SnapshotError: another file is in the way, or the folder cannot be written.
+        UserError: another file is in the way, or the folder cannot be written.
     """
     from tritonwin.facts.redaction.redactor import Redactor  # not needed to read one
 
     tree = to_json(Snapshot(facts=redacted(facts, Redactor(identity))))
     text = json.dumps(tree, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    try:
-        _refuse_other_files(path)
-        write_whole(path, text.encode())
-    except OSError as error:
-        raise SnapshotError(
-            f"cannot write {path}: {error.strerror or error}", "Choose another folder with -o FILE."
-        ) from None
-
-
-def _refuse_other_files(path: Path) -> None:
-    if path.is_dir():
-        raise SnapshotError(
-            f"{path} is a folder", "Give the name of a file: tritonwin snapshot -o FILE"
-        )
-    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
-        return
-    with contextlib.suppress(SnapshotError):
-        if _kind(_document(path), path)[0] == "tritonwin.snapshot":
-            return
-    raise SnapshotError(
-        f"{path} exists and is not a snapshot, so it is left as it is",
-        "Choose another name, or delete the file first.",
-    )
+    refuse_foreign(path, '"schema": "tritonwin.snapshot/')
+    write_text(path, text)
 
 
 def read(path: Path) -> Facts:

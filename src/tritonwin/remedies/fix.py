@@ -8,13 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tritonwin.errors import UserError
 from tritonwin.facts import snapshot
 from tritonwin.facts.collect import collect
 from tritonwin.facts.history import write_proven
 from tritonwin.facts.packages import knowledge
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.facts.redaction.identity import Identity
-from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.journal import Store, undo
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
@@ -304,6 +304,6 @@ class _Fix:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             snapshot.write(self.context.facts, file, Identity.this_machine(self.context.host))
-        except (OSError, SnapshotError):
+        except (OSError, UserError):
             return None
         return str(file)
