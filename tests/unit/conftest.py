@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from list_server import ListServer, list_server
-from target_env import TargetEnvironment, make_environment, pip_folder
+from target_env import TargetEnvironment, give_pip, make_environment, pip_folder
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +26,19 @@ def pip_target(
         monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     return make_environment(tmp_path / "target", pip_program)
+
+
+@pytest.fixture
+def target_with_pip(
+    pip_target: TargetEnvironment,
+    pip_program: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> TargetEnvironment:
+    """An environment that commands install into; what tritonwin keeps is kept beside it."""
+    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
+    give_pip(pip_target, pip_program)
+    return pip_target
 
 
 @pytest.fixture

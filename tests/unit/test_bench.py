@@ -4,10 +4,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import healthy
 import pytest
 
 from tritonwin.cli import app
-from tritonwin.facts.records import Distribution, Driver, Facts, Gpu, System, Torch, Triton
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output.bench import report
@@ -16,25 +16,7 @@ from tritonwin.verify import bench
 from tritonwin.verify.bench import Benchmark, Comparison, benchmark, compare
 from tritonwin.verify.records import RungResult
 
-FACTS = Facts(
-    tool_version="0",
-    system=System(os="windows", version="10.0.22631", machine="AMD64", wine="8.0"),
-    distributions=(
-        Distribution(
-            name="triton-windows", version="3.5.1.post24", location="site", site_packages="site"
-        ),
-    ),
-    torch=Torch(version="2.9.1+cu128", location="site", source="test"),
-    triton=Triton(
-        version="3.5.1",
-        location="site",
-        source="test",
-        flavour="fork",
-        distribution="triton-windows",
-    ),
-    gpus=(Gpu(index=0, vendor="nvidia", name="RTX 4090", source="NVML", compute_capability="8.9"),),
-    drivers=(Driver(vendor="nvidia", source="NVML", version="581.57"),),
-)
+FACTS = healthy.part("system", wine="8.0")
 
 
 def part(name: str, **figures: str | float) -> RungResult:
@@ -65,7 +47,7 @@ def test_nothing_is_divided_by_zero() -> None:
 def test_the_machine_is_named_without_paths() -> None:
     machine = bench.machine(FACTS)
     assert machine.os == "windows 10.0.22631, Wine 8.0"
-    assert machine.gpu == "RTX 4090"
+    assert machine.gpu == "NVIDIA GeForce RTX 4090"
     assert machine.triton == "3.5.1 (triton-windows 3.5.1.post24)"
     assert "site" not in json.dumps(to_json(machine))
 

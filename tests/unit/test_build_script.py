@@ -41,19 +41,23 @@ def lines_of(made: BuildPlan, shell: Shell = "cmd") -> list[str]:
     return script(made, shell, HOST, PREPARE).split("\r\n" if shell == "cmd" else "\n")
 
 
-def test_every_value_is_exact(tmp_path: Path) -> None:
+def test_a_script_for_windows(tmp_path: Path) -> None:
+    """It leaves its folder first: that no planted program is started, tests/winlane/test_build.py."""
     text = script(on_windows(tmp_path), "cmd", HOST, PREPARE)
     assert text.count("\r\n") == text.count("\n")
     lines = text.split("\r\n")
+    assert lines[:4] == [
+        "@echo off",
+        "setlocal DisableDelayedExpansion",
+        'cd /d "%SystemRoot%\\System32"',
+        "chcp 65001 >nul",
+    ]
     assert 'set "MAX_JOBS=8"' in lines
     assert not any(line.startswith("set ") and not line.startswith('set "') for line in lines)
     assert not any("&&" in line and "set " in line for line in lines)
     assert "-vcvars_ver=14.44.35207" in text
     assert all(line == line.rstrip() for line in lines)
-
-
-def test_what_is_set_is_set_after_what_is_unset(tmp_path: Path) -> None:
-    lines = lines_of(on_windows(tmp_path))
+    # what is set is set after what is unset
     assert lines.index('set "NVCC_APPEND_FLAGS="') < lines.index(
         'set "NVCC_APPEND_FLAGS=-DUSE_CUDA=1 -D_USE_MATH_DEFINES"'
     )
@@ -102,16 +106,6 @@ def test_a_script_is_for_its_system(tmp_path: Path, shell: Shell) -> None:
     made = replace(on_windows(tmp_path), windows=shell == "sh")
     with pytest.raises(ScriptError, match="does not run"):
         script(made, shell, HOST, PREPARE)
-
-
-def test_a_script_for_windows_begins_by_leaving_the_folder(tmp_path: Path) -> None:
-    """That no planted program is started then: tests/winlane/test_build.py, in cmd."""
-    assert lines_of(on_windows(tmp_path))[:4] == [
-        "@echo off",
-        "setlocal DisableDelayedExpansion",
-        'cd /d "%SystemRoot%\\System32"',
-        "chcp 65001 >nul",
-    ]
 
 
 def test_the_script_for_sh_starts_what_the_runner_would(tmp_path: Path) -> None:

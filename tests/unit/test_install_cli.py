@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 from list_server import list_server
-from target_env import TargetEnvironment, give_pip
+from target_env import TargetEnvironment
 from wheel_files import make_wheel
 
 from tritonwin.cli.app import run
@@ -20,15 +20,8 @@ SAGE = "sageattention-1.0.6-py3-none-any.whl"
 
 
 @pytest.fixture
-def target(
-    pip_target: TargetEnvironment,
-    pip_program: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> TargetEnvironment:
-    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
-    give_pip(pip_target, pip_program)
-    return pip_target
+def target(target_with_pip: TargetEnvironment) -> TargetEnvironment:
+    return target_with_pip
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from target_env import TargetEnvironment, give_pip
+from target_env import TargetEnvironment
 from trees import describe_tree, write
 from wheel_files import make_wheel
 
@@ -20,15 +20,8 @@ OLD = "sageattention-1.0-py3-none-any.whl"
 
 
 @pytest.fixture
-def target(
-    pip_target: TargetEnvironment,
-    pip_program: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> TargetEnvironment:
-    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
-    give_pip(pip_target, pip_program)
-    return pip_target
+def target(target_with_pip: TargetEnvironment) -> TargetEnvironment:
+    return target_with_pip
 
 
 @pytest.fixture
