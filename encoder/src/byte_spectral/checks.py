@@ -59,9 +59,15 @@ def taps_shape(taps: torch.Tensor) -> tuple[int, int]:
     return taps.shape[0], taps.shape[1] // 2
 
 
-def bins_of(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, parts: str) -> int:
-    """K of a linear layer's weight (D, E); it and its bias (D,) are where x is."""
-    for name, tensor in (("weight", weight), ("bias", bias)):
+def bins_of(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    embedding: torch.Tensor | None,
+    parts: str,
+) -> int:
+    """K of a linear layer's weight (D, E); it, its bias (D,) and the embedding are where x is."""
+    for name, tensor in (("weight", weight), ("bias", bias), ("embedding", embedding)):
         if tensor is not None and not isinstance(tensor, torch.Tensor):
             raise TypeError(f"{name} must be a tensor, not {type(tensor).__name__}")
     if weight.dim() != 2 or (parts == "reim" and weight.shape[1] % 2):
@@ -70,7 +76,12 @@ def bins_of(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, pa
         raise ValueError(
             f"bias must be ({weight.shape[0]},), as weight has rows; it is {tuple(bias.shape)}"
         )
-    for name, tensor in (("weight", weight), ("bias", bias)):
+    if embedding is not None and embedding.shape != (256, weight.shape[0]):
+        raise ValueError(
+            f"embedding must be (256, {weight.shape[0]}), a row for each byte; "
+            f"it is {tuple(embedding.shape)}"
+        )
+    for name, tensor in (("weight", weight), ("bias", bias), ("embedding", embedding)):
         if tensor is not None and tensor.device != x.device:
             raise ValueError(f"{name} must be on {x.device}, where x is, not on {tensor.device}")
     return weight.shape[1] // (2 if parts == "reim" else 1)

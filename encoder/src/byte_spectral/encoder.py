@@ -31,10 +31,11 @@ class ByteSpectral(nn.Module):
         mode: "window", or "global" for `global_.global_spectral`.
         project: D; a linear layer follows, fused where its weight is half precision (also by
             autocast) and nothing before it learns. The output is then (B, T, D).
+        embed: the output is that plus an embedding of each byte (256, D), in the same kernel.
 
     Attributes:
         features: E.
-        window, taps, projection: what learns, where it was asked for.
+        window, taps, projection, embedding: what learns, where it was asked for.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class ByteSpectral(nn.Module):
         dtype: torch.dtype = torch.float32,
         learnable: bool | str = False,
         project: int | None = None,
+        embed: bool = False,
         mode: str = "window",
         backend: Backend = "auto",
         **transform: Any,
@@ -77,6 +79,9 @@ class ByteSpectral(nn.Module):
         if learnable == "taps":
             self.taps = nn.Parameter(dft_taps(self.spec, window).float())
         self.projection = None if project is None else nn.Linear(self.features, project)
+        if embed and project is None:
+            raise ValueError("embed needs project: what the features become, to be added to")
+        self.embedding = nn.Embedding(256, project) if embed and project is not None else None
 
     def forward(self, x: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
         spec = self.spec
@@ -90,8 +95,10 @@ class ByteSpectral(nn.Module):
                 dtype=self.dtype, lengths=lengths, backend=self.backend,
             )  # fmt: skip
         elif self.projection is not None and not self.learnable:
+            table = None if self.embedding is None else self.embedding.weight
             return byte_spectral_linear(
-                x, self.projection.weight, self.projection.bias, W=spec.W, N=spec.N,
+                x, self.projection.weight, self.projection.bias,
+                embedding=table, W=spec.W, N=spec.N,
                 parts=spec.parts, window=self.window, causal=spec.causal,
                 precision=spec.precision, lengths=lengths, backend=self.backend,
             )  # fmt: skip
@@ -101,16 +108,16 @@ class ByteSpectral(nn.Module):
                 causal=spec.causal, precision=spec.precision, dtype=self.dtype, lengths=lengths,
                 backend=self.backend,
             )  # fmt: skip
-        return self._projected(found)
+        return self._projected(found, x)
 
-    def _projected(self, found: torch.Tensor) -> torch.Tensor:
+    def _projected(self, found: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """Behind the linear layer, where there is one; it gets features of its weight's type."""
         if self.projection is None:
             return found
         if choose.autocast_type(found.device) is None:
             found = found.to(self.projection.weight.dtype)
         projected: torch.Tensor = self.projection(found)
-        return projected
+        return projected if self.embedding is None else projected + self.embedding(x.long())
 
     def stream(
         self, x: torch.Tensor, state: StreamState | None = None
@@ -121,7 +128,7 @@ class ByteSpectral(nn.Module):
         if self.learnable or not isinstance(self.window, str):
             raise ValueError("stream() is for named windows that do not learn")
         found, following = encode_piece(x, state, self.spec, self.window, self.dtype, self.backend)
-        return self._projected(found), following
+        return self._projected(found, x), following
 
     def extra_repr(self) -> str:
         given = dataclasses.asdict(self.spec) | {"learnable": self.learnable}

@@ -132,26 +132,29 @@ def byte_spectral_linear(
     weight: torch.Tensor,
     bias: torch.Tensor | None = None,
     *,
+    embedding: torch.Tensor | None = None,
     window: str | torch.Tensor = "tail",
     lengths: torch.Tensor | None = None,
     backend: Backend = "auto",
     **transform: Any,
 ) -> torch.Tensor:
-    """`linear(byte_spectral(x), weight, bias)` (B, T, D) without writing the features.
+    """`linear(byte_spectral(x), weight, bias)` (B, T, D) without writing the features, and plus
+    `embedding[x]`: the front end of a byte-level model in one kernel.
 
     Args:
         weight: (D, E), on x's device; E is K, or 2K for "reim". Under autocast it is cast like
             that of a linear layer. The features have its type when they are multiplied.
         bias: (D,), there too.
+        embedding: (256, D), there too; a row for each byte.
         transform: W, K, N, parts, causal and precision as of `byte_spectral`, but "fast" is the
             default; K is implied by weight, and checked if given.
 
-    Differentiable in weight, bias and a window that learns.
+    Differentiable in weight, bias, embedding and a window that learns.
     """
     x = bytes_of(x)
     lengths = lengths_of(lengths, x)
     parts = transform.get("parts", "mag")
-    bins = bins_of(x, weight, bias, parts)
+    bins = bins_of(x, weight, bias, embedding, parts)
     if transform.get("K", bins) not in (None, bins):
         raise ValueError(
             f"weight (D, E) has E = {weight.shape[1]}, "
@@ -161,6 +164,9 @@ def byte_spectral_linear(
     weight = weight.to(choose.autocast_type(x.device) or weight.dtype)
     if bias is not None:
         bias = bias.to(weight.dtype)
+    if embedding is not None:  # a bias with a row for each byte
+        embedding = embedding.to(weight.dtype)
+        bias = embedding if bias is None else embedding + bias
     fused = (
         isinstance(window, str)
         and parts != "reim"
@@ -176,4 +182,6 @@ def byte_spectral_linear(
         x, W=spec.W, K=spec.K, N=spec.N, parts=spec.parts, window=window, causal=spec.causal,
         precision=spec.precision, dtype=weight.dtype, lengths=lengths, backend=backend,
     )  # fmt: skip
-    return torch.nn.functional.linear(features, weight, bias)
+    if embedding is None:
+        return torch.nn.functional.linear(features, weight, bias)
+    return torch.nn.functional.embedding(x.long(), bias) + features @ weight.T

@@ -87,17 +87,21 @@ def select_parts(re, im, S: gl.constexpr):
 
 
 @gluon.jit
-def put(value, out, tile, column, M, BOUND: gl.constexpr, E: gl.constexpr, WIDTH: gl.constexpr,
-        PERMUTED: gl.constexpr, S: gl.constexpr):  # fmt: skip
-    """Store (bm, WIDTH) at a column of out (M, E), columns below BOUND."""
-    BITS: gl.constexpr = out.dtype.element_ty.primitive_bitwidth
-    place: gl.constexpr = store_layout(S, WIDTH, BITS)
-    value = value.to(out.dtype.element_ty)
+def placed(value, PERMUTED: gl.constexpr, WIDTH: gl.constexpr, BITS: gl.constexpr,
+           S: gl.constexpr):  # fmt: skip
+    """(bm, WIDTH) in the layout in which numbers of BITS are stored."""
     if PERMUTED:  # a change of names: registers stay where they are
         PAIRS: gl.constexpr = 64 // BITS
         split = value.reshape([S.bm, WIDTH // (8 * PAIRS), PAIRS, 4, 2])
         value = split.permute([0, 1, 3, 2, 4]).reshape([S.bm, WIDTH])
-    flat = gl.convert_layout(value, place)
+    return gl.convert_layout(value, store_layout(S, WIDTH, BITS))
+
+
+@gluon.jit
+def put(flat, out, tile, column, M, BOUND: gl.constexpr, E: gl.constexpr, WIDTH: gl.constexpr,
+        S: gl.constexpr):  # fmt: skip
+    """Store what is `placed` at a column of out (M, E), columns below BOUND."""
+    place: gl.constexpr = store_layout(S, WIDTH, out.dtype.element_ty.primitive_bitwidth)
     m = tile * S.bm + gl.arange(0, S.bm, layout=gl.SliceLayout(1, place))
     e = column + gl.arange(0, WIDTH, layout=gl.SliceLayout(0, place))
     to = out + (gl.expand_dims(m.to(gl.int64) * E, 1) + gl.expand_dims(e, 0))
@@ -132,11 +136,15 @@ def _chunk(frame, buffers, out, tile, first, chunk, M, S: gl.constexpr):
     both = spectrum(frame, buffers.index(chunk), S)
     re, im = re_and_im(warpgroup_mma_wait(0, deps=[both]), S)
     column = (first + chunk) * BE
+    kind: gl.constexpr = out.dtype.element_ty
+    BITS: gl.constexpr = kind.primitive_bitwidth
     if S.parts == "reim":
-        put(re * S.factor, out, tile, column, M, K, E, BE, True, S)
-        put(im * S.factor, out + K, tile, column, M, K, E, BE, True, S)
+        put(placed((re * S.factor).to(kind), True, BE, BITS, S), out, tile, column, M, K, E, BE, S)
+        put(placed((im * S.factor).to(kind), True, BE, BITS, S), out + K, tile, column, M, K, E, BE,
+            S)  # fmt: skip
     else:
-        put(select_parts(re, im, S), out, tile, column, M, K, E, BE, True, S)
+        flat = placed(select_parts(re, im, S).to(kind), True, BE, BITS, S)
+        put(flat, out, tile, column, M, K, E, BE, S)
 
 
 @gluon.jit

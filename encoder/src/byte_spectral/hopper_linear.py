@@ -18,11 +18,13 @@ from byte_spectral.hopper import (
     all_come,
     copy_taps,
     mbarriers,
+    placed,
     product_layout,
     put,
     re_and_im,
     select_parts,
     spectrum,
+    store_layout,
 )
 from byte_spectral.hopper_frame import frame_of
 
@@ -43,17 +45,37 @@ def _multiply(both, weights, acc, S: gl.constexpr):
 
 
 @gluon.jit
-def _emit(total, bias, out, tile, column, M, S: gl.constexpr):
+def _table_rows(bias, x, tile, column, M, T, stride_x, BITS: gl.constexpr, S: gl.constexpr):
+    """The rows of the table of each position's byte, where the output is `placed`."""
+    place: gl.constexpr = store_layout(S, S.bd, BITS)
+    m = tile * S.bm + gl.arange(0, S.bm, layout=gl.SliceLayout(1, place))
+    d = column + gl.arange(0, S.bd, layout=gl.SliceLayout(0, place))
+    b = m // T
+    byte = gl.load(x + (b.to(gl.int64) * stride_x + (m - b * T)), mask=m < M, other=0)
+    at = gl.expand_dims(byte.to(gl.int32) * S.width, 1) + gl.expand_dims(d, 0)
+    here = gl.expand_dims(m < M, 1) & gl.expand_dims(d < S.width, 0)
+    return gl.load(bias + at, mask=here, other=0).to(gl.float32)
+
+
+@gluon.jit
+def _emit(total, bias, x, out, tile, column, M, T, stride_x, S: gl.constexpr):
     D: gl.constexpr = S.width
     BD: gl.constexpr = S.bd
     ORDERED: gl.constexpr = S.ordered
-    if S.bias:
-        d = gl.arange(0, BD, layout=gl.SliceLayout(0, wide_layout(S)))
-        if ORDERED:
-            d = d // 32 * 32 + d % 8 // 2 * 8 + d % 32 // 8 * 2 + d % 2
-        d += column
-        total += gl.expand_dims(gl.load(bias + d, mask=d < D, other=0).to(gl.float32), 0)
-    put(total, out, tile, column, M, D, D, BD, ORDERED, S)
+    kind: gl.constexpr = out.dtype.element_ty
+    BITS: gl.constexpr = kind.primitive_bitwidth
+    if S.table:
+        total = placed(total, ORDERED, BD, BITS, S)
+        total += _table_rows(bias, x, tile, column, M, T, stride_x, BITS, S)
+        put(total.to(kind), out, tile, column, M, D, D, BD, S)
+    else:
+        if S.bias:
+            d = gl.arange(0, BD, layout=gl.SliceLayout(0, wide_layout(S)))
+            if ORDERED:
+                d = d // 32 * 32 + d % 8 // 2 * 8 + d % 32 // 8 * 2 + d % 2
+            d += column
+            total += gl.expand_dims(gl.load(bias + d, mask=d < D, other=0).to(gl.float32), 0)
+        put(placed(total.to(kind), ORDERED, BD, BITS, S), out, tile, column, M, D, D, BD, S)
 
 
 @gluon.jit
@@ -93,7 +115,7 @@ def _rows(both, frame, buffers, weights, ready, bias, x, lengths, out, tile, fol
     if following < (M + S.bm - 1) // S.bm:  # after the last tile nobody reads the spectrum
         frame = frame_of(x, lengths, following, M, T, stride_x, 0, S, operand)
     both = spectrum(frame, buffers.index(0), S)
-    _emit(warpgroup_mma_wait(1, deps=[acc]), bias, out, tile, column, M, S)
+    _emit(warpgroup_mma_wait(1, deps=[acc]), bias, x, out, tile, column, M, T, stride_x, S)
     return both, frame
 
 
@@ -113,7 +135,8 @@ def _copy_weights(weight, weights, ready, column, S: gl.constexpr):
 
 @gluon.jit
 def project(x, taps, weight, bias, out, lengths, M, T, stride_x, S: gl.constexpr):
-    """features @ weight^T + bias, features staying in registers: out (M, width).
+    """features @ weight^T + bias, features staying in registers: out (M, width). With a table the
+    bias is (256, width), a row for each byte: that of the position's own is added.
 
     weight: descriptor of (width, E) in out's type, in boxes of (bd, be); where ordered, of
     (width/32, 4, 4, 2, E), rows in the order in which a thread's accumulators are 16 bytes of

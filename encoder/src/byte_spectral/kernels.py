@@ -146,7 +146,10 @@ def encode(x, taps, out, lengths, M, R, length, stride_x, skip, S: tl.constexpr)
 @triton.jit
 def project(x, taps, weight, bias, out, lengths, M, R, length, stride_x, stride_w,
             S: tl.constexpr):  # fmt: skip
-    """features @ weight^T + bias, features never written. Grid (row tiles, tiles of width)."""
+    """features @ weight^T + bias, features never written. Grid (row tiles, tiles of width).
+
+    With a table the bias is (256, width), a row for each byte: that of the position's own is added.
+    """
     STAGES: tl.constexpr = S.stages
     ROWS: tl.constexpr = S.bm
     COLUMNS: tl.constexpr = S.bd
@@ -164,9 +167,12 @@ def project(x, taps, weight, bias, out, lengths, M, R, length, stride_x, stride_
             other=0,
         )
         acc = tl.dot(value.to(weight.dtype.element_ty), matrix, acc, input_precision="ieee")
-    if S.bias:
-        acc += tl.load(bias + d, mask=d < D, other=0).to(tl.float32)[None, :]
     mask = (m < M)[:, None] & (d < D)[None, :]
+    if S.table:
+        byte = tl.load(x + row + newest - S.shift, mask=m < M, other=0).to(tl.int32)
+        acc += tl.load(bias + byte[:, None] * D + d[None, :], mask=mask, other=0).to(tl.float32)
+    elif S.bias:
+        acc += tl.load(bias + d, mask=d < D, other=0).to(tl.float32)[None, :]
     tl.store(
         out + m.to(tl.int64)[:, None] * D + d[None, :], acc.to(out.dtype.element_ty), mask=mask
     )

@@ -46,7 +46,12 @@ def sure_of_taps(spec: Spec) -> None:
 
 def kind_of(bias: torch.Tensor | None) -> Any:
     """The part of a key that a bias makes."""
-    return None if bias is None else (bias.dtype, aligned(bias))
+    return None if bias is None else (bias.dtype, aligned(bias), bias.dim())
+
+
+def of_bias(bias: torch.Tensor | None) -> dict[str, bool]:
+    """What a record has of it: one row (D,), or one for each byte (256, D)."""
+    return {"bias": bias is not None, "table": bias is not None and bias.dim() == 2}
 
 
 class Form:
@@ -250,12 +255,16 @@ class Linear(Form):
         return self.pack_with(taps, self.limbs, self.rows, self.bins, 1, 1)
 
     def launch(
-        self, x: torch.Tensor, weight: torch.Tensor, bias: bool, lengths: torch.Tensor | None
+        self,
+        x: torch.Tensor,
+        weight: torch.Tensor,
+        bias: torch.Tensor | None,
+        lengths: torch.Tensor | None,
     ) -> Launch:
         plan = self.plan
         M, R, T = rows_and_bytes(x, 0)
-        record = self.dense(bins=self.bins, lengths=lengths is not None, bias=bias,
-                             width=self.width, bd=plan["bd"])  # fmt: skip
+        record = self.dense(bins=self.bins, lengths=lengths is not None, width=self.width,
+                             bd=plan["bd"], **of_bias(bias))  # fmt: skip
         return self.caller.launch(
             (cdiv(M, plan["bm"]), cdiv(self.width, plan["bd"]), 1), M=M, R=R, length=T,
             stride_x=x.stride(0), stride_w=weight.stride(0), S=record,
@@ -272,7 +281,7 @@ class Linear(Form):
         out = self.output(x, self.width)
         if out.numel():
             key = (self.key_of(x, lengths, 0), aligned(weight), weight.stride(0), kind_of(bias))
-            launch = self.once(key, self.launch, x, weight, bias is not None, lengths)
+            launch = self.once(key, self.launch, x, weight, bias, lengths)
             tensors = (x, packed, weight, x if bias is None else bias, out,
                        x if lengths is None else lengths)  # fmt: skip
             self.caller(key, launch, tensors, self.index)

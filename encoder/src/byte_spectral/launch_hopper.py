@@ -11,7 +11,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from byte_spectral import hopper, hopper_gradient, hopper_linear, hopper_walk, pack
 from byte_spectral.caller import Caller, Launch, aligned
-from byte_spectral.launch import Form, Gradient, Walking, cdiv, kind_of, rows_and_bytes
+from byte_spectral.launch import Form, Gradient, Walking, cdiv, kind_of, of_bias, rows_and_bytes
 from byte_spectral.plans import Plan
 from byte_spectral.spec import Spec
 
@@ -156,14 +156,16 @@ class HopperLinear(Resident):
         view = in_order(weight)
         return described(view, [self.bd // GROUP, *view.shape[1:4], box[1]], self.kind)
 
-    def launch(self, x: torch.Tensor, lengths: torch.Tensor | None, bias: bool) -> Launch:
+    def launch(
+        self, x: torch.Tensor, lengths: torch.Tensor | None, bias: torch.Tensor | None
+    ) -> Launch:
         plan = self.plan
         M, R, _ = rows_and_bytes(x, 0)
         split = cdiv(self.width, self.bd)
         programs = split * min(cdiv(M, plan["bm"]), max(1, self.processors // split))
         record = self.dense(
-            bins=self.chunks * plan["be"], chunks=self.chunks, split=split, bias=bias,
-            width=self.width, bd=self.bd, ordered=self.ordered, **self.of_rows(M, R, lengths, 0),
+            bins=self.chunks * plan["be"], chunks=self.chunks, split=split, width=self.width,
+            bd=self.bd, ordered=self.ordered, **self.of_rows(M, R, lengths, 0), **of_bias(bias),
         )  # fmt: skip
         record = dataclasses.replace(record, even=self.width % self.bd == 0)
         return self.caller.launch((programs, 1, 1), M=M, T=R, stride_x=x.stride(0), S=record)
@@ -179,7 +181,7 @@ class HopperLinear(Resident):
         out = self.output(x, self.width)
         if out.numel():
             key = (self.key_of(x, lengths, 0), kind_of(bias))
-            launch = self.once(key, self.launch, x, lengths, bias is not None)
+            launch = self.once(key, self.launch, x, lengths, bias)
             tensors = (x, x if bias is None else bias, out, x if lengths is None else lengths)
             self.caller(key, launch, tensors, self.index, (packed, self.matrix(weight)))
         return out

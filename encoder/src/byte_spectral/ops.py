@@ -118,7 +118,10 @@ def linear(
     causal: bool,
     precision: str,
 ) -> torch.Tensor:
-    """Features times weight^T (D, K) plus bias, in the type of the weight."""
+    """Features times weight^T (D, K) plus bias, in the type of the weight.
+
+    A bias (256, D) has a row for each byte.
+    """
     spec = make_spec(W, weight.shape[1], N, parts, causal, precision)
     form, packed = choose.projected(
         spec, weight.dtype, x.device, window, weight.shape[0], lengths is not None
@@ -134,7 +137,7 @@ def _(x, weight, bias, lengths, W, N, parts, window, causal, precision):  # type
 
 def _keep_linear(ctx, inputs, output):  # type: ignore[no-untyped-def]
     x, weight, bias, lengths, *ctx.rest = inputs
-    ctx.has_bias = bias is not None
+    ctx.rows = 0 if bias is None else bias.dim()
     ctx.save_for_backward(x, weight, lengths)
 
 
@@ -146,7 +149,11 @@ def _give_linear(ctx, upstream):  # type: ignore[no-untyped-def]
                       weight.dtype, 0)  # fmt: skip
     flat = upstream.reshape(-1, weight.shape[0])
     d_weight = flat.T @ features.reshape(-1, weight.shape[1])
-    d_bias = flat.sum(0) if ctx.has_bias else None
+    d_bias = None
+    if ctx.rows == 1:
+        d_bias = flat.sum(0)
+    elif ctx.rows == 2:  # as of a lookup in it
+        d_bias = torch.ops.aten.embedding_dense_backward(flat, x.reshape(-1).long(), 256, -1, False)
     return None, d_weight, d_bias, *[None] * 7
 
 

@@ -19,7 +19,8 @@ class Dense:
         bm, be, bk: rows, bins and taps of a tile.
         warps, stages: of a program; of the loop over its tiles.
         even, even_rows: whole tiles of bins; of rows.
-        width, bd, bias: of a linear layer: columns, those of a tile, and whether there is a bias.
+        width, bd: of a linear layer: columns, and those of a tile.
+        bias, table: a row is added to each row of the output; that of the position's byte.
         chunks, split: on sm_90: tiles of bins of a program, and programs that share the bins.
         regular: on sm_90: see `hopper_frame.frame_of`.
         ordered: on sm_90: columns in the order of accumulators, see `hopper.store_layout`.
@@ -47,6 +48,7 @@ class Dense:
     width: int = 0
     bd: int = 0
     bias: bool = False
+    table: bool = False
     chunks: int = 1
     split: int = 1
     regular: bool = False

@@ -319,6 +319,23 @@ def test_a_matrix_that_is_part_of_another(D: int, K: int, first: int, kind: torc
         assert error(found, reference(x, K=K) @ weight.double().T + bias.double()) <= 6e-3
 
 
+@pytest.mark.parametrize(("D", "K"), [(256, 256), (24, 40), (320, 96)])
+def test_embedding_and_spectrum_in_one_kernel(D: int, K: int) -> None:
+    x = random_bytes(33, 777)
+    given = [(torch.randn(n, device="cuda") / K**0.5).bfloat16() for n in ((D, K), (D,), (256, D))]
+    weight, bias, table = (each.requires_grad_() for each in given)
+    found = byte_spectral_linear(x, weight, bias, embedding=table)
+    exact = [each.detach().double().requires_grad_() for each in given]
+    wanted = reference(x, K=K) @ exact[0].T + exact[1] + exact[2][x.long()]
+    assert error(found.detach(), wanted.detach()) <= 6e-3
+    upstream = torch.randn_like(found)
+    again = [torch.autograd.grad(found, given, upstream, retain_graph=True) for _ in range(2)]
+    right = torch.autograd.grad(wanted, exact, upstream.double())
+    for one, same, other in zip(*again, right, strict=True):
+        assert torch.equal(one, same)
+        assert error(one, other) <= 1e-2
+
+
 def test_a_plan_of_more_programs_than_have_room(with_plan: Any) -> None:
     """Four programs of 128 KiB of taps do not fit a multiprocessor; one does."""
     with_plan("hopper", {"split": 4, "per_sm": 4})

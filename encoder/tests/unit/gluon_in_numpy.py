@@ -236,7 +236,7 @@ class _Language:
 
     NVMMASharedLayout = SimpleNamespace(get_default_for=lambda *_: None)
     float16, float32, bfloat16 = np.float16, np.float32, BFLOAT16
-    uint16, uint32, int64 = np.uint16, np.uint32, np.int64
+    uint16, uint32, int32, int64 = np.uint16, np.uint32, np.int32, np.int64
     load, store, where = staticmethod(_load), staticmethod(_store), staticmethod(_where)
     inline_asm_elementwise = staticmethod(_assembly)
     allocate_shared_memory = staticmethod(_allocate)

@@ -1,0 +1,73 @@
+"""The front end of a byte-level model: embedding + spectral, in one kernel where there is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon here")
+
+from watched_kernels import gpu
+
+from byte_spectral import ByteSpectral, byte_spectral_linear, reference
+
+
+def random_bytes(B: int, T: int) -> torch.Tensor:
+    return torch.randint(256, (B, T), dtype=torch.uint8, generator=torch.Generator().manual_seed(B))
+
+
+def apart(found: torch.Tensor, wanted: torch.Tensor) -> float:
+    return float((found.detach().double() - wanted.detach()).norm() / wanted.detach().norm())
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+@pytest.mark.parametrize(
+    ("D", "K", "o"),
+    [
+        (64, 96, {}),
+        (24, 40, {"causal": False}),
+        (320, 32, {"W": 40, "parts": "power"}),
+        (40, 32, {"parts": "reim"}),  # in two kernels
+    ],
+    ids=str,
+)
+def test_the_sum_and_its_gradient(D: int, K: int, o: dict[str, Any], capability: int) -> None:
+    x = random_bytes(3, 150)
+    E = 2 * K if o.get("parts") == "reim" else K
+    given = [(torch.randn(n) / E**0.5).bfloat16() for n in ((D, E), (D,), (256, D))]
+    weight, bias, table = (each.requires_grad_() for each in given)
+    upstream = torch.randn(3, 150, D)
+    with gpu(capability):
+        found = byte_spectral_linear(x, weight, bias, embedding=table, **o)
+        found.backward(upstream.bfloat16())
+    exact = [each.detach().double().requires_grad_() for each in given]
+    features = reference(x, K=K, **o)
+    wanted = features @ exact[0].T + exact[1] + exact[2][x.long()]
+    wanted.backward(upstream.double())
+    assert apart(found, wanted) < 6e-3
+    for one, other in zip(given, exact, strict=True):
+        assert one.grad is not None
+        assert apart(one.grad, other.grad) < 1e-2
+
+
+def test_as_a_module() -> None:
+    module, x = ByteSpectral(K=8, project=6, embed=True), random_bytes(2, 40)
+    assert set(module.state_dict()) == {"projection.weight", "projection.bias", "embedding.weight"}
+    whole, state, parts = module(x), None, []
+    assert module.embedding is not None
+    wanted = ByteSpectral(K=8)(x) @ module.projection.weight.T + module.projection.bias
+    torch.testing.assert_close(whole, wanted + module.embedding.weight[x.long()])
+    for piece in x.split([1, 30, 9], dim=1):
+        found, state = module.stream(piece, state)
+        parts.append(found)
+    torch.testing.assert_close(torch.cat(parts, dim=1), whole)
+    whole.sum().backward()
+    assert module.embedding.weight.grad is not None
+    compiled = torch.compile(module, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(x), whole)
+    with pytest.raises(ValueError, match="embed needs project"):
+        ByteSpectral(embed=True)
+    with pytest.raises(ValueError, match=r"embedding must be \(256, 6\)"):
+        byte_spectral_linear(x, module.projection.weight, embedding=torch.ones(255, 6))
