@@ -38,7 +38,6 @@ class InstallOptions:
 
     Attributes:
         lists: folders, files and addresses that name wheels, preferred to the package index.
-        indexes: package indexes in the place of those that pip is configured for.
         default_lists: ask the public lists of wheels as well.
         allow_unhashed: take wheels from the network for which no hash is known.
         reinstall: install again what is there in the right version.
@@ -46,7 +45,6 @@ class InstallOptions:
 
     requests: tuple[Requirement, ...]
     lists: tuple[str, ...] = ()
-    indexes: tuple[str, ...] = ()
     default_lists: bool = True
     offline: bool = False
     allow_unhashed: bool = False
@@ -105,7 +103,6 @@ def _planned(options: InstallOptions, facts: Facts, pip: Callable[[], Pip]) -> I
         facts,
         pip,
         lists=options.lists,
-        indexes=options.indexes,
         public=options.default_lists,
         offline=options.offline,
     )

@@ -57,11 +57,11 @@ class WheelChoice:
         nearest = sorted(groups.items(), key=lambda item: (len(item[0]), -len(item[1])))
         return tuple(("; ".join(reasons), tuple(files)) for reasons, files in nearest)
 
-    def in_short(self, limit: int = 3) -> tuple[str, ...]:
+    def in_short(self) -> tuple[str, ...]:
         """The main reasons against the other wheels, in a few sentences."""
         return tuple(
             f"{files[0]}: {reason}" + (f" (and {len(files) - 1} more)" if len(files) > 1 else "")
-            for reason, files in self.grouped()[:limit]
+            for reason, files in self.grouped()[:3]
         )
 
 

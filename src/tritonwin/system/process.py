@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -66,7 +66,6 @@ def run(
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
     stdin: bytes | None = b"",
-    heard: Callable[[bytes], None] | None = None,
 ) -> Completed:
     """Run `program` and wait for its end, at most `timeout` seconds.
 
@@ -75,7 +74,6 @@ def run(
     Args:
         stdin: what it reads. None: nothing, but without an end while we are there to wait, so that
             a program that watches its input knows when we were killed.
-        heard: given what the program prints, as it comes, in a thread of its own.
 
     Raises:
         OSError: the program cannot be started.
@@ -100,7 +98,7 @@ def run(
     with _running_lock:
         _running.add(process)
     try:
-        return _converse(process, stdin, timeout, heard)
+        return _converse(process, stdin, timeout)
     except BaseException:
         _end_tree(process)
         raise
@@ -119,16 +117,11 @@ def end_running() -> None:
         _end_tree(process)
 
 
-def _converse(
-    process: subprocess.Popen[bytes],
-    stdin: bytes | None,
-    timeout: float,
-    heard: Callable[[bytes], None] | None,
-) -> Completed:
+def _converse(process: subprocess.Popen[bytes], stdin: bytes | None, timeout: float) -> Completed:
     """Feed and drain the pipes, each in a thread: on Windows a pipe cannot be waited for."""
     out, err = bytearray(), bytearray()
     workers = [
-        threading.Thread(target=_drain, args=(process, process.stdout, out, heard), daemon=True),
+        threading.Thread(target=_drain, args=(process, process.stdout, out), daemon=True),
         threading.Thread(target=_drain, args=(process, process.stderr, err), daemon=True),
     ]
     if stdin is not None:
@@ -158,17 +151,10 @@ def _feed(pipe: IO[bytes], data: bytes) -> None:
         pipe.write(data)
 
 
-def _drain(
-    process: subprocess.Popen[bytes],
-    pipe: IO[bytes],
-    into: bytearray,
-    heard: Callable[[bytes], None] | None = None,
-) -> None:
+def _drain(process: subprocess.Popen[bytes], pipe: IO[bytes], into: bytearray) -> None:
     with contextlib.suppress(OSError), pipe:
         while len(into) <= OUTPUT_LIMIT and (chunk := os.read(pipe.fileno(), 2**16)):
             into += chunk
-            if heard:
-                heard(chunk)
     if len(into) > OUTPUT_LIMIT:
         _end_tree(process)
 
