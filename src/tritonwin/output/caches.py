@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rich.text import Text
-
 from tritonwin.facts.records import Cache, Facts
+from tritonwin.output.blocks import Span, TextLine, Tone, line
 from tritonwin.output.documents import TargetDocument, target_of
-from tritonwin.output.terminal import console, say
-from tritonwin.output.text import few, printable, size
+from tritonwin.output.terminal import print_lines, print_note
+from tritonwin.output.text import few, size
 from tritonwin.problems.cache_state import CacheState, JudgedEntry
 from tritonwin.remedies.records import Clearing
 
@@ -29,7 +28,7 @@ class CacheReport(TargetDocument):
 
 
 _SHOWN = 20
-_STYLES: dict[CacheState, str] = {"usable": "green", "foreign": "dim", "stale": "yellow"}
+_TONES: dict[CacheState, Tone] = {"usable": "good", "foreign": "faint", "stale": "warning"}
 
 
 def report(
@@ -49,46 +48,32 @@ def report(
 
 def print_entries(facts: Facts, entries: Sequence[JudgedEntry]) -> None:
     """Each cache with its entries, and how many of them are stale."""
-    out = console()
     for cache in facts.caches:
-        say(out, _head(cache), "bold")
-        for judged in entries:
-            if judged.entry.cache == cache.kind:
-                out.print(_line(judged), soft_wrap=True)
+        what = f"{cache.entries} files, {size(cache.size_bytes)}" if cache.exists else "not there"
+        head = line(f"{cache.kind}: {cache.path} ({cache.source}), {what}", "strong")
+        print_lines((head, *(_line(each) for each in entries if each.entry.cache == cache.kind)))
     stale = sum(judged.state == "stale" for judged in entries)
     text = f"{len(entries)} entries, {stale} stale."
-    say(out, text + (" Clear them: tritonwin cache clear" if stale else ""))
+    print_note(text + (" Clear them: tritonwin cache clear" if stale else ""))
 
 
-def _head(cache: Cache) -> str:
-    what = f"{cache.entries} files, {size(cache.size_bytes)}" if cache.exists else "not there"
-    return f"{cache.kind}: {cache.path} ({cache.source}), {what}"
-
-
-def _line(judged: JudgedEntry) -> Text:
+def _line(judged: JudgedEntry) -> TextLine:
     entry = judged.entry
     reason = f": {judged.reason}" if judged.reason else ""
     name = f"{entry.kind} {entry.name}".strip()
-    line = Text(f"  {judged.state:<8}", _STYLES[judged.state])
-    line.append(printable(f"{name}, for {judged.built_for}, {size(entry.size_bytes)}{reason}"))
-    line.append(printable(f"  {entry.path}"), "dim")
-    return line
+    text = f"{name}, for {judged.built_for}, {size(entry.size_bytes)}{reason}"
+    path = Span(f"  {entry.path}", "faint")
+    return line(f"  {judged.state:<8}", _TONES[judged.state], Span(text), path)
 
 
 def print_clearing(clearing: Clearing) -> None:
     """Entries that would go, and files that stay because they are no entries."""
-    going = [f"clear {path}" for path in clearing.removes]
+    going = [f"clear {path}" for path in clearing.removes] or ["Nothing to clear."]
     left = [f"left: {path} has not the form of a cache entry" for path in clearing.left]
     for text in (*few(going, _SHOWN, "more entries"), *few(left, _SHOWN, "more are left")):
-        _say(text)
-    if not going:
-        _say("Nothing to clear.")
+        print_note(text)
 
 
 def print_cleared(journal: str) -> None:
-    _say(f"Cleared. To restore it: tritonwin undo {journal}")
-    _say(f"To free the disk: tritonwin undo --forget {journal}")
-
-
-def _say(text: str) -> None:
-    say(console(), text)
+    print_note(f"Cleared. To restore it: tritonwin undo {journal}")
+    print_note(f"To free the disk: tritonwin undo --forget {journal}")

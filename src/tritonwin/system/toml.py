@@ -16,7 +16,6 @@ else:
 T = TypeVar("T")
 
 loads = tomllib.loads
-TOMLDecodeError = tomllib.TOMLDecodeError
 
 
 def read_resource(package: str, file: str, cls: type[T]) -> T:

@@ -17,7 +17,6 @@ from tritonwin.problems.check import (
 from tritonwin.support import matrix
 from tritonwin.support.versions import fits, parse
 
-_VARIABLES = ("CUDA_PATH", "CUDA_HOME")
 # What Triton takes from a toolkit; without all three it goes on to its bundled tools.
 _JIT_PARTS = ("ptxas", "header", "library")
 
