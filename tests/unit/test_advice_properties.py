@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields, replace
+from pathlib import Path
+from typing import Any, NoReturn
 
 import healthy
-from hypothesis import given, settings
+import pytest
+from hosts import fake_host
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tritonwin.facts.records import Facts
@@ -15,7 +19,11 @@ from tritonwin.problems import catalogue
 from tritonwin.problems.advice import advise, triton_spec
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
-from tritonwin.problems.records import Evidence, Finding, Problem
+from tritonwin.problems.records import Action, Evidence, Finding, Problem
+from tritonwin.remedies import distributions
+from tritonwin.remedies.context import PlanContext
+from tritonwin.remedies.plan import CannotRemedyError
+from tritonwin.remedies.planner import make_plan
 from tritonwin.system.codec import Json, to_json
 
 TORCHES = ("2.3.1+cu121", "2.5.1+cu124", "2.6.0+cu124", "2.9.1+cpu", "2.9.1+cu128", "2.13.0+cu130")
@@ -57,6 +65,26 @@ def machines(draw: st.DrawFn) -> Facts:
     return replace(
         facts, system=replace(facts.system, os=draw(st.sampled_from(("windows", "linux"))))
     )
+
+
+@st.composite
+def with_gaps(draw: st.DrawFn) -> Facts:
+    """A machine as an older snapshot tells of it: any field that a record may lack is missing."""
+    facts = draw(machines())
+
+    def gaps(record: Any) -> Any:
+        optional = [f for f in fields(record) if f.default is not MISSING and f.name != "schema"]
+        lost = draw(st.sets(st.sampled_from(optional), max_size=4)) if optional else set()
+        return replace(record, **{f.name: f.default for f in lost})
+
+    parts: dict[str, Any] = {
+        name: gaps(part)
+        for name in ("target", "torch", "triton")
+        if (part := getattr(facts, name)) is not None
+    }
+    parts |= {name: tuple(map(gaps, getattr(facts, name))) for name in ("gpus", "drivers", "msvc")}
+    emptied = draw(st.sets(st.sampled_from([f.name for f in fields(facts) if f.default == ()])))
+    return replace(facts, **parts, **{name: () for name in emptied if name not in parts})
 
 
 def strings(tree: Json) -> Iterator[str]:
@@ -105,11 +133,43 @@ def hold(problem: Problem, facts: Facts, values: Mapping[str, str] = {}) -> None
         assert not [text for text in shown if facts.windows and later.search(text)], problem.id
 
 
-@settings(deadline=None, max_examples=100)
-@given(machines())
+@settings(deadline=None, max_examples=150)
+@given(machines() | with_gaps())
 def test_doctor(facts: Facts) -> None:
-    for problem in diagnose(facts, CHECKS).problems:
+    diagnosis = diagnose(facts, CHECKS)
+    assert [c for c in diagnosis.checks if c.state == "crashed"] == []
+    for problem in diagnosis.problems:
         hold(problem, facts)
+
+
+@settings(deadline=None, max_examples=100)
+@given(machines() | with_gaps(), st.booleans())
+def test_fix(facts: Facts, admin: bool) -> None:
+    """What a plan asks of pip and of the tools of this machine is held as what is printed."""
+    assume(facts.target)
+    asked: list[Action] = []
+
+    def refuse(actions: Sequence[Action], _: PlanContext) -> NoReturn:
+        asked.extend(actions)
+        raise CannotRemedyError("no wheel is looked for here", "")
+
+    problems = [p for p in diagnose(facts, CHECKS).problems if p.severity != "info"]
+    facts = replace(facts, system=replace(facts.system, admin=admin))
+    context = PlanContext(
+        facts=facts, host=fake_host(Path("/nowhere")), pip=refuse, sources=refuse, offline=True
+    )  # type: ignore[arg-type]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(distributions, "plan_install", refuse)
+        plan = make_plan(problems, context)
+    for action in asked:
+        for text in action.arguments.values():
+            for spec in re.findall(r"^triton(?:-windows)?[<=~].*", text):
+                assert spec == triton_spec(facts)
+    for left in plan.unsolved:
+        assert not FILLER.search(f"{left.reason} {left.help}"), left
+    for change in plan.changes:
+        assert not FILLER.search(f"{change.what} {change.why}"), change
+        assert change.action != "remove-distribution" or "torch" not in change.what.split()
 
 
 @settings(deadline=None, max_examples=100)

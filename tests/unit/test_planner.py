@@ -305,6 +305,39 @@ def test_whole_plans(all_wheels: list[Path]) -> None:
     approved.check("fix-plans.txt", f"{text}\n")
 
 
+@pytest.mark.parametrize(
+    ("torch", "triton", "expected"),
+    [
+        ("2.9.1+cpu", "3.8.0", "3.5.1"),  # its metadata names no Triton: the table does
+        ("2.9.1+cu128", "3.2.0", "3.5.1"),
+        ("2.9.1+cu128", None, "3.5.1"),
+        ("2.9.1+cu128", "3.5.0", None),
+        # another torch is installed, which brings its own
+        ("2.9.1+cpu and a GPU", "3.8.0", None),
+    ],
+)
+def test_on_linux_the_pair_is_upstreams(
+    tmp_path: Path, torch: str, triton: str | None, expected: str | None
+) -> None:
+    tag = "cp312-cp312-linux_x86_64"
+    wheels = [wheel("triton", version, tag) for version in ("3.5.1", "3.8.0", "3.9.0")]
+    wheels.append(wheel("triton-windows", "3.5.1.post24", "cp312-cp312-win_amd64"))
+    wheels.append(wheel("torch", "2.10.0+cu130", tag))
+    upstream = (healthy.dist("triton", triton),) if triton else ()
+    facts = healthy.changed(
+        gpus=() if torch.endswith("+cpu") else healthy.HEALTHY.gpus,
+        system=replace(healthy.HEALTHY.system, os="linux"),
+        target=replace(healthy.TARGET, platform_tag="linux_x86_64"),
+        torch=_torch(torch.split()[0]),
+        triton=_triton(triton) if triton else None,
+        distributions=(healthy.dist("torch", torch.split()[0]), *upstream),
+    )
+    plan = planned(facts, index(tmp_path, wheels))
+    found = [(s.name, s.version) for s in sources(plan) if s.name != "torch"]
+    assert ("torch" in {s.name for s in sources(plan)}) is torch.endswith("GPU"), plan.unsolved
+    assert found == ([("triton", expected)] if expected else []), plan.unsolved
+
+
 # -- properties
 
 

@@ -91,7 +91,8 @@ def _attempts(actions: Sequence[Action], facts: Facts) -> Iterator[list[str]]:
     have = parse(facts.torch.version) if facts.torch else None
     if have is not None and specifier.contains(have.public, prereleases=True):
         yield [f"torch=={have.public}", *others]
-    yield [f"torch{specifier}", *others]
+    # on Linux another torch brings its own Triton along
+    yield [f"torch{specifier}", *(text for text in others if Requirement(text).name != "triton")]
 
 
 def _nothing_fits(found: InstallPlan | None) -> NothingFitsError:
