@@ -201,7 +201,10 @@ def _examples(problem: str) -> Sequence[str]:
 def _fix(entry: Entry) -> Iterator[str]:
     if entry.actions:
         yield f"    tritonwin fix --only {entry.id}"
-        yield "It shows its plan first, and `tritonwin undo` restores what was there. By hand:"
+        yield (
+            "Begin the line as you start tritonwin, such as `.\\python_embeded\\python.exe "
+            "tritonwin.pyz`. It shows its plan first, and `undo` restores what was there. By hand:"
+        )
     yield _emphasised(entry.remedy.summary)
     by_hand = [c for c in entry.remedy.commands if not c.startswith("tritonwin fix")]
     yield from _commands(by_hand)
