@@ -8,6 +8,7 @@ needs Linux with an NVIDIA driver and no network; the archives are those of bund
     bench     `tritonwin bench` inside Windows
     twin      the same on the Linux Triton of this machine, on the same GPU, and the comparison
     encoder   the byte-spectral kernels against their float64 reference
+    driver    rungs and an attention kernel, with the compiled module and with the driver in Python
 
 Each leaves its documents in OUT; OUT/summary-NAME.json says how each ended. Exit status 1 when one
 failed. With RELAY_LIBCUDA naming the lane's stand-in driver it is a rehearsal: nothing is computed.
@@ -158,11 +159,34 @@ def encoder(run: Run) -> dict[str, Any]:
     return check(run.windows, run.scratch)
 
 
+def driver(run: Run) -> dict[str, Any]:
+    """The same rungs and the same bits with nothing compiled."""
+    found: dict[str, Any] = {}
+    rungs = run.windows.win(CHECKOUT / "src" / "tritonwin" / "verify" / "rungs")
+    for way, turn in (("compiled", None), ("python", "on")):
+        if turn:
+            run.keep("driver-on", run.tool("driver", turn, timeout=120))
+        document = run.tool("verify", "--through", "large", timeout=240)
+        run.keep(f"ladder-{way}", document)
+        states = {rung["id"]: rung["state"] for rung in document.get("rungs", ())}
+        states.pop("headers-and-library", None)  # not needed with the driver in Python
+        done = run.windows.python(
+            run.windows.win(HERE / "attention.py"), env={"PYTHONPATH": rungs}, timeout=120
+        )
+        attention = json.loads(done.stdout) if done.stdout else {"error": done.stderr[-2000:]}
+        found[way] = {"rungs": states, "attention": attention}
+        print(f"  {way}: {attention}; {states}")
+    run.keep("driver-off", run.tool("driver", "off", timeout=120))
+    same = found["compiled"] == found["python"]
+    return {"ok": same and found["python"]["attention"].get("ok", False), "same": same, **found}
+
+
 STEPS: dict[str, Callable[[Run], dict[str, Any]]] = {
     "ladder": ladder,
     "bench": bench,
     "twin": twin,
     "encoder": encoder,
+    "driver": driver,
 }
 
 
