@@ -14,6 +14,7 @@ COMMAND_GROUPS = {
         "verify": "Prove that Triton works, from the ground up",
         "explain": "Find the cause of a failure in a log",
         "snapshot": "Write facts of this PC to a file, without secrets",
+        "guard": "Keep what was proven: pip must not replace it",
         "undo": "Undo what tritonwin changed, byte for byte",
     },
     "To install and to build": {

@@ -61,6 +61,8 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("patch status --triton {gone}", 2, "not the package folder"),
     ("driver status --python {gone}", 2, "gone"),
     ("driver", 2, "Missing command"),
+    ("guard status --python {gone}", 2, "gone"),
+    ("guard", 2, "Missing command"),
     ("demo", 0, "doctor named"),
     ("completion bash", 0, "complete"),
     ("completion fish", 2, "fish"),

@@ -18,8 +18,8 @@ PROJECT = r"C:\my project"
 UV = "uv==0.13.9"
 
 
-def uv_environment(lane: Lane, machine: Machine) -> Environment:
-    """`uv venv` in the project's folder, run by uv's own Windows program."""
+def uv_program(lane: Lane, machine: Machine) -> str:
+    """uv's own Windows program, and what Wine lacks for it beside it."""
     mingw = Mingw(lane.cache, lane.wine)
     (wheel,) = machine.drives.linux(lane.wheels("3.12", [UV])).glob("uv-*.whl")
     with zipfile.ZipFile(wheel) as files:
@@ -27,13 +27,20 @@ def uv_environment(lane: Lane, machine: Machine) -> Environment:
         machine.place(r"C:\uv\uv.exe", files.read(name))
     random = HERE / "native" / "bcryptprimitives.c"
     machine.place(r"C:\uv\bcryptprimitives.dll", mingw.dll(random, "bcryptprimitives.dll"))
+    return r"C:\uv\uv.exe"
+
+
+def uv_environment(lane: Lane, machine: Machine) -> Environment:
+    """`uv venv` in the project's folder, run by uv's own Windows program."""
+    mingw = Mingw(lane.cache, lane.wine)
+    uv = uv_program(lane, machine)
     base = machine.environment("3.12", "full")
     # what a full installation has there, and uv copies
     for program in ("python.exe", "pythonw.exe"):
         launcher = mingw.program(VENV_LAUNCHER, "python.exe")
         machine.place(rf"{base.win(base.home)}\Lib\venv\scripts\nt\{program}", launcher)
     machine.wine(
-        r"C:\uv\uv.exe", "venv", "--offline", "--no-config", "--python", base.python,
+        uv, "venv", "--offline", "--no-config", "--python", base.python,
         rf"{PROJECT}\.venv", cwd=r"C:\uv",
     ).check()  # fmt: skip
     root = machine.drives.linux(rf"{PROJECT}\.venv")

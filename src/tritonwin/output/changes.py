@@ -30,6 +30,7 @@ from tritonwin.remedies.records import (
 )
 from tritonwin.support.wheel_choice import WheelChoice
 from tritonwin.system.codec import to_json
+from tritonwin.system.shells import word
 from tritonwin.verify.records import RungResult
 
 
@@ -195,6 +196,10 @@ def print_fix(facts: Facts, outcome: FixResult) -> None:
     if outcome.journals and outcome.status != "undone":
         say(out, "To undo everything:")
         say(out, f"      {_undo_command(facts, outcome)}", "bold")
+    if outcome.status == "proven" and facts.target is not None:
+        named = word(facts.target.executable)
+        keep = f"tritonwin guard on --python {named or 'PYTHON'}"
+        say(out, f"To keep pip from replacing what was proven: {keep}")
 
 
 def _undo_command(facts: Facts, outcome: FixResult) -> str:

@@ -26,6 +26,7 @@ from tritonwin.output.documents import (
     VerifyReport,
 )
 from tritonwin.output.driver import DriverReport
+from tritonwin.output.guard import GuardReport
 from tritonwin.output.journals import JournalList, UndoDocument
 from tritonwin.output.matrix import MatrixReport
 from tritonwin.output.patching import PatchReport
@@ -48,6 +49,7 @@ DOCUMENTS: Mapping[str, type] = MappingProxyType(
             Facts,
             FixReport,
             Fleet,
+            GuardReport,
             InstallReport,
             MatrixReport,
             JournalList,

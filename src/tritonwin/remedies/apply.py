@@ -14,6 +14,7 @@ from tritonwin.remedies import (
     caches,
     distributions,
     headers,
+    keep_set,
     patch_triton,
     python_driver,
     python_path,
@@ -33,6 +34,7 @@ from tritonwin.remedies.plan import (
     CopyRuntime,
     EnableSite,
     InstallWheels,
+    KeepSet,
     Plan,
     RemoveDistribution,
     RenameShadow,
@@ -70,6 +72,7 @@ KINDS: Mapping[type[Any], Kind] = {
     CopyHeaders: Kind(headers.apply_headers, headers.plan_headers),
     ApplyPatch: Kind(patch_triton.apply_patch, patch_triton.plan_patch),
     SwitchDriver: Kind(python_driver.apply_driver),
+    KeepSet: Kind(keep_set.apply_keep),
     ClearCache: Kind(caches.apply_clear, caches.plan_clear),
     AllowLongPaths: Kind(variables.apply_long_paths, variables.plan_long_paths),
 }

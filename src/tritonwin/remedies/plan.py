@@ -216,6 +216,23 @@ class SwitchDriver(_Change):
     folder: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class FileText:
+    """A file with its text before and after, a character for each byte; None: there is none."""
+
+    path: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeepSet(_Change):
+    """Keep pip and ComfyUI-Manager from replacing a proven set, or do so no longer."""
+
+    action: Literal["keep-set"] = "keep-set"
+    files: tuple[FileText, ...]
+
+
 Change: TypeAlias = (
     SetVariable
     | UnsetVariable
@@ -230,6 +247,7 @@ Change: TypeAlias = (
     | ClearCache
     | AllowLongPaths
     | SwitchDriver
+    | KeepSet
 )
 
 

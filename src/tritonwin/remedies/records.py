@@ -62,6 +62,8 @@ class ProofEvent:
     rungs: tuple[RungResult, ...]
 
 
+GuardState = Literal["on", "off", "switched-on", "switched-off", "unchanged"]
+
 Event: TypeAlias = StepEvent | ProgressEvent | ChoiceEvent | PlanEvent | AgreedEvent | ProofEvent
 
 
@@ -104,6 +106,38 @@ class Installation:
     plan: Plan
     journal: str | None = None
     imports: tuple[ImportResult, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drifted:
+    """A distribution in another version than the one that is kept; None: it is not there."""
+
+    name: str
+    kept: str
+    now: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuardOutcome:
+    """How the guard of a Python stands after the command.
+
+    Attributes:
+        kept: versions by distribution.
+        files: the files that hold it.
+        missing: files that would hold it and do not, where others do.
+        changed: files that were written or deleted.
+        overruled: variables of this session that pip follows instead.
+        uv: the value of UV_CONSTRAINT with which uv keeps the set as well.
+    """
+
+    status: GuardState
+    kept: dict[str, str]
+    drifted: tuple[Drifted, ...] = ()
+    files: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    overruled: tuple[str, ...] = ()
+    uv: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

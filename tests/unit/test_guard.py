@@ -1,0 +1,169 @@
+"""The guard: what it writes into others' files, and that they come back with others' edits."""
+
+from __future__ import annotations
+
+from configparser import RawConfigParser
+from dataclasses import replace
+from pathlib import Path
+
+import healthy
+import pytest
+from trees import tree_hash
+
+from tritonwin.errors import UserError
+from tritonwin.facts.history import proven_state
+from tritonwin.facts.records import Facts
+from tritonwin.journal import Store, undo
+from tritonwin.remedies import guard
+from tritonwin.remedies.keep_set import CONSTRAINTS
+
+SETTINGS = {
+    "none": None,
+    "empty": b"",
+    "other section": b"[global]\nindex-url = https://example.org/simple\n",
+    "no newline": b"[global]\ntimeout = 5",
+    "install": b"[global]\nproxy = x\n[install]\r\nno-cache-dir = true\r\n\r\n[list]\r\nformat=json\r\n",
+    "constraint": b"[install]\nconstraint = a.txt\n    b.txt\nno-deps = false\n",
+    "upper case": b"[install]\n  Constraint: a.txt\n",
+    "global constraint": b"[global]\nconstraint = a.txt b.txt\n",
+    "both": b"[install]\nno-index = true\n[global]\nconstraint = a.txt b.txt\n",
+    "foreign": "# Größe 用户\n[install]\nfind-links = C:\\r%20x\n".encode(),
+}
+OTHERS = {"constraint": ["a.txt", "b.txt"], "upper case": ["a.txt"]}
+OTHERS["both"] = OTHERS["global constraint"] = OTHERS["constraint"]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "home" / "journal")
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> Facts:
+    """A proven embedded Python of ComfyUI portable, with ComfyUI-Manager of both ages."""
+    prefix = tmp_path / "portable app" / "python_embeded"
+    prefix.mkdir(parents=True)
+    target = replace(healthy.TARGET, prefix=str(prefix), executable=str(prefix / "python.exe"))
+    for folder in ("__manager", "default/ComfyUI-Manager"):
+        (prefix.parent / "ComfyUI" / "user" / folder).mkdir(parents=True)
+    facts = healthy.changed(target=target)
+    return replace(facts, proven=proven_state(facts))
+
+
+def settings(facts: Facts) -> Path:
+    assert facts.target
+    return Path(facts.target.prefix or "", "pip.ini")
+
+
+def effective(file: Path) -> list[str]:
+    """The constraints as pip reads them: the section of the command replaces the global one."""
+    parser = RawConfigParser()
+    parser.read_string(file.read_text("utf-8"))
+    return parser.get("install", "constraint", fallback="").split()
+
+
+@pytest.mark.parametrize("name", list(SETTINGS))
+def test_it_joins_the_settings_and_leaves_them_as_they_were(
+    facts: Facts, store: Store, name: str
+) -> None:
+    file, content = settings(facts), SETTINGS[name]
+    if content is not None:
+        file.write_bytes(content)
+    before = tree_hash(file.parent.parent)
+    done = guard.switch_on(facts, store)
+    url = (file.parent / CONSTRAINTS).as_uri()
+    assert (done.status, " " in url) == ("switched-on", False)
+    assert sorted(effective(file)) == sorted([*OTHERS.get(name, []), url])
+    assert guard.switch_on(facts, store).status == "unchanged"
+    assert guard.switch_off(facts, store).status == "switched-off"
+    assert tree_hash(file.parent.parent) == before
+    assert guard.switch_off(facts, store).status == "unchanged"
+
+
+@pytest.mark.parametrize("name", list(SETTINGS))
+def test_edits_of_others_stay(facts: Facts, store: Store, name: str) -> None:
+    file, content = settings(facts), SETTINGS[name]
+    if content is not None:
+        file.write_bytes(content)
+    before = effective(file) if content else []
+    guard.switch_on(facts, store)
+    file.write_bytes(file.read_bytes() + b"\n[freeze]\nall = true\n")
+    guard.switch_off(facts, store)
+    text = file.read_bytes()
+    assert b"all = true" in text
+    assert b"tritonwin" not in text
+    assert {*(content or b"").split()} <= {*text.split()}
+    # a value from [global] may be left in [install], where it says the same
+    assert effective(file) in (before, OTHERS.get(name, []))
+    assert not (file.parent / CONSTRAINTS).exists()
+
+
+def test_undo_takes_it_away_as_well(facts: Facts, store: Store) -> None:
+    root = settings(facts).parent.parent
+    before = tree_hash(root)
+    guard.switch_on(facts, store)
+    (journal,) = store.journals()
+    assert undo(store, journal.id).state == "undone"
+    assert tree_hash(root) == before
+    assert guard.status(facts).status == "off"
+
+
+def test_the_manager_is_told_both_spellings(facts: Facts, store: Store) -> None:
+    list_ = settings(facts).parent.parent / "ComfyUI/user/__manager/pip_blacklist.list"
+    list_.write_text("numpy")
+    guard.switch_on(facts, store)
+    lines = list_.read_text().splitlines()
+    assert {"numpy", "torch", "triton-windows", "triton_windows", "triton"} <= {*lines}
+    list_.write_text(list_.read_text() + "scipy\n")
+    guard.switch_off(facts, store)
+    assert list_.read_text() == "numpy\nscipy\n"
+    assert not list_.parent.with_name("default").joinpath(f"ComfyUI-Manager/{list_.name}").exists()
+
+
+def test_a_new_set_takes_the_place_of_the_old(facts: Facts, store: Store) -> None:
+    root = settings(facts).parent.parent
+    before = tree_hash(root)
+    guard.switch_on(facts, store)
+    newer = replace(
+        facts,
+        distributions=tuple(
+            replace(d, version="2.10.0+cu130") if d.name == "torch" else d
+            for d in facts.distributions
+        ),
+    )
+    (drifted,) = guard.status(newer).drifted
+    assert (drifted.name, drifted.kept, drifted.now) == ("torch", "2.9.1+cu128", "2.10.0+cu130")
+    with pytest.raises(UserError, match="no longer as it was proven"):
+        guard.switch_on(newer, store)
+    newer = replace(newer, proven=proven_state(newer))
+    assert guard.switch_on(newer, store).kept["torch"] == "2.10.0+cu130"
+    guard.switch_off(newer, store)
+    assert tree_hash(root) == before
+
+
+def test_a_part_that_is_gone_is_named(facts: Facts, store: Store) -> None:
+    guard.switch_on(facts, store)
+    settings(facts).unlink()
+    stands = guard.status(facts)
+    assert (stands.status, stands.missing) == ("on", (str(settings(facts)),))
+    assert guard.switch_on(facts, store).changed == (str(settings(facts)),)
+    assert guard.status(facts).missing == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"proven": None}, "was not proven yet"),
+        ({"target": replace(healthy.TARGET, prefix=None)}, "settings is not known"),
+    ],
+)
+def test_it_refuses(facts: Facts, store: Store, change: dict[str, object], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        guard.switch_on(replace(facts, **change), store)  # type: ignore[arg-type]
+
+
+def test_settings_that_pip_cannot_read_are_left(facts: Facts, store: Store) -> None:
+    settings(facts).write_text("constraint = x\n")
+    with pytest.raises(UserError, match=r"pip\.ini cannot be read"):
+        guard.switch_on(facts, store)
+    assert store.journals() == ()
