@@ -14,8 +14,8 @@ if %count%==1 goto start
 set "pick="
 set "answer="
 echo Several Pythons lie here:
+set Python[
 setlocal EnableDelayedExpansion
-for /l %%N in (1,1,%count%) do echo   %%N  !found%%N!
 set /p "answer=Which one has torch? Its number: "
 for /l %%N in (1,1,%count%) do if "!answer!"=="%%N" set "pick=%%N"
 endlocal & set "pick=%pick%"
@@ -79,6 +79,6 @@ exit /b
 
 :found
 set /a count+=1
-set "found%count%=%base%%1"
+set "Python[%count%]=%base%%1"
 if "%count%"=="%pick%" set "python=%base%%1"
 exit /b
