@@ -133,6 +133,39 @@ def test_trusted_places(place: str, trusted: bool) -> None:
     assert download.is_trusted(place) is trusted
 
 
+@pytest.mark.parametrize(
+    "place",
+    [
+        f"https://{'a' * 70}.org/",
+        "https://a..b/",
+        "http://[",
+        "http://127.0.0.1:1/\u00fc",
+        "file://[x",
+        "/\0",
+    ],
+)
+def test_what_is_no_address_is_said(server: ListServer, place: str) -> None:
+    with pytest.raises(DownloadError):
+        download.read(place, timeout=5)
+    server.replies = {"/to": Reply(status=302, headers={"Location": place})}
+    with pytest.raises(DownloadError):
+        download.read(f"{server.address}/to", timeout=5)
+
+
+@pytest.mark.parametrize("said", ["bytes 5-4/1000", "bytes 900-899/1000", "bytes 7-12/1000"])
+def test_a_part_that_was_not_asked_for_is_refused(server: ListServer, said: str) -> None:
+    body = b"x" * 6 if "7" in said else b""
+    server.replies = {"/f": Reply(body, 206, {"Content-Range": said})}
+    with pytest.raises(download.NoRangesError):
+        download.RangedFile(f"{server.address}/f", most=1000, timeout=5)
+
+
+def test_a_length_that_is_no_number_says_nothing(server: ListServer) -> None:
+    server.replies = {"/f": Reply(CONTENT, headers={"Content-Length": "\u00b2"})}
+    answer = download.ask(f"{server.address}/f", limit=10000, timeout=5, headers={})
+    assert answer is not None
+
+
 @pytest.mark.parametrize("path", ["/to-http", "/to-file"])
 def test_no_redirect_leads_elsewhere(address: str, path: str) -> None:
     with pytest.raises(DownloadError, match=r"not https|could not be read|HTTP 302"):

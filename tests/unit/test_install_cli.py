@@ -108,6 +108,15 @@ def test_a_wheel_that_is_not_what_its_name_says(
     assert target.files() == before
 
 
+@pytest.mark.parametrize("place", ["file:///nowhere/evil", "https://example.org/evil-1.tar.gz"])
+def test_a_wheel_that_asks_for_a_package_by_address(
+    target: TargetEnvironment, wheels: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    make_wheel(wheels, SAGE, [f"evil @ {place}"])
+    assert install(target, wheels, "sageattention==1.0.6", "--dry-run") == 2
+    assert f"asks for evil at {place}" in capsys.readouterr().err
+
+
 def test_a_wheel_of_a_public_list(
     target: TargetEnvironment,
     wheels: Path,

@@ -96,7 +96,7 @@ def test_the_batch_file_says_the_same() -> None:
     assert text.split("\r\n") == [
         "@echo off",
         f"rem {launch.MARK}: starts Python in the environment that Triton needs.",
-        "setlocal",
+        "setlocal DisableDelayedExpansion",
         r'pushd "%SystemRoot%\System32"',
         "chcp 65001 >nul",
         'set "CC="',

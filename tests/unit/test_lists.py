@@ -290,6 +290,8 @@ def test_a_table_of_the_user(server: ListServer, tmp_path: Path) -> None:
         ("https:", "http:", "only https"),
         ('"page"', '"hub"', "the address of a hub"),
         ('["mine"]', '["yours"]', "there is no place yours"),
+        ("[[packages]]", f"x = {'[' * 5000}\n[[packages]]", "nested too deeply"),
+        ("[[packages]]", f"{'a.' * 300}b = 1\n[[packages]]", "too many dots"),
         ("[[packages]]", TABLE.partition("[[packages]]")[0] + "[[packages]]", "two places"),
     ],
 )

@@ -46,7 +46,8 @@ def test_files_that_no_record_lists_stay_where_they_are(
 ) -> None:
     target.install(OLD)
     site = target.site_packages
-    mine = {"sageattention/mine.py": "mine", "sageattention/models/weights.bin": "mine"}
+    names = ("__pycache__/notes.txt", "mine.py", "models/weights.bin")
+    mine = {f"sageattention/{name}": "mine" for name in names}
     write(site, {**mine, "sageattention/__pycache__/__init__.cpython-312.pyc": "compiled"})
     before = describe_tree(site)
     assert install(target, wheels, "--dry-run", "--json") == 0

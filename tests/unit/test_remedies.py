@@ -278,6 +278,18 @@ def test_a_cache_is_cleared_of_what_has_the_form_of_an_entry(
     assert tree_hash(root) == before
 
 
+def test_an_entry_that_others_put_files_into_meanwhile_stays(tmp_path: Path) -> None:
+    root = write(tmp_path / "cache", {f"{HASH}/kernel.cubin": "x", f"{OTHER}/kernel.cubin": "x"})
+    facts = cache_facts(root, "triton")
+    facts = replace(facts, target=replace(healthy.TARGET, executable=str(tmp_path / "python")))
+    clearing = caches.plan_clearing(facts, (), everything=True)
+    write(root, {f"{OTHER}/thesis.docx": "mine"})
+    before = tree_hash(root)
+    with pytest.raises(ChangedSincePlanError):
+        clear_caches(clearing, facts, Store(tmp_path / "journals"), lambda _: True)
+    assert tree_hash(root) == before
+
+
 # -- long paths
 
 

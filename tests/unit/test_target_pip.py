@@ -20,10 +20,13 @@ import healthy
 import pytest
 from pace import wait_for
 from target_env import TargetEnvironment, give_pip
+from trees import write
+from wheel_files import make_wheel
 
 from tritonwin.facts.records import Facts
 from tritonwin.remedies.plan import CannotRemedyError
 from tritonwin.remedies.target_pip import find_pip
+from tritonwin.support.pip import PipError, dry_run
 
 
 def having(version: str | None, *, importable: bool = True, base: str | None = None) -> Facts:
@@ -106,6 +109,29 @@ def test_nothing_of_the_current_folder_is_run(
     done = found.run(["--version"], timeout=120)
     assert done.code == 0, done.err
     assert done.out.startswith(b"pip ")
+
+
+_BACKEND = """\
+from pathlib import Path
+Path(__file__).with_name("ran").touch()
+"""
+
+
+def test_pip_builds_nothing(
+    pip_target: TargetEnvironment, pip_program: Path, tmp_path: Path
+) -> None:
+    """What a package of an index asks for by address is built by pip, --only-binary or not."""
+    give_pip(pip_target, pip_program)
+    system = 'requires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    files = {"backend.py": _BACKEND, "pyproject.toml": f"[build-system]\n{system}"}
+    evil = write(tmp_path / "evil", files)
+    make_wheel(tmp_path / "w", "kind-1.0-py3-none-any.whl", [f"evil @ {evil.as_uri()}"])
+    target = replace(healthy.TARGET, executable=str(pip_target.python), base_prefix=None)
+    pip = find_pip(healthy.changed(target=target, distributions=(healthy.dist("pip", "25.1"),)), ())
+    options = ["--no-index", f"--find-links={tmp_path / 'w'}"]
+    with pytest.raises(PipError, match="only wheels are taken"):
+        dry_run(pip, ["kind"], options=options)
+    assert not (evil / "ran").exists()
 
 
 _COUNTS = """\

@@ -176,7 +176,6 @@ def _is_cut(path: Path, recorded: str) -> bool:
 
 
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
-_MOST_DOTS = 200  # in a line of pyproject.toml: keys with more parts are nobody's
 _OPTION = re.compile(r"\s--?[A-Za-z].*$")  # "--hash=..." after a requirement
 
 # A marker is judged for the machine that matters, whatever this one is.
@@ -227,12 +226,9 @@ def asks_for_triton(requirement: str) -> bool:
 
 
 def _dependencies(text: str) -> list[str]:
-    # Python's reader takes a time that grows with the square of a key's parts
-    if max((line.count(".") for line in text.split("\n")), default=0) > _MOST_DOTS:
-        return []
     try:
         project: Any = toml.loads(text).get("project", {})
-    except (ValueError, RecursionError):  # ValueError: also a number of thousands of digits
+    except ValueError:  # also a number of thousands of digits
         return []
     listed = project.get("dependencies", []) if isinstance(project, dict) else []
     return [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []

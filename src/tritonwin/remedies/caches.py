@@ -15,7 +15,13 @@ from tritonwin.facts.dlls.loading import dll_search
 from tritonwin.facts.records import Cache, Facts
 from tritonwin.problems.cache_state import JudgedEntry, judge
 from tritonwin.remedies.context import ApplyContext, PlanContext
-from tritonwin.remedies.plan import CannotRemedyError, ClearCache, Plan, target_to_change
+from tritonwin.remedies.plan import (
+    CannotRemedyError,
+    ChangedSincePlanError,
+    ClearCache,
+    Plan,
+    target_to_change,
+)
 from tritonwin.remedies.records import Clearing
 from tritonwin.system.files import is_folder, names_in
 from tritonwin.system.host import Host
@@ -77,6 +83,9 @@ def plan_clearing(facts: Facts, entries: tuple[JudgedEntry, ...], *, everything:
 
 def apply_clear(change: ClearCache, context: ApplyContext) -> None:
     for entry in change.removes:
+        # a folder of Triton's: others may have put files into it since the plan
+        if _HASH.fullmatch(Path(entry).name) and not is_entry(Path(entry)):
+            raise ChangedSincePlanError(f"{entry} has not the form of a cache entry any more")
         context.journal.delete(Path(entry))
 
 

@@ -88,7 +88,7 @@ def batch_file(chosen: Settings, python: str, args: Sequence[str]) -> str:
     lines = [
         "@echo off",
         f"rem {MARK}: starts Python in the environment that Triton needs.",
-        "setlocal",
+        "setlocal DisableDelayedExpansion",  # a path may hold exclamation marks
         'pushd "%SystemRoot%\\System32"',
         "chcp 65001 >nul",
         *(f'set "{name}="' for name in chosen.unset),

@@ -46,8 +46,21 @@ from tritonwin.system.files import names_in
 from tritonwin.system.process import ENDS_WITH_US, NOTHING_FROM_HERE
 
 OLDEST = "22.2"  # the first that reports what it would install
+# pip builds what a requirement names by an address, whatever --only-binary says: that would run its
+# code, also in a dry run. What pip needs to start for wheels is keyring alone.
+_NO_BUILDS = """
+def watch(event, args):
+    if event == "subprocess.Popen":
+        program, line = args[:2]
+        if not program:
+            program = line.split('"')[1] if line.startswith('"') else line.split()[0]
+        name = os.path.basename(os.fsdecode(program))
+        if name.partition(".")[0].lower() != "keyring":
+            raise PermissionError(f"only wheels are taken, so that pip may not start {name}")
+sys.addaudithook(watch)
+"""
 _OWN = (
-    f"{NOTHING_FROM_HERE}; {ENDS_WITH_US}; "
+    f"{NOTHING_FROM_HERE}; {ENDS_WITH_US}; {_NO_BUILDS}"
     "import pip._internal.cli.main as cli; sys.exit(cli.main())"
 )
 # Python's import from a zip reads and compiles every module twice, once only to tell its file name.
@@ -60,7 +73,7 @@ _COMPILE_ONCE = (
 # Its folder is off the path again before pip looks around: the distributions that lie beside it
 # are not the target's. pip finds its own modules without.
 _BORROW = (
-    f"{NOTHING_FROM_HERE}; {ENDS_WITH_US}; {_COMPILE_ONCE}; "
+    f"{NOTHING_FROM_HERE}; {ENDS_WITH_US}; {_COMPILE_ONCE}; {_NO_BUILDS}"
     "place = sys.argv.pop(1); sys.path.insert(0, place); "
     "import pip._internal.cli.main as cli; sys.path.remove(place); sys.exit(cli.main())"
 )

@@ -130,7 +130,7 @@ def _forgotten(identifier: str, others: Sequence[tuple[Path, Path]], store: Stor
 def _of_others(header: Header, store: Store) -> Iterator[tuple[Path, Path]]:
     """The kept files that no package and no cache can bring back, and the places they had."""
     # an undo needs none of these
-    from tritonwin.remedies.installed import recorded
+    from tritonwin.remedies.installed import is_compiled, recorded
     from tritonwin.remedies.plan import ClearCache, Plan
 
     try:
@@ -163,8 +163,7 @@ def _of_others(header: Header, store: Store) -> Iterator[tuple[Path, Path]]:
         for file in _files(kept):
             place = origin / file.relative_to(kept)
             digest = listed.get(os.path.normcase(place))
-            compiled = file.parent.name == "__pycache__" or place.parent.name == "__pycache__"
-            if not compiled and (not digest or digest != _record_hash(file)):
+            if not is_compiled(place) and (not digest or digest != _record_hash(file)):
                 yield file, place
 
 

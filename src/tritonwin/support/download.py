@@ -106,7 +106,7 @@ def local_path(location: str) -> Path | None:
         return Path(location)
     if not location.lower().startswith("file:"):
         return None
-    parts = urlsplit(location)
+    parts = _split(location)
     path = urllib.request.url2pathname(parts.path)
     return Path(path if parts.netloc.lower() in {"", "localhost"} else f"//{parts.netloc}{path}")
 
@@ -119,7 +119,7 @@ def share_of(location: str) -> str | None:
     """
     text = location
     if is_url(location) or location.lower().startswith("file:"):
-        parts = urlsplit(location)
+        parts = _split(location)
         if parts.scheme != "file":
             return None
         if parts.netloc.lower() not in {"", "localhost"}:
@@ -271,10 +271,11 @@ class RangedFile(io.RawIOBase):
         self._parts: dict[int, bytes] = {}
         self._at = self.taken = self.size = 0
         # not the end: some storage knows no ranges that count from there
-        self._fetch(f"bytes=0-{_PART - 1}")
+        self._fetch(0, _PART)
 
-    def _fetch(self, wanted: str) -> None:
+    def _fetch(self, start: int, end: int) -> None:
         said, content = Message(), b""
+        wanted = f"bytes={start}-{end - 1}"
         seconds = max(self._until - time.monotonic(), 0.001)
         for block in _blocks(self._url, 2 * _BLOCK, seconds, {"Range": wanted}, said):
             if "Content-Range" not in said:
@@ -282,9 +283,10 @@ class RangedFile(io.RawIOBase):
             content += block
         found = _CONTENT_RANGE.fullmatch(said.get("Content-Range", ""))
         self.taken += len(content)
-        if found is None or int(found[2]) - int(found[1]) + 1 != len(content):
+        fits = found and int(found[1]) == start and int(found[2]) - start + 1 == len(content)
+        if not found or not fits or not content:
             raise NoRangesError(f"{without_secrets(self._url)} is not sent in parts")
-        self._parts[int(found[1])] = content
+        self._parts[start] = content
         self.size = int(found[3])
 
     def readinto(self, buffer: Any) -> int:
@@ -301,7 +303,7 @@ class RangedFile(io.RawIOBase):
         end = min(self._at + _PART, self.size, *later)
         if self.taken + end - self._at > self._most:
             raise NoRangesError(f"more than {self._most} bytes would have to be read")
-        self._fetch(f"bytes={self._at}-{end - 1}")
+        self._fetch(self._at, end)
         return self.readinto(buffer)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -361,7 +363,8 @@ def _blocks(
         ) from None
     except FileNotFoundError:
         raise NotFoundError(f"there is no file {shown}") from None
-    except (OSError, HTTPException) as error:
+    except (OSError, HTTPException, ValueError) as error:
+        # ValueError: a name that no host can have, a redirect that is no address, a NUL in a path
         reason = getattr(error, "reason", None) or error
         raise NoAnswerError(f"{shown} could not be read: {reason}", _advice(reason)) from None
 
@@ -391,7 +394,7 @@ def _stream(
             done += len(block)
             yield block
     length = said.get("Content-Length", "") if said is not None else ""
-    if length.isdigit() and done < int(length):
+    if re.fullmatch("[0-9]{1,18}", length) and done < int(length):
         raise OSError(f"it broke off after {done} of {length} bytes")
 
 
@@ -418,24 +421,27 @@ def _open(url: str, timeout: float, headers: Mapping[str, str]) -> io.BufferedIO
 
 def is_trusted(location: str) -> bool:
     """True for an address that may be fetched from: https, this machine, or a file."""
-    if local_path(location) is not None:
-        return True
     try:
-        _checked(location)
+        if local_path(location) is None:
+            _checked(location)
     except DownloadError:
         return False
     return True
 
 
-def _checked(url: str) -> SplitResult:
+def _split(url: str) -> SplitResult:
     try:
-        parts = urlsplit(url)
-        host = parts.hostname
+        return urlsplit(url)
     except ValueError as error:
         raise DownloadError(
             f"no usable address: {without_secrets(url)} ({error})",
             "An address begins with https:// and a host's name.",
         ) from None
+
+
+def _checked(url: str) -> SplitResult:
+    parts = _split(url)
+    host = parts.hostname
     if parts.scheme == "https" and host:
         return parts
     if parts.scheme == "http" and host in _LOCAL_HOSTS:
@@ -463,6 +469,15 @@ def _certificates() -> ssl.SSLContext:
 
 class _CheckedRedirects(urllib.request.HTTPRedirectHandler):
     """Follow a redirect only to a trusted address, and to another host without the password."""
+
+    def http_error_302(self, req: Any, fp: IO[bytes], code: int, msg: str, headers: Any) -> Any:
+        try:
+            return super().http_error_302(req, fp, code, msg, headers)
+        except ValueError:  # it leads to what is no address
+            fp.close()
+            raise
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
     def redirect_request(
         self,

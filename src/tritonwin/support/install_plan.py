@@ -221,6 +221,12 @@ def resolve(
         if requires is None:
             requires = content_of(obtain(link.location, link.sha256), deep=False).requires
         wanted += (line for line in requires or () if _others(line, names))
+    for asked in map(Requirement, wanted):
+        if asked.url:  # pip would go there, and run the code of what it finds to build it
+            raise PipError(
+                f"a wheel asks for {asked.name} at {download.without_secrets(asked.url)}",
+                "Install that package first, or another version of the wheel.",
+            )
     allowed = os.environ.get(f"PIP_{CONSTRAINT}")
     if allowed:  # holds for the chosen wheels as well
         wanted += map(_itself, links)

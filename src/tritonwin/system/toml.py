@@ -15,7 +15,22 @@ else:
 
 T = TypeVar("T")
 
-loads = tomllib.loads
+_MOST_DOTS = 200  # in a line: keys with more parts are nobody's
+
+
+def loads(text: str) -> dict[str, Any]:
+    """The tables of a text.
+
+    Raises:
+        ValueError: it is no TOML, or exceeds what Python's reader can do: that recurses into
+            what is nested, and takes a time that grows with the square of a key's parts.
+    """
+    if max(line.count(".") for line in text.split("\n")) > _MOST_DOTS:
+        raise ValueError("a line has too many dots")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def read_resource(package: str, file: str, cls: type[T]) -> T:
