@@ -24,6 +24,7 @@ from tritonwin.facts.records import (
     Variable,
     WindowsSdk,
 )
+from tritonwin.problems.records import Problem, Remedy
 
 HOME = r"C:\ComfyUI\python_embeded"
 SITE = HOME + r"\Lib\site-packages"
@@ -229,3 +230,9 @@ def changed(**changes: Any) -> Facts:
 def part(field: str, **changes: Any) -> Facts:
     """The healthy facts with fields of one record replaced: part("torch", cuda=None)."""
     return changed(**{field: replace(getattr(HEALTHY, field), **changes)})
+
+
+def problem(name: str, severity: Any = "error", certainty: Any = "certain", **more: Any) -> Problem:
+    """A problem of that id, with no more words than a test gives it."""
+    plain = {"title": "", "cause": "", "evidence": (), "remedy": Remedy(summary="")}
+    return Problem(id=name, severity=severity, certainty=certainty, **{**plain, **more})

@@ -140,7 +140,6 @@ def test_only(saved: Path) -> None:
         (("patch", "status", "--triton", "a", "--app", "b"), "--triton names the folder itself"),
         (("patch",), "patch"),
         (("fix", "--only", "no-such-problem"), "no-such-problem"),
-        (("fix", "--json-lines"), "--yes"),
         (("verify", "--list", "--report", "proof.md"), "--list"),
         (("bench", "--compare", "a.json", "b.json", "--python", "c"), "--compare"),
     ],

@@ -6,26 +6,14 @@ import time
 
 import healthy
 import pytest
-from healthy import changed, dist, gpu, part
+from healthy import changed, dist, gpu, part, problem
 
 from tritonwin.facts.records import Facts, Gpu
 from tritonwin.problems.advice import context
 from tritonwin.problems.check import Check, NotApplicable, Seen, seen
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose, fold, merge
-from tritonwin.problems.records import CERTAINTIES, Evidence, Problem, Remedy
-
-
-def problem(name: str, severity: str = "error", certainty: str = "certain") -> Problem:
-    return Problem(
-        id=name,
-        severity=severity,  # type: ignore[arg-type]
-        certainty=certainty,  # type: ignore[arg-type]
-        title="",
-        cause="",
-        evidence=(),
-        remedy=Remedy(summary=""),
-    )
+from tritonwin.problems.records import CERTAINTIES, Evidence
 
 
 def raising(error: BaseException) -> Check:

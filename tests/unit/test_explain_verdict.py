@@ -18,7 +18,6 @@ from tritonwin.problems.explain import (
     explain_stream,
     quote,
 )
-from tritonwin.problems.records import Problem, Remedy
 from tritonwin.system import toml
 from tritonwin.system.codec import from_json
 
@@ -150,15 +149,7 @@ def test_what_is_less_certain_or_merely_possible_folds_nothing(using) -> None:
 
     def found(cause: str, effect: str) -> list[str]:
         problems = [
-            Problem(
-                id=name,
-                severity="error",
-                certainty=certainty,  # type: ignore[arg-type]
-                title="",
-                cause="",
-                evidence=(),
-                remedy=Remedy(summary=""),
-            )
+            healthy.problem(name, certainty=certainty)
             for name, certainty in (("cause", cause), ("effect", effect))
         ]
         return [p.id for p in fold(problems, by_certainty)]

@@ -10,7 +10,7 @@ import pytest
 from hosts import fake_host
 
 from tritonwin.errors import UserError
-from tritonwin.problems.records import Action, Problem, Remedy
+from tritonwin.problems.records import Action
 from tritonwin.remedies import launch
 from tritonwin.remedies.launch import Settings
 from tritonwin.remedies.plan import CannotRemedyError
@@ -18,19 +18,6 @@ from tritonwin.system.files import refuse_foreign
 from tritonwin.system.host import Environment, Host
 
 VCVARSALL = Path(r"C:\BT\VC\Auxiliary\Build\vcvarsall.bat")
-
-
-def problem(*actions: Action) -> Problem:
-    return Problem(
-        id="x",
-        severity="error",
-        certainty="certain",
-        title="",
-        cause="",
-        evidence=(),
-        remedy=Remedy(summary=""),
-        actions=actions,
-    )
 
 
 UNSET_CC = Action(name="unset-variable", arguments={"variable": "CC"})
@@ -41,7 +28,9 @@ SHORT = replace(healthy.SYSTEM, long_paths=False)
 def test_wrong_variables_are_left_out_and_corrected() -> None:
     # what cannot be done by variables is done by nobody here
     rename = Action(name="rename-shadow", arguments={"path": "triton.py"})
-    found = launch.settings(healthy.HEALTHY, [problem(UNSET_CC, rename, SET_JOBS)])
+    found = launch.settings(
+        healthy.HEALTHY, [healthy.problem("x", actions=(UNSET_CC, rename, SET_JOBS))]
+    )
     assert (found.unset, dict(found.set), found.vcvarsall) == (("CC",), {"MAX_JOBS": "4"}, None)
 
 

@@ -84,17 +84,7 @@ def wheels_that_are_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def problem(problem_id: str, *actions: Action) -> Problem:
-    entry = catalogue.load().entry(problem_id)
-    return Problem(
-        id=problem_id,
-        severity="error",
-        certainty="certain",
-        title=entry.title,
-        cause="",
-        evidence=(),
-        remedy=Remedy(summary="Do it."),
-        actions=actions,
-    )
+    return healthy.problem(problem_id, remedy=Remedy(summary="Do it."), actions=actions)
 
 
 def wheel(name: str, version: str, tag: str) -> str:
