@@ -292,6 +292,7 @@ def test_evidence_holds_the_line_that_a_condition_rests_on(
     entry = replace(known.entry("triton-missing"), signatures=(signature,), explains=())
     made = replace(known, entries={entry.id: entry})
     monkeypatch.setattr(catalogue, "load", lambda: made)
+    monkeypatch.setattr("tritonwin.problems.checks.of_versions", lambda: ())  # of the real one
     (found,) = explain_lines([*lines, "NEEDLE"]).problems
     assert found.evidence[0].text == "NEEDLE"
     assert said in found.evidence[1].text
