@@ -225,7 +225,7 @@ def resolve(
         if asked.url:  # pip would go there, and run the code of what it finds to build it
             raise PipError(
                 f"a wheel asks for {asked.name} at {download.without_secrets(asked.url)}",
-                "Install that package first, or another version of the wheel.",
+                "Take another version of the wheel, or another place of wheels.",
             )
     allowed = os.environ.get(f"PIP_{CONSTRAINT}")
     if allowed:  # holds for the chosen wheels as well
