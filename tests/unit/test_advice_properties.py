@@ -14,10 +14,11 @@ from hosts import fake_host
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tritonwin.facts.records import Facts
+from tritonwin.facts.records import Facts, Triton
 from tritonwin.problems import catalogue
 from tritonwin.problems.advice import advise, triton_spec
 from tritonwin.problems.checks import CHECKS
+from tritonwin.problems.conditions import value_of
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.records import Action, Evidence, Finding, Problem
 from tritonwin.remedies import distributions
@@ -34,19 +35,29 @@ OF_FINDINGS = (
 )  # fmt: skip
 VALUES = (r"C:\a b\c.dll", "value", "3.5.1", 'x" & calc "', "%PATH%")
 ROCM = "2.9.1+rocm7.1"
+XPU = "2.9.1+xpu"
 TRITONS = ("3.1.0", "3.2.0", "3.3.1", "3.5.1", "3.7.0")
+INTELS = Triton(
+    version=None, location="", source="the log", flavour="unknown", distribution="triton-xpu"
+)
 # what the code computes and does not read: held to the facts one by one in `hold`
 COMPUTED = {"python", "triton_spec", "cuda_tag", "torch_index", "torch_pairs"}
+# what puts triton-windows over the Triton of a torch for Intel GPUs
+OVERWRITES = re.compile(
+    r"\b[Ii]nstall\b[^\n]{0,80}\btriton(?:-windows)?(?![\w-])|belongs to your torch"
+)
 FILLER = re.compile(r"not known|\bas installed|of another version|[{}]|\[[ ,:;]|  ")
 
 
 @st.composite
 def machines(draw: st.DrawFn) -> Facts:
     """The healthy machine with other versions, and any of its fields unknown."""
-    version = draw(st.sampled_from((None, ROCM, *TORCHES)))
+    version = draw(st.sampled_from((None, ROCM, XPU, *TORCHES)))
     series = draw(st.sampled_from((None, *TRITONS)))
     card = draw(st.sampled_from((None, "6.1", "7.5", "8.9", "12.0")))
     facts = healthy.changed(torch=None, triton=None, gpus=(), drivers=())
+    if draw(st.booleans()) and facts.torch is None and facts.triton is None:
+        facts = replace(facts, triton=INTELS)
     if version:
         tag = re.search(r"\+cu(\d\d)(\d)", version)
         torch = healthy.part("torch", version=version, wants_triton=None).torch
@@ -127,6 +138,12 @@ def hold(problem: Problem, facts: Facts, values: Mapping[str, str] = {}) -> None
     for text in (problem.cause, problem.remedy.summary, *shown, *asked):
         assert not FILLER.search(text), text
     assert problem.remedy.summary.endswith(".")
+    build = value_of("torch_build", facts)
+    said = (problem.remedy.summary, *shown, *asked)
+    if build in ("rocm", "xpu"):
+        assert not [text for text in said if "nvidia-smi" in text], problem.id
+    if build == "xpu":
+        assert not [text for text in said if OVERWRITES.search(text)], problem.id
     whole = facts.triton and facts.triton.version == "3.2.0"
     if whole and any(g.compute_capability == "7.5" for g in facts.gpus):
         later = re.compile(r"triton-windows<3\.(?:[4-9]|\d\d)|triton==3\.(?:[3-9]|\d\d)")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 
 import healthy
 import pytest
 
+from tritonwin.facts.packages import knowledge
 from tritonwin.problems import catalogue
+from tritonwin.problems.advice import advise, context
 from tritonwin.problems.doctor import by_certainty, fold
 from tritonwin.problems.explain import (
     HEAD,
@@ -18,6 +21,7 @@ from tritonwin.problems.explain import (
     explain_stream,
     quote,
 )
+from tritonwin.problems.records import Finding
 from tritonwin.system import toml
 from tritonwin.system.codec import from_json
 
@@ -312,3 +316,72 @@ def test_help_names_no_python_where_none_is_known() -> None:
     assert "--python" in problem.remedy.commands[0]
     (problem,) = explain_lines(["Guessing wheel URL: x-win_amd64.whl"]).problems
     assert problem.remedy.commands == ("tritonwin install flash-attn",)
+
+
+USERS = r"C:\Users\u\AppData\Roaming\Python\Python312\site-packages\bitsandbytes\a.py"
+REFUSED = "RuntimeError: Failed to find C compiler. Please specify via CC environment variable."
+
+
+@pytest.mark.parametrize(
+    "torch",
+    [
+        "pytorch version: 2.7.1+xpu",
+        "Successfully installed pytorch-triton-xpu-3.3.1 torch-2.7.1+xpu",
+        r'  File "D:\e\lib\site-packages\triton\backends\intel\driver.py", line 7, in __init__',
+    ],
+)
+def test_intels_triton_is_not_replaced(torch: str) -> None:
+    (problem,) = explain_lines([torch, REFUSED]).problems
+    assert "triton-windows" not in " ".join((problem.remedy.summary, *problem.remedy.commands))
+    assert not problem.remedy.automatic
+
+
+def test_a_users_site_packages_are_reached_through_the_launcher() -> None:
+    lines = [f'  File "{USERS}", line 6', "[WinError 193]", "CUDA SETUP: libbitsandbytes_cpu.so"]
+    target = explain_lines(lines).facts.target
+    assert target.executable == "py -3.12"
+    found = Finding(id="bnb-without-windows-binaries", evidence=(), certainty="certain")
+    problem = advise(found, explain_lines(lines).facts)
+    assert {command[:15] for command in problem.remedy.commands} == {"py -3.12 -m pip"}
+
+
+@pytest.mark.parametrize(("beside", "found"), [("", False), ("pytorch version: 2.6.0", True)])
+def test_a_log_of_another_program_has_no_problem(beside: str, found: bool) -> None:
+    lines = [
+        beside,
+        "ggml_cuda_compute_forward: SCALE failed",
+        "CUDA error: no kernel image is available for execution on the device",
+    ]
+    assert bool(explain_lines(lines).problems) is found
+
+
+def test_an_arm64_python_is_kept() -> None:
+    lines = [
+        "sys.version: 3.12.5 (tags/v3.12.5:ff3bc82) [MSC v.1940 64 bit (ARM64)]",
+        "ERROR: Could not find a version that satisfies the requirement torch (from versions: none)",
+    ]
+    (problem,) = explain_lines(lines).problems
+    assert "winget" not in " ".join(problem.remedy.commands)
+
+
+def test_every_compiled_module_has_an_owner() -> None:
+    known = catalogue.load()
+    words = {
+        "flash-attn": "flash_module",
+        "flash-attn-3": "flash_module",
+        "sageattention": "sage_module",
+        "sageattn3": "sage_module",
+        "spas-sage-attn": "sage_module",
+    }
+    for package, word in words.items():
+        for file in knowledge().extensions[package]:
+            name = file.rpartition("/")[2].rstrip("*")
+            if name != "_C":  # of many packages
+                assert re.fullmatch(known.expression(f"(?P>{word})"), name), name
+
+
+def test_the_folder_of_a_virtual_environment_is_not_the_base() -> None:
+    lines = [r"d:\src\.env\Scripts\python.exe main.py"]
+    assert "python_folder" not in context(explain_lines(lines).facts)
+    lines = [r"d:\src\python_embeded\python.exe main.py"]
+    assert context(explain_lines(lines).facts)["python_folder"] == r"d:\src\python_embeded"

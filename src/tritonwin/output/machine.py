@@ -45,7 +45,9 @@ def triton_name(facts: Facts) -> str | None:
     if facts.triton is None:
         return None
     owner = facts.distribution(facts.triton.distribution or "")
-    return f"{owner.name} {owner.version}" if owner else f"Triton {facts.triton.version}"
+    return (
+        f"{owner.name} {owner.version}" if owner else f"Triton {facts.triton.version or ''}".strip()
+    )
 
 
 def versions(facts: Facts) -> Iterator[str]:

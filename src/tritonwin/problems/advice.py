@@ -68,6 +68,20 @@ _ASKED: Mapping[str, Question] = {
     ),
 }
 
+# torch for Intel GPUs comes with a Triton of its own; any other is written over it.
+_OF_XPU = Advice(
+    summary="""
+Keep Intel's own Triton, which belongs to this torch[ {torch_version}]. Where it is damaged or
+replaced, install the same torch again from its index for Intel GPUs, which brings it along.
+""",
+    commands=(
+        (
+            '{python} -m pip install --force-reinstall "torch=={torch_version}"'
+            ' --index-url "{torch_index}/xpu"'
+        ),
+    ),
+)
+
 _NAME = re.compile(r"\{([a-z_]+)\}")
 
 # A piece of a sentence that is left out where its value is not known.
@@ -80,6 +94,21 @@ _END = re.compile(r"(?<=[.?!]) ")
 _BREAKS_QUOTES = re.compile(r"[\"'`$%\x00-\x1f\u2018-\u201f]|\\\Z")
 _PIP_OF_UV = frozenset({"install", "uninstall", "list"})
 ANY_PYTHON = "python"  # where no path is known
+_LAUNCHER = re.compile(r"py -3\.\d{1,2}")
+
+
+def launcher(tag: str) -> str:
+    """Windows' launcher for a Python of which only the version is known ("312")."""
+    return f"py -{tag[0]}.{tag[1:]}"
+
+
+def started(target: Interpreter | None) -> str:
+    """What starts a Python, for a command line."""
+    if target is None:
+        return ANY_PYTHON
+    if _LAUNCHER.fullmatch(target.executable):
+        return target.executable
+    return word(target.executable) or ANY_PYTHON
 
 
 def advise(finding: Finding, facts: Facts) -> Problem:
@@ -93,7 +122,7 @@ def advise(finding: Finding, facts: Facts) -> Problem:
     """
     entry = catalogue.load().entry(finding.id)
     target = facts.target
-    python = (word(target.executable) if target else None) or ANY_PYTHON
+    python = started(target)
     values = {**context(facts), **finding.values, "python": python}
     advice = _variant(entry, facts)
     actions = _actions(entry.actions if advice is entry.remedy else advice.actions, values)
@@ -116,12 +145,27 @@ def advise(finding: Finding, facts: Facts) -> Problem:
 
 
 def _variant(entry: Entry, facts: Facts) -> Advice:
-    """The first variant of the remedy whose condition the facts meet, or the general one."""
-    for each in entry.remedies:
-        conditions = each.when.conditions()
-        if all(allows(fact, allowed, value_of(fact, facts)) for fact, allowed in conditions):
-            return each
-    return entry.remedy
+    """The first variant of the remedy whose condition the facts meet, or the general one.
+
+    The torch that is there decides whose Triton is the person's: triton-windows replaces no other
+    vendor's, except where the advice is made for that torch.
+    """
+    meets = (each for each in entry.remedies if _meets(each, facts))
+    advice = next(meets, entry.remedy)
+    others = value_of("torch_build", facts) == "xpu" and "xpu" not in advice.when.torch_build
+    return _OF_XPU if others and _installs_triton(entry, advice) else advice
+
+
+def _meets(advice: Advice, facts: Facts) -> bool:
+    conditions = advice.when.conditions()
+    return all(allows(fact, allowed, value_of(fact, facts)) for fact, allowed in conditions)
+
+
+def _installs_triton(entry: Entry, advice: Advice) -> bool:
+    actions = entry.actions if advice is entry.remedy else advice.actions
+    arguments = (text for action in actions for text in action.arguments.values())
+    texts = (advice.summary, *advice.commands, *arguments)
+    return any(name in text for text in texts for name in ("{triton_spec}", FORK))
 
 
 def _question(
@@ -130,12 +174,16 @@ def _question(
     """The question that decides the cause where that is open, or supplies what a command needs."""
     missing = advice.question or _missing(advice.commands, values)
     asked = missing if finding.certainty == "certain" else entry.question or missing
-    if asked is None:
+    if asked is None or (asked.command.startswith(_CARD) and _not_nvidia(facts)):
         return None
     text = sentence(asked.text, values)
     if missing and facts.torch is None and missing.command == _TORCH:
         text = f"{text} {values.get('torch_pairs') or pairs(facts.windows)}."
     return Question(text=text, command=_typed((asked.command,), values, facts.target)[-1])
+
+
+def _not_nvidia(facts: Facts) -> bool:
+    return value_of("torch_build", facts) in ("rocm", "xpu")
 
 
 def _missing(texts: Sequence[str], values: Mapping[str, str]) -> Question | None:
@@ -219,7 +267,7 @@ def _typed(
     gets pip from its own standard library, which only python.org's embeddable archive leaves out.
     """
     filled, python = commands(texts, values), values["python"]
-    if python == ANY_PYTHON:  # tritonwin then looks for one itself
+    if python == ANY_PYTHON or _LAUNCHER.fullmatch(python):  # tritonwin then looks for one itself
         filled = tuple(command.replace(f" --python {python}", "") for command in filled)
     start = f"{python} -m pip "
     calls_pip = any(command.startswith(start) for command in filled)
@@ -251,7 +299,7 @@ def context(facts: Facts) -> dict[str, str]:
     driver = facts.nvidia_driver
     values = {
         "python_version": target.version if target else None,
-        "python_folder": (target.base_prefix or target.prefix) if target else None,
+        "python_folder": _python_folder(target) if target else None,
         "torch_version": torch.version if torch else None,
         "triton_version": triton.version if triton else None,
         "wanted_triton": wanted_series(torch) if torch else None,
@@ -262,19 +310,28 @@ def context(facts: Facts) -> dict[str, str]:
         "cuda_version": torch.cuda if torch else None,
         "torch_index": indexes().torch,
         "cuda_tag": None
-        if value_of("torch_build", facts) in ("rocm", "xpu")
+        if _not_nvidia(facts)
         else torch_tag(driver.cuda if driver else None, gpu.compute_capability if gpu else None),
     }
     return {name: value for name, value in values.items() if value}
 
 
+def _python_folder(target: Interpreter) -> str | None:
+    """The folder of the base Python; a virtual environment must have named it."""
+    virtual = target.kind in ("venv", "poetry")
+    return target.base_prefix or (None if virtual else target.prefix)
+
+
 def triton_spec(facts: Facts) -> str | None:
     """The requirement for pip: `triton-windows<3.6` for the torch that is there.
 
-    None where torch or its Triton is not known, and when no triton-windows serves it yet. Elsewhere
-    than on Windows upstream's releases are meant, which exist for every torch.
+    None where torch or its Triton is not known, when no triton-windows serves it yet, and for a
+    torch that brings a Triton of its own. Elsewhere than on Windows upstream's releases are meant,
+    which exist for every torch.
     """
     torch = facts.torch
+    if value_of("torch_build", facts) == "xpu":
+        return None
     wanted = wanted_series(torch) if torch else None
     if torch is None or wanted is None:
         return None

@@ -9,6 +9,9 @@ from tritonwin.facts.records import Distribution, Facts, Torch, Triton
 from tritonwin.problems.catalogue import ABSENT
 from tritonwin.support.versions import fits
 
+# pytorch-triton-xpu is the older name
+INTELS_TRITON = ("triton-xpu", "pytorch-triton-xpu")
+
 
 def allows(fact: str, allowed: Iterable[str], value: str | None) -> bool | None:
     """Compare a value with those allowed: ranges of versions, or words; None: it is unknown."""
@@ -31,13 +34,15 @@ def examined(facts: Facts) -> bool:
 
 def _build(facts: Facts) -> str | None:
     torch = facts.torch
-    if torch is None:
-        return None
-    local = torch.version.partition("+")[2]
+    local = torch.version.partition("+")[2] if torch else ""
     for mark, build in (("cpu", "cpu"), ("cu", "cuda"), ("rocm", "rocm"), ("xpu", "xpu")):
         if local.startswith(mark):
             return build
-    return "cuda" if torch.cuda else "rocm" if torch.hip else None
+    if facts.triton and facts.triton.distribution in INTELS_TRITON and not examined(facts):
+        return "xpu"
+    if torch is None:
+        return None
+    return "cuda" if torch.cuda else "rocm" if torch.hip else "xpu" if torch.xpu else None
 
 
 def package(fact: str, facts: Facts) -> Torch | Triton | Distribution | None:
@@ -69,7 +74,10 @@ _VALUES: Mapping[str, Callable[[Facts], str | None]] = {
     "msvc": lambda facts: next((m.version for m in facts.msvc if m.chosen), None),
     "driver": lambda facts: facts.nvidia_driver.version if facts.nvidia_driver else None,
     "os": lambda facts: facts.system.os if examined(facts) else None,
+    "machine": lambda facts: (
+        facts.target.machine.lower() if facts.target and facts.target.machine else None
+    ),
     "pip_target": lambda _: None,  # a log alone shows which pip was used
 }
 # those whose values are words, not versions
-WORDS = frozenset({"os", "python_kind", "torch_build", "pip_target"})
+WORDS = frozenset({"machine", "os", "python_kind", "torch_build", "pip_target"})

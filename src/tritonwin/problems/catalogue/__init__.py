@@ -125,6 +125,7 @@ class When:
     os: tuple[Literal["windows", "linux", "other"], ...] = ()
     python_kind: tuple[PythonKind, ...] = ()
     torch_build: tuple[Literal["cpu", "cuda", "rocm", "xpu"], ...] = ()
+    machine: tuple[Literal["amd64", "arm64"], ...] = ()  # what Python is made for
     # pip's environment against the one that runs
     pip_target: tuple[Literal["same", "other"], ...] = ()
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from tritonwin.facts.records import Facts
 from tritonwin.problems import catalogue
-from tritonwin.problems.advice import ANY_PYTHON
+from tritonwin.problems.advice import ANY_PYTHON, started
 from tritonwin.problems.conditions import allows, value_of
 from tritonwin.problems.doctor import Rank, by_certainty, findings_of, problems_of
 from tritonwin.problems.explain.decode import text_blocks
@@ -119,7 +119,7 @@ def _verdict(
     log = matches.facts
     findings: list[Finding] = []
     last: dict[str, int] = {}
-    for window in matches.found():
+    for window in () if log.foreign else matches.found():
         if found := _finding(window, log, snapshot):
             if guessed and found.certainty == "certain":
                 found = replace(found, certainty="likely")
@@ -130,7 +130,7 @@ def _verdict(
         findings += _confirmed(findings, snapshot)
     facts = facts_at(log, lines, snapshot)
     findings += [replace(f, evidence=(quote(m.text, m.line),)) for f, m in of_names(log, facts)]
-    if findings or any(suspects.found()):
+    if (findings or any(suspects.found())) and not log.foreign:
         findings += of_versions(log, facts)
 
     def rank(problem: Problem) -> Rank:
@@ -192,6 +192,7 @@ _RESTS_ON = {
     "gpu": ("gpu", "gpu_name"),
     "torch_build": ("torch",),
     "cuda": ("cuda", "torch"),
+    "machine": ("machine",),
     "python_kind": ("running", "prefix", "executable", "embedded"),
     "pip_target": ("pip_prefix",),
     "os": ("linux", "prefix", "running", "executable", "embedded"),
@@ -237,8 +238,8 @@ def _with_question(problem: Problem, facts: Facts) -> Problem:
     checked = not catalogue.load().entry(problem.id).log_only
     if problem.certainty == "certain" or problem.question or not checked:
         return problem
-    python = word(facts.target.executable) if facts.target else None
-    target = "" if python in (None, ANY_PYTHON) else f" --python {python}"
+    named = facts.target and word(facts.target.executable) == (python := started(facts.target))
+    target = f" --python {python}" if named and python != ANY_PYTHON else ""
     question = Question(
         text="Does this hold on the machine?",
         command=f"tritonwin doctor{target} --only {problem.id}",

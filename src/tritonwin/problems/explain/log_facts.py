@@ -20,8 +20,9 @@ from tritonwin.facts.records import (
     Torch,
     Triton,
 )
-from tritonwin.problems.advice import ANY_PYTHON
+from tritonwin.problems.advice import ANY_PYTHON, launcher
 from tritonwin.problems.catalogue import LinePattern
+from tritonwin.problems.conditions import INTELS_TRITON
 from tritonwin.system.toml import read_resource
 
 MAX_VALUES = 32  # changes of one fact that are remembered
@@ -29,7 +30,12 @@ SOURCE = "the log"
 NEAR_A_BUILD = 40  # lines
 _TEMPORARY = re.compile(r"\\pip-[a-z]{1,20}-[^\\]{1,40}\\|\\builds-v0\\|\\Temp\\", re.IGNORECASE)
 # no facts about the machine, but what other facts are judged by
-_NOT_SHOWN = frozenset({"build", "missing", "pip_python", "tag"})
+_NOT_SHOWN = frozenset(
+    {
+        "build", "intels_triton", "machine", "missing", "of_python", "other_program",
+        "pip_python", "tag", "user_site",
+    }
+)  # fmt: skip
 PORTABLE = r"python_embeded\python.exe"  # as ComfyUI's portable package is told to start it
 
 
@@ -71,6 +77,11 @@ class LogFacts:
         """The value of a fact at a line."""
         match = self.at(line, name)
         return match.groups[name] if match else None
+
+    @property
+    def foreign(self) -> bool:
+        """True for the log of another program, in which nothing speaks of Python or torch."""
+        return "other_program" in self._stated and "of_python" not in self._stated
 
     def all(self, name: str) -> tuple[Match, ...]:
         """All statements of a fact."""
@@ -155,8 +166,15 @@ def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
         "torch": _torch(value("torch"), value("cuda")),
         "gpus": _gpus(value("gpu_name"), value("gpu")),
     }
-    if version := value("triton"):
-        changes["triton"] = Triton(version=version, location="", source=SOURCE, flavour="unknown")
+    version, intels = value("triton"), value("intels_triton")
+    if version or intels:
+        changes["triton"] = Triton(
+            version=version,
+            location="",
+            source=SOURCE,
+            flavour="unknown",
+            distribution=INTELS_TRITON[0] if intels else None,
+        )
     if version := value("driver"):
         changes["drivers"] = (Driver(vendor="nvidia", source=SOURCE, version=version),)
     # toolset 14.44 has the compiler that calls itself 19.44.35207
@@ -195,7 +213,11 @@ def _interpreter(log: LogFacts, line: int) -> Interpreter | None:
     # pip's own Python is another one where another environment is seen to run
     if version is None and (prefix is None or (pip and same_folder(pip, prefix))):
         version = value("pip_python")
-    if not (running or executable or prefix or version):
+    user_site, machine = value("user_site"), value("machine")
+    if user_site and not (running or executable or prefix):
+        version = version or f"{user_site[0]}.{user_site[1:]}"
+        executable = launcher(user_site)
+    if not (running or executable or prefix or version or machine):
         return None
     if running:
         executable, prefix = running, _folder(running)
@@ -210,6 +232,7 @@ def _interpreter(log: LogFacts, line: int) -> Interpreter | None:
         kind=kind,
         version=version,
         prefix=prefix or _folder(executable),
+        machine=machine.upper() if machine else None,
     )
 
 
@@ -231,6 +254,8 @@ def _torch(version: str | None, cuda: str | None) -> Torch | None:
 def _gpus(name: str | None, known: str | None) -> tuple[Gpu, ...]:
     if name is None and known is None:
         return ()
+    if known:
+        known = re.sub(r",\s?", ".", known)  # a tuple of Python's
     amd = name is not None and re.search(r"AMD|Radeon", name) is not None
     return (
         Gpu(
