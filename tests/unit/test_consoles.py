@@ -47,7 +47,7 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("undo", 2, "changed nothing"),
     ("cache list --python {gone}", 2, "gone"),
     ("cache", 2, "Missing command"),
-    ("snapshot -o {log}", 2, "not a snapshot"),
+    ("snapshot -o {log}", 2, "was not written by this command"),
     ("run --python {gone} -- x.py", 2, "gone"),
     ("verify --through no-such-rung", 2, "no-such-rung"),
     ("verify --python {gone}", 2, "gone"),

@@ -59,7 +59,7 @@ SCREENS: dict[str, Show] = {
     "explain-certain": of_log("compiled_autograd.h(1): error C2872: 'std': ambiguous symbol"),
     "explain-possible": of_log("RuntimeError: 0 active drivers ([]). There should only be one."),
     "explain-unknown": of_log("Traceback (most recent call last):", "ValueError: no idea"),
-    "verify-holds": of_ladder(None),
+    "verify-without-gpu": of_ladder(None),
     "verify-broken": of_ladder("ptxas"),
 }
 
