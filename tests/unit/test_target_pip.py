@@ -106,9 +106,11 @@ def test_nothing_of_the_current_folder_is_run(
     target = replace(healthy.TARGET, executable=executable, has_pip=own, base_prefix=None)
     installed = (healthy.dist("pip", "25.1"),) if own else ()
     found = find_pip(healthy.changed(target=target, distributions=installed), ())
-    done = found.run(["--version"], timeout=120)
-    assert done.code == 0, done.err
-    assert done.out.startswith(b"pip ")
+    # with --python, as for the environment of a build, pip starts itself in that Python
+    for arguments in (["--version"], ["--python", executable, "--version"]):
+        done = found.run(arguments, timeout=120)
+        assert done.code == 0, done.err
+        assert done.out.startswith(b"pip ")
 
 
 _BACKEND = """\

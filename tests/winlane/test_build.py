@@ -307,6 +307,7 @@ def test_an_embedded_python_builds_in_a_copy_of_itself(machine: Machine) -> None
     assert f"a copy of {env.win(env.home)}" in planned.stdout
     done = machine.tool(*words, "--yes", "--json", cwd="C:\\", timeout=900)
     report = json.loads(done.stdout)
+    assert "plan" in report, (report, done.stderr)
     logs = sorted(machine.drives.linux(report["plan"]["root"]).glob("build-*.log"))
     assert report["status"] == "built", logs[-1].read_text("utf-8", "replace")[-4000:]
     shown = {s["name"]: s["state"] for s in report["outcome"]["proof"]["steps"]}

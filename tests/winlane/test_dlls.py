@@ -13,8 +13,8 @@ from pe_files import pe_file
 from winlane import Environment, Machine
 
 from tritonwin.facts.dlls.loading import dll_tree
-from tritonwin.facts.dlls.pe import SYSTEM_DLLS, read_tables
-from tritonwin.facts.dlls.tree import faults
+from tritonwin.facts.dlls.pe import read_tables
+from tritonwin.facts.dlls.tree import SYSTEM_DLLS, faults
 from tritonwin.system.host import Host
 
 PROGRAM = Path(__file__).parent / "programs" / "load_dlls.py"

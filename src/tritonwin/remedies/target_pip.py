@@ -47,15 +47,17 @@ from tritonwin.system.process import ENDS_WITH_US, NOTHING_FROM_HERE
 
 OLDEST = "22.2"  # the first that reports what it would install
 # pip builds what a requirement names by an address, whatever --only-binary says: that would run its
-# code, also in a dry run. What pip needs to start for wheels is keyring alone.
+# code, also in a dry run. What pip needs to start for wheels is keyring alone, and itself in the
+# Python that --python names: the environment of a build.
 _NO_BUILDS = """
+other = sys.argv[sys.argv.index("--python") + 1] if "--python" in sys.argv else None
 def watch(event, args):
     if event == "subprocess.Popen":
         program, line = args[:2]
         if not program:
             program = line.split('"')[1] if line.startswith('"') else line.split()[0]
         name = os.path.basename(os.fsdecode(program))
-        if name.partition(".")[0].lower() != "keyring":
+        if program != other and name.partition(".")[0].lower() != "keyring":
             raise PermissionError(f"only wheels are taken, so that pip may not start {name}")
 sys.addaudithook(watch)
 """
