@@ -291,6 +291,7 @@ SPOILT: dict[str, Callable[[bytes], bytes]] = {
     "other settings": lambda data: data.replace(b"'modules': {", b"'Modules': {"),
     "no rules inside": lambda data: data.replace(b"'_tritonwin_patch': 'c", b"'_tritonwin_p': 'c"),
     "not UTF-8": lambda data: b"\xff\xfe" + data,
+    "one that ends the program": lambda data: b"raise SystemExit(3)\n",
 }  # fmt: skip
 
 

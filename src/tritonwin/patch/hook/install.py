@@ -41,7 +41,7 @@ _UNFILLED = f"{HOOK_SETTINGS}{{}}  # filled in by install.py\n"
 _START_CODE = """\
 try:
  import _tritonwin_hook
-except Exception as error:
+except BaseException as error:
  try:
   if getattr(error, 'name', '') != '_tritonwin_hook':
    sys.modules['_tritonwin_hook'] = None
