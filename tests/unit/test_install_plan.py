@@ -160,13 +160,13 @@ def test_a_cuda_tag_counts_when_everything_exists_for_it(
 
 @pytest.mark.parametrize("tag", ["win_arm64", "win_amd64"])
 def test_an_arm64_pc(tag: str) -> None:
-    """NVIDIA's index for an ARM64 Python; for an emulated one no CUDA wheel at all."""
+    """A wheel for ARM64 from a named list, whose place is said; no CUDA wheel for an emulated one."""
     target = replace(part("target", platform_tag=tag).target or TARGET, version="3.12.9")
     facts = replace(HEALTHY, target=target, system=replace(HEALTHY.system, machine="ARM64"))
     sources = sources_for(facts, lambda: Pip(("pip",)), indexes=("i",))
-    assert [i.startswith("https://pypi.nvidia") for i in sources.torch_indexes[:1]] == [
-        tag == "win_arm64"
-    ]
+    assert bool(sources.torch_indexes) == (tag == "win_amd64")
+    without = choose(Requirement("torch"), [], needs_of(facts)).choice
+    assert any("NVIDIA's own index" in text for text in without.notes)
     file = f"torch-2.14.1+cu134-cp312-cp312-{tag}.whl"
     link = WheelLink(location=f"https://h.org/{file}", source="i", sha256="0" * 64)
     needs = replace(needs_of(facts), gpus=("12.1",), driver_cuda="13.4")

@@ -50,7 +50,7 @@ def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, skip, 
     """Gradient of the taps. Grid (splits, tiles of bins, rows/bk); partial (splits, 2, rows, bins).
 
     Split i takes the row tiles i, i+splits, .. in order, and `total` adds the splits in order, so
-    that the result is the same every time. Re and Im are computed anew rather than read, unless
+    that the result is the same every time. Re and Im are computed again rather than read, unless
     parts is "reim"; that needs all taps at once (rows == bk), which stay on chip. The upstream
     gradient goes to the tensor cores as two bf16 limbs; u is exact in bf16.
     """

@@ -1,4 +1,4 @@
-"""Launching a kernel again without what Triton does anew at every call.
+"""Launching a kernel again without what Triton repeats at every call.
 
 The first launch of a kernel with given integers goes through Triton, which compiles it for what it
 learns from them (divisibility, width). Later ones with the same integers and as well aligned

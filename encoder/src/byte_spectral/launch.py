@@ -50,7 +50,7 @@ def kind_of(bias: torch.Tensor | None) -> Any:
 
 
 def of_bias(bias: torch.Tensor | None) -> dict[str, bool]:
-    """What a record has of it: one row (D,), or one for each byte (256, D)."""
+    """Its part of a record: one row (D,), or one for each byte (256, D)."""
     return {"bias": bias is not None, "table": bias is not None and bias.dim() == 2}
 
 
@@ -81,7 +81,7 @@ class Form:
         self.packing = Caller(kernels.pack, num_warps=4)
 
     def dense(self, *, bins: int, **more: Any) -> Dense:
-        """What a kernel is compiled for, with the tiles of the plan."""
+        """The record of a launch, with the tiles of the plan."""
         plan, spec = self.plan, self.spec
         names = ("bm", "be", "warps", "stages", "cache", "splits", "defer", "ahead", "out_limbs")
         given = {name: plan[name] for name in names if name in plan}

@@ -50,7 +50,7 @@ class Resident(Form):
     """Taps, or more, resident in shared memory."""
 
     def of_rows(self, M: int, R: int, lengths: torch.Tensor | None, skip: int) -> dict[str, Any]:
-        """What a record has of the rows; see `hopper_frame.frame_of`."""
+        """The rows' part of a record; see `hopper_frame.frame_of`."""
         spec, bm = self.spec, self.plan["bm"]
         whole = spec.shift == 0 and R % bm == 0 and self.rows == spec.W
         return {"lengths": lengths is not None, "even_rows": M % bm == 0,

@@ -142,7 +142,7 @@ def _keep_linear(ctx, inputs, output):  # type: ignore[no-untyped-def]
 
 
 def _give_linear(ctx, upstream):  # type: ignore[no-untyped-def]
-    """The features are computed anew: writing them is dearer than the product."""
+    """The features are computed again: writing them is dearer than the product."""
     x, weight, lengths = ctx.saved_tensors
     W, N, parts, window, causal, precision = ctx.rest
     features = encode(x, lengths, W, weight.shape[1], N, parts, window, causal, precision,

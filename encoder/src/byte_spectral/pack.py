@@ -100,7 +100,7 @@ def _turned(r: torch.Tensor, j: int, record: Walk, N: int) -> torch.Tensor:
 
 
 def walking(record: Walk, N: int) -> tuple[torch.Tensor, ...]:
-    """What `walk.walk` reads: taps as float64 in the order of `padded`, turns, table and ramp."""
+    """The operands of `walk.walk`: float64 taps in the order of `padded`, turns, table, ramp."""
     W, K, steps = record.W, record.K, record.steps
 
     def groups(r: torch.Tensor) -> torch.Tensor:
@@ -120,7 +120,7 @@ def walking(record: Walk, N: int) -> tuple[torch.Tensor, ...]:
 
 
 def hopper_walking(record: Walk, N: int) -> tuple[torch.Tensor, ...]:
-    """What `hopper_walk.walk` reads: taps, table, turn and ramp."""
+    """The operands of `hopper_walk.walk`: taps, table, turn and ramp."""
     W, steps, turns = record.W, record.steps, record.turns
     j = torch.arange(steps) - steps
     exponentials = _turned(j, 0, record, N).permute(0, 2, 1)

@@ -1,4 +1,4 @@
-"""What a kernel is compiled for: one frozen record a launch, which it is given as a constant."""
+"""The constants of a kernel: one frozen record a launch."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Walk:
             else 0.
         steps, rows: positions of a chunk; chunks of a segment; powers of two.
         bins, padded: of a tile; K filled up to whole tiles.
-        turns: positions after which e^{iwn} is read anew.
+        turns: positions after which e^{iwn} is read again.
         limbs: fp16 summands of an exponential; 0 where it is fp32.
         byte_limbs: of a byte times a cosine (sm_90).
         scale: log2 of what the bytes are divided by for the products.

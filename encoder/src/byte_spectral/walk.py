@@ -148,7 +148,7 @@ def _moves(row, newest, end, ALL: tl.constexpr, S: tl.constexpr):
 
 @triton.jit
 def _phased(new, old, e_re, e_im, old_re, old_im, p_re, p_im):
-    """What comes + what leaves, and P further by their difference."""
+    """The sum of the terms that enter and leave, and P moved on by their difference."""
     a_re = new * e_re
     a_im = new * e_im
     b_re = old * (e_re * old_re - e_im * old_im)

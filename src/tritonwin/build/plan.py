@@ -200,7 +200,7 @@ class CompilerMemory:
 
 @dataclass(kw_only=True)
 class Notes:
-    """What the choices of a plan say: why a value was taken, what may go wrong, what forbids it."""
+    """The notes of a plan's choices: reasons of values, warnings, refusals."""
 
     reasons: list[Reason] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

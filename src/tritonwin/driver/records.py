@@ -1,4 +1,4 @@
-"""What `tritonwin driver` found and did."""
+"""The outcome of `tritonwin driver`."""
 
 from __future__ import annotations
 

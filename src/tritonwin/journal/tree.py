@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tritonwin.system.files import long_path
@@ -25,26 +25,27 @@ def file_hash(path: Path) -> str:
 
 
 def listing(root: Path) -> dict[str, str]:
-    """What is at `root` (which is ".") and below it: "folder", "file SIZE SHA256", "link END".
+    """Everything at `root` (which is ".") and below it: "folder", "file SIZE SHA256", "link END".
 
     Raises OSError.
     """
-    root = long_path(root)  # what is laid out or kept may lie deeper than where it belongs
-    return {
-        name: f"file {status.st_size} {file_hash(root / name)}"
-        if stat.S_ISREG(status.st_mode)
-        else "folder"
-        if is_folder(status)
-        else pointer(root / name, status)
-        for name, status in entries_of(root).items()
-    }
+    return _described(root, lambda path, status: f"{status.st_size} {file_hash(path)}")
 
 
 def stamps(root: Path) -> dict[str, str]:
     """The same by size, time and rights instead of contents, which a rename keeps."""
-    root = long_path(root)
+    return _described(
+        root,
+        lambda _, status: (
+            f"{status.st_size} {status.st_mtime_ns} {bool(status.st_mode & stat.S_IWUSR)}"
+        ),
+    )
+
+
+def _described(root: Path, file: Callable[[Path, os.stat_result], str]) -> dict[str, str]:
+    root = long_path(root)  # what is laid out or kept may lie deeper than where it belongs
     return {
-        name: f"file {status.st_size} {status.st_mtime_ns} {bool(status.st_mode & stat.S_IWUSR)}"
+        name: f"file {file(root / name, status)}"
         if stat.S_ISREG(status.st_mode)
         else "folder"
         if is_folder(status)

@@ -88,6 +88,7 @@ class RuleTable:
 
 
 def _no_edit(source: Source, marker: str) -> str:
+    """The default that Python 3.9 wants behind other defaults; each rule has its own edit."""
     raise NotImplementedError(marker)
 
 

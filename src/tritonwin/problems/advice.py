@@ -103,7 +103,7 @@ def launcher(tag: str) -> str:
 
 
 def started(target: Interpreter | None) -> str:
-    """What starts a Python, for a command line."""
+    """The word that starts a Python in a command line."""
     if target is None:
         return ANY_PYTHON
     if _LAUNCHER.fullmatch(target.executable):

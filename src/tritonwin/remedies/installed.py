@@ -92,7 +92,7 @@ def removal(infos: Sequence[Path], root: Path | None) -> Removal:
 
 
 def _cover(folder: Path, owned: Mapping[str, Path]) -> tuple[list[Path], list[Path]]:
-    """What goes of a folder and what stays; the folder itself goes where nothing in it stays."""
+    """The parts of a folder that go and that stay; an empty folder goes as well."""
     goes: list[Path] = []
     stays: list[Path] = []
     try:

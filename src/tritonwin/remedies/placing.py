@@ -73,7 +73,7 @@ def laid_out(root: Path, prefix: Path) -> Placed:
 def replaced(
     placed: Placed, site_packages: Sequence[Path], prefix: Path, going: Removal
 ) -> tuple[Replaced, ...]:
-    """What lies where these files go and does not go with the distributions that they replace.
+    """The files in the way that do not belong to the distributions that are replaced.
 
     A folder that belongs to no distribution goes whole: Python would import a mixture.
 

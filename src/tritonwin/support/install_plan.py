@@ -104,10 +104,10 @@ def sources_for(
 
 
 def torch_indexes(needs: Needs) -> tuple[str, ...]:
-    """The indexes of torch for a target, the preferred one first."""
+    """The indexes of torch for a target, the preferred one first; none has wheels for ARM64."""
     table = matrix.indexes()
     if needs.machine == "ARM64":
-        return (table.torch_arm64,)
+        return ()
     return tuple(f"{table.torch}/{tag}" for tag in needs.torch_tags)
 
 

@@ -203,12 +203,10 @@ class IndexTable:
 
     Attributes:
         torch: an address, and below it an index for each tag.
-        torch_arm64: the index with builds for Windows on ARM64.
-        arm64: what works there, for people.
+        arm64: the state of Windows on ARM64, for people.
     """
 
     torch: str
-    torch_arm64: str
     arm64: str
     torch_tags: tuple[TorchTag, ...]
 

@@ -170,7 +170,7 @@ def _answer(place: Place, package: str, sources: Sources) -> Listing | None:
 
 
 def _of_any_form(place: Place, package: str, sources: Sources) -> Listing | None:
-    """What the user named: a folder, a file, the address of a list, of an index or of a wheel."""
+    """A place that the user named: a folder, a file, a list, an index or a wheel."""
     path = download.local_path(place.address)
     if path is not None and is_folder(path):
         return Listing(links=(*_folder(path.absolute()), *_folder(path.absolute() / package)))

@@ -71,7 +71,7 @@ class CompiledModule:
 
 @dataclass(frozen=True, kw_only=True)
 class WheelContent:
-    """What a wheel itself says.
+    """The content of a wheel.
 
     Attributes:
         wrong: the reason why it must not be handed to pip; None where there is none.

@@ -1,4 +1,4 @@
-"""What a process may do with files: write into a folder, and hold a file that others may not.
+"""Access to files: the right to write into a folder, and a file held against others.
 
 Whether it may write is asked without writing anything. What it holds the system lets go of when it
 dies, however.

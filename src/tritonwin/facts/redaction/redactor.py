@@ -145,7 +145,7 @@ class _Rules:
 
 
 def _found(read: list[Reading], groups: list[_Group], *, whole: bool) -> list[_Found]:
-    """What is found in any reading of a line."""
+    """The findings in all readings of a line."""
     found: list[_Found] = []
     for reading in read:
         text = reading.text

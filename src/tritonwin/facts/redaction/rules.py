@@ -268,9 +268,9 @@ def _any_of(names: Iterable[str]) -> str:
 
 
 def _gates(names: Iterable[str]) -> tuple[str, ...]:
-    """What a line must hold to name one of them: characters that have one spelling alone.
+    """The texts of which a line must hold one to name one of them: characters with one spelling.
 
-    Nothing where a name has no such characters; for no name, what no line holds.
+    Empty where a name has no such characters; for no name, a text that no line holds.
     """
     runs = [re.findall(r"[!-~]+", unicodedata.normalize("NFC", n).lower()) for n in names]
     longest = tuple(max(run, key=len, default="") for run in runs)

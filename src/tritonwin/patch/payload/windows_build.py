@@ -87,7 +87,7 @@ def _tritonwin_compiler(language: str) -> "list[str]":
 
 
 def _tritonwin_named(chosen: str) -> "list[str]":
-    """What CC names: a path, a program on PATH, or either with arguments behind it."""
+    """The compiler that CC names: a path, a program on PATH, or either with arguments behind it."""
     if os.path.isfile(chosen):
         return _tritonwin_complete(chosen, "c")
     program, *more = re.findall(r'"[^"]*"|\S+', chosen)

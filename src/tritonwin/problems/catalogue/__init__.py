@@ -162,7 +162,7 @@ class LogSignature(LinePattern):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckTerms:
-    """What holds for the check of a problem.
+    """The terms of a problem's check.
 
     Attributes:
         title: the good state, which holds when nothing is found ("torch is built for CUDA").

@@ -134,7 +134,7 @@ def _verdict(
         findings += of_versions(log, facts)
 
     def rank(problem: Problem) -> Rank:
-        """What stopped the program comes before what was merely printed."""
+        """Causes of the end of the program come before mere messages."""
         printed = problem.certainty != "certain" and last.get(problem.id, lines) < suspects.stopped
         severity, certainty, *rest = by_certainty(problem)
         return (severity, certainty, int(printed), *rest)

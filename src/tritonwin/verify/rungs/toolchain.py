@@ -55,7 +55,7 @@ def c_compiler() -> str | None:
 
 
 def driver_in_python() -> bool:
-    """Whether tritonwin's driver takes the place of what Triton would compile."""
+    """True where tritonwin's driver replaces the module that Triton would compile."""
     from triton.backends.nvidia import driver
 
     compilers = ("compile_module_from_src", "compile_module_from_file")
