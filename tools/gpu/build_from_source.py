@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Build FlashAttention with `tritonwin build` on a machine with a GPU, and measure it.
+"""Build FlashAttention or SageAttention with `tritonwin build` on a GPU machine, and measure it.
 
-    python tools/gpu/build_flash_attn.py fetch
-    python3 tools/gpu/build_flash_attn.py run [--out DIR] [-- OPTIONS OF build]
+    python tools/gpu/build_from_source.py fetch
+    python3 tools/gpu/build_from_source.py run PACKAGE [--out DIR] [-- OPTIONS OF build]
 
-`fetch` puts the source distribution and the build's own requirements into .gpu/build, on a machine
-with a network; tritonwin's dependencies are in .gpu/site (tools/gpu/verify_site.py). `run` takes 20
-minutes on 16 cores. Shortly after the start it interrupts the build once, as by Ctrl-C, and resumes
-it; then it tries the wheel's rungs. It writes summary.json, build.json, verify.json, verify.md and
-log.gz into DIR.
+`fetch` puts the sources and the build's own requirements into .gpu/build, on a machine with a
+network; tritonwin's dependencies are in .gpu/site (tools/gpu/verify_site.py). flash-attn takes 20
+minutes on 16 cores. Shortly after the start the build is interrupted once, as by Ctrl-C, and
+resumed; then the wheel's rungs are tried. DIR gets summary.json, build.json, verify.json, verify.md
+and log.gz.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,12 +37,22 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent may ignor
 from tritonwin.__main__ import main
 sys.exit(main())
 """
-RUNGS = ("flash-attn", "flash-attn-backward", "flash-attn-varlen", "transformers-flash")
+FLASH_ATTN = "2.8.3.post2"
+SAGE = "https://github.com/thu-ml/SageAttention"
+SAGE_FILE = "sageattention.tar.gz"
+# of the package: options of `build`, and the rungs that its wheel has to pass
+PACKAGES = {
+    "flash-attn": (
+        ("--version", FLASH_ATTN),
+        ("flash-attn", "flash-attn-backward", "flash-attn-varlen", "transformers-flash"),
+    ),
+    "sageattention": (("--source", f".gpu/build/{SAGE_FILE}"), ("sageattention",)),
+}
 # of the build environment, in case the other machine lacks them or has older ones
 REQUIREMENTS = ("setuptools", "wheel", "packaging", "psutil", "ninja", "einops")
 BUILD = (
-    "build", "flash-attn", "--version", "2.8.3.post2", "--find-links", ".gpu/build", "--offline",
-    "--anyway", "--yes", "--json", "--python", sys.executable,
+    "--find-links", ".gpu/build", "--offline", "--anyway", "--yes", "--json",
+    "--python", sys.executable,
 )  # fmt: skip
 GIB = 2**30
 
@@ -52,10 +63,15 @@ def fetch(folder: Path) -> int:
     from tritonwin.build.source import SourceCache
     from tritonwin.support.pip import Pip
 
-    release = load("flash-attn").release("2.8.3.post2")
+    release = load("flash-attn").release(FLASH_ATTN)
     assert release is not None and release.file and release.sha256  # noqa: PT018, S101
     sources = SourceCache(pip=Pip((sys.executable, "-m", "pip")))
     print(sources.obtain("flash-attn", release.file, release.sha256, folder))
+    with tempfile.TemporaryDirectory() as place:
+        git = shutil.which("git") or "git"
+        subprocess.run([git, "clone", "--quiet", "--depth=1", SAGE, place], check=True)
+        archive = [git, "archive", "--prefix=sageattention/", "--output", str(folder / SAGE_FILE)]
+        subprocess.run([*archive, "HEAD"], cwd=place, check=True)
     download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest"]
     download += [str(folder), "--only-binary=:all:", "--python-version", "3.12"]
     for platform in ("manylinux_2_28_x86_64", "manylinux2014_x86_64", "any"):
@@ -63,22 +79,23 @@ def fetch(folder: Path) -> int:
     return subprocess.run([*download, *REQUIREMENTS], check=False).returncode
 
 
-def run(out: Path, interrupt_after: float, options: Sequence[str]) -> int:
+def run(package: str, out: Path, interrupt_after: float, options: Sequence[str]) -> int:
     """Build, interrupt once, resume, verify, and write the figures."""
     work = out / "work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    words = [*BUILD, "--root", str(work), *options]
+    of_package, rungs = PACKAGES[package]
+    words = ["build", package, *of_package, *BUILD, "--root", str(work), *options]
     began = time.time()
     code = build(out, work, words, interrupt_after)
     if code == 130:  # the status after Ctrl-C
         code = build(out, work, [*words, "--resume"], None)
     built = time.time()
-    root = next((plan.parent for plan in work.glob("flash-attn-*/plan.json")), None)
+    root = next((plan.parent for plan in work.glob(f"{package}-*/plan.json")), None)
     if root is None:
         return code
     if code == 0:
-        only = [word for rung in RUNGS for word in ("--only", rung)]
+        only = [word for rung in rungs for word in ("--only", rung)]
         report = ["--report", str(out / "verify.md"), "--json"]
         verify = ["verify", "--python", str(root / "p/bin/python"), *only, *report]
         with (out / "verify.json").open("wb") as stream:
@@ -148,13 +165,14 @@ def summarise(root: Path) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("what", choices=["fetch", "run"])
+    parser.add_argument("package", nargs="?", default="flash-attn", choices=list(PACKAGES))
     parser.add_argument("--interrupt-after", type=float, default=40.0, metavar="S")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
     cut = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     args, options = parser.parse_args(sys.argv[1:cut]), sys.argv[cut + 1 :]
     if args.what == "fetch":
         return fetch(CHECKOUT / ".gpu/build")
-    return run(args.out.resolve(), args.interrupt_after, options)
+    return run(args.package, args.out.resolve(), args.interrupt_after, options)
 
 
 if __name__ == "__main__":
