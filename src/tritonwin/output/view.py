@@ -23,7 +23,7 @@ from tritonwin.output.blocks import (
     line,
 )
 from tritonwin.problems import catalogue
-from tritonwin.problems.catalogue import Layer
+from tritonwin.problems.catalogue import Layer, Row
 from tritonwin.problems.records import (
     Certainty,
     CheckResult,
@@ -66,7 +66,7 @@ STATE_WORDS: Mapping[RungState, str] = {
     state: state.replace("-", " ").replace("timed out", "ran out of time") for state in RUNGS
 }
 # The lines of the summary, from the ground up; a layer of the catalogue is in one of them.
-_ROWS: Mapping[str, tuple[Layer, ...]] = {
+_ROWS: Mapping[Row, tuple[Layer, ...]] = {
     "Windows": ("machine",),
     "driver": ("driver", "gpu"),
     "Python": ("interpreter", "environment", "headers"),
@@ -77,29 +77,9 @@ _ROWS: Mapping[str, tuple[Layer, ...]] = {
     "caches": ("cache",),
     "builds": ("build",),
 }
-# Problems that belong to another line than their layer does.
-_ELSEWHERE: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("amd-wrong-torch", "cpu-only-torch", "torch-too-old-for-triton", "update-replaced-torch"),
-        "torch",
-    ),
-    **dict.fromkeys(
-        (
-            "bnb-without-windows-binaries",
-            "new-setuptools",
-            "old-setuptools",
-            "sageattention-too-old",
-            "stale-package-needs-triton-ops",
-            "wheel-tag-unsupported",
-            "xformers-torch-mismatch",
-        ),
-        "packages",
-    ),
-    **dict.fromkeys(("vcredist-missing", "vcredist-too-old-beside-python"), "Triton"),
-}
-_ONLY_IF_WRONG = frozenset({"Windows", "packages", "builds"})
+_ONLY_IF_WRONG: frozenset[Row] = frozenset({"Windows", "packages", "builds"})
 # What a problem keeps from working, by the row that it is in.
-_SUBJECTS = {"packages": "A package", "builds": "A build from source"}
+_SUBJECTS: Mapping[Row, str] = {"packages": "A package", "builds": "A build from source"}
 _SURE: Mapping[Certainty, str] = {
     "certain": "will not", "likely": "will probably not", "possible": "may not",
 }  # fmt: skip
@@ -352,15 +332,15 @@ def _title(problem: str) -> str:
 # --- the machine
 
 
-def _row(problem: str) -> str:
-    layer = catalogue.load().entry(problem).layer
-    own = next(name for name, layers in _ROWS.items() if layer in layers)
-    return _ELSEWHERE.get(problem, own)
+def _row(problem: str) -> Row:
+    entry = catalogue.load().entry(problem)
+    own = next(row for row, layers in _ROWS.items() if entry.layer in layers)
+    return entry.row or own
 
 
 def _layers(facts: Facts, diagnosis: Diagnosis) -> Iterator[tuple[Span, ...]]:
     """A row a layer, from the ground up, with the gravest state of its checks."""
-    checks: dict[str, list[CheckResult]] = {}
+    checks: dict[Row, list[CheckResult]] = {}
     for check in diagnosis.checks:
         checks.setdefault(_row(check.id), []).append(check)
     texts = machine.layers(facts)

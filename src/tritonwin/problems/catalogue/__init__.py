@@ -5,6 +5,7 @@
     title = "setuptools is older than this Python"  # no full stop, no placeholder
     severity = "error"         # or "warning"; "info": it breaks nothing
     layer = "packages"         # its subject, one of LAYERS
+    row = "torch"              # of doctor's summary, where it is not that of the layer
     cause = '''...'''          # two to four sentences, with {placeholders} (advice.py)
     explains = ["other-id"]    # problems that are moot where this one is certain
     references = ["https://..."]
@@ -87,6 +88,9 @@ Layer = Literal[
 # From the ground up: a layer comes before those that rest on it, so the first layer with a
 # problem of the gravest severity holds the root cause.
 LAYERS: tuple[Layer, ...] = get_args(Layer)
+Row = Literal[
+    "Windows", "driver", "Python", "torch", "Triton", "packages", "compiler", "caches", "builds"
+]
 ABSENT = "absent"  # a version: known not to be installed
 _WORD = re.compile(r"\(\?P>(\w+)\)")  # as PCRE calls a named part of an expression
 
@@ -195,6 +199,7 @@ class Entry:
     title: str
     severity: Severity
     layer: Layer
+    row: Row | None = None
     cause: str
     remedy: Advice
     remedies: tuple[Advice, ...] = ()
