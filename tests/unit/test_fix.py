@@ -16,7 +16,8 @@ from tritonwin.facts import snapshot
 from tritonwin.facts.history import read_proven, write_proven
 from tritonwin.facts.records import Facts, Interpreter, Shadow
 from tritonwin.journal import Journal, Store
-from tritonwin.output.changes import print_fix
+from tritonwin.output.changes import of_fix
+from tritonwin.output.terminal import Screen
 from tritonwin.problems.check import Check
 from tritonwin.remedies import fix as fixing
 from tritonwin.remedies.fix import FixOptions, fix
@@ -259,7 +260,7 @@ def test_a_check_that_crashed_is_no_health(
     world.proofs = iter([proof("passed")])
     outcome = world.fix(Watcher(), dry_run=dry_run)
     assert (outcome.status, outcome.good) == ("planned" if dry_run else "stuck", False)
-    print_fix(healthy.HEALTHY, outcome)
+    Screen().show(*of_fix(healthy.HEALTHY, outcome))
     assert f"check {checks[0].id} failed" in capsys.readouterr().out
 
 
@@ -408,5 +409,5 @@ def test_a_failed_change_leaves_everything_as_it_was(
 def test_what_runs_already_has_to_be_started_again(
     capsys: pytest.CaptureFixture[str], journals: tuple[str, ...], said: bool
 ) -> None:
-    print_fix(healthy.HEALTHY, FixResult(status="proven", journals=journals))
+    Screen().show(*of_fix(healthy.HEALTHY, FixResult(status="proven", journals=journals)))
     assert ("start it again" in capsys.readouterr().out) is said

@@ -82,7 +82,7 @@ def test_a_download_that_fails_leaves_the_terminal_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     out = Console(file=io.StringIO(), force_terminal=True, width=80)
-    monkeypatch.setattr("tritonwin.output.changes.console", lambda: out)
+    monkeypatch.setattr("tritonwin.output.terminal.console", lambda: out)
     with contextlib.closing(ProgressPrinter()) as printer:
         printer(ProgressEvent(done=1_000_000, total=4_000_000))
         # what comes next, a line or a proof, would take the bar away; an error brings none

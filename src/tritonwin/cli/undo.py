@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tritonwin.cli.options import json_option, need_no_question
 from tritonwin.errors import Exit, UserError
+
+if TYPE_CHECKING:
+    from tritonwin.journal.undo import UndoResult
 
 
 @click.command("undo")
@@ -56,7 +60,7 @@ def command(
     from tritonwin.journal import Store
     from tritonwin.output import documents, journals
     from tritonwin.output.journals import JournalList, UndoDocument
-    from tritonwin.output.terminal import agreed
+    from tritonwin.output.terminal import agreed, print_lines
     from tritonwin.remedies.undo import UndoOptions, forget_change, undo_change
 
     store = Store.default()
@@ -73,7 +77,7 @@ def command(
             damaged = store.unreadable()
             documents.print_document(JournalList(journals=headers, damaged=damaged))
         else:
-            journals.print_journals(headers, store.unreadable())
+            print_lines(journals.of_journals(headers, store.unreadable()))
         return Exit.DONE
     if forget and (dry_run or as_json):
         raise UserError(
@@ -90,9 +94,13 @@ def command(
         force=force,
     )
     if forget:
-        journals.print_forgotten(forget_change(options, store, agree))
+        print_lines(journals.of_forgotten(forget_change(options, store, agree)))
         return Exit.DONE
-    on_preview = (lambda _: None) if yes else journals.print_undone
+
+    def show(result: UndoResult) -> None:
+        print_lines(journals.of_undo(result))
+
+    on_preview = (lambda _: None) if yes else show
     result = undo_change(options, store, agree, on_preview)
     if as_json:
         first, *others = result.reports
@@ -100,7 +108,7 @@ def command(
             UndoDocument(undo=first, also=tuple(others), damaged=result.damaged)
         )
     elif not result.declined:
-        journals.print_undone(result)
+        show(result)
     return Exit.PROBLEMS if result.stuck else Exit.DONE
 
 

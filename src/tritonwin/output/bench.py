@@ -11,7 +11,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output.blocks import Span, Table, TextLine, line
 from tritonwin.output.documents import Document
-from tritonwin.output.proof import print_rung
+from tritonwin.output.proof import of_rung
 from tritonwin.output.terminal import Screen
 from tritonwin.output.view import STATE_WORDS
 from tritonwin.system.codec import DecodeError, from_json, parse
@@ -73,7 +73,7 @@ def print_parts(benchmark_machine: BenchMachine, parts: Iterable[RungResult]) ->
     screen.show(_machine(benchmark_machine))
     seen = []
     for part in parts:
-        print_rung(screen.out, part)
+        screen.show(*of_rung(part))
         for name, value in part.figures.items():
             screen.show(line(f"{name:<{_WIDTH}}{value}", indent=8))
         seen.append(part)

@@ -19,8 +19,8 @@ from rich.text import Text
 from tritonwin.build.outcome import BuildOutcome, Event, Progress
 from tritonwin.build.plan import GIB, BuildPlan
 from tritonwin.output.documents import ToolInfo
-from tritonwin.output.proof import print_rung
-from tritonwin.output.terminal import console, print_problem
+from tritonwin.output.proof import of_rung
+from tritonwin.output.terminal import Screen, console, print_problem
 from tritonwin.output.text import printable
 
 BuildStatus = Literal[
@@ -127,7 +127,7 @@ def print_outcome(outcome: BuildOutcome) -> None:
             row.append(f"  ({printable(step.detail)})", "dim")
             out.print(row, soft_wrap=True)
         for result in outcome.proof.rungs:
-            print_rung(out, result)
+            Screen(out).show(*of_rung(result))
     wheel, runs = PurePath(outcome.wheel), outcome.runs
     seconds = sum(run.seconds for run in runs)
     peak = max((run.peak_memory for run in runs), default=0)

@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from rich.text import Text
-
 from tritonwin.facts.records import Facts
+from tritonwin.output.blocks import Block, CodeBlock, Span, TextLine, line
 from tritonwin.output.documents import TargetDocument
-from tritonwin.output.proof import print_proof
-from tritonwin.output.terminal import DownloadBar, console, print_note, print_problem, say
-from tritonwin.output.text import few, printable, size
-from tritonwin.output.view import counted
+from tritonwin.output.proof import of_proof
+from tritonwin.output.terminal import DownloadBar, Screen
+from tritonwin.output.text import few, size
+from tritonwin.output.view import counted, section
 from tritonwin.remedies.plan import Change, Plan
 from tritonwin.remedies.records import (
     ChoiceEvent,
@@ -68,20 +67,17 @@ class EventLine:
     outcome: FixReport | InstallReport | None = None
 
 
-def print_plan(plan: Plan) -> None:
+def of_plan(plan: Plan) -> Iterator[TextLine]:
     """The changes, numbered in their order, then what stays to be done by hand."""
-    out = console()
     if plan.changes:
-        say(out, f"Changes to {plan.target}:", "bold")
+        yield line(f"Changes to {plan.target}:", "strong")
     for number, change in enumerate(plan.changes, 1):
-        head = Text(f"{number:>3}. ").append(printable(change.what), "bold")
-        out.print(head, soft_wrap=True)
-        for line in _details(change):
-            say(out, f"       {line}", "dim")
+        yield line(f"{number:>3}. ", "plain", Span(change.what, "strong"))
+        yield from (line(detail, "faint", indent=7) for detail in _details(change))
     for each in plan.unsolved:
-        say(out, f"not solved: {each.problem}: {each.reason}")
+        yield line(f"not solved: {each.problem}: {each.reason}")
         if each.help:
-            say(out, f"      help: {each.help}")
+            yield line(f"help: {each.help}", indent=6)
 
 
 def _details(change: Change) -> Iterator[str]:
@@ -121,43 +117,45 @@ _INSTALL_VERDICTS = {
 }
 
 
-def print_choices(event: ChoiceEvent, *, every: bool) -> None:
+def of_choices(event: ChoiceEvent, *, every: bool) -> Iterator[TextLine]:
     """Each choice: what, why, from where; `every`: with the reasons against all other wheels."""
     for choice in event.choices:
-        for line, style in _choice(choice, every=every):
-            print_note(line, style)
+        yield from _choice(choice, every=every)
     for note in event.notes:
-        print_note(f"note: {note}")
+        yield line(f"note: {note}")
 
 
-def print_installation(done: Installation) -> None:
+def of_installation(done: Installation) -> Iterator[TextLine]:
     """The result of the imports, and the verdict."""
     for result in done.imports:
         said = f": {result.error}" if result.error else ""
-        print_note(f"  import {result.module}: {result.outcome}{said}")
-    print_note(_INSTALL_VERDICTS[done.status], "bold")
+        yield line(f"import {result.module}: {result.outcome}{said}", indent=2)
+    yield line(_INSTALL_VERDICTS[done.status], "strong")
 
 
-def _choice(choice: WheelChoice, *, every: bool) -> Iterator[tuple[str, str]]:
+def _choice(choice: WheelChoice, *, every: bool) -> Iterator[TextLine]:
     groups = choice.grouped()
     if choice.file is None:
-        yield f"{choice.request}: no wheel fits", "bold red"
+        yield line(f"{choice.request}: no wheel fits", "bad")
     else:
-        yield f"{choice.request}: {choice.version}" + " is installed" * choice.installed, "bold"
-        yield f"    {choice.file}", ""
+        installed = " is installed" * choice.installed
+        yield line(f"{choice.request}: {choice.version}{installed}", "strong")
+        yield line(choice.file, indent=4)
         much = f", {size(choice.size)}" if choice.size else ""
         hashed = f"SHA-256 {choice.sha256[:12]}..." if choice.sha256 else "no hash is known"
-        yield f"    from {choice.source}{much}, {hashed}", "dim"
+        yield line(f"from {choice.source}{much}, {hashed}", "faint", indent=4)
         if choice.trust:
-            yield f"    this place: {choice.trust}", "dim"
+            yield line(f"this place: {choice.trust}", "faint", indent=4)
     for note in choice.notes:
-        yield f"    note: {note}", ""
+        yield line(f"note: {note}", indent=4)
     shown = groups if every else () if choice.file else groups[:_FEW]
     for reason, files in shown:
-        yield f"    not {_named(files, len(files) if every else 1)}: {reason}", "dim"
+        named = _named(files, len(files) if every else 1)
+        yield line(f"not {named}: {reason}", "faint", indent=4)
     rest = sum(len(files) for _, files in groups[len(shown) :])
     if rest:
-        yield f"    {rest} {'other' if choice.file else 'more'} do not fit, see --all", "dim"
+        other = "other" if choice.file else "more"
+        yield line(f"{rest} {other} do not fit, see --all", "faint", indent=4)
 
 
 def _named(files: tuple[str, ...], limit: int) -> str:
@@ -176,30 +174,27 @@ _FIX_VERDICTS = {
 _RUNNING = "A program that was running all the while keeps what it has loaded: start it again."
 
 
-def print_fix(facts: Facts, outcome: FixResult) -> None:
+def of_fix(facts: Facts, outcome: FixResult) -> Iterator[Block]:
     """Remaining problems, the verdict, and the command that undoes it."""
-    out = console()
     if outcome.status not in {"planned", "declined"}:
         for problem in outcome.problems:
-            out.print()
-            print_problem(out, problem)
+            yield from (TextLine(), section(problem))
         if outcome.problems:
-            say(out, counted(outcome.problems))
+            yield line(counted(outcome.problems))
     for check in outcome.crashed:
-        say(out, f"check {check.id} failed, its problem may be there: {check.detail}", "magenta")
-    say(out, _FIX_VERDICTS[outcome.status], "bold")
+        said = f"check {check.id} failed, its problem may be there: {check.detail}"
+        yield line(said, "crashed")
+    yield line(_FIX_VERDICTS[outcome.status], "strong")
     if outcome.status == "proven" and outcome.journals:
-        say(out, _RUNNING)
+        yield line(_RUNNING)
     if outcome.snapshot:
-        text = f"For a bug report, with nothing private in it: {printable(outcome.snapshot)}"
-        say(out, text)
+        yield line(f"For a bug report, with nothing private in it: {outcome.snapshot}")
     if outcome.journals and outcome.status != "undone":
-        say(out, "To undo everything:")
-        say(out, f"      {_undo_command(facts, outcome)}", "bold")
+        yield from (line("To undo everything:"), CodeBlock(_undo_command(facts, outcome)))
     if outcome.status == "proven" and facts.target is not None:
         named = word(facts.target.executable)
         keep = f"tritonwin guard on --python {named or 'PYTHON'}"
-        say(out, f"To keep pip from replacing what was proven: {keep}")
+        yield line(f"To keep pip from replacing what was proven: {keep}")
 
 
 def _undo_command(facts: Facts, outcome: FixResult) -> str:
@@ -207,6 +202,19 @@ def _undo_command(facts: Facts, outcome: FixResult) -> str:
         return f"tritonwin undo {outcome.journals[0]}"
     # all rounds together
     return f'tritonwin undo --python "{facts.target.executable}"'
+
+
+def of_event(event: Event) -> Iterator[Block]:
+    """An event as it is shown below those before it; downloads are shown in other ways."""
+    match event:
+        case StepEvent(text=text):
+            yield line(text, indent=2)
+        case ChoiceEvent():
+            yield from of_choices(event, every=False)
+        case PlanEvent(plan=plan):
+            yield from of_plan(plan)
+        case ProofEvent(rungs=rungs):
+            yield from of_proof(rungs)
 
 
 class ProgressPrinter:
@@ -217,9 +225,9 @@ class ProgressPrinter:
     """
 
     def __init__(self, *, every_reason: bool = False) -> None:
-        self.out = console()
+        self._screen = Screen()
         self._every = every_reason
-        self._download = DownloadBar(self.out)
+        self._download = DownloadBar(self._screen.out)
 
     def close(self) -> None:
         """Leave the terminal as it was, also after a download that failed."""
@@ -231,14 +239,10 @@ class ProgressPrinter:
             return
         self._download.end()
         match event:
-            case StepEvent(text=text):
-                say(self.out, f"  {text}")
             case ChoiceEvent():
-                print_choices(event, every=self._every)
-            case PlanEvent(plan=plan):
-                print_plan(plan)
-            case ProofEvent(rungs=rungs):
-                print_proof(self.out, rungs)
+                self._screen.show(*of_choices(event, every=self._every))
+            case _:
+                self._screen.show(*of_event(event))
 
 
 _EVERY = 1.0  # seconds between two events of progress

@@ -30,7 +30,7 @@ from tritonwin.output.text import printable
 from tritonwin.output.view import RUNGS, STATE_WORDS, View, proof_verdict, rung_section
 from tritonwin.verify.records import Proof, RungResult
 
-_COPY = """
+COPY = """
 for (const block of document.querySelectorAll("pre.command")) {
   const button = document.createElement("button");
   button.textContent = "Copy";
@@ -42,7 +42,7 @@ for (const block of document.querySelectorAll("pre.command")) {
 """
 
 # Colours keep a contrast of 4.5 to their ground, in both schemes.
-_STYLE = """
+STYLE = """
 :root { color-scheme: light dark; --page: #fbfaf7; --text: #1d1f23; --faint: #62676f;
   --line: #dcd9d0; --passed: #1e7044; --broken: #b3261e; --warned: #8a5a00; --absent: #62676f; }
 @media (prefers-color-scheme: dark) { :root { --page: #16181c; --text: #e6e4df; --faint: #9aa0a8;
@@ -71,7 +71,7 @@ footer { border-top: 1px solid var(--line); margin-top: 2rem; padding-top: .5rem
 td > .passed, td > .broken, td > .warned, td > .absent { white-space: nowrap; }
 @media print { button { display: none; } section, pre { break-inside: avoid; } }
 """
-_CLASSES: dict[Tone, str] = {
+CLASSES: dict[Tone, str] = {
     "plain": "",
     "strong": "strong",
     "faint": "faint",
@@ -86,12 +86,21 @@ _CLASSES: dict[Tone, str] = {
 
 def diagnosis_page(view: View) -> str:
     """A diagnosis: the answer, what to do first; notes, checks and the machine folded."""
-    machine = Fold("This machine", (_listed(view.machine),))
+    body = diagnosis_body(view)
+    return page(schema="tritonwin.doctor/1", headline=view.headline, tone=view.tone, body=body)
+
+
+def diagnosis_body(view: View) -> tuple[str, ...]:
+    """What stands below the headline."""
+    machine = Fold("This machine", (_listed(view.machine),)) if view.machine else None
     folds = (each for each in (view.notes, view.checks, machine) if each)
     layers = (view.layers,) if view.layers else ()
     first = "".join(_section(each, "Do this first") for each in view.sections[:1])
-    body = (_blocks(layers), first, _blocks((*view.sections[1:], *view.after, *folds)))
-    return page(schema="tritonwin.doctor/1", headline=view.headline, tone=view.tone, body=body)
+    return (
+        rendered((*view.before, *layers)),
+        first,
+        rendered((*view.sections[1:], *view.after, *folds)),
+    )
 
 
 def proof_page(report: VerifyReport) -> str:
@@ -112,7 +121,7 @@ def proof_page(report: VerifyReport) -> str:
         schema=report.schema,
         headline=said,
         tone="good" if report.proven else "warning" if report.verdict == "gpu-untried" else "bad",
-        body=(_blocks((machine, *tried, *fold)),),
+        body=(rendered((machine, *tried, *fold)),),
         when=report.when,
     )
 
@@ -126,7 +135,7 @@ def page(
         headline: the answer, also the title of the window.
         when: ISO 8601; None: now.
     """
-    digest = base64.b64encode(hashlib.sha256(_COPY.encode()).digest()).decode()
+    digest = base64.b64encode(hashlib.sha256(COPY.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     made = when or datetime.now(timezone.utc).isoformat(timespec="seconds")
     return f"""<!doctype html>
@@ -137,15 +146,15 @@ def page(
 <meta name="generator" content="{schema}">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <title>{shown(headline)}</title>
-<style>{_STYLE}</style>
+<style>{STYLE}</style>
 </head>
 <body>
 <main>
-<h1 class="{_CLASSES[tone]}">{shown(headline)}</h1>
+<h1 class="{CLASSES[tone]}">{shown(headline)}</h1>
 {"".join(body)}
 </main>
 <footer class="faint">tritonwin {__version__}, {shown(made)}</footer>
-<script>{_COPY}</script>
+<script>{COPY}</script>
 </body>
 </html>
 """
@@ -155,7 +164,8 @@ def _listed(rows: Iterable[tuple[str, str]]) -> Table:
     return Table(tuple((Span(name, "faint"), Span(value)) for name, value in rows))
 
 
-def _blocks(blocks: Iterable[Block]) -> str:
+def rendered(blocks: Iterable[Block]) -> str:
+    """Blocks as HTML, their foreign text escaped."""
     return "\n".join(filter(None, map(_block, blocks)))
 
 
@@ -179,26 +189,26 @@ def _block(block: Block) -> str:
             return f'<p><a href="{shown(address)}">{shown(address)}</a></p>'
         case Fold():
             title = shown(block.title)
-            return f"<details><summary>{title}</summary>\n{_blocks(block.blocks)}</details>"
+            return f"<details><summary>{title}</summary>\n{rendered(block.blocks)}</details>"
         case Section():
             return _section(block)
 
 
 def _section(block: Section, todo: str = "Do this") -> str:
     """A problem or a rung, with what to do above the reasons."""
-    parts = [_blocks(block.body), _blocks(block.remedy)]
+    parts = [rendered(block.body), rendered(block.remedy)]
     if block.remedy:
         parts = [f"<h3>{todo}</h3>", parts[1], "<h3>Why</h3>", parts[0]]
     return (
-        f'<section id="{shown(block.name)}" class="{_CLASSES[block.tone]}">'
+        f'<section id="{shown(block.name)}" class="{CLASSES[block.tone]}">'
         f"<h2>{shown(block.title)}</h2>"
-        f'<p><strong class="{_CLASSES[block.tone]}">{shown(block.label)}</strong> '
+        f'<p><strong class="{CLASSES[block.tone]}">{shown(block.label)}</strong> '
         f'<code class="faint">{shown(block.name)}</code></p>{"".join(parts)}</section>'
     )
 
 
 def _span(span: Span) -> str:
-    kind = _CLASSES[span.tone]
+    kind = CLASSES[span.tone]
     return f'<span class="{kind}">{shown(span.text)}</span>' if kind else shown(span.text)
 
 

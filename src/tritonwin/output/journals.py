@@ -12,7 +12,6 @@ from tritonwin.journal.records import Header, State, Unreadable
 from tritonwin.journal.undo import Forgotten, UndoReport, UndoResult
 from tritonwin.output.blocks import TextLine, line
 from tritonwin.output.documents import Document
-from tritonwin.output.terminal import console, print_lines, say
 from tritonwin.output.text import few
 
 
@@ -35,7 +34,7 @@ class JournalList(Document):
     damaged: tuple[Unreadable, ...] = ()
 
 
-_STATES: dict[State, str] = {
+STATES: dict[State, str] = {
     "open": "cut off",
     "applied": "applied",
     "half": "half undone",
@@ -44,62 +43,57 @@ _STATES: dict[State, str] = {
 _SHOWN = 20  # actions, and places that were changed since; the rest is counted
 
 
-def print_journals(headers: Sequence[Header], unreadable: Sequence[Unreadable]) -> None:
+def of_journals(headers: Sequence[Header], unreadable: Sequence[Unreadable]) -> Iterator[TextLine]:
     """One line each, the newest first, and what to do about those that cannot be read."""
-    out = console()
     if not headers and not unreadable:
-        say(out, "tritonwin changed nothing here that could be undone")
+        yield line("tritonwin changed nothing here that could be undone")
     for header in headers:
-        line = f"{header.id}  {_STATES[header.state]:<11}  {header.title}  ({header.target})"
-        say(out, line)
-    _print_damaged(unreadable)
+        yield line(f"{header.id}  {STATES[header.state]:<11}  {header.title}  ({header.target})")
+    yield from of_damaged(unreadable)
 
 
-def _print_damaged(unreadable: Sequence[Unreadable]) -> None:
-    out = console()
+def of_damaged(unreadable: Sequence[Unreadable]) -> Iterator[TextLine]:
     for each in unreadable:
-        say(out, f"{each.id}  damaged      {each.reason}", "yellow")
-        say(out, f"      give it up, with what it kept: tritonwin undo --forget {each.id}")
+        yield line(f"{each.id}  damaged      {each.reason}", "warning")
+        yield line(f"give it up, with what it kept: tritonwin undo --forget {each.id}", indent=6)
 
 
-def print_undone(result: UndoResult) -> None:
+def of_undo(result: UndoResult) -> Iterator[TextLine]:
     """The reports of an undo or of its preview; the other rounds of the same fix follow."""
     for report in result.reports:
-        _print_report(report, result.then)
-    _print_damaged(result.damaged)
+        yield from _report(report, result.then)
+    yield from of_damaged(result.damaged)
 
 
-def _print_report(report: UndoReport, then: Sequence[Header]) -> None:
-    out = console()
-    say(out, f"{report.id}  {report.title}", "bold")
+def _report(report: UndoReport, then: Sequence[Header]) -> Iterator[TextLine]:
+    yield line(f"{report.id}  {report.title}", "strong")
     undone = report.state == "undone"
     if not report.conflicts or undone:
-        for action in few(report.actions, _SHOWN):
-            say(out, f"  {action}")
+        yield from (line(action, indent=2) for action in few(report.actions, _SHOWN))
     for conflict in report.conflicts[:_SHOWN]:
-        print_lines(conflict_lines(conflict))
+        yield from conflict_lines(conflict)
     if len(report.conflicts) > _SHOWN:
-        say(out, f"and {len(report.conflicts) - _SHOWN} more places")
+        yield line(f"and {len(report.conflicts) - _SHOWN} more places")
     for note in report.notes:
-        say(out, f"note: {note}")
+        yield line(f"note: {note}")
     for folder in report.left:
-        say(out, f"note: {folder} goes with the next change: a program still uses something in it")
+        yield line(
+            f"note: {folder} goes with the next change: a program still uses something in it"
+        )
     for header in then:
-        say(out, f"then {header.id}  {header.title}")
+        yield line(f"then {header.id}  {header.title}")
     for place in few(report.differs, _SHOWN):
-        say(out, f"not as it was before: {place}")
-    say(out, _verdict(report))
+        yield line(f"not as it was before: {place}")
+    yield line(_verdict(report))
 
 
-def print_forgotten(done: Forgotten | None) -> None:
+def of_forgotten(done: Forgotten | None) -> Iterator[TextLine]:
     """The files that were not deleted, and why."""
-    out = console()
     for folder in done.left if done else ():
-        say(out, f"{folder} could not be deleted: a program still uses something in it")
+        yield line(f"{folder} could not be deleted: a program still uses something in it")
     if done and done.aside:
-        say(out, f"These files are of no package, so they were moved to {done.aside}:")
-        for place in few(done.places, _SHOWN):
-            say(out, f"  {place}")
+        yield line(f"These files are of no package, so they were moved to {done.aside}:")
+        yield from (line(place, indent=2) for place in few(done.places, _SHOWN))
 
 
 def conflict_lines(conflict: Conflict) -> Iterator[TextLine]:

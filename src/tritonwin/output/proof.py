@@ -20,7 +20,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output import html, markdown
-from tritonwin.output.blocks import Prose, line
+from tritonwin.output.blocks import Block, Prose, line
 from tritonwin.output.documents import VerifyReport, target_of
 from tritonwin.output.machine import described
 from tritonwin.output.terminal import Screen, console, print_names
@@ -74,9 +74,9 @@ def print_climb(
         for result in results:
             seen.append(result)
             if each:
-                print_rung(out, result)
+                screen.show(*of_rung(result))
             elif result.state in BROKEN:
-                print_proof(out, (result,))
+                screen.show(*of_proof((result,)))
     proof = Proof(results=tuple(seen))
     screen.show(*(() if each else summed_up(seen)))
     screen.show(Prose(proof_verdict(proof, rungs=rungs), tone="strong", indent=0))
@@ -122,26 +122,24 @@ def _shown(watch: ClimbWatch, out: Console) -> Iterator[None]:
         yield
 
 
-def print_proof(out: Console, results: Sequence[RungResult]) -> None:
+def of_proof(results: Sequence[RungResult]) -> Iterator[Block]:
     """The broken rungs with the end of their output; the others in a line a state."""
     for result in results:
         if result.state in BROKEN:
-            print_rung(out, result, most=_SHOWN_LINES)
-    Screen(out).show(*summed_up(results))
+            yield from of_rung(result, most=_SHOWN_LINES)
+    yield from summed_up(results)
 
 
-def print_rung(out: Console, result: RungResult, *, most: int | None = None) -> None:
+def of_rung(result: RungResult, *, most: int | None = None) -> Iterator[Block]:
     """A line; below a broken rung the end of its output, and what it looks like.
 
     Args:
         most: lines of the output, the last ones; None: all.
     """
     lines = (result.traceback or "").splitlines()
-    Screen(out).show(
-        rung_line(result),
-        *(line(each, "faint", indent=6) for each in lines[-(most or len(lines)) :]),
-        *rung_problems(result, indent=6),
-    )
+    yield rung_line(result)
+    yield from (line(each, "faint", indent=6) for each in lines[-(most or len(lines)) :])
+    yield from rung_problems(result, indent=6)
 
 
 def _json(report: VerifyReport) -> str:
