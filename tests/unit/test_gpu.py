@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pe_version import versioned
 from trees import plant, write
 
 from tritonwin.facts import gpu as gpu_module
+from tritonwin.facts.amd import chips, served
 from tritonwin.facts.gpu import (
     display_adapters,
     nvidia_libraries,
@@ -40,6 +42,13 @@ AMD: dict[str, Value] = {
     "ProviderName": "Advanced Micro Devices, Inc.",
     "DriverVersion": "32.0.21025.10016",
     "HardwareInformation.qwMemorySize": 24 << 30,
+    "MatchingDeviceId": r"PCI\VEN_1002&DEV_744C&REV_C8",
+}
+RAPHAEL: dict[str, Value] = {
+    "DriverDesc": "AMD Radeon(TM) Graphics",
+    "ProviderName": "Advanced Micro Devices, Inc.",
+    "DriverVersion": "32.0.21025.10016",
+    "MatchingDeviceId": r"PCI\VEN_1002&DEV_164E&REV_C1",
 }
 INTEL: dict[str, Value] = {
     "DriverDesc": "Intel(R) UHD Graphics 770",
@@ -136,18 +145,90 @@ def test_no_driver_on_linux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_no_driver_on_windows(tmp_path: Path) -> None:
     host = fake_host(tmp_path, {"SystemRoot": str(tmp_path)}, registry(NVIDIA, AMD, INTEL, REMOTE))
     gpus, found = read_gpus(host)
-    assert [(g.index, g.vendor, g.name) for g in gpus] == [
-        (0, "nvidia", "NVIDIA GeForce RTX 4070"),
-        (1, "amd", "AMD Radeon RX 7900 XTX"),
-        (2, "intel", "Intel(R) UHD Graphics 770"),
+    assert [(g.index, g.vendor, g.name, g.architecture) for g in gpus] == [
+        (0, "nvidia", "NVIDIA GeForce RTX 4070", None),
+        (1, "amd", "AMD Radeon RX 7900 XTX", "gfx1100"),
+        (2, "intel", "Intel(R) UHD Graphics 770", None),
     ]
     assert [g.memory_bytes for g in gpus] == [None, 24 << 30, None]
     by_vendor = {d.vendor: (d.version, d.error) for d in found}
     assert by_vendor == {
         "nvidia": ("581.57", "nvcuda.dll was not found"),
-        "amd": ("32.0.21025.10016", None),
+        "amd": ("32.0.21025.10016", "amdhip64_6.dll or _7.dll was not found in System32"),
         "intel": ("31.0.101.5", None),
     }
+
+
+@pytest.fixture(scope="module")
+def hip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Windows folder with the lane's stand-in of AMD's runtime, built for this system."""
+    compiler = shutil.which("cc")
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("no C compiler for a stand-in of AMD's runtime")
+    folder = tmp_path_factory.mktemp("hip")
+    source = Path(__file__).parents[2] / "tools" / "winlane" / "fakes" / "amdhip64.c"
+    (folder / "System32").mkdir()
+    library = folder / "System32" / "amdhip64_7.dll"
+    command = [compiler, "-shared", "-fPIC", "-w", "-o", str(library), str(source)]
+    subprocess.run(command, check=True, timeout=60)
+    return folder
+
+
+BOTH = "gfx1036,AMD Radeon(TM) Graphics,2,1;gfx1100:sramecc+,AMD Radeon RX 7900 XTX,24,0"
+
+
+@pytest.mark.parametrize(
+    ("env", "gpus", "driver"),
+    [
+        pytest.param(
+            {"FAKEHIP_DEVICES": BOTH, "HIP_VISIBLE_DEVICES": "1"},
+            [("gfx1036", True, 2), ("gfx1100", False, 24)],
+            ("6.3", None),
+            id="integrated beside discrete, in the order of HIP",
+        ),
+        pytest.param(
+            {"FAKEHIP_DEVICES": BOTH.partition(";")[2], "FAKEHIP_VERSION": "70226194"},
+            [("gfx1100", False, 24), ("gfx1036", True, None)],
+            ("7.2", None),
+            id="HIP leaves one out",
+        ),
+        pytest.param(
+            {"FAKEHIP_DEVICES": "0"},
+            [("gfx1100", False, 24), ("gfx1036", True, None)],
+            ("6.3", "hipGetDeviceCount: error 100"),
+            id="no device",
+        ),
+        pytest.param(
+            {"FAKEHIP_HANG": "1"},
+            [("gfx1100", False, 24), ("gfx1036", True, None)],
+            (None, "no answer within 1 s"),
+            id="a driver that hangs",
+        ),
+    ],
+)
+def test_amds_runtime(
+    hip: Path,
+    env: dict[str, str],
+    gpus: list[tuple[str, bool, int | None]],
+    driver: tuple[str | None, str | None],
+) -> None:
+    host = fake_host(hip, {"SystemRoot": str(hip), **env}, registry(AMD, RAPHAEL))
+    found, drivers = read_gpus(host, 1 if "FAKEHIP_HANG" in env else PATIENCE)
+    assert [
+        (g.architecture, g.integrated, g.memory_bytes and g.memory_bytes >> 30) for g in found
+    ] == gpus
+    (amd,) = (d for d in drivers if d.vendor == "amd")
+    assert (amd.version, (amd.hip, amd.error)) == ("32.0.21025.10016", driver)
+
+
+def test_the_table_of_chips() -> None:
+    ids = [device for chip in chips() for device in chip.devices]
+    assert len(ids) == len(set(ids))
+    assert all(re.fullmatch("[0-9a-f]{4}", device) for device in ids)
+    names = [chip.name for chip in chips()]
+    assert len(names) == len(set(names))
+    assert served("gfx110x-all") == ("gfx1100", "gfx1101", "gfx1102", "gfx1103")
+    assert served("gfx1151") == ("gfx1151",)
 
 
 def test_places_on_windows(tmp_path: Path) -> None:

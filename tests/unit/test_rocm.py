@@ -10,7 +10,7 @@ from installed import rooted
 from trees import plant
 
 from tritonwin.facts.records import Rocm
-from tritonwin.facts.toolchain.rocm import find_rocm
+from tritonwin.facts.toolchain.rocm import find_rocm, torch_chips
 
 SDK = ("include/hip/hip_runtime.h", "lib/amdhip64.lib", "bin/clang.exe")
 
@@ -55,6 +55,26 @@ def test_wheels(tmp_path: Path) -> None:
     )
     (found,) = find(tmp_path)
     assert (found.kind, found.missing) == ("rocm-wheels", ())
+
+
+@pytest.mark.parametrize(
+    ("names", "chips", "devel"),
+    [
+        (["rocm_sdk_device_gfx1100", "rocm_sdk_devel"], ("gfx1100",), "packed"),
+        (["rocm_sdk_libraries_gfx120X_all"], ("gfx1200", "gfx1201"), "absent"),
+        (["rocm_sdk_libraries", "rocm_sdk_devel", "_rocm_sdk_devel/x"], (), "expanded"),
+    ],
+)
+def test_parts_of_the_wheels(
+    tmp_path: Path, names: list[str], chips: tuple[str, ...], devel: str
+) -> None:
+    site = tmp_path / "Lib/site-packages"
+    parts = (n if "/" in n else f"{n}-7.13.0.dist-info/METADATA" for n in names)
+    plant(site, "_rocm_sdk_core/bin/amdhip64_7.dll", "rocm-7.13.0.dist-info/METADATA", *parts)
+    plant(site, "amd_torch_device_gfx1201-2.12.0+rocm7.13.0.dist-info/METADATA")
+    (found,) = find(tmp_path)
+    assert (found.version, found.chips, found.devel) == ("7.13.0", chips, devel)
+    assert torch_chips(site) == ("gfx1201",)
 
 
 def test_wheels_without_their_finder_or_library(tmp_path: Path) -> None:

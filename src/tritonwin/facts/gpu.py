@@ -1,4 +1,4 @@
-"""GPUs and their drivers, as NVIDIA's libraries and Windows' registry describe them."""
+"""GPUs and their drivers, as their own libraries and Windows' registry describe them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
+from tritonwin.facts.amd import Chip, chip_of_device
 from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.records import Driver, Gpu
 from tritonwin.system.files import as_text, first_file, is_file, paths_in
@@ -55,12 +56,14 @@ def _from_registry(host: Host) -> Iterator[Adapter]:
         values = host.registry.values(key)
         texts = {name: value for name, value in values.items() if isinstance(value, str)}
         name, memory = texts.get("DriverDesc"), values.get("HardwareInformation.qwMemorySize")
-        code = re.search(r"VEN_([0-9A-F]{4})", texts.get("MatchingDeviceId", "").upper())
+        code = re.search(r"VEN_(\w{4})&DEV_(\w{4})", texts.get("MatchingDeviceId", "").upper())
         maker = texts.get("ProviderName", "").lower()
         by_name = (vendor for start, vendor in _NAMES if maker.startswith(start))
         vendor = _VENDORS.get(code[1]) if code else next(by_name, None)
         if vendor is not None and name is not None:
-            yield _adapter(vendor, name, f"registry {key}", memory, texts.get("DriverVersion"))
+            chip = chip_of_device(code[2]) if code and vendor == "amd" else None
+            version = texts.get("DriverVersion")
+            yield _adapter(vendor, name, f"registry {key}", memory, version, chip)
 
 
 def _from_drm(drm: Path) -> Iterator[Adapter]:
@@ -68,10 +71,12 @@ def _from_drm(drm: Path) -> Iterator[Adapter]:
         vendor = _VENDORS.get(_line(card / "device" / "vendor").removeprefix("0x").upper())
         # card0-HDMI-A-1 is a connector
         if vendor is not None and re.fullmatch(r"card\d+", card.name):
-            device = f"{vendor} device {_line(card / 'device' / 'device').lower()}"
+            number = _line(card / "device" / "device").lower()
+            chip = chip_of_device(number.removeprefix("0x")) if vendor == "amd" else None
             memory = _line(card / "device" / "mem_info_vram_total")
-            name = _line(card / "device" / "product_name") or device
-            yield _adapter(vendor, name, str(card), int(memory) if memory.isdecimal() else None)
+            name = _line(card / "device" / "product_name") or f"{vendor} device {number}"
+            size = int(memory) if memory.isdecimal() else None
+            yield _adapter(vendor, name, str(card), size, chip=chip)
 
 
 def _line(path: Path) -> str:
@@ -81,16 +86,30 @@ def _line(path: Path) -> str:
 
 
 def _adapter(
-    vendor: Vendor, name: str, source: str, memory: object, version: str | None = None
+    vendor: Vendor,
+    name: str,
+    source: str,
+    memory: object,
+    version: str | None = None,
+    chip: Chip | None = None,
 ) -> Adapter:
-    memory_bytes = memory if isinstance(memory, int) else None
-    gpu = Gpu(index=0, vendor=vendor, name=name, source=source, memory_bytes=memory_bytes)
+    gpu = Gpu(
+        index=0,
+        vendor=vendor,
+        name=name,
+        source=source,
+        architecture=chip.name if chip else None,
+        integrated=chip.integrated if chip else None,
+        memory_bytes=memory if isinstance(memory, int) else None,
+    )
     return gpu, Driver(vendor=vendor, source=source, version=version)
 
 
 _SMI_FIELDS = "name,compute_cap,driver_version,memory.total"
 # ZLUDA, which runs CUDA programs on AMD's GPUs, adds this to the names of the devices.
 _ZLUDA = "[ZLUDA]"
+# of AMD's driver, the newest first; ROCm's wheels bring one of their own
+HIP_LIBRARIES = ("amdhip64_7.dll", "amdhip64_6.dll")
 
 Answer = tuple[tuple[Gpu, ...], Driver]
 
@@ -124,7 +143,29 @@ def read_gpus(host: Host, timeout: float = 10) -> tuple[tuple[Gpu, ...], tuple[D
     shown = {gpu.name.removesuffix(_ZLUDA).strip() for gpu in gpus}
     gpus += tuple(gpu for gpu, _ in others if gpu.name not in shown)
     drivers = {each.vendor: each for _, each in reversed(others)}
+    if "amd" in drivers and host.windows:
+        gpus, drivers["amd"] = _with_hip(gpus, drivers["amd"], host, timeout)
     return tuple(replace(gpu, index=i) for i, gpu in enumerate(gpus)), (driver, *drivers.values())
+
+
+def _with_hip(
+    gpus: tuple[Gpu, ...], driver: Driver, host: Host, timeout: float
+) -> tuple[tuple[Gpu, ...], Driver]:
+    """AMD's GPUs in the order of HIP, which is asked for them, and then those that it left out."""
+    system32 = host.system32()
+    path = first_file(system32, HIP_LIBRARIES) if system32 else None
+    if path is None:
+        return gpus, replace(driver, error="amdhip64_6.dll or _7.dll was not found in System32")
+    answer, error = _child(("-", "-", str(path)), host, timeout)
+    if answer is None:
+        return gpus, replace(driver, error=error)
+    shown = [Gpu(index=0, vendor="amd", source=str(path), **gpu) for gpu in answer["gpus"]]
+    names = {gpu.name for gpu in shown}
+    nvidia = (gpu for gpu in gpus if gpu.vendor == "nvidia")
+    others = (gpu for gpu in gpus if gpu.vendor != "nvidia")
+    rest = (gpu for gpu in others if gpu.name.removesuffix(_ZLUDA).strip() not in names)
+    found = (*nvidia, *shown, *rest)
+    return found, replace(driver, hip=answer.get("hip"), error=answer["error"])
 
 
 def nvidia_libraries(host: Host) -> Libraries:
@@ -169,22 +210,29 @@ def _ask_libraries(libraries: Libraries, host: Host, timeout: float) -> Answer:
         asked.append(replace(libraries, nvml=None))
     for attempt in asked:
         source = attempt.nvml or attempt.cuda or "driver libraries"
-        cookie = secrets.token_hex(16)
-        done = run(
-            sys.executable,
-            ("-I", "-B", "-", cookie, attempt.nvml or "-", attempt.cuda or "-"),
-            timeout=timeout,
-            env=dict(host.env.data),
-            stdin=files("tritonwin.facts").joinpath("gpu_script.py").read_bytes(),
-        )
-        answer = parse_answer(done.out, cookie)
+        paths = (attempt.nvml or "-", attempt.cuda or "-", "-")
+        answer, error = _child(paths, host, timeout)
         if answer is not None:
             return _answer(answer)
-        if done.timed_out:
-            error = f"no answer within {timeout:g} s"
-            return (), Driver(vendor="nvidia", source=source, error=error)
-        failed = Driver(vendor="nvidia", source=source, error=f"crashed: {done.ending()}")
+        failed = Driver(vendor="nvidia", source=source, error=error)
+        if not error.startswith("crashed"):
+            break
     return (), failed
+
+
+def _child(paths: tuple[str, ...], host: Host, timeout: float) -> tuple[dict[str, Any] | None, str]:
+    """The answer of gpu_script.py, which loads these libraries; else why there is none."""
+    cookie = secrets.token_hex(16)
+    done = run(
+        sys.executable,
+        ("-I", "-B", "-", cookie, *paths),
+        timeout=timeout,
+        env=dict(host.env.data),
+        stdin=files("tritonwin.facts").joinpath("gpu_script.py").read_bytes(),
+    )
+    if done.timed_out:
+        return None, f"no answer within {timeout:g} s"
+    return parse_answer(done.out, cookie), f"crashed: {done.ending()}"
 
 
 def _answer(answer: dict[str, Any]) -> Answer:

@@ -1,7 +1,7 @@
-"""Ask NVIDIA's driver libraries about the GPUs; print the answer between two cookies.
+"""Ask a driver's libraries about the GPUs; print the answer between two cookies.
 
-Started by `tritonwin.facts.gpu` as `python -I -B - COOKIE NVML CUDA` with this text on standard
-input; NVML and CUDA are what to load, or "-". It runs in a process of its own because a broken
+Started by `tritonwin.facts.gpu` as `python -I -B - COOKIE NVML CUDA HIP` with this text on standard
+input; NVML, CUDA and HIP are what to load, or "-". It runs in a process of its own because a broken
 driver crashes or hangs who asks. Standard library only.
 """
 
@@ -10,12 +10,14 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import struct
 import sys
 from collections.abc import Callable
 from ctypes import byref, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from typing import Any
 
 TEXT = 96  # NVML_DEVICE_UUID_V2_BUFFER_SIZE, the longest of the texts
+HIP_PROPERTIES = 1472  # bytes of hipDeviceProp_tR0600, of HIP 6 and 7
 COMPUTE_CAPABILITY = (75, 76)  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
 
 
@@ -135,12 +137,35 @@ def ask_cuda(answer: dict[str, Any]) -> None:
         )
 
 
+def ask_hip(answer: dict[str, Any]) -> None:
+    hip = Library(answer["source"])
+    number = optional(hip.number, "hipDriverGetVersion")  # 60342133 is 6.3
+    answer["hip"] = f"{number // 10**7}.{number % 10**7 // 10**5}" if number else None
+    for index in range(hip.number("hipGetDeviceCount")):
+        properties = ctypes.create_string_buffer(HIP_PROPERTIES)
+        hip.call("hipGetDevicePropertiesR0600", properties, c_int(index))
+        name, chip = (struct.unpack_from("256s", properties, at)[0] for at in (0, 1160))
+        memory, integrated = struct.unpack_from("<Q100xi", properties, 288)
+        answer["gpus"].append(
+            {
+                "name": name.partition(b"\0")[0].decode("utf-8", "replace"),
+                # gfx90a:sramecc+:xnack-
+                "architecture": chip.partition(b"\0")[0]
+                .decode("ascii", "replace")
+                .partition(":")[0],
+                "integrated": bool(integrated),
+                "memory_bytes": memory,
+            }
+        )
+
+
 def main(argv: list[str]) -> None:
-    cookie, nvml_path, cuda_path = argv[1:4]
-    # before the drivers start, since it decides which GPUs they show
-    os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+    cookie, *paths = argv[1:5]
+    # before the drivers start, since they decide which GPUs they show, and as what
+    for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "HSA_OVERRIDE_GFX_VERSION"):
+        os.environ.pop(name, None)
     answer: dict[str, Any] = {"source": "System32", "error": "no library to ask", "gpus": []}
-    for ask, path in ((ask_nvml, nvml_path), (ask_cuda, cuda_path)):
+    for ask, path in zip((ask_nvml, ask_cuda, ask_hip), paths, strict=True):
         if path == "-":
             continue
         answer = {"source": path, "error": None, "gpus": []}

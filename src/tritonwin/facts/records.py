@@ -147,6 +147,7 @@ class Torch:
     cuda: str | None = None  # "12.8"
     hip: str | None = None
     xpu: str | None = None
+    chips: tuple[str, ...] = ()  # AMD's that it has kernels for, where packages name them
     wants_triton: str | None = None  # the specifier in its own metadata: "==3.5.1"
     wants_triton_source: str | None = None
 
@@ -166,6 +167,7 @@ class Triton:
     ptxas: str | None = None
     ptxas_version: str | None = None  # "12.8", from the banner inside the file
     ptxas_blackwell: str | None = None
+    hip_headers: bool | None = None  # it brings those of AMD's runtime
     tinycc: str | None = None
     tinycc_python_def: bool | None = None  # a .def for the target's Python lies beside TinyCC
     traits: tuple[str, ...] = ()  # structural marks of its sources, see facts/torch_triton.py
@@ -192,6 +194,7 @@ class Gpu:
     source: str
     compute_capability: str | None = None  # "8.9"
     architecture: str | None = None  # AMD: "gfx1100"
+    integrated: bool | None = None  # AMD: built into the processor
     memory_bytes: int | None = None
 
 
@@ -203,15 +206,27 @@ class Driver:
     source: str
     version: str | None = None  # "581.57"
     cuda: str | None = None  # highest CUDA that the driver runs: "13.0"
+    hip: str | None = None  # the HIP that comes with AMD's driver: "6.4"
     error: str | None = None  # "nvcuda.dll not found", "no answer within 10 s"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rocm:
+    """AMD's ROCm in one of its forms.
+
+    Attributes:
+        version: of the wheels, "7.13.0".
+        chips: those that the wheels have kernels for, "gfx1100"; empty: not known.
+        devel: the headers and libraries for compilers; "packed" until `rocm-sdk init` unpacks them.
+    """
+
     path: str
     source: str
     kind: Literal["hip-sdk", "rocm-wheels", "zluda"]
     missing: tuple[str, ...] = ()
+    version: str | None = None
+    chips: tuple[str, ...] = ()
+    devel: Literal["absent", "packed", "expanded"] | None = None
 
 
 CudaLayout = Literal["system", "pip-cu12", "pip-cu13", "conda", "bundled", "unknown"]
@@ -447,6 +462,11 @@ class Facts:
     @property
     def nvidia_gpus(self) -> tuple[Gpu, ...]:
         return tuple(gpu for gpu in self.gpus if gpu.vendor == "nvidia")
+
+    @property
+    def amd_gpus(self) -> tuple[Gpu, ...]:
+        """AMD's, in the order of HIP where its runtime answered."""
+        return tuple(gpu for gpu in self.gpus if gpu.vendor == "amd")
 
     @property
     def nvidia_driver(self) -> Driver | None:

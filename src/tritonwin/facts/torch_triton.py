@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 from tritonwin.facts.distributions import read_requirement
 from tritonwin.facts.packages import find_package, knowledge
 from tritonwin.facts.records import Distribution, Interpreter, Torch, Triton
+from tritonwin.facts.toolchain.rocm import torch_chips
 from tritonwin.facts.windows_view import windows_view
 from tritonwin.system.files import as_text, first_file, is_file, paths_in, read_text
 from tritonwin.system.toml import read_resource
@@ -51,6 +52,7 @@ def read_torch(target: Interpreter, distributions: Iterable[Distribution]) -> To
         cuda=names.get("cuda"),
         hip=names.get("hip"),
         xpu=names.get("xpu"),
+        chips=torch_chips(folder.path.parent) if names.get("hip") else (),
         wants_triton=wants,
         wants_triton_source=f"{distribution.location}: METADATA"
         if distribution and wants
@@ -187,6 +189,7 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
         ptxas=as_text(ptxas),
         ptxas_version=banner_version(ptxas) if ptxas else None,
         ptxas_blackwell=as_text(first_file(package / _NVIDIA, blackwell)),
+        hip_headers=is_file(package / "backends" / "amd" / "include" / "hip" / "hip_runtime.h"),
         tinycc=as_text(tinycc),
         tinycc_python_def=_has_python_def(tinycc, target, traits) if tinycc else None,
         traits=traits,

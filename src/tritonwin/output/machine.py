@@ -37,7 +37,8 @@ def described(facts: Facts) -> Iterator[tuple[str, str]]:
 
 def gpu_name(gpu: Gpu) -> str:
     """ "NVIDIA GeForce RTX 4090 (8.9)"."""
-    return gpu.name + (f" ({gpu.compute_capability})" if gpu.compute_capability else "")
+    kind = gpu.compute_capability or gpu.architecture
+    return gpu.name + (f" ({kind})" if kind else "")
 
 
 def triton_name(facts: Facts) -> str | None:

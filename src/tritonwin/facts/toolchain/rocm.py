@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tritonwin.facts.amd import served
 from tritonwin.facts.records import Interpreter, Rocm
 from tritonwin.system.files import (
     first_file,
@@ -22,6 +23,10 @@ _SDK_PARTS = {
     "clang": ("bin/clang.exe", "lib/llvm/bin/clang.exe", "llvm/bin/clang", "lib/llvm/bin/clang"),
 }
 _ZLUDA_FILE = re.compile(r"(?:lib)?zluda(?:[_.-].*)?\.(?:exe|dll|so)", re.IGNORECASE)
+# rocm-sdk-device-gfx1100, or the older rocm-sdk-libraries-gfx110x-all; torch's part is apart
+_FOR_CHIPS = re.compile(r"rocm_sdk_(?:device|libraries)_(gfx\w+?)-[^-]+\.dist-info")
+_TORCH_FOR_CHIP = re.compile(r"amd_torch_device_(gfx\w+?)-[^-]+\.dist-info")
+_VERSION = re.compile(r"rocm(?:_sdk_core)?-([^-]+)\.dist-info")
 _ZLUDA_FOLDERS = ("zluda", ".zluda", "ZLUDA")
 
 
@@ -48,12 +53,29 @@ def _wheels(target: Interpreter | None) -> Iterator[Rocm]:
             "rocm_sdk": is_folder(folder / "rocm_sdk"),
         }
         if is_folder(core):
+            found = names_in(folder)
+            version = next((m[1] for name in found if (m := _VERSION.fullmatch(name))), None)
+            packed = any(name.startswith("rocm_sdk_devel-") for name in found)
+            expanded = is_folder(folder / "_rocm_sdk_devel")
             yield Rocm(
                 path=str(core),
                 source="site-packages",
                 kind="rocm-wheels",
                 missing=tuple(part for part, there in whole.items() if not there),
+                version=version,
+                chips=_chips(_FOR_CHIPS, found),
+                devel="expanded" if expanded else "packed" if packed else "absent",
             )
+
+
+def torch_chips(site_packages: Path) -> tuple[str, ...]:
+    """The chips for which a part of torch is installed; empty for a torch that has no parts."""
+    return _chips(_TORCH_FOR_CHIP, names_in(site_packages))
+
+
+def _chips(pattern: re.Pattern[str], names: Iterable[str]) -> tuple[str, ...]:
+    suffixes = (m[1] for name in names if (m := pattern.fullmatch(name)))
+    return tuple(dict.fromkeys(c for s in suffixes for c in served(s.lower().replace("_", "-"))))
 
 
 def _sdks(host: Host) -> Iterator[Rocm]:
