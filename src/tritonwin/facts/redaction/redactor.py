@@ -99,10 +99,17 @@ class _Rules:
         """Each part changed. Most rules have nothing to look for in a whole block of lines."""
         for start in range(0, len(parts), _BLOCK):
             block = [(part, list(readings(part))) for part in parts[start : start + _BLOCK]]
-            low = "\n".join(reading.text for _, read in block for reading in read).lower()
-            groups = [g for g in self._groups if not g[0] or any(gate in low for gate in g[0])]
+            groups = self._worth(reading for _, read in block for reading in read)
             for part, read in block:
                 yield self._line(part, read, groups, mark, whole=len(parts) == 1)
+
+    def _worth(self, read: Iterable[Reading]) -> list[_Group]:
+        """The groups that have something to look for, with those of their gates that are there."""
+        low = "\n".join(reading.text for reading in read).lower()
+        present = (
+            (tuple(g for g in gates if g in low), gates, rules) for gates, rules in self._groups
+        )
+        return [(here, rules) for here, gates, rules in present if here or not gates]
 
     def _still_json(self, text: str, done: str, mark: _Mark) -> str:
         """`done`; where it is no JSON any more though `text` was, its strings one by one."""
@@ -140,7 +147,8 @@ class _Rules:
             changed = "".join((*pieces, line[done:]))
             if changed == line:
                 break
-            line, read, groups = changed, list(readings(changed)), self._groups
+            line, read = changed, list(readings(changed))
+            groups = self._worth(read)
         return line
 
 

@@ -189,7 +189,7 @@ _SEP = r"(?:\\/?|//?)"
 
 
 # A path starts after nothing, a blank, a quote, a bracket, "=", or an option of a compiler.
-def _start(after: str = "") -> str:
+def _start(after: str) -> str:
     """Where a path starts, seen from as many characters later as `after` has dots."""
     return (
         rf"(?:(?<![^\s\"'=;,(\[|`>{{]{after})|(?<=[\s\"'][-/][A-Za-z]{after})"
@@ -197,17 +197,17 @@ def _start(after: str = "") -> str:
     )
 
 
-_START = _start()
-_STARTED = _start("..")
+_STARTED_1, _STARTED = _start("."), _start("..")
 _USERS = r"(?:Users|Documents[ +]and[ +]Settings|DOCUME~\d)"
 _SHARES = rf"(?:{_USERS}|homes?\$?|profiles?\$?|userdata\$?)"
 _FOLDER_NAME = r"[^\s\x00-\x1f\\/:*?\"<>|]{1,80}"
 _FOLDER = rf"(?!{_SHARES}[\\/]){_FOLDER_NAME}"
+# The separator comes first: few places of a text have one, and the look back is slow.
 _UNC = (
-    rf"(?:{_START}\\\\(?:[?.]\\UNC\\)?{_FOLDER_NAME}\\(?:{_FOLDER}\\){{0,3}}"
-    rf"|(?:(?<=file:)(?://)?|{_START})//(?!/){_FOLDER_NAME}/(?:{_FOLDER}/){{0,3}})"
+    rf"(?:\\\\{_STARTED}(?:[?.]\\UNC\\)?{_FOLDER_NAME}\\(?:{_FOLDER}\\){{0,3}}"
+    rf"|//(?:(?<=file://)(?://)?|{_STARTED})(?!/){_FOLDER_NAME}/(?:{_FOLDER}/){{0,3}})"
 )
-_POSIX = rf"(?:{_START}|(?<=[:@])|(?<=://))/"
+_POSIX = rf"/(?:{_STARTED_1}|(?<=[:@]/)|(?<=:///))"
 _MOUNT = rf"(?:(?:(?:mnt|cygdrive|media){_SEP})?[a-z]{_SEP})?"
 
 
@@ -217,7 +217,7 @@ def _ends(pattern: str) -> re.Pattern[str]:
 
 # What stands before the folder that holds people's folders.
 _BEFORE_USERS = _ends(
-    rf"[A-Z]:{_SEP}|(?:{_START}|(?<=%))\\|{_UNC}(?:{_SHARES}{_SEP})?|{_POSIX}{_MOUNT}"
+    rf"[A-Z]:{_SEP}|\\(?:{_STARTED_1}|(?<=%.))|{_UNC}(?:{_SHARES}{_SEP})?|{_POSIX}{_MOUNT}"
 )
 _BEFORE_HOME = _ends(rf"{_UNC}|{_POSIX}(?:(?:export|var|usr|data){_SEP})?")
 _BEFORE_SHARE = _ends(_UNC)
@@ -229,7 +229,7 @@ def _is_below_people(match: re.Match[str], *, whole: bool = False) -> bool:
     before = text[max(0, match.start() - 340) : match.start()]
     if not whole:  # no path reaches over these; two characters more for an option's "-I"
         last = max(map(before.rfind, " \t\"'|<>\n"))
-        before = before[max(0, last - 2) :]
+        before = before[max(0, last - 2, _last_folders(before) - 12) :]
         if match["_anchor"] == "Users" and before.endswith("\\"):  # C:\Windows.old\Users
             return True
     find = _BEFORE_USERS
@@ -241,6 +241,16 @@ def _is_below_people(match: re.Match[str], *, whole: bool = False) -> bool:
     if whole:
         return find.match(before.removeprefix("\\\\?\\").removeprefix("\\\\.\\")) is not None
     return find.search(before) is not None
+
+
+def _last_folders(path: str) -> int:
+    """Where the last folders of a path start that `_ends` may look at: a share's, and below it."""
+    start = len(path)
+    for _ in range(11):
+        start = max(path.rfind("\\", 0, start), path.rfind("/", 0, start))
+        if start < 0:
+            return 0
+    return start
 
 
 _PEOPLE = rf"(?P<_anchor>{_SHARES}){_SEP}"
