@@ -54,7 +54,7 @@ def test_what_is_no_ref_is_refused(
 def test_a_plan_is_shown_with_its_reasons(
     machine: BuildMachine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, out, _ = run(capsys, "flash-attn", "--plan")
+    code, out, _ = run(capsys, "flash-attn", "--plan", "--all")
     assert code == 0
     for text in ("2.8.3.post2", "8.0", "--jobs", "never above", "about"):
         assert text in out

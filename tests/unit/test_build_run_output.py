@@ -11,8 +11,8 @@ from rich.console import Console
 
 from tritonwin.build.outcome import BuildOutcome, BuildRun, Progress, ProofStep, WheelProof
 from tritonwin.build.plan import GIB
-from tritonwin.output import building
-from tritonwin.output.building import Follower, duration, line
+from tritonwin.output import building, terminal
+from tritonwin.output.building import Follower, duration, progress
 from tritonwin.problems.records import Evidence
 
 HALF = Progress(
@@ -37,8 +37,8 @@ def test_durations(seconds: float, text: str) -> None:
 
 
 def test_a_line_of_progress() -> None:
-    assert line(HALF) == ("12/73 files, 2.1 a minute, 29 min left, 31.0 GiB, most of it cicc")
-    assert line(Progress(done=0, total=None, jobs=4, seconds=0)) == "0/? files"
+    assert progress(HALF) == "12/73 files, 2.1 a minute, 29 min left, 31.0 GiB, most of it cicc"
+    assert progress(Progress(done=0, total=None, jobs=4, seconds=0)) == "0/? files"
 
 
 def told(*events: str | Progress, terminal: bool) -> str:
@@ -52,12 +52,12 @@ def told(*events: str | Progress, terminal: bool) -> str:
 
 def test_few_lines_where_nobody_watches() -> None:
     text = told("source", HALF, HALF, HALF, "out of memory\x1b[2J", terminal=False)
-    assert text.splitlines() == ["  source", f"  {line(HALF)}", r"  out of memory\x1b[2J"]
+    assert text.splitlines() == ["  source", f"  {progress(HALF)}", r"  out of memory\x1b[2J"]
 
 
 def test_a_file_that_takes_long_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 7.0  # seconds since the machine was started
-    monkeypatch.setattr(building.time, "monotonic", lambda: now)
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: now)
     out = io.StringIO()
     follower = Follower(Console(file=out, width=120, color_system=None))
     said = []
@@ -79,7 +79,7 @@ def test_a_bar_on_a_terminal() -> None:
 def printed(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     out = io.StringIO()
     monkeypatch.setattr(
-        building, "console", lambda: Console(file=out, width=1000, color_system=None)
+        terminal, "console", lambda **_: Console(file=out, width=1000, color_system=None)
     )
     return out
 

@@ -17,7 +17,8 @@ from wheel_files import make_wheel
 
 from tritonwin.output import terminal
 from tritonwin.output.changes import ProgressPrinter
-from tritonwin.output.terminal import DownloadBar
+from tritonwin.output.terminal import Meter
+from tritonwin.output.text import megabytes
 from tritonwin.remedies.plan import FileSource
 from tritonwin.remedies.records import ProgressEvent
 from tritonwin.remedies.target_pip import stage
@@ -45,11 +46,15 @@ def test_how_far_a_wheel_is(server: ListServer, tmp_path: Path) -> None:
     assert row in origin.with_name("RECORD").read_text().splitlines()
 
 
+def download(meter: Meter, done: int, total: int | None) -> None:
+    meter.update(megabytes(done, total), done, total)
+
+
 def test_a_bar_on_a_terminal_goes_again() -> None:
     out = Console(file=io.StringIO(), force_terminal=True, width=80)
-    bar = DownloadBar(out)
-    bar.update(1_000_000, 4_000_000)
-    bar.update(4_000_000, 4_000_000)
+    bar = Meter(out, timed=True)
+    download(bar, 1_000_000, 4_000_000)
+    download(bar, 4_000_000, 4_000_000)
     bar.end()
     bar.end()
     assert "4.0/4.0 MB" in out.file.getvalue()  # type: ignore[attr-defined]
@@ -57,32 +62,21 @@ def test_a_bar_on_a_terminal_goes_again() -> None:
 
 def test_a_size_that_is_not_known_is_not_made_up() -> None:
     out = Console(file=io.StringIO(), force_terminal=True, width=80)
-    bar = DownloadBar(out)
-    bar.update(1_000_000, None)
-    bar.update(2_000_000, 4_000_000)
-    bar.update(3_000_000, None)
+    bar = Meter(out)
+    download(bar, 1_000_000, None)
+    download(bar, 2_000_000, 4_000_000)
+    download(bar, 3_000_000, None)
     bar.end()
     shown = out.file.getvalue()  # type: ignore[attr-defined]
     assert "3.0/? MB" in shown
-    assert "/100 bytes" not in shown
     assert "3.0/4.0 MB" not in shown
-
-
-def test_a_quiet_line_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = iter([0.0, 1.0, 16.0, 16.0, 17.0])
-    monkeypatch.setattr(terminal.time, "monotonic", lambda: next(now))
-    out = Console(file=io.StringIO(), width=80)
-    bar = DownloadBar(out)
-    for done in (1_000_000, 2_000_000, 3_000_000):
-        bar.update(done, 4_000_000)
-    assert out.file.getvalue() == "  2 of 4 MB\n"  # type: ignore[attr-defined]
 
 
 def test_a_download_that_fails_leaves_the_terminal_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     out = Console(file=io.StringIO(), force_terminal=True, width=80)
-    monkeypatch.setattr("tritonwin.output.terminal.console", lambda: out)
+    monkeypatch.setattr(terminal, "console", lambda: out)
     with contextlib.closing(ProgressPrinter()) as printer:
         printer(ProgressEvent(done=1_000_000, total=4_000_000))
         # what comes next, a line or a proof, would take the bar away; an error brings none

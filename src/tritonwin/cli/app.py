@@ -156,7 +156,7 @@ def _unasked() -> int:
 
     facts = TargetOptions(python=None, app=None, timeout=30).collect(start=False)
     diagnosis = diagnose(facts, CHECKS)
-    terminal.print_status(view.of_diagnosis(facts, diagnosis))
+    terminal.show(*view.of_diagnosis(facts, diagnosis).status())
     sys.stdout.flush()
     return Exit.DONE if diagnosis.healthy else Exit.PROBLEMS
 

@@ -122,6 +122,7 @@ _LARGEST = 2**20  # bytes of a matrix file
 @click.option("--find-links", multiple=True, type=_FOLDER, metavar="DIR", help="Files lie here.")
 @click.option("--resume", is_flag=True, help="Go on with the build that was interrupted.")
 @click.option("--yes", is_flag=True, help="Build without asking.")
+@click.option("--all", "everything", is_flag=True, help="Show the reason of every choice.")
 @json_option
 def command(
     *,
@@ -136,6 +137,7 @@ def command(
     find_links: tuple[Path, ...],
     resume: bool,
     yes: bool,
+    everything: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -196,7 +198,7 @@ def command(
         plan = runner.read_plan(plan.layout.plan)
         plan = plan.with_jobs(order.jobs) if order.jobs else plan
     if not as_json:
-        building.print_build_plan(plan)
+        building.print_build_plan(plan, everything=everything)
     possible = plan.possible or resume
     if only_plan or not possible or not (yes or terminal.agreed("Build it?")):
         if as_json:

@@ -49,7 +49,8 @@ def _tell(stories: Iterable[Story]) -> int:
     told = kept = 0
     for story in stories:
         diagnosis = story.diagnosis()
-        terminal.print_story(story.title, view.of_diagnosis(story.facts, diagnosis, here=False))
+        shown = view.of_diagnosis(story.facts, diagnosis, here=False)
+        terminal.show(*shown.story(story.title), own=False)
         told += 1
         kept += story.kept(diagnosis)
     terminal.print_note(f"{kept} of {told} machines: doctor named what was done to them.")

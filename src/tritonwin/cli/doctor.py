@@ -77,6 +77,7 @@ def command(
       tritonwin doctor --html report.html
     """
     from tritonwin.output import documents, terminal, view
+    from tritonwin.output.blocks import named
     from tritonwin.output.html import diagnosis_page
     from tritonwin.problems.checks import CHECKS
     from tritonwin.problems.doctor import diagnose
@@ -115,7 +116,7 @@ def command(
         if as_json:
             documents.print_document(listed)
         else:
-            terminal.print_names((c.id, c.title) for c in listed.checks)
+            terminal.show(*(named(c.id, c.title) for c in listed.checks))
         return Exit.DONE
     if snapshot:
         from tritonwin.facts import snapshot as snapshots

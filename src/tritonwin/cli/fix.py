@@ -66,7 +66,7 @@ def command(
     from tritonwin.journal import Store
     from tritonwin.output import documents
     from tritonwin.output.changes import EventWriter, FixReport, ProgressPrinter, of_fix
-    from tritonwin.output.terminal import Screen, agreed
+    from tritonwin.output.terminal import agreed, show
     from tritonwin.problems import catalogue
     from tritonwin.remedies.context import ignore
     from tritonwin.remedies.fix import FixOptions, fix
@@ -111,5 +111,5 @@ def command(
     if as_json:
         documents.print_document(report)
     elif not json_lines:
-        Screen().show(*of_fix(facts, result))
+        show(*of_fix(facts, result))
     return Exit.DONE if result.good else Exit.PROBLEMS

@@ -76,7 +76,7 @@ def command(
         ProgressPrinter,
         of_installation,
     )
-    from tritonwin.output.terminal import Screen, agreed
+    from tritonwin.output.terminal import agreed, show
     from tritonwin.remedies.context import ignore
     from tritonwin.remedies.install import InstallOptions, install
     from tritonwin.support.install_plan import parse_requests
@@ -111,6 +111,6 @@ def command(
     if as_json:
         documents.print_document(report)
     elif not json_lines:
-        Screen().show(*of_installation(done))
+        show(*of_installation(done))
     failed = {"nothing-fits", "import-failed", "declined"}
     return Exit.PROBLEMS if done.status in failed else Exit.DONE

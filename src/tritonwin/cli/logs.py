@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from tritonwin.cli.signals import ctrl_c_noted
 from tritonwin.errors import UserError
+from tritonwin.output.text import megabytes
 
 if TYPE_CHECKING:
-    from tritonwin.output.terminal import DownloadBar
+    from tritonwin.output.terminal import Meter
 
 _CHUNK = 1 << 16  # bytes
 _AHEAD = 16  # chunks that wait to be taken
@@ -165,7 +166,7 @@ class _Told:
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
-        self._shown: DownloadBar | None = None
+        self._shown: Meter | None = None
 
     def __enter__(self) -> _Told:
         return self
@@ -179,12 +180,12 @@ class _Told:
             return
         if self._shown is None:
             self._shown = _shown()
-        self._shown.update(total, None)
+        self._shown.update(megabytes(total, None), total, None)
 
 
-def _shown() -> DownloadBar:
-    from tritonwin.output.terminal import DownloadBar, console
+def _shown() -> Meter:
+    from tritonwin.output.terminal import Meter, console
 
     out = console(sys.stderr)
     out.print("Reading until the input ends. Ctrl-C ends it here, with an answer on what has come.")
-    return DownloadBar(out)
+    return Meter(out)

@@ -58,14 +58,13 @@ def command(
       tritonwin undo 261128-003015-041526 --dry-run
     """
     from tritonwin.journal import Store
-    from tritonwin.output import documents, journals
+    from tritonwin.output import documents, journals, terminal
     from tritonwin.output.journals import JournalList, UndoDocument
-    from tritonwin.output.terminal import agreed, print_lines
     from tritonwin.remedies.undo import UndoOptions, forget_change, undo_change
 
     store = Store.default()
     target = _target(python, app)
-    agree = (lambda _: True) if yes else agreed
+    agree = (lambda _: True) if yes else terminal.agreed
     if list_them and (identifier or dry_run or force or forget):
         raise UserError(
             "--list goes with none of ID, --dry-run, --force and --forget",
@@ -77,7 +76,7 @@ def command(
             damaged = store.unreadable()
             documents.print_document(JournalList(journals=headers, damaged=damaged))
         else:
-            print_lines(journals.of_journals(headers, store.unreadable()))
+            terminal.show(*journals.of_journals(headers, store.unreadable()))
         return Exit.DONE
     if forget and (dry_run or as_json):
         raise UserError(
@@ -94,11 +93,11 @@ def command(
         force=force,
     )
     if forget:
-        print_lines(journals.of_forgotten(forget_change(options, store, agree)))
+        terminal.show(*journals.of_forgotten(forget_change(options, store, agree)))
         return Exit.DONE
 
     def show(result: UndoResult) -> None:
-        print_lines(journals.of_undo(result))
+        terminal.show(*journals.of_undo(result))
 
     on_preview = (lambda _: None) if yes else show
     result = undo_change(options, store, agree, on_preview)

@@ -12,7 +12,7 @@ from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output.blocks import Span, Table, TextLine, line
 from tritonwin.output.documents import Document
 from tritonwin.output.proof import of_rung
-from tritonwin.output.terminal import Screen
+from tritonwin.output.terminal import show
 from tritonwin.output.view import STATE_WORDS
 from tritonwin.system.codec import DecodeError, from_json, parse
 from tritonwin.system.files import encoding_of, read_bytes
@@ -69,31 +69,29 @@ def read(path: Path) -> Benchmark:
 
 def print_parts(benchmark_machine: BenchMachine, parts: Iterable[RungResult]) -> list[RungResult]:
     """Print each part as it comes; return them all."""
-    screen = Screen()
-    screen.show(_machine(benchmark_machine))
+    show(_machine(benchmark_machine))
     seen = []
     for part in parts:
-        screen.show(*of_rung(part))
+        show(*of_rung(part))
         for name, value in part.figures.items():
-            screen.show(line(f"{name:<{_WIDTH}}{value}", indent=8))
+            show(line(f"{name:<{_WIDTH}}{value}", indent=8))
         seen.append(part)
     return seen
 
 
 def print_comparison(first: Benchmark, second: Benchmark, rows: Sequence[Comparison]) -> None:
-    screen = Screen()
     both = (("first", first), ("second", second))
     for name, each in both:
-        screen.show(line(f"{name}, {each.when}", "strong"), _machine(each.machine))
+        show(line(f"{name}, {each.when}", "strong"), _machine(each.machine))
     head = ("part", "figure", "first", "second", "second/first")
-    screen.show(Table(tuple(map(_compared, rows)), head))
+    show(Table(tuple(map(_compared, rows)), head))
     for name, each in both:
         for part in each.parts:
             if part.state != "passed":
                 text = f"{part.id} of the {name}: {STATE_WORDS[part.state]} ({part.detail})"
-                screen.show(line(text, "warning"))
+                show(line(text, "warning"))
     if not rows:
-        screen.show(line("There is no figure that both hold."))
+        show(line("There is no figure that both hold."))
 
 
 def _compared(row: Comparison) -> tuple[Span, ...]:

@@ -54,6 +54,7 @@ class Table:
 
     rows: tuple[tuple[Span, ...], ...]
     head: tuple[str, ...] = ()
+    indent: int = 0
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class Section:
     Attributes:
         name: an id, unique in the report.
         label: its state in a word or two, which has the tone.
+        title: empty where it was said already.
     """
 
     name: str
@@ -105,3 +107,8 @@ Block: TypeAlias = "TextLine | Prose | Table | CodeBlock | Link | Fold | Section
 def line(text: str = "", tone: Tone = "plain", *more: Span, indent: int = 0) -> TextLine:
     """A line that begins with a text in one tone."""
     return TextLine((Span(text, tone), *more) if text or more else (), indent)
+
+
+def named(name: str, title: str) -> TextLine:
+    """An id with its title."""
+    return line(name, "strong", Span(f"  {title}"))

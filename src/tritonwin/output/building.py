@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -12,16 +10,14 @@ from pathlib import PurePath
 from typing import Literal
 
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn
-from rich.progress import Progress as Bar
-from rich.text import Text
 
 from tritonwin.build.outcome import BuildOutcome, Event, Progress
 from tritonwin.build.plan import GIB, BuildPlan
+from tritonwin.output.blocks import Block, Fold, Prose, Span, Table, TextLine, Tone, line
 from tritonwin.output.documents import ToolInfo
 from tritonwin.output.proof import of_rung
-from tritonwin.output.terminal import Screen, console, print_problem
-from tritonwin.output.text import printable
+from tritonwin.output.terminal import Meter, show
+from tritonwin.output.view import section
 
 BuildStatus = Literal[
     "planned",
@@ -44,55 +40,26 @@ class BuildReport:
     outcome: BuildOutcome | None = None
 
 
-_QUIET = 30.0  # seconds between two lines where nobody watches a bar
-_PULSE = 300.0  # as long as no file gets done: CI engines end what says nothing for ten minutes
-_STATES = {"passed": ("ok", "green"), "failed": ("FAILED", "bold red")}
+_STATES: dict[str, tuple[str, Tone]] = {"passed": ("ok", "good"), "failed": ("FAILED", "bad")}
 
 
 class Follower(AbstractContextManager["Follower"]):
     """Shows the events of a build while it runs. Use it as a context; call it with each event."""
 
     def __init__(self, out: Console | None = None) -> None:
-        self._out = out or console()
-        self._bar: Bar | None = None
-        self._said = -math.inf
-        self._done = -1
+        self._meter = Meter(out)
 
     def __exit__(self, *_: object) -> None:
-        self._end_bar()
+        self._meter.end()
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, str):
-            self._end_bar()
-            self._out.print(Text(f"  {printable(event)}"), soft_wrap=True)
-        elif self._out.is_terminal:
-            self._draw(event)
+            self._meter.say(event)
         else:
-            self._note(event)
-
-    def _draw(self, at: Progress) -> None:
-        if self._bar is None:
-            columns = (BarColumn(bar_width=20), TextColumn("{task.description}", markup=False))
-            self._bar = Bar(*columns, console=self._out, transient=True)
-            self._bar.add_task("")
-            self._bar.start()
-        self._bar.update(
-            self._bar.task_ids[0], description=line(at), completed=at.done, total=at.total
-        )
-
-    def _note(self, at: Progress) -> None:
-        now = time.monotonic()
-        if now - self._said >= (_PULSE if at.done == self._done else _QUIET):
-            self._said, self._done = now, at.done
-            self._out.print(Text(f"  {line(at)}"), soft_wrap=True)
-
-    def _end_bar(self) -> None:
-        if self._bar:
-            self._bar.stop()
-        self._bar = None
+            self._meter.update(progress(event), event.done, event.total)
 
 
-def line(at: Progress) -> str:
+def progress(at: Progress) -> str:
     """ "12/73 files, 2.1 a minute, 29 min left, 31.4 GiB, most of it cicc flash_bwd_....cu"."""
     parts = [f"{at.done}/{at.total or '?'} files"]
     if at.rate is not None:
@@ -102,7 +69,7 @@ def line(at: Progress) -> str:
     if at.memory is not None:
         parts.append(f"{at.memory / GIB:.1f} GiB")
     if at.heaviest:
-        parts.append(f"most of it {printable(at.heaviest)}")
+        parts.append(f"most of it {at.heaviest}")
     return ", ".join(parts)
 
 
@@ -116,80 +83,88 @@ def duration(seconds: float) -> str:
 
 def print_outcome(outcome: BuildOutcome) -> None:
     """Print the outcome; of a failure the reason, the log and how to go on."""
-    out = console()
     if outcome.wheel is None:
-        _print_failure(out, outcome)
+        show(*_failure(outcome))
         return
     if outcome.proof:
         for step in outcome.proof.steps:
-            word, style = _STATES.get(step.state, ("n/a", "dim"))
-            row = Text.assemble((f"  {word:7}", style), f"  {printable(step.name)}")
-            row.append(f"  ({printable(step.detail)})", "dim")
-            out.print(row, soft_wrap=True)
+            word, tone = _STATES.get(step.state, ("n/a", "absent"))
+            detail = Span(f"  ({step.detail})", "faint")
+            show(line(f"{word:7}  ", tone, Span(step.name), detail, indent=2))
         for result in outcome.proof.rungs:
-            Screen(out).show(*of_rung(result))
+            show(*of_rung(result))
     wheel, runs = PurePath(outcome.wheel), outcome.runs
     seconds = sum(run.seconds for run in runs)
     peak = max((run.peak_memory for run in runs), default=0)
     jobs = ", then ".join(str(number) for number, _ in groupby(run.jobs for run in runs))
     times = f" in {len(runs)} runs" if len(runs) > 1 else ""
     name = wheel.name.partition("-")[0].replace("_", "-")
-    for text in (
-        f"built in {duration(seconds)}{times} with {jobs} jobs, {peak / GIB:.1f} GiB at the peak",
-        f"log: {outcome.log}",
-        f"made from: {outcome.info}",
-        f"wheel: {wheel}",
-        f'install: tritonwin install {name} --find-links "{wheel.parent}"'
+    show(
+        line(f"built in {duration(seconds)}{times} with {jobs} jobs, {_gib(peak)} at the peak"),
+        line(f"log: {outcome.log}"),
+        line(f"made from: {outcome.info}"),
+        line(f"wheel: {wheel}"),
+        line(f'install: tritonwin install {name} --find-links "{wheel.parent}"')
         if outcome.proven
-        else "The wheel is there, but it is not proven: see what failed above.",
-    ):
-        out.print(Text(printable(text)), soft_wrap=True)
+        else line("The wheel is there, but it is not proven: see what failed above."),
+    )
 
 
-def _print_failure(out: Console, outcome: BuildOutcome) -> None:
-    out.print(Text("The build failed.", "bold red"))
-    for problem in outcome.problems:
-        out.print()
-        print_problem(out, problem)
+def _gib(count: float) -> str:
+    return f"{count / GIB:.1f} GiB"
+
+
+def _failure(outcome: BuildOutcome) -> Iterator[Block]:
+    yield line("The build failed.", "bad")
+    yield from map(section, outcome.problems)
     if not outcome.problems:
-        out.print(Text("Its log shows no problem that tritonwin knows. Look at these lines first:"))
-        for item in outcome.failed_step:
-            out.print(Text(printable(f"    {item.where}: {item.text}")), soft_wrap=True)
-    done = sum(run.steps for run in outcome.runs)
-    out.print()
-    out.print(Text(printable(f"log: {outcome.log}")), soft_wrap=True)
-    if done:
-        text = f"{done} files are compiled and kept. When the cause is gone, go on with: --resume"
-        out.print(Text(text), soft_wrap=True)
+        yield line("Its log shows no problem that tritonwin knows. Look at these lines first:")
+        yield from (line(f"{item.where}: {item.text}", indent=4) for item in outcome.failed_step)
+    yield TextLine()
+    yield line(f"log: {outcome.log}")
+    if done := sum(run.steps for run in outcome.runs):
+        yield line(
+            f"{done} files are compiled and kept. When the cause is gone, go on with: --resume"
+        )
 
 
 # --- the plan
 
 
-def print_build_plan(plan: BuildPlan) -> None:
-    """Every choice with its reason and its flag, then what warns and what stands in the way."""
-    out = console()
-    out.print(Text(f"build {printable(plan.distribution or plan.recipe)} {plan.version}", "bold"))
-    for text, style in _lines(plan):
-        out.print(Text(printable(text), style), soft_wrap=True)
+def print_build_plan(plan: BuildPlan, *, everything: bool = False) -> None:
+    """What stands in the way, every choice, then what warns.
+
+    Args:
+        everything: each choice with its reason and its flag.
+    """
+    show(*_plan(plan), everything=everything)
 
 
-def _lines(plan: BuildPlan) -> Iterator[tuple[str, str]]:
-    width = max((len(d.name) for d in plan.decisions), default=0)
-    for decision in plan.decisions:
-        yield f"  {decision.name:{width}}  {decision.value}", ""
-        flag = f"  ({decision.flag})" if decision.flag else ""
-        yield f"  {'':{width}}    {decision.reason}{flag}", "dim"
-    for edit in plan.edits:
-        yield f"  edit of {edit.file}: {edit.find} -> {edit.replace}", ""
-        yield f"    {edit.reason}", "dim"
-    time = f"about {duration(plan.seconds)}" if plan.seconds else "not known"
-    yield f"  time    {time}", ""
-    yield f"  disk    about {plan.disk_bytes / GIB:.1f} GiB", ""
-    for warning in plan.warnings:
-        yield f"warning: {warning}", "yellow"
+def _plan(plan: BuildPlan) -> Iterator[Block]:
+    yield line(f"build {plan.distribution or plan.recipe} {plan.version}", "strong")
     for refusal in plan.refusals:
-        named = f" [{refusal.problem}]" if refusal.problem else ""
-        yield f"refused: {refusal.message}{named}", "bold red"
+        about = f" [{refusal.problem}]" if refusal.problem else ""
+        yield Prose(f"{refusal.message}{about}", label="refused: ", tone="bad", indent=0)
         if refusal.help:
-            yield f"help:    {refusal.help}", ""
+            yield Prose(refusal.help, label="help: ", indent=2)
+    rows: dict[str, str] = {}  # flags of one kind in one row
+    for decision in plan.decisions:
+        rows[decision.name] = " ".join(filter(None, (rows.get(decision.name), decision.value)))
+    listed = [
+        *rows.items(),
+        *((f"edit {edit.file}", f"{edit.find} -> {edit.replace}") for edit in plan.edits),
+        ("time", f"about {duration(plan.seconds)}" if plan.seconds else "not known"),
+        ("disk", f"about {_gib(plan.disk_bytes)}"),
+    ]
+    yield Table(tuple((Span(name, "faint"), Span(value)) for name, value in listed))
+    yield from (Prose(text, label="warning: ", tone="warning", indent=0) for text in plan.warnings)
+    more = line("The reason of each choice, and the option that decides otherwise: --all", "faint")
+    yield Fold("Reasons", tuple(_reasons(plan)), short=(more,))
+
+
+def _reasons(plan: BuildPlan) -> Iterator[Block]:
+    for decision in plan.decisions:
+        flag = f" ({decision.flag})" if decision.flag else ""
+        yield Prose(f"{decision.reason}{flag}", label=f"{decision.name}: ", tone="faint", indent=2)
+    for edit in plan.edits:
+        yield Prose(edit.reason, label=f"edit of {edit.file}: ", tone="faint", indent=2)

@@ -9,7 +9,7 @@ from typing import Literal
 from tritonwin.facts.records import Cache, Facts
 from tritonwin.output.blocks import Span, TextLine, Tone, line
 from tritonwin.output.documents import TargetDocument, target_of
-from tritonwin.output.terminal import print_lines, print_note
+from tritonwin.output.terminal import print_note, show
 from tritonwin.output.text import few, size
 from tritonwin.problems.cache_state import CacheState, JudgedEntry
 from tritonwin.remedies.records import Clearing
@@ -51,7 +51,7 @@ def print_entries(facts: Facts, entries: Sequence[JudgedEntry]) -> None:
     for cache in facts.caches:
         what = f"{cache.entries} files, {size(cache.size_bytes)}" if cache.exists else "not there"
         head = line(f"{cache.kind}: {cache.path} ({cache.source}), {what}", "strong")
-        print_lines((head, *(_line(each) for each in entries if each.entry.cache == cache.kind)))
+        show(head, *(_line(each) for each in entries if each.entry.cache == cache.kind))
     stale = sum(judged.state == "stale" for judged in entries)
     text = f"{len(entries)} entries, {stale} stale."
     print_note(text + (" Clear them: tritonwin cache clear" if stale else ""))

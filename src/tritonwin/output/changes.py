@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tritonwin.facts.records import Facts
-from tritonwin.output.blocks import Block, CodeBlock, Span, TextLine, line
+from tritonwin.output.blocks import Block, CodeBlock, Prose, Span, Table, line
 from tritonwin.output.documents import TargetDocument
+from tritonwin.output.invocation import typed
 from tritonwin.output.proof import of_proof
-from tritonwin.output.terminal import DownloadBar, Screen
-from tritonwin.output.text import few, size
+from tritonwin.output.terminal import Meter, show
+from tritonwin.output.text import megabytes, size
 from tritonwin.output.view import counted, section
 from tritonwin.remedies.plan import Change, Plan
 from tritonwin.remedies.records import (
@@ -67,48 +68,47 @@ class EventLine:
     outcome: FixReport | InstallReport | None = None
 
 
-def of_plan(plan: Plan) -> Iterator[TextLine]:
+_FEW = 4  # reasons and names that are shown unless everything is asked for
+
+
+def of_plan(plan: Plan) -> Iterator[Block]:
     """The changes, numbered in their order, then what stays to be done by hand."""
     if plan.changes:
         yield line(f"Changes to {plan.target}:", "strong")
     for number, change in enumerate(plan.changes, 1):
-        yield line(f"{number:>3}. ", "plain", Span(change.what, "strong"))
-        yield from (line(detail, "faint", indent=7) for detail in _details(change))
+        yield Prose(change.what, label=f"{number}. ", tone="strong", indent=2)
+        yield Prose(change.why, label="why: ", tone="faint", indent=5)
+        yield Table(tuple(_details(change)), indent=3)
+        if change.note:
+            yield Prose(change.note, label="note: ", indent=5)
     for each in plan.unsolved:
-        yield line(f"not solved: {each.problem}: {each.reason}")
+        yield Prose(f"{each.problem}: {each.reason}", label="not solved: ", indent=0)
         if each.help:
-            yield line(f"help: {each.help}", indent=6)
+            yield Prose(each.help, label="help: ", indent=6)
 
 
-def _details(change: Change) -> Iterator[str]:
-    yield f"why: {change.why}"
-    for source in change.sources:
-        much = f", {size(source.size)}" if source.size else ""
-        yield f"from: {source.location}{much}"
-    needs = [
-        word
-        for word, needed in (
-            ("administrator rights", change.admin),
-            ("the network", change.network),
-        )
-        if needed
+def _details(change: Change) -> Iterator[tuple[Span, ...]]:
+    """Where it comes from, what it needs, and what it does to files of others."""
+    needed = {"administrator rights": change.admin, "the network": change.network}
+    needs = ", ".join(name for name, needs_it in needed.items() if needs_it)
+    others = [("stays", f"{path} (of no package)") for path in change.stays]
+    others += [("replaces", f"{r.path} (of {r.owner or 'no package'})") for r in change.replaces]
+    rows = [
+        *(("from", f"{s.location}{_much(s.size)}") for s in change.sources),
+        *([("needs", needs)] if needs else []),
+        *others[:_FEW],
     ]
-    if needs:
-        yield f"needs: {', '.join(needs)}"
-    others = [f"stays: {path}, which is no file of the package" for path in change.stays]
-    others += [
-        f"replaces: {each.path}, which belongs to {each.owner or 'no package'}"
-        for each in change.replaces
-    ]
-    yield from few(others, _FEW, "more, see --json")
-    if change.note:
-        yield f"note: {change.note}"
+    if len(others) > _FEW:
+        rows.append(("", f"and {len(others) - _FEW} more, see --json"))
+    yield from ((Span(name, "faint"), Span(text, "faint")) for name, text in rows)
 
 
-_FEW = 4  # reasons and names that are shown unless everything is asked for
+def _much(count: int | None) -> str:
+    return f", {size(count)}" if count else ""
+
 
 _INSTALL_VERDICTS = {
-    "planned": "Nothing was changed.",
+    "planned": "Nothing was changed. Without --dry-run it asks, and does it.",
     "nothing-fits": "Nothing was changed: not everything that was asked for has a wheel that fits.",
     "nothing-to-do": "Everything is there already.",
     "declined": "Nothing was changed.",
@@ -117,55 +117,47 @@ _INSTALL_VERDICTS = {
 }
 
 
-def of_choices(event: ChoiceEvent, *, every: bool) -> Iterator[TextLine]:
+def of_choices(event: ChoiceEvent, *, every: bool) -> Iterator[Block]:
     """Each choice: what, why, from where; `every`: with the reasons against all other wheels."""
     for choice in event.choices:
         yield from _choice(choice, every=every)
-    for note in event.notes:
-        yield line(f"note: {note}")
+    yield from (Prose(note, label="note: ", indent=0) for note in event.notes)
 
 
-def of_installation(done: Installation) -> Iterator[TextLine]:
+def of_installation(done: Installation) -> Iterator[Block]:
     """The result of the imports, and the verdict."""
     for result in done.imports:
         said = f": {result.error}" if result.error else ""
         yield line(f"import {result.module}: {result.outcome}{said}", indent=2)
-    yield line(_INSTALL_VERDICTS[done.status], "strong")
+    yield Prose(_INSTALL_VERDICTS[done.status], tone="strong", indent=0)
 
 
-def _choice(choice: WheelChoice, *, every: bool) -> Iterator[TextLine]:
-    groups = choice.grouped()
+def _choice(choice: WheelChoice, *, every: bool) -> Iterator[Block]:
     if choice.file is None:
         yield line(f"{choice.request}: no wheel fits", "bad")
     else:
-        installed = " is installed" * choice.installed
-        yield line(f"{choice.request}: {choice.version}{installed}", "strong")
-        yield line(choice.file, indent=4)
-        much = f", {size(choice.size)}" if choice.size else ""
+        has = " is installed" * choice.installed
+        yield line(f"{choice.request}: {choice.version}{has}", "strong")
         hashed = f"SHA-256 {choice.sha256[:12]}..." if choice.sha256 else "no hash is known"
-        yield line(f"from {choice.source}{much}, {hashed}", "faint", indent=4)
+        yield line(choice.file, indent=4)
+        yield Prose(f"from {choice.source}{_much(choice.size)}, {hashed}", tone="faint")
         if choice.trust:
-            yield line(f"this place: {choice.trust}", "faint", indent=4)
-    for note in choice.notes:
-        yield line(f"note: {note}", indent=4)
+            yield Prose(choice.trust, label="this place: ", tone="faint")
+    yield from (Prose(note, label="note: ") for note in choice.notes)
+    groups = choice.grouped()
     shown = groups if every else () if choice.file else groups[:_FEW]
     for reason, files in shown:
-        named = _named(files, len(files) if every else 1)
-        yield line(f"not {named}: {reason}", "faint", indent=4)
-    rest = sum(len(files) for _, files in groups[len(shown) :])
-    if rest:
-        other = "other" if choice.file else "more"
-        yield line(f"{rest} {other} do not fit, see --all", "faint", indent=4)
-
-
-def _named(files: tuple[str, ...], limit: int) -> str:
-    names = ", ".join(files[:limit])
-    return names + (f" and {len(files) - limit} more" if len(files) > limit else "")
+        most = len(files) if every else 1
+        names = ", ".join(files[:most]) + f" and {len(files) - most} more" * (len(files) > most)
+        yield Prose(f"not {names}: {reason}", tone="faint")
+    if rest := sum(len(files) for _, files in groups[len(shown) :]):
+        others = "others" if choice.file else "more"
+        yield line(f"{rest} {others} do not fit: --all shows why", "faint", indent=4)
 
 
 _FIX_VERDICTS = {
     "healthy": "Nothing has to be done.",
-    "planned": "Nothing was changed.",
+    "planned": "Nothing was changed. Without --dry-run it asks, and does it.",
     "declined": "Nothing was changed.",
     "proven": "Proven: it works now.",
     "stuck": "Not everything could be solved.",
@@ -176,41 +168,34 @@ _RUNNING = "A program that was running all the while keeps what it has loaded: s
 
 def of_fix(facts: Facts, outcome: FixResult) -> Iterator[Block]:
     """Remaining problems, the verdict, and the command that undoes it."""
-    if outcome.status not in {"planned", "declined"}:
-        for problem in outcome.problems:
-            yield from (TextLine(), section(problem))
-        if outcome.problems:
-            yield line(counted(outcome.problems))
+    if outcome.status not in {"planned", "declined"} and outcome.problems:
+        yield from map(section, outcome.problems)
+        yield line(counted(outcome.problems))
     for check in outcome.crashed:
-        said = f"check {check.id} failed, its problem may be there: {check.detail}"
-        yield line(said, "crashed")
+        yield line(f"check {check.id} failed, its problem may be there: {check.detail}", "crashed")
     yield line(_FIX_VERDICTS[outcome.status], "strong")
     if outcome.status == "proven" and outcome.journals:
         yield line(_RUNNING)
     if outcome.snapshot:
         yield line(f"For a bug report, with nothing private in it: {outcome.snapshot}")
+    python = word(facts.target.executable) if facts.target else None
     if outcome.journals and outcome.status != "undone":
-        yield from (line("To undo everything:"), CodeBlock(_undo_command(facts, outcome)))
+        one = outcome.journals[0] if len(outcome.journals) == 1 else None
+        rounds = one or f"--python {python}" if python else outcome.journals[0]
+        yield line("To undo everything:")
+        yield CodeBlock(typed(f"tritonwin undo {rounds}"))
     if outcome.status == "proven" and facts.target is not None:
-        named = word(facts.target.executable)
-        keep = f"tritonwin guard on --python {named or 'PYTHON'}"
-        yield line(f"To keep pip from replacing what was proven: {keep}")
+        yield line("To keep pip from replacing what was proven:")
+        yield CodeBlock(typed(f"tritonwin guard on --python {python or 'PYTHON'}"))
 
 
-def _undo_command(facts: Facts, outcome: FixResult) -> str:
-    if len(outcome.journals) == 1 or facts.target is None:
-        return f"tritonwin undo {outcome.journals[0]}"
-    # all rounds together
-    return f'tritonwin undo --python "{facts.target.executable}"'
-
-
-def of_event(event: Event) -> Iterator[Block]:
+def of_event(event: Event, *, every: bool = False) -> Iterator[Block]:
     """An event as it is shown below those before it; downloads are shown in other ways."""
     match event:
         case StepEvent(text=text):
             yield line(text, indent=2)
         case ChoiceEvent():
-            yield from of_choices(event, every=False)
+            yield from of_choices(event, every=every)
         case PlanEvent(plan=plan):
             yield from of_plan(plan)
         case ProofEvent(rungs=rungs):
@@ -225,24 +210,20 @@ class ProgressPrinter:
     """
 
     def __init__(self, *, every_reason: bool = False) -> None:
-        self._screen = Screen()
         self._every = every_reason
-        self._download = DownloadBar(self._screen.out)
+        self._meter = Meter(timed=True)
 
     def close(self) -> None:
         """Leave the terminal as it was, also after a download that failed."""
-        self._download.end()
+        self._meter.end()
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, ProgressEvent):
-            self._download.update(event.done, event.total)
+            shown = megabytes(event.done, event.total)
+            self._meter.update(shown, event.done, event.total)
             return
-        self._download.end()
-        match event:
-            case ChoiceEvent():
-                self._screen.show(*of_choices(event, every=self._every))
-            case _:
-                self._screen.show(*of_event(event))
+        self.close()
+        show(*of_event(event, every=self._every))
 
 
 _EVERY = 1.0  # seconds between two events of progress

@@ -11,7 +11,7 @@ from tritonwin.facts.dlls.loading import Loading
 from tritonwin.facts.dlls.tree import BAD, DllTree, Fault, Module, PlaceKind, faults
 from tritonwin.output.blocks import Block, Prose, Span, TextLine, Tone, line
 from tritonwin.output.documents import Document
-from tritonwin.output.terminal import Screen
+from tritonwin.output.terminal import show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +52,12 @@ def report(loading: Loading) -> DllsReport:
 
 def print_tree(loading: Loading) -> None:
     """Each module once, below the first that needs it; then what is wrong and what helps."""
-    tree, screen = loading.tree, Screen()
+    tree = loading.tree
     head = f"{loading.file}, {_LOADERS[loading.loader]}"
-    screen.show(line(head + (f" ({loading.python})" if loading.python else ""), "strong"))
+    python = f" ({loading.python})" if loading.python else ""
     root = tree.modules[0]
-    screen.show(_line(root), *_below(root, tree, {root.name.lower()}, 1), *_faults(loading))
+    below = _below(root, tree, {root.name.lower()}, 1)
+    show(line(head + python, "strong"), _line(root), *below, *_faults(loading))
 
 
 def _below(module: Module, tree: DllTree, shown: set[str], depth: int) -> Iterator[TextLine]:

@@ -9,7 +9,7 @@ from typing import Literal
 from tritonwin.driver.records import DriverOutcome, DriverStatus
 from tritonwin.output.blocks import TextLine, line
 from tritonwin.output.documents import TargetDocument
-from tritonwin.output.terminal import print_lines
+from tritonwin.output.terminal import show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ _VERDICTS: dict[DriverStatus, str] = {
 
 def print_outcome(outcome: DriverOutcome) -> None:
     """A line per backend, the files, and what to do."""
-    print_lines(_lines(outcome))
+    show(*_lines(outcome))
 
 
 def _lines(outcome: DriverOutcome) -> Iterator[TextLine]:

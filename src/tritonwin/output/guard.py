@@ -8,7 +8,7 @@ from typing import Literal
 
 from tritonwin.output.blocks import TextLine, line
 from tritonwin.output.documents import TargetDocument
-from tritonwin.output.terminal import print_lines
+from tritonwin.output.terminal import show
 from tritonwin.remedies.records import GuardOutcome, GuardState
 
 
@@ -30,7 +30,7 @@ _VERDICTS: dict[GuardState, str] = {
 
 def print_outcome(outcome: GuardOutcome) -> None:
     """A line per version that is kept, the files, and what to do."""
-    print_lines(_lines(outcome))
+    show(*_lines(outcome))
 
 
 def _lines(outcome: GuardOutcome) -> Iterator[TextLine]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from tritonwin.output.blocks import Prose, Span, Table, TextLine, line
 from tritonwin.output.documents import Document
-from tritonwin.output.terminal import Screen
+from tritonwin.output.terminal import show
 from tritonwin.support.matrix import Generation, Matrix, Pair
 
 
@@ -22,19 +22,19 @@ class MatrixReport(Document):
 
 def print_matrix(matrix: Matrix) -> None:
     """The tables one below the other, then the notes; every row's source is in the JSON."""
-    screen = Screen()
     for title, table in (
         ("torch and Triton", _pairs(matrix)),
         ("NVIDIA GPUs", _generations(matrix.generations)),
         ("number formats", _dtypes(matrix)),
         ("compilers of CUDA code (MSVC toolset that nvcc accepts)", _hosts(matrix)),
     ):
-        screen.show(line(title, "strong"), table, TextLine())
+        show(line(title, "strong"), table, TextLine())
     advice = ((g.name, g.advice) for g in matrix.generations if g.advice)
     for subject, text in (*advice, *((note.subject, note.text) for note in matrix.notes)):
-        screen.show(Prose(text, label=f"{subject}: "))
-    screen.show(TextLine())
-    screen.show(line(f"State of {matrix.data_date}. Sources: tritonwin matrix --json", "faint"))
+        show(Prose(text, label=f"{subject}: "))
+    show(
+        TextLine(), line(f"State of {matrix.data_date}. Sources: tritonwin matrix --json", "faint")
+    )
 
 
 def _table(headings: tuple[str, ...], rows: Iterable[Sequence[str | None]]) -> Table:

@@ -9,7 +9,7 @@ from typing import Literal
 from tritonwin.output.blocks import Span, TextLine, Tone, line
 from tritonwin.output.documents import TargetDocument
 from tritonwin.output.journals import conflict_lines
-from tritonwin.output.terminal import print_lines
+from tritonwin.output.terminal import show
 from tritonwin.patch.engine import RuleState
 from tritonwin.patch.records import FileRefusal, HookReport, PatchOutcome
 
@@ -43,7 +43,7 @@ _VERDICTS = {
 
 def print_outcome(outcome: PatchOutcome) -> None:
     """A line per rule, or what was changed, refused or left; then what to do."""
-    print_lines(_lines(outcome))
+    show(*_lines(outcome))
 
 
 def _lines(outcome: PatchOutcome) -> Iterator[TextLine]:

@@ -20,17 +20,12 @@ from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output import html, markdown
-from tritonwin.output.blocks import Block, Prose, line
+from tritonwin.output.blocks import Block, Prose, Span, line, named
 from tritonwin.output.documents import VerifyReport, target_of
 from tritonwin.output.machine import described
-from tritonwin.output.terminal import Screen, console, print_names
+from tritonwin.output.terminal import Screen, console, show
 from tritonwin.output.text import printable
-from tritonwin.output.view import (
-    proof_verdict,
-    rung_line,
-    rung_problems,
-    summed_up,
-)
+from tritonwin.output.view import RUNGS, proof_verdict, rung_problems
 from tritonwin.system.codec import to_json
 from tritonwin.system.files import refuse_foreign, write_text
 from tritonwin.verify.records import BROKEN, Proof, Rung, RungResult
@@ -39,13 +34,15 @@ if TYPE_CHECKING:
     from tritonwin.verify.ladder import ClimbWatch
 
 _SHOWN_LINES = 6  # of the output of a broken rung
+_NAMES = 2  # lines of the names of rungs in one state
+_WIDTH = max(len(short) for short, _ in RUNGS.values())
 _SOON = 2  # seconds; most rungs are tried before anybody asks
 MARK = "tritonwin.verify/"  # stands in every kind of report
 
 
 def print_rungs(rungs: Iterable[Rung]) -> None:
     """The ladder's table of contents."""
-    print_names((rung.id, f"{rung.title}  (at most {rung.limit:g} s)") for rung in rungs)
+    show(*(named(rung.id, f"{rung.title}  (at most {rung.limit:g} s)") for rung in rungs))
 
 
 def print_climb(
@@ -78,7 +75,7 @@ def print_climb(
             elif result.state in BROKEN:
                 screen.show(*of_proof((result,)))
     proof = Proof(results=tuple(seen))
-    screen.show(*(() if each else summed_up(seen)))
+    screen.show(*(() if each else of_proof(seen, broken=False)))
     screen.show(Prose(proof_verdict(proof, rungs=rungs), tone="strong", indent=0))
     if not each and len(seen) > 1:
         screen.show(line("A line for each, with what was seen: --all", "faint"))
@@ -122,24 +119,36 @@ def _shown(watch: ClimbWatch, out: Console) -> Iterator[None]:
         yield
 
 
-def of_proof(results: Sequence[RungResult]) -> Iterator[Block]:
-    """The broken rungs with the end of their output; the others in a line a state."""
-    for result in results:
-        if result.state in BROKEN:
-            yield from of_rung(result, most=_SHOWN_LINES)
-    yield from summed_up(results)
-
-
 def of_rung(result: RungResult, *, most: int | None = None) -> Iterator[Block]:
-    """A line; below a broken rung the end of its output, and what it looks like.
+    """ "ok       a kernel with masks adds two vectors  (65536 numbers)".
+
+    Below a broken rung its output, and what it looks like.
 
     Args:
         most: lines of the output, the last ones; None: all.
     """
+    short, tone = RUNGS[result.state]
+    detail = Span(f"  ({result.detail})", "faint")
+    yield line(f"{short.ljust(_WIDTH)}  ", tone, Span(result.title), detail, indent=2)
     lines = (result.traceback or "").splitlines()
-    yield rung_line(result)
     yield from (line(each, "faint", indent=6) for each in lines[-(most or len(lines)) :])
     yield from rung_problems(result, indent=6)
+
+
+def of_proof(results: Sequence[RungResult], *, broken: bool = True) -> Iterator[Block]:
+    """The broken rungs with the end of their output; the others in a line a state.
+
+    Args:
+        broken: False: they were shown already.
+    """
+    for result in results:
+        if broken and result.state in BROKEN:
+            yield from of_rung(result, most=_SHOWN_LINES)
+    for state, (short, tone) in RUNGS.items():
+        names = [result.id for result in results if result.state == state]
+        if names and state not in BROKEN:
+            label = short.ljust(_WIDTH + 2)
+            yield Prose(f"{len(names)}: {', '.join(names)}", label, _NAMES, tone, 2)
 
 
 def _json(report: VerifyReport) -> str:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
 import textwrap
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 from rich.text import Text
 
-from tritonwin import __version__
-from tritonwin.output import view as views
 from tritonwin.output.blocks import (
     Block,
     CodeBlock,
@@ -22,7 +21,6 @@ from tritonwin.output.blocks import (
     Link,
     Prose,
     Section,
-    Span,
     Table,
     TextLine,
     Tone,
@@ -30,11 +28,11 @@ from tritonwin.output.blocks import (
 )
 from tritonwin.output.invocation import speaking
 from tritonwin.output.text import printable
-from tritonwin.output.view import View
-from tritonwin.problems.records import Problem
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from tritonwin.output.view import View
 
 STYLES: Mapping[Tone, str] = {
     "plain": "",
@@ -52,8 +50,8 @@ _PIPE_WIDTH = 1000
 _PROSE_WIDTH = 100
 _LONGEST_TEXT = 1500  # a variable may hold 32,000 characters; its beginning tells enough
 _NARROWEST = 30  # a terminal may call itself one of 0 columns
-_QUIET = 15.0  # seconds between two lines where nobody watches a bar
-_MEGABYTE = 1_000_000
+_QUIET = 30.0  # seconds between two lines where nobody watches a bar
+_PULSE = 300.0  # while nothing gets done: CI engines end what says nothing for ten minutes
 _END = re.compile(r"(?<=[.?!]) ")
 
 
@@ -106,16 +104,20 @@ class Screen:
                 case Table():
                     self._table(block)
                 case CodeBlock(text=text, command=True):
-                    say(self.out, f"      {text}", "bold")
+                    self._say(f"      {text}", "strong")
                 case CodeBlock(text=text):
                     for each in text.splitlines():
-                        say(self.out, f"      {each}", "dim")
+                        self._say(f"      {each}", "faint")
                 case Link(address=address):
-                    say(self.out, f"    see {address}", "dim")
+                    self._say(f"    see {address}", "faint")
                 case Fold(blocks=inner, short=short):
                     self.show(*(inner if self._everything else short))
                 case Section():
-                    self.section(block)
+                    self._section(block)
+
+    def _say(self, text: str, tone: Tone) -> None:
+        """Print a line that is never wrapped; foreign text in it is made safe."""
+        self.out.print(Text(printable(text), STYLES[tone]), soft_wrap=True)
 
     def _line(self, block: TextLine) -> None:
         text = Text(" " * block.indent)
@@ -136,7 +138,7 @@ class Screen:
         if most and len(lines) > most:
             lines = [*lines[: most - 1], f"{lines[most - 1][: self._width - 4]} ..."]
         for each in lines:
-            say(self.out, each, STYLES[block.tone])
+            self._say(each, block.tone)
 
     def _wrapped(self, text: str, first: str, rest: str) -> list[str]:
         return textwrap.wrap(
@@ -153,7 +155,7 @@ class Screen:
         columns = zip(*table.rows, strict=True)
         widths = [max(len(cell.text) for cell in column) for column in columns]
         for row in table.rows:
-            text = Text("")
+            text = Text(" " * table.indent)
             for cell, width in zip(row[:-1], widths, strict=False):
                 text.append("  ").append(printable(cell.text).ljust(width), STYLES[cell.tone])
             room = self.out.width - len(text) - 2
@@ -172,11 +174,11 @@ class Screen:
             grid.add_row(*(Text(printable(cell.text), STYLES[cell.tone]) for cell in row))
         self.out.print(grid)
 
-    def section(self, block: Section, *, titled: bool = True) -> None:
+    def _section(self, block: Section) -> None:
         """A problem or a rung; its title only where nothing has said it."""
         self.out.print()
         heading = Text(block.label, STYLES[block.tone])
-        if titled:
+        if block.title:
             heading.append(": ").append(_in_short(block.title), "bold")
         heading.append(f"  [{block.name}]", "dim")
         for each in heading.wrap(self.out, self._width):
@@ -185,67 +187,18 @@ class Screen:
         self.show(*block.body, *block.remedy)
 
 
+def show(*blocks: Block, own: bool = True, everything: bool = False) -> None:
+    """Print blocks on standard output; the arguments are those of `console` and `Screen`."""
+    Screen(console(own=own), everything=everything).show(*blocks)
+
+
 def print_view(view: View, *, everything: bool = False) -> None:
-    """A report on one screen: the answer, a line a layer, the problems, the count, the next step.
-
-    Args:
-        everything: all checks, every text in full.
-    """
-    screen = Screen(console(own=view.here), everything=everything)
-    if everything:
-        screen.show(line(f"tritonwin {__version__}"))
-    screen.show(Prose(view.headline, tone=view.tone, indent=0), *view.before)
-    top = (each for each in (view.layers, view.checks) if each)
-    screen.show(*top)
-    for section in view.sections:
-        screen.section(section, titled=section.title not in view.headline)
-    if view.count:
-        screen.show(view.notes or TextLine())
-        more = "" if everything or not (view.sections or view.notes) else " --all shows all."
-        screen.show(Prose(f"{view.count}{more}", indent=0))
-    screen.show(*view.after)
+    """A report on one screen; `everything`: all checks, every text in full."""
+    show(*view.screen(everything=everything), own=view.here, everything=everything)
 
 
-def print_status(view: View) -> None:
-    """The answer and the next step, for somebody who typed the name alone."""
-    step = "tritonwin verify" if view.healthy else "tritonwin doctor"
-    machine = dict(view.machine)
-    Screen().show(
-        Prose(view.headline, tone=view.tone, indent=0),
-        line(f"Python {machine['Python']}", "faint"),
-        line(f"{'To prove it' if view.healthy else 'What is wrong, and what helps'}: {step}"),
-        line("Everything else: tritonwin --help", "faint"),
-    )
-
-
-def print_story(title: str, view: View) -> None:
-    """A diagnosis in short: the answer, a line a layer, and the gravest problem."""
-    screen = Screen(console(own=False))
-    layers = (view.layers,) if view.layers else ()
-    headline = Prose(view.headline, tone=view.tone, indent=0)
-    screen.show(line(f"== {title}", "strong"), headline, *layers, *view.sections[:1], TextLine())
-
-
-def print_lines(lines: Iterable[TextLine]) -> None:
-    Screen().show(*lines)
-
-
-def print_names(rows: Iterable[tuple[str, str]]) -> None:
-    """Ids, each with its title."""
-    Screen().show(*(line(name, "strong", Span(f"  {title}")) for name, title in rows))
-
-
-def print_problem(out: Console, problem: Problem) -> None:
-    Screen(out).show(views.section(problem))
-
-
-def say(out: Console, text: str, style: str = "") -> None:
-    """Print a line that is never wrapped; foreign text in it is made safe."""
-    out.print(Text(printable(text), style), soft_wrap=True)
-
-
-def print_note(text: str, style: str = "") -> None:
-    say(console(), text, style)
+def print_note(text: str, tone: Tone = "plain") -> None:
+    show(line(text, tone))
 
 
 def agreed(question: str) -> bool:
@@ -267,22 +220,33 @@ def _shortened(text: str, room: int) -> str:
     return f"{text[:half]}...{text[-half:]}"
 
 
-class DownloadBar:
-    """The download that is under way, if one is."""
+class Meter:
+    """How far something long is: a bar on a terminal, elsewhere a line now and then.
 
-    def __init__(self, out: Console) -> None:
-        self._out = out
+    Args:
+        timed: the bar says how long it will take.
+    """
+
+    def __init__(self, out: Console | None = None, *, timed: bool = False) -> None:
+        self.out = out or console()
+        self._timed = timed
         self._bar: Progress | None = None
-        self._said = time.monotonic()
+        self._said, self._done = -math.inf, -1
 
-    def update(self, done: int, total: int | None) -> None:
-        """So many bytes of so many have come; fewer than before: the next file has begun."""
-        if self._out.is_terminal:
-            self._draw(done, total)
-        elif time.monotonic() - self._said >= _QUIET:
-            self._said = time.monotonic()
-            of = f" of {total // _MEGABYTE}" if total else ""
-            say(self._out, f"  {done // _MEGABYTE}{of} MB")
+    def update(self, text: str, done: int, total: int | None) -> None:
+        """So much of so much is done; less than before: something else has begun."""
+        if self.out.is_terminal:
+            self._draw(text, done, total)
+            return
+        now = time.monotonic()
+        if now - self._said >= (_PULSE if done == self._done else _QUIET):
+            self._said, self._done = now, done
+            Screen(self.out).show(line(text, indent=2))
+
+    def say(self, text: str) -> None:
+        """A line about something else, in the place of the bar."""
+        self.end()
+        Screen(self.out).show(line(text, indent=2))
 
     def end(self) -> None:
         """Take the bar away."""
@@ -290,13 +254,15 @@ class DownloadBar:
             self._bar.stop()
         self._bar = None
 
-    def _draw(self, done: int, total: int | None) -> None:
+    def _draw(self, text: str, done: int, total: int | None) -> None:
         if self._bar is None:
-            from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+            from rich import progress
 
-            columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
-            self._bar = Progress(*columns, console=self._out, transient=True)
+            described = progress.TextColumn("{task.description}", markup=False)
+            left = (progress.TimeRemainingColumn(),) if self._timed else ()
+            columns = (progress.BarColumn(bar_width=20), described, *left)
+            self._bar = progress.Progress(*columns, console=self.out, transient=True)
             self._bar.add_task("", total=total)
             self._bar.start()
         self._bar.tasks[0].total = total  # to `update`, None means that the total stays
-        self._bar.update(self._bar.task_ids[0], completed=done)
+        self._bar.update(self._bar.task_ids[0], description=printable(text), completed=done)

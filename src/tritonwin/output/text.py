@@ -19,6 +19,16 @@ def size(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count >= 100_000 else f"{count / 1e3:.1f} kB"
 
 
+def megabytes(done: int, total: int | None) -> str:
+    """How far a download is: "12.0/286.1 MB"."""
+    return f"{done / 1e6:.1f}/{f'{total / 1e6:.1f}' if total else '?'} MB"
+
+
+def number(count: int, name: str) -> str:
+    """ "1 check", "2 checks"."""
+    return f"{count} {name}{'' if count == 1 else 's'}"
+
+
 def few(lines: Sequence[str], most: int, rest: str = "more") -> Iterator[str]:
     """The first lines, and how many more there are."""
     yield from lines[:most]

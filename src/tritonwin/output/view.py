@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from tritonwin import __version__
 from tritonwin.facts.records import ChosenBy, Facts
 from tritonwin.output import invocation, machine
 from tritonwin.output.blocks import (
@@ -22,6 +23,7 @@ from tritonwin.output.blocks import (
     Tone,
     line,
 )
+from tritonwin.output.text import number
 from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import Layer, Row
 from tritonwin.problems.records import (
@@ -60,7 +62,6 @@ RUNGS: Mapping[RungState, tuple[str, Tone]] = {
     "not-installed": ("absent", "absent"),
     "skipped": ("skipped", "warning"),
 }
-_WORD = max(len(short) for short, _ in RUNGS.values())
 # as a sentence says it
 STATE_WORDS: Mapping[RungState, str] = {
     state: state.replace("-", " ").replace("timed out", "ran out of time") for state in RUNGS
@@ -85,6 +86,8 @@ _SURE: Mapping[Certainty, str] = {
 }  # fmt: skip
 # The user named the Python, so that commands name it again.
 _NAMED: frozenset[ChosenBy | None] = frozenset({"python", "python-folder", "python-on-path", "app"})
+_REPAIRED = "Repair it, which shows a plan first and asks:"
+_MORE = "What is wrong, and what helps"
 _ASK = "To have the machine itself examined, run there: tritonwin doctor"
 _SEND = "Or send its facts along with the log: tritonwin snapshot"
 _MOST_EVIDENCE = 20  # of a problem; a hostile snapshot may bring a hundred thousand
@@ -120,6 +123,36 @@ class View:
     after: tuple[Block, ...] = ()
     here: bool = True
 
+    def screen(self, *, everything: bool) -> Iterator[Block]:
+        """The answer, a line a layer, the problems, the count, the next step."""
+        if everything:
+            yield line(f"tritonwin {__version__}")
+        yield Prose(self.headline, tone=self.tone, indent=0)
+        yield from self.before
+        yield from filter(None, (self.layers, self.checks))
+        for each in self.sections:
+            yield replace(each, title="") if each.title in self.headline else each
+        if self.count:
+            yield self.notes or TextLine()
+            more = "" if everything or not (self.sections or self.notes) else " --all shows all."
+            yield Prose(f"{self.count}{more}", indent=0)
+        yield from self.after
+
+    def status(self) -> Iterator[Block]:
+        """The answer and the next step, for somebody who typed the name alone."""
+        does, step = ("To prove it", "verify") if self.healthy else (_MORE, "doctor")
+        yield Prose(self.headline, tone=self.tone, indent=0)
+        yield line(f"Python {dict(self.machine)['Python']}", "faint")
+        yield line(f"{does}: tritonwin {step}")
+        yield line("Everything else: tritonwin --help", "faint")
+
+    def story(self, title: str) -> Iterator[Block]:
+        """A diagnosis in short: the answer, a line a layer, and the gravest problem."""
+        yield line(f"== {title}", "strong")
+        yield Prose(self.headline, tone=self.tone, indent=0)
+        yield from filter(None, (self.layers, *self.sections[:1]))
+        yield TextLine()
+
 
 def of_diagnosis(
     facts: Facts, diagnosis: Diagnosis, *, here: bool = True, whole: bool = True
@@ -137,9 +170,7 @@ def of_diagnosis(
     if not here and grave:
         last.append("Commands: on the machine in question.")
     if crashed:
-        last.append(
-            f"{_number(crashed, 'check')} failed: their problems may be there all the same."
-        )
+        last.append(f"{number(crashed, 'check')} failed: their problems may be there all the same.")
     unread = (line(f"not read: {error.collector} ({error.error})") for error in facts.errors)
     return View(
         headline=_headline(grave, crashed=crashed, whole=whole),
@@ -171,7 +202,7 @@ def of_explanation(explanation: Explanation, name: str, *, here: bool = True) ->
     if not grave and explanation.suspicious:
         lines = (line(f"{item.where}: {item.text}", indent=4) for item in explanation.suspicious)
         after = [line("The lines to look at first:"), *lines, line(_ASK), line(_SEND)]
-    read = [line(f"{name}: {_number(explanation.lines, 'line')}", "faint")]
+    read = [line(f"{name}: {number(explanation.lines, 'line')}", "faint")]
     if explanation.known and (known := ", ".join(machine.versions(explanation.facts))):
         read.append(TextLine((Span("Found in the log: ", "faint"), Span(known, "faint"))))
     return View(
@@ -220,16 +251,12 @@ def counted(problems: Sequence[Problem], *, here: bool = True, fix: str | None =
     """ "1 problem, 2 notes.", and a hint for commands of Windows in PowerShell."""
     counts = Counter(_SEVERITIES[p.severity][0] for p in problems)
     words = (name for name, _ in _SEVERITIES.values())
-    text = ", ".join(_number(counts[name], name) for name in words if counts[name]) + "."
+    text = ", ".join(number(counts[name], name) for name in words if counts[name]) + "."
     remedies = (block for p in _grave(problems) for block in section(p, here=here, fix=fix).remedy)
     commands = (block.text for block in remedies if isinstance(block, CodeBlock))
     if any(c.startswith('"') and not c.startswith('"/') for c in commands):
         text += " In PowerShell put & before a command that starts with a quote."
     return text
-
-
-def _number(count: int, name: str) -> str:
-    return f"{count} {name}{'' if count == 1 else 's'}"
 
 
 def _proving(facts: Facts, diagnosis: Diagnosis, *, here: bool) -> Iterator[TextLine]:
@@ -263,9 +290,8 @@ def section(problem: Problem, *, here: bool = True, fix: str | None = None) -> S
     """A problem: why, the evidence; what to do, the question that decides, where to read more.
 
     Args:
-        fix: the command that repairs what can be repaired so; those to type by hand are folded.
+        fix: the command that repairs what can be repaired so; what to do by hand is then folded.
     """
-    fix = fix if problem.remedy.automatic else None
     evidence: list[Block] = [
         Prose(f"{item.text} (in {item.where})", label=EVIDENCE, most=_LINES)
         for item in problem.evidence[:_MOST_EVIDENCE]
@@ -276,25 +302,29 @@ def section(problem: Problem, *, here: bool = True, fix: str | None = None) -> S
     if evidence[1:]:
         body.append(Fold(f"{len(problem.evidence) - 1} more", tuple(evidence[1:])))
     commands = tuple(CodeBlock(_typed(c, here=here)) for c in problem.remedy.commands)
-    shown = (CodeBlock(fix),) if fix else commands
-    most = _LINES if shown else 2 * _LINES
-    remedy: list[Block] = [Prose(problem.remedy.summary, label="help: ", most=most), *shown]
-    if problem.question and not fix:
-        remedy.append(Prose(problem.question.text, label="to be sure: "))
-        remedy.append(CodeBlock(_typed(problem.question.command, here=here)))
-    links = tuple(map(Link, problem.references))
-    further: list[Block] = [*(commands if fix else ()), *links[1:]]
+    most = _LINES if commands else 2 * _LINES
+    by_hand: list[Block] = [Prose(problem.remedy.summary, label="help: ", most=most), *commands]
+    if problem.question:
+        by_hand.append(Prose(problem.question.text, label="to be sure: "))
+        by_hand.append(CodeBlock(_typed(problem.question.command, here=here)))
+    links = list(map(Link, problem.references))
+    if fix and problem.remedy.automatic:
+        shown: list[Block] = [Prose(_REPAIRED, label="help: "), CodeBlock(fix)]
+        folded: list[Block] = [*by_hand, *links]
+    else:
+        shown, folded = [*by_hand, *links[:1]], [*links[1:]]
     if problem.explains:
         titles = "; ".join(map(_title, problem.explains))
-        further.insert(0, Prose(f"This also explains: {titles}."))
-    more = (Fold("More", tuple(further)),) if further else ()
+        folded.append(Prose(f"This also explains: {titles}."))
+    about = _typed(f"tritonwin explain --about {problem.id}", here=here)
+    shown.append(line(f"more: {about}", "faint", indent=4))
     return Section(
         name=problem.id,
         label=label(problem),
         title=problem.title,
         tone=_tone(problem),
         body=tuple(body),
-        remedy=(*remedy, *links[:1], *more),
+        remedy=(*shown, *((Fold("By hand, and more", tuple(folded)),) if folded else ())),
     )
 
 
@@ -308,7 +338,7 @@ def _notes(problems: Iterable[Problem], *, here: bool) -> Fold | None:
         return None
     short = (line("note: ", "notice", Span(p.title)) for p in notes[:_FEW])
     blocks = tuple(section(p, here=here) for p in notes)
-    return Fold(_number(len(notes), "note"), blocks, short=(TextLine(), *short))
+    return Fold(number(len(notes), "note"), blocks, short=(TextLine(), *short))
 
 
 def _checks(checks: Sequence[CheckResult]) -> Fold | None:
@@ -322,7 +352,7 @@ def _checks(checks: Sequence[CheckResult]) -> Fold | None:
         rows.append((Span(text, tone), Span(title), Span(detail, "faint")))
     crashed = (line(f"check failed: {c.title} ({c.detail})", "crashed") for c in checks
                if c.state == "crashed")  # fmt: skip
-    return Fold(f"All {_number(len(checks), 'check')}", (Table(tuple(rows)),), short=tuple(crashed))
+    return Fold(f"All {number(len(checks), 'check')}", (Table(tuple(rows)),), short=tuple(crashed))
 
 
 def _title(problem: str) -> str:
@@ -359,13 +389,6 @@ def _layers(facts: Facts, diagnosis: Diagnosis) -> Iterator[tuple[Span, ...]]:
 # --- proofs
 
 
-def rung_line(result: RungResult) -> TextLine:
-    """ "ok       a kernel with masks adds two vectors  (65536 numbers)"."""
-    short, tone = RUNGS[result.state]
-    detail = Span(f"  ({result.detail})", "faint")
-    return line(f"{short.ljust(_WORD)}  ", tone, Span(result.title), detail, indent=2)
-
-
 def rung_section(result: RungResult) -> Section:
     """A rung: its result, the end of the program's output, and what it looks like."""
     seconds = f"  {result.seconds:.1f} s" if result.seconds else ""
@@ -392,16 +415,6 @@ def rung_problems(result: RungResult, *, indent: int = 0) -> Iterator[TextLine]:
         yield line("this looks like: ", "plain", title, where, indent=indent)
     if result.state in BROKEN and result.problems:
         yield line(f"help: tritonwin doctor --only {result.problems[0]}", indent=indent)
-
-
-def summed_up(results: Sequence[RungResult]) -> Iterator[Prose]:
-    """The rungs that are not broken, by their state: "ok: 12: import-triton, ptxas ..."."""
-    for state, (short, tone) in RUNGS.items():
-        names = [result.id for result in results if result.state == state]
-        if names and state not in BROKEN:
-            yield Prose(
-                f"{len(names)}: {', '.join(names)}", short.ljust(_WORD + 2), _LINES, tone, 2
-            )
 
 
 def proof_verdict(proof: Proof, *, rungs: int, complete: bool = True) -> str:
