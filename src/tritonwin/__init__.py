@@ -32,7 +32,6 @@ COMMAND_GROUPS = {
         "dlls": "Show which DLLs a file needs, and what is missing",
         "bench": "Measure how fast Triton is here",
         "demo": "Show doctor at work on broken machines",
-        "completion": "Complete commands in PowerShell, bash or zsh",
     },
 }
 COMMANDS = tuple(name for group in COMMAND_GROUPS.values() for name in group)

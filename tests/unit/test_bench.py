@@ -12,8 +12,7 @@ from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output.bench import report
 from tritonwin.system.codec import to_json
-from tritonwin.verify import bench
-from tritonwin.verify.bench import Benchmark, Comparison, benchmark, compare
+from tritonwin.verify.bench import Comparison, compare
 from tritonwin.verify.records import RungResult
 
 FACTS = healthy.part("system", wine="8.0")
@@ -25,11 +24,8 @@ def part(name: str, **figures: str | float) -> RungResult:
     )
 
 
-NOBODY = Redactor(Identity())
-FIRST = benchmark(
-    FACTS, [part("bench-launch", launch_us=10.0, code="a"), part("bench-matmul", us=4)]
-)
-SECOND = benchmark(FACTS, [part("bench-launch", launch_us=12.5, code="b", more=1.0)])
+FIRST = [part("bench-launch", launch_us=10.0, code="a"), part("bench-matmul", us=4)]
+SECOND = [part("bench-launch", launch_us=12.5, code="b", more=1.0)]
 
 
 def test_figures_of_both_are_compared() -> None:
@@ -40,32 +36,13 @@ def test_figures_of_both_are_compared() -> None:
 
 
 def test_nothing_is_divided_by_zero() -> None:
-    none = benchmark(FACTS, [part("bench-launch", launch_us=0.0)])
-    assert [row.ratio for row in compare(none, SECOND)] == [None]
+    assert [row.ratio for row in compare([part("bench-launch", launch_us=0.0)], SECOND)] == [None]
 
 
-def test_the_machine_is_named_without_paths() -> None:
-    machine = bench.machine(FACTS)
-    assert machine.os == "windows 10.0.22631, Wine 8.0"
-    assert machine.gpu == "NVIDIA GeForce RTX 4090"
-    assert machine.triton == "3.5.1 (triton-windows 3.5.1.post24)"
-    assert "site" not in json.dumps(to_json(machine))
-
-
-def test_a_machine_of_which_little_is_known() -> None:
-    bare = replace(FACTS, gpus=(), drivers=(), triton=None, torch=None, target=None)
-    machine = bench.machine(bare)
-    assert (machine.gpu, machine.driver, machine.triton, machine.python) == (None,) * 4
-
-
-def test_only_what_passed_was_measured() -> None:
-    skipped = replace(part("bench-launch"), state="not-applicable")
-    assert FIRST.measured
-    assert not benchmark(FACTS, [skipped]).measured
-
-
-def save(path: Path, measured: Benchmark, encoding: str = "utf-8") -> Path:
-    path.write_text(json.dumps(to_json(report(measured, NOBODY))), encoding)
+def save(path: Path, parts: list[RungResult], encoding: str = "utf-8") -> Path:
+    document = report(FACTS, parts, Redactor(Identity()))
+    assert document.machine["GPU"].startswith("NVIDIA GeForce RTX 4090 (8.9)")
+    path.write_text(json.dumps(to_json(document)), encoding)
     return path
 
 
@@ -86,7 +63,7 @@ def test_what_could_not_be_compared_is_said(
 ) -> None:
     broken = replace(part("bench-matmul"), state="failed", detail="no\x1b memory", figures={})
     first = save(tmp_path / "a.json", FIRST)
-    second = save(tmp_path / "b.json", benchmark(FACTS, [broken]))
+    second = save(tmp_path / "b.json", [broken])
     assert app.run(["bench", "--compare", str(first), str(second)]) == 0
     out = capsys.readouterr().out
     assert "bench-matmul of the second: failed (no\\x1b memory)" in out
@@ -106,7 +83,7 @@ def test_a_comparison_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture
     file = save(tmp_path / "a.json", FIRST)
     assert app.run(["bench", "--json", "--compare", str(file), str(file)]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["schema"] == "tritonwin.bench-comparison/1"
+    assert document["schema"] == "tritonwin.bench-comparison/2"
     assert [row["ratio"] for row in document["figures"]] == [1.0, None, 1.0]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -134,7 +135,6 @@ def test_only(saved: Path) -> None:
         (("doctor", "--python", ""), "--python has no value; is a variable not set?"),
         (("doctor", "--app="), "--app has no value"),
         (("undo", ""), "one of the words is empty"),
-        (("completion",), "powershell, bash, zsh"),
         (("build", "flash-attn", "--index-of", "nowhere"), "Directory 'nowhere' does not exist"),
         (("build", "flash-attn", "--fleet", "."), "cannot be read: Is a directory"),
         (("patch", "status", "--triton", "a", "--app", "b"), "--triton names the folder itself"),
@@ -313,3 +313,12 @@ def test_demo_tells_every_story() -> None:
     done = run("demo")
     assert done.returncode == 0, done.stdout
     assert b"doctor named what was done to them." in done.stdout
+
+
+def test_no_arguments_give_the_state_and_the_next_step() -> None:
+    done = run()
+    assert done.returncode in {0, 1}, done.stderr
+    lines = done.stdout.decode().splitlines()
+    assert lines[0].startswith(("Triton ", "A "))
+    assert re.search("-m tritonwin (doctor|verify)$", "\n".join(lines), re.MULTILINE)
+    assert len(lines) == 4

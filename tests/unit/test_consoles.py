@@ -64,8 +64,6 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("guard status --python {gone}", 2, "gone"),
     ("guard", 2, "Missing command"),
     ("demo", 0, "doctor named"),
-    ("completion bash", 0, "complete"),
-    ("completion fish", 2, "fish"),
     ("nonsense", 2, "nonsense"),
     *((f"{command} --help", 0, "Usage: tritonwin") for command in app.COMMANDS),
 )

@@ -54,10 +54,9 @@ ANSWERS = [
     ("doctor", "--snapshot", "facts.json", "--markdown"),
     ("explain", "a.log"),
     ("matrix",),
-    ("completion", "bash"),
     ("--version",),
 ]
-PLAIN = {"completion", "--version", "--markdown"}
+PLAIN = {"--version", "--markdown"}
 
 
 @full

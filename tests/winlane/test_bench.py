@@ -13,10 +13,10 @@ def test_a_launch_is_timed(machine: Machine) -> None:
     done = machine.tool(
         "bench", "--python", made.python, "--only", "bench-launch", "--json", timeout=300
     )
-    benchmark = json.loads(done.stdout)["benchmark"]
+    benchmark = json.loads(done.stdout)
     assert done.returncode == 0
-    assert benchmark["machine"]["capability"] == "8.9"
-    assert benchmark["machine"]["triton"] == "3.8.0 (triton-windows 3.8.0.post29)"
+    assert "(8.9)" in benchmark["machine"]["GPU"]
+    assert benchmark["machine"]["Triton"].startswith("triton-windows 3.8.0.post29")
     (part,) = benchmark["parts"]
     assert part["state"] == "passed", part
     assert 0 < part["figures"]["launch_us"] < 10_000

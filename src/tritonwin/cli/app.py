@@ -14,7 +14,7 @@ import click
 
 from tritonwin import COMMAND_GROUPS, COMMANDS, STATUS, __version__
 from tritonwin.cli import endings
-from tritonwin.cli.options import COMPLETING, Group, HelpContext, TargetOptions, expand
+from tritonwin.cli.options import Group, HelpContext, TargetOptions, expand
 from tritonwin.cli.signals import ToldToEndError, told_to_end
 from tritonwin.errors import Exit, UserError
 
@@ -100,8 +100,6 @@ def main() -> None:
 def run(args: Sequence[str]) -> int:
     """Run a command line and return its exit status; print at most a short message for an error."""
     _make_output_safe()
-    if COMPLETING in os.environ:
-        import_module("tritonwin.cli.completion")  # click has to know all shells by now
     with endings.watched_output(), told_to_end():
         status = _run(args)
     for stream in (sys.stdout, sys.stderr):
@@ -112,7 +110,7 @@ def run(args: Sequence[str]) -> int:
 def _run(args: Sequence[str]) -> int:
     try:
         words = expand(args)
-        if not words and COMPLETING not in os.environ:
+        if not words:
             return _unasked()
         result = main.main(args=words, prog_name="tritonwin", standalone_mode=False)
         sys.stdout.flush()

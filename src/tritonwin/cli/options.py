@@ -27,7 +27,6 @@ else:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-COMPLETING = "_TRITONWIN_COMPLETE"  # set by a shell that wants to know what could come next
 
 _NO_VALUE = re.compile("--[a-z-]+=")
 _LEAST_ARCH, _MOST_ARCH = 50, 999  # compute capability 5.0 and what has three digits

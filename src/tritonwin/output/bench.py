@@ -2,55 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Literal
 
 from tritonwin.errors import UserError
+from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output.blocks import Span, Table, TextLine, line
 from tritonwin.output.documents import Document
+from tritonwin.output.machine import described
 from tritonwin.output.proof import of_rung
 from tritonwin.output.terminal import show
 from tritonwin.output.view import STATE_WORDS
 from tritonwin.system.codec import DecodeError, from_json, parse
 from tritonwin.system.files import encoding_of, read_bytes
-from tritonwin.verify.bench import BenchMachine, Benchmark, Comparison
+from tritonwin.verify.bench import Comparison
 from tritonwin.verify.records import RungResult
 
 
 @dataclass(frozen=True, kw_only=True)
 class BenchReport(Document):
-    """The document of `tritonwin bench`."""
+    """The document of `tritonwin bench`. Units are the last word of a figure's name."""
 
-    schema: Literal["tritonwin.bench/1"] = "tritonwin.bench/1"
-    benchmark: Benchmark
+    schema: Literal["tritonwin.bench/2"] = "tritonwin.bench/2"
+    machine: dict[str, str]  # the conditions of the figures, in words
+    when: str  # ISO 8601, UTC
+    parts: tuple[RungResult, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class BenchComparison(Document):
     """The document of `tritonwin bench --compare A B`."""
 
-    schema: Literal["tritonwin.bench-comparison/1"] = "tritonwin.bench-comparison/1"
-    first: BenchMachine
-    second: BenchMachine
+    schema: Literal["tritonwin.bench-comparison/2"] = "tritonwin.bench-comparison/2"
+    first: dict[str, str]
+    second: dict[str, str]
     figures: tuple[Comparison, ...]
 
 
 _WIDTH = 24
 
 
-def report(benchmark: Benchmark, redactor: Redactor) -> BenchReport:
+def report(facts: Facts, parts: Sequence[RungResult], redactor: Redactor) -> BenchReport:
     """The file that is compared with one of another machine, without what is private."""
-    return redactor.record(BenchReport(benchmark=benchmark))
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    made = BenchReport(machine=dict(described(facts)), when=now, parts=tuple(parts))
+    return redactor.record(made)
 
 
-def comparison(first: Benchmark, second: Benchmark, rows: Sequence[Comparison]) -> BenchComparison:
+def comparison(
+    first: BenchReport, second: BenchReport, rows: Sequence[Comparison]
+) -> BenchComparison:
     return BenchComparison(first=first.machine, second=second.machine, figures=tuple(rows))
 
 
-def read(path: Path) -> Benchmark:
+def read(path: Path) -> BenchReport:
     """The benchmark in a file that `tritonwin bench --json` wrote.
 
     Raises:
@@ -60,16 +69,16 @@ def read(path: Path) -> Benchmark:
     if data is None:
         raise UserError(f"cannot read {path}", "Make one: tritonwin bench --json > FILE")
     try:
-        return from_json(BenchReport, parse(data.decode(encoding_of(data), "replace"))).benchmark
+        return from_json(BenchReport, parse(data.decode(encoding_of(data), "replace")))
     except (DecodeError, ValueError) as error:
         raise UserError(
             f"{path} is no benchmark: {error}", "Make one: tritonwin bench --json > FILE"
         ) from None
 
 
-def print_parts(benchmark_machine: BenchMachine, parts: Iterable[RungResult]) -> list[RungResult]:
+def print_parts(facts: Facts, parts: Iterable[RungResult]) -> list[RungResult]:
     """Print each part as it comes; return them all."""
-    show(_machine(benchmark_machine))
+    show(*_machine(dict(described(facts))))
     seen = []
     for part in parts:
         show(*of_rung(part))
@@ -79,10 +88,10 @@ def print_parts(benchmark_machine: BenchMachine, parts: Iterable[RungResult]) ->
     return seen
 
 
-def print_comparison(first: Benchmark, second: Benchmark, rows: Sequence[Comparison]) -> None:
+def print_comparison(first: BenchReport, second: BenchReport, rows: Sequence[Comparison]) -> None:
     both = (("first", first), ("second", second))
     for name, each in both:
-        show(line(f"{name}, {each.when}", "strong"), _machine(each.machine))
+        show(line(f"{name}, {each.when}", "strong"), *_machine(each.machine))
     head = ("part", "figure", "first", "second", "second/first")
     show(Table(tuple(map(_compared, rows)), head))
     for name, each in both:
@@ -100,9 +109,5 @@ def _compared(row: Comparison) -> tuple[Span, ...]:
     return tuple(Span(str(cell)) for cell in (row.part, row.figure, row.first, row.second, last))
 
 
-def _machine(machine: BenchMachine) -> TextLine:
-    gpu = f"{machine.gpu} ({machine.capability}), driver {machine.driver}"
-    triton = f"Triton {machine.triton}" if machine.triton else "no Triton"
-    torch = f"torch {machine.torch}" if machine.torch else "no torch"
-    here = f"{machine.os}; Python {machine.python}"
-    return line(f"{gpu if machine.gpu else 'no GPU'}; {here}; {triton}; {torch}")
+def _machine(machine: Mapping[str, str]) -> tuple[TextLine, ...]:
+    return tuple(line(f"{name:<10}{value}") for name, value in machine.items())

@@ -85,7 +85,7 @@ def bench(run: Run) -> dict[str, Any]:
 def _measured(document: dict[str, Any]) -> dict[str, Any]:
     if "benchmark" not in document:
         return document
-    parts = document["benchmark"]["parts"]
+    parts = document["parts"]
     for part in parts:
         print(f"  {part['state']:<15}{part['id']:<24}{part['detail'][:200]}  {part['figures']}")
     return {
@@ -144,7 +144,7 @@ def _compared(linux: Path, windows: Path) -> dict[str, Any]:
     from tritonwin.output.bench import read
     from tritonwin.verify.bench import compare
 
-    rows = compare(read(linux), read(windows))
+    rows = compare(read(linux).parts, read(windows).parts)
     for row in rows:
         if row.ratio is not None or row.figure == "code":
             print(

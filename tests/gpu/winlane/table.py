@@ -96,7 +96,7 @@ def _twin(results: Path, name: str) -> Iterator[str]:
 def _figures(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
-    parts = json.loads(path.read_text("utf-8"))["benchmark"]["parts"]
+    parts = json.loads(path.read_text("utf-8"))["parts"]
     return {name: value for part in parts for name, value in part["figures"].items()}
 
 
