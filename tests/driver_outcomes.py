@@ -16,6 +16,19 @@ from triton_trees import sources
 
 ROOT = Path(__file__).resolve().parents[1]
 FAKES = ROOT / "tools" / "winlane" / "fakes"
+# upstream's releases whose calls are compared
+UPSTREAM = (
+    "3.0.0",
+    "3.1.0",
+    "3.2.0",
+    "3.3.1",
+    "3.4.0",
+    "3.5.1",
+    "3.6.0",
+    "3.7.1",
+    "3.8.0",
+    "3.9.0",
+)
 # of each backend: its program, the stand-in of the driver, and the variable that names its log
 PROGRAMS = {
     "nvidia": ("calls.py", "nvcuda.c", "libcuda.so.1", "FAKECUDA_LOG"),
@@ -24,17 +37,25 @@ PROGRAMS = {
 
 
 @functools.cache
-def outcomes(version: str, mode: str, folder: Path, backend: str = "nvidia") -> list[Any]:
-    """What each call returned or raised, and what the driver saw. `mode`: compiled or python."""
+def outcomes(
+    version: str, mode: str, folder: Path, backend: str = "nvidia", package: Path | None = None
+) -> list[Any]:
+    """What each call returned or raised, and what the driver saw.
+
+    Args:
+        mode: compiled or python.
+        package: the release's sources, where they were changed.
+    """
     program, source, name, log = PROGRAMS[backend]
-    scratch = folder / f"{backend}-{version.replace(':', '-')}-{mode}"
+    scratch = folder / f"{backend}-{version}-{mode}{'-changed' if package else ''}"
     scratch.mkdir()
     library = folder / name
     if not library.exists():
         command = ["/usr/bin/gcc", "-O1", "-w", "-shared", "-fPIC", "-o", library, FAKES / source]
         subprocess.run([*command, "-ldl"], check=True, timeout=60)
     done = subprocess.run(
-        [sys.executable, ROOT / "tests" / "driver" / program, sources(version), mode,
+        [sys.executable, ROOT / "tests" / "driver" / program,
+         package or sources(version), mode,
          scratch / "c", library],
         env={**os.environ, log: str(scratch / "log"), "LD_LIBRARY_PATH": str(folder),
              "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests" / "driver")])},

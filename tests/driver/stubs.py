@@ -58,6 +58,16 @@ def _find_paths_if(items: Any, wanted: Any) -> list[tuple[int, ...]]:
     return found
 
 
+def _make_tensordesc_args(
+    arguments: Any, signature: Any, paths: Any, metas: Any, base: Any, make: Any
+) -> list[Any]:
+    """What libtriton does with descriptors that stand in no tuple."""
+    left, made = iter(metas), []
+    for place, argument in enumerate(arguments):
+        made += make(argument, next(left), base) if place in paths else [argument]
+    return made
+
+
 def start(package: Path, backend: str, mode: str, gcc: Gcc) -> ModuleType:
     """The driver module of a Triton's package folder: compiled by gcc, or "python", by the payload."""
 
@@ -126,7 +136,7 @@ def _load(package: Path, backend: str, compile_c: Any) -> ModuleType:
     _package("triton.backends", package / "backends")
     _package(f"triton.backends.{backend}", package / "backends" / backend)
     _package("triton._C", package)
-    _module("triton._C.libtriton", make_tensordesc_args=None, amd=None)
+    _module("triton._C.libtriton", make_tensordesc_args=_make_tensordesc_args, amd=None)
     _module("triton._C.libtriton.gsan_testing", PER_DEVICE_STATE_STRIDE_BYTES=1)
     _module("triton._instrumentation", is_enabled=lambda metadata, name: False)
     _module("triton._utils", find_paths_if=_find_paths_if, validate_block_shape=None)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from driver_outcomes import UPSTREAM, outcomes
 from environments import VirtualEnvironment, make_venv
-from trees import tree_hash
-from triton_trees import sources
+from installed import target
+from trees import describe_tree, tree_hash
+from triton_trees import make_tree, sources
 
 from tritonwin.cli.app import run
+from tritonwin.driver.carry import DriverSession
 from tritonwin.facts.torch_triton import HOOK
+from tritonwin.journal import Store
+from tritonwin.patch.session import PatchSession
 
 STUBS = {
     "__init__.py": "__version__ = '3.6.0'\n",
@@ -182,3 +188,52 @@ def test_rules_and_driver_share_one_hook_in_any_order(
         capsys.readouterr()
         shutil.rmtree(python.site_packages / "__pycache__", ignore_errors=True)
         assert tree_hash(python.site_packages) == before, (first, second)
+
+
+FORKS = [f"windows:{v}" for v in ("3.1.0.post17", "3.4.0.post21", "3.8.0.post29")]
+
+
+@pytest.mark.parametrize("version", [*UPSTREAM, *FORKS])
+def test_files_patched_on_disk_and_the_driver_come_and_go_in_any_order(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    package = make_tree(version, tmp_path / "site")
+    python = target(tmp_path / "site", executable=str(tmp_path / "python"))
+    store = Store(tmp_path / "journal")
+    patch = PatchSession(package=package, owner=python.executable, store=store, target=python)
+    driver = DriverSession(triton=patch, timeout=10)
+    commands = {
+        "patch": (patch.apply, patch.revert),
+        "driver": (driver.switch_on, driver.switch_off),
+    }
+    before, whole = describe_tree(package.parent), describe_tree(package)
+    for first, second in (("patch", "driver"), ("driver", "patch")):
+        for order in ((first, second), (second, first)):
+            for name in (first, second):
+                commands[name][0]()
+            assert driver.status().status == "on"
+            assert describe_tree(package) != whole
+            for name in order:
+                commands[name][1]()
+            assert describe_tree(package.parent) == before, (first, order)
+
+
+@pytest.mark.parametrize(
+    "version",
+    [v if v in ("3.2.0", "3.9.0") else pytest.param(v, marks=pytest.mark.full) for v in UPSTREAM],
+)
+def test_sources_that_were_patched_on_disk_make_the_same_calls(
+    version: str, tmp_path: Path
+) -> None:
+    """Whatever the rules changed for Windows in the C text, the driver reads the same from it."""
+    package = shutil.copytree(sources(version), tmp_path / "site" / "triton")
+    before = outcomes(version, "python", tmp_path)
+    store = Store(tmp_path / "journal")
+    PatchSession(package=package, owner=str(package), store=store).apply()
+    after = outcomes(version, "python", tmp_path, package=package)
+    assert len(before) > 250
+    # the rule int64-arguments: Python says of a long long in other words that it is too small
+    words = {f"wrong i64 {2**63} {n}" for n in range(2)}
+    wrong = [(b, a) for b, a in zip(before, after, strict=True) if a != b and a[0] not in words]
+    assert wrong == []

@@ -274,7 +274,7 @@ def test_a_damaged_hook_says_its_line_once_where_python_starts_it_twice(target: 
     """As `site` does it in a venv."""
     hook = target.site / HOOK
     hook.write_bytes(_cut(hook.read_bytes(), b"class Finder:"))
-    done = target.run(f"site.addsitedir({str(target.site)!r})")
+    done = target.run(f"site.addsitedir({str(target.site)!r}); import triton")
     assert (done.returncode, done.stderr.count("\n")) == (0, 1)
 
 
@@ -432,10 +432,14 @@ def test_a_hook_that_came_after_triton_says_so(tmp_path: Path) -> None:
 
 def test_other_modules_cost_a_dictionary_look_up(target: Target) -> None:
     """Held against a Python without the hook: what measures coverage imports modules as well."""
-    code = "import wave, triton, json; print(json.dumps(sorted(sys.modules)))"
-    hooked = set(json.loads(target.say(code)))
+    codes = [f"import wave, {more}json; print(json.dumps(sorted(sys.modules)))"
+             for more in ("", "triton, ")]  # fmt: skip
+    hooked = [set(json.loads(target.say(code))) for code in codes]
     target.unhook()
-    added = hooked - set(json.loads(target.say(code)))
+    without, added = (
+        h - set(json.loads(target.say(c))) for h, c in zip(hooked, codes, strict=True)
+    )
+    assert without == set()
     assert "_tritonwin_hook" in added
     assert not any(name.startswith(("_tritonwin_patch", "hashlib", "difflib")) for name in added)
 
@@ -480,6 +484,84 @@ def test_the_driver_reaches_backends_that_are_loaded_by_their_path(carrying: Tar
     (carrying.site / "triton/backends/__init__.py").write_text(LOADER)
     carrying.hook(None, driver=True)
     assert carrying.say("import triton.backends as b; print(b.driver.utils())") == "hello"
+
+
+# an import hook of somebody else: it notes each module of Triton that passes through it
+OTHERS = {
+    "wraps": """
+class Loader:
+    def __init__(self, loader):
+        self.loader = loader
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+    def exec_module(self, module):
+        seen.append(module.__name__)
+        self.loader.exec_module(module)
+class Finder:
+    busy = False
+    def find_spec(self, name, path=None, target=None):
+        if self.busy or not name.startswith("triton"):
+            return None
+        self.busy = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.busy = False
+        spec.loader = Loader(spec.loader)
+        return spec
+sys.meta_path.insert(0, Finder())
+""",
+    "finds": """
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        spec = machinery.PathFinder.find_spec(name, path, target)
+        if spec and name.startswith("triton"):
+            seen.append(name)
+        return spec
+sys.meta_path.insert(0, Finder)
+""",
+    "loads": """
+class Loader(machinery.SourceFileLoader):
+    def exec_module(self, module):
+        if self.name.startswith("triton"):
+            seen.append(self.name)
+        super().exec_module(module)
+compiled = (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES)
+sys.path_hooks.insert(0, machinery.FileFinder.path_hook(compiled, (Loader, [".py"])))
+sys.path_importer_cache.clear()
+""",
+    "imports": "import triton.backends.nvidia.driver; seen.append('imported')",
+}
+
+
+@pytest.mark.parametrize("first", ["a", "z"])
+@pytest.mark.parametrize("kind", OTHERS)
+def test_import_hooks_of_others_see_what_they_see_without_this_one(
+    carrying: Target, kind: str, first: str
+) -> None:
+    """Started by a .pth before ours and after it."""
+    start = "import importlib.util, sys\nfrom importlib import machinery\nseen = []\n"
+    (carrying.site / "others.py").write_text(start + OTHERS[kind])
+    (carrying.site / "triton/backends/__init__.py").write_text(
+        "import triton.backends.nvidia.driver"
+    )
+    (carrying.site / f"{first}-others.pth").write_text("import others\n")
+    seen = NVIDIA + "import others; print(driver.utils()[:5], others.seen)"
+    carrying.unhook()
+    alone = carrying.say(seen).partition(" ")
+    assert (alone[0] != "hello", len(alone[2]) > 5) == (True, True)
+    carrying.hook(None, driver=True)
+    (carrying.site / "triton/backends/__init__.py").write_text(
+        "import triton.backends.nvidia.driver"
+    )
+    report = json.loads(carrying.say(AS_A_PROGRAM, "-W", "ignore"))
+    if (kind, first) == ("finds", "z"):  # it answers before anybody else is asked
+        assert "another import hook" in report["driver"][DRIVER_FILE]
+        assert carrying.say(seen).partition(" ")[0] == alone[0]
+    else:
+        assert report["driver"] == {DRIVER_FILE: ""}
+        assert carrying.say(seen).partition(" ")[::2] == ("hello", alone[2])
 
 
 def test_carried_packages_are_compiled_once(carrying: Target) -> None:

@@ -76,9 +76,9 @@ def main() -> None:
     on = into / "on"
     on.mkdir()
     for name, content in generate(None, driver=True).items():
-        if name.endswith(".py"):
-            (on / name).write_bytes(content)
-    (on / "sitecustomize.py").write_text("import _tritonwin_hook  # as the .pth does it\n")
+        (on / name).write_bytes(content)
+    start = "import os, site; site.addsitedir(os.path.dirname(__file__))\n"
+    (on / "sitecustomize.py").write_text(start)
     size = sum(file.stat().st_size for file in into.rglob("*") if file.is_file())
     print(f"{into}: {size / 2**20:.1f} MiB")
 

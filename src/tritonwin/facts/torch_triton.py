@@ -144,7 +144,7 @@ _TINYCC = Path("runtime", "tcc")
 # the import hook of `tritonwin patch`, and the file with the line that starts it
 HOOK, HOOK_START = "_tritonwin_hook.py", "tritonwin-hook.pth"
 # how the line of a hook begins that tells one from another, and how its last line ends
-HOOK_SETTINGS, _HOOK_END = "SETTINGS: dict[str, Any] = ", "sys.meta_path.insert(0, Finder())"
+HOOK_SETTINGS, _HOOK_END = "SETTINGS: dict[str, Any] = ", "    finder = start()\n"
 # marks of what no rule of the patch changes: with the hook these stay
 _NOT_PATCHED = {"windows-branches", "cuda-12-folders-only", "stable-abi-link", "nvcuda-library"}
 

@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -203,9 +203,13 @@ class Store:
             left.append(self.folder(identifier))
         return tuple(left)
 
-    def later(self, header: Header) -> Header | None:
-        """The newest journal of the same target that came after this one and is not undone."""
-        newest = next(iter(self._of_place(header)), None)
+    def later(self, header: Header, apart: Collection[str] = ()) -> Header | None:
+        """The newest journal of the same target that came after this one and is not undone.
+
+        Args:
+            apart: ids of journals that do not count.
+        """
+        newest = next((each for each in self._of_place(header) if each.id not in apart), None)
         return newest if newest is not None and newest.sequence > header.sequence else None
 
     def clear_staged(self, header: Header, log: Log) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -120,6 +120,7 @@ def undo(
     *,
     force: bool = False,
     registry: RegistryWriter | None = None,
+    apart: Collection[str] = (),
 ) -> UndoReport:
     """Undo every change of a journal; the caller holds the lock of its target.
 
@@ -128,13 +129,16 @@ def undo(
     that was kept is lost, a change that is whole stays also with force: neither old nor new would
     be left.
 
+    Args:
+        apart: ids of later journals that changed other files alone, and may stay.
+
     Raises:
         JournalError: a file cannot be moved now; what is left to do is done by the next undo.
     """
     run = _Run(store, identifier, registry)
     if run.header.state == "undone":
         return run.report([])
-    later = store.later(run.header)
+    later = store.later(run.header, apart)
     if later is not None:
         raise JournalError(
             f"{identifier} cannot be undone before {later.id} ({later.title}), which came later",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from tritonwin import __version__
 from tritonwin.errors import UserError
@@ -182,7 +182,14 @@ class PatchSession:
                 f"Undo all of it: tritonwin undo {header.id}",
             )
         report = preview(self.store, header.id)
-        return report if report.conflicts else undo(self.store, header.id)
+        if report.conflicts:
+            return report
+        # what wrote the import hook alone lies beside the package
+        hooks = [
+            each.id for each in self.store.journals(self.owner)
+            if any(self._wrote(each, action) for action in get_args(HookAction))
+        ]  # fmt: skip
+        return undo(self.store, header.id, apart=hooks)
 
     def _clear_helpers(self) -> None:
         if helpers := self.helpers():

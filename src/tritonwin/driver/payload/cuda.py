@@ -442,7 +442,7 @@ class CudaUtils(Packed):
         box = _reversed(block, "blockSize", "block size", None)
         if len(rest) == 1 and len(box) != 2:  # 3.7 has both numbers as arguments
             raise RuntimeError("blockSize must have exactly 2 dimensions for im2col")
-        if len(_sequence(strides, "strides")) != len(dims):
+        if len(sequence(strides, "strides")) != len(dims):
             raise RuntimeError(
                 f"Rank mismatch for strides in fillTMADescriptorIm2col: shape has rank "
                 f"{len(dims)} but strides has {len(strides)} elements. "
@@ -486,7 +486,7 @@ def _nested(annotations: Any, numbers: Any) -> Any:
     )  # fmt: skip
 
 
-def _sequence(value: Any, name: str) -> list[Any]:
+def sequence(value: Any, name: str) -> list[Any]:
     try:
         return list(value)
     except TypeError:
@@ -499,17 +499,21 @@ def _reversed(value: Any, name: str, item: str, rank: int | None, skip_last: int
     Raises:
         TypeError, RuntimeError: it is no sequence of integers, or not of `rank` ones.
     """
-    items = _sequence(value, name)
+    items = sequence(value, name)
     if rank is not None and len(items) != rank:
         raise RuntimeError("Rank mismatch")
-    items = items[: len(items) - skip_last]
+    return integers(items[: len(items) - skip_last], item)[::-1]
+
+
+def integers(items: Sequence[Any], name: str) -> list[int]:
+    """Plain integers; TypeError where one is of another type."""
     if not all(isinstance(each, int) for each in items):
-        raise TypeError(f"{item} must be an int")
-    return [int(each) for each in items[::-1]]
+        raise TypeError(f"{name} must be an int")
+    return [int(each) for each in items]
 
 
 def _corner(value: Any, name: str) -> list[int]:
-    items = _sequence(value, name)
+    items = sequence(value, name)
     if not all(isinstance(each, int) for each in items):
         raise TypeError(f"{name} elements must be int")
     return [int(each) for each in items[::-1]]

@@ -239,7 +239,8 @@ def _parameters(text: str, flat: str) -> tuple[tuple[Leaf, ...], tuple[int, ...]
     found = re.search(r"void \*params\[\] = \{ (.*?) ?\};", text)
     if found is None and "void **params = NULL;" not in text:
         raise UnknownDriverError("the launcher has no list of parameters")
-    listed = [each.strip() for each in found[1].split(",") if each.strip()] if found else []
+    listed = [each.strip() for each in found[1].split(",")] if found else []
+    listed = [each for each in listed if each not in ("", "NULL")]
     numbers = [re.fullmatch(r"&arg(\d+)", each) for each in listed]
     passed = tuple(int(each[1]) for each in numbers if each)
     scratch = tuple(each.lstrip("&") for each in listed[len(passed) :])

@@ -35,24 +35,35 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 _UNFILLED = f"{HOOK_SETTINGS}{{}}  # filled in by install.py\n"
-# Python runs a line of a .pth that begins with `import`, in a venv twice. Nothing of the hook may
-# stop a start: not one that is gone (nothing is said), cut short or full of NULs (one line), and no
-# broken stderr.
+# Python runs a line of a .pth that begins with `import`, in a venv twice. It costs every start, so
+# the hook itself is read when Triton is imported. Nothing of the hook may stop a program: not one
+# that is gone (nothing is said), cut short or full of NULs (one line), and no broken stderr.
 _START_CODE = """\
-try:
- import _tritonwin_hook
-except BaseException as error:
- try:
-  if getattr(error, 'name', '') != '_tritonwin_hook':
-   sys.modules['_tritonwin_hook'] = None
-   raw = getattr(getattr(sys.stderr, 'buffer', None), 'raw', None)
-   line = 'tritonwin: its import hook is damaged (%s) and does nothing; write it again, or: \
+class TritonwinStart:
+ @staticmethod
+ def find_spec(name, path=None, target=None):
+  if name.partition('.')[0] != 'triton':
+   return None
+  TritonwinStart.find_spec = staticmethod(lambda *_, **__: None)
+  try:
+   import _tritonwin_hook
+   return _tritonwin_hook.finder.find_spec(name, path, target)
+  except BaseException as error:
+   try:
+    if getattr(error, 'name', '') != '_tritonwin_hook':
+     sys.modules['_tritonwin_hook'] = None
+     raw = getattr(getattr(sys.stderr, 'buffer', None), 'raw', None)
+     line = 'tritonwin: its import hook is damaged (%s) and does nothing; write it again, or: \
 tritonwin patch revert\\n' % type(error).__name__
-   raw.write(line.encode()) if raw else sys.stderr.write(line)
- except Exception:
-  pass
+     raw.write(line.encode()) if raw else sys.stderr.write(line)
+   except Exception:
+    pass
+if not any(getattr(f, '__name__', '') == 'TritonwinStart' for f in sys.meta_path):
+ sys.meta_path.insert(0, TritonwinStart)
+ if 'triton' in sys.modules:
+  TritonwinStart.find_spec('triton')
 """
-_START = f"import sys; exec({_START_CODE!r})\n"
+_START = f"import sys; exec({_START_CODE!r}, {{'sys': sys}})\n"
 # What is carried, in packages of their own names: tritonwin may be installed in the target too.
 # They import each other and the standard library alone.
 _RULES, _DRIVER = "_tritonwin_patch", "_tritonwin_driver"

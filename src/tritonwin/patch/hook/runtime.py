@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import ModuleSpec, SourceFileLoader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ DAMAGED = (
 )
 
 late = "triton" in sys.modules  # it was imported before this hook was there
-done: dict[str, dict[str, Any]] = {}  # by file: what the rules did in this process
-adopted: dict[str, str] = {}  # by file: "", or why it compiles its driver all the same
+done: dict[str, Any] = {}  # by file: what the rules did in this process
+adopted: dict[str, Any] = {}  # by file: "", or why it compiles its driver all the same
 _said: set[str] = set()
 _unpacked: dict[str, tuple[dict[str, str], dict[str, CodeType]]] = {}
 
@@ -52,9 +52,8 @@ class DamagedHookError(Exception):
 class Finder:
     """Finds the modules that concern the hook, and the packages that it carries."""
 
-    @staticmethod
     def find_spec(
-        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         try:
             carried = name.partition(".")[0] in SETTINGS["packages"]
@@ -67,11 +66,16 @@ class Finder:
         if file is None:
             return None
         try:
-            spec = PathFinder.find_spec(name, path, target)
-            return spec if spec is not None and _adopt(spec, file) else None
+            # the finders after this one; those before it were asked
+            for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
+                find = getattr(finder, "find_spec", None)
+                spec: ModuleSpec | None = find(name, path, target) if find else None
+                if spec is not None:
+                    _adopt(spec, file)
+                    return spec
         except Exception as error:  # noqa: BLE001
             _tell(f"{name} is not patched", error)
-            return None
+        return None
 
 
 class Loader(SourceFileLoader):
@@ -96,16 +100,29 @@ class Loader(SourceFileLoader):
         _start_driver(self._file, module)
 
 
-def _adopt(spec: ModuleSpec, file: str) -> bool:
-    """Give the module our loader, unless somebody else's loads it."""
-    if type(spec.loader) is not SourceFileLoader:
-        _say(f"triton/{file} is not patched: {type(spec.loader).__name__} loads it")
-        return False
-    path = spec.loader.path
-    if not path.replace("\\", "/").endswith("/" + file):
-        return False
-    spec.loader = Loader(spec.name, path, file)
-    return True
+def _adopt(spec: ModuleSpec, file: str) -> None:
+    """Give the module our loader, or watch somebody else's."""
+    if not (spec.origin or "").replace("\\", "/").endswith("/" + file):
+        return
+    loader: Any = spec.loader
+    if type(loader) is SourceFileLoader:
+        spec.loader = Loader(spec.name, loader.path, file)
+        return
+    execute = loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        if module.__name__ == spec.name:  # a loader may have several modules
+            for record in (done, adopted):
+                record.pop(file, None)
+        execute(module)  # it may pass through our loader
+        if module.__name__ != spec.name:
+            return
+        if SETTINGS["choice"] and file in SETTINGS["rewritten"] and file not in done:
+            _say(f"triton/{file} is not patched: {type(loader).__name__} loads it")
+        if file not in adopted:
+            _start_driver(file, module)
+
+    loader.exec_module = exec_module
 
 
 def spec_from_file(name: str, location: str, **more: Any) -> ModuleSpec | None:
@@ -360,7 +377,21 @@ def _say(text: str) -> None:
             raw.write((line + os.linesep).encode(sys.stderr.encoding, "backslashreplace"))
 
 
+def start() -> Finder:
+    """Take the place of what the .pth put before Python's finders."""
+    early = [pair for pair in SETTINGS["modules"].items() if pair[0] in sys.modules]
+    waiting = [f for f in sys.meta_path if getattr(f, "__name__", "") == "TritonwinStart"]
+    at = sys.meta_path.index(waiting[0]) if waiting else 0
+    sys.meta_path[at : at + len(waiting)] = [made := Finder()]
+    for name, file in early:
+        _start_driver(file, sys.modules[name])
+    return made
+
+
 def report() -> dict[str, Any]:
+    for name, file in SETTINGS["modules"].items():
+        if file in SETTINGS["driver"] and name in sys.modules:
+            adopted.setdefault(file, "another import hook, which comes first, loads the module")
     return {
         "tool": SETTINGS["tool"],
         "digest": SETTINGS["digest"],
@@ -386,4 +417,4 @@ def main() -> None:
 if __name__ == "__main__":
     main()
 elif SETTINGS:
-    sys.meta_path.insert(0, Finder())
+    finder = start()
