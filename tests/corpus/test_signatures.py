@@ -32,7 +32,6 @@ TEXTS: dict[str, dict[str, list[str]]] = {
 FACTS_ONLY = {
     "cc-and-toolchain-absent": "in a log it is no-c-compiler",
     "environment-drifted": "it takes a record of the last proven state",
-    "intel-wrong-triton": "its failures are those of any Triton without a driver",
     "windows-too-old": "logs of it were never seen: Python 3.9 does not start there",
     "triton-patch-overwritten": "it takes a record of what was patched",
     "triton-patch-incomplete": "its failures are those of triton-sources-not-for-windows",

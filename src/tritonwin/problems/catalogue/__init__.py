@@ -39,6 +39,7 @@
     certainty = "certain"      # only where the line, with the conditions, proves it
     before = ["msvc-banner"]   # each in an earlier line; a mark's name or { anchors, line }
     near = true                # those of `before` stand close, as in the same traceback
+    owner = "xformers|nunchaku"  # the package of the last frame before the line; it fills {package}
     after = []                 # each in a later line
     without = []               # none of them anywhere
     when = { torch = ["<2.6"], python_kind = ["embedded", "venv"] }
@@ -157,6 +158,7 @@ class LogSignature(LinePattern):
     certainty: Certainty
     before: tuple[str | LinePattern, ...] = ()
     near: bool = False
+    owner: str | None = None  # an expression for the whole name of the package
     after: tuple[str | LinePattern, ...] = ()
     without: tuple[str | LinePattern, ...] = ()
     when: When = When()

@@ -25,7 +25,7 @@ from tritonwin.problems.explain.lines import (
 )
 from tritonwin.problems.explain.log_facts import LogFacts, facts_at, same_folder
 from tritonwin.problems.explain.matches import Matches, Query, Window
-from tritonwin.problems.explain.pair import of_names, of_versions
+from tritonwin.problems.explain.pair import PAIR, of_names, of_versions, refuted
 from tritonwin.problems.explain.pasted import restored
 from tritonwin.problems.explain.scan import AnchoredLine, Scanner
 from tritonwin.problems.explain.suspects import Suspects
@@ -129,7 +129,18 @@ def _verdict(
     if snapshot:
         findings += _confirmed(findings, snapshot)
     facts = facts_at(log, lines, snapshot)
-    findings += [replace(f, evidence=(quote(m.text, m.line),)) for f, m in of_names(log, facts)]
+    # what the versions contradict is left open; an error in another package is not torch's
+    against = refuted(log, facts)
+    findings = [
+        replace(f, certainty="possible") if f.id in PAIR and against & _places(f) else f
+        for f in findings
+    ]
+    others = frozenset().union(*(_places(f) for f in findings if "package" in f.values))
+    findings += [
+        replace(f, evidence=(quote(m.text, m.line),))
+        for f, m in of_names(log, facts)
+        if f"line {m.line}" not in others
+    ]
     if (findings or any(suspects.found())) and not log.foreign:
         findings += of_versions(log, facts)
 
@@ -153,6 +164,10 @@ def _verdict(
         facts=facts,
         lines=lines,
     )
+
+
+def _places(finding: Finding) -> frozenset[str]:
+    return frozenset(each.where for each in finding.evidence)
 
 
 def _finding(window: Window, log: LogFacts, snapshot: Facts | None) -> Finding | None:

@@ -25,6 +25,8 @@ PATIENCE = 300  # lines that a fact's pattern may see: versions stand in banners
 PIECE = 16_384  # characters of a line that a regular expression sees at once
 OVERLAP = 1_024
 MAX_PIECES = 64  # of one line, about a million characters
+# The folder of a package in a frame of a traceback.
+_PACKAGE = re.compile(r"[\\/](?:site|dist)-packages[\\/]{1,2}(\w{2,40})(?:[\\/]|\.py\b)")
 # A manual or a comment quotes an error for those who may meet it; nobody has met it here.
 _ADVICE = re.compile(r"\b[Ii]f you (?:see|get|encounter|run into)\b")
 
@@ -107,14 +109,15 @@ class Window:
             or (index in sought.after and bool(self.hits) and index not in self.after)
         )
 
-    def take(self, index: int, match: Match, close: Callable[[], bool]) -> None:
+    def take(self, index: int, match: Match, close: Callable[[], bool], line: AnchoredLine) -> None:
         """Take a line; `close` tells whether all marks of `before` stand close to it."""
         sought = self.sought
         if index == sought.pattern and self._open:
             earlier = all(seen.line < match.line for seen in self.before.values())
             fresh = all(known.line != match.line for known in self.hits)
             if earlier and fresh and (not sought.signature.near or close()):
-                self.hits.append(match)
+                owned = _owned(match, sought.signature.owner, line)
+                self.hits += [owned] if owned else []
         if index in sought.before:
             self.before.setdefault(index, match)
         if index in sought.after and self.hits and match.line > self.hits[0].line:
@@ -173,7 +176,7 @@ class Matches:
         changed = {index}
         for number in self._query.concerned.get(index, ()):
             window = self._windows[number]
-            window.take(index, match, partial(self._close, window, line))
+            window.take(index, match, partial(self._close, window, line), line)
             changed |= {window.sought.pattern, *window.sought.after}
         for pattern in changed:
             (self.wanted.add if self._needed(pattern) else self.wanted.discard)(pattern)
@@ -195,6 +198,16 @@ class Matches:
         for window in self._windows:
             if window.complete and self._forbidden.isdisjoint(window.sought.without):
                 yield window
+
+
+def _owned(match: Match, owner: str | None, line: AnchoredLine) -> Match | None:
+    """The match with the package of the last frame before it; None where that is another one."""
+    if owner is None:
+        return match
+    frames = _PACKAGE.findall(line.before())
+    if not frames or not re.fullmatch(catalogue.load().expression(owner), frames[-1]):
+        return None
+    return Match(match.line, match.text, {"package": frames[-1], **match.groups})
 
 
 def pieces(line: str) -> Iterable[str]:

@@ -95,6 +95,9 @@ def _quoted(evidence: tuple[Evidence, ...], told: Mapping[str, Match]) -> Iterat
         yield replace(each, where=where) if each.where == SOURCE and where else each
 
 
+PAIR = frozenset({"torch-too-old-for-triton", "triton-too-new-for-torch", "triton-too-old"})
+
+
 def of_names(log: LogFacts, facts: Facts) -> Iterator[tuple[Finding, Match]]:
     """Findings about the pair from parts of Triton that an error misses, with the error's line."""
     for match in log.all("missing"):
@@ -112,6 +115,15 @@ def of_names(log: LogFacts, facts: Facts) -> Iterator[tuple[Finding, Match]]:
                 ),
                 match,
             )
+
+
+def refuted(log: LogFacts, facts: Facts) -> frozenset[str]:
+    """The places of errors that miss a part of Triton, though no such pair is stated or can be."""
+    return frozenset(
+        f"line {match.line}"
+        for match in log.all("missing")
+        if (rows := lacking_series(match.groups["missing"])) and not _possible(rows, facts)
+    )
 
 
 def _possible(stopping: Mapping[str, tuple[str, ...]], facts: Facts) -> frozenset[tuple[str, str]]:
