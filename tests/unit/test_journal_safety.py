@@ -29,7 +29,9 @@ from tritonwin.errors import UserError
 from tritonwin.journal import Journal, JournalError, Store, UndoReport, preview, undo
 from tritonwin.journal import journal as writing
 from tritonwin.journal.records import Move
+from tritonwin.journal.registry import this_writer
 from tritonwin.journal.store import resolved
+from tritonwin.journal.view import Imagined
 from tritonwin.remedies.undo import UndoOptions, forget_change
 
 linked = pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
@@ -182,6 +184,28 @@ def test_an_undo_around_files_of_others_goes_on_where_it_was_killed(tmp_path: Pa
 
 
 # -- the same target by another name
+
+
+def test_an_undo_is_planned_in_proportion_to_the_files(tmp_path: Path) -> None:
+    def calls(count: int) -> int:
+        view, made = Imagined(this_writer()), 0
+
+        def counted(_: object, event: str, __: object) -> None:
+            nonlocal made
+            made += event.endswith("call")
+
+        sys.setprofile(counted)
+        for number in range(count):
+            old, new = tmp_path / "kept" / f"{number}", tmp_path / "bin" / f"{number}"
+            assert view.kind(new) == "absent"
+            view.move(old, new)
+        view.names(tmp_path / "bin")
+        sys.setprofile(None)
+        return made
+
+    (tmp_path / "bin").mkdir()
+    calls(10)
+    assert calls(400) < 5 * calls(100)
 
 
 @linked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tritonwin.system.host import Environment, merged, with_folders
-from tritonwin.system.shells import batch_value, batch_word, word
+from tritonwin.system.shells import batch_call, batch_value, batch_word, word
 
 
 @pytest.mark.parametrize(
@@ -29,19 +29,22 @@ def test_a_path_is_one_word_or_none(path: str, quoted: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "quoted", "value"),
+    ("text", "quoted", "called", "value"),
     [
-        ("a b", '"a b"', "a b"),
-        ("100%", '"100%%"', "100%%"),
-        ("C:\\a\\", '"C:\\a\\\\"', "C:\\a\\"),
-        ('say "hi"', None, 'say "hi"'),
-        ('x" & calc & "', None, None),
-        ("a & b", '"a & b"', "a & b"),
-        ("two\nlines", None, None),
+        ("a b", '"a b"', '"a b"', "a b"),
+        ("100%", '"100%%"', None, "100%%"),
+        ("a^b", '"a^b"', None, "a^b"),
+        ("C:\\a\\", '"C:\\a\\\\"', '"C:\\a\\\\"', "C:\\a\\"),
+        ('say "hi"', None, None, 'say "hi"'),
+        ('x" & calc & "', None, None, None),
+        ("a & b", '"a & b"', '"a & b"', "a & b"),
+        ("two\nlines", None, None, None),
     ],
 )
-def test_a_batch_file_gets_whole_words(text: str, quoted: str | None, value: str | None) -> None:
-    assert (batch_word(text), batch_value(text)) == (quoted, value)
+def test_a_batch_file_gets_whole_words(
+    text: str, quoted: str | None, called: str | None, value: str | None
+) -> None:
+    assert (batch_word(text), batch_call(text), batch_value(text)) == (quoted, called, value)
 
 
 def test_names_of_variables_meet_whatever_their_case() -> None:

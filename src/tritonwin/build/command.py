@@ -243,7 +243,8 @@ def script(plan: BuildPlan, shell: Shell, host: Host, prepare: Sequence[str]) ->
     title = f"{plan.distribution or plan.recipe} {plan.version} for {plan.target}"
     if plan.source.login:
         title += f"; {plan.source.login} must hold USER:TOKEN for {plan.source.location}"
-    title = "".join(c if c.isprintable() else " " for c in title)
+    # "%~" ends a batch file with an error, in a remark too
+    title = "".join(c if c.isprintable() and c != "%" else " " for c in title)
     write, end = (_cmd, "\r\n") if shell == "cmd" else (_sh, "\n")
     return "".join(f"{line}{end}" for line in write(title, prepare, command(plan, host)))
 
@@ -265,7 +266,8 @@ def _cmd(title: str, prepare: Sequence[str], build: Command) -> Iterator[str]:
         # with a short PATH: vcvarsall fails where PATH is long
         yield 'set "TW_PATH=%PATH%"'
         yield 'set "PATH=%SystemRoot%\\System32;%SystemRoot%\\System32\\Wbem"'
-        yield f"call {_in_cmd(build.vcvarsall)} x64{toolset} >nul"
+        called = _writable(build.vcvarsall, shells.batch_call(build.vcvarsall))
+        yield f"call {called} x64{toolset} >nul"
         yield 'set "PATH=%PATH%;%TW_PATH%"'
         # vcvarsall may end with 0 although it failed
         yield 'if not "%VSCMD_ARG_TGT_ARCH%"=="x64" (echo vcvarsall.bat failed & exit /b 1)'

@@ -151,11 +151,11 @@ class Log:
         file = self._listing(number)
         try:
             text = file.read_bytes()
-            found: dict[str, str] = json.loads(text)
-        except (OSError, ValueError) as error:
+        except OSError as error:
             raise _damaged(file, str(error)) from error
         if hashlib.sha256(text).hexdigest() != digest:
             raise _damaged(file, "it is not as it was written")
+        found: dict[str, str] = json.loads(text)
         return found
 
     def _listing(self, number: int) -> Path:

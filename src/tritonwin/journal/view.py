@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -62,19 +64,34 @@ class Machine:
 class Imagined(Machine):
     """The machine after the changes noted here: asks backwards through them."""
 
-    # spelled with a separator at the end, so that "inside" is "starts with"; None: no such place
+    # places are spelled with a separator at the end; None: no such place
     _changes: list[tuple[str | None, str | None]] = field(default_factory=list)
+    # the numbers of the changes that begin or end at a place, and of those inside of it
+    _at: dict[str, list[int]] = field(default_factory=dict)
+    _below: dict[str, list[int]] = field(default_factory=dict)
+    _children: dict[str, set[str]] = field(default_factory=dict)  # names that were changed
     _values: dict[tuple[str, str], RegistryValue | None] = field(default_factory=dict)
     _removed_keys: set[str] = field(default_factory=set)
 
     def move(self, source: Path, destination: Path) -> None:
-        self._changes.append((_inside(source), _inside(destination)))
+        self._change(source, destination)
 
     def make_folder(self, path: Path) -> None:
-        self._changes.append((None, _inside(path)))
+        self._change(None, path)
 
     def remove(self, path: Path) -> None:
-        self._changes.append((_inside(path), None))
+        self._change(path, None)
+
+    def _change(self, source: Path | None, destination: Path | None) -> None:
+        number = len(self._changes)
+        ends = [None if path is None else _inside(path) for path in (source, destination)]
+        self._changes.append((ends[0], ends[1]))
+        for path in filter(None, (source, destination)):
+            *above, place = _prefixes(_inside(path))
+            self._at.setdefault(place, []).append(number)
+            self._children.setdefault(_inside(path.parent), set()).add(path.name)
+            for folder in above:
+                self._below.setdefault(folder, []).append(number)
 
     def set_value(self, key: str, name: str, value: RegistryValue | None) -> None:
         self._values[key.lower(), name.lower()] = value
@@ -82,28 +99,33 @@ class Imagined(Machine):
     def remove_key(self, key: str) -> None:
         self._removed_keys.add(key.lower())
 
-    def _origin(self, path: Path) -> tuple[Path | Kind, bool]:
+    def _origin(self, path: Path) -> tuple[Path | Kind, bool, list[str]]:
         """The place on the real disk of the thing at `path`, or its kind where it has none.
 
-        And True where nothing inside of it changed on its way.
+        And True where nothing inside of it changed on its way, and the places on that way.
         """
-        place, whole = _inside(path), True
-        for source, destination in reversed(self._changes):
-            whole = whole and not any(
-                end is not None and end != place and end.startswith(place)
-                for end in (source, destination)
-            )
+        place, whole, number = _inside(path), True, len(self._changes)
+        way = [place]
+        while True:
+            before = [_last(self._at.get(above), number) for above in _prefixes(place)]
+            found = max(before)
+            inside = _last(self._below.get(place), number)
+            whole = whole and (inside < 0 or inside < found)
+            if found < 0:
+                return Path(place), whole, way
+            number = found
+            source, destination = self._changes[number]
             if destination is not None and place.startswith(destination):
                 if source is not None:
                     place = source + place[len(destination) :]
+                    way.append(place)
                 elif place == destination:
-                    return "folder", whole
-            elif source is not None and place.startswith(source):
-                return "absent", whole
-        return Path(place), whole
+                    return "folder", whole, way
+            else:
+                return "absent", whole, way
 
     def kind(self, path: Path) -> Kind:
-        origin, _ = self._origin(path)
+        origin, *_ = self._origin(path)
         return super().kind(origin) if isinstance(origin, Path) else origin
 
     def listing(self, path: Path) -> dict[str, str]:
@@ -113,7 +135,7 @@ class Imagined(Machine):
         return self._described(path, "stamps")
 
     def _described(self, path: Path, how: Literal["listing", "stamps"]) -> dict[str, str]:
-        origin, whole = self._origin(path)
+        origin, whole, _ = self._origin(path)
         kind = self.kind(path)
         if isinstance(origin, Path) and (whole or kind != "folder"):
             return super().listing(origin) if how == "listing" else super().stamps(origin)
@@ -126,11 +148,10 @@ class Imagined(Machine):
         return found
 
     def names(self, folder: Path) -> frozenset[str]:
-        origin, _ = self._origin(folder)
-        listed: set[str] = set()
+        origin, _, way = self._origin(folder)
+        listed = {name for place in way for name in self._children.get(place, ())}
         if isinstance(origin, Path):
             listed |= super().names(origin)
-        listed |= {Path(p).name for change in self._changes for p in change if p is not None}
         return frozenset(name for name in listed if self.kind(folder / name) != "absent")
 
     def value(self, key: str, name: str) -> RegistryValue | None:
@@ -149,3 +170,14 @@ class Imagined(Machine):
 
 def _inside(path: Path) -> str:
     return f"{path}{os.sep}"
+
+
+def _prefixes(place: str) -> list[str]:
+    """The places above one, and itself at the end."""
+    ends = (end for end, character in enumerate(place, 1) if character == os.sep)
+    return [place[:end] for end in ends]
+
+
+def _last(numbers: Sequence[int] | None, before: int) -> int:
+    """The last of ascending numbers below a bound; -1: there is none."""
+    return numbers[at - 1] if numbers and (at := bisect_left(numbers, before)) else -1

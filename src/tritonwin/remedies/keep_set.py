@@ -7,9 +7,11 @@ splits the value at blanks. ComfyUI-Manager never installs what its `pip_blackli
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from configparser import Error, RawConfigParser
 from pathlib import Path
 
@@ -103,27 +105,59 @@ def _text(path: Path) -> str | None:
 
 def _settings(path: Path, old: str, url: str | None) -> str | None:
     """pip's settings without the guard's line, then with it, below the value that is there."""
-    parser = RawConfigParser()
     try:
-        parser.read_string(old)
+        before = _options(old)
     except Error as error:
         raise CannotRemedyError(
             f"{path} cannot be read, by pip neither: {' '.join(str(error).split())}",
             "Repair or rename that file.",
         ) from None
-    if url in parser.get("install", "constraint", fallback="").split():
+    given = before.get("install", {}).get("constraint")
+    if url in (given or "").split():
         return old
     text = old
     if f"/{CONSTRAINTS}" in old:
-        begun = _MARK in old
         text = _EMPTY_KEY.sub("", _OURS.sub("", old))
-        text = _EMPTY_SECTION.sub("", text) if begun else text
-    if url is None:
-        return text if text.strip() or text == old else None
+        text = _EMPTY_SECTION.sub("", text) if _MARK in old else text
+    # a value in [install] replaces that of [global]
+    general = before.get("global", {}).get("constraint", "").split()
+    own = [each for each in (given or "").split() if not each.endswith(f"/{CONSTRAINTS}")]
+    wanted = own
+    if url is not None:
+        text = _with_line(text, url, general)
+        wanted = [*(general if given is None else own), url]
+    found: dict[str, dict[str, str]] = {}
+    with contextlib.suppress(Error):
+        found = _options(text)
+    held = found.get("install", {}).get("constraint", "").split()
+    if sorted(held) != sorted(wanted) or _without(found) != _without(before):
+        raise CannotRemedyError(
+            f"{path} is written in a way that tritonwin cannot edit",
+            f"Edit its section [install] by hand: constraint = {' '.join(wanted)}",
+        )
+    return text if text.strip() or text == old else None
+
+
+def _options(text: str) -> dict[str, dict[str, str]]:
+    """The options as pip reads them. Raises configparser.Error."""
+    parser = RawConfigParser()
+    parser.read_file(io.StringIO(text, newline=None))
+    names = (*parser.sections(), parser.default_section)
+    return {n: {k.removeprefix("--"): v for k, v in parser[n].items()} for n in names}
+
+
+def _without(options: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    """The sections that are not empty, without the constraints that every installation takes."""
+    kept = {
+        section: {k: v for k, v in values.items() if (section, k) != ("install", "constraint")}
+        for section, values in options.items()
+    }
+    return {section: values for section, values in kept.items() if values}
+
+
+def _with_line(text: str, url: str, general: Sequence[str]) -> str:
     end = "\r\n" if "\r\n" in text else "\n"
     text += end if text and not text.endswith("\n") else ""
-    # a value in [install] replaces that of [global]
-    general = parser.get("global", "constraint", fallback="").split()
     added = end.join([" ".join(["constraint =", *general]), f"    {url}", ""])
     header = _INSTALL.search(text)
     if header is None:

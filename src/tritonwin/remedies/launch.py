@@ -92,7 +92,7 @@ def batch_file(chosen: Settings, python: str, args: Sequence[str]) -> str:
         'pushd "%SystemRoot%\\System32"',
         "chcp 65001 >nul",
         *(f'set "{name}="' for name in chosen.unset),
-        *([f"call {_word(chosen.vcvarsall)} x64 >nul"] if chosen.vcvarsall else []),
+        *([f"call {_called(chosen.vcvarsall)} x64 >nul"] if chosen.vcvarsall else []),
         "popd",
         *(f'set "{name}={_value(value)}"' for name, value in chosen.set.items()),
         " ".join([*map(_word, (python, *args)), "%*"]),
@@ -102,6 +102,10 @@ def batch_file(chosen: Settings, python: str, args: Sequence[str]) -> str:
 
 def _word(text: str) -> str:
     return shells.batch_word(text) or _unwritable(text)
+
+
+def _called(text: str) -> str:
+    return shells.batch_call(text) or _unwritable(text)
 
 
 def _value(text: str) -> str:

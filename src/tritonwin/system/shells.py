@@ -32,6 +32,11 @@ def batch_word(text: str) -> str | None:
     return '"' + text.replace("%", "%%") + "\\" * backslashes + '"'
 
 
+def batch_call(text: str) -> str | None:
+    """A batch file as the word after `call`, which expands percent signs again and adds carets."""
+    return None if "%" in text or "^" in text else batch_word(text)
+
+
 def batch_value(value: str) -> str | None:
     """The value inside of `set "NAME=..."` in a batch file; None where it cannot be written."""
     outside = "".join(value.split('"')[1::2])  # the quote before NAME is open where it begins
