@@ -16,6 +16,7 @@ COMMAND_GROUPS = {
         "snapshot": "Write facts of this PC to a file, without secrets",
         "guard": "Keep what was proven: pip must not replace it",
         "undo": "Undo what tritonwin changed, byte for byte",
+        "ui": "Do all this on a page in the browser",
     },
     "To install and to build": {
         "install": "Install the wheels that fit this Python and GPU",

@@ -36,7 +36,8 @@ MAY_IMPORT = {
     "remedies": _MAKERS,
     "output": _REMEDIES,
     "demo": _PROBLEMS,
-    "cli": _REMEDIES | {"output", "demo"},
+    "front": _REMEDIES | {"output"},
+    "cli": _REMEDIES | {"output", "demo", "front"},
 }
 # Output prints records. These modules hold them, or data alone; a module with logic says why.
 RECORDS = {

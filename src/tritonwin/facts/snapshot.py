@@ -53,12 +53,17 @@ def write(facts: Facts, path: Path, identity: Identity) -> None:
     Raises:
         UserError: another file is in the way, or the folder cannot be written.
     """
+    text = written(facts, identity)
+    refuse_foreign(path, '"schema": "tritonwin.snapshot/')
+    write_text(path, text)
+
+
+def written(facts: Facts, identity: Identity) -> str:
+    """The text of a snapshot file: `facts`, redacted."""
     from tritonwin.facts.redaction.redactor import Redactor  # not needed to read one
 
     tree = to_json(Snapshot(facts=redacted(facts, Redactor(identity))))
-    text = json.dumps(tree, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    refuse_foreign(path, '"schema": "tritonwin.snapshot/')
-    write_text(path, text)
+    return json.dumps(tree, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def read(path: Path) -> Facts:

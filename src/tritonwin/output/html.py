@@ -30,7 +30,7 @@ from tritonwin.output.text import printable
 from tritonwin.output.view import RUNGS, STATE_WORDS, View, proof_verdict, rung_section
 from tritonwin.verify.records import Proof, RungResult
 
-COPY = """
+_COPY = """
 for (const block of document.querySelectorAll("pre.command")) {
   const button = document.createElement("button");
   button.textContent = "Copy";
@@ -135,7 +135,7 @@ def page(
         headline: the answer, also the title of the window.
         when: ISO 8601; None: now.
     """
-    digest = base64.b64encode(hashlib.sha256(COPY.encode()).digest()).decode()
+    digest = base64.b64encode(hashlib.sha256(_COPY.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     made = when or datetime.now(timezone.utc).isoformat(timespec="seconds")
     return f"""<!doctype html>
@@ -154,7 +154,7 @@ def page(
 {"".join(body)}
 </main>
 <footer class="faint">tritonwin {__version__}, {shown(made)}</footer>
-<script>{COPY}</script>
+<script>{_COPY}</script>
 </body>
 </html>
 """

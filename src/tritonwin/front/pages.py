@@ -1,0 +1,306 @@
+"""The pages: what the desk has come to, as HTML in the look of the reports, and the forms.
+
+Every action is a form that leads to the page of its task, so that a reload repeats nothing and all
+of it works without JavaScript. The script only takes over what is new (`data-live`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from io import BytesIO
+
+from tritonwin import __version__
+from tritonwin.facts import snapshot
+from tritonwin.facts.redaction.identity import Identity
+from tritonwin.front.desk import BusyError, Desk, Kind, Task
+from tritonwin.front.server import Request, Response
+from tritonwin.journal.records import Header
+from tritonwin.output import html
+from tritonwin.output.blocks import Block, Tone
+from tritonwin.output.invocation import spoken
+from tritonwin.output.journals import STATES, of_damaged
+from tritonwin.output.view import View, of_explanation
+from tritonwin.problems.explain import explain_stream, with_dlls
+from tritonwin.system.codec import map_text
+from tritonwin.system.host import Host
+
+_LINKS = {
+    "": "What is wrong",
+    "explain": "Explain a log",
+    "install": "Install",
+    "changes": "Past changes",
+    "snapshot": "Snapshot",
+}
+_STATES: dict[str, tuple[str, Tone]] = {
+    "working": ("At work", "notice"),
+    "asking": ("Waits for your answer", "warning"),
+    "done": ("Done", "good"),
+    "failed": ("Failed", "bad"),
+}
+_TITLES: dict[Kind, str] = {
+    "examine": "Examine",
+    "fix": "Repair",
+    "verify": "Prove",
+    "install": "Install",
+    "undo": "Undo",
+}
+_GIVEN = {"install": "packages", "undo": "journal"}  # fields of forms
+_KNOWN = "triton-windows, flash-attn, sageattention, torch ..."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pages:
+    """Answers to requests, each from an own thread.
+
+    Attributes:
+        root: the path of the home page, which holds the secret.
+        end: ends the program.
+    """
+
+    desk: Desk
+    root: str
+    end: Callable[[], None]
+
+    def answer(self, request: Request) -> Response:
+        name, _, rest = request.path.partition("/")
+        if request.method == "POST":
+            return self._act(request)
+        if name == "task" and rest.isdecimal() and (task := self.desk.tasks.get(int(rest[:9]))):
+            return self._task(task)
+        pages: dict[str, Callable[[], Response]] = {
+            "": self._home,
+            "explain": lambda: self._explain(None),
+            "install": self._install,
+            "changes": self._changes,
+            "snapshot": self._snapshot,
+            "page.css": lambda: _file("page.css", "text/css", html.STYLE),
+            "page.js": lambda: _file("page.js", "text/javascript"),
+        }
+        page = pages.get(request.path)
+        return page() if page else self._page("There is no such page.", "bad", status=404)
+
+    def _act(self, request: Request) -> Response:
+        """The forms. Each starts a task, or answers the question of one."""
+        form, desk = request.form, self.desk
+        match request.path:
+            case "explain":
+                return self._explain(form.get("log", ""))
+            case "answer":
+                return self._answer(form)
+            case "end":
+                self.end()
+                body = "<p>You can close this page.</p>"
+                return self._page("tritonwin has ended.", "plain", body, script=False)
+        kind = next((each for each in _TITLES if each == request.path), None)
+        if kind is None:
+            return self._page("There is no such page.", "bad", status=404)
+        try:
+            task = desk.start(kind, form.get(_GIVEN.get(kind, ""), ""))
+        except BusyError:
+            said = "Another task is at work or waits for an answer. Nothing was started."
+            return self._page(said, "warning", self._current(), status=409)
+        return self._to("" if kind == "examine" else f"task/{task.number}")
+
+    def _answer(self, form: Mapping[str, str]) -> Response:
+        if not self.desk.answer(form.get("question", ""), agreed=form.get("answer") == "yes"):
+            said = "This question is not open any more. Nothing was changed by this answer."
+            return self._page(said, "warning", self._current(), status=409)
+        return self._to(f"task/{self.desk.last.number}" if self.desk.last else "")
+
+    # --- pages
+
+    def _home(self) -> Response:
+        view, last = self.desk.view, self.desk.last
+        if view is None and last and last.kind == "examine" and last.state == "failed":
+            again = self._button("examine", "Examine again")
+            said = _shown(last.said)
+            return self._page("This Python cannot be examined.", "bad", said, again)
+        if view is None:
+            with contextlib.suppress(BusyError):
+                self.desk.start("examine")
+            body = f'<div id="live" data-live="swap">{self._current()}</div>'
+            return self._page("What is wrong", "plain", self._cut_off(), body, wait=True)
+        actions = (
+            self._button("fix", "Repair: show the plan") if not view.healthy else "",
+            self._button("verify", "Prove it"),
+            self._button("examine", "Examine again"),
+        )
+        bar = f'<div class="bar">{"".join(actions)}</div>'
+        return self._page(
+            view.headline, view.tone, self._current(), self._cut_off(), bar, *_body(view)
+        )
+
+    def _task(self, task: Task) -> Response:
+        state, tone = _STATES[task.state]
+        said = "".join(f"<li>{_shown([block])}</li>" for block in task.said)
+        trying = "".join(f"<p>{html.shown(each)}</p>" for each in self.desk.trying())
+        ask = after = ""
+        if task.question:
+            ask = (
+                f'<form method="post" action="{self.root}answer" class="ask">'
+                f'<h2 tabindex="-1">{html.shown(task.question.text)}</h2>'
+                f'<input type="hidden" name="question" value="{task.question.id}">'
+                '<button name="answer" value="yes" class="main">Do it</button> '
+                '<button name="answer" value="no">No, change nothing</button></form>'
+            )
+        if not task.open:
+            undo = self._button("undo", "Undo it") if task.undoable else ""
+            after = f'<div class="bar">{undo}<a href="{self.root}">What is wrong now</a></div>'
+        body = (
+            f'<p id="state" role="status" data-live="swap"><strong class="{html.CLASSES[tone]}">'
+            f"{state}</strong></p>"
+            f'<ol id="said" role="log" aria-label="What happened" data-live="grow">{said}</ol>'
+            f'<div id="now" class="faint" data-live="swap">{html.shown(task.now)}{trying}</div>'
+            f'<div id="ask" data-live="swap">{ask}</div>'
+            f'<div id="after" data-live="swap">{after}</div>'
+        )
+        return self._page(_TITLES[task.kind], "plain", body, wait=task.state == "working")
+
+    def _explain(self, log: str | None) -> Response:
+        form = (
+            f'<form method="post" action="{self.root}explain">'
+            '<label for="log">What the program printed, whole if possible</label>'
+            f'<textarea id="log" name="log" rows="12" required>{escape(log or "")}</textarea>'
+            '<button class="main">Explain</button></form>'
+        )
+        if not (log or "").strip():
+            return self._page("Explain a log", "plain", form)
+        explanation = explain_stream(BytesIO((log or "").encode("utf-8", "replace")))
+        if os.name == "nt":
+            explanation = with_dlls(explanation, Host.this_machine())
+        view = of_explanation(explanation, "the text")
+        return self._page(view.headline, view.tone, *_body(view), form)
+
+    def _install(self) -> Response:
+        form = (
+            f'<form method="post" action="{self.root}install">'
+            '<label for="packages">Packages, with a blank between</label>'
+            '<input id="packages" name="packages" required autocomplete="off" spellcheck="false">'
+            f'<p class="faint">{_KNOWN}</p>'
+            '<button class="main">Choose: show the plan</button></form>'
+        )
+        return self._page("Install what fits this Python, torch and GPU", "plain", form)
+
+    def _changes(self) -> Response:
+        headers = self.desk.store.journals()[::-1]
+        busy = self.desk.last is not None and self.desk.last.open
+        rows = "".join(self._change(header, busy=busy) for header in headers)
+        head = "".join(f'<th scope="col">{name}</th>' for name in ("When", "What", "State", "Undo"))
+        table = f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>' if rows else ""
+        damaged = _shown(of_damaged(self.desk.store.unreadable()))
+        none = "" if rows or damaged else "<p>tritonwin changed nothing so far.</p>"
+        return self._page("Past changes", "plain", self._current(), damaged, table, none)
+
+    def _change(self, header: Header, *, busy: bool) -> str:
+        undone = header.state == "undone"
+        button = "" if undone or busy else self._button("undo", "Undo ...", journal=header.id)
+        where = f'<span class="faint">{html.shown(header.target)}</span>'
+        cells = (
+            html.shown(header.started[:16].replace("T", " ")),
+            f"{html.shown(header.title)}<br>{where}",
+            STATES[header.state],
+            button,
+        )
+        return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+    def _snapshot(self) -> Response:
+        facts = self.desk.facts
+        if facts is None:
+            first = self._current() or "<p>First look what is wrong.</p>"
+            return self._page("Snapshot", "plain", first)
+        text = snapshot.written(facts, Identity.this_machine(Host.this_machine()))
+        named = {"Content-Disposition": 'attachment; filename="tritonwin-report.json"'}
+        return Response(body=text.encode(), kind="application/json", headers=named)
+
+    # --- parts
+
+    def _current(self) -> str:
+        """Where a task is at work or asks."""
+        task = self.desk.last
+        if task is None or not task.open:
+            return ""
+        state = _STATES[task.state][0].lower()
+        link = f'<a href="{self.root}task/{task.number}">{_TITLES[task.kind]}</a>'
+        return f'<p class="note">{link}: {state}.</p>'
+
+    def _cut_off(self) -> str:
+        """Changes in the middle, unless one is made here."""
+        last = self.desk.last
+        if last and last.open and last.kind != "examine":
+            return ""
+        return "".join(
+            f'<div class="note"><p><strong class="warned">This change was cut off in the middle, '
+            f"or another tritonwin is at work on it:</strong> {html.shown(header.title)} "
+            f'<span class="faint">{html.shown(header.target)}</span></p>'
+            f"{self._button('undo', 'Undo it ...', journal=header.id)}</div>"
+            for header in self.desk.store.unfinished()
+        )
+
+    def _button(self, action: str, text: str, **fields: str) -> str:
+        hidden = "".join(
+            f'<input type="hidden" name="{name}" value="{escape(value)}">'
+            for name, value in fields.items()
+        )
+        form = f'<form method="post" action="{self.root}{action}">'
+        return f"{form}{hidden}<button>{html.shown(text)}</button></form>"
+
+    def _to(self, path: str) -> Response:
+        return Response(status=303, headers={"Location": f"{self.root}{path}"})
+
+    def _page(
+        self,
+        headline: str,
+        tone: Tone,
+        *body: str,
+        status: int = 200,
+        wait: bool = False,
+        script: bool = True,
+    ) -> Response:
+        """A page; `wait`: what it shows is about to change."""
+        root = self.root
+        links = "".join(f'<a href="{root}{to}">{text}</a>' for to, text in _LINKS.items())
+        again = '<noscript><meta http-equiv="refresh" content="2"></noscript>' if wait else ""
+        load = f'<script src="{root}page.js" defer></script>' if script else ""
+        text = f"""<!doctype html>
+<html lang="en" data-root="{root}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.shown(headline)} - tritonwin</title>
+<link rel="stylesheet" href="{root}page.css">
+{again}{load}
+</head>
+<body>
+<header><nav aria-label="Pages">{links}</nav></header>
+<main>
+<h1 class="{html.CLASSES[tone]}">{html.shown(headline)}</h1>
+{"".join(body)}
+</main>
+<p id="lost" role="alert" class="note" hidden></p>
+<footer class="faint"><span>tritonwin {__version__}{self._python()}</span>
+{self._button("end", "End tritonwin")}</footer>
+</body>
+</html>
+"""
+        return Response(status=status, body=text.encode("utf-8", "replace"))
+
+    def _python(self) -> str:
+        return f", {html.shown(self.desk.target)}" if self.desk.target else ""
+
+
+def _body(view: View) -> tuple[str, ...]:
+    return html.diagnosis_body(map_text(view, spoken))
+
+
+def _shown(blocks: Iterable[Block]) -> str:
+    return html.rendered(map_text(block, spoken) for block in blocks)
+
+
+def _file(name: str, kind: str, before: str = "") -> Response:
+    text = before + files("tritonwin.front").joinpath(name).read_text("utf-8")
+    return Response(body=text.encode(), kind=f"{kind}; charset=utf-8")

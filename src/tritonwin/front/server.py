@@ -1,0 +1,300 @@
+"""The server of the local page: who may ask, and how much a client may take.
+
+It is Python's own `http.server` on threads, on 127.0.0.1 alone. Also weighed: Starlette with
+uvicorn (five more packages, 460 kB packed, and an event loop, while each call of tritonwin blocks
+a thread) and bottle (100 kB, on the standard library's server and without limits, so that what
+follows would be here as well). There are eight pages, a form each, no files and one client;
+`http.server` is in every embedded Python and adds nothing to the single file. It has no limits of
+its own. So:
+
+- The address holds a ticket that is good for one request. It leads to a path with a secret of 256
+  bits, which no list of processes shows. A cookie would go to every other port of this machine.
+- Host, Origin and Sec-Fetch-Site have to be those of this page. Whoever does not know the secret
+  learns nothing but that.
+- A request has a deadline as a whole. Headers, forms and connections are bounded; when all are
+  taken, the oldest connection that has not shown the secret is dropped.
+- One request a connection (HTTP/1.0). No address names a file.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+import socket
+import socketserver
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+from urllib.parse import parse_qsl
+
+_CONNECTIONS = 32  # at the same time
+_PATIENCE = 10.0  # seconds for a request, and for its answer
+_MOST_FORM = 1 << 16  # bytes
+_MOST_LOG = 24 << 20  # of a form that holds a log, which escapes may make three times as long
+_LOOK = 0.2  # seconds between two looks at what an open page is to be told
+_FORM = "application/x-www-form-urlencoded"
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",  # with none at all, a form would come without its origin
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A request that was let in; `path` is what follows the secret."""
+
+    method: str
+    path: str
+    form: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Response:
+    status: int = 200
+    body: bytes = b""
+    kind: str = "text/html; charset=utf-8"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class RefusedError(Exception):
+    """A request that is not let in. `status` is HTTP's."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class LocalServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    """The server, bound when it is made; `serve_forever` runs in a thread of its own.
+
+    Args:
+        answer: makes the response to a request that was let in; called in many threads.
+        version: changes when a page that is open has to be shown in its new state.
+    """
+
+    daemon_threads = True
+    allow_reuse_address = False
+    request_queue_size = 128
+
+    def __init__(self, answer: Callable[[Request], Response], version: Callable[[], str]) -> None:
+        self.answer, self.version = answer, version
+        self.root = f"/{secrets.token_urlsafe(32)}/"
+        self._ticket: str | None = f"/{secrets.token_urlsafe(32)}"
+        self._lock = threading.Lock()
+        self._open: dict[socket.socket, bool] = {}  # True: has shown the secret
+        self._pages = 0
+        self._seen = time.monotonic()
+        self.watched = False  # a page with JavaScript was open at some time
+        self.closing = False
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.origin = f"http://127.0.0.1:{self.server_address[1]}"
+        self.address = f"{self.origin}{self._ticket}"
+
+    def server_bind(self) -> None:
+        if sys.platform == "win32":
+            # there another program could take over the port
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        super().server_bind()
+
+    def process_request(self, request: socket.socket, client_address: Any) -> None:  # type: ignore[override]
+        with self._lock:
+            if len(self._open) >= _CONNECTIONS:
+                stranger = next((each for each, known in self._open.items() if not known), None)
+                if stranger is None:
+                    self.shutdown_request(request)
+                    return
+                del self._open[stranger]
+                _hang_up(stranger)  # its thread then ends
+            self._open[request] = False
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: socket.socket) -> None:  # type: ignore[override]
+        self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Silent: a client that goes away is no error of ours, and no page is to fill a console."""
+        if os.environ.get("TRITONWIN_DEBUG"):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+    def let_in(self, path: str, connection: socket.socket) -> str | None:
+        """The rest of the path behind the secret; None for the ticket, which is used up by that.
+
+        Raises:
+            RefusedError: neither.
+        """
+        with self._lock:
+            if self._ticket and secrets.compare_digest(path.encode(), self._ticket.encode()):
+                self._ticket = None
+                return None
+            head, rest = path[: len(self.root)], path[len(self.root) :]
+            if not secrets.compare_digest(head.encode(), self.root.encode()):
+                raise RefusedError(403, "This address is not known, or was used already.")
+            if connection in self._open:
+                self._open[connection] = True
+            self._seen = time.monotonic()
+            return rest
+
+    def page(self, count: int) -> None:
+        """A page was opened (1) or closed (-1)."""
+        with self._lock:
+            self._pages += count
+            self.watched = True
+            self._seen = time.monotonic()
+
+    def unseen(self) -> float:
+        """Seconds since anybody looked; 0 while a page is open."""
+        with self._lock:
+            return 0.0 if self._pages else time.monotonic() - self._seen
+
+
+class _InTime(io.RawIOBase):
+    """The bytes of a request, which have to come within `_PATIENCE` seconds altogether."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._end = time.monotonic() + _PATIENCE
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left)
+        return self._connection.recv_into(buffer)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: LocalServer
+    rfile: io.BufferedReader
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BufferedReader(_InTime(self.connection))
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def _serve(self) -> None:
+        try:
+            self._check_origin()
+            path = self.server.let_in(self.path.partition("?")[0], self.connection)
+            if path is None:
+                self._send(Response(status=303, headers={"Location": self.server.root}))
+            elif path == "events" and self.command == "GET":
+                self._tell()
+            else:
+                form = self._form(path) if self.command == "POST" else {}
+                request = Request(method=self.command, path=path, form=form)
+                self._send(self.server.answer(request))
+        except RefusedError as refused:
+            self.send_error(refused.status, str(refused))
+
+    def _check_origin(self) -> None:
+        """Refuse what another page sent, or asked for under another name of this machine."""
+        origin, said = self.server.origin, self.headers.get_all
+        sites = {"same-origin"} if self.command == "POST" else {"same-origin", "none"}
+        origins = said("Origin") or ([] if self.command == "GET" else [""])
+        if (
+            said("Host") != [origin.removeprefix("http://")]
+            or any(each != origin for each in origins)
+            or not {*(said("Sec-Fetch-Site") or ())} <= sites
+        ):
+            raise RefusedError(403, "This page answers to itself alone.")
+
+    def _form(self, path: str) -> dict[str, str]:
+        sizes, kind = self.headers.get_all("Content-Length") or [], self.headers.get_content_type()
+        if len(sizes) != 1 or not sizes[0].isdecimal() or self.headers.get("Transfer-Encoding"):
+            raise RefusedError(411, "The length of the form is not known.")
+        if kind != _FORM:
+            raise RefusedError(415, "This is no form.")
+        size = int(sizes[0][:12])
+        if size > (_MOST_LOG if path == "explain" else _MOST_FORM):
+            raise RefusedError(413, "This is too long. From a prompt: tritonwin explain FILE")
+        body = self.rfile.read(size)
+        if len(body) != size:
+            raise RefusedError(400, "The form is not whole.")
+        try:
+            return dict(parse_qsl(body.decode("ascii"), errors="replace", max_num_fields=20))
+        except ValueError:
+            raise RefusedError(400, "This is no form.") from None
+
+    def _send(self, response: Response) -> None:
+        self._begin(response)
+        self.send_header("Content-Length", str(len(response.body)))
+        self.end_headers()
+        self.wfile.write(response.body)
+
+    def _begin(self, response: Response) -> None:
+        self.connection.settimeout(_PATIENCE)
+        self.send_response(response.status)
+        headers = {"Content-Type": response.kind, **_HEADERS, **response.headers}
+        for name, value in headers.items():
+            self.send_header(name, value)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        del explain
+        text = f"{message or 'This request cannot be read.'}\n".encode("utf-8", "replace")
+        self._send(Response(status=code, body=text, kind="text/plain; charset=utf-8"))
+
+    def _tell(self) -> None:
+        """Tell an open page whenever something changes, until it is closed or this ends."""
+        self._begin(Response(kind="text/event-stream"))
+        self.end_headers()
+        self.server.page(1)
+        try:
+            told = ""
+            while not self.server.closing:
+                now = self.server.version()
+                if now != told:
+                    self.connection.settimeout(_PATIENCE)
+                    self.wfile.write(f"data: {now}\n\n".encode())
+                    told = now
+                if self._left():
+                    return
+            self.wfile.write(b"event: end\ndata: end\n\n")
+        finally:
+            self.server.page(-1)
+
+    def _left(self) -> bool:
+        """True when the page was closed, from which nothing comes otherwise; waits a moment."""
+        self.connection.settimeout(_LOOK)
+        try:
+            self.connection.recv(1)
+        except TimeoutError:
+            return False
+        except OSError:
+            pass
+        return True
+
+    def version_string(self) -> str:
+        return "tritonwin"
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+        del format, args
+
+
+def _hang_up(connection: socket.socket) -> None:
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:  # it went by itself
+        pass
