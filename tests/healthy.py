@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from tritonwin.facts.amd import chip
 from tritonwin.facts.records import (
     Cache,
     Compiler,
@@ -17,6 +18,7 @@ from tritonwin.facts.records import (
     MsvcToolset,
     PthFile,
     PythonDev,
+    Rocm,
     RuntimeDll,
     System,
     Torch,
@@ -197,6 +199,66 @@ TOOLSET = MsvcToolset(
     chosen=True,
 )
 SDK = WindowsSdk(version="10.0.22621.0", path=r"C:\Kits\10", source="registry", chosen=True)
+
+
+def radeon(architecture: str = "gfx1100", **changes: Any) -> Facts:
+    """A PC with a card of AMD on which everything works, of that chip."""
+    version, rocm = "2.12.0+rocm7.13.0", SITE + r"\_rocm_sdk_core"
+    known = chip(architecture)
+    card = Gpu(
+        index=0,
+        vendor="amd",
+        name=f"AMD {known.cards if known else 'Radeon'}",
+        source=r"C:\Windows\System32\amdhip64_7.dll",
+        architecture=architecture,
+        integrated=bool(known and known.integrated),
+        memory_bytes=16 * 2**30,
+    )
+    facts = replace(
+        HEALTHY,
+        distributions=(
+            dist("torch", version),
+            dist("torchvision", "0.27.0+rocm7.13.0"),
+            dist("triton-windows", "3.7.1.post27", tags=("cp312-cp312-win_amd64",)),
+            dist("rocm", "7.13.0"),
+        ),
+        torch=Torch(
+            version=version,
+            location=SITE + r"\torch",
+            source=SITE + r"\torch\version.py",
+            hip="7.13.26194",
+            chips=(architecture,),
+        ),
+        triton=replace(
+            HEALTHY.triton or Triton(version="", location="", source="", flavour="fork"),
+            version="3.7.1",
+            hip_headers=True,
+        ),
+        gpus=(card,),
+        drivers=(Driver(vendor="amd", source="registry", version="32.0.22021.1009", hip="7.2"),),
+        rocm=(
+            Rocm(
+                path=rocm,
+                source="site-packages",
+                kind="rocm-wheels",
+                version="7.13.0",
+                chips=(architecture,),
+                devel="absent",
+            ),
+        ),
+        cuda_toolkits=(),
+        compilers=(
+            Compiler(
+                family="clang-cl",
+                path=rocm + r"\lib\llvm\bin\clang-cl.exe",
+                source="ROCm wheels",
+                chosen=True,
+            ),
+        ),
+        msvc=(TOOLSET,),
+        windows_sdks=(SDK,),
+    )
+    return replace(facts, **changes)
 
 
 def toolkit(version: str, place: str, **more: Any) -> CudaToolkit:

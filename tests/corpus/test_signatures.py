@@ -30,6 +30,10 @@ TEXTS: dict[str, dict[str, list[str]]] = {
 
 # No log tells these from another problem; the facts do.
 FACTS_ONLY = {
+    "amd-driver-too-old": "no log of it was seen",
+    "amd-helper-compiler": "in a log it is amd-rocm-paths or vs-components-missing",
+    "amd-integrated-first": "in a log it is amd-gpu-unsupported",
+    "amd-override-wrong": "in a log it is amd-gpu-unsupported",
     "cc-and-toolchain-absent": "in a log it is no-c-compiler",
     "environment-drifted": "it takes a record of the last proven state",
     "windows-too-old": "logs of it were never seen: Python 3.9 does not start there",

@@ -10,7 +10,18 @@ from typing import Any
 
 import healthy
 import pytest
-from healthy import SDK, TOOLSET, changed, dist, gpu, part, toolkit, variable, without
+from healthy import (
+    SDK,
+    TOOLSET,
+    changed,
+    dist,
+    gpu,
+    part,
+    radeon,
+    toolkit,
+    variable,
+    without,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from screens import LONGEST, height, of_facts, screen
@@ -205,7 +216,23 @@ OTHER_PYTHON = Interpreter(
     kind="system",
     packages={"triton-windows": "3.5.1.post24"},
 )
-AMD = Gpu(index=0, vendor="amd", name="Radeon RX 7900 XTX", source="registry")
+AMD = Gpu(
+    index=0, vendor="amd", name="Radeon RX 7900 XTX", source="registry", architecture="gfx1100"
+)
+RADEON = radeon()
+RAPHAEL = replace(
+    RADEON.gpus[0], name="AMD Radeon(TM) Graphics", architecture="gfx1036", integrated=True
+)
+
+
+def on_amd(record: str, **fields: Any) -> Facts:
+    """The healthy PC with a Radeon, with fields of one record changed: the first of several."""
+    found = getattr(RADEON, record)
+    first = found[0] if isinstance(found, tuple) else found
+    changed_one = replace(first, **fields)
+    return replace(RADEON, **{record: (changed_one,) if isinstance(found, tuple) else changed_one})
+
+
 CL = Compiler(family="cl", path=r"C:\VS\bin\Hostx64\x64\cl.exe", source="PATH", target="x64")
 FLASH = ExtensionFile(
     path=r"C:\s\flash_attn_2_cuda.pyd", package="flash-attn", unresolved=("cudart64_13.dll",)
@@ -338,6 +365,36 @@ BROKEN = [
         "amd-gpu-unsupported",
         replace(part("torch", cuda=None, hip="7.2"), gpus=(replace(AMD, architecture="gfx906"),)),
         "gfx906",
+    ),
+    (
+        "amd-wrong-torch",
+        replace(torch("2.9.1+cpu", "==3.5.1", None), gpus=(AMD,), rocm=RADEON.rocm),
+        "processor alone",
+    ),
+    (
+        "amd-wrong-torch",
+        replace(RADEON, distributions=(*RADEON.distributions, dist("torchaudio", "2.11.0"))),
+        "torchaudio 2.11.0",
+    ),
+    ("amd-gpu-unsupported", on_amd("torch", chips=("gfx1201",)), "gfx1201 alone"),
+    ("amd-gpu-unsupported", on_amd("rocm", chips=("gfx1201", "gfx1200")), "ROCm's libraries"),
+    (
+        "amd-integrated-first",
+        replace(RADEON, gpus=(RAPHAEL, RADEON.gpus[0])),
+        "gfx1036",
+    ),
+    ("amd-driver-too-old", on_amd("drivers", hip=None, error="amdhip64 is missing"), "missing"),
+    ("amd-driver-too-old", on_amd("drivers", hip="6.4"), "HIP 6.4", "warning, likely"),
+    (
+        "amd-override-wrong",
+        replace(RADEON, variables=(variable("TRITON_OVERRIDE_ARCH", "gfx1030"),)),
+        "gfx1030",
+    ),
+    (
+        "amd-override-wrong",
+        replace(RADEON, variables=(variable("HSA_OVERRIDE_GFX_VERSION", "10.3.0"),)),
+        "10.3.0",
+        "warning, likely",
     ),
     ("cpu-only-torch", torch("2.9.1+cpu", "==3.5.1", None), "2.9.1+cpu"),
     ("update-replaced-torch", installed(dist("torch", "2.8.0+cu128")), "2.8.0", "likely"),
@@ -552,6 +609,22 @@ BROKEN = [
     ("inductor-rename-windows", torch("2.5.1", "==3.1.0", "12.4"), "2.5.1", "warning, likely"),
     ("amd-rocm-paths", changed(gpus=(AMD,), drivers=()), "Radeon", "warning"),
     ("amd-rocm-paths", rocm("hip_runtime.h"), "hip_runtime.h", "warning"),
+    ("amd-rocm-paths", on_amd("rocm", version="7.2.1"), "7.2.1", "warning"),
+    (
+        "amd-helper-compiler",
+        replace(on_amd("triton", hip_headers=False), rocm=on_amd("rocm", devel="packed").rocm),
+        "rocm-sdk init",
+    ),
+    ("amd-helper-compiler", replace(RADEON, compilers=H.compilers), "TinyCC", "likely"),
+    ("amd-helper-compiler", on_amd("triton", version="3.6.0"), "TinyCC", "likely"),
+    ("amd-helper-compiler", replace(RADEON, msvc=()), "needs Visual C++"),
+    (
+        "amd-helper-compiler",
+        replace(RADEON, msvc=(), windows_sdks=()),
+        "Visual C++ and a Windows SDK",
+    ),
+    ("amd-helper-compiler", on_amd("msvc", version="14.50.35717"), "v143", "warning"),
+    ("python-unsupported", on_amd("target", version="3.9.13"), "3.9"),
     (
         "build-variable-blanks",
         changed(variables=(variable("NVCC_THREADS", "1 ", "trailing-blank"),)),
@@ -1176,3 +1249,33 @@ def test_nonsense_in_any_text_crashes_nothing(place: tuple[str | int, ...], valu
         return  # a word that the model fixes
     results = diagnose(facts, CHECKS).checks
     assert [c for c in results if c.state == "crashed"] == []
+
+
+@pytest.mark.parametrize("architecture", ["gfx1030", "gfx1100", "gfx1103", "gfx1151", "gfx1201"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({}, id="as installed"),
+        pytest.param({"variables": (variable("HIP_VISIBLE_DEVICES", "0"),)}, id="visible"),
+        pytest.param(
+            {
+                "msvc": (),
+                "windows_sdks": (),
+                "triton": replace(RADEON.triton or H.triton, python_driver="C:\\hook.py"),
+            },
+            id="driver in Python, no Visual Studio",
+        ),
+    ],
+)
+def test_a_healthy_radeon_is_left_alone(architecture: str, changes: dict[str, Any]) -> None:
+    facts = radeon(architecture, **changes)
+    if "triton" not in changes:
+        version = f"{architecture[3:5]}.{architecture[5]}.{architecture[6]}"
+        right = (
+            variable("TRITON_OVERRIDE_ARCH", architecture),
+            variable("HSA_OVERRIDE_GFX_VERSION", version),
+        )
+        facts = replace(facts, variables=(*facts.variables, *right))
+    found = diagnose(facts, CHECKS)
+    assert [p.id for p in found.problems if p.severity != "info"] == []
+    assert not [c for c in found.checks if c.state == "crashed"]

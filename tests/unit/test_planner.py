@@ -397,6 +397,6 @@ def test_every_action_of_the_catalogue_is_known() -> None:
     assert {a.name for a in actions} == {*PLAN, *INSTALLS}
     for action in actions:
         if action.name in INSTALLS:
-            assert {"requirement"} <= set(action.arguments) <= {"requirement", "cuda"}
+            assert {"requirement"} <= set(action.arguments) <= {"requirement", "cuda", "chip"}
         else:
             inspect.signature(PLAN[action.name]).bind(None, **action.arguments)

@@ -469,6 +469,23 @@ class Facts:
         return tuple(gpu for gpu in self.gpus if gpu.vendor == "amd")
 
     @property
+    def amd_card(self) -> Gpu | None:
+        """The one of AMD's that programs take; None beside an NVIDIA GPU.
+
+        It is what HIP shows first, or else a card before what is built into the processor.
+        """
+        cards = self.amd_gpus
+        if not cards or self.nvidia_gpus:
+            return None
+        visible = self.variable("HIP_VISIBLE_DEVICES")
+        number = visible.value.partition(",")[0].strip() if visible else ""
+        if number.isdecimal() and int(number) < len(cards):
+            return cards[int(number)]
+        if "amdhip64" in cards[0].source.lower():
+            return cards[0]
+        return min(cards, key=lambda card: bool(card.integrated))
+
+    @property
     def nvidia_driver(self) -> Driver | None:
         """NVIDIA's driver, or the place it was looked for in, with the reason as its `error`."""
         return next((driver for driver in self.drivers if driver.vendor == "nvidia"), None)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from tritonwin.facts import amd
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import Advice, Entry
@@ -46,6 +47,8 @@ PLACEHOLDERS: Mapping[str, str] = {
     "cuda_version": "12.8",
     "torch_index": "address of torch's own indexes",
     "cuda_tag": "torch's index for this driver and GPU: cu128",
+    "amd_index": "address of AMD's index for all its chips",
+    "amd_chip": "the AMD card's chip, if that index has torch for it: gfx1100",
     "variable": "an environment variable: CC",
     "value": "the value that it has",
     "new_value": "the value that it should have",
@@ -301,6 +304,7 @@ def context(facts: Facts) -> dict[str, str]:
     target, torch, triton = facts.target, facts.torch, facts.triton
     gpu = next(iter(facts.nvidia_gpus), None)
     driver = facts.nvidia_driver
+    chip = amd.chip(facts.amd_card.architecture) if facts.amd_card and facts.windows else None
     values = {
         "python_version": target.version if target else None,
         "python_folder": _python_folder(target) if target else None,
@@ -313,6 +317,8 @@ def context(facts: Facts) -> dict[str, str]:
         "driver_version": driver.version if driver else None,
         "cuda_version": torch.cuda if torch else None,
         "torch_index": indexes().torch,
+        "amd_index": indexes().amd.address if chip else None,
+        "amd_chip": chip.name if chip and chip.family else None,
         "cuda_tag": None
         if _not_nvidia(facts)
         else torch_tag(driver.cuda if driver else None, gpu.compute_capability if gpu else None),

@@ -198,6 +198,24 @@ class TorchTag:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AmdIndexes:
+    """AMD's own, with torch for ROCm.
+
+    Attributes:
+        address: of the index for all chips, whose parts for one chip are packages of their own.
+        families: below it, an index for each family of chips, as AMD published them before.
+        pythons: the series that have wheels for Windows, "3.12".
+        triton: the first triton-windows whose driver module works on AMD's cards.
+    """
+
+    address: str
+    families: str
+    pythons: tuple[str, ...]
+    triton: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class IndexTable:
     """The content of `indexes.toml`.
 
@@ -207,6 +225,7 @@ class IndexTable:
     """
 
     torch: str
+    amd: AmdIndexes
     arm64: str
     torch_tags: tuple[TorchTag, ...]
 

@@ -32,7 +32,7 @@ def _compare(terms: CheckTerms, when: When, facts: Facts) -> Iterator[Seen]:
 
 
 _FOR_VERSIONS = ("gpu", "pairs")
-_OTHERS = ("machine", "triton", "python_files", "packages", "compiler", "cuda", "caches")
+_OTHERS = ("amd", "machine", "triton", "python_files", "packages", "compiler", "cuda", "caches")
 
 
 def _written_in(modules: Iterable[str]) -> dict[str, Check]:

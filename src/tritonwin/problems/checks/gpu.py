@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from packaging.version import Version
 
-from tritonwin.facts.records import Facts, Gpu
+from tritonwin.facts.records import Facts
 from tritonwin.problems.check import (
     NotApplicable,
     Seen,
     check,
-    need_torch,
     need_triton,
     nvidia_capability,
     seen,
 )
-from tritonwin.problems.records import Evidence, Severity
+from tritonwin.problems.records import Severity
 from tritonwin.support import matrix, versions
 from tritonwin.support.matrix import Generation
 from tritonwin.support.versions import fits, parse
@@ -123,51 +121,3 @@ def _emulates_fp8(release: str) -> bool:
     emulated = matrix.load().dtype("fp8e4nv").emulated
     since = parse(emulated.get(series, max(emulated.values(), key=Version)))
     return since is not None and version >= since
-
-
-@check("amd-rocm-paths")
-def amd_paths(facts: Facts) -> Iterator[Seen]:
-    amd = _amd_alone(facts)
-    if not facts.rocm:
-        yield seen(
-            f"{amd.name}: neither ROCm wheels nor a HIP SDK were found", amd.source, gpu=amd.name
-        )
-    for rocm in facts.rocm:
-        if rocm.missing and not any(not r.missing for r in facts.rocm):
-            yield seen(
-                f"ROCm in {rocm.path} lacks {', '.join(rocm.missing[:4])}",
-                rocm.path,
-                gpu=amd.name,
-                path=rocm.path,
-            )
-
-
-@check("amd-wrong-torch")
-def amd_wrong_torch(facts: Facts) -> Iterator[Seen]:
-    torch, amd = need_torch(facts), _amd_alone(facts)
-    if torch.hip or torch.xpu or any(rocm.kind == "zluda" for rocm in facts.rocm):
-        return
-    yield seen(
-        f"torch {torch.version} is built for {'CUDA' if torch.cuda else 'the processor alone'}",
-        torch.source,
-        # an integrated Radeon that nobody computes on is no fault
-        certainty="certain" if torch.cuda else "likely",
-        severity=None if torch.cuda else "warning",
-        also=(Evidence(text=f"{amd.name} is in this machine", where=amd.source),),
-    )
-
-
-@check("amd-gpu-unsupported")
-def amd_unsupported(facts: Facts) -> Iterator[Seen]:
-    torch, amd = need_torch(facts), _amd_alone(facts)
-    names = [g.architecture for g in facts.gpus if g.vendor == "amd"]
-    # gfx803, gfx906: their names have three digits; the wheels begin with gfx1010
-    if torch.hip and all(name and re.fullmatch(r"gfx[3-9]\w\w", name) for name in names):
-        yield seen(f"{amd.name} is {names[0]}, for which no wheel for Windows is made", amd.source)
-
-
-def _amd_alone(facts: Facts) -> Gpu:
-    amd = next((g for g in facts.gpus if g.vendor == "amd"), None)
-    if amd is None or facts.nvidia_gpus:
-        raise NotApplicable("no AMD GPU is in charge")
-    return amd

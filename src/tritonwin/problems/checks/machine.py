@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tritonwin.facts.amd import chip
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.problems.check import NotApplicable, Seen, check, need_target, python_series, seen
 from tritonwin.support import matrix
@@ -100,7 +101,8 @@ def app_control(facts: Facts) -> Iterator[Seen]:
 def python_unsupported(facts: Facts) -> Iterator[Seen]:
     target = need_target(facts)
     where = target.executable
-    for reason in _unsupported(target):
+    card = chip(facts.amd_card.architecture) if facts.amd_card and facts.windows else None
+    for reason in _unsupported(target, bool(card and card.family)):
         yield seen(reason, where)
     if facts.windows and target.free_threaded and _only_tinycc(facts):
         yield seen(
@@ -143,7 +145,7 @@ def arm64_emulated(facts: Facts) -> Iterator[Seen]:
             )
 
 
-def _unsupported(target: Interpreter) -> Iterator[str]:
+def _unsupported(target: Interpreter, for_amd: bool) -> Iterator[str]:
     if target.bits == 32:
         yield "this Python is a 32-bit program; torch and Triton exist for 64 bit only"
     if target.implementation and target.implementation.lower() != "cpython":
@@ -152,6 +154,8 @@ def _unsupported(target: Interpreter) -> Iterator[str]:
         supported = {p for r in matrix.load().releases for p in r.pythons}
         if python_series(target) not in supported:
             yield f"no triton-windows wheel exists for Python {python_series(target)}"
+        elif for_amd and python_series(target) not in matrix.indexes().amd.pythons:
+            yield f"AMD publishes no torch for Python {python_series(target)} on Windows"
 
 
 def _only_tinycc(facts: Facts) -> bool:
