@@ -10,26 +10,17 @@ import os
 import re
 import struct
 from ctypes import byref, c_char_p, c_int, c_uint, c_uint64, c_void_p
-from types import SimpleNamespace
 
-from tritonwin.driver.payload.cuda import (
-    CONSTEXPR,
-    KERNEL,
-    TUPLE,
-    KernelArgument,
-    Packed,
-    integers,
-    sequence,
-)
-from tritonwin.driver.payload.launch import Api, as_address, parse, type_name
-from tritonwin.driver.payload.sources import DriverSource, UnknownDriverError
+from tritonwin.driver.payload.api import Api, parse
+from tritonwin.driver.payload.descriptors import Descriptor, TensorDescriptors
+from tritonwin.driver.payload.packed import Packed
+from tritonwin.driver.payload.sources import DriverSource, UnknownDriverError, check_functions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import SimpleNamespace
     from typing import Any
-
-    from tritonwin.driver.payload.sources import Leaf
 
 _DEVICE_POINTER = 3  # of hipPointerGetAttribute
 # of hipFuncGetAttribute
@@ -144,35 +135,8 @@ class HipDriver(Api):
     def has_blocks(grid: Sequence[int]) -> bool:
         return grid[0] * grid[1] * grid[2] != 0
 
-    @staticmethod
-    def map_bytes(value: Any) -> bytes:
-        raise TypeError(f"object must be of type PyTDMDescriptor, got {type_name(value)}")
 
-    @staticmethod
-    def descriptor(leaf: Leaf, value: Any) -> bytes:
-        """The bytes of a tensor descriptor.
-
-        Raises:
-            TypeError: it is none.
-        """
-        del leaf
-        if type(value) is not Descriptor:
-            raise TypeError(f"object must be of type PyTDMDescriptor, got {type_name(value)}")
-        return value._tritonwin_bytes
-
-
-class Descriptor:
-    """A tensor descriptor of gfx1250."""
-
-    __slots__ = ("_tritonwin_bytes",)
-    _tritonwin_bytes: bytes
-
-
-Descriptor.__name__ = Descriptor.__qualname__ = "PyTDMDescriptor"
-Descriptor.__module__ = "triton.backends.amd"
-
-
-class HipUtils(Packed):
+class HipUtils(TensorDescriptors, Packed):
     """The functions of `hip_utils`, as Triton calls them."""
 
     def get_device_properties(self, *args: Any) -> dict[str, Any]:
@@ -210,90 +174,6 @@ class HipUtils(Packed):
     def unload_module(self, *args: Any) -> None:
         self._driver("hipModuleUnload", *parse("K", args))
 
-    def create_tdm_descriptor(self, *args: Any) -> Descriptor:
-        bits, block, warps, interval, amount, shape, strides, address = parse("iOiiiOOK", args)
-        large = "group3_3" in self._text  # 3.6 knows two dimensions alone
-        box = sequence(block, "blockSize")
-        if len(box) not in (range(1, 6) if large else (2,)):
-            raise RuntimeError(f"rank must be {'between 1 and 5' if large else '2'}")
-        box = integers(box, "block size")
-        rows = []
-        wide = "kTdmStrideMaxBits" in self._text  # from 3.8 on
-        for value, name in ((shape, "shape"), (strides, "strides")):
-            row = sequence(value, name)
-            if len(row) != len(box):
-                raise RuntimeError("rank mismatch")
-            rows.append(integers(row, "stride" if wide and name == "strides" else "shape"))
-        if wide:
-            _check_strides(rows[1])
-        word = int(wide) | (address & (2**63 - 1 if large else 2**57 - 1)) << 64 | 1 << 127
-        word |= _element(bits, interval, amount) << 128
-        tiles = self._tiles([length & _DWORD for length in box], warps)
-        for values, (width, places) in zip((rows[0], tiles, rows[1]), _TDM_FIELDS):
-            for place, value in zip(places, reversed(values)):
-                limit = width if wide else min(width, 32)
-                word |= (value & (1 << limit) - 1) << place if place else 0
-        found = Descriptor()
-        found._tritonwin_bytes = word.to_bytes(80 if large else 48, "little")
-        return found
-
-    def _tiles(self, box: list[int], warps: int) -> list[int]:
-        """The part of a block that each warp copies.
-
-        Raises:
-            RuntimeError: the block cannot be divided (up to 3.6).
-        """
-        if len(box) == 1:
-            return [-(-box[0] // warps)]
-        parts, left = [1] * len(box), warps
-        if "numWarpsDim0" in self._text:  # 3.6
-            parts[0] = warps
-            while parts[0] > box[0]:
-                parts[0] //= 2
-            parts[1] = warps // parts[0] if parts[0] else 0
-            if not parts[1] or box[1] % parts[1]:
-                raise RuntimeError("Failed to encode TDM descriptor")
-        else:
-            for place, length in enumerate(box):
-                while left > 1 and parts[place] * 2 <= length:
-                    parts[place], left = parts[place] * 2, left // 2
-            if left > 1 and "*= remainingWarps" in self._text:  # up to 3.8
-                parts[-1] *= left
-        return [-(-length // part) for length, part in zip(box, parts)]
-
-
-_DWORD = 2**32 - 1
-# of shape, tile and strides in a tensor descriptor: width in bits, and places, innermost dimension
-# first; the innermost stride is always 1 and has no place
-_TDM_FIELDS = (
-    (32, (176, 208, 384, 416, 560)),
-    (16, (240, 256, 272, 496, 592)),
-    (48, (0, 288, 336, 448, 512)),
-)
-
-
-def _element(bits: int, interval: int, amount: int) -> int:
-    """The word of a tensor descriptor that tells the size of an element, and the padding."""
-    word = _log2(bits // 8) << 16
-    interval, amount = interval * bits // 32, amount * bits // 32
-    if interval > 0 and amount > 0:
-        word |= 1 << 20 | (_log2(interval) - 1) << 22 | (amount - 1) << 25
-    return word & _DWORD
-
-
-def _log2(number: int) -> int:
-    return max(number.bit_length() - 1, 0)
-
-
-def _check_strides(strides: list[int]) -> None:
-    """Raise ValueError or OverflowError for one that a tensor descriptor cannot hold."""
-    for place, stride in enumerate(strides):
-        if as_address(stride) >> 48:
-            raise ValueError(
-                f"TDM tensor descriptor stride[{place}] = {stride} is too large, must fit into 48 "
-                f"bits (max {2**48 - 1})"
-            )
-
 
 _KNOWN: dict[str, tuple[str, ...]] = {
     "load_binary": ("ss#ii",),
@@ -311,9 +191,7 @@ def check(module: DriverSource) -> None:
     Raises:
         UnknownDriverError: one is not.
     """
-    for name, form in module.functions.items():
-        if form not in _KNOWN.get(name, ()):
-            raise UnknownDriverError(f"{name} in driver.c parses {form!r}")
+    check_functions(module, _KNOWN)
     for field in re.findall(r'"\w+",\s*props\.(\w+)', module.text):
         if field not in _FIELDS:
             raise UnknownDriverError(f"driver.c asks for the property {field}")
@@ -321,9 +199,4 @@ def check(module: DriverSource) -> None:
 
 def utils(module: DriverSource, driver: HipDriver) -> SimpleNamespace:
     """A namespace in the place of the compiled `hip_utils`."""
-    found = HipUtils(module, driver)
-    names = {name: getattr(found, name) for name in module.functions}
-    return SimpleNamespace(
-        **names, careful=found.careful, PyTDMDescriptor=Descriptor, PyKernelArg=KernelArgument,
-        ARG_CONSTEXPR=CONSTEXPR, ARG_KERNEL=KERNEL, ARG_TUPLE=TUPLE,
-    )  # fmt: skip
+    return HipUtils(module, driver).namespace(PyTDMDescriptor=Descriptor)

@@ -12,6 +12,15 @@ import ctypes
 import functools
 import struct
 
+from tritonwin.driver.payload.api import (
+    as_address,
+    as_double,
+    as_long,
+    as_long_long,
+    as_unsigned_long,
+    parse,
+)
+from tritonwin.driver.payload.descriptors import descriptor_bytes, map_bytes
 from tritonwin.driver.payload.sources import Launcher, Leaf
 
 TYPE_CHECKING = False
@@ -78,14 +87,15 @@ def launch({parameters}):
             raise unusual
 {unpack}\
         entry = take()
-        known, handle, {flags}clusters, block, memory, to_config, to_function, to_arguments = entry
+        (known, handle, was_cooperative, was_pdl, clusters, block, memory,
+         to_config, to_function, to_arguments) = entry
         if known is not metadata or handle is not function{compare}:
             raise unusual
         {pack}
     except Exception:
         entry = None
     if entry is None:
-        return careful({forward})
+        return careful({parameters})
     status = call({call})
     if status:
         again(status, entry)
@@ -107,9 +117,7 @@ def generate(launcher: Launcher, *, direct: bool, configured: bool) -> str:
     tops, unpack = _unpacking(launcher.nested)
     lines = [f"{names} = {value}" for names, value in unpack]
     if direct:
-        names = [n for n in launcher.names if n not in _NOT_DIRECT]
-        names.sort(key=_DIRECT.index)
-        parameters = [*names, *tops]
+        parameters = [*(name for name in _DIRECT if name in launcher.names), *tops]
     else:
         parameters = list(launcher.names) if launcher.packed else [*launcher.names, *tops]
         if launcher.packed:
@@ -127,18 +135,14 @@ def generate(launcher: Launcher, *, direct: bool, configured: bool) -> str:
     return _TEMPLATE.format(
         parameters=", ".join(parameters),
         unpack="".join(f"        {line}\n" for line in lines),
-        flags="was_cooperative, was_pdl, ",
         compare="".join(f" or was_{name} is not {name}" for name in flags),
         pack=f"pack(memory, 0, {', '.join(values)})",
-        forward=", ".join(parameters),
         call=_CUDA_CALL if configured else _HIP_CALL,
     )
 
 
 _DIRECT = ("grid_x", "grid_y", "grid_z", "stream", "function", "metadata", "launch_metadata",
            "enter_hook", "exit_hook")  # fmt: skip
-_NOT_DIRECT = ("cooperative", "pdl", "global_scratch", "profile_scratch", "annotations",
-               "signature", "arguments", "warp_size")  # fmt: skip
 # a string where a number belongs: `pack_into` raises, and `careful` takes over
 _POINTER = "({0}.data_ptr() if {0}.is_cuda else '')"
 
@@ -194,54 +198,16 @@ class UnusualError(Exception):
 
 # -- the careful path
 
-_api = ctypes.pythonapi
-
-
-def _c_api(name: str, result: Any, *arguments: Any) -> Any:
-    function = _api[name]  # not the attribute, whose types others may set
-    function.restype = result
-    if arguments:
-        function.argtypes = arguments
-    return function
-
-
-_parse_tuple = _c_api("PyArg_ParseTuple", ctypes.c_int)
-as_address = _c_api("PyLong_AsUnsignedLongLong", ctypes.c_uint64, ctypes.py_object)
-_as_long = _c_api("PyLong_AsLong", ctypes.c_long, ctypes.py_object)
-_as_long_long = _c_api("PyLong_AsLongLong", ctypes.c_longlong, ctypes.py_object)
-_as_unsigned_long = _c_api("PyLong_AsUnsignedLong", ctypes.c_ulong, ctypes.py_object)
-_as_double = _c_api("PyFloat_AsDouble", ctypes.c_double, ctypes.py_object)
-_CELLS: dict[str, Any] = {
-    "i": ctypes.c_int, "p": ctypes.c_int, "K": ctypes.c_uint64, "O": ctypes.py_object,
-    "b": ctypes.c_ubyte, "h": ctypes.c_short, "l": ctypes.c_long, "L": ctypes.c_longlong,
-    "B": ctypes.c_ubyte, "H": ctypes.c_ushort, "I": ctypes.c_uint, "d": ctypes.c_double,
-    "f": ctypes.c_float, "s": ctypes.c_char_p,
-}  # fmt: skip
-
-
-def parse(form: str, arguments: tuple[Any, ...]) -> list[Any]:
-    """The values that PyArg_ParseTuple makes of arguments, in one row.
-
-    Raises:
-        TypeError, OverflowError: Python's own.
-    """
-    if ctypes.sizeof(ctypes.c_long) == 4:
-        form = form.replace("l", "L")  # a 64-bit argument, also where a long has 32 bits
-    cells = [_CELLS[letter]() for letter in form if letter not in "()"]
-    places = [ctypes.byref(cell) for cell in cells]
-    _parse_tuple(ctypes.py_object(arguments), form.encode(), *places)
-    return [cell.value for cell in cells]
-
 
 def _converted(leaf: Leaf, value: Any) -> Any:
     """A scalar as 3.7's launcher extracts it."""
     if leaf.code in ("e", "f", "d", "bf16"):
-        return _as_double(value)
+        return as_double(value)
     if leaf.code == "Q":
         return as_address(value)
     if leaf.code == "q":
-        return _as_long_long(value)
-    return (_as_unsigned_long if leaf.code.isupper() else _as_long)(value)
+        return as_long_long(value)
+    return (as_unsigned_long if leaf.code.isupper() else as_long)(value)
 
 
 def _stored(code: str, value: Any) -> Any:
@@ -255,71 +221,6 @@ def _stored(code: str, value: Any) -> Any:
         value &= (1 << bits) - 1
         return value - (1 << bits) if code.islower() and value >> (bits - 1) else value
     return value
-
-
-def type_name(value: object) -> str:
-    """The `tp_name` of a type: with its module where it was written in C."""
-    kind = type(value)
-    in_c = not kind.__flags__ & (1 << 9)
-    module = kind.__module__ if in_c else "builtins"
-    return kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"
-
-
-class Api:
-    """Functions of a driver's library, looked up once. A class below has their signatures.
-
-    Attributes:
-        lacks: the message for a function that the library lacks.
-    """
-
-    signatures: dict[str, Sequence[Any]]
-    lacks: str
-
-    def __init__(self, library: Any) -> None:
-        self._library = library
-        self._functions: dict[str, Any] = {}
-
-    def named(self, name: str) -> Any:
-        """A function.
-
-        Raises:
-            RuntimeError: the library lacks it.
-        """
-        if name not in self._functions:
-            try:
-                function = self._library[name]
-            except AttributeError:
-                raise RuntimeError(self.lacks.format(name)) from None
-            function.argtypes = self.signatures.get(name)
-            self._functions[name] = function
-        return self._functions[name]
-
-    def status(self, name: str, *arguments: Any) -> int:
-        """Call a function; the number of its error, 0 where there is none."""
-        result: int = self.named(name)(*arguments)
-        return result
-
-    def __call__(self, name: str, *arguments: Any) -> None:
-        """Call a function.
-
-        Raises:
-            RuntimeError: it failed.
-        """
-        self.check(self.status(name, *arguments))
-
-    def check(self, status: int) -> None:
-        if status:
-            raise RuntimeError(self.failure(status))
-
-    def failure(self, status: int) -> str:
-        """The text of an error, as Triton's compiled module has it."""
-        raise NotImplementedError
-
-    def integer(self, name: str, *arguments: Any, cell: Any = ctypes.c_int) -> int:
-        """The number that a function writes where its first argument points to."""
-        value = cell()
-        self(name, ctypes.byref(value), *arguments)
-        return value.value or 0
 
 
 class Careful:
@@ -372,7 +273,7 @@ class Careful:
             "again": self._again,
             "unusual": UnusualError,
             "bf16": bf16,
-            "map_bytes": self._driver.map_bytes,
+            "map_bytes": map_bytes,
         }
         exec(_compiled(source), scope)  # noqa: S102 - our own source
         function: Function = scope["launch"]
@@ -426,7 +327,7 @@ class Careful:
         if leaf.kind == "pointer":
             return self._pointer(value, number)
         if leaf.kind != "scalar":
-            return self._driver.descriptor(leaf, value)
+            return descriptor_bytes(leaf, value)
         converted = _converted(leaf, value) if self._launcher.packed else value
         return _stored(leaf.code, converted)
 

@@ -124,6 +124,20 @@ def read_module(text: str) -> DriverSource:
     return DriverSource(functions, text)
 
 
+def check_functions(module: DriverSource, known: dict[str, tuple[str, ...]]) -> None:
+    """Check that each function parses its arguments in a known way.
+
+    Args:
+        known: by function the formats that are understood.
+
+    Raises:
+        UnknownDriverError: one parses them in another way.
+    """
+    for name, form in module.functions.items():
+        if form not in known.get(name, ()):
+            raise UnknownDriverError(f"{name} in driver.c parses {form!r}")
+
+
 def _body(text: str, start: str) -> str:
     """A C function from its head to the brace that closes it in the first column."""
     found = re.search(start, text)

@@ -73,7 +73,8 @@ _PARTS: dict[str, tuple[str, Collection[str]]] = {
         "hook/__init__.py", "hook/apply.py",
     )),
     _DRIVER: ("tritonwin.driver.payload", (
-        "__init__.py", "adopt.py", "cuda.py", "hip.py", "launch.py", "sources.py",
+        "__init__.py", "adopt.py", "api.py", "cuda.py", "descriptors.py", "hip.py", "launch.py",
+        "packed.py", "sources.py",
     )),
 }  # fmt: skip
 # right after one of these was executed as a module, the driver in Python is handed it

@@ -1,0 +1,367 @@
+"""Descriptors that the host makes of tensors: NVIDIA's (TMA), and AMD's of gfx1250 (TDM)."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from ctypes import c_int, c_uint, c_uint64
+
+from tritonwin.driver.payload.api import as_address, parse, type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from tritonwin.driver.payload.sources import DriverSource, Leaf
+
+
+class TensorMap:
+    """CUtensorMap, 128 bytes; what `fill_tma_descriptor` returns from 3.5 on."""
+
+    __slots__ = ("_tritonwin_bytes",)
+
+    def __init__(self) -> None:
+        self._tritonwin_bytes = bytes(128)
+
+
+TensorMap.__name__ = TensorMap.__qualname__ = "PyCUtensorMap"
+TensorMap.__module__ = "triton.backends.nvidia"
+
+
+class Descriptor:
+    """A tensor descriptor of gfx1250."""
+
+    __slots__ = ("_tritonwin_bytes",)
+    _tritonwin_bytes: bytes
+
+
+Descriptor.__name__ = Descriptor.__qualname__ = "PyTDMDescriptor"
+Descriptor.__module__ = "triton.backends.amd"
+
+
+def descriptor_bytes(leaf: Leaf, value: Any) -> bytes:
+    """The bytes of a tensor map or a tensor descriptor.
+
+    Raises:
+        TypeError, ValueError, SystemError: `value` holds none.
+    """
+    if leaf.kind == "map" and leaf.parse != "nvTmaDesc":
+        return map_bytes(value)
+    expected = TensorMap if leaf.kind == "map" else Descriptor
+    if type(value) is not expected:
+        raise TypeError(f"object must be of type {expected.__name__}, got {type_name(value)}")
+    found: bytes = value._tritonwin_bytes
+    return found
+
+
+def map_bytes(value: Any) -> bytes:
+    """The tensor map that `tma_desc_cpu_ptr` of 3.2 to 3.4 points to.
+
+    Raises:
+        TypeError, ValueError, SystemError: it points to none.
+    """
+    method = getattr(value, "tma_desc_cpu_ptr", None)
+    if method is None:
+        raise TypeError("tma_desc_cpu_ptr() method does not exist")
+    try:
+        address = method()
+    except Exception:  # noqa: BLE001 - as the compiled launcher has it
+        raise SystemError("Internal Python error!") from None
+    if not isinstance(address, int):
+        raise TypeError("tma_desc_cpu_ptr() must return 64-bit int")
+    if not address:
+        raise ValueError("received NULL ptr from tma_desc_cpu_ptr()")
+    if address % 64:
+        raise ValueError("tma_desc_cpu_ptr() must be 64-byte aligned")
+    return ctypes.string_at(address, 128)
+
+
+class TensorMaps:
+    """The functions of `cuda_utils` that fill tensor maps."""
+
+    _module: DriverSource
+    _text: str
+    _driver: Any
+
+    def fill_1d_tma_descriptor(self, *args: Any) -> None:
+        address, dim, box, size, target = self._fill_arguments("fill_1d_tma_descriptor", args)
+        self._encode(target, address, [dim], [dim * size], [box], size, swizzle=0, promotion=0)
+
+    def fill_2d_tma_descriptor(self, *args: Any) -> None:
+        address, outer, inner, box_outer, box_inner, size, target = self._fill_arguments(
+            "fill_2d_tma_descriptor", args
+        )
+        width = size * box_inner
+        # the convention between Triton's code generation and this function
+        swizzle = 3 if width >= 128 else 2 if width >= 64 else 1
+        box = [min(box_inner, 128 // size) if size in (1, 2, 4) else box_inner, box_outer]
+        strides = [inner * size, inner * outer * size]
+        self._encode(target, address, [inner, outer], strides, box, size, swizzle, promotion=2)
+
+    def _fill_arguments(self, name: str, args: tuple[Any, ...]) -> list[Any]:
+        form = self._module.functions[name]
+        if not form.endswith("y*"):
+            return parse(form, args)
+        *row, target = parse(form.replace("y*", "O"), args)
+        return [*row, ctypes.addressof(ctypes.c_char.from_buffer(target))]
+
+    def _encode(
+        self, target: int, address: int, dims: list[int], strides: list[int], box: list[int],
+        size: int, swizzle: int, promotion: int,
+    ) -> None:  # fmt: skip
+        if size not in (1, 2, 4):
+            raise ValueError("elementSize must be 1, 2, or 4")
+        kind = {1: 0, 2: 1, 4: 2}[size]
+        self._driver(
+            "cuTensorMapEncodeTiled", target, kind, len(dims), address, _u64(dims), _u64(strides),
+            _u32(box), _u32([1] * len(dims)), 0, swizzle, promotion, 0,
+        )  # fmt: skip
+
+    def fill_tma_descriptor(self, *args: Any) -> TensorMap | None:
+        if self._module.functions["fill_tma_descriptor"][:2] == "KK":  # 3.4: into given memory
+            target, *row = parse("KKiiiOOO", args)
+            self._tiled(target, [*row, 0])
+            return None
+        return self.fill_tma_descriptor_tiled(*args)
+
+    def fill_tma_descriptor_tiled(self, *args: Any) -> TensorMap:
+        row = parse("KiiiOOOi", args)
+        memory = _aligned(128)
+        shape, strides = self._tiled(_address(memory), row)
+        if "desc_u64[1]" in self._text:
+            _clear_wide_index(memory, self._driver, shape, strides, row[2])
+        return _tensor_map(memory)
+
+    def _tiled(self, target: int, row: list[Any]) -> tuple[list[int], list[int]]:
+        address, swizzle, size, kind, block, shape, strides, padding = row
+        box = _reversed(block, "blockSize", "block size", None)
+        dims = _reversed(shape, "shape", "shape", len(box))
+        steps = _reversed(strides, "strides", "shape", len(box), 1)
+        lengths = _strides(dims, steps, size)
+        status = self._driver.status(
+            "cuTensorMapEncodeTiled", target, kind, len(box), address, _u64(dims), _u64(lengths),
+            _u32(box), _u32([1] * len(box)), 0, swizzle, 2, 1 if padding == 1 else 0,
+        )  # fmt: skip
+        if status and "Failed to create tensor map descriptor" not in self._text:
+            self._driver.check(status)
+        if status:
+            shown = lengths if "i + 2 < rank" not in self._text else lengths[:-1]
+            fill = f" fill={1 if padding == 1 else 0}" if "fill=%d" in self._text else ""
+            raise RuntimeError(
+                f"Triton Error [CUDA]: Failed to create tensor map descriptor: "
+                f"{self._driver.error_text(status)}\n"
+                f"elemType={kind} rank={len(box)} global_address=0x{address:x} elemSize={size} "
+                f"swizzle={swizzle} padding={padding}\n"
+                f"shape={dims}\nstrides={shown}\nblockSize={box} "
+                f"elementStrides={[1] * len(box)}{fill}\n"
+            )
+        return dims, lengths
+
+    def fill_tma_descriptor_im2col(self, *args: Any) -> TensorMap:
+        row = parse(self._module.functions["fill_tma_descriptor_im2col"], args)
+        address, swizzle, size, kind, block, shape, strides, padding, low, high, *rest = row
+        dims = _reversed(shape, "shape", "shape", None)
+        box = _reversed(block, "blockSize", "block size", None)
+        if len(rest) == 1 and len(box) != 2:  # 3.7 has both numbers as arguments
+            raise RuntimeError("blockSize must have exactly 2 dimensions for im2col")
+        if len(sequence(strides, "strides")) != len(dims):
+            raise RuntimeError(
+                f"Rank mismatch for strides in fillTMADescriptorIm2col: shape has rank "
+                f"{len(dims)} but strides has {len(strides)} elements. "
+                f"Expected strides to have {len(dims)} elements."
+            )
+        lengths = _strides(dims, _reversed(strides, "strides", "strides", len(dims), 1), size)
+        lower = _corner(low, "pixelBoxLower")
+        if len(lower) > 5:
+            raise RuntimeError("Pixel box rank too large (max 5)")
+        upper = _corner(high, "pixelBoxUpper")
+        if len(lower) != len(upper):
+            raise RuntimeError("Pixel box corner rank mismatch")
+        steps = _corner(rest[-1], "elementStrides")
+        if len(steps) != len(dims):
+            raise RuntimeError("elementStrides length must match tensor rank")
+        channels, pixels = rest[:2] if len(rest) == 3 else box
+        memory = _aligned(128)
+        status = self._driver.status(
+            "cuTensorMapEncodeIm2col", _address(memory), kind, len(dims), address, _u64(dims),
+            _u64(lengths), _i32(lower), _i32(upper), channels, pixels, _u32(steps), 0, swizzle, 2,
+            1 if padding == 1 else 0,
+        )  # fmt: skip
+        if status:
+            raise RuntimeError(
+                f"Triton Error [CUDA]: Failed to create im2col tensor map descriptor: "
+                f"{self._driver.error_text(status)}\n"
+                f"elemType={kind} rank={len(dims)} global_address=0x{address:x} elemSize={size} "
+                f"swizzle={swizzle} padding={padding} channelsPerPixel={channels} "
+                f"pixelsPerColumn={pixels}\n"
+                f"shape={dims}\nstrides={lengths}\nblockSize={box}\n"
+                f"pixelBoxLower={lower} pixelBoxUpper={upper}\nelementStrides={steps}\n"
+            )
+        return _tensor_map(memory)
+
+
+class TensorDescriptors:
+    """The function of `hip_utils` that makes descriptors."""
+
+    _text: str
+
+    def create_tdm_descriptor(self, *args: Any) -> Descriptor:
+        bits, block, warps, interval, amount, shape, strides, address = parse("iOiiiOOK", args)
+        large = "group3_3" in self._text  # 3.6 knows two dimensions alone
+        box = sequence(block, "blockSize")
+        if len(box) not in (range(1, 6) if large else (2,)):
+            raise RuntimeError(f"rank must be {'between 1 and 5' if large else '2'}")
+        box = integers(box, "block size")
+        rows = []
+        wide = "kTdmStrideMaxBits" in self._text  # from 3.8 on
+        for value, name in ((shape, "shape"), (strides, "strides")):
+            row = sequence(value, name)
+            if len(row) != len(box):
+                raise RuntimeError("rank mismatch")
+            rows.append(integers(row, "stride" if wide and name == "strides" else "shape"))
+        if wide:
+            _check_strides(rows[1])
+        word = int(wide) | (address & (2**63 - 1 if large else 2**57 - 1)) << 64 | 1 << 127
+        word |= _element(bits, interval, amount) << 128
+        tiles = self._tiles([length & _DWORD for length in box], warps)
+        for values, (width, places) in zip((rows[0], tiles, rows[1]), _TDM_FIELDS):
+            for place, value in zip(places, reversed(values)):
+                limit = width if wide else min(width, 32)
+                word |= (value & (1 << limit) - 1) << place if place else 0
+        found = Descriptor()
+        found._tritonwin_bytes = word.to_bytes(80 if large else 48, "little")
+        return found
+
+    def _tiles(self, box: list[int], warps: int) -> list[int]:
+        """The part of a block that each warp copies.
+
+        Raises:
+            RuntimeError: the block cannot be divided (up to 3.6).
+        """
+        if len(box) == 1:
+            return [-(-box[0] // warps)]
+        parts, left = [1] * len(box), warps
+        if "numWarpsDim0" in self._text:  # 3.6
+            parts[0] = warps
+            while parts[0] > box[0]:
+                parts[0] //= 2
+            parts[1] = warps // parts[0] if parts[0] else 0
+            if not parts[1] or box[1] % parts[1]:
+                raise RuntimeError("Failed to encode TDM descriptor")
+        else:
+            for place, length in enumerate(box):
+                while left > 1 and parts[place] * 2 <= length:
+                    parts[place], left = parts[place] * 2, left // 2
+            if left > 1 and "*= remainingWarps" in self._text:  # up to 3.8
+                parts[-1] *= left
+        return [-(-length // part) for length, part in zip(box, parts)]
+
+
+_DWORD = 2**32 - 1
+# of shape, tile and strides in a tensor descriptor: width in bits, and places, innermost dimension
+# first; the innermost stride is always 1 and has no place
+_TDM_FIELDS = (
+    (32, (176, 208, 384, 416, 560)),
+    (16, (240, 256, 272, 496, 592)),
+    (48, (0, 288, 336, 448, 512)),
+)
+
+
+def _element(bits: int, interval: int, amount: int) -> int:
+    """The word of a tensor descriptor that tells the size of an element, and the padding."""
+    word = _log2(bits // 8) << 16
+    interval, amount = interval * bits // 32, amount * bits // 32
+    if interval > 0 and amount > 0:
+        word |= 1 << 20 | (_log2(interval) - 1) << 22 | (amount - 1) << 25
+    return word & _DWORD
+
+
+def _log2(number: int) -> int:
+    return max(number.bit_length() - 1, 0)
+
+
+def _check_strides(strides: list[int]) -> None:
+    """Raise ValueError or OverflowError for one that a tensor descriptor cannot hold."""
+    for place, stride in enumerate(strides):
+        if as_address(stride) >> 48:
+            raise ValueError(
+                f"TDM tensor descriptor stride[{place}] = {stride} is too large, must fit into 48 "
+                f"bits (max {2**48 - 1})"
+            )
+
+
+def sequence(value: Any, name: str) -> list[Any]:
+    try:
+        return list(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a sequence") from None
+
+
+def _reversed(value: Any, name: str, item: str, rank: int | None, skip_last: int = 0) -> list[int]:
+    """The integers of a sequence, the last one first.
+
+    Raises:
+        TypeError, RuntimeError: it is no sequence of integers, or not of `rank` ones.
+    """
+    items = sequence(value, name)
+    if rank is not None and len(items) != rank:
+        raise RuntimeError("Rank mismatch")
+    return integers(items[: len(items) - skip_last], item)[::-1]
+
+
+def integers(items: Sequence[Any], name: str) -> list[int]:
+    """Plain integers; TypeError where one is of another type."""
+    if not all(isinstance(each, int) for each in items):
+        raise TypeError(f"{name} must be an int")
+    return [int(each) for each in items]
+
+
+def _corner(value: Any, name: str) -> list[int]:
+    items = sequence(value, name)
+    if not all(isinstance(each, int) for each in items):
+        raise TypeError(f"{name} elements must be int")
+    return [int(each) for each in items[::-1]]
+
+
+def _strides(dims: list[int], steps: list[int], size: int) -> list[int]:
+    """Strides in bytes; the last one, of the whole tensor, is not asked for."""
+    lengths = [size * step for step in steps]
+    return [*lengths, dims[-1] * (lengths[-1] if lengths else size)]
+
+
+def _clear_wide_index(
+    memory: Any, driver: Any, dims: list[int], lengths: list[int], size: int
+) -> None:
+    """Work around drivers up to CUDA 13.1, as Triton does: small tensors take a narrow index."""
+    last = sum((dim - 1) * step for dim, step in zip(dims, [size, *lengths]))
+    if driver.integer("cuDriverGetVersion") <= 13010 and last + 1 < 128 * 1024:
+        (word,) = struct.unpack_from("<Q", memory, 8)
+        struct.pack_into("<Q", memory, 8, word & ~(1 << 21))
+
+
+def _aligned(size: int) -> Any:
+    whole = bytearray(size + 128)
+    return memoryview(whole)[-_address(whole) % 128 :][:size]
+
+
+def _address(memory: Any) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+
+def _tensor_map(memory: Any) -> TensorMap:
+    found = TensorMap()
+    found._tritonwin_bytes = bytes(memory)
+    return found
+
+
+def _u64(values: list[int]) -> Any:
+    return (c_uint64 * len(values))(*values)
+
+
+def _u32(values: list[int]) -> Any:
+    return (c_uint * len(values))(*values)
+
+
+def _i32(values: list[int]) -> Any:
+    return (c_int * len(values))(*values)
