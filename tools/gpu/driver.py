@@ -6,6 +6,7 @@ driver.py first FOLDER           a new process until its first kernel has run
 driver.py tutorials SITE OUT     the results of Triton's tutorials, bit by bit
 driver.py many                   a million launches, threads, streams, errors
 driver.py errors FOLDER          errors of NVIDIA's driver, a context that is lost, a process killed
+driver.py hooks FOLDER           launch hooks, Proton, child processes
 driver.py one-tutorial FILE OUT
 driver.py compare A B            outcomes of two runs of the same tests
 """
@@ -36,6 +37,7 @@ def kernel({arguments}, BLOCK: tl.constexpr):
     tl.store(p0 + at, tl.load(p1 + at) + n0, mask=at < n1)
 """
 SIZES = (4, 8, 20)
+CASES = Path(__file__).resolve().parent / "driver_cases"
 
 
 def _kernel(count: int, folder: Path, name: str) -> Any:
@@ -228,6 +230,8 @@ def many() -> None:
     kernel[(1,)](x, x, 1, 1000, BLOCK=1024)
     made = next(iter(_compiled(kernel)))
     print(f"launched by {type(made.run).__name__} {made.run.__name__}")
+    torch.cuda.synchronize()
+    free = torch.cuda.mem_get_info()[0]
     sizes, start = [], time.perf_counter()
     for turn in range(1000):
         if turn % 100 == 0:
@@ -237,7 +241,8 @@ def many() -> None:
         torch.cuda.synchronize()
     print(
         f"1,000,000 launches in {time.perf_counter() - start:.1f} s; "
-        f"KiB of memory before each 100,000: {sizes}"
+        f"KiB of memory before each 100,000: {sizes}; "
+        f"bytes of the device's memory taken meanwhile: {free - torch.cuda.mem_get_info()[0]}"
     )
     print(f"the sum is right: {x[5].item() == 1000001}")
     _threads(kernel)
@@ -276,98 +281,84 @@ def _threads(kernel: Any) -> None:
     print(f"8 threads with streams of their own, 2,000 launches each: {sums}")
 
 
-# in each process: what a launch, the driver's functions or torch say, one line a case
-ERRORS = """
-import sys, torch, triton
-from errors_kernel import kernel, other, third
-x = torch.zeros(1024, device="cuda")
-def tell(name, call):
-    try:
-        call()
-        print(f"{name}: no error", flush=True)
-    except Exception as error:
-        print(f"{name}: {type(error).__name__}: {str(error).splitlines()[0]}", flush=True)
-def synchronize_after(call):
-    call()
-    torch.cuda.synchronize()
-kernel[(1,)](x, x, 3, 1000, BLOCK=1024)
-utils = triton.runtime.driver.active.utils
-if sys.argv[1] == "values":
-    tell("grid of 70,000 in y", lambda: kernel[(1, 70000)](x, x, 3, 1000, BLOCK=1024))
-    tell("no cubin", lambda: utils.load_binary("none", b"no cubin", 0, 0))
-    tell("device 99", lambda: utils.get_device_properties(99))
-    tell("a FIFO of 2**62 bytes", lambda: utils.set_printf_fifo_size(2**62))
-    tell("a launch afterwards", lambda: synchronize_after(
-        lambda: kernel[(1,)](x, x, 3, 1000, BLOCK=1024)))
-elif sys.argv[1] == "memory":
-    kept, size = [], 2**36
-    while size >= 2**12:
-        try:
-            kept.append(torch.empty(size, dtype=torch.uint8, device="cuda"))
-        except torch.OutOfMemoryError:
-            size //= 2
-    tell("a FIFO of 2**34 bytes, memory full", lambda: utils.set_printf_fifo_size(2**34))
-    tell("a new kernel, memory full", lambda: synchronize_after(
-        lambda: other[(1,)](x, x, 3, 1000, BLOCK=512)))
-    kept.clear()
-    torch.cuda.empty_cache()
-    tell("a new kernel, memory free again", lambda: synchronize_after(
-        lambda: third[(1,)](x, x, 3, 1000, BLOCK=256)))
-else:
-    tell("a read far behind a tensor", lambda: synchronize_after(
-        lambda: kernel[(2**20,)](x, x, 3, 2**30, BLOCK=1024)))
-    tell("a launch afterwards", lambda: kernel[(1,)](x, x, 3, 1000, BLOCK=1024))
-    tell("a new kernel afterwards", lambda: other[(1,)](x, x, 3, 1000, BLOCK=512))
-"""
-FOREVER = """
-import torch
-from errors_kernel import kernel
-x = torch.zeros(1024, device="cuda")
-while True:
-    kernel[(1,)](x, x, 3, 1000, BLOCK=1024)
-    print("launched", flush=True)
-"""
+def _images(folder: Path) -> list[Path]:
+    """Cubins of memory.ptx: a kernel that needs 17 GB at its launch, a module with 1 GB of data."""
+    package = Path(importlib.import_module("triton").__file__ or "").parent
+    made = []
+    for name, space, size in (("deep", "local", 2**16), ("large", "global", 2**30)):
+        text = (CASES / "memory.ptx").read_text().replace("NAME", name).replace("SPACE", space)
+        for place in ("local", "global"):
+            memory = f".{space} .align 16 .b8 memory[{size}];" if place == space else ""
+            text = text.replace(place.upper(), memory)
+        (folder / f"{name}.ptx").write_text(text)
+        made.append(folder / f"{name}.cubin")
+        subprocess.run(
+            [package / "backends/nvidia/bin/ptxas", "-arch=sm_90", folder / f"{name}.ptx", "-o",
+             made[-1]],
+            check=True, timeout=60,
+        )  # fmt: skip
+    return made
+
+
+class Cases:
+    """Runs a program of driver_cases in both ways, and compares the lines that it prints."""
+
+    def __init__(self, on: str) -> None:
+        self._on, self.folder = on, Path(tempfile.mkdtemp())
+        self.said: dict[str, list[str]] = {"compiled": [], "python": []}
+
+    def environment(self, name: str) -> dict[str, str]:
+        """Variables of a process that is "compiled" or "python"; the latter can compile nothing."""
+        variables = {"TRITON_CACHE_DIR": str(self.folder / name)}
+        if name == "python":
+            variables.update(CC="false", PYTHONPATH=self._on)
+        return {**os.environ, **variables}
+
+    def run(self, program: str, *words: Any) -> None:
+        for name, lines in self.said.items():
+            done = subprocess.run(
+                [sys.executable, CASES / f"{program}.py", *words], cwd=self.folder,
+                env=self.environment(name), capture_output=True, text=True, timeout=100,
+                check=False,
+            )  # fmt: skip
+            lines += [*done.stdout.splitlines(), f"{program} ended with {done.returncode}"]
+            if done.returncode:
+                print(done.stderr[-1500:], file=sys.stderr)
+
+    def compare(self) -> None:
+        pairs = list(zip(*self.said.values(), strict=False))
+        for compiled, python in pairs:
+            print(
+                f"same       {python}"
+                if compiled == python
+                else f"compiled   {compiled}\npython     {python}"
+            )
+        print(f"{sum(a == b for a, b in pairs)} of {len(pairs)} lines are the same, "
+              f"{[len(lines) for lines in self.said.values()]}")  # fmt: skip
 
 
 def errors(on: str) -> None:
     """The same cases in both ways; then a process that is killed among launches, and a next one."""
-    folder = Path(tempfile.mkdtemp())
-    kernels = [KERNEL.format(arguments="p0, p1, n0, n1")]
-    kernels += [kernels[0].replace("kernel(", f"{name}(") for name in ("other", "third")]
-    (folder / "errors_kernel.py").write_text("".join(kernels))
-    said: dict[str, list[str]] = {"compiled": [], "python": []}
-    for name, lines in said.items():
-        path = [str(folder), *([on] if name == "python" else [])]
-        variables = {"TRITON_CACHE_DIR": str(folder / name), "PYTHONPATH": os.pathsep.join(path)}
-        if name == "python":
-            variables["CC"] = "false"
-        env = {**os.environ, **variables}
-        for case in ("values", "memory", "lost"):
-            done = subprocess.run(
-                [sys.executable, "-c", ERRORS, case], env=env, stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL, text=True, timeout=100, check=False,
-            )  # fmt: skip
-            lines += [*done.stdout.splitlines(), f"{case}: ended with {done.returncode}"]
+    cases = Cases(on)
+    cases.run("errors", "values")
+    cases.run("errors", "memory", *_images(cases.folder))
+    cases.run("errors", "lost")
+    for name in cases.said:
         with subprocess.Popen(
-            [sys.executable, "-c", FOREVER], env=env, stdout=subprocess.PIPE
-        ) as running:
+            [sys.executable, CASES / "errors.py", "forever"], env=cases.environment(name),
+            stdout=subprocess.PIPE,
+        ) as running:  # fmt: skip
             for _, _ in zip(range(1000), running.stdout or (), strict=False):
                 pass
             running.kill()
-        done = subprocess.run(
-            [sys.executable, "-c", ERRORS, "values"], env=env, stdout=subprocess.PIPE, text=True,
-            timeout=100, check=False,
-        )  # fmt: skip
-        lines.append(f"after a kill among launches: {done.stdout.splitlines()[-1:]}")
-    pairs = list(zip(said["compiled"], said["python"], strict=False))
-    for compiled, python in pairs:
-        print(
-            f"same       {python}"
-            if compiled == python
-            else f"compiled   {compiled}\npython     {python}"
-        )
-    print(f"{sum(a == b for a, b in pairs)} of {len(pairs)} lines are the same, "
-          f"{[len(lines) for lines in said.values()]}")  # fmt: skip
+    cases.run("errors", "values")
+    cases.compare()
+
+
+def hooks(on: str) -> None:
+    cases = Cases(on)
+    cases.run("hooks")
+    cases.compare()
 
 
 # Triton's tutorials: what is computed after the file was loaded, and the tensors to compare
@@ -505,8 +496,8 @@ def main() -> None:
         cost()
     elif options.part == "many":
         many()
-    elif options.part == "errors":
-        errors(*options.arguments)
+    elif options.part in ("errors", "hooks"):
+        {"errors": errors, "hooks": hooks}[options.part](*options.arguments)
     elif options.part == "first":
         first(*options.arguments)
     elif options.part == "tutorials":

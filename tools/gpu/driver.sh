@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Triton's driver module in Python against the compiled one, on one NVIDIA GPU with the machine's own
 # python3. Needs .gpu/driver (tools/gpu/driver_site.py); writes into $OUT, within 540 s.
-#   driver.sh [cost] [first] [many] [errors] [tests] [tutorials] [verify]
+#   driver.sh [cost] [first] [many] [errors] [hooks] [tests] [tutorials] [verify] [encoder]
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 site=$PWD/.gpu/driver out=${OUT:-.}
@@ -13,11 +13,17 @@ compiled() { PYTHONPATH=$site/packages "$@"; }
 python() { CC=false TRITONWIN_DRIVER=on PYTHONPATH=$site/on:$site/packages "$@"; }
 units="unit/runtime/test_launch.py unit/runtime/test_autotuner.py unit/runtime/test_cache.py
 unit/runtime/test_driver.py unit/runtime/test_bindings.py unit/language/test_tuple.py
-unit/language/test_random.py unit/language/test_tensor_descriptor.py unit/language/test_core.py"
+unit/language/test_random.py unit/language/test_tensor_descriptor.py unit/language/test_annotations.py
+unit/language/test_block_pointer.py unit/language/test_decorator.py unit/language/test_libdevice.py
+unit/language/test_standard.py unit/language/test_subprocess.py unit/language/test_warp_specialization.py
+unit/runtime/test_build.py unit/runtime/test_subproc.py unit/runtime/test_specialize.py
+unit/runtime/test_compilation_listener.py unit/test_debug.py unit/cuda/test_libdevice.py
+unit/cuda/test_mixed_io.py unit/cuda/test_tma_descriptor.py unit/cuda/test_tensor_descriptor.py
+unit/language/test_core.py"
 tests() {
   cd "$site/python/test" || return
   for mode in python compiled; do
-    TRITON_CACHE_DIR=/tmp/cache-tests TRITONWIN_OUTCOMES=$out/tests-$mode.txt $mode timeout "${TESTS:-150}" \
+    TRITON_CACHE_DIR=/tmp/cache-tests TRITONWIN_OUTCOMES=$out/tests-$mode.txt $mode timeout -s INT -k 5 "${TESTS:-150}" \
       python3 -m pytest -p tritonwin_sample -p no:cacheprovider -q --maxfail=400 -n 14 --dist worksteal \
       $units > "$out/pytest-$mode.log" 2>&1
     tail -1 "$out/pytest-$mode.log"
@@ -25,14 +31,28 @@ tests() {
   cd - > /dev/null || return
   python3 tools/gpu/driver.py compare "$out/tests-compiled.txt" "$out/tests-python.txt" | tee "$out/tests.txt"
 }
-for part in ${*:-cost first many errors tests tutorials verify}; do
+encoder() {
+  cd encoder || return
+  for mode in python compiled; do
+    TRITON_CACHE_DIR=/tmp/cache-encoder TRITONWIN_OUTCOMES=$out/encoder-$mode.txt \
+      $mode timeout -s INT -k 5 "${ENCODER:-100}" env PYTHONPATH="$PWD/src:$site/packages$([ $mode = python ] && echo ":$site/on")" \
+      python3 -m pytest -p tritonwin_sample -c /dev/null -p no:cacheprovider -p no:benchmark -W ignore -q -n 11 \
+      tests/gpu/test_encoder.py tests/gpu/test_hopper_forms.py -k "not host_time" > "$out/encoder-$mode.log" 2>&1
+    tail -1 "$out/encoder-$mode.log"
+  done
+  cd - > /dev/null || return
+  python3 tools/gpu/driver.py compare "$out/encoder-compiled.txt" "$out/encoder-python.txt" | tee "$out/encoder.txt"
+}
+for part in ${*:-cost first many errors hooks tests tutorials verify encoder}; do
   echo "== $part"; SECONDS=0
   case $part in
     cost) timeout 90 python3 tools/gpu/driver.py cost | tee "$out/cost.txt" ;;
     first) timeout 130 python3 tools/gpu/driver.py first "$site/on" | tee "$out/first.txt" ;;
     many) python timeout 60 python3 tools/gpu/driver.py many 2>&1 | tee "$out/many.txt" ;;
     errors) timeout 150 python3 tools/gpu/driver.py errors "$site/on" 2>&1 | tee "$out/errors.txt" ;;
+    hooks) timeout 120 python3 tools/gpu/driver.py hooks "$site/on" 2>&1 | tee "$out/hooks.txt" ;;
     tests) tests ;;
+    encoder) encoder ;;
     tutorials) timeout 100 python3 tools/gpu/driver.py tutorials "$site" "$out" | tee "$out/tutorials.txt" ;;
     verify)
       export TRITON_CACHE_DIR=/tmp/cache-verify
@@ -50,3 +70,6 @@ for part in ${*:-cost first many errors tests tutorials verify}; do
   esac
   echo "== $part: $SECONDS s"
 done
+for file in "$out"/*.txt; do
+  case $file in */tests-*|*/encoder-*) ;; *) printf '## %s\n\n' "$(basename "$file" .txt)"; sed 's/^/    /' "$file"; echo ;; esac
+done > "$out/results.md"

@@ -21,7 +21,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[2]
 DESTINATION = CHECKOUT / ".gpu" / "driver"
 PACKAGES = ("pytest==9.2.0", "pytest-xdist==3.8.0", "execnet", "iniconfig", "pluggy", "packaging",
-            "pygments", "tabulate", "expecttest")  # fmt: skip
+            "pygments", "tabulate", "expecttest", "hypothesis", "sortedcontainers")  # fmt: skip
 
 
 # a plugin of pytest: of the largest files a part, always the same; one line a test that ended
