@@ -186,9 +186,7 @@ def test_groups_and_the_interpreter_fit_the_help(using) -> None:
     place = r'File "D:\My Apps\python_embeded\Lib\site-packages\triton\a.py", line 1'
     (problem,) = explain_lines([place, "NEEDLE in C:\\x"]).problems
     assert problem.cause == r"It is C:\x."
-    assert problem.remedy.commands == (
-        r'"D:\My Apps\python_embeded\python.exe" -m pip install "x"',
-    )
+    assert problem.remedy.commands == (r'"D:\My Apps\python_embeded\python.exe" -m pip install x',)
     venv = r'File "D:\w\venv\Lib\site-packages\triton\a.py", line 1'
     (problem,) = explain_lines([venv, "NEEDLE in C:\\x"]).problems
     assert problem.remedy.commands[0].startswith(r"D:\w\venv\Scripts\python.exe -m pip")

@@ -99,6 +99,8 @@ _END = re.compile(r"(?<=[.?!]) ")
 # PowerShell (which takes typographic quotes for quotes) or a Python literal. A log may name
 # anything.
 _BREAKS_QUOTES = re.compile(r"[\"'`$%\x00-\x1f\u2018-\u201f]|\\\Z")
+# a package's name takes no quotes
+_QUOTED_NAME = re.compile(r'(?:(?<=install )|(?<=stall -y ))"([A-Za-z][\w-]*)"')
 _PIP_OF_UV = frozenset({"install", "uninstall", "list"})
 ANY_PYTHON = "python"  # where no path is known
 _LAUNCHER = re.compile(r"py -3\.\d{1,2}")
@@ -130,7 +132,7 @@ def advise(finding: Finding, facts: Facts) -> Problem:
     entry = catalogue.load().entry(finding.id)
     target = facts.target
     python = started(target)
-    values = {**context(facts), **finding.values, "python": python}
+    values = {**context(facts), **entry.values, **finding.values, "python": python}
     advice = _variant(entry, facts)
     actions = _actions(entry.actions if advice is entry.remedy else advice.actions, values)
     return Problem(
@@ -190,7 +192,8 @@ def _question(
 
 
 def _not_nvidia(facts: Facts) -> bool:
-    return value_of("torch_build", facts) in ("rocm", "xpu")
+    others = value_of("vendor", facts) in ("amd", "intel") and not facts.nvidia_gpus
+    return others or value_of("torch_build", facts) in ("rocm", "xpu")
 
 
 def _missing(texts: Sequence[str], values: Mapping[str, str]) -> Question | None:
@@ -251,7 +254,7 @@ def commands(texts: Sequence[str], values: Mapping[str, str]) -> tuple[str, ...]
         value = values.get(name)
         if not value or (name != "python" and _BREAKS_QUOTES.search(value)):
             return ()
-    return tuple(_filled(text, values) for text in texts)
+    return tuple(_QUOTED_NAME.sub(r"\1", _filled(text, values)) for text in texts)
 
 
 def _actions(actions: Sequence[Action], values: Mapping[str, str]) -> tuple[Action, ...]:

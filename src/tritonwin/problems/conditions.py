@@ -74,10 +74,11 @@ _VALUES: Mapping[str, Callable[[Facts], str | None]] = {
     "msvc": lambda facts: next((m.version for m in facts.msvc if m.chosen), None),
     "driver": lambda facts: facts.nvidia_driver.version if facts.nvidia_driver else None,
     "os": lambda facts: facts.system.os if examined(facts) else None,
+    "vendor": lambda facts: next((g.vendor for g in facts.gpus), None),
     "machine": lambda facts: (
         facts.target.machine.lower() if facts.target and facts.target.machine else None
     ),
     "pip_target": lambda _: None,  # a log alone shows which pip was used
 }
 # those whose values are words, not versions
-WORDS = frozenset({"machine", "os", "python_kind", "torch_build", "pip_target"})
+WORDS = frozenset({"machine", "os", "python_kind", "torch_build", "pip_target", "vendor"})

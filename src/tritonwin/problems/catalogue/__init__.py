@@ -7,6 +7,7 @@
     layer = "packages"         # its subject, one of LAYERS
     row = "torch"              # of doctor's summary, where it is not that of the layer
     cause = '''...'''          # two to four sentences, with {placeholders} (advice.py)
+    values = { package = "x" } # placeholders that a finding may lack
     explains = ["other-id"]    # problems that are moot where this one is certain
     references = ["https://..."]
     check.title = "..."        # the good state, which holds where the check finds nothing
@@ -121,6 +122,7 @@ class When:
     python: tuple[str, ...] = ()
     cuda: tuple[str, ...] = ()
     gpu: tuple[str, ...] = ()  # compute capability
+    vendor: tuple[Literal["nvidia", "amd", "intel"], ...] = ()  # of the first GPU
     msvc: tuple[str, ...] = ()
     driver: tuple[str, ...] = ()
     setuptools: tuple[str, ...] = ()
@@ -212,6 +214,7 @@ class Entry:
     log_only: str | None = None
     signatures: tuple[LogSignature, ...] = ()
     question: Question | None = None
+    values: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

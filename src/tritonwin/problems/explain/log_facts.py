@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -32,8 +32,8 @@ _TEMPORARY = re.compile(r"\\pip-[a-z]{1,20}-[^\\]{1,40}\\|\\builds-v0\\|\\Temp\\
 # no facts about the machine, but what other facts are judged by
 _NOT_SHOWN = frozenset(
     {
-        "build", "intels_triton", "machine", "missing", "of_python", "other_program",
-        "pip_python", "tag", "user_site",
+        "amd_gpu", "build", "intel_gpu", "intels_triton", "machine", "missing", "of_python",
+        "other_program", "pip_python", "tag", "user_site",
     }
 )  # fmt: skip
 PORTABLE = r"python_embeded\python.exe"  # as ComfyUI's portable package is told to start it
@@ -164,7 +164,7 @@ def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
     changes: dict[str, Any] = {
         "target": _interpreter(log, line),
         "torch": _torch(value("torch"), value("cuda")),
-        "gpus": _gpus(value("gpu_name"), value("gpu")),
+        "gpus": _gpus(value("gpu_name"), value("gpu")) or _others(value),
     }
     version, intels = value("triton"), value("intels_triton")
     if version or intels:
@@ -249,6 +249,15 @@ def _torch(version: str | None, cuda: str | None) -> Torch | None:
     return Torch(
         version=version, location="", source=SOURCE, cuda=f"{tag[1]}.{tag[2]}" if tag else cuda
     )
+
+
+def _others(value: Callable[[str], str | None]) -> tuple[Gpu, ...]:
+    """The card of another vendor than NVIDIA, in a log that names none of NVIDIA's."""
+    if value("amd_gpu"):
+        return (Gpu(index=0, vendor="amd", name="AMD Radeon", source=SOURCE),)
+    if value("intel_gpu"):
+        return (Gpu(index=0, vendor="intel", name="Intel Arc", source=SOURCE),)
+    return ()
 
 
 def _gpus(name: str | None, known: str | None) -> tuple[Gpu, ...]:
