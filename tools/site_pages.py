@@ -22,12 +22,14 @@ from packaging.version import Version
 from tritonwin import COMMANDS
 from tritonwin.cli.app import main as program
 from tritonwin.errors import Exit
+from tritonwin.output import about
+from tritonwin.output.blocks import Block, CodeBlock, Link, Prose, TextLine
 from tritonwin.patch import engine
 from tritonwin.patch.edits import Source
 from tritonwin.patch.engine import Flavour, Rule, RuleState
 from tritonwin.patch.rules import RULES
 from tritonwin.problems import catalogue
-from tritonwin.problems.advice import PLACEHOLDERS, sentence
+from tritonwin.problems.advice import general
 from tritonwin.problems.catalogue import Entry
 from tritonwin.system import toml
 from tritonwin.verify import records as ladder
@@ -42,7 +44,6 @@ _STATUSES = {
     Exit.INTERNAL: "tritonwin itself failed",
     Exit.GPU_UNTRIED: "verify: nothing failed, and nothing that needs a GPU was tried",
 }
-_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 SEPARATOR = r"""[\s\-.,:;()\[\]{}<>"'`=/\\|]+"""  # as in mkdocs.yml
 _OPEN_EXAMPLES = 2  # texts of a problem that its page shows at once; the others are folded
 
@@ -52,7 +53,7 @@ def pages(site: Mapping[str, Any]) -> dict[str, str]:
     entries = list(catalogue.load().entries.values())
     return {
         "speed.md": speed_page(),
-        **{f"problems/{entry.id}.md": problem_page(entry, entries) for entry in entries},
+        **{f"problems/{entry.id}.md": problem_page(entry) for entry in entries},
         **{f"apps/{app['page']}.md": app_page(app) for app in site["app"]},
         **rule_pages(),
         **library_pages(site["library"]),
@@ -113,30 +114,33 @@ def _yes(it: object) -> str:
 
 
 def _title(entry: Entry) -> str:
-    return _emphasised(entry.title[0].upper() + entry.title[1:])
+    return _emphasised(about.capital(entry.title))
 
 
-def problem_page(entry: Entry, entries: Sequence[Entry]) -> str:
+def problem_page(entry: Entry) -> str:
     """What is seen, what helps, why, how to check it, and what it is related to."""
-    found_by = [
-        name for name, it in (("`doctor`", entry.check), ("`explain`", entry.signatures)) if it
-    ]
-    repaired = "repaired by `fix`" if entry.actions else "repaired by hand"
-    return _page(
-        [
-            f"# {_title(entry)}",
-            f"`{entry.id}` · {entry.severity} · found by {' and '.join(found_by)} · {repaired}",
-            *_seen(entry),
-            "## Quick fix",
-            *_fix(entry),
-            "## Why",
-            _emphasised(entry.cause),
-            "## How to check",
-            *_check(entry),
-            *_related(entry, entries),
-        ],
-        words=_words(entry),
-    )
+    blocks = [f"# {_title(entry)}", f"`{entry.id}`: {about.described(entry)}", *_seen(entry)]
+    for heading, inside in about.parts(entry, catalogue.load(), _marked):
+        blocks += [f"## {heading}", *map(_markdown, inside)]
+    return _page(blocks, words=_words(entry))
+
+
+def _marked(text: str) -> str:
+    return general(text, mark="\0{}\0")
+
+
+def _markdown(block: Block) -> str:
+    match block:
+        case CodeBlock(text=text):
+            return "\n".join(f"    {line}" for line in text.splitlines())
+        case Prose(text=text, label=label):
+            strong = f"**{_emphasised(label.strip())}** " if label else ""
+            return strong + _emphasised(text)
+        case TextLine(spans=(verb, name, title)):
+            return f"- {verb.text}`{name.text}`{_emphasised(title.text)}"
+        case Link(address=address):
+            return f"- <{address}>"
+    raise TypeError(block)
 
 
 def _words(entry: Entry) -> Sequence[str]:
@@ -148,24 +152,14 @@ def _words(entry: Entry) -> Sequence[str]:
 
 def _emphasised(text: str) -> str:
     """A sentence of the catalogue; what a finding fills in stands in italics."""
-    plain = sentence(text, _NAMED)
-    return re.sub(r"([*_<>\[\]`\\])", r"\\\1", plain).replace("\0", "*")
-
-
-# the pairs stand on a page of their own
-_NAMED = {n: f"\0{n.replace('_', ' ')}\0" for n in PLACEHOLDERS if n != "torch_pairs"}
-
-
-def _commands(commands: Sequence[str]) -> list[str]:
-    """Commands of the catalogue as one block; what a finding fills in is in capitals."""
-    lines = (_PLACEHOLDER.sub(lambda m: m[1].upper(), command) for command in commands)
-    return ["\n".join(f"    {line}" for line in lines)] if commands else []
+    return re.sub(r"([*_<>\[\]`\\])", r"\\\1", text).replace("\0", "*")
 
 
 def _seen(entry: Entry) -> Iterator[str]:
     texts = _examples(entry.id)
     if not texts:
-        yield from ("## What you see", f"No log shows it, `doctor` does: {_checked(entry)}.")
+        checked = f"it looks whether {entry.check.title}" if entry.check else ""
+        yield from ("## What you see", f"No log shows it, `doctor` does: {checked}.")
         return
     yield "## What you see"
     yield from (f"```text\n{text}\n```" for text in texts[:_OPEN_EXAMPLES])
@@ -176,10 +170,6 @@ def _seen(entry: Entry) -> Iterator[str]:
 
 def _indented(text: str) -> str:
     return "\n".join(f"    {line}".rstrip() for line in text.split("\n"))
-
-
-def _checked(entry: Entry) -> str:
-    return f"it looks whether {entry.check.title}" if entry.check else ""
 
 
 @cache
@@ -196,48 +186,6 @@ def _all_examples() -> Mapping[str, tuple[str, ...]]:
 def _examples(problem: str) -> Sequence[str]:
     """The texts by which the tests know a problem, the surest first."""
     return _all_examples().get(problem, ())
-
-
-def _fix(entry: Entry) -> Iterator[str]:
-    if entry.actions:
-        yield f"    tritonwin fix --only {entry.id}"
-        yield (
-            "Begin the line as you start tritonwin, such as `.\\python_embeded\\python.exe "
-            "tritonwin.pyz`. It shows its plan first, and `undo` restores what was there. By hand:"
-        )
-    yield _emphasised(entry.remedy.summary)
-    by_hand = [c for c in entry.remedy.commands if not c.startswith("tritonwin fix")]
-    yield from _commands(by_hand)
-    for each in entry.remedies:
-        met = ", ".join(f"{fact} {' or '.join(of)}" for fact, of in each.when.conditions())
-        yield f"**Where it is {_emphasised(met)}:** {_emphasised(each.summary)}"
-        yield from _commands(each.commands)
-    if any(map(_PLACEHOLDER.search, by_hand)):
-        yield "What is in capitals or italics here, `doctor` fills in for your machine."
-
-
-def _check(entry: Entry) -> Iterator[str]:
-    if entry.check:
-        yield f"    tritonwin doctor --only {entry.id}"
-        where = "" if entry.check.windows_only else " (also on Linux)"
-        yield f"On the machine{where} {_checked(entry)}, and shows what it saw and where."
-    if entry.signatures:
-        yield "    tritonwin explain LOG"
-        why = f" Only a log can show it: {entry.log_only}." if entry.log_only else ""
-        yield f"With the output of the program.{why}"
-    if entry.question:
-        yield _emphasised(entry.question.text)
-        yield from _commands([entry.question.command])
-
-
-def _related(entry: Entry, entries: Sequence[Entry]) -> Iterator[str]:
-    by_id = {other.id: other for other in entries}
-    causes = [other.id for other in entries if entry.id in other.explains]
-    lines = [f"- may follow from [{_title(by_id[i])}]({i}.md)" for i in causes]
-    lines += [f"- may cause [{_title(by_id[i])}]({i}.md)" for i in entry.explains]
-    lines += [f"- <{each}>" for each in entry.references]
-    if lines:
-        yield from ("## Related", "\n".join(lines))
 
 
 # -- applications

@@ -37,6 +37,8 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("explain {log} --json", 1, "tritonwin.explain/1"),
     ("explain {gone}", 2, "gone"),
     ("explain {empty}", 2, "the log is empty"),
+    ("explain --about cpu-only-torch", 0, "Quick fix"),
+    ("explain --about cpu-only", 2, "Do you mean cpu-only-torch?"),
     ("fix --python {gone}", 2, "gone"),
     ("fix --only no-such-problem", 2, "no-such-problem"),
     ("install triton-windows --python {gone}", 2, "gone"),

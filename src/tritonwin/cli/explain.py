@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import io
 import os
 import sys
@@ -28,11 +29,18 @@ STANDARD_INPUT = "-"
     metavar="FILE",
     help="Take what the log does not say from the facts in this file.",
 )
+@click.option("--about", metavar="ID", help="Show the page of a problem; read no log.")
 @click.option("--all", "everything", is_flag=True, help="Show every text in full.")
 @json_option
 @click.pass_context
 def command(
-    ctx: click.Context, *, log: str, snapshot: Path | None, everything: bool, as_json: bool
+    ctx: click.Context,
+    *,
+    log: str,
+    snapshot: Path | None,
+    about: str | None,
+    everything: bool,
+    as_json: bool,
 ) -> int:
     """Name the cause behind a failure, from what the program printed.
 
@@ -45,7 +53,10 @@ def command(
       tritonwin explain build.log
       python test_triton.py 2>&1 | tritonwin explain -
       tritonwin explain issue.md --snapshot report.json --json
+      tritonwin explain --about cpu-only-torch
     """
+    if about is not None:
+        return _about(about)
     from tritonwin.output import documents, terminal, view
     from tritonwin.problems.explain import explain_stream
 
@@ -76,6 +87,24 @@ def command(
         shown = view.of_explanation(explanation, name, here=facts is None)
         terminal.print_view(shown, everything=everything)
     return status
+
+
+def _about(problem: str) -> int:
+    """Show the page of a problem, which needs neither a log nor a network."""
+    from tritonwin.output import terminal
+    from tritonwin.output.about import of_entry
+    from tritonwin.problems import catalogue
+    from tritonwin.problems.advice import general
+
+    known = catalogue.load()
+    if problem not in known.entries:
+        near = difflib.get_close_matches(problem, known.entries, n=1)
+        raise UserError(
+            f"there is no problem {problem!r}",
+            f"Do you mean {near[0]}?" if near else "List them: tritonwin doctor --list-checks",
+        )
+    terminal.show(*of_entry(known.entry(problem), known, general))
+    return Exit.DONE
 
 
 def _standard_input(ctx: click.Context) -> AbstractContextManager[BinaryIO]:

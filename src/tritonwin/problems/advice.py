@@ -241,6 +241,13 @@ def sentence(text: str, values: Mapping[str, str]) -> str:
     return " ".join(_filled(part, values) for part in _END.split(line) if known(part))
 
 
+def general(text: str, mark: str = "<{}>") -> str:
+    """A text without a finding, in which `mark` shows what one would fill in."""
+    # which torch takes which Triton stands on a page of its own
+    names = (name for name in PLACEHOLDERS if name != "torch_pairs")
+    return sentence(text, {name: mark.format(name.replace("_", " ")) for name in names})
+
+
 def _filled(text: str, values: Mapping[str, str]) -> str:
     return _NAME.sub(lambda found: values[found[1]], text)
 
