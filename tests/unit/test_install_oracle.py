@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import approved
 import pytest
-from healthy import HEALTHY, gpu
+from healthy import HEALTHY, dist, gpu, radeon
 from list_server import ListServer
 from oracle import Pc, best
 from packaging.requirements import Requirement
 from wheel_files import make_wheel
 
 from tritonwin.facts.records import Facts, Torch
+from tritonwin.support import install_plan, matrix
 from tritonwin.support.chooser import SetChooser, choose
 from tritonwin.support.fitting import needs_of
+from tritonwin.support.install_plan import resolve, torch_indexes
 from tritonwin.support.links import WheelLink
 from tritonwin.support.lists import ListTable, PackageLists, Place, known_wheels
+from tritonwin.support.pip import Pip, PipError
 from tritonwin.support.sources import Sources
 
 PURE = "sageattention-1.0.6-py3-none-any.whl"
@@ -194,3 +198,171 @@ def test_ten_packages_from_a_server(server: ListServer, tmp_path: Path) -> None:
 @pytest.mark.full
 def test_ten_packages_from_a_server_for_many_pcs(server: ListServer, tmp_path: Path) -> None:
     ask_the_server(server, tmp_path, SOME)
+
+
+# --- AMD's indexes: one for all chips, whose parts are packages of their own, and one a family
+
+CHIPS = (
+    "gfx1010", "gfx1030", "gfx1033", "gfx1036", "gfx1100", "gfx1103", "gfx1150", "gfx1151", "gfx1200",
+    "gfx1201",
+)  # fmt: skip
+AMD_PYTHONS = ("3.10", "3.12", "3.13")
+# torch, its ROCm, torchvision, the Pythons, and the chips with a part
+PARTS: tuple[tuple[str, str, str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("2.11.0", "7.13.0", "0.26.0", AMD_PYTHONS, CHIPS[:2] + CHIPS[3:]),
+    ("2.12.0", "7.13.0", "0.27.0", AMD_PYTHONS, CHIPS[3:]),
+    ("2.13.0", "7.14.0", "0.28.0", AMD_PYTHONS[1:], CHIPS[4:9]),
+    ("2.14.0a0", "10.1.0a20260823", "0.29.0a0", AMD_PYTHONS, CHIPS),
+)
+# the same by family, before there was one index
+FAMILIES = {
+    "gfx103X-all": ("2.10.0", "7.2.1", "0.25.0", ("3.12",)),
+    "gfx110X-all": ("2.9.1", "7.2.1", "0.24.1", ("3.12",)),
+}
+AMD_TRITON = {"2.10": "3.6.0.post26", "2.11": "3.6.0.post26", "2.12": "3.7.1.post27"}
+AMD_TRITON["2.13"] = AMD_TRITON["2.12"]
+
+
+def amd_wheels(folder: Path, name: str, version: str, rocm: str, pythons: tuple[str, ...],
+               chips: tuple[str, ...]) -> Iterator[Path]:  # fmt: skip
+    requires = [f"rocm[libraries]=={rocm}"] if name == "torch" else []
+    requires += [
+        f'amd-{name}-device-{each}=={version}+rocm{rocm}; extra == "device-{each}"'
+        for each in chips
+    ]
+    for python in pythons:
+        tag = f"cp{python.replace('.', '')}"
+        for platform in ("win_amd64", "linux_x86_64"):
+            file = f"{name}-{version}+rocm{rocm}-{tag}-{tag}-{platform}.whl"
+            yield make_wheel(folder, file, requires)
+
+
+@pytest.fixture
+def amds_world(server: ListServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sources:
+    everything = [
+        wheel
+        for torch, rocm, vision, pythons, chips in PARTS
+        for name, version in (("torch", torch), ("torchvision", vision))
+        for wheel in amd_wheels(tmp_path / "all", name, version, rocm, pythons, chips)
+    ]
+    for family, (torch, rocm, vision, pythons) in FAMILIES.items():
+        wheels = [
+            wheel
+            for name, version in (("torch", torch), ("torchvision", vision))
+            for wheel in amd_wheels(tmp_path / family, name, version, rocm, pythons, ())
+        ]
+        server.index(f"families/{family}", *wheels)
+    usual = [f"triton_windows-{v}-cp3{n}-cp3{n}-win_amd64.whl" for n in (10, 12, 13)
+             for v in ("3.5.1.post24", "3.8.0.post29", *AMD_TRITON.values())]  # fmt: skip
+    usual += [
+        "torch-2.14.1-cp312-cp312-win_amd64.whl",
+        "torchvision-0.29.1-cp312-cp312-win_amd64.whl",
+    ]
+    default = server.index("simple", *(make_wheel(tmp_path / "usual", file) for file in usual))
+    table = matrix.indexes()
+    amd = replace(
+        table.amd,
+        address=server.index("all", *everything),
+        families=f"{server.address}/families",
+    )
+    monkeypatch.setattr(matrix, "indexes", lambda: replace(table, amd=amd))
+    return Sources(indexes=(default,), folder=tmp_path / "kept")
+
+
+def amd_oracle(architecture: str, python: str) -> list[str | None]:
+    """Files of torch, torchvision and triton-windows, by going through the tables above."""
+    tag = f"cp{python.replace('.', '')}"
+    family = next((f for f in FAMILIES if f[:6] == architecture[:6]), None)
+    offered = [(*row[:4], row[4]) for row in PARTS if "a" not in row[0]]
+    offered += [(*FAMILIES[family], (architecture,))] if family else []
+    fitting = [row for row in offered if python in row[3] and architecture in row[4]]
+    if not fitting:
+        return [None, None, None]
+    torch, rocm, vision, _, _ = max(fitting, key=lambda row: tuple(map(int, row[0].split("."))))
+    triton = AMD_TRITON.get(torch.rpartition(".")[0])
+    return [
+        f"torch-{torch}+rocm{rocm}-{tag}-{tag}-win_amd64.whl",
+        f"torchvision-{vision}+rocm{rocm}-{tag}-{tag}-win_amd64.whl",
+        f"triton_windows-{triton}-{tag}-{tag}-win_amd64.whl" if triton else None,
+    ]
+
+
+def amd_pc(architecture: str, python: str) -> Facts:
+    """A PC with such a card and nothing installed."""
+    found = radeon(architecture, distributions=(), torch=None, triton=None, rocm=())
+    assert found.target
+    return replace(found, target=replace(found.target, version=f"{python}.9"))
+
+
+REQUESTS = [Requirement(name) for name in ("torch", "torchvision", "triton-windows")]
+
+
+def chosen(facts: Facts, sources: Sources) -> list[str | None]:
+    given = replace(sources, torch_indexes=torch_indexes(needs_of(facts)))
+    found = SetChooser(facts=facts, sources=given).choose(REQUESTS)
+    assert all(r.reasons for c in found.chosen for r in c.choice.rejected)
+    by_name = {c.choice.package: c.choice.file for c in found.chosen}
+    return [by_name[request.name] for request in REQUESTS]
+
+
+def test_amds_indexes_for_ten_chips_and_three_pythons(
+    amds_world: Sources, server: ListServer
+) -> None:
+    for architecture, python in itertools.product(CHIPS, AMD_PYTHONS):
+        expected = amd_oracle(architecture, python)
+        found = chosen(amd_pc(architecture, python), amds_world)
+        # without a torch no Triton is excluded
+        assert found == (expected if expected[0] else [None, None, found[2]]), (
+            architecture,
+            python,
+        )
+    assert not [
+        path for path, status in server.asked if path.startswith("/files/") and status == 200
+    ]
+
+
+def test_a_cuda_torch_gives_way_to_one_for_the_card(amds_world: Sources) -> None:
+    wrong = radeon(
+        torch=HEALTHY.torch,
+        distributions=(*HEALTHY.distributions, dist("torchvision", "0.24.1+cu128")),
+        rocm=(),
+    )
+    given = replace(amds_world, torch_indexes=torch_indexes(needs_of(wrong)))
+    found = SetChooser(facts=wrong, sources=given).choose([Requirement("torch")])
+    files = [c.choice.file or "" for c in found.chosen]
+    assert sorted(files) == sorted(f or "" for f in amd_oracle("gfx1100", "3.12"))
+
+
+def test_the_rocm_that_is_installed_decides(amds_world: Sources) -> None:
+    facts = replace(amd_pc("gfx1100", "3.12"), distributions=(dist("rocm", "7.13.0"),))
+    assert (chosen(facts, amds_world)[0] or "").startswith("torch-2.12.0+rocm7.13.0-")
+
+
+def test_a_card_without_wheels_gets_the_build_for_the_processor(amds_world: Sources) -> None:
+    facts = amd_pc("gfx803", "3.12")
+    assert torch_indexes(needs_of(facts)) == ()
+    assert chosen(facts, amds_world)[0] == "torch-2.14.1-cp312-cp312-win_amd64.whl"
+
+
+def test_what_pip_is_asked_for_beside_amds_torch(
+    amds_world: Sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def refuse(pip: Pip, wanted: list[str], **_: object) -> None:
+        asked.extend(wanted)
+        raise PipError("pip finds nothing to install", "")
+
+    monkeypatch.setattr(install_plan, "dry_run", refuse)
+    facts = amd_pc("gfx1100", "3.12")
+    given = replace(amds_world, torch_indexes=torch_indexes(needs_of(facts)))
+    chooser = SetChooser(facts=facts, sources=given)
+    links = [c.link for c in chooser.choose(REQUESTS).chosen if c.link]
+    with pytest.raises(PipError, match="source archive") as refused:
+        resolve(facts, links, Pip(("python",)), chooser)
+    assert asked == [
+        "rocm[libraries]==7.14.0",
+        "amd-torch-device-gfx1100==2.13.0+rocm7.14.0",
+        "amd-torchvision-device-gfx1100==0.28.0+rocm7.14.0",
+    ]
+    assert '/all" "rocm[libraries,device-gfx1100]==7.14.0"' in (refused.value.help or "")

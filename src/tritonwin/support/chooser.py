@@ -34,6 +34,7 @@ Build = tuple[str | None, str | None]
 # The entries of `_merits` in words, for a wheel that fits and is not the best.
 _PREFERRED = (
     "says for which torch it is built",
+    "is built for the ROCm that is installed",
     "is the last of which all works on this GPU, as the installed one",
     "is newer",
     "is built for this very version of torch",
@@ -152,6 +153,7 @@ def _merits(link: WheelLink, needs: Needs, place: int) -> tuple[Any, ...]:
     rank = wheels.tag_rank(name.tags, needs.tags)
     return (
         knows or name.distribution not in packages.load(),
+        needs.rocm is not None and built_for.rocm == needs.rocm,
         name.distribution == FORK and needs.stays(str(name.version)),
         Version(name.version.public),
         torch is not None and built_for.torch == torch,
@@ -194,7 +196,9 @@ def _notes(link: WheelLink, needs: Needs) -> Iterator[str]:
     if not link.local and link.sha256 is None:
         yield _UNHASHED
     package = link.name.distribution
-    if package == "torch" and needs.windows and link.built_for.cuda is None:
+    if package == "torch" and needs.chip and link.built_for.rocm:
+        yield f"for {needs.chip.name}, with ROCm {link.built_for.rocm}; never tried on a card here"
+    elif package == "torch" and needs.windows and link.built_for.cuda is None:
         yield "a build without CUDA: no NVIDIA GPU was found"
     known = packages.load().get(package)
     compiled = any(tag.platform != "any" for tag in link.name.tags)

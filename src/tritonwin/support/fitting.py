@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import Tag
 
+from tritonwin.facts.amd import Chip, chip
 from tritonwin.facts.distributions import read_requirement
 from tritonwin.facts.records import Facts, Torch
 from tritonwin.support import matrix, packages, versions, wheels
@@ -36,6 +37,9 @@ class Needs:
         gpus: compute capabilities of the NVIDIA GPUs.
         driver_cuda: the highest CUDA that the NVIDIA driver runs.
         other_gpu: the vendor of the GPU if there is no NVIDIA GPU.
+        backend: what torch has to be built for there, "rocm" or "xpu"; None: nothing else.
+        chip: of AMD's card, where AMD publishes torch for it on Windows.
+        rocm: the version of the rocm packages that are installed.
         machine: that modules for Windows have to be made for, "AMD64".
         emulated: a Python for x64 on an ARM64 PC.
         offline: nothing can be fetched.
@@ -50,6 +54,9 @@ class Needs:
     gpus: tuple[str, ...] = ()
     driver_cuda: str | None = None
     other_gpu: str | None = None
+    backend: str | None = None
+    chip: Chip | None = None
+    rocm: str | None = None
     machine: str | None = None
     emulated: bool = False
     offline: bool = False
@@ -97,6 +104,7 @@ class Needs:
             location=link.location,
             source=link.source,
             cuda=link.built_for.cuda,
+            hip=link.built_for.rocm,
         )
         return replace(self, torch=torch)
 
@@ -109,6 +117,12 @@ def needs_of(facts: Facts) -> Needs:
     driver = facts.nvidia_driver
     fork = facts.distribution(FORK)
     tag = target.platform_tag if target else None
+    card, rocm = facts.amd_card, facts.distribution("rocm")
+    known = chip(card.architecture) if card and facts.windows else None
+    served = known if known and known.family else None
+    # AMD's wheels for Linux, which are elsewhere, are for what the driver says
+    rocm_builds = served or (card and (known is None or not facts.windows))
+    arc = any(g.vendor == "intel" and "arc" in g.name.lower() for g in facts.gpus)
     return Needs(
         python=target.version if target else None,
         windows=facts.windows,
@@ -118,6 +132,9 @@ def needs_of(facts: Facts) -> Needs:
         gpus=tuple(g.compute_capability for g in nvidia if g.compute_capability),
         driver_cuda=driver.cuda if driver and not driver.error else None,
         other_gpu=others[0] if others and not nvidia else None,
+        backend="rocm" if rocm_builds else "xpu" if arc and not nvidia else None,
+        chip=served,
+        rocm=rocm.version if rocm else None,
         machine=MACHINES.get(tag or ""),
         emulated=facts.system.machine == "ARM64" and tag == "win_amd64",
     )
@@ -164,7 +181,13 @@ def _pure(link: WheelLink) -> bool:
 def _same_index(link: WheelLink, needs: Needs) -> str | None:
     package = packages.load().get(link.name.distribution)
     cuda, of_torch = link.built_for.cuda, needs.torch.cuda if needs.torch else None
-    if package is None or not package.follows_torch or not cuda or not of_torch:
+    if package is None or not package.follows_torch or needs.torch is None:
+        return None
+    rocm = wheels.read_local(needs.torch.version.partition("+")[2]).rocm
+    if link.built_for.rocm != rocm:
+        said = f"ROCm {link.built_for.rocm}" if link.built_for.rocm else "no ROCm"
+        return f"built for {said}, this torch for {f'ROCm {rocm}' if rocm else 'none'}"
+    if not cuda or not of_torch:
         return None
     return None if cuda == of_torch else f"built for CUDA {cuda}, this torch for {of_torch}"
 
@@ -206,8 +229,10 @@ def _package_gpus(link: WheelLink, needs: Needs) -> str | None:
 
 def _torch_build(link: WheelLink, needs: Needs) -> str | None:
     built_for = link.built_for
-    if needs.other_gpu and built_for.backend is None:
-        return f"not a build for this machine's GPU ({needs.other_gpu.upper()})"
+    if built_for.backend != needs.backend if needs.backend else needs.other_gpu and built_for.cuda:
+        return f"not a build for this machine's GPU ({(needs.other_gpu or '').upper()})"
+    if needs.other_gpu and not needs.backend and built_for.backend in {"rocm", "xpu"}:
+        return f"a build for {built_for.backend.upper()}, which no GPU here can use"
     if not needs.gpus:
         return None
     if built_for.backend:
@@ -273,6 +298,13 @@ def _triton_gpu(link: WheelLink, needs: Needs) -> str | None:
     ranges = " or ".join(r for r in (best.triton, best.triton_partly) if r)
     wanted = f"needs Triton {ranges}" if ranges else "has no Triton"
     return f"{best.name} (compute capability {needs.gpus[0]}) {wanted}"
+
+
+def _triton_amd(link: WheelLink, needs: Needs) -> str | None:
+    first = matrix.indexes().amd.triton
+    if needs.chip is None or not older(str(link.name.version), first):
+        return None
+    return f"works on AMD's cards from {first} on"
 
 
 def _generations(needs: Needs) -> Iterator[Generation]:
@@ -342,7 +374,7 @@ def _works_partly(version: str, generation: Generation) -> bool:
 _FOR_ALL = (_tags, _python, _yanked, _emulated)
 _FOR_TORCH = (_torch_build, _torch_generation, _torch_has_triton)
 _FOR_EXTENSIONS = (_without_torch, _torch_abi, _same_index)
-_FOR_TRITON = (_triton_pair, _triton_gpu)
+_FOR_TRITON = (_triton_pair, _triton_gpu, _triton_amd)
 
 
 def content_misfit(link: WheelLink, content: WheelContent, needs: Needs) -> str | None:
@@ -351,12 +383,27 @@ def content_misfit(link: WheelLink, content: WheelContent, needs: Needs) -> str 
         return content.wrong
     if against := _requirements(content.requires or (), needs):
         return against
+    parts = [line for line in content.requires or () if "device-gfx" in line]
+    if needs.chip and parts and not any(for_chip(line, needs.chip) for line in parts):
+        return f"it has no part for {needs.chip.name}"
     if link.name.distribution not in packages.load():
         return None  # it may bring a library for each CUDA
     cuda = needs.torch.cuda if needs.torch else None
     return module_misfit(
         content.modules, machine=needs.machine, python=needs.python, cuda=cuda, gpus=needs.gpus
     )
+
+
+def for_chip(line: str, chip: Chip) -> str | None:
+    """The requirement of the part for a chip, without its marker; None for any other line.
+
+    AMD's wheels name it behind an extra: `amd-torch-device-gfx1100==2.12.0; extra ==
+    "device-gfx1100"`.
+    """
+    wanted = read_requirement(line)
+    if wanted is None or f'"device-{chip.name}"' not in str(wanted.marker):
+        return None
+    return f"{wanted.name}{wanted.specifier}"
 
 
 def _requirements(lines: Iterable[str], needs: Needs) -> str | None:

@@ -17,7 +17,7 @@ from tritonwin.journal.tree import file_hash
 from tritonwin.support import download, matrix, packages
 from tritonwin.support.chooser import Chosen, SetChooser
 from tritonwin.support.download import is_url
-from tritonwin.support.fitting import Needs, needs_of
+from tritonwin.support.fitting import Needs, for_chip, needs_of
 from tritonwin.support.links import WheelLink
 from tritonwin.support.lists import public_lists, token_of
 from tritonwin.support.packages import FORK
@@ -38,6 +38,7 @@ from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import is_folder
 from tritonwin.system.host import Host
 from tritonwin.system.scratch import scratch_folder
+from tritonwin.system.shells import word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +109,10 @@ def torch_indexes(needs: Needs) -> tuple[str, ...]:
     table = matrix.indexes()
     if needs.machine == "ARM64":
         return ()
+    if needs.chip:
+        return (table.amd.address, f"{table.amd.families}/{needs.chip.family}")
+    if needs.backend == "xpu":
+        return (f"{table.torch}/xpu",)
     return tuple(f"{table.torch}/{tag}" for tag in needs.torch_tags)
 
 
@@ -216,11 +221,13 @@ def resolve(
     """
     wanted: list[str] = []
     names = {link.name.distribution for link in links}
+    chip = needs_of(facts).chip
     for link in links:
         requires = chooser.content_of(link).requires
         if requires is None:
             requires = content_of(obtain(link.location, link.sha256), deep=False).requires
         wanted += (line for line in requires or () if _others(line, names))
+        wanted += (part for line in requires or () if chip and (part := for_chip(line, chip)))
     for asked in map(Requirement, wanted):
         if asked.url:  # pip would go there, and run the code of what it finds to build it
             raise PipError(
@@ -242,10 +249,33 @@ def resolve(
             lines = (f"{name}=={version}\n" for name, version in pins.items())
             constraints.write_text("".join(lines), encoding="utf-8")
             options = _options(links, chooser.sources)
-            found = dry_run(pip, wanted, options=options, constraints=constraints)
+            try:
+                found = dry_run(pip, wanted, options=options, constraints=constraints)
+            except PipError as error:
+                raise _of_rocm(wanted, links, facts, error) from None
     others = tuple(item for item in found if item.name not in names)
     _see_that_trusted(others, chooser.sources)
     return (*map(_download, links), *others)
+
+
+def _of_rocm(
+    wanted: Sequence[str], links: Sequence[WheelLink], facts: Facts, error: PipError
+) -> PipError:
+    """The error, or that `rocm` has to come first: AMD publishes it as a source archive alone."""
+    needs = needs_of(facts)
+    asked = next((r for r in map(Requirement, wanted) if r.name == "rocm"), None)
+    index = next((link.index for link in links if link.index), None)
+    have = facts.distribution("rocm")
+    there = asked and have and asked.specifier.contains(have.version, prereleases=True)
+    if asked is None or there or needs.chip is None or index is None or facts.target is None:
+        return error
+    python = word(facts.target.executable) or "python"
+    return PipError(
+        f"this torch needs rocm{asked.specifier}, which AMD publishes as a source archive alone: "
+        "its code would run, and nothing is built for an install",
+        f'Install it yourself, then try again: {python} -m pip install --index-url "{index}" '
+        f'"rocm[libraries,device-{needs.chip.name}]{asked.specifier}"',
+    )
 
 
 def _itself(link: WheelLink) -> str:

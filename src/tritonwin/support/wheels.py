@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _CUDA = re.compile(r"(?<![a-z])cu(\d{2,3})(?!\d)")
 _TORCH = re.compile(r"torch[._]?(\d{1,6}(?:\.\d{1,4}){0,2})")
 _MOST_TAGS = 1000
+_ROCM = re.compile(r"rocm(\d[\w.]*)")
 _OTHER_BUILDS = re.compile(r"(?<![a-z])(cpu|xpu|rocm)")
 # torch 2.1 was never built for a CUDA of this age or younger, so "210" cannot mean 2.1.0 there
 _CUDA_AFTER_TORCH_2_1 = (12, 2)
@@ -46,6 +47,7 @@ class BuiltFor:
     cuda: str | None = None  # "12.8", or "12" where only the major version is named
     newer_torch: bool = False  # built with libtorch's stable ABI: that torch or a newer one
     backend: str | None = None  # "cpu", "xpu", "rocm": a build for something else than CUDA
+    rocm: str | None = None  # "7.13.0"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +73,7 @@ def read_local(local: str | None) -> BuiltFor:
         cuda=cuda_version,
         newer_torch="andhigher" in text,
         backend=other[1] if other and not cuda else None,
+        rocm=rocm[1] if (rocm := _ROCM.search(text)) else None,
     )
 
 
