@@ -76,6 +76,13 @@ _ASKED: Mapping[str, Question] = {
 }
 
 # torch for Intel GPUs comes with a Triton of its own; any other is written over it.
+_OF_LINUX = Advice(
+    summary="""
+    Install the Triton that belongs to this torch ({triton_spec}). On Linux that is upstream's
+    triton, which torch itself asks for.
+    """,
+    commands=('{python} -m pip install -U "{triton_spec}"',),
+)
 _OF_XPU = Advice(
     summary="""
 Keep Intel's own Triton, which belongs to this torch[ {torch_version}]. Where it is damaged or
@@ -99,6 +106,7 @@ _END = re.compile(r"(?<=[.?!]) ")
 # PowerShell (which takes typographic quotes for quotes) or a Python literal. A log may name
 # anything.
 _BREAKS_QUOTES = re.compile(r"[\"'`$%\x00-\x1f\u2018-\u201f]|\\\Z")
+_OF_WINDOWS = ("winget ", "reg ", "setx ", "copy ")
 # a package's name takes no quotes
 _QUOTED_NAME = re.compile(r'(?:(?<=install )|(?<=stall -y ))"([A-Za-z][\w-]*)"')
 _PIP_OF_UV = frozenset({"install", "uninstall", "list"})
@@ -144,7 +152,7 @@ def advise(finding: Finding, facts: Facts) -> Problem:
         evidence=finding.evidence,
         remedy=Remedy(
             summary=sentence(advice.summary, values),
-            commands=_typed(advice.commands, values, target),
+            commands=_typed(_runnable(advice.commands, facts), values, target),
             automatic=bool(actions),
         ),
         references=entry.references,
@@ -157,12 +165,20 @@ def _variant(entry: Entry, facts: Facts) -> Advice:
     """The first variant of the remedy whose condition the facts meet, or the general one.
 
     The torch that is there decides whose Triton is the person's: triton-windows replaces no other
-    vendor's, except where the advice is made for that torch.
+    vendor's, except where the advice is made for that torch, and is nothing for Linux.
     """
     meets = (each for each in entry.remedies if _meets(each, facts))
     advice = next(meets, entry.remedy)
     others = value_of("torch_build", facts) == "xpu" and "xpu" not in advice.when.torch_build
-    return _OF_XPU if others and _installs_triton(entry, advice) else advice
+    if others and _installs_triton(entry, advice):
+        return _OF_XPU
+    return advice if facts.windows or FORK not in advice.summary else _OF_LINUX
+
+
+def _runnable(commands: tuple[str, ...], facts: Facts) -> tuple[str, ...]:
+    """The commands, or none elsewhere than on Windows where one needs a program of Windows."""
+    foreign = not facts.windows and any(text.startswith(_OF_WINDOWS) for text in commands)
+    return () if foreign else commands
 
 
 def _meets(advice: Advice, facts: Facts) -> bool:
