@@ -258,3 +258,11 @@ def test_any_output_is_read_or_refused(output: bytes) -> None:
 def test_json_nested_too_deeply_is_refused() -> None:
     with pytest.raises(ValueError, match="deep"):
         msvc.parse(b"[" * 200_000)
+
+
+@pytest.mark.parametrize("below", ["", "Tools/MSVC", "Tools/MSVC/x", "a/Tools/MSVC/x", "MSVC/x/y"])
+@pytest.mark.parametrize("name", ["PATH", "VCINSTALLDIR", "VCToolsInstallDir"])
+def test_folders_right_below_a_drive(tmp_path: Path, name: str, below: str) -> None:
+    folder = f"{tmp_path.anchor}{below}"
+    host = fake_host(tmp_path, {name: folder, "VCToolsVersion": "14.44"})
+    assert not any(found.chosen for found in find_msvc(host))

@@ -102,8 +102,8 @@ def _toolsets(host: Host) -> Iterator[_Toolset]:
         folder = vc / "Tools" / "MSVC" / version
         yield _Toolset(folder, _instance(vc.parent, "variable VCINSTALLDIR"))
     tools = host.env.folder("VCToolsInstallDir")
-    if tools:  # ...\VC\Tools\MSVC\14.44.35207
-        instance = _instance(tools.parents[3], "variable VCToolsInstallDir")
+    if tools:  # ...\VC\Tools\MSVC\14.44.35207, or a folder right below the drive
+        instance = _instance(tools.parent.parent.parent.parent, "variable VCToolsInstallDir")
         yield _Toolset(tools, instance, sought=False)
     asked, trouble = _asked(host)
     yield from _of(sorted(asked, key=lambda i: version_key(i.version), reverse=True))
@@ -165,7 +165,7 @@ def _on_path(host: Host) -> Iterator[Instance]:
     for entry in host.env.path_entries():
         msvc = next((p for p in entry.parents if p.name.upper() == "MSVC"), None)
         if msvc is not None and msvc.parent.name.upper() == "TOOLS":
-            yield _instance(msvc.parents[2], "PATH")
+            yield _instance(msvc.parent.parent.parent, "PATH")
 
 
 def _in_program_files(host: Host, trouble: str) -> Iterator[Instance]:
