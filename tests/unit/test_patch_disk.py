@@ -293,6 +293,19 @@ def test_a_hard_link_into_a_package_cache_is_left_alone(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="symbolic links need rights there")
+def test_a_link_into_a_package_cache_is_replaced(place: PatchSession, tmp_path: Path) -> None:
+    cached = (place.package / DRIVER).rename(tmp_path / "uv-cache.py")
+    (place.package / DRIVER).symlink_to(cached)
+    content = cached.read_bytes()
+    patch(place)
+    assert not (place.package / DRIVER).is_symlink()
+    assert (place.package / DRIVER).read_bytes() != content
+    place.revert()
+    assert (place.package / DRIVER).readlink() == cached
+    assert cached.read_bytes() == content
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need rights there")
 def test_a_build_in_place_links_its_backends(place: PatchSession, tmp_path: Path) -> None:
     folder = place.package / "backends/nvidia"
     there = tmp_path / "third_party"

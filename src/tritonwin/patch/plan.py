@@ -121,8 +121,6 @@ def read_triton(package: Path) -> TritonSources:
 
 
 def _read(file: str, path: Path) -> SourceFile:
-    # a build in place links its backends in; the link stays, what it names is changed
-    path = path.resolve() if path.is_symlink() else path
     try:
         size = path.stat().st_size
         data = None if size > SIZE_LIMIT else path.read_bytes()

@@ -66,7 +66,8 @@ class FileEdit:
     """One file, what it holds and what it becomes.
 
     Attributes:
-        path: with links resolved.
+        path: below the package. A build in place links its folders in, and what such a link
+            names is changed; a link in the place of the file itself (to a cache) is replaced.
         before, after: all bytes, in the same line ends and with the same byte order mark.
         rules: ids of those applied.
         known: the content that is edited is that of a release, or tritonwin's.

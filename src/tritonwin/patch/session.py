@@ -438,7 +438,7 @@ def _drop_bytecode(package: Path, files: Collection[str]) -> None:
     for file in files:
         if not file.endswith(".py"):
             continue
-        path = (package / file).resolve()
+        path = package / file
         with contextlib.suppress(OSError):
             for compiled in path.parent.joinpath("__pycache__").glob(f"{path.stem}.*.pyc"):
                 compiled.unlink()
