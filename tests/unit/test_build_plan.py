@@ -594,7 +594,7 @@ def test_a_snapshot_is_planned_for_its_machine(
     made = plan(asked, machine)
     assert made.possible, refused(made)
     assert made.windows is (on is windows)
-    assert made.jobs == 6
+    assert made.jobs == 8
     assert (made.runtime is not None) is (kind == "embedded")
     assert any("planned from a snapshot" in text for text in made.warnings)
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 from build_plans import plan
+from fat_binaries import container, entry
 
+from tritonwin.build import recipe as recipes
 from tritonwin.build import wheel
 from tritonwin.build.outcome import BuildRun, ProofStep, WheelProof
 from tritonwin.build.plan import BuildSource
@@ -100,3 +102,24 @@ def test_the_record_of_a_wheel(tmp_path: Path) -> None:
     file = wheel.write_info(record, tmp_path, redactor)
     assert file.name == f"{NAME}.build-info.json"
     assert wheel.read_info(file) == redactor.record(record)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "module"),
+    [
+        ("flash-attn", "flash_attn_2_cuda.cp312-win_amd64.pyd"),
+        ("sageattention", "sageattention/_fused.cp312-win_amd64.pyd"),
+        ("triton", "triton/_C/libtriton.pyd"),
+        ("cuda-extension", "any/where/at.so"),
+    ],
+)
+def test_the_gpu_code_of_the_modules_that_a_recipe_names(
+    tmp_path: Path, recipe: str, module: str
+) -> None:
+    """Also of modules inside of a package, and of no other."""
+    binary = container(entry(2, 90, 0))
+    for place in (module, "other/module.pyd.txt"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_bytes(binary)
+    made = plan(tmp_path, extension=recipes.load(recipe).extension)
+    assert [str(code) for code in wheel._code(made, str(tmp_path))] == ["9.0"]

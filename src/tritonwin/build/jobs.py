@@ -188,7 +188,8 @@ def seconds(
         return None
     together = max(1, min(jobs * min(threads, max(archs, 1)), cores))
     last = cpu / files / 2 if files and together > 1 else 0.0
-    return _OVERHEAD + cpu / together + last
+    alone = work.alone_seconds_per_arch * archs
+    return _OVERHEAD + alone + (cpu - alone) / together + last
 
 
 def disk(work: BuildCost, archs: int, downloads: int) -> int:

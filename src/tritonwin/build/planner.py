@@ -53,7 +53,7 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         recipe.memory,
         machine.resources,
         notes,
-        files=steps,
+        files=recipe.work.at_once or steps,
         archs=len(compiled),
         jobs=order.jobs,
         threads=order.nvcc_threads,

@@ -119,8 +119,16 @@ class MemoryModel:
 
 @dataclass(frozen=True, kw_only=True)
 class BuildCost:
-    """Time of all compilers and room for what they write."""
+    """Time of all compilers and room for what they write.
 
+    Attributes:
+        at_once: files that setup.py compiles side by side at most, as it builds one extension after
+            the other; 0: all.
+        alone_seconds_per_arch: the share of the time in which one compiler runs alone.
+    """
+
+    at_once: int = 0
+    alone_seconds_per_arch: float = 0.0
     cpu_seconds: float = 0.0
     cpu_seconds_per_arch: float = 0.0
     object_mib: int = 0

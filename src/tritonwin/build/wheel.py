@@ -37,7 +37,7 @@ from tritonwin.support.fitting import needs_of
 from tritonwin.support.links import WheelLink
 from tritonwin.support.pip import Pip, PipError, last_words
 from tritonwin.system.codec import from_json, parse, to_json
-from tritonwin.system.files import write_whole
+from tritonwin.system.files import paths_in, write_whole
 from tritonwin.system.process import run
 from tritonwin.system.scratch import scratch_folder
 from tritonwin.verify import ladder
@@ -245,12 +245,12 @@ def _imports(plan: BuildPlan, modules: Iterable[str], copy: Linked) -> Iterator[
 
 
 def _code(plan: BuildPlan, site_packages: str) -> tuple[Code, ...]:
-    """The GPU code in the wheel's own modules; the pattern is of their names."""
-    found: set[Code] = set()
-    for folder, _, names in os.walk(site_packages):
-        for name in names:
-            if name.endswith((".so", ".pyd")) and fnmatchcase(name, plan.extension or "*"):
-                found.update(gpu_code(Path(folder, name)))
+    """The GPU code in the wheel's own modules; the pattern is of their places."""
+    root, found = Path(site_packages), set[Code]()
+    for path in paths_in(root, "**/*"):
+        place = path.relative_to(root).as_posix()
+        if place.endswith((".so", ".pyd")) and fnmatchcase(place, plan.extension or "*"):
+            found.update(gpu_code(path))
     return tuple(sorted(found))
 
 
