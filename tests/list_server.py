@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import ssl
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from typing import Any
 
 from wheel_files import sha256
 
+CERTIFICATE = Path(__file__).with_name("localhost.pem")
 _SENT = 2**15  # bytes at a time
 
 
@@ -116,7 +118,9 @@ class ListServer:
 
 
 @contextmanager
-def list_server() -> Iterator[ListServer]:
+def list_server(*, tls: bool = False) -> Iterator[ListServer]:
+    """A server for the block; with TLS one of a certificate that nobody signed, CERTIFICATE."""
+
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             asked = self.headers
@@ -140,6 +144,12 @@ def list_server() -> Iterator[ListServer]:
 
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     served = ListServer(f"http://127.0.0.1:{httpd.server_address[1]}")
+    if tls:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(CERTIFICATE)
+        httpd.socket = context.wrap_socket(httpd.socket, server_side=True)
+        served.address = f"https://localhost:{httpd.server_address[1]}"
+        httpd.handle_error = lambda *_: None  # type: ignore[method-assign]  # refused handshakes
     thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

@@ -629,9 +629,12 @@ def test_a_wheel_that_exists_is_taken(tmp_path: Path) -> None:
     made = plan(Order(recipe="flash-attn"), machine)
     assert f"a wheel that fits exists: {file}" in refused(made)
     assert plan(Order(recipe="flash-attn", anyway=True), machine).possible
-    none = replace(machine, wheel=replace(wheel, file=None, version=None))
-    assert plan(Order(recipe="flash-attn"), none).possible
-    assert said(plan(Order(recipe="flash-attn"), none), "wheel").startswith("none fits")
+    note = f"{file} fits. With --allow-unhashed it is taken."
+    none = replace(machine, wheel=replace(wheel, file=None, version=None, notes=(note,)))
+    made = plan(Order(recipe="flash-attn"), none)
+    assert made.possible
+    assert said(made, "wheel").startswith("none fits")
+    assert note in made.warnings
 
 
 @pytest.mark.parametrize(

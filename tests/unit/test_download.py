@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import io
 import socket
-import ssl
 import subprocess
 import sys
 import threading
@@ -16,7 +15,7 @@ from email.message import Message
 from pathlib import Path
 
 import pytest
-from list_server import ListServer, Reply
+from list_server import CERTIFICATE, ListServer, Reply, list_server
 
 from tritonwin.support import download
 from tritonwin.support.download import DownloadError, NotFoundError
@@ -219,15 +218,42 @@ def test_a_slow_server_is_given_up_by_the_clock(slow: str) -> None:
         stop.set()
 
 
-def test_certificates_are_checked() -> None:
-    context = download._certificates()
-    assert context.check_hostname
-    assert context.verify_mode is ssl.CERT_REQUIRED
+def test_a_certificate_of_no_known_authority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused, with the variables that name one's own authority; taken once one of them does."""
+    monkeypatch.setenv("NO_PROXY", "*")
+    with list_server(tls=True) as server:
+        server.replies = {"/ok": Reply(CONTENT)}
+        with pytest.raises(DownloadError, match="CERTIFICATE_VERIFY_FAILED") as refused:
+            download.read(f"{server.address}/ok", timeout=20)
+        assert "PIP_CERT" in refused.value.help
+        assert server.asked == []
+        monkeypatch.setenv("PIP_CERT", str(CERTIFICATE))
+        assert download.read(f"{server.address}/ok", timeout=20) == CONTENT
 
 
 def test_a_server_without_a_certificate_is_refused(address: str) -> None:
     with pytest.raises(DownloadError, match="SSL"):
         download.read(address.replace("http://", "https://") + "/ok")
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_transfer_that_breaks_off(server: ListServer, tmp_path: Path, ranges: bool) -> None:
+    """It goes on where it ended; where the server sends no parts, it starts again."""
+    content = CONTENT * 500
+    server.ranges, server.replies = ranges, {"/f": Reply(content, cut=2**21)}
+    came: list[int] = []
+
+    def then_whole(done: int) -> None:
+        came.append(done)
+        if done >= 2**21:
+            server.replies["/f"] = Reply(content)
+
+    digest = hashlib.sha256(content).hexdigest()
+    download.fetch(f"{server.address}/f", tmp_path / "f", sha256=digest, progress=then_whole)
+    assert (tmp_path / "f").read_bytes() == content
+    assert [status for _, status in server.asked] == [200, 206 if ranges else 200]
+    assert (came == sorted(came)) is ranges
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
 
 
 @pytest.mark.parametrize(

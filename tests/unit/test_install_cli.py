@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from wheel_files import make_wheel
 from tritonwin.cli.app import run
 from tritonwin.output import schema
 from tritonwin.output.changes import EventLine
+from tritonwin.remedies import target_pip
 from tritonwin.system.codec import from_json
 
 SAGE = "sageattention-1.0.6-py3-none-any.whl"
@@ -115,6 +118,25 @@ def test_a_wheel_that_asks_for_a_package_by_address(
     make_wheel(wheels, SAGE, [f"evil @ {place}"])
     assert install(target, wheels, "sageattention==1.0.6", "--dry-run") == 2
     assert f"asks for evil at {place}" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Wine's job objects hold no limits")
+def test_a_dependency_that_unpacks_to_more_memory_than_pip_may_take(
+    target: TargetEnvironment,
+    wheels: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    few = target_pip._OWN.replace(str(target_pip._MOST_MEMORY), str(300 * 2**20))
+    monkeypatch.setattr(target_pip, "_OWN", few)
+    before = target.files()
+    (wheels / "helper-2.0-py3-none-any.whl").unlink()
+    with zipfile.ZipFile(wheels / "helper-3.0-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as bomb:
+        bomb.writestr("helper-3.0.dist-info/METADATA", bytes(400 * 2**20))
+        bomb.writestr("helper-3.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+    assert install(target, wheels, "sageattention==1.0.6", "--yes") == 2
+    assert "MemoryError" in capsys.readouterr().err
+    assert target.files() == before
 
 
 def test_a_wheel_of_a_public_list(

@@ -145,3 +145,16 @@ def test_the_window_is_never_too_narrow_for_an_address(
     assert configured_places(target.pip).index == wide
     assert wide
     assert wide.startswith("https://")
+
+
+def test_a_wheel_may_ask_for_more_than_a_command_line_holds(
+    target: TargetEnvironment, tmp_path: Path
+) -> None:
+    folder = tmp_path / "many"
+    names = [f"part-{number}" for number in range(20)]
+    for name in names:
+        make_wheel(folder, f"{name.replace('-', '_')}-1-py3-none-any.whl")
+    long = f"; platform_machine != '{'x' * 120_000}'"
+    wanted = [f"{name} >= 1{long}" for name in names]
+    found = dry_run(target.pip, wanted, options=["--no-index", f"--find-links={folder}"])
+    assert sorted(item.name for item in found) == sorted(names)

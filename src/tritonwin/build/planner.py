@@ -141,6 +141,7 @@ def _existing_wheel(request: Request, notes: Notes) -> None:
     if not found.file:
         why = "; ".join(found.in_short()) or "no source names one"
         notes.because("wheel", "none fits", why, "--anyway")
+        notes.warnings += found.notes  # one without a hash, a list that could not be read
         return
     notes.because("wheel", found.file, f"from {found.source}", "--anyway")
     if not request.order.anyway:

@@ -71,7 +71,7 @@ def install(
     def pip() -> Pip:
         return find_pip(facts, options.lists)
 
-    planned = _planned(options, facts, pip)
+    planned = _planned(options, facts, pip, on_event)
     on_event(ChoiceEvent(choices=planned.choices, notes=planned.notes))
     if planned.plan.changes:
         on_event(PlanEvent(plan=planned.plan))
@@ -98,13 +98,18 @@ def _permitted(plan: Plan, facts: Facts, target: Interpreter) -> None:
         )
 
 
-def _planned(options: InstallOptions, facts: Facts, pip: Callable[[], Pip]) -> Installation:
-    sources = install_plan.sources_for(
-        facts,
-        pip,
-        lists=options.lists,
-        public=options.default_lists,
-        offline=options.offline,
+def _planned(
+    options: InstallOptions, facts: Facts, pip: Callable[[], Pip], on_event: OnEvent
+) -> Installation:
+    sources = replace(
+        install_plan.sources_for(
+            facts,
+            pip,
+            lists=options.lists,
+            public=options.default_lists,
+            offline=options.offline,
+        ),
+        say=lambda text: on_event(StepEvent(text=text)),
     )
     context = PlanContext(
         facts=facts,

@@ -61,8 +61,29 @@ def watch(event, args):
             raise PermissionError(f"only wheels are taken, so that pip may not start {name}")
 sys.addaudithook(watch)
 """
+# What pip reads of strangers, METADATA above all, may unpack to any size: a wheel of an index is not
+# looked into before. pip itself takes 0.5 GB; on Windows the limit is that of a job object.
+_MOST_MEMORY = 4 * 2**30
+_BOUND = f"""
+try:
+    import resource
+    for kind in resource.RLIMIT_AS, resource.RLIMIT_FSIZE:
+        most = {_MOST_MEMORY} * (1 if kind == resource.RLIMIT_AS else 2)
+        hard = resource.getrlimit(kind)[1]
+        resource.setrlimit(kind, (most if hard < 0 else min(most, hard), hard))
+except ImportError:
+    import ctypes
+    limits = bytearray(144)  # JOBOBJECT_EXTENDED_LIMIT_INFORMATION of 64 bits
+    limits[16:20] = (0x100).to_bytes(4, "little")  # JOB_OBJECT_LIMIT_PROCESS_MEMORY
+    limits[112:120] = ({_MOST_MEMORY}).to_bytes(8, "little")
+    system, handle = ctypes.WinDLL("kernel32"), ctypes.c_void_p
+    system.CreateJobObjectW.restype = system.GetCurrentProcess.restype = handle
+    job = handle(system.CreateJobObjectW(None, None))
+    system.SetInformationJobObject(job, 9, (ctypes.c_char * 144).from_buffer(limits), 144)
+    system.AssignProcessToJobObject(job, handle(system.GetCurrentProcess()))
+"""
 _OWN = (
-    f"{NOTHING_FROM_HERE}; {ENDS_WITH_US}; {_NO_BUILDS}"
+    f"{NOTHING_FROM_HERE}; {ENDS_WITH_US}; {_NO_BUILDS}{_BOUND}"
     "import pip._internal.cli.main as cli; sys.exit(cli.main())"
 )
 # Python's import from a zip reads and compiles every module twice, once only to tell its file name.
@@ -75,7 +96,7 @@ _COMPILE_ONCE = (
 # Its folder is off the path again before pip looks around: the distributions that lie beside it
 # are not the target's. pip finds its own modules without.
 _BORROW = (
-    f"{NOTHING_FROM_HERE}; {ENDS_WITH_US}; {_COMPILE_ONCE}; {_NO_BUILDS}"
+    f"{NOTHING_FROM_HERE}; {ENDS_WITH_US}; {_COMPILE_ONCE}; {_NO_BUILDS}{_BOUND}"
     "place = sys.argv.pop(1); sys.path.insert(0, place); "
     "import pip._internal.cli.main as cli; sys.path.remove(place); sys.exit(cli.main())"
 )

@@ -5,6 +5,7 @@ Torch is chosen first, because the others have to fit it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -46,6 +47,7 @@ _PREFERRED = (
 )
 
 
+_LOOKING = 120.0  # seconds for parts of wheels, all of a run together
 _NO_HASH = "no hash is known for it (--allow-unhashed takes it anyway)"
 _UNHASHED = "Without a hash nothing shows whether it was damaged on its way, or replaced"
 
@@ -63,7 +65,7 @@ def choose(
     links: Iterable[WheelLink],
     needs: Needs,
     *,
-    content_of: ContentOf = lambda _: WheelContent(),
+    content_of: ContentOf = lambda _: WheelContent(requires=()),
     allow_unhashed: bool = False,
     passed: Mapping[Build, str] = MappingProxyType({}),
     notes: Sequence[str] = (),
@@ -90,10 +92,13 @@ def choose(
             ranked.append((_merits(link, needs, place), link))
     ranked.sort(key=lambda item: item[0], reverse=True)
     best: tuple[tuple[Any, ...], WheelLink] | None = None
+    content = WheelContent()
     for merits, fit in ranked:
         if best is not None:
             rejected.append(_rejection(fit, (_second_to(best, merits),)))
-        elif wrong := fitting.content_misfit(fit, content_of(fit), needs):
+            continue
+        content = content_of(fit)
+        if wrong := fitting.content_misfit(fit, content, needs):
             rejected.append(_rejection(fit, (wrong,)))
         else:
             best = (merits, fit)
@@ -112,7 +117,10 @@ def choose(
         sha256=taken.sha256 if taken else None,
         size=taken.size if taken else None,
         rejected=tuple(rejected),
-        notes=(*notes, *(_notes(taken, needs) if taken else fitting.advice(package, needs))),
+        notes=(
+            *notes,
+            *(_notes(taken, content, needs) if taken else fitting.advice(package, needs)),
+        ),
     )
     return Chosen(link=taken, choice=choice)
 
@@ -191,10 +199,14 @@ def _rejection(link: WheelLink, reasons: tuple[str, ...]) -> Rejection:
     )
 
 
-def _notes(link: WheelLink, needs: Needs) -> Iterator[str]:
+def _notes(link: WheelLink, content: WheelContent, needs: Needs) -> Iterator[str]:
     yield from fitting.costs(link, needs)
     if not link.local and link.sha256 is None:
         yield _UNHASHED
+    if not link.local and content.requires is None:
+        yield "it is looked into after the download: its server sent no parts of it in time"
+    elif not all(module.whole for module in content.modules):
+        yield "a module is larger than what is read: all its GPU code is known after the download"
     package = link.name.distribution
     if package == "torch" and needs.chip and link.built_for.rocm:
         yield f"for {needs.chip.name}, with ROCm {link.built_for.rocm}; never tried on a card here"
@@ -309,11 +321,24 @@ class SetChooser:
         if link.location not in self._contents:
             folder, key = self.sources.folder, f"{link.location}#{link.sha256}"
             before = kept(folder, key, WheelContent) if link.sha256 and not link.local else None
-            content = before or look_into(link, offline=self.sources.offline)
+            content = before or self._look(link)
             if link.sha256 and not link.local and not before and content.requires is not None:
                 keep(folder, key, content)
             self._contents[link.location] = content
         return self._contents[link.location]
+
+    def _look(self, link: WheelLink) -> WheelContent:
+        """Look into a wheel, on a server as long as there is time for all of them together."""
+        run, began = self.sources.run, time.monotonic()
+        if link.local:
+            return look_into(link)
+        if self.sources.offline or run.looked >= _LOOKING:
+            return WheelContent()
+        self.sources.say(f"reading parts of {link.file}")
+        try:
+            return look_into(link, _LOOKING - run.looked)
+        finally:
+            run.looked += time.monotonic() - began
 
 
 def _build(torch: WheelLink) -> Build:

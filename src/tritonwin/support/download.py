@@ -16,6 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.message import Message
+from functools import cache
 from http.client import HTTPException
 from pathlib import Path
 from types import MappingProxyType
@@ -198,11 +199,15 @@ def fetch(
     with scratch_folder(to.parent) as folder:
         part = folder / "part"
         with part.open("wb") as stream:
-            blocks = _resumed if sha256 else _blocks
-            for block in blocks(url, limit, timeout):
+            attempts = _ATTEMPTS if sha256 else 1  # only a hash shows that parts are of one file
+            for start, block in _resumed(url, limit, timeout, attempts):
+                if start < done:  # from the beginning again
+                    stream.seek(0)
+                    stream.truncate()
+                    digest = hashlib.sha256()
                 stream.write(block)
                 digest.update(block)
-                done += len(block)
+                done = start + len(block)
                 if progress:
                     progress(done)
         if sha256 is not None and digest.hexdigest() != sha256.lower():
@@ -217,25 +222,27 @@ def fetch(
                 raise
 
 
-def _resumed(url: str, limit: int, timeout: float) -> Iterator[bytes]:
-    """The content in blocks; a transfer that breaks off is taken up where it ended.
+def _resumed(url: str, limit: int, timeout: float, attempts: int) -> Iterator[tuple[int, bytes]]:
+    """The content in blocks with their places; a transfer that breaks off is taken up there.
 
-    The caller compares a hash: nothing else shows that the parts are of one file.
+    From a server that sends no rest it comes from the beginning again.
     """
     done, until = 0, time.monotonic() + timeout
-    for left in reversed(range(_ATTEMPTS)):
+    for left in reversed(range(attempts)):
         said, start = Message(), done
         headers = {"Range": f"bytes={start}-"} if start else {}
         seconds = max(until - time.monotonic(), 0.001)
         try:
-            for block in _blocks(url, limit - start, seconds, headers, said):
-                if start and not said.get("Content-Range", "").startswith(f"bytes {start}-"):
+            for block in _blocks(url, limit, seconds, headers, said):
+                if start and "Content-Range" not in said:
+                    start = done = 0
+                elif start and not said["Content-Range"].startswith(f"bytes {start}-"):
                     raise DownloadError(
                         f"{without_secrets(url)} broke off, and its rest is not to be had",
                         "Try again, or fetch it by hand and give the file.",
                     )
+                yield done, block
                 done += len(block)
-                yield block
         except NoAnswerError:
             if not left or not done:
                 raise
@@ -412,9 +419,9 @@ def _open(url: str, timeout: float, headers: Mapping[str, str]) -> io.BufferedIO
     sent = {"User-Agent": f"tritonwin/{__version__}", **headers, **_authorization(parts)}
     clean = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
     request = urllib.request.Request(clean, headers=sent)  # noqa: S310 - the scheme is checked
-    opener = urllib.request.build_opener(
-        _CheckedRedirects(), urllib.request.HTTPSHandler(context=_certificates())
-    )
+    named = tuple(os.environ.get(name, "") for name in _CERTIFICATE_VARIABLES)
+    https = urllib.request.HTTPSHandler(context=_trusting(named))
+    opener = urllib.request.build_opener(_CheckedRedirects(), https)  # with the proxies of now
     stream: io.BufferedIOBase = opener.open(request, timeout=timeout)
     return stream
 
@@ -458,10 +465,11 @@ def _authorization(parts: SplitResult) -> dict[str, str]:
     return {"Authorization": "Basic " + base64.b64encode(pair.encode()).decode()}
 
 
-def _certificates() -> ssl.SSLContext:
+@cache  # to read the system's certificates takes 60 ms
+def _trusting(certificates: tuple[str, ...]) -> ssl.SSLContext:
+    """The context that trusts these files as well as the system's authorities."""
     context = ssl.create_default_context()
-    for name in _CERTIFICATE_VARIABLES:
-        file = os.environ.get(name)
+    for file in certificates:
         if file and Path(file).is_file():
             context.load_verify_locations(cafile=file)
     return context

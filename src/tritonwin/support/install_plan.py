@@ -37,7 +37,6 @@ from tritonwin.support.wheels import WheelNameError, read
 from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import is_folder
 from tritonwin.system.host import Host
-from tritonwin.system.scratch import scratch_folder
 from tritonwin.system.shells import word
 
 
@@ -91,7 +90,8 @@ def sources_for(
     )
     if offline:
         return named
-    on_torch = replace(named, torch_indexes=torch_indexes(needs_of(facts)))
+    mirror = named.public.torch if named.public else None
+    on_torch = replace(named, torch_indexes=torch_indexes(needs_of(facts), mirror))
     if named.indexes:
         return on_torch
     places = configured_places(pip())
@@ -104,16 +104,17 @@ def sources_for(
     )
 
 
-def torch_indexes(needs: Needs) -> tuple[str, ...]:
+def torch_indexes(needs: Needs, mirror: str | None) -> tuple[str, ...]:
     """The indexes of torch for a target, the preferred one first; none has wheels for ARM64."""
-    table = matrix.indexes()
     if needs.machine == "ARM64":
         return ()
+    table = matrix.indexes()
     if needs.chip:
         return (table.amd.address, f"{table.amd.families}/{needs.chip.family}")
+    place = (mirror or table.torch).rstrip("/")
     if needs.backend == "xpu":
-        return (f"{table.torch}/xpu",)
-    return tuple(f"{table.torch}/{tag}" for tag in needs.torch_tags)
+        return (f"{place}/xpu",)
+    return tuple(f"{place}/{tag}" for tag in needs.torch_tags)
 
 
 def plan(
@@ -225,11 +226,13 @@ def resolve(
     for link in links:
         requires = chooser.content_of(link).requires
         if requires is None:
+            chooser.sources.say(f"fetching {link.file}: its server sends no parts of it")
             requires = content_of(obtain(link.location, link.sha256), deep=False).requires
         wanted += (line for line in requires or () if _others(line, names))
         wanted += (part for line in requires or () if chip and (part := for_chip(line, chip)))
     for asked in map(Requirement, wanted):
-        if asked.url:  # pip would go there, and run the code of what it finds to build it
+        # pip would go there, and run the code of what it finds to build it
+        if asked.url:
             raise PipError(
                 f"a wheel asks for {asked.name} at {download.without_secrets(asked.url)}",
                 "Take another version of the wheel, or another place of wheels.",
@@ -244,15 +247,11 @@ def resolve(
         for name in (*_HELD, *(p.name for p in packages.load().values() if p.follows_torch)):
             have = facts.distribution(name) if name not in names else None
             pins |= {have.name: have.version} if have else {}
-        with scratch_folder() as folder:
-            constraints = folder / "constraints.txt"
-            lines = (f"{name}=={version}\n" for name, version in pins.items())
-            constraints.write_text("".join(lines), encoding="utf-8")
-            options = _options(links, chooser.sources)
-            try:
-                found = dry_run(pip, wanted, options=options, constraints=constraints)
-            except PipError as error:
-                raise _of_rocm(wanted, links, facts, error) from None
+        limits = (f"{name}=={version}" for name, version in pins.items())
+        try:
+            found = dry_run(pip, wanted, options=_options(links, chooser.sources), limits=limits)
+        except PipError as error:
+            raise _of_rocm(wanted, links, facts, error) from None
     others = tuple(item for item in found if item.name not in names)
     _see_that_trusted(others, chooser.sources)
     return (*map(_download, links), *others)

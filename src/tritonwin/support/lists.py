@@ -72,8 +72,13 @@ class PackageLists:
 
 @dataclass(frozen=True, kw_only=True)
 class ListTable:
-    """The content of `lists.toml`, and of the file that TRITONWIN_LISTS names."""
+    """The content of `lists.toml`, and of the file that TRITONWIN_LISTS names.
 
+    Attributes:
+        torch: address below which the indexes of torch lie, one a CUDA tag; None: PyTorch's.
+    """
+
+    torch: str | None = None
     places: tuple[Place, ...]
     packages: tuple[PackageLists, ...]
 
@@ -86,6 +91,8 @@ class ListTable:
     def faults(self) -> Iterator[str]:
         """Contradictions in the table, and addresses that may not be used."""
         names = [place.name for place in self.places]
+        if self.torch and not download.is_trusted(self.torch):
+            yield "torch: only https, localhost and local files are used"
         for place in self.places:
             if names.count(place.name) > 1:
                 yield f"two places are called {place.name}"

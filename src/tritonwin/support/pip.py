@@ -13,7 +13,6 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from packaging.utils import canonicalize_name
@@ -23,6 +22,7 @@ from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.support.download import local_path
 from tritonwin.support.wheel_choice import Download
 from tritonwin.system.process import Completed, run
+from tritonwin.system.scratch import scratch_folder
 
 QUERY_TIMEOUT = 120.0
 RESOLVE_TIMEOUT = 1800.0
@@ -212,20 +212,25 @@ def dry_run(
     requirements: Iterable[str],
     *,
     options: Sequence[str] = (),
-    constraints: Path | None = None,
+    limits: Iterable[str] = (),
 ) -> tuple[Download, ...]:
     """The files that `pip install` would install, missing dependencies included. Nothing changes.
 
     Only wheels: a source distribution would run its own code to be asked for its name.
 
+    Args:
+        limits: versions that hold for what is not asked for as well.
+
     Raises:
         PipError: pip finds no set that fits, in pip's own words.
     """
     args = ["install", "--dry-run", "--quiet", "--report", "-", "--only-binary", ":all:"]
-    if constraints:
-        args += ["--constraint", str(constraints)]
-    words = [*args, *options, "--", *requirements]
-    done = pip.run(words, timeout=RESOLVE_TIMEOUT, settled=PLACES)
+    with scratch_folder() as folder:  # a wheel may ask for more than a command line holds
+        for option, lines in (("--requirement", requirements), ("--constraint", limits)):
+            file = folder / f"{option[2:]}s.txt"
+            file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            args += [option, str(file)]
+        done = pip.run([*args, *options], timeout=RESOLVE_TIMEOUT, settled=PLACES)
     if done.code != 0:
         msg = f"pip finds nothing to install: {last_words(done)}"
         allowed = os.environ.get(f"PIP_{CONSTRAINT}")
@@ -273,4 +278,6 @@ def last_words(done: Completed) -> str:
     said = done.err.strip() or done.out
     lines = said.decode("utf-8", "replace").strip().splitlines()
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR:")]
+    if errors[-1:] == ["Exception:"]:  # pip's own end: its kind is the traceback's last line
+        errors[-1] = f"pip itself ended: {lines[-1]}"
     return hide_secrets(" ".join(errors or lines[-3:])) or done.ending()

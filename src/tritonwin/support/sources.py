@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -57,6 +57,7 @@ class _Run:
     answers: dict[str, Listing | None] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
     until: float | None = None
+    looked: float = 0.0  # seconds for wheels that were read in parts
 
     def seconds(self) -> float:
         """Time for the next page; raises DownloadError where all of it is used up."""
@@ -79,6 +80,7 @@ class Sources:
         offline: nothing is fetched; public lists are those that were kept or ship.
         folder: holds what is kept for the next run; None: nothing is kept.
         token: for GitHub's API.
+        say: told of each place that is asked.
     """
 
     lists: tuple[str, ...] = ()
@@ -88,6 +90,7 @@ class Sources:
     offline: bool = False
     folder: Path | None = None
     token: str | None = None
+    say: Callable[[str], None] = field(default=lambda _: None, repr=False, compare=False)
     run: _Run = field(default_factory=_Run, repr=False, compare=False)
 
 
@@ -219,6 +222,7 @@ def _from_network(place: Place, address: str, sources: Sources) -> Listing | Non
     try:
         if sources.offline:
             raise DownloadError(f"not asked, because of --offline: {without_secrets(address)}")
+        sources.say(f"asking {place.shown}")
         known = {page.address: page for page in before.pages} if before else {}
         following: str | None = address
         while following is not None:

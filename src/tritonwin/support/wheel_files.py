@@ -83,22 +83,26 @@ class WheelContent:
     modules: tuple[CompiledModule, ...] = ()
 
 
-def look_into(link: WheelLink, *, offline: bool = False) -> WheelContent:
-    """Read a wheel where it lies, or as much of it as its place gives without the whole."""
+def look_into(link: WheelLink, seconds: float = _SECONDS) -> WheelContent:
+    """Read a wheel where it lies, or as much of it as its place gives without the whole.
+
+    Args:
+        seconds: for each of its METADATA and its parts; one that takes longer is not known.
+    """
     path = download.local_path(link.location)
     if path is not None:
         return content_of(path)
+    seconds = min(seconds, _SECONDS)
     # some mirrors serve the metadata of PEP 658 without saying so
     address = link.metadata or (f"{link.location}.metadata" if link.index else None)
-    if offline:
-        return WheelContent()
     if address is not None:
         try:
-            return WheelContent(requires=_requires(download.read(address, limit=METADATA_LIMIT)))
+            metadata = download.read(address, limit=METADATA_LIMIT, timeout=seconds)
+            return WheelContent(requires=_requires(metadata))
         except DownloadError:
             pass
     try:
-        with RangedFile(link.location, most=_MOST_READ, timeout=_SECONDS) as parts:
+        with RangedFile(link.location, most=_MOST_READ, timeout=seconds) as parts:
             if link.size is not None and link.size != parts.size:
                 return WheelContent(wrong=f"it has {parts.size} bytes, its list says {link.size}")
             # a zip's reader wants as many bytes as it asked for
