@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +12,18 @@ from healthy import HEALTHY, dist, gpu, radeon
 from list_server import ListServer
 from oracle import Pc, best
 from packaging.requirements import Requirement
-from wheel_files import make_wheel
+from public_lists import (
+    CUDAS,
+    LISTED,
+    PACKAGES,
+    PCS,
+    PYTHONS,
+    SOME,
+    TORCH,
+    expected,
+    known,
+    serve,
+)
 
 from tritonwin.facts.records import Facts, Torch
 from tritonwin.support import install_plan, matrix
@@ -22,33 +31,9 @@ from tritonwin.support.chooser import SetChooser, choose
 from tritonwin.support.fitting import needs_of
 from tritonwin.support.install_plan import resolve, torch_indexes
 from tritonwin.support.links import WheelLink
-from tritonwin.support.lists import ListTable, PackageLists, Place, known_wheels
+from tritonwin.support.lists import known_wheels
 from tritonwin.support.pip import Pip, PipError
 from tritonwin.support.sources import Sources
-
-PURE = "sageattention-1.0.6-py3-none-any.whl"
-TORCH = ("2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.0", "2.13.0", "2.14.1")
-CUDAS = ("12.4", "12.6", "12.8", "13.0")
-PYTHONS = ("3.10", "3.11", "3.12", "3.13")
-PCS = [
-    Pc(python, torch, cuda, capability)
-    for torch, cuda, python, capability in itertools.product(
-        TORCH, CUDAS, PYTHONS, ("7.5", "8.6", "8.9", "12.0")
-    )
-]
-SOME = random.Random(18).sample(PCS, 24)
-LISTED = (
-    "flash-attn",
-    "flash-attn-3",
-    "sageattention",
-    "sageattn3",
-    "spas-sage-attn",
-    "nunchaku",
-    "natten",
-    "block-sparse-attn",
-)
-TRITON = {"2.6": "3.2", "2.7": "3.3", "2.8": "3.4", "2.9": "3.5", "2.10": "3.6", "2.11": "3.6"}
-XFORMERS = {"0.0.29": "2.6.0", "0.0.31": "2.7.1", "0.0.32": "2.8.0", "0.0.33": "2.9.1"}
 
 
 def facts(pc: Pc) -> Facts:
@@ -60,13 +45,6 @@ def facts(pc: Pc) -> Facts:
         torch=Torch(version=version, location="t", source="t", cuda=pc.cuda),
         gpus=(gpu(pc.gpu),),
     )
-
-
-def known() -> tuple[WheelLink, ...]:
-    """The real lists as they ship, and the release of SageAttention without compiled modules."""
-    places = {group.place for group in known_wheels().groups}
-    links = [link for place in sorted(places) for link in known_wheels().of(place)]
-    return (*links, WheelLink(location=f"https://example.org/{PURE}", source="index", index="i"))
 
 
 def compare(package: str, pc: Pc, links: tuple[WheelLink, ...], files: list[str]) -> str | None:
@@ -130,64 +108,28 @@ def cell(found: dict[tuple[str, str], str], python: str) -> str:
     return ampere if blackwell == ampere else f"{ampere} (12.0: {blackwell})"
 
 
-def world(server: ListServer, folder: Path) -> Sources:
-    """The real lists' names as made wheels: releases in pages, hubs, a package index, torch's."""
-    by_place: dict[str, list[Path]] = {}
-    for link in known()[:-1]:
-        by_place.setdefault(link.source, []).append(make_wheel(folder / link.source, link.file))
-    places = []
-    for name, files in by_place.items():
-        if name in {"wildminder", "lldacing-flash", "lldacing-natten"}:
-            places.append(Place(name=name, form="hub", address=server.hub(f"a/{name}", *files)))
-            continue
-        assets = [server.asset(file) for file in files]
-        pages = [assets[start : start + 100] for start in range(0, len(assets), 100)]
-        address = server.releases(f"a/{name}", *pages)
-        places.append(Place(name=name, form="github-releases", address=address))
-    names = tuple(place.name for place in places)
-    rows = tuple(PackageLists(name=package, places=names) for package in LISTED)
-    triton = [f"triton_windows-{v}.0.post9-py3-none-any.whl" for v in set(TRITON.values())]
-    index = [make_wheel(folder / "i", file) for file in (*triton, PURE)]
-    on_torch = [
-        make_wheel(folder / "t", f"xformers-{v}-cp39-abi3-win_amd64.whl", [f"torch=={torch}"])
-        for v, torch in XFORMERS.items()
-    ]
-    return Sources(
-        indexes=(server.index("simple", *index),),
-        torch_indexes=(server.index("cu128", *on_torch),),
-        public=ListTable(places=tuple(places), packages=rows),
-        folder=folder / "kept",
-    )
-
-
-def expected(package: str, pc: Pc, files: list[str]) -> str | None:
-    series = pc.torch.rpartition(".")[0]
-    if package == "triton-windows":
-        has = series in TRITON and (pc.gpu, series) != ("12.0", "2.6")
-        return f"triton_windows-{TRITON[series]}.0.post9-py3-none-any.whl" if has else None
-    if package == "xformers":
-        version = next((v for v, torch in XFORMERS.items() if torch == pc.torch), None)
-        return f"xformers-{version}-cp39-abi3-win_amd64.whl" if version else None
-    return best(package, files, pc)
-
-
-def take(sources: Sources, pcs: list[Pc], files: list[str]) -> None:
+def take(sources: Sources, pcs: list[Pc]) -> None:
     for pc in pcs:
-        for package in (*LISTED, "triton-windows", "xformers"):
+        for package in PACKAGES:
             chooser = SetChooser(facts=facts(pc), sources=sources)
             (found,) = chooser.choose([Requirement(package)]).chosen
-            assert found.choice.file == expected(package, pc, files), (package, pc)
+            assert found.choice.file == expected(package, pc), (package, pc)
 
 
 def ask_the_server(server: ListServer, folder: Path, pcs: list[Pc]) -> None:
-    sources = world(server, folder)
-    files = [link.file for link in known()]
-    take(sources, pcs, files)
+    index, table = serve(server, folder)
+    sources = Sources(
+        indexes=(index,),
+        torch_indexes=(f"{table.torch}/cu128",),
+        public=table,
+        folder=folder / "kept",
+    )
+    take(sources, pcs)
     whole = [path for path, status in server.asked if status == 200]
     assert len(whole) == len(set(whole))  # nothing is asked twice
     assert not any(path.startswith("/files/") for path in whole)  # no wheel is fetched whole
     server.asked.clear()
-    take(replace(sources, run=type(sources.run)()), pcs, files)
+    take(replace(sources, run=type(sources.run)()), pcs)
     assert {status for _, status in server.asked} <= {304, 404}
 
 

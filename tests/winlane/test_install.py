@@ -1,94 +1,137 @@
-"""`tritonwin install` on real Windows: real pip, wheels under the names that the public ones bear."""
+"""`tritonwin install` with no option named, in each kind of Windows Python, against the oracle.
+
+The server speaks as GitHub's and the hub's API, torch's index and a package index; the names on it
+are those of the real lists. GPU and torch are the lane's stand-ins.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from list_server import list_server
+import pytest
+from list_server import ListServer, list_server
+from oracle import Pc
+from public_lists import PACKAGES, as_toml, expected, serve
+from test_uv import uv_environment
 from trees import tree_hash
-from wheel_files import make_wheel
-from winlane import Machine, standins
+from winlane import Environment, Lane, Machine, standins
 
-STABLE = "sageattention-2.2.0+cu130torch2.9.0andhigher.post4-cp39-abi3-win_amd64.whl"
-OTHERS = {
-    "sageattention-2.2.0+cu130torch2.9.1.post6-cp310-abi3-win_amd64.whl": "needs torch 2.9, this is torch 2.14",
-    "sageattention-2.2.0+cu128torch2.9.0andhigher.post4-cp39-abi3-win_amd64.whl": "needs CUDA 12, this torch is built for CUDA 13",
-    "sageattention-2.2.0+cu130torch2140-cp313-cp313-win_amd64.whl": "made for cp313, this Python is cp312",
-    "sageattention-1.0.6-py3-none-any.whl": "is newer",
-}  # fmt: skip
-
-
-def test_the_wheel_that_fits_is_installed_proven_and_given_back(machine: Machine) -> None:
-    machine.gpu("8.9")
-    env = machine.environment("3.12", "full", ["pip"])
-    standins.cuda_torch(env, machine.fakes, "2.14.1", "13.0")
-    folder = env.path("C:\\").joinpath("wheels")
-    for file in (STABLE, *OTHERS):
-        make_wheel(folder, file, ["helper"])
-    make_wheel(folder, "helper-2.0-py3-none-any.whl")
-    before = tree_hash(env.home)
-    machine.variables["TRITONWIN_HOME"] = r"C:\tritonwin-home"
-    args = ("install", "sageattention", "--python", env.python, "--find-links", r"C:\wheels")
-
-    done = machine.tool(*args, "--offline", "--yes", "--json", cwd="C:\\", timeout=180).check()
-    report = json.loads(done.stdout)
-    (choice,) = report["choices"]
-    assert choice["file"] == STABLE
-    reasons = {r["file"]: " ".join(r["reasons"]) for r in choice["rejected"]}
-    assert reasons.keys() >= OTHERS.keys()  # the copy of the public lists has others
-    for file, text in OTHERS.items():
-        assert text in reasons[file]
-    assert report["status"] == "installed"
-    assert [i["outcome"] for i in report["imports"]] == ["imported"]
-    assert (env.site_packages / "helper" / "__init__.py").is_file()
-
-    machine.tool("undo", "--yes", cwd="C:\\").check()
-    assert tree_hash(env.home) == before
+KINDS = {
+    "comfyui": Pc("3.12", "2.9.1", "13.0", "12.0"),
+    "venv": Pc("3.11", "2.8.0", "12.8", "8.9"),
+    "conda": Pc("3.13", "2.10.0", "13.0", "8.6"),
+    "uv": Pc("3.12", "2.7.1", "12.8", "8.9"),
+}
+# for each Python of each kind, two PCs: Python, then torch, CUDA and GPU
+MANY = {
+    ("comfyui", "3.10"): (("2.6.0", "12.4", "8.6"), ("2.8.0", "12.8", "12.0")),
+    ("comfyui", "3.11"): (("2.9.1", "13.0", "8.9"), ("2.7.1", "12.6", "7.5")),
+    ("comfyui", "3.12"): (("2.10.0", "12.8", "8.6"), ("2.13.0", "13.0", "12.0")),
+    ("comfyui", "3.13"): (("2.14.1", "13.0", "8.9"), ("2.11.0", "12.8", "8.6")),
+    ("venv", "3.10"): (("2.9.1", "12.6", "8.9"), ("2.12.0", "13.0", "12.0")),
+    ("venv", "3.11"): (("2.10.0", "13.0", "12.0"), ("2.6.0", "12.4", "12.0")),
+    ("venv", "3.12"): (("2.8.0", "12.6", "8.9"), ("2.9.1", "12.8", "7.5")),
+    ("venv", "3.13"): (("2.12.0", "13.0", "8.6"), ("2.7.1", "12.8", "12.0")),
+    ("conda", "3.10"): (("2.7.1", "12.8", "8.9"), ("2.11.0", "13.0", "8.6")),
+    ("conda", "3.11"): (("2.13.0", "13.0", "8.9"), ("2.8.0", "12.8", "7.5")),
+    ("conda", "3.12"): (("2.14.1", "12.8", "12.0"), ("2.9.1", "13.0", "8.9")),
+    ("conda", "3.13"): (("2.6.0", "12.6", "8.9"), ("2.10.0", "12.8", "12.0")),
+    ("uv", "3.12"): (("2.11.0", "13.0", "12.0"), ("2.8.0", "12.8", "8.6")),
+}
 
 
-def test_a_public_list_is_asked_once_and_kept(machine: Machine, tmp_path: Path) -> None:
-    """With no option named; the second time nothing is sent again, without the place it is kept."""
-    machine.gpu("8.9")
-    env = machine.environment("3.12", "full", ["pip"])
-    standins.cuda_torch(env, machine.fakes, "2.14.1", "13.0")
-    files = [make_wheel(tmp_path, file) for file in (STABLE, *OTHERS)]
-    machine.variables["TRITONWIN_HOME"] = r"C:\tritonwin-home"
-    machine.variables["PIP_NO_INDEX"] = "1"
-    machine.variables["NO_PROXY"] = "*"
-    machine.variables["TRITONWIN_LISTS"] = r"C:\lists.toml"
-    args = ("install", "sageattention", "--python", env.python, "--dry-run", "--json")
-
-    def choice() -> dict[str, object]:
-        done = machine.tool(*args, cwd="C:\\", timeout=180).check()
-        (found,) = json.loads(done.stdout)["choices"]
-        return dict(found)
-
+@pytest.fixture
+def server(machine: Machine, tmp_path: Path) -> Iterator[ListServer]:
     with list_server() as server:
-        address = server.releases("me/sage", *([server.asset(file)] for file in files))
-        env.path("C:\\").joinpath("lists.toml").write_text(
-            f"""
-            [[places]]
-            name = "mirror"
-            form = "github-releases"
-            address = "{address}"
-            hashes = "digest"
-            trust = "test"
-            checked = "2026-11-28"
-            [[packages]]
-            name = "sageattention"
-            places = ["mirror"]
-            """
+        index, table = serve(server, tmp_path)
+        machine.place(r"C:\lists.toml", as_toml(table))
+        machine.variables.update(
+            TRITONWIN_LISTS=r"C:\lists.toml",
+            TRITONWIN_HOME=r"C:\tritonwin-home",
+            PIP_INDEX_URL=index,
+            NO_PROXY="*",
         )
-        first = choice()
-        assert (first["file"], first["notes"]) == (STABLE, [])
-        assert [s for path, s in server.asked if path.startswith("/repos")] == [200] * len(files)
+        yield server
+
+
+def made(lane: Lane, machine: Machine, kind: str, python: str) -> Environment:
+    if kind == "uv":
+        return uv_environment(lane, machine)
+    return machine.environment(python, kind, ["pip"])
+
+
+def equip(machine: Machine, env: Environment, pc: Pc) -> None:
+    """The stand-ins of torch and of the driver of a PC."""
+    for info in env.site_packages.glob("torch-*"):
+        shutil.rmtree(info)
+    machine.gpu(pc.gpu)
+    standins.cuda_torch(env, machine.fakes, pc.torch, pc.cuda, triton="")
+
+
+def install(machine: Machine, env: Environment, *words: str) -> dict[str, Any]:
+    args = ("install", *words, "--python", env.python, "--json")
+    found: dict[str, Any] = json.loads(machine.tool(*args, cwd="C:\\", timeout=300).stdout)
+    return found
+
+
+def compared(report: dict[str, Any], pc: Pc) -> None:
+    """Each choice is the oracle's, and each wheel that was not taken has its reasons."""
+    for choice in report["choices"]:
+        assert choice["file"] == expected(choice["package"], pc), (choice["package"], pc)
+        assert all(rejection["reasons"] for rejection in choice["rejected"])
+        assert choice["rejected"] or choice["file"] or choice["notes"]
+
+
+def asked_once(server: ListServer) -> None:
+    """Nothing was asked twice, and no wheel was fetched whole; what was asked is forgotten."""
+    whole = [path for path, status in server.asked if status == 200]
+    assert len(whole) == len(set(whole))
+    assert not any(path.startswith("/files/") for path in whole)
+    server.asked.clear()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_installed_from_the_public_lists(
+    lane: Lane, machine: Machine, server: ListServer, kind: str
+) -> None:
+    pc = KINDS[kind]
+    env = made(lane, machine, kind, pc.python)
+    equip(machine, env, pc)
+    before = tree_hash(env.home)
+    report = install(machine, env, "sageattention", "flash-attn", "--yes")
+    compared(report, pc)
+    assert report["status"] == "installed"
+    assert [i["outcome"] for i in report["imports"]] == ["imported", "imported"]
+    assert (env.site_packages / "flash_attn" / "__init__.py").is_file()
+    asked = [path for path, _ in server.asked if not path.startswith(("/files/", "/a/"))]
+    assert len(asked) == len(set(asked))
+    if kind == "comfyui":
         server.asked.clear()
-        assert choice() == first
-        assert [s for path, s in server.asked if path.startswith("/repos")] == [304] * len(files)
-        for path in [path for path in server.replies if path.startswith("/repos")]:
-            del server.replies[path]
-        kept = choice()
-    assert kept["file"] == STABLE
-    assert "HTTP 404" in str(kept["notes"])
-    assert "is used" in str(kept["notes"])
+        again = install(machine, env, "sageattention", "flash-attn", "--yes")
+        assert again["status"] == "nothing-to-do"
+        assert {status for _, status in server.asked} <= {304, 404}
+        machine.tool("undo", "--yes", cwd="C:\\").check()
+        assert tree_hash(env.home) == before
+
+
+@pytest.mark.full
+def test_ten_packages_for_many_pcs(lane: Lane, machine: Machine, server: ListServer) -> None:
+    for (kind, python), combinations in MANY.items():
+        env = made(lane, machine, kind, python)
+        for torch, cuda, gpu in combinations:
+            pc = Pc(python, torch, cuda, gpu)
+            equip(machine, env, pc)
+            shutil.rmtree(machine.drives.linux(r"C:\tritonwin-home"), ignore_errors=True)
+            server.asked.clear()
+            report = install(machine, env, *PACKAGES, "--dry-run")
+            assert [choice["package"] for choice in report["choices"]].sort() == list(
+                PACKAGES
+            ).sort()
+            compared(report, pc)
+            asked_once(server)
+        assert install(machine, env, *PACKAGES, "--dry-run")["choices"] == report["choices"]
+        assert {status for _, status in server.asked} <= {304, 404}

@@ -31,6 +31,7 @@ from tritonwin.support.pip import (
     with_uv,
 )
 from tritonwin.support.sources import Sources
+from tritonwin.support.versions import parse as parse_version
 from tritonwin.support.wheel_choice import Download, WheelChoice
 from tritonwin.support.wheel_files import content_of, obtain
 from tritonwin.support.wheels import WheelNameError, read
@@ -104,7 +105,7 @@ def sources_for(
     )
 
 
-def torch_indexes(needs: Needs, mirror: str | None) -> tuple[str, ...]:
+def torch_indexes(needs: Needs, mirror: str | None = None) -> tuple[str, ...]:
     """The indexes of torch for a target, the preferred one first; none has wheels for ARM64."""
     if needs.machine == "ARM64":
         return ()
@@ -167,7 +168,9 @@ def _marked(item: Chosen, facts: Facts, sources: Sources) -> Chosen:
     have = facts.distribution(item.choice.package)
     places = sources.public.places if sources.public else ()
     trust = next((p.trust for p in places if p.name == item.choice.source), None)
-    installed = have is not None and have.version == item.choice.version
+    # by value: a wheel says cxx11abiTRUE, its normalised name cxx11abitrue
+    mine = item.link.name.version if item.link else None
+    installed = have is not None and mine is not None and parse_version(have.version) == mine
     return replace(item, choice=replace(item.choice, installed=installed, trust=trust))
 
 
