@@ -7,10 +7,11 @@ import json
 import re
 import ssl
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ class Reply:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     cut: int | None = None  # bytes after which the connection is closed
+    pause: float = 0.0  # seconds after each piece
 
 
 @dataclass
@@ -109,7 +111,7 @@ class ListServer:
             return Reply(status=304, headers=headers)
         part = re.fullmatch(r"bytes=(\d*)-(\d*)", wanted or "")
         if part is None or not self.ranges:
-            return Reply(reply.body, 200, headers, cut=reply.cut)
+            return replace(reply, headers=headers)
         size = len(reply.body)
         first = int(part[1]) if part[1] else max(0, size - int(part[2]))
         last = min(int(part[2]), size - 1) if part[1] and part[2] else size - 1
@@ -138,6 +140,7 @@ def list_server(*, tls: bool = False) -> Iterator[ListServer]:
                 for start in range(0, len(body), _SENT):
                     self.wfile.write(body[start : start + _SENT])
                     served.sent[self.path] += len(body[start : start + _SENT])
+                    time.sleep(reply.pause)
 
         def log_message(self, *args: object) -> None:
             pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from public_lists import (
     known,
     serve,
 )
+from wheel_files import make_wheel
 
 from tritonwin.facts.records import Facts, Torch
 from tritonwin.support import install_plan, matrix

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tritonwin.facts.records import Facts, Interpreter
-from tritonwin.journal import Journal, Store
+from tritonwin.journal import Journal, Store, undo
 from tritonwin.remedies import (
     build_wheel,
     caches,
@@ -43,12 +43,30 @@ from tritonwin.remedies.plan import (
     UnsetVariable,
     target_to_change,
 )
-from tritonwin.remedies.records import Clearing
+from tritonwin.remedies.records import Clearing, StepEvent
 from tritonwin.support.pip import Pip
 from tritonwin.system.codec import to_json
 
 if TYPE_CHECKING:
     from tritonwin.remedies.build_wheel import Prepared
+
+
+def clear_unfinished(target: Interpreter, store: Store, agree: Agree, on_event: OnEvent) -> bool:
+    """Undo what a crash left half done; True: the facts of the target are to be read again.
+
+    Raises:
+        CannotRemedyError: that is not agreed to; a plan made now would be wrong.
+    """
+    found = store.unfinished(target.executable)
+    for header in found:
+        on_event(StepEvent(text=f"an earlier change was cut off: {header.title}"))
+        if not agree("Undo it first?"):
+            raise CannotRemedyError(
+                f"{header.target} is in the middle of a change: {header.title}",
+                f"tritonwin undo {header.id}",
+            )
+        undo(store, header.id)
+    return bool(found)
 
 
 @dataclass(frozen=True)

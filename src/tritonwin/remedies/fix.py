@@ -20,7 +20,7 @@ from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.records import Problem
 from tritonwin.remedies import python_driver
-from tritonwin.remedies.apply import apply_plan
+from tritonwin.remedies.apply import apply_plan, clear_unfinished
 from tritonwin.remedies.context import Agree, OnEvent, PlanContext, ignore
 from tritonwin.remedies.plan import CannotRemedyError, Plan, Status, target_to_change
 from tritonwin.remedies.planner import make_plan
@@ -94,7 +94,8 @@ def fix(
     if options.dry_run:
         return run.dry_run()
     with store.lock(target.executable, wait=5):
-        run.clear_unfinished()
+        if clear_unfinished(target, store, run.agreed, on_event):
+            run.examine()
         return run.rounds()
 
 
@@ -160,18 +161,6 @@ class _Fix:
         self.on_event(PlanEvent(plan=self.plan))
         return self._end("planned")
 
-    def clear_unfinished(self) -> None:
-        """Undo what a crash left half done: a plan made of its facts would be wrong."""
-        for header in self.store.unfinished(self.target.executable):
-            self.on_event(StepEvent(text=f"an earlier change was cut off: {header.title}"))
-            if not self._agreed("Undo it first?"):
-                raise CannotRemedyError(
-                    f"{header.target} is in the middle of a change: {header.title}",
-                    f"tritonwin undo {header.id}",
-                )
-            undo(self.store, header.id)
-            self._examine()
-
     def rounds(self) -> FixResult:
         if not self.problems and not self.result.crashed:
             return self._end("healthy" if not self.drifted else self._proven_again())
@@ -187,10 +176,10 @@ class _Fix:
             self.on_event(PlanEvent(plan=plan))
             if not plan.changes:
                 break
-            if not self._agreed("Make these changes?"):
+            if not self.agreed("Make these changes?"):
                 return self._end("declined")
             self._apply(plan)
-            if self._worse() and self._agreed("It got worse. Undo everything?"):
+            if self._worse() and self.agreed("It got worse. Undo everything?"):
                 return self._undo_all()
             if not self.problems:
                 break
@@ -219,7 +208,7 @@ class _Fix:
         self.problems = tuple(p for p in wanted if p.id != _DRIFTED)
         self._add(crashed=tuple(c for c in diagnosis.crashed if not only or c.id in only))
 
-    def _examine(self) -> None:
+    def examine(self) -> None:
         executable = self.target.executable
         self._take(collect(python=executable, timeout=self.options.timeout, host=self.context.host))
 
@@ -259,7 +248,7 @@ class _Fix:
         setting = setting_for(self.context.facts, self.context.host.env.data, timeout=AHEAD_LIMIT)
         with waiting_threads(most=1) as threads:
             ahead = threads.submit(ladder.prove, setting, ladder.AHEAD)
-            self._examine()
+            self.examine()
             results = threads.result(ahead).results
         results += tuple(r for r in self.result.proof or self.result.before if r.id in kept)
         return self._prove(tuple(r for r in results if r.state == "passed"))
@@ -276,10 +265,10 @@ class _Fix:
     def _undo_all(self) -> FixResult:
         for journal in reversed(self.result.journals):
             undo(self.store, journal)
-        self._examine()
+        self.examine()
         return self._end("undone")
 
-    def _agreed(self, question: str) -> bool:
+    def agreed(self, question: str) -> bool:
         if not self.agree(question):
             return False
         self.on_event(AgreedEvent(text=question))

@@ -8,10 +8,11 @@ from functools import cache
 
 from packaging.requirements import Requirement
 
+from tritonwin.facts.collect import collect
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.facts.target import deep_import
 from tritonwin.journal import Store
-from tritonwin.remedies.apply import apply_plan
+from tritonwin.remedies.apply import apply_plan, clear_unfinished
 from tritonwin.remedies.context import Agree, OnEvent, PlanContext, ignore
 from tritonwin.remedies.distributions import install_change, plan_remove
 from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, target_to_change
@@ -66,6 +67,10 @@ def install(
         UserError: no target, no pip to ask, or a change that failed; the target is then as before.
     """
     target = target_to_change(facts)
+    if not options.dry_run and store.unfinished(target.executable):
+        with store.lock(target.executable, wait=5):
+            clear_unfinished(target, store, agree, on_event)
+        facts = collect(python=target.executable)
 
     @cache
     def pip() -> Pip:

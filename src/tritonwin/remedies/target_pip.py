@@ -61,8 +61,8 @@ def watch(event, args):
             raise PermissionError(f"only wheels are taken, so that pip may not start {name}")
 sys.addaudithook(watch)
 """
-# What pip reads of strangers, METADATA above all, may unpack to any size: a wheel of an index is not
-# looked into before. pip itself takes 0.5 GB; on Windows the limit is that of a job object.
+# The METADATA of a wheel that pip finds by itself may unpack to any size; pip itself takes 0.5 GB.
+# Windows has such a limit for job objects.
 _MOST_MEMORY = 4 * 2**30
 _BOUND = f"""
 try:

@@ -1,0 +1,246 @@
+"""Faults while `install` is under way: a clear line, its exit status, and nothing half installed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from list_server import ListServer, Reply, list_server
+from public_lists import as_toml
+from target_env import TargetEnvironment
+from wheel_files import make_wheel
+
+from tritonwin.cli.app import run
+from tritonwin.journal import faults
+from tritonwin.support.lists import ListTable, PackageLists, Place
+from tritonwin.system import scratch
+
+SAGE = "sageattention-1.0.6-py3-none-any.whl"
+WHEEL = f"/files/{SAGE}"
+RELEASES = "/repos/me/sage/releases?per_page=100"
+posix = pytest.mark.skipif(os.name == "nt", reason="signals and mounts of POSIX")
+
+
+@dataclass
+class Scene:
+    server: ListServer
+    target: TargetEnvironment
+    temporary: Path
+    words: tuple[str, ...]
+
+    def run(self, *more: str) -> int:
+        scratch.sweep.cache_clear()
+        return run([*self.words, *more])
+
+    def start(self, code: str = "", **variables: str) -> subprocess.Popen[str]:
+        program = f"{code}\nimport runpy; runpy.run_module('tritonwin', run_name='__main__')"
+        return subprocess.Popen(
+            [sys.executable, "-c", program, *self.words, "--yes"],
+            env={**os.environ, **variables}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def installed(self) -> bool:
+        return any(name.startswith("sageattention") for name in self.target.files())
+
+
+@pytest.fixture
+def scene(
+    target_with_pip: TargetEnvironment,
+    server: ListServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Scene:
+    wheel = make_wheel(tmp_path, SAGE, more={"sageattention/data": os.urandom(2**21)})
+    address = server.releases("me/sage", [server.asset(wheel)])
+    place = Place(name="mirror", form="github-releases", address=address)
+    row = PackageLists(name="sageattention", places=("mirror",))
+    table = as_toml(ListTable(torch=server.address, places=(place,), packages=(row,)))
+    (tmp_path / "lists.toml").write_text(table)
+    (tmp_path / "tmp").mkdir()
+    for name, value in {
+        "NO_PROXY": "*",
+        "PIP_NO_INDEX": "1",
+        "TRITONWIN_LISTS": str(tmp_path / "lists.toml"),
+        "TMPDIR": str(tmp_path / "tmp"),
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("tempfile.tempdir", None)
+    words = ("install", "sageattention", "--python", str(target_with_pip.python))
+    return Scene(server, target_with_pip, tmp_path / "tmp", words)
+
+
+def in_the_middle(scene: Scene, process: subprocess.Popen[str]) -> None:
+    """Wait until a part of the wheel has come. The parts that were read before are few."""
+    until = time.monotonic() + 60
+    while scene.server.sent[WHEEL] < 2**20:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+@posix
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_ended_during_the_download(scene: Scene, how: signal.Signals) -> None:
+    """Ctrl-C leaves nothing; what a killed one left goes with the next run, which installs."""
+    before = scene.target.files()
+    page = scene.server.replies[WHEEL]
+    scene.server.replies[WHEEL] = Reply(page.body, pause=0.05)
+    # pytest may have been started where Ctrl-C is ignored
+    handled = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    with scene.start(handled) as process:
+        in_the_middle(scene, process)
+        process.send_signal(how)
+        _, said = process.communicate(timeout=60)
+    status = {signal.SIGKILL: -9, signal.SIGINT: 130, signal.SIGTERM: 143}[how]
+    assert process.returncode == status, said
+    assert "Traceback" not in said
+    assert scene.target.files() == before
+    assert bool(list(scene.temporary.iterdir())) is (how is signal.SIGKILL)
+    scene.server.replies[WHEEL] = page
+    with scene.start() as again:
+        said = "".join(again.communicate(timeout=120))
+    assert again.returncode == 0, said
+    assert scene.installed()
+    assert list(scene.temporary.iterdir()) == []
+    assert run(["undo", "--yes"]) == 0
+    assert scene.target.files() == before
+
+
+@posix
+@pytest.mark.parametrize("point", [1, 8, 20])
+def test_killed_during_the_installation(scene: Scene, point: int) -> None:
+    before = scene.target.files()
+    with scene.start(**{faults.VARIABLE: str(point)}) as process:
+        said = process.communicate(timeout=120)
+    assert process.returncode == -9, said
+    assert scene.run("--yes") == 0
+    whole = scene.target.files()
+    assert scene.installed()
+    assert run(["undo", "--yes"]) == 0
+    assert scene.target.files() == before
+    assert scene.run("--yes") == 0
+    assert scene.target.files() == whole
+
+
+@pytest.fixture
+def full_disk(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A disk for temporary files with room for half of the wheel."""
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(scene.temporary)],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if mounted.returncode:
+        pytest.skip(f"no disk can be mounted here: {mounted.stderr!r}")
+    yield
+    subprocess.run(["umount", "--lazy", str(scene.temporary)], check=True)
+
+
+@posix
+@pytest.mark.usefixtures("full_disk")
+def test_a_disk_that_is_full_in_the_middle(scene: Scene) -> None:
+    before = scene.target.files()
+    with scene.start() as process:
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 3
+    assert "error: the disk is full:" in said
+    assert "help:  Make room, and run it again." in said
+    assert scene.target.files() == before
+    assert list(scene.temporary.iterdir()) == []
+
+
+LIMIT = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795000000"}
+PORTAL = (
+    b"<!DOCTYPE html><html><body><a href='/login'>Log in to the hotel's network</a></body></html>"
+)
+
+
+def reply(path: str, answer: Reply) -> Callable[[Scene, pytest.MonkeyPatch], None]:
+    return lambda scene, _: scene.server.replies.__setitem__(path, answer)
+
+
+def of_a_proxy(answer: Reply) -> Callable[[Scene, pytest.MonkeyPatch], None]:
+    """Everything goes through a proxy that gives this answer."""
+
+    def through(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("NO_PROXY")
+        monkeypatch.setenv("http_proxy", scene.server.address)
+        scene.server.replies[scene.server.address + RELEASES] = answer
+
+    return through
+
+
+OF_LISTS = {
+    "limit": (reply(RELEASES, Reply(status=403, headers=LIMIT)), "limit of requests is reached until"),
+    "not there": (reply(RELEASES, Reply(status=404)), "HTTP 404"),
+    "half": (reply(RELEASES, Reply(b'[{"assets": [{"name": "', cut=9)), "broke off after 9 of 23"),
+    "portal": (reply(RELEASES, Reply(PORTAL)), "a portal or proxy may have answered"),
+    "proxy": (of_a_proxy(Reply(status=407)), "HTTP 407"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", OF_LISTS)
+def test_a_list_that_cannot_be_read(
+    scene: Scene,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    fault: str,
+    tmp_path: Path,
+) -> None:
+    """The list of the last run is used; without one nothing is found. Both are said."""
+    cause, line = OF_LISTS[fault]
+    assert scene.run("--dry-run") == 0
+    capsys.readouterr()
+    cause(scene, monkeypatch)
+    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "other"))
+    assert scene.run("--dry-run") == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert line in said
+    assert "no wheel fits" in said
+    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
+    assert scene.run("--dry-run") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert line in said
+    assert "its list of" in said
+    assert SAGE in said
+
+
+OF_WHEELS = {
+    "portal": (Reply(PORTAL), 2, "has the hash"),
+    "not there": (Reply(status=404), 1, "HTTP 404"),
+    "cut": (Reply(b"PK" * 2**20, cut=2**16), 2, "broke off"),
+}
+
+
+@pytest.mark.parametrize("fault", OF_WHEELS)
+def test_a_wheel_that_does_not_come(
+    scene: Scene, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    before = scene.target.files()
+    scene.server.replies[WHEEL], status, line = OF_WHEELS[fault]
+    scene.server.ranges = False
+    monkeypatch.setattr("tritonwin.support.download._PAUSE", 0.0)
+    assert scene.run("--yes", "--all") == status
+    captured = capsys.readouterr()
+    assert line in " ".join((captured.out + captured.err).split())
+    assert scene.target.files() == before
+
+
+def test_a_server_that_nobody_vouches_for(
+    scene: Scene, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    table = (tmp_path / "lists.toml").read_text()
+    with list_server(tls=True) as safe:
+        safe.replies = scene.server.replies
+        (tmp_path / "lists.toml").write_text(table.replace(scene.server.address, safe.address))
+        assert scene.run("--yes") == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "CERTIFICATE_VERIFY_FAILED" in said
+    assert safe.asked == []
