@@ -54,32 +54,179 @@ def _made() -> list[str]:
 
 
 SECRETS = _made()
-FORMS = (
-    *("--token {}", "--token={}", '--hf-token "{}"', "--token '{}'", "['--token', '{}']"),
-    *(
-        '["--api-key", "{}"]',
-        "--hf_token {}",
-        "--api_key={}",
-        "--password {}",
-        "--client-secret={}",
-    ),
-    *("/DTOKEN={}", "-DTOKEN={}", "-DPASS:STRING={}", "-DHF_TOKEN:STRING={}", "/DAPI_KEY={}"),
-    *("HF_TOKEN={}", "set HF_TOKEN={}", "export OPENAI_API_KEY='{}'", '$env:WANDB_API_KEY = "{}"'),
-    *("civitai_key: {}", "api_key: {}", "password: {}", 'secret = "{}"', "client_secret={}"),
-    *("{{'HF_TOKEN': '{}'}}", '{{"api_key": "{}", "n": 1}}', "('HF_TOKEN', '{}')"),
-    *('{{"name": "HF_TOKEN", "value": "{}"}}', 'os.environ["HF_TOKEN"] = "{}"', "token={}"),
-    *(
-        "https://bob:{}@host.example/simple",
-        "git+https://{}@host.example/x.git",
-        "bob:{}@proxy:3128",
-    ),
-    *("https://conda.example.org/t/{}/main/noarch", "https://h.example/x?a=1&token={}&b=2"),
-    *("https://h.example/x?Policy={}&Key-Pair-Id={}&x=1", "https://h.example/x?X-Amz-Signature={}"),
-    *("https://h.example/x?sv=1&sig={}", "Authorization: Bearer {}", "Authorization: token {}"),
-    *("curl -H 'X-Api-Key: {}' h", '{{"Authorization": "Basic {}"}}', "Cookie: session={}"),
-    *("AccountName=x;AccountKey={};EndpointSuffix=y", "curl -u bob:{} h", "_authToken={}"),
-    *("machine h login bob password {}", "PRIVATE-TOKEN: {}", "Bearer {}"),
-)
+FORMS = r"""
+--token {}
+--token={}
+--hf-token "{}"
+--token '{}'
+['--token', '{}']
+["--api-key", "{}"]
+--hf_token {}
+--api_key={}
+--password {}
+--client-secret={}
+/DTOKEN={}
+-DTOKEN={}
+-DPASS:STRING={}
+-DHF_TOKEN:STRING={}
+/DAPI_KEY={}
+HF_TOKEN={}
+set HF_TOKEN={}
+export OPENAI_API_KEY='{}'
+$env:WANDB_API_KEY = "{}"
+civitai_key: {}
+api_key: {}
+password: {}
+secret = "{}"
+client_secret={}
+{'HF_TOKEN': '{}'}
+{"api_key": "{}", "n": 1}
+('HF_TOKEN', '{}')
+{"name": "HF_TOKEN", "value": "{}"}
+os.environ["HF_TOKEN"] = "{}"
+token={}
+https://bob:{}@host.example/simple
+git+https://{}@host.example/x.git
+bob:{}@proxy:3128
+https://conda.example.org/t/{}/main/noarch
+https://h.example/x?a=1&token={}&b=2
+https://h.example/x?Policy={}&Key-Pair-Id={}&x=1
+https://h.example/x?X-Amz-Signature={}
+https://h.example/x?sv=1&sig={}
+Authorization: Bearer {}
+Authorization: token {}
+curl -H 'X-Api-Key: {}' h
+{"Authorization": "Basic {}"}
+Cookie: session={}
+AccountName=x;AccountKey={};EndpointSuffix=y
+curl -u bob:{} h
+_authToken={}
+machine h login bob password {}
+PRIVATE-TOKEN: {}
+Bearer {}
+wget --header="Authorization: Bearer {}" h
+wget --header 'PRIVATE-TOKEN: {}' h
+docker login -u bob -p {} registry.example
+docker login --password={} registry.example
+pip config set global.index-url https://u:{}@host/simple
+HUGGING_FACE_HUB_TOKEN={}
+login(token="{}")
+login(token='{}', add_to_git_credential=True)
+from_pretrained("a/b", use_auth_token="{}")
+from_pretrained("a/b", token='{}')
+huggingface-cli login --token {}
+git clone https://oauth2:{}@gitlab.example/x.git
+git clone https://{}:x-oauth-basic@github.com/x/y.git
+git -c http.extraheader="AUTHORIZATION: basic {}" fetch
+aws_secret_access_key = {}
+aws_session_token={}
+"aws_session_token": "{}"
+AWS_SECRET_ACCESS_KEY: {}
+sshpass -p {} ssh a@b
+https://h.example/cb?access_token={}&x=1
+https://h.example/cb#access_token={}&x=1
+https://h.example/cb?refresh_token={}
+https://h/api?key={}
+https://h/api?api_key={}&v=2
+token: "{}"
+<password>{}</password>
+<add key="ClearTextPassword" value="{}" />
+net use \\srv\\share {} /user:bob
+net use z: \\srv\\share /user:bob {}
+cmdkey /add:srv /user:bob /pass:{}
+Set-Cookie: sid={}; Path=/
+headers={'Authorization': 'Bearer {}'}
+headers = {"X-API-Key": "{}"}
+"Authorization": "token {}"
+Authorization: Basic {}
+Authorization={}
+DATABASE_URL=postgres://bob:{}@db:5432/x
+redis://:{}@cache:6379/0
+mongodb+srv://bob:{}@c.example/x
+Server=db;User Id=bob;Password={};
+Data Source=db;pwd={};
+SharedAccessSignature=sv=1&sig={}
+DefaultEndpointsProtocol=https;AccountName=x;AccountKey={}
+setx HF_TOKEN {}
+setx WANDB_API_KEY "{}"
+SET "HF_TOKEN={}"
+$Env:HF_TOKEN='{}'
+[Environment]::SetEnvironmentVariable("HF_TOKEN", "{}")
+os.environ['HF_TOKEN'] = '{}'
+os.environ.setdefault("OPENAI_API_KEY", "{}")
+os.putenv('HF_TOKEN', '{}')
+environ({'HF_TOKEN': '{}', 'PATH': 'x'})
+getpass: password = {}
+password is {}
+Password for 'https://bob@github.com': {}
+Enter your token: {}
+wandb: Paste an API key from your profile and hit enter: {}
+wandb login {}
+--hf-token={} --port 8188
+--hf_token  "{}"
+python main.py --civitai-token {} --listen
+python main.py --api-key '{}'
+-e HF_TOKEN={} image
+docker run -e "HF_TOKEN={}" image
+env HF_TOKEN={} python x.py
+ENV HF_TOKEN {}
+HF_TOKEN: '{}'
+hf_token = {}
+"hf_token" : "{}"
+{"token":"{}"}
+{"password":"{}","user":"bob"}
+api_key='{}',
+openai.api_key = "{}"
+client = OpenAI(api_key="{}")
+apiKey: "{}"
+"apiKey": "{}"
+accessToken={}
+clientSecret: {}
+_auth={}
+//registry.npmjs.org/:_authToken={}
+registry=https://x/:_password={}
+password={}
+passwd: {}
+PASSWORD "{}"
+pass={}
+TWINE_PASSWORD={}
+UV_INDEX_PRIVATE_PASSWORD={}
+UV_PUBLISH_TOKEN={}
+PIP_INDEX_URL=https://bob:{}@h/simple
+Looking in indexes: https://__token__:{}@h/simple
+index-url = https://{}@h.example/simple
+extra-index-url=https://h.example/{}/simple/
+http_proxy=http://bob:{}@proxy:3128
+HTTPS_PROXY=bob:{}@proxy.corp.example:8080
+ssh://bob:{}@h/x.git
+ftp://bob:{}@h/x
+curl -u 'bob:{}' h
+curl --user bob:{} h
+curl -H "Authorization: Bearer {}" h
+curl -b "session={}" h
+curl --cookie session={} h
+curl -d '{"password": "{}"}' h
+curl -d password={} h
+Invoke-WebRequest -Headers @{ Authorization = "Bearer {}" }
+X-Auth-Token: {}
+x-goog-api-key: {}
+api-key: {}
+Ocp-Apim-Subscription-Key: {}
+NGC_API_KEY={}
+secret_key: {}
+SECRET={}
+MY_SECRET_VALUE={}
+TOKEN_VALUE={}
+encryption_key = "{}"
+ACCESS_KEY={}
+signing key: {}
+bearer_token={}
+Bearer: {}
+jwt={}
+session_id={}
+sessionid={}; csrftoken=x
+csrf_token={}
+""".strip().splitlines()
 
 
 WRITINGS: dict[str, Callable[[str], str]] = {
@@ -108,23 +255,27 @@ def _combinations() -> Iterator[tuple[str, str, str, str]]:
     return itertools.product(SECRETS, FORMS, WRITINGS, PLACES)
 
 
+def _json(text: str, writing: str) -> bool:
+    try:
+        value = json.loads(text)
+        return writing != "json in json" or json.loads(value) is not None
+    except ValueError:
+        return False
+
+
 def leaks(chosen: Iterator[tuple[str, str, str, str]]) -> list[str]:
     """Texts in which eight characters of the secret are left, or JSON is no longer JSON."""
     found = []
     redactor = Redactor(JDOE)
     for secret, form, writing, place in chosen:
-        written = WRITINGS[writing](
-            form.replace("{}", secret).replace("{{", "{").replace("}}", "}")
-        )
+        written = WRITINGS[writing](form.replace("{}", secret))
         text = place.replace("{}", written)
         redacted = redactor.text(text)
         parts = [secret[i : i + 8] for i in range(len(secret) - 7)]
-        if any(part in redacted for part in parts):
+        if any(part in redacted for part in parts) or (
+            writing in JSON_WRITINGS and place == "{}" and not _json(redacted, writing)
+        ):
             found.append(f"{text!r} -> {redacted!r}")
-        elif writing in JSON_WRITINGS and place == "{}":
-            value = json.loads(redacted)
-            if writing == "json in json":
-                json.loads(value)
     return found
 
 

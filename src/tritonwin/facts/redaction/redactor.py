@@ -200,7 +200,10 @@ def _apart(found: list[_Found], line: str) -> list[_Found]:
     for raw in sorted(found, key=lambda f: (_ORDER[f.kind], f.start - f.end)):
         one = raw
         if one.kind not in _IN_PATHS:
-            one = replace(one, start=min(_after_escape(line, one.start), one.end - 1))
+            end = one.end
+            while end > one.start + 1 and line[end - 1] == "\\":  # they escape what comes next
+                end -= 1
+            one = replace(one, start=min(_after_escape(line, one.start), end - 1), end=end)
         first = last = bisect_left(starts, one.start)
         if first and kept[first - 1].end > one.start:
             first -= 1

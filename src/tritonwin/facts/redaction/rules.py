@@ -26,6 +26,7 @@ Accepts = Literal[
     "secret parameter",
     "assigned to a secret name",
     "looks random",
+    "no word",
     "random value",
     "of one machine",
     "no ordinary server",
@@ -88,6 +89,7 @@ class RedactionTable:
     ordinary_words: tuple[str, ...]
     public_uuids: tuple[str, ...]
     secret_words: tuple[str, ...]
+    weak_names: tuple[str, ...]
     secret_owners: tuple[str, ...]
     technical_words: tuple[str, ...]
     secret_parameters: tuple[str, ...]
@@ -111,6 +113,8 @@ def is_secret_name(name: str, *, looks: bool = False) -> bool:
         looks: the value looks like a secret, which settles it for a name that could mean either.
     """
     parts = [part.lower() for part in _PART.findall(name) if not part.isdigit()]
+    if parts[-1:] == ["value"] and name.isupper():
+        parts.pop()
     if not parts or parts[-1] in ("file", "path", "dir", "type", "name", "length", "policy"):
         return False
     if any(part in TABLE.secret_words for part in parts) or parts[-2:] == ["api", "key"]:
@@ -118,7 +122,7 @@ def is_secret_name(name: str, *, looks: bool = False) -> bool:
     if parts[-1] not in ("token", "key", "pat", "pwd", "pass", "sas"):
         return False
     if len(parts) == 1:
-        return name in ("TOKEN", "--token", "--pat") or (looks and parts[0] != "pass")
+        return name in ("TOKEN", "--token", "--pat") or looks
     if parts[-2] in TABLE.technical_words and parts[0] not in TABLE.secret_owners:
         return name.isupper() and parts[-2] != "triton"
     if parts == ["public", "key", "token"]:
@@ -129,7 +133,7 @@ def is_secret_name(name: str, *, looks: bool = False) -> bool:
 def _assigns(match: re.Match[str]) -> bool:
     text, start = match.string, match.start()
     head = _HEAD.search(text[max(0, start - 64) : start])
-    name = (head[0] if head else "") + match["_word"] + match["_rest"]
+    name = (head[0] if head else "") + match["_anchor"] + match["_rest"]
     begin = start - len(head[0] if head else "")
     before = text[max(0, begin - 2) : begin]
     option = name.startswith("-")
@@ -139,15 +143,17 @@ def _assigns(match: re.Match[str]) -> bool:
         name = re.sub(r"\A-?D", "", name)
         if name in ("PASS", "TOKEN", "KEY"):
             return True
-    if match["_blank"] and not option:
-        return False
     value = match["token"].strip("\"'")
+    if match["_blank"] and not option and (value == match["token"] or not name.isupper()):
+        return False
     if re.match(r"(?:\$[\w{(]|%\w+%|\*+\Z|os\.|[\w.]+\()", value):
         return False
     quoted = match["_quote"] or not match["_is"] or "=" in match["_is"] or option
     looks = bool(re.search(r"\d", value)) and len(value) >= 8 and not re.search(r"[\\(]", value)
     if name.lower() in ("token", "-token", "--token", "_authtoken") and quoted:
         return True
+    if name.lower().lstrip("-_") in TABLE.weak_names:
+        return _looks_random(value, 0.12)
     return is_secret_name(name, looks=looks)
 
 
@@ -159,20 +165,23 @@ def _is_parameter(match: re.Match[str]) -> bool:
     return name in TABLE.secret_parameters or amazon or is_secret_name(match["_key"])
 
 
-def looks_random(text: str) -> bool:
-    """True if letters, digits and cases alternate as they do in no word."""
+def _looks_random(text: str, least: float | None = None) -> bool:
+    """True if letters, digits and cases alternate as they do in no word.
+
+    `least`: how many of the characters have to, where the place tells of a secret.
+    """
     kinds = ["d" if c.isdigit() else "u" if c.isupper() else "l" for c in text if c.isalnum()]
     if len(kinds) < 16 or len(set(kinds)) < 2 or "d" not in kinds:
         return False
     changes = sum(a != b for a, b in itertools.pairwise(kinds))
-    return changes >= (0.42 if len(set(kinds)) == 3 else 0.25) * len(kinds)
+    return changes >= (least or (0.42 if len(set(kinds)) == 3 else 0.25)) * len(kinds)
 
 
 def _is_random_value(match: re.Match[str]) -> bool:
     value, before = match["token"], match.string[max(0, match.start() - 24) : match.start()]
     mixed = re.search(r"[a-z]", value) and re.search(r"[A-Z]", value)
     named = re.search(r"(?i)sha|md5|hash|digest|commit|integrity|etag|uuid|symbol", before)
-    return bool(mixed and not named and not value.startswith("_Z") and looks_random(value))
+    return bool(mixed and not named and not value.startswith("_Z") and _looks_random(value))
 
 
 # A private key is long, and its lines may be items of a list.
@@ -420,7 +429,10 @@ _COUNTS: dict[Accepts, Callable[[re.Match[str]], bool]] = {
     "secret name": lambda m: is_secret_name(m["_key"]),
     "secret parameter": _is_parameter,
     "assigned to a secret name": _assigns,
-    "looks random": lambda m: looks_random(m["token"]),
+    "looks random": lambda m: _looks_random(
+        m["token"], 0.12 if m.string.startswith("/simple", m.end("token")) else None
+    ),
+    "no word": lambda m: _looks_random(m["token"], 0.12),
     "random value": _is_random_value,
     "of one machine": lambda m: m["_first"].lower() not in TABLE.public_uuids,
     "no ordinary server": lambda m: m["host"].lower() not in TABLE.ordinary_servers,
