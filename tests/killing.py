@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from tritonwin.journal import RegistryValue, faults
 from tritonwin.journal.registry import RegistryWriter
 from tritonwin.system.codec import from_json, to_json
@@ -25,9 +27,13 @@ MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 def killed_at(point: int, action: Callable[[], object]) -> bool:
     """Whether the process was killed at that point; False: it ended before it came there.
 
+    Without fork, the action is stopped in this process: from that point on it changes nothing more.
+
     Raises:
         AssertionError: the action failed in another way.
     """
+    if not CAN_FORK:
+        return _stopped_at(point, action)
     with warnings.catch_warnings():
         # pytest-xdist has a thread that takes no part in this
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -47,6 +53,34 @@ def killed_at(point: int, action: Callable[[], object]) -> bool:
     if os.WIFSIGNALED(status):
         return True
     assert os.waitstatus_to_exitcode(status) == 0
+    return False
+
+
+class _StoppedError(BaseException):
+    pass
+
+
+class _Passed(list[str]):
+    """The fault points that were passed; the last one, and each after it, raises."""
+
+    def __init__(self, last: int) -> None:
+        super().__init__()
+        self.last = last
+
+    def append(self, name: str) -> None:
+        super().append(name)
+        if len(self) >= self.last:
+            raise _StoppedError
+
+
+def _stopped_at(point: int, action: Callable[[], object]) -> bool:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(faults.VARIABLE, "0")
+        patch.setattr(faults, "_passed", _Passed(point))
+        try:
+            action()
+        except _StoppedError:
+            return True
     return False
 
 
