@@ -17,7 +17,6 @@ import argparse
 import hashlib
 import importlib
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -396,11 +395,6 @@ MODES = ("compiled", "again", "python")
 
 def tutorials(site: Path, out: Path) -> None:
     """Each tutorial compiled twice and in Python once, in ten processes at a time."""
-    # where two of the tutorials look for what the repository has
-    library = site / "third_party/nvidia/backend/lib"
-    library.mkdir(parents=True, exist_ok=True)
-    folder = Path(importlib.import_module("triton").__file__ or "").parent
-    shutil.copy(folder / "backends/nvidia/lib/libdevice.10.bc", library)
     jobs = [(name, mode) for name in TUTORIALS for mode in MODES]
     with ThreadPoolExecutor(10) as pool:
         errors = dict(zip(jobs, pool.map(lambda job: _run(site, out, *job), jobs), strict=True))

@@ -18,6 +18,8 @@ import sys
 import tarfile
 from pathlib import Path
 
+from verify_site import fetch
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 DESTINATION = CHECKOUT / ".gpu" / "driver"
 PACKAGES = ("pytest==9.2.0", "pytest-xdist==3.8.0", "execnet", "iniconfig", "pluggy", "packaging",
@@ -63,11 +65,7 @@ def main() -> None:
     ).stdout  # fmt: skip
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         tar.extractall(into, filter="data")
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps",
-         "--target", into / "packages", *PACKAGES],
-        check=True, timeout=300,
-    )  # fmt: skip
+    fetch(PACKAGES, into / "packages", "--no-deps")
     (into / "packages" / "tritonwin_sample.py").write_text(SAMPLE)
     (into / "python" / "test" / "pytest.ini").write_text("[pytest]\n")
     sys.path.insert(0, str(CHECKOUT / "src"))
