@@ -18,7 +18,7 @@ import sys
 import tarfile
 from pathlib import Path
 
-from verify_site import fetch
+from verify_site import fetch  # type: ignore[import-not-found]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DESTINATION = CHECKOUT / ".gpu" / "driver"
