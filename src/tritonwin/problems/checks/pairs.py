@@ -17,6 +17,7 @@ from tritonwin.problems.check import (
     need_triton,
     seen,
 )
+from tritonwin.problems.conditions import examined, value_of
 from tritonwin.problems.records import Evidence
 from tritonwin.support import matrix, wheels
 from tritonwin.support.matrix import served_series, wanted_series
@@ -30,6 +31,8 @@ def cpu_only_torch(facts: Facts) -> Iterator[Seen]:
     torch = need_torch(facts)
     if torch.cuda or torch.hip or torch.xpu:
         return
+    if not examined(facts) and value_of("torch_build", facts) != "cpu":
+        return  # a log may leave out what stands behind the plus
     gpu = next(iter(facts.nvidia_gpus), None)
     if gpu is None:
         raise NotApplicable("no NVIDIA GPU was seen")

@@ -21,7 +21,7 @@ from tritonwin.problems.explain.log_facts import LogFacts, Match, knowledge
 from tritonwin.problems.explain.scan import AnchoredLine, Index
 
 MAX_HITS = 3  # lines of one signature that are kept
-PATIENCE = 300  # lines that a fact's pattern may see: versions stand in banners and first errors
+PATIENCE = 150  # lines that a fact's pattern may see: versions stand in banners and first errors
 PIECE = 16_384  # characters of a line that a regular expression sees at once
 OVERLAP = 1_024
 MAX_PIECES = 64  # of one line, about a million characters

@@ -29,11 +29,15 @@ _PART = re.compile(
     | triton(?=runtime|backends|_C|compiler|language|knobs|windows_utils|0tmp)
     | (?<=triton)(?:runtime|backends|_C|compiler|language|knobs|windows_utils)
     | (?<=runtime)(?:tcc|build\.py|jit\.py|driver\.py|cache\.py) | (?<=tcc)tcc\.exe
-    | (?<=backends)(?:nvidia|amd)
+    | (?<=backends)(?:nvidia|amd|intel)
     | (?<=nvidia)(?:driver|compiler)\.py | (?<=amd)(?:driver|compiler)\.py
+    | (?<=intel)(?:driver|compiler)\.py
     | (?:cuda_utils|hip_utils|main|__triton_launcher)\.c\b | __init__\.py | _inductor
     | \.triton\b | libbitsandbytes_ | pip-install- | csrc
-    ) | (?<=site-packages)(?=\w)""",
+    ) | (?<=site-packages)(?=\w)
+    | (?<=packagessageattention)(?=\w) | (?<=packagessageattn3)(?=\w)
+    | (?<=packagesspas_sage_attn)(?=\w) | (?<=packagesflash_attn)(?=[a-z])
+    | (?<=packagesxformers)(?=\w) | (?<=packagesbitsandbytes)(?=\w)""",
     re.VERBOSE,
 )
 

@@ -21,6 +21,7 @@ MEMORY = 16_000_000  # bytes of tokens that are remembered, about
 PER_TOKEN = 100  # bytes that a token takes beside its text
 NEAR = 30_000  # characters before a line that belong to it: a long traceback
 MIN_WORD = 3  # letters of an anchor's word
+START = 8  # letters of words that are compared
 _BOUNDARY = "\n"  # a token's end in a piece; no token holds one
 
 _WORD = re.compile(r"\w+")
@@ -179,7 +180,7 @@ class Index:
         self._starts: dict[str, list[str]] = defaultdict(list)
         for word in self._pieces:
             plain = word.isascii() and _WORD.fullmatch(word)
-            (self._starts[_words(word)[0][:4]] if plain else self._odd).append(word)
+            (self._starts[_words(word)[0][:START]] if plain else self._odd).append(word)
 
     def by_token(self, tokens: Iterable[str]) -> dict[str, frozenset[str]]:
         """The tokens that may be part of an anchor, each with the texts of those anchors."""
@@ -199,10 +200,10 @@ class Index:
     def _words_in(self, text: str) -> Iterator[str]:
         """The keys' words that words of the text begin with, and perhaps some more."""
         words = set(_words(text))
-        starts = {word[:4] for word in words}
         # in a literal, "\n" stands before the word that began a line
-        starts |= {word[1:5] for word in words if word[0] in "nrt"}
-        starts |= {start[:3] for start in starts}
+        starts = {word[:START] for word in words}
+        starts |= {word[1 : START + 1] for word in words if word[0] in "nrt"}
+        starts |= {start[:length] for start in starts for length in range(MIN_WORD, START)}
         for start in starts & self._starts.keys():
             yield from self._starts[start]
         yield from self._odd
