@@ -8,8 +8,9 @@ from importlib.resources import files
 
 import healthy
 import pytest
+from healthy import changed, radeon
 
-from tritonwin.facts.records import Facts, Gpu, MsvcToolset, Torch
+from tritonwin.facts.records import Driver, Facts, Gpu, MsvcToolset, Torch
 from tritonwin.problems.catalogue import LAYERS
 from tritonwin.verify import ladder, records
 from tritonwin.verify.records import Rung, RungState
@@ -214,3 +215,26 @@ def test_launches_are_asked_of_the_gpu_and_compiling_of_the_wish() -> None:
     assert setting.capability(BY_ID["compile-cubin"]) == "9.0"
     wide = setting_for(facts, {}, arch=120)
     assert wide.capability(BY_ID["compile-cubin"]) == "12.0"
+
+
+def test_an_amd_card_has_rungs_of_its_own_and_the_others_say_that_they_were_not_tried() -> None:
+    on_amd = setting_for(radeon("gfx1151"), {})
+    assert [rung.id for rung in ladder.basic(on_amd)][-2:] == ["compile-hsaco", "amd-helper"]
+    untried = {rung.id: found[1] for rung in RUNGS if (found := obstacle(rung, on_amd))}
+    assert not {"compile-hsaco", "amd-helper", "amd-launch", "compile-cubin"} & untried.keys()
+    assert "it was not tried on AMD Radeon 8050S" in untried["vector-add"]
+    silent = radeon(rocm=(), drivers=(Driver(vendor="amd", source="registry", error="no HIP"),))
+    assert dict(only_amd(setting_for(silent, {}))) == {
+        "amd-helper": "AMD's driver: no HIP",
+        "amd-launch": "AMD's driver: no HIP",
+    }
+    elsewhere = setting_for(changed(), {})
+    assert {reason for _, reason in only_amd(elsewhere)} == {
+        "no AMD card whose chip is known is here"
+    }
+    asked = dict(only_amd(setting_for(changed(), {}, chip="gfx1201")))
+    assert asked == dict.fromkeys(("amd-helper", "amd-launch"), "no AMD card is here")
+
+
+def only_amd(setting: ProofSetting) -> list[tuple[str, str]]:
+    return [(r.id, found[1]) for r in RUNGS if r.of_amd and (found := obstacle(r, setting))]

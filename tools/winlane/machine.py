@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # Renewed from the template after each test: all of C: but these two, which are too big for that.
 _KEPT = frozenset({"windows", "lane"})
 _SYSTEM32 = r"C:\windows\system32"
+_DISPLAY = r"HKLM\SYSTEM\CurrentControlSet\Control\Class\{4d36e968-e325-11ce-bfc1-08002be10318}"
 _SHELL_FOLDERS = r"HKCU\Software\Microsoft\Windows\CurrentVersion\Explorer\User Shell Folders"
 
 
@@ -123,9 +124,40 @@ class Machine:
         if nvml:
             self.place(rf"{_SYSTEM32}\nvml.dll", self.fakes.nvml())
 
+    def radeon(
+        self,
+        *devices: str,
+        hip: str = "7.2",
+        library: str = "amdhip64_7.dll",
+        pci: str = "744C",
+    ) -> None:
+        """AMD's driver: adapters in the registry, and its HIP in system32.
+
+        Args:
+            devices: "gfx1100,AMD Radeon RX 7900 XTX,24,0": chip, name, GiB, built into the
+                processor; in the order of HIP.
+            library: "" for a driver without HIP.
+            pci: the PCI id of all of them.
+        """
+        self.no_gpu()
+        self.registry.protect(_DISPLAY)
+        for number, device in enumerate(devices):
+            key = rf"{_DISPLAY}\{number:04}"
+            self.registry.set(key, "DriverDesc", device.split(",")[1])
+            self.registry.set(key, "ProviderName", "Advanced Micro Devices, Inc.")
+            self.registry.set(key, "DriverVersion", "32.0.22021.1009")
+            self.registry.set(key, "MatchingDeviceId", rf"PCI\VEN_1002&DEV_{pci}")
+        major, _, minor = hip.partition(".")
+        self.variables.update(
+            FAKEHIP_DEVICES=";".join(devices),
+            FAKEHIP_VERSION=str(int(major) * 10**7 + int(minor) * 10**5),
+        )
+        if library:
+            self.place(rf"{_SYSTEM32}\{library}", self.fakes.amdhip64())
+
     def no_gpu(self) -> None:
-        """No driver: neither DLL is there (the state a machine starts in)."""
-        for name in ("nvcuda.dll", "nvml.dll"):
+        """No driver: none of the DLLs is there (the state a machine starts in)."""
+        for name in ("nvcuda.dll", "nvml.dll", "amdhip64_6.dll", "amdhip64_7.dll"):
             self.drives.linux(rf"{_SYSTEM32}\{name}").unlink(missing_ok=True)
 
     # -- files, the user

@@ -206,3 +206,72 @@ def _cuda_torch(
         f'triton{triton}; platform_system == "Linux" and platform_machine == "x86_64"',
     )
     return label, requires, files
+
+
+# What Triton's driver for AMD asks of torch, and torch of the rocm packages.
+_TORCH_HIP = _TORCH_CUDA.replace("nvcuda.dll", "amdhip64_7.dll").replace("cuInit", "hipInit")
+_ROCM_SDK = """\
+from pathlib import Path
+
+__version__ = "{rocm}"
+
+
+def find_libraries(*names):
+    core = Path(__file__).resolve().parents[1] / "_rocm_sdk_core" / "bin"
+    return [next(core.glob(name + "*.dll")) for name in names]
+"""
+
+
+def rocm_torch(
+    environment: Environment,
+    fakes: Fakes,
+    chip: str,
+    version: str = "2.12.0",
+    rocm: str = "7.13.0",
+    *,
+    clang: bool = True,
+    devel: bool = False,
+) -> None:
+    """torch VERSION+rocmROCM with torchvision, in AMD's parts for a chip, and the rocm packages."""
+    for name, (label, requires, files) in _rocm_set(chip, version, rocm).items():
+        distribution(environment, name, label, requires=requires, files=files)
+    core = environment.site_packages / "_rocm_sdk_core"
+    environment.replace(core / "bin" / "amdhip64_7.dll", fakes.amdhip64().read_bytes())
+    if clang:
+        program = core / "lib" / "llvm" / "bin" / "clang-cl.exe"
+        environment.replace(program, fakes.tool().read_bytes())
+    if devel:
+        distribution(environment, "rocm-sdk-devel", rocm)
+
+
+def rocm_torch_wheels(
+    folder: Path, python: str, chip: str, version: str = "2.12.0", rocm: str = "7.13.0"
+) -> None:
+    """The same as wheels, without what makes it load: for indexes on the local disk."""
+    for name, (label, requires, files) in _rocm_set(chip, version, rocm).items():
+        wheel(folder, python, name, label, requires=requires, files=files)
+
+
+def _rocm_set(
+    chip: str, version: str, rocm: str
+) -> dict[str, tuple[str, tuple[str, ...], dict[str, bytes | str]]]:
+    label, vision = f"{version}+rocm{rocm}", f"0.27.0+rocm{rocm}"
+    extra = f'extra == "device-{chip}"'
+    files: dict[str, bytes | str] = {
+        "torch/__init__.py": _TORCH,
+        "torch/_C.py": _TORCH_C,
+        "torch/cuda/__init__.py": _TORCH_HIP,
+        "torch/version.py": (
+            f"__version__ = '{label}'\ndebug = False\ncuda = None\ngit_version = '{'0' * 40}'\n"
+            f"hip = '{rocm}'\nxpu = None\n"
+        ),
+    }
+    part = f"amd-torch-device-{chip}"
+    return {
+        "torch": (label, (f"rocm[libraries]=={rocm}", f"{part}=={label}; {extra}"), files),
+        part: (label, (), {}),
+        "torchvision": (vision, (f"torch=={label}",), {"torchvision/__init__.py": ""}),
+        "rocm": (rocm, (), {"rocm_sdk/__init__.py": _ROCM_SDK.format(rocm=rocm)}),
+        "rocm-sdk-core": (rocm, (), {}),
+        f"rocm-sdk-device-{chip}": (rocm, (), {}),
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,11 @@ _STATUS: dict[Verdict, Exit] = {
     help="Compile for this GPU, such as 89; this machine's GPU when left out.",
 )
 @click.option(
+    "--chip",
+    metavar="GFX",
+    help="Compile for this chip of AMD, such as gfx1100; this machine's when left out.",
+)
+@click.option(
     "--rung-timeout",
     type=Number(1, 7200, unit="seconds", example="600"),
     metavar="SECONDS",
@@ -67,6 +73,7 @@ def command(
     through: str | None,
     only: tuple[str, ...],
     arch: int | None,
+    chip: str | None,
     rung_timeout: float | None,
     force: bool,
     everything: bool,
@@ -86,6 +93,7 @@ def command(
       tritonwin verify --python C:\\ComfyUI\\python_embeded\\python.exe
       tritonwin verify --through vector-add --report proof.md
       tritonwin verify --only compile-cubin --arch 120
+      tritonwin verify --only compile-hsaco --chip gfx1201
     """
     from tritonwin.facts.history import write_proven
     from tritonwin.facts.redaction.redactor import Redactor
@@ -97,6 +105,8 @@ def command(
     from tritonwin.verify.setting import setting_for
 
     rungs = _chosen(through, only)
+    if chip is not None and not re.fullmatch(r"gfx[0-9a-f]{3,4}", chip):
+        raise click.UsageError(f"--chip {chip!r}: it takes the gfx name of a chip, such as gfx1100")
     if list_rungs and reports:
         raise click.UsageError("--list tries no rung, so there is nothing to report")
     if list_rungs:
@@ -104,7 +114,9 @@ def command(
     for file in reports:
         proof.refuse_place(file)
     facts = target.collect()
-    setting = setting_for(facts, dict(os.environ), arch=arch, timeout=rung_timeout, forced=force)
+    setting = setting_for(
+        facts, dict(os.environ), arch=arch, chip=chip, timeout=rung_timeout, forced=force
+    )
     whole = len(records.load().rung)
     scribe = proof.Scribe(
         facts=facts,

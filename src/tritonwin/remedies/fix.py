@@ -235,7 +235,7 @@ class _Fix:
 
     def _prove(self, known: tuple[RungResult, ...] = ()) -> Proof:
         setting = setting_for(self.context.facts, self.context.host.env.data)
-        return ladder.prove(replace(setting, known=known))
+        return ladder.prove(replace(setting, known=known), ladder.basic(setting))
 
     def _examine_and_prove(self, kept: Collection[str]) -> Proof:
         """Triton is imported while the facts are read, which takes as long.

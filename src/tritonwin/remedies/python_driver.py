@@ -17,7 +17,7 @@ from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, SwitchDriver
 
 # a kernel is compiled without the driver
-UNTOUCHED = frozenset({"compile-cubin"})
+UNTOUCHED = frozenset({"compile-cubin", "compile-hsaco"})
 
 
 def is_all_of(plan: Plan) -> bool:

@@ -289,11 +289,16 @@ class SetChooser:
         if fork and FORK not in asked and not needs.takes(fork.version):
             yield FORK
         have = self.facts.distribution("torch")
-        if have is None or have.version == str(torch.name.version):
+        if have is None:
             return
+        stays = have.version == str(torch.name.version)
         for package in packages.load().values():
-            if package.follows_torch and package.name not in asked:
-                yield from (d.name for d in (self.facts.distribution(package.name),) if d)
+            found = self.facts.distribution(package.name) if package.follows_torch else None
+            if found is None or package.name in asked:
+                continue
+            rocm = wheels.read_local(found.version.partition("+")[2]).rocm
+            if not stays or rocm != torch.built_for.rocm:
+                yield found.name
 
     def _one(self, request: Requirement, needs: Needs, passed: Mapping[Build, str]) -> Chosen:
         package = canonicalize_name(request.name)

@@ -29,7 +29,7 @@ from tritonwin.verify.records import ABSENT, BROKEN, Proof, Rung, RungResult, Ru
 from tritonwin.verify.setting import ProofSetting, obstacle
 
 RUNGS = load().rung
-BASIC = tuple(rung for rung in RUNGS if rung.basic)
+BASIC = tuple(rung for rung in RUNGS if rung.basic and not rung.of_amd)
 # can be tried before the facts are there: whether it passes rests on none but the program and its
 # variables
 AHEAD = tuple(rung for rung in BASIC if rung.id == "import-triton")
@@ -101,6 +101,11 @@ def climb(
             tried[rung.id] = threads.submit(_climb, rung, setting, needed, watch)
         for result in tried.values():
             yield threads.result(result)
+
+
+def basic(setting: ProofSetting) -> tuple[Rung, ...]:
+    """The few that `fix` tries: beside an AMD card, those of its backend as well."""
+    return tuple(rung for rung in RUNGS if rung.basic and (setting.chip or not rung.of_amd))
 
 
 def prove(setting: ProofSetting, rungs: Sequence[Rung] = BASIC) -> Proof:
@@ -177,6 +182,7 @@ def _lay_out(rung: Rung, folder: Path) -> None:
 def _run(rung: Rung, setting: ProofSetting, cookie: str, folder: Path) -> Completed:
     arguments = {
         "arch": setting.arch,
+        "chip": setting.chip,
         "compiler": setting.compiler,
         "driver": setting.driver,
         "scratch": str(folder),

@@ -49,6 +49,10 @@ class Rung:
     limit: float = 300
     compiles: bool = False
 
+    @property
+    def of_amd(self) -> bool:
+        return any(demand.startswith("amd-") for demand in self.demands)
+
 
 @dataclass(frozen=True, kw_only=True)
 class LadderTable:
@@ -114,7 +118,8 @@ class Proof:
     @property
     def verdict(self) -> Verdict:
         """The answer; where rungs that need a GPU were asked for, it takes one that was tried."""
-        need_gpu = {rung.id for rung in load().rung if "gpu" in rung.demands}
+        of_gpu = {"gpu", "amd-card"}
+        need_gpu = {rung.id for rung in load().rung if of_gpu.intersection(rung.demands)}
         states = {r.state for r in self.results if r.id in need_gpu}
         if states and "passed" not in states and not {r.state for r in self.results} & BROKEN:
             return "gpu-untried"

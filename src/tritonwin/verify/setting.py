@@ -25,6 +25,7 @@ class ProofSetting:
     Attributes:
         compiler: a C compiler that takes gcc's options; None: there is none that we can drive.
         arch: compute capability without its dot, for which kernels are compiled: 89.
+        chip: of AMD, for which they are compiled as well: "gfx1100".
         driver: whether an NVIDIA driver is there, which the helper module is linked with.
         timeout: seconds after which any rung is given up; None: each has a limit of its own.
         workers: how many rungs run side by side.
@@ -38,6 +39,7 @@ class ProofSetting:
     compiler: str | None
     arch: int
     driver: bool
+    chip: str | None = None
     timeout: float | None = None
     workers: int = 2
     forced: bool = False
@@ -65,6 +67,7 @@ def setting_for(
     environment: Mapping[str, str],
     *,
     arch: int | None = None,
+    chip: str | None = None,
     timeout: float | None = None,
     forced: bool = False,
 ) -> ProofSetting:
@@ -85,6 +88,7 @@ def setting_for(
         compiler=_c_compiler(facts),
         arch=arch or found,
         driver=driver is not None and driver.error is None,
+        chip=chip or (facts.amd_card.architecture if facts.amd_card else None),
         timeout=timeout,
         workers=_workers(facts),
         forced=forced,
@@ -119,6 +123,8 @@ DEMANDS = {
     "compiler": "a C compiler that takes gcc's options",
     "cxx-compiler": "one for C++: cl.exe on Windows, gcc or clang elsewhere",
     "driver": "NVIDIA's driver",
+    "amd-chip": "AMD's chip is known",
+    "amd-card": "an AMD card whose chip is known, and a driver of AMD that has HIP",
     "gpu": "a GPU whose compute capability is known, and its driver",
     "generation": "Triton compiles for this GPU generation (support/hardware.toml)",
     "tensor-cores": "everything of Triton works on it, dot products included",
@@ -153,10 +159,10 @@ def _lacking(word: str, value: str, setting: ProofSetting, rung: Rung) -> str | 
             return "no TinyCC, gcc or clang was found to try it with"
         case "cxx-compiler":
             return _no_cxx_compiler(facts)
-        case "driver" | "gpu" if not setting.driver:
-            return "no NVIDIA driver is here"
-        case "gpu" if gpu_of(facts) is None:
-            return "no NVIDIA GPU is here"
+        case "amd-chip" | "amd-card":
+            return _no_hip(facts, word, setting.chip)
+        case "driver" | "gpu" if not setting.driver or (word == "gpu" and gpu_of(facts) is None):
+            return _no_nvidia(facts, setting)
         case "generation" | "tensor-cores":
             return _too_old(facts, capability, dots=word == "tensor-cores")
         case "dtype":
@@ -172,6 +178,22 @@ def _lacking(word: str, value: str, setting: ProofSetting, rung: Rung) -> str | 
                     f"{capability} ({package.source})"
                 )
     return None
+
+
+def _no_nvidia(facts: Facts, setting: ProofSetting) -> str:
+    if facts.amd_card:
+        return f"for NVIDIA's cards alone: it was not tried on {facts.amd_card.name}"
+    return f"no NVIDIA {'GPU' if setting.driver else 'driver'} is here"
+
+
+def _no_hip(facts: Facts, word: str, chip: str | None) -> str | None:
+    if chip is None or word == "amd-chip":
+        return None if chip else "no AMD card whose chip is known is here"
+    driver = next((d for d in facts.drivers if d.vendor == "amd"), None)
+    if facts.amd_card is None or driver is None:
+        return "no AMD card is here"
+    wheels = any(rocm.kind == "rocm-wheels" for rocm in facts.rocm)
+    return None if wheels or not driver.error else f"AMD's driver: {driver.error}"
 
 
 def _no_cxx_compiler(facts: Facts) -> str | None:
