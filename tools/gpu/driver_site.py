@@ -31,7 +31,7 @@ SAMPLE = """
 import os
 import zlib
 
-PARTS = {"test_core.py": 3, "test_tensor_descriptor.py": 2, "test_random.py": 4}
+PARTS = {"test_core.py": 4, "test_tensor_descriptor.py": 2, "test_random.py": 4}
 
 def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items
