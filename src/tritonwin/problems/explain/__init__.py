@@ -145,10 +145,11 @@ def _verdict(
         findings += of_versions(log, facts)
 
     def rank(problem: Problem) -> Rank:
-        """Causes of the end of the program come before mere messages."""
+        """Causes of the end of the program before mere messages, and what is only implied last."""
         printed = problem.certainty != "certain" and last.get(problem.id, lines) < suspects.stopped
+        implied = problem.certainty == "possible" and problem.id not in last
         severity, certainty, *rest = by_certainty(problem)
-        return (severity, certainty, int(printed), *rest)
+        return (int(implied), severity, certainty, int(printed), *rest)
 
     problems = tuple(
         _with_question(problem, facts) for problem in problems_of(findings, facts, rank)
