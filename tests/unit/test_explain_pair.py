@@ -31,6 +31,7 @@ def test_versions_alone_answer_where_something_failed() -> None:
             ["NVIDIA GeForce RTX 5090", "torch==2.5.1+cu124"],
             ("gpu-generation-unsupported", "likely"),
         ),
+        (["NVIDIA GeForce GTX 1080", "triton==3.1.0"], ("gpu-generation-unsupported", "possible")),
         (["NVIDIA GeForce RTX 5090", "torch==2.9.1+cpu"], ("cpu-only-torch", "possible")),
         (["Python 3.12.4", "setuptools==65.5.0"], ("old-setuptools", "likely")),
     ],
@@ -133,3 +134,62 @@ def test_the_python_that_is_named_comes_before_one_that_is_guessed() -> None:
     assert target
     assert target.executable == r"C:\app\python_embeded\python.exe"
     assert target.version == "3.11"
+
+
+MISSES = "ImportError: cannot import name 'AttrsDescriptor' from 'triton.compiler.compiler'"
+
+
+def test_versions_that_contradict_a_missing_name_leave_it_open() -> None:
+    stated = ["pytorch version: 2.9.0+cu128", "triton-windows==3.2.0.post21"]
+    found = {p.id: p.certainty for p in explain_lines([*stated, MISSES]).problems}
+    assert found == {"triton-too-old": "likely", "triton-too-new-for-torch": "possible"}
+    assert first(MISSES).certainty == "certain"
+
+
+def frame(package: str) -> str:
+    return rf'  File "C:\v\Lib\site-packages\{package}\a.py", line 1, in f'
+
+
+@pytest.mark.parametrize(
+    ("package", "found", "named"),
+    [
+        ("awq", "stale-package-needs-triton-ops", "awq"),
+        ("torch", "torch-too-old-for-triton", ""),
+    ],
+)
+def test_a_missing_name_is_the_matter_of_the_package_that_asks(
+    package: str, found: str, named: str
+) -> None:
+    error = "ImportError: cannot import name 'get_cuda_stream' from 'triton.runtime.jit'"
+    problem = first(frame("torch"), frame(package), error)
+    assert problem.id == found
+    assert named in problem.remedy.summary
+
+
+@pytest.mark.parametrize(
+    ("package", "said"), [("sageattention", "without sageattention"), ("mine", "")]
+)
+def test_a_kernel_that_fails_is_that_of_the_package_that_called_it(package: str, said: str) -> None:
+    error = "RuntimeError: CUDA error: an illegal memory access was encountered"
+    problems = explain_lines([frame(package), error]).problems
+    assert [said in p.remedy.summary for p in problems] == ([True] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("card", "index"),
+    [
+        ("Intel(R) Arc(TM) B580", "/xpu"),
+        ("AMD Radeon RX 7900 XTX", ""),
+    ],
+)
+def test_no_build_for_nvidia_is_advised_for_another_card(card: str, index: str) -> None:
+    lines = [card, "AssertionError: Torch not compiled with CUDA enabled"]
+    problem = first(*lines)
+    assert not any("whl/cu" in command for command in problem.remedy.commands)
+    assert any(index in command for command in problem.remedy.commands) == bool(index)
+
+
+def test_triton_windows_is_nothing_for_linux() -> None:
+    place = "/home/u/venv/lib/python3.11/site-packages/triton/a.py"
+    problem = first(place, "RuntimeError: Cannot find ptxas")
+    assert "triton-windows" not in problem.remedy.summary

@@ -15,7 +15,8 @@ from tritonwin.problems.check import (
     nvidia_capability,
     seen,
 )
-from tritonwin.problems.records import Severity
+from tritonwin.problems.conditions import examined
+from tritonwin.problems.records import Certainty, Severity
 from tritonwin.support import matrix, versions
 from tritonwin.support.matrix import Generation
 from tritonwin.support.versions import fits, parse
@@ -59,8 +60,11 @@ def generation_unsupported(facts: Facts) -> Iterator[Seen]:
     gpu = next(g for g in facts.gpus if g.compute_capability == capability)
     version = facts.triton.version if facts.triton else None
     card = f"{gpu.name} (compute capability {capability}, {generation.name})"
+    # a log of such a card may be of anything: what does without Triton works on it
+    without = generation.triton is None and generation.triton_partly is None
+    certainty: Certainty | None = "possible" if without and not examined(facts) else None
     for severity, text in _shortcomings(facts, generation, version):
-        yield seen(f"{card}: {text}", gpu.source, severity=severity)
+        yield seen(f"{card}: {text}", gpu.source, severity=severity, certainty=certainty)
 
 
 def _shortcomings(

@@ -135,11 +135,21 @@ def _verdict(
         replace(f, certainty="possible") if f.id in PAIR and against & _places(f) else f
         for f in findings
     ]
-    others = frozenset().union(*(_places(f) for f in findings if "package" in f.values))
+    others = frozenset().union(
+        *(_places(f) for f in findings if f.values.get("package", "torch") != "torch")
+    )
     findings += [
         replace(f, evidence=(quote(m.text, m.line),))
         for f, m in of_names(log, facts)
         if f"line {m.line}" not in others
+    ]
+    known = frozenset().union(
+        *(_places(f) for f in findings if f.id in PAIR and f.certainty != "possible")
+    )
+    findings = [
+        f
+        for f in findings
+        if f.id not in PAIR or f.certainty != "possible" or not known & _places(f)
     ]
     if (findings or any(suspects.found())) and not log.foreign:
         findings += of_versions(log, facts)
