@@ -74,7 +74,9 @@ def equip(machine: Machine, env: Environment, pc: Pc) -> None:
 
 def install(machine: Machine, env: Environment, *words: str) -> dict[str, Any]:
     args = ("install", *words, "--python", env.python, "--json")
-    found: dict[str, Any] = json.loads(machine.tool(*args, cwd="C:\\", timeout=300).stdout)
+    done = machine.tool(*args, cwd="C:\\", timeout=300)
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert "choices" in found, (done.stdout, done.stderr)
     return found
 
 
