@@ -293,7 +293,7 @@ def test_needs_of_other_machines() -> None:
     amd = Gpu(index=0, vendor="amd", name="RX 7900", source="test")
     assert needs_of(replace(HEALTHY, gpus=(amd,))).other_gpu == "amd"
     assert needs_of(replace(HEALTHY, gpus=(amd, gpu("8.9")))).other_gpu is None
-    assert needs_of(replace(HEALTHY, target=None)).tags == ()
+    assert needs_of(replace(HEALTHY, target=None)).tags == {}
     broken = Driver(vendor="nvidia", source="test", error="not found", cuda="13.0")
     assert needs_of(replace(HEALTHY, drivers=(broken,))).driver_cuda is None
 

@@ -11,7 +11,7 @@ from tritonwin.driver.carry import read_backends
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Interpreter
 from tritonwin.patch.hook import install
-from tritonwin.problems.checks import CHECKS
+from tritonwin.problems import checks
 from tritonwin.problems.records import Problem
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, SwitchDriver
@@ -28,7 +28,7 @@ def is_all_of(plan: Plan) -> bool:
 @cache
 def family() -> frozenset[str]:
     """The problems that end where Triton compiles nothing."""
-    return frozenset(check.id for check in CHECKS if check.terms.compiling)
+    return frozenset(check.id for check in checks.CHECKS if check.terms.compiling)
 
 
 def plan_driver(context: PlanContext) -> SwitchDriver:

@@ -12,7 +12,6 @@ from functools import cached_property
 
 from packaging.requirements import Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.tags import Tag
 
 from tritonwin.facts.amd import Chip, chip
 from tritonwin.facts.distributions import read_requirement
@@ -30,7 +29,7 @@ class Needs:
     """The properties of a target that decide between wheels.
 
     Attributes:
-        tags: of wheels that this Python loads, the best first.
+        tags: of wheels that this Python loads, with their places, the best first.
         torch: the torch that will be there, which may be one that is still to be installed.
         triton: the version of the triton-windows that is installed.
         insisted: a triton-windows is asked for that excludes what the torch wants.
@@ -47,7 +46,7 @@ class Needs:
 
     python: str | None
     windows: bool
-    tags: tuple[Tag, ...]
+    tags: wheels.TargetTags
     torch: Torch | None = None
     triton: str | None = None
     insisted: bool = False
@@ -126,7 +125,7 @@ def needs_of(facts: Facts) -> Needs:
     return Needs(
         python=target.version if target else None,
         windows=facts.windows,
-        tags=wheels.supported_tags(target) if target else (),
+        tags=wheels.supported_tags(target) if target else wheels.TargetTags(),
         torch=facts.torch,
         triton=fork.version if fork else None,
         gpus=tuple(g.compute_capability for g in nvidia if g.compute_capability),

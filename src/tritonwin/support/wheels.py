@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -134,8 +134,16 @@ def _after_torch_2_1(cuda: str | None) -> bool:
     return tuple(int(n) for n in cuda.split(".")) >= _CUDA_AFTER_TORCH_2_1
 
 
-def supported_tags(target: Interpreter) -> tuple[Tag, ...]:
-    """The tags of wheels that this CPython loads, the best first; empty when it is not known.
+class TargetTags(dict["Tag", int]):
+    """The tags of wheels that a Python loads, with their places: the best first, which has 0."""
+
+    @cached_property
+    def platforms(self) -> frozenset[str]:
+        return frozenset(tag.platform for tag in self)
+
+
+def supported_tags(target: Interpreter) -> TargetTags:
+    """The tags of wheels that this CPython loads; empty when it is not known.
 
     The platforms of Linux are those of the running system: glibc's version is no fact of a target.
     """
@@ -143,46 +151,37 @@ def supported_tags(target: Interpreter) -> tuple[Tag, ...]:
 
     found = re.match(r"(\d+)\.(\d+)", target.version or "")
     if found is None or not target.platform_tag:
-        return ()
+        return TargetTags()
     python = (int(found[1]), int(found[2]))
     platforms = [target.platform_tag]
     if sys.platform == "linux" and target.platform_tag.startswith("linux"):
         platforms = list(tags.platform_tags())
     interpreter = f"cp{python[0]}{python[1]}"
     abi = interpreter + ("t" if target.free_threaded else "")
-    return tuple(
-        dict.fromkeys(
-            (
-                *tags.cpython_tags(python, abis=[abi], platforms=platforms),
-                *tags.compatible_tags(python, interpreter, platforms),
-            )
-        )
+    loaded = (
+        *tags.cpython_tags(python, abis=[abi], platforms=platforms),
+        *tags.compatible_tags(python, interpreter, platforms),
     )
+    return TargetTags((tag, place) for place, tag in enumerate(dict.fromkeys(loaded)))
 
 
-@cache
-def _places(target: tuple[Tag, ...]) -> dict[Tag, int]:
-    return {tag: place for place, tag in enumerate(target)}
-
-
-def tag_rank(wheel: Iterable[Tag], target: tuple[Tag, ...]) -> int | None:
+def tag_rank(wheel: Iterable[Tag], target: TargetTags) -> int | None:
     """The place of the wheel's best tag among the target's (0 is best); None: it does not fit."""
-    places = _places(target)
-    return min((places[tag] for tag in wheel if tag in places), default=None)
+    return min((target[tag] for tag in wheel if tag in target), default=None)
 
 
-def tag_misfit(wheel: Iterable[Tag], target: tuple[Tag, ...]) -> str | None:
+def tag_misfit(wheel: Iterable[Tag], target: TargetTags) -> str | None:
     """The reason why the wheel cannot be loaded, such as "made for cp311, ..."; None if it fits."""
     wheel = frozenset(wheel)
     if tag_rank(wheel, target) is not None:
         return None
     if not target:
         return "the tags that this Python loads are not known"
-    platforms = sorted({t.platform for t in wheel})
-    if not {t.platform for t in target}.intersection(platforms):
-        return f"made for {', '.join(platforms)}, this Python is {target[0].platform}"
+    best, platforms = next(iter(target)), {t.platform for t in wheel}
+    if platforms.isdisjoint(target.platforms):
+        return f"made for {', '.join(sorted(platforms))}, this Python is {best.platform}"
     pythons = sorted({_python_and_abi(t) for t in wheel})
-    return f"made for {', '.join(pythons)}, this Python is {target[0].abi}"
+    return f"made for {', '.join(pythons)}, this Python is {best.abi}"
 
 
 def _python_and_abi(tag: Tag) -> str:
