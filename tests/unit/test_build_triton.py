@@ -30,6 +30,8 @@ def source(folder: Path, version: str = "3.8.0", *, old: bool = False, below: st
     if old:
         (folder / "cmake" / "llvm-hash.txt").write_text(f"{COMMIT}\n")
     else:
+        project = '[build-system]\nrequires = ["nanobind==2.10.2"]\n'
+        (folder / "pyproject.toml").write_text(project)
         info = {"llvm_hash": COMMIT, "build_number": 1, "sha256sum": {"windows-x64": SHA}}
         (folder / "cmake" / "llvm-info.json").write_text(json.dumps(info))
     return folder
@@ -54,12 +56,13 @@ def test_the_pins_of_a_checkout(tmp_path: Path) -> None:
     assert made.possible, refused(made)
     assert made.version == "3.8.0"
     (llvm,) = made.downloads
-    assert llvm.file == "llvm-46111560-1-windows-x64.tar.gz"
+    assert llvm.file == "llvm-46111560-windows-x64-1.tar.gz"
     assert llvm.sha256 == SHA
     assert "JSON: v3.11.3" in said(made)
     assert "ptxas 12.9.86" in said(made)
     assert made.cuda is None
     assert made.archs == ()
+    assert "nanobind==2.10.2" in made.requirements
 
 
 def test_an_older_checkout_says_no_hash(tmp_path: Path) -> None:

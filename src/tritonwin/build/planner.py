@@ -76,6 +76,7 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         nvcc_flags=order.nvcc_flags,
         edits_required=source.source.kind == "sdist",
     )
+    pins = machine.checkout.pins if machine.checkout else None
     needed: tuple[dict[str, str], tuple[PinnedFile, ...]] = {}, ()
     if recipe.name == _TRITON:
         needed = triton.needs(request, source.release, notes)
@@ -120,6 +121,7 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         requirements=(
             *recipe.requirements,
             *(source.release.requirements if source.release else ()),
+            *(pins.requirements if pins else ()),
         ),
         downloads=needed[1],
         command=tuple(word.replace("{dist}", str(layout.dist)) for word in recipe.command),

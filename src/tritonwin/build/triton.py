@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from packaging.requirements import Requirement
+
 from tritonwin.build.plan import Notes, PinnedFile
 from tritonwin.build.recipe import SourceRelease
 from tritonwin.system.codec import from_json, parse
 from tritonwin.system.files import read_text
+from tritonwin.system.toml import loads
 
 if TYPE_CHECKING:
     from tritonwin.build.order import Request
@@ -98,6 +101,7 @@ class TritonPins:
         llvm_sha256: of the archive for this system; older checkouts do not say it.
         json: version of nlohmann's JSON: "v3.11.3".
         tools: NVIDIA's programs -> version.
+        requirements: of the build environment; main has nanobind since 2026, releases pybind11.
     """
 
     llvm: str | None = None
@@ -105,6 +109,7 @@ class TritonPins:
     llvm_sha256: str | None = None
     json: str | None = None
     tools: tuple[tuple[str, str], ...] = ()
+    requirements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +132,16 @@ def read_pins(cmake: Path, *, windows: bool) -> TritonPins:
         llvm_sha256=info.sha256sum.get("windows-x64" if windows else "ubuntu-x64"),
         json=(read_text(cmake / "json-version.txt") or "").strip() or None,
         tools=tuple(sorted(tools.items())),
+        requirements=_requirements(cmake.with_name("pyproject.toml")),
     )
+
+
+def _requirements(project: Path) -> tuple[str, ...]:
+    """The build requirements of a pyproject.toml; empty where it is missing or says none."""
+    with contextlib.suppress(ValueError, LookupError, TypeError):
+        wanted = loads(read_text(project) or "")["build-system"]["requires"]
+        return tuple(str(Requirement(each)) for each in wanted)
+    return ()
 
 
 def llvm_archive(pins: TritonPins, *, windows: bool) -> PinnedFile | None:
@@ -135,7 +149,7 @@ def llvm_archive(pins: TritonPins, *, windows: bool) -> PinnedFile | None:
     if pins.llvm is None or pins.llvm_sha256 is None:
         return None
     build = "" if pins.llvm_build is None else f"-{pins.llvm_build}"
-    file = f"llvm-{pins.llvm[:8]}{build}-{'windows' if windows else 'ubuntu'}-x64.tar.gz"
+    file = f"llvm-{pins.llvm[:8]}-{'windows' if windows else 'ubuntu'}-x64{build}.tar.gz"
     return PinnedFile(
         name="llvm",
         version=pins.llvm[:8],
