@@ -30,6 +30,7 @@ TEXTS: dict[str, dict[str, list[str]]] = {
 
 # No log tells these from another problem; the facts do.
 FACTS_ONLY = {
+    "intel-wrong-torch": "in a log it is cpu-only-torch",
     "amd-driver-too-old": "no log of it was seen",
     "amd-helper-compiler": "in a log it is amd-rocm-paths or vs-components-missing",
     "amd-integrated-first": "in a log it is amd-gpu-unsupported",

@@ -252,7 +252,12 @@ BROKEN = [
     ("windows-too-old", system(version="6.1.7601"), "6.1"),
     ("intel-wrong-triton", torch("2.9.1+xpu", "==3.5.0", None), "3.5.1.post24"),
     ("python-unsupported", target(bits=32), "32-bit"),
-    ("python-unsupported", target(machine="ARM64"), "ARM64", "warning, likely"),
+    (
+        "python-unsupported",
+        replace(target(machine="ARM64"), triton=None),
+        "ARM64",
+        "warning, likely",
+    ),
     ("python-unsupported", target(implementation="pypy"), "pypy"),
     ("python-unsupported", target(kind="store"), "Store", "warning, likely"),
     ("python-unsupported", target(version="3.15.0"), "3.15"),
@@ -377,6 +382,11 @@ BROKEN = [
         "torchaudio 2.11.0",
     ),
     ("amd-gpu-unsupported", on_amd("torch", chips=("gfx1201",)), "gfx1201 alone"),
+    (
+        "intel-wrong-torch",
+        changed(gpus=(replace(AMD, vendor="intel", name="Intel(R) Arc(TM) A770 Graphics"),)),
+        "A770",
+    ),
     ("amd-gpu-unsupported", on_amd("rocm", chips=("gfx1201", "gfx1200")), "ROCm's libraries"),
     (
         "amd-integrated-first",

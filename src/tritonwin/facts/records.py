@@ -486,6 +486,12 @@ class Facts:
         return min(cards, key=lambda card: bool(card.integrated))
 
     @property
+    def intel_arc(self) -> Gpu | None:
+        """The GPU that Intel's torch computes on, if there is none of NVIDIA or AMD."""
+        arcs = (g for g in self.gpus if g.vendor == "intel" and "arc" in g.name.lower())
+        return None if self.nvidia_gpus or self.amd_gpus else next(arcs, None)
+
+    @property
     def nvidia_driver(self) -> Driver | None:
         """NVIDIA's driver, or the place it was looked for in, with the reason as its `error`."""
         return next((driver for driver in self.drivers if driver.vendor == "nvidia"), None)

@@ -121,7 +121,6 @@ def needs_of(facts: Facts) -> Needs:
     served = known if known and known.family else None
     # AMD's wheels for Linux, which are elsewhere, are for what the driver says
     rocm_builds = served or (card and (known is None or not facts.windows))
-    arc = any(g.vendor == "intel" and "arc" in g.name.lower() for g in facts.gpus)
     return Needs(
         python=target.version if target else None,
         windows=facts.windows,
@@ -131,7 +130,7 @@ def needs_of(facts: Facts) -> Needs:
         gpus=tuple(g.compute_capability for g in nvidia if g.compute_capability),
         driver_cuda=driver.cuda if driver and not driver.error else None,
         other_gpu=others[0] if others and not nvidia else None,
-        backend="rocm" if rocm_builds else "xpu" if arc and not nvidia else None,
+        backend="rocm" if rocm_builds else "xpu" if facts.intel_arc else None,
         chip=served,
         rocm=rocm.version if rocm else None,
         machine=MACHINES.get(tag or ""),

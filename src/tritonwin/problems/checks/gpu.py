@@ -26,6 +26,8 @@ from tritonwin.support.versions import fits, parse
 def driver_too_old(facts: Facts) -> Iterator[Seen]:
     if any(g.vendor in {"amd", "intel"} for g in facts.gpus) and not facts.nvidia_gpus:
         raise NotApplicable("the GPU is not NVIDIA's")
+    if facts.system.machine.upper() == "ARM64" and not facts.nvidia_gpus:
+        raise NotApplicable("an ARM64 PC without an NVIDIA GPU")
     if not (facts.triton or (facts.torch and facts.torch.cuda)):
         raise NotApplicable("neither Triton nor a CUDA build of torch is installed")
     driver = facts.nvidia_driver

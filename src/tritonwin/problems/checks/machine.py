@@ -110,13 +110,14 @@ def python_unsupported(facts: Facts) -> Iterator[Seen]:
             "and no other C compiler was found",
             where,
         )
-    if facts.windows and target.machine and target.machine.upper() == "ARM64":
+    whole = facts.torch and (not facts.nvidia_gpus or (facts.torch.cuda and facts.triton))
+    if facts.windows and target.machine and target.machine.upper() == "ARM64" and not whole:
         yield seen(
             "this Python is an ARM64 program: triton-windows has wheels for it from 3.8 on "
             "(Python 3.11 and later), torch for CUDA comes from an index of NVIDIA's own",
             where,
             certainty="likely",
-            severity="warning",
+            severity="warning" if facts.nvidia_gpus else "info",
         )
     if target.kind == "store":
         yield seen(
@@ -133,6 +134,8 @@ def arm64_emulated(facts: Facts) -> Iterator[Seen]:
     if (target.machine or "").upper() != "AMD64":
         return
     if facts.system.machine.upper() == "ARM64":
+        if not facts.nvidia_gpus:
+            raise NotApplicable("emulated, and no NVIDIA GPU is here to compute on")
         yield seen("this PC is ARM64, the Python is for x64", target.executable)
         return
     for gpu in facts.nvidia_gpus:

@@ -43,6 +43,23 @@ def cpu_only_torch(facts: Facts) -> Iterator[Seen]:
     )
 
 
+@check("intel-wrong-torch")
+def intel_wrong_torch(facts: Facts) -> Iterator[Seen]:
+    torch, arc = need_torch(facts), facts.intel_arc
+    if arc is None:
+        raise NotApplicable("no Arc of Intel is in charge")
+    if torch.xpu or "+xpu" in torch.version:
+        return
+    yield seen(
+        f"torch {torch.version} is built for {'CUDA' if torch.cuda else 'the processor alone'}",
+        torch.source,
+        # the Arc of a notebook may be there for its screen
+        certainty="certain" if torch.cuda else "likely",
+        severity="error" if torch.cuda else "warning",
+        also=(Evidence(text=f"{arc.name} is in this machine", where=arc.source),),
+    )
+
+
 @check("intel-wrong-triton")
 def intel_wrong_triton(facts: Facts) -> Iterator[Seen]:
     torch, fork = need_torch(facts), need_distribution(facts, FORK)

@@ -45,6 +45,11 @@ def triton_missing(facts: Facts) -> Iterator[Seen]:
     target = need_target(facts)
     if _emptied(facts):
         return  # pip takes what it recorded for installed: see triton-files-missing
+    elsewhere = facts.system.machine.upper() == "ARM64" or any(
+        gpu.vendor == "intel" for gpu in facts.gpus
+    )
+    if facts.windows and elsewhere and not facts.nvidia_gpus and not facts.amd_gpus:
+        raise NotApplicable("no GPU is here that triton-windows computes on")
     if facts.triton is None:
         text = "no package folder named triton is on this Python's path"
         where = target.site_packages[0] if target.site_packages else target.executable
