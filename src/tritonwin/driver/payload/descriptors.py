@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from ctypes import c_int, c_uint, c_uint64
+from functools import partial
 
 from tritonwin.driver.payload.api import as_address, parse, type_name
 
@@ -165,7 +166,7 @@ class TensorMaps:
         box = _reversed(block, "blockSize", "block size", None)
         if len(rest) == 1 and len(box) != 2:  # 3.7 has both numbers as arguments
             raise RuntimeError("blockSize must have exactly 2 dimensions for im2col")
-        if len(sequence(strides, "strides")) != len(dims):
+        if len(_sequence(strides, "strides")) != len(dims):
             raise RuntimeError(
                 f"Rank mismatch for strides in fillTMADescriptorIm2col: shape has rank "
                 f"{len(dims)} but strides has {len(strides)} elements. "
@@ -209,17 +210,18 @@ class TensorDescriptors:
     def create_tdm_descriptor(self, *args: Any) -> Descriptor:
         bits, block, warps, interval, amount, shape, strides, address = parse("iOiiiOOK", args)
         large = "group3_3" in self._text  # 3.6 knows two dimensions alone
-        box = sequence(block, "blockSize")
+        box = _sequence(block, "blockSize")
         if len(box) not in (range(1, 6) if large else (2,)):
             raise RuntimeError(f"rank must be {'between 1 and 5' if large else '2'}")
-        box = integers(box, "block size")
+        box = _integers(box, "block size must be an int")
         rows = []
         wide = "kTdmStrideMaxBits" in self._text  # from 3.8 on
         for value, name in ((shape, "shape"), (strides, "strides")):
-            row = sequence(value, name)
+            row = _sequence(value, name)
             if len(row) != len(box):
                 raise RuntimeError("rank mismatch")
-            rows.append(integers(row, "stride" if wide and name == "strides" else "shape"))
+            one = "stride" if wide and name == "strides" else "shape"
+            rows.append(_integers(row, f"{one} must be an int"))
         if wide:
             _check_strides(rows[1])
         word = int(wide) | (address & (2**63 - 1 if large else 2**57 - 1)) << 64 | 1 << 127
@@ -291,7 +293,7 @@ def _check_strides(strides: list[int]) -> None:
             )
 
 
-def sequence(value: Any, name: str) -> list[Any]:
+def _sequence(value: Any, name: str) -> list[Any]:
     try:
         return list(value)
     except TypeError:
@@ -304,24 +306,21 @@ def _reversed(value: Any, name: str, item: str, rank: int | None, skip_last: int
     Raises:
         TypeError, RuntimeError: it is no sequence of integers, or not of `rank` ones.
     """
-    items = sequence(value, name)
+    items = _sequence(value, name)
     if rank is not None and len(items) != rank:
         raise RuntimeError("Rank mismatch")
-    return integers(items[: len(items) - skip_last], item)[::-1]
+    return _integers(items[: len(items) - skip_last], f"{item} must be an int")[::-1]
 
 
-def integers(items: Sequence[Any], name: str) -> list[int]:
+def _integers(items: Sequence[Any], message: str) -> list[int]:
     """Plain integers; TypeError where one is of another type."""
     if not all(isinstance(each, int) for each in items):
-        raise TypeError(f"{name} must be an int")
+        raise TypeError(message)
     return [int(each) for each in items]
 
 
 def _corner(value: Any, name: str) -> list[int]:
-    items = sequence(value, name)
-    if not all(isinstance(each, int) for each in items):
-        raise TypeError(f"{name} elements must be int")
-    return [int(each) for each in items[::-1]]
+    return _integers(_sequence(value, name), f"{name} elements must be int")[::-1]
 
 
 def _strides(dims: list[int], steps: list[int], size: int) -> list[int]:
@@ -355,13 +354,8 @@ def _tensor_map(memory: Any) -> TensorMap:
     return found
 
 
-def _u64(values: list[int]) -> Any:
-    return (c_uint64 * len(values))(*values)
+def _array(kind: Any, values: list[int]) -> Any:
+    return (kind * len(values))(*values)
 
 
-def _u32(values: list[int]) -> Any:
-    return (c_uint * len(values))(*values)
-
-
-def _i32(values: list[int]) -> Any:
-    return (c_int * len(values))(*values)
+_u64, _u32, _i32 = (partial(_array, kind) for kind in (c_uint64, c_uint, c_int))
