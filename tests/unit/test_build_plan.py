@@ -540,6 +540,10 @@ def test_sageattention_takes_its_flags_by_variables(tmp_path: Path) -> None:
     made = plan(Order(recipe="sageattention"), machine)
     assert made.possible, refused(made)
     assert made.environment["EXT_PARALLEL"] == "1"
+    machine = replace(machine, resources=replace(machine.resources, cores=32))
+    all_at_once = plan(Order(recipe="sageattention", gib_per_job=0.5), machine)
+    assert (all_at_once.jobs, all_at_once.environment["EXT_PARALLEL"]) == (20, "4")
+    assert all_at_once.with_jobs(19).environment["EXT_PARALLEL"] == "1"
     assert made.environment["NVCC_APPEND_FLAGS"].startswith("--threads 1 ")
     assert "/std:c++20" in made.environment["CXX_APPEND_FLAGS"]
     assert made.environment["TORCH_CUDA_ARCH_LIST"] == "8.9"

@@ -100,6 +100,7 @@ def choose(
     notes: Notes,
     *,
     files: int | None,
+    at_once: int = 0,
     archs: int,
     jobs: int | None = None,
     threads: int | None = None,
@@ -111,6 +112,7 @@ def choose(
 
     Args:
         files: that are compiled; more jobs are of no use.
+        at_once: of those side by side at most, unless all of them are; 0: any number.
         archs: that one nvcc may compile side by side; more threads are of no use.
         jobs, threads, gib_per_job: what the user asks for.
     """
@@ -127,14 +129,15 @@ def choose(
     wanted = min(threads or 1, max(archs, 1))
     most = max(1, min(have.cores // wanted, files or have.cores))
     by_memory = most if fit is None else fit // wanted
-    chosen = jobs or max(1, min(most, by_memory))
+    fitting = max(1, min(most, by_memory))
+    chosen = jobs or (min(fitting, at_once) if at_once and fitting < (files or 0) else fitting)
     memory = one.at(chosen, wanted)
 
     free = "unknown" if have.allocatable is None else f"{have.allocatable / GIB:.1f} GiB"
     reason = f"{memory.compiler / GIB:.1f} GiB a compiler, {free} free"
     if jobs is not None:
         reason = f"asked for ({reason})"
-    elif chosen == most:
+    elif chosen in {most, at_once}:
         reason += "; the cores, or the number of files, are the limit"
     notes.because("jobs", str(chosen), reason, "--jobs")
     why = "asked for" if wanted > 1 else "more threads multiply the memory of a job"
@@ -188,7 +191,7 @@ def seconds(
         return None
     together = max(1, min(jobs * min(threads, max(archs, 1)), cores))
     last = cpu / files / 2 if files and together > 1 else 0.0
-    alone = work.alone_seconds_per_arch * archs
+    alone = 0.0 if files and jobs >= files else work.alone_seconds_per_arch * archs
     return _OVERHEAD + alone + (cpu - alone) / together + last
 
 

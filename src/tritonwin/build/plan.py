@@ -238,6 +238,7 @@ class BuildPlan:
         requirements: of the build environment, besides the target's torch, as pip reads them.
         command: arguments of the build environment's Python, run in the source's subfolder.
         job_variables: those of `environment` that carry the number of jobs.
+        extension_variables: those that carry the number of extensions side by side.
         compile_steps: files that are compiled or linked, as ninja counts; None: not known.
         local_version: what the wheel's version gets behind "+": "cu130torch2.11".
         imports: modules that must import when the wheel is installed.
@@ -272,6 +273,7 @@ class BuildPlan:
     path: tuple[str, ...] = ()
     unset: tuple[str, ...] = ()
     job_variables: tuple[str, ...] = ()
+    extension_variables: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
     downloads: tuple[PinnedFile, ...] = ()
     command: tuple[str, ...]
@@ -294,5 +296,7 @@ class BuildPlan:
     def with_jobs(self, jobs: int) -> BuildPlan:
         """The same build with another number of jobs; the memory figures follow."""
         numbers = {name: str(jobs) for name in self.job_variables}
+        if jobs < (self.compile_steps or 0):
+            numbers |= dict.fromkeys(self.extension_variables, "1")
         memory = self.memory.at(jobs, self.nvcc_threads)
         return replace(self, jobs=jobs, memory=memory, environment={**self.environment, **numbers})

@@ -26,6 +26,7 @@ _TRITON = "triton"
 _NVCC_FLAGS = "NVCC_APPEND_FLAGS"
 _NVCC = "PYTORCH_NVCC"  # torch writes its value into the build file as nvcc's command
 _MOST_LINKS = 5  # that are named
+_EXTENSIONS = 4  # side by side, where all files fit at once
 _PATH_LIMIT = 259  # characters of a path on Windows, the end of the string not counted
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
 _LONGEST = 60  # characters of a local version; the wheel's name has to be one of a file
@@ -48,12 +49,13 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
     found = tools.choose(request, source, notes)
     compiled = tuple(map(archs.capability, found.tokens))
     cpp = _cpp(request, notes)
-    steps = source.release.steps if source.release else None
+    steps = (source.release and source.release.steps) or recipe.work.files
     compilers = jobs.choose(
         recipe.memory,
         machine.resources,
         notes,
-        files=recipe.work.at_once or steps,
+        files=steps,
+        at_once=recipe.work.at_once,
         archs=len(compiled),
         jobs=order.jobs,
         threads=order.nvcc_threads,
@@ -72,6 +74,7 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         notes,
         tokens=found.tokens,
         jobs=compilers,
+        files=steps,
         local=local,
         nvcc_flags=order.nvcc_flags,
         edits_required=source.source.kind == "sdist",
@@ -118,6 +121,7 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         path=command.folders_of(toolkit, windows=request.windows),
         unset=command.cleared(windows=request.windows),
         job_variables=settings.job_variables,
+        extension_variables=settings.extension_variables,
         requirements=(
             *recipe.requirements,
             *(source.release.requirements if source.release else ()),
@@ -322,6 +326,7 @@ class RecipeSettings:
 
     environment: dict[str, str]
     job_variables: tuple[str, ...]
+    extension_variables: tuple[str, ...]
     edits: tuple[SourceEdit, ...]
 
 
@@ -332,6 +337,7 @@ def choose_settings(
     *,
     tokens: Sequence[str],
     jobs: Jobs,
+    files: int | None = None,
     local: str,
     nvcc_flags: Sequence[str] = (),
     edits_required: bool,
@@ -346,7 +352,12 @@ def choose_settings(
     """
     rows = [row for row in recipe.variables if row.holds(on)]
     rows = [row for row in rows if local or "{local}" not in row.value]
-    words = {"jobs": jobs.jobs, "threads": jobs.threads, "local": local}
+    words = {
+        "jobs": jobs.jobs,
+        "threads": jobs.threads,
+        "local": local,
+        "extensions": _EXTENSIONS if files and jobs.jobs >= files else 1,
+    }
     variables = {row.name: row.value.format(**words) for row in rows}
     if recipe.arch and tokens and recipe.arch.reads_variable(on.version):
         variables[recipe.arch.variable] = recipe.arch.separator.join(tokens)
@@ -363,6 +374,7 @@ def choose_settings(
     return RecipeSettings(
         environment=variables,
         job_variables=tuple(row.name for row in rows if row.value == "{jobs}"),
+        extension_variables=tuple(row.name for row in rows if row.value == "{extensions}"),
         edits=tuple(_edits(recipe, on, flags["cxx"], required=edits_required)),
     )
 

@@ -83,7 +83,7 @@ class ArchRule:
 
 @dataclass(frozen=True, kw_only=True)
 class RecipeVariable(Conditional):
-    """`value` may hold {jobs}, {threads}, {local}."""
+    """`value` may hold {jobs}, {threads}, {local}, {extensions}: those built side by side."""
 
     name: str
     value: str
@@ -122,11 +122,13 @@ class BuildCost:
     """Time of all compilers and room for what they write.
 
     Attributes:
-        at_once: files that setup.py compiles side by side at most, as it builds one extension after
-            the other; 0: all.
-        alone_seconds_per_arch: the share of the time in which one compiler runs alone.
+        files: that are compiled, where no release says it.
+        at_once: of those side by side at most, as setup.py builds one extension after the other
+            where not all of them fit; 0: all.
+        alone_seconds_per_arch: the share of the time in which one compiler runs alone then.
     """
 
+    files: int | None = None
     at_once: int = 0
     alone_seconds_per_arch: float = 0.0
     cpu_seconds: float = 0.0
