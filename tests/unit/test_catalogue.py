@@ -304,9 +304,18 @@ def test_every_entry_renders_without_values(entry: Entry) -> None:
 
 
 @each_entry
-def test_every_entry_renders_with_all_values(entry: Entry) -> None:
+def test_what_is_merely_possible_takes_nothing_away(entry: Entry) -> None:
     values = {name: f"<{name}>" for name in advice.PLACEHOLDERS if name != "python"}
     found = Finding(id=entry.id, evidence=(), certainty="possible", values=values)
+    commands = " ".join(advise(found, UNKNOWN).remedy.commands)
+    assert "uninstall" not in commands
+    assert "force-reinstall" not in commands
+
+
+@each_entry
+def test_every_entry_renders_with_all_values(entry: Entry) -> None:
+    values = {name: f"<{name}>" for name in advice.PLACEHOLDERS if name != "python"}
+    found = Finding(id=entry.id, evidence=(), certainty="likely", values=values)
     problem = advise(found, UNKNOWN)
     assert len(problem.remedy.commands) == len(entry.remedy.commands)
     assert len(problem.actions) == len(entry.actions)

@@ -334,3 +334,45 @@ def test_what_the_log_says_replaces_what_the_snapshot_says_and_nothing_else() ->
     assert names.count("setuptools") == 1
     assert set(names) == {d.name for d in healthy.HEALTHY.distributions}
     assert facts_at(log(), 99, healthy.HEALTHY) == healthy.HEALTHY
+
+
+@pytest.mark.parametrize(
+    ("lines", "torch", "triton", "python"),
+    [
+        (["- Python: 3.12.7", "- PyTorch: 2.7.1+cu128"], "2.7.1+cu128", None, "3.12.7"),
+        (
+            ["[pip3] torch==2.6.0+cu124", "[pip3] triton-windows==3.2.0"],
+            "2.6.0+cu124",
+            "3.2.0",
+            None,
+        ),
+        (["Name: triton-windows", "Version: 3.3.1.post19"], None, "3.3.1.post19", None),
+        (["Name: numpy", "Version: 2.1.0"], None, None, None),
+        (["| torch | 2.6.0+cu126 |", "| triton-windows | 3.2.0 |"], "2.6.0+cu126", "3.2.0", None),
+        (["**triton-windows**: 3.4.0.post20"], None, "3.4.0.post20", None),
+        (["2.9.1+cu130 13.0"], "2.9.1+cu130", None, None),
+        (["torch @ https://x/whl/torch-2.7.1%2Bcu128-cp312-win.whl"], "2.7.1+cu128", None, None),
+        ([r'File "C:\x\Python312\Lib\site-packages\a.py", line 3'], None, None, "3.12"),
+    ],
+)
+def test_versions_as_people_and_tools_write_them(
+    lines: list[str], torch: str | None, triton: str | None, python: str | None
+) -> None:
+    facts = explain_lines(lines).facts
+    assert (facts.torch and facts.torch.version) == torch
+    assert (facts.triton and facts.triton.version) == triton
+    assert (facts.target and facts.target.version) == python
+
+
+@pytest.mark.parametrize(
+    ("line", "capability"),
+    [
+        ("Windows 10, RTX2080Ti", "7.5"),
+        ("- GPU: RTX 5090", "12.0"),
+        ("needs an RTX 3090 or newer", None),
+        ("e.g. RTX 4090", None),
+    ],
+)
+def test_a_card_as_people_write_it(line: str, capability: str | None) -> None:
+    gpus = explain_lines([line]).facts.gpus
+    assert next((g.compute_capability for g in gpus), None) == capability

@@ -152,7 +152,7 @@ def advise(finding: Finding, facts: Facts) -> Problem:
         evidence=finding.evidence,
         remedy=Remedy(
             summary=sentence(advice.summary, values),
-            commands=_typed(_runnable(advice.commands, facts), values, target),
+            commands=_typed(_due(advice.commands, finding, facts), values, target),
             automatic=bool(actions),
         ),
         references=entry.references,
@@ -175,10 +175,14 @@ def _variant(entry: Entry, facts: Facts) -> Advice:
     return advice if facts.windows or FORK not in advice.summary else _OF_LINUX
 
 
-def _runnable(commands: tuple[str, ...], facts: Facts) -> tuple[str, ...]:
-    """The commands, or none elsewhere than on Windows where one needs a program of Windows."""
+def _due(commands: tuple[str, ...], finding: Finding, facts: Facts) -> tuple[str, ...]:
+    """The commands, or none where one needs a program of Windows that is not there.
+
+    What is merely possible takes nothing away: first comes the question.
+    """
     foreign = not facts.windows and any(text.startswith(_OF_WINDOWS) for text in commands)
-    return () if foreign else commands
+    takes = any(word in text for text in commands for word in ("uninstall", "force-reinstall"))
+    return () if foreign or (takes and finding.certainty == "possible") else commands
 
 
 def _meets(advice: Advice, facts: Facts) -> bool:

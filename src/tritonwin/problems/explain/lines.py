@@ -46,7 +46,7 @@ _PREFIX = re.compile(
     | \#\#\[\w{1,20}\]                                       # CI annotations
     | \[(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\ ?\](?=\s|$)  # loggers
     | (?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\ -(?=\s|$)
-    | [\w.-]{1,60}\ {1,20}\|(?=\ )                           # docker compose
+    | [\w.-]{1,60}\ {1,20}\|(?=\ )(?!.{0,200}\|$)            # docker compose, no table
     | (?:STDOUT|STDERR|stdout|stderr)(?:\ [FP])?[:\ ](?=\s|\S)   # container logs
     | [\w.:\\/ ()~-]{1,200}\.exe\ :(?=\ )                    # PowerShell 5 before a native error
     | L\d{1,7}:(?=\s)                                        # line numbers of a pasted page

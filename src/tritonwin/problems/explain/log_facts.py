@@ -33,7 +33,7 @@ _TEMPORARY = re.compile(r"\\pip-[a-z]{1,20}-[^\\]{1,40}\\|\\builds-v0\\|\\Temp\\
 _NOT_SHOWN = frozenset(
     {
         "amd_gpu", "build", "intel_gpu", "intels_triton", "machine", "missing", "of_python",
-        "other_program", "pip_python", "tag", "user_site",
+        "other_program", "pip_python", "shown", "shown_version", "tag", "user_site",
     }
 )  # fmt: skip
 PORTABLE = r"python_embeded\python.exe"  # as ComfyUI's portable package is told to start it
@@ -55,13 +55,20 @@ class LogFacts:
         self._stated: dict[str, list[Match]] = {}
 
     def add(self, match: Match) -> None:
-        for name, value in match.groups.items():
+        for name, value in self._named(match).items():
             if _thrown_away(name, value, match, self._stated.get("build", [])):
                 continue
             lines = self._stated.setdefault(name, [])
             if len(lines) < MAX_VALUES and (not lines or lines[-1].groups[name] != value):
-                lines.append(match)
+                lines.append(Match(match.line, match.text, {**match.groups, name: value}))
                 lines.sort(key=lambda m: m.line)  # lines that were joined come after their parts
+
+    def _named(self, match: Match) -> Mapping[str, str]:
+        """The groups; a version that stands below its package's name bears that name."""
+        version, shown = match.groups.get("shown_version"), self._stated.get("shown")
+        if not version or not shown or shown[-1].line != match.line - 1:
+            return match.groups
+        return {re.sub(r"[-_].*", "", shown[-1].groups["shown"]): version}
 
     def at(self, line: int, *names: str) -> Match | None:
         """The statement in force at a line: the last before it, else the first after it.

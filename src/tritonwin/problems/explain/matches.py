@@ -168,8 +168,8 @@ class Matches:
 
     def _take(self, index: int, match: Match, line: AnchoredLine) -> None:
         if index in self._query.of_facts:
-            # a version ends before the dot of its sentence
-            ended = {name: value.rstrip(".") for name, value in match.groups.items()}
+            # a version ends before the dot of its sentence; in an address the plus is spelled out
+            ended = {n: v.rstrip(".").replace("%2B", "+") for n, v in match.groups.items()}
             self.facts.add(Match(match.line, match.text, ended))
         if index in self._query.forbidden:
             self._forbidden.add(index)
