@@ -348,7 +348,7 @@ def _blocks(
                 yield block
     except GaveUpError:
         raise NoAnswerError(
-            f"{shown} did not come within {timeout:.0f} s",
+            f"{shown} did not come in time",
             "Try again, or fetch it by hand and give the file.",
         ) from None
     except urllib.error.HTTPError as error:
