@@ -14,6 +14,7 @@ from trees import describe_tree, write
 from wheel_files import make_wheel
 
 from tritonwin.cli.app import run
+from tritonwin.output import terminal
 
 SAGE = "sageattention-2.0-py3-none-any.whl"
 OLD = "sageattention-1.0-py3-none-any.whl"
@@ -166,3 +167,28 @@ def test_a_record_that_names_files_of_others_takes_nothing_along(
     now = target.files()
     theirs = {name: data for name, data in before.items() if name.startswith("helper")}
     assert {name: now.get(name) for name in theirs} == theirs
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a right there")
+def test_a_link_that_takes_a_folders_place_between_plan_and_apply_stops_it(
+    target: TargetEnvironment,
+    wheels: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    target.install(OLD)
+    package = target.site_packages / "sageattention"
+    theirs = write(tmp_path / "theirs", {"__init__.py": "mine", "notes.txt": "mine"})
+    trees: list[list[str]] = []
+
+    def swapped(_: str) -> bool:
+        package.rename(tmp_path / "aside")
+        package.symlink_to(theirs, target_is_directory=True)
+        trees.append(describe_tree(target.site_packages) + describe_tree(theirs))
+        return True
+
+    monkeypatch.setattr(terminal, "agreed", swapped)
+    assert install(target, wheels) == 2
+    assert "which is no file of a package" in capsys.readouterr().err
+    assert [describe_tree(target.site_packages) + describe_tree(theirs)] == trees
