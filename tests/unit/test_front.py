@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 from fix_world import World, proof
-from fronts import FORM, Front, question_of, served
+from fronts import Front, served
+from page_client import FORM, question_of
 from trees import tree_hash
 
 from tritonwin.front import server as serving

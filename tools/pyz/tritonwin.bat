@@ -1,6 +1,6 @@
 @echo off
 rem tritonwin: a batch file and, behind its last line, a zip that Python runs.
-rem Started without arguments it looks for what keeps Triton from working, and changes nothing.
+rem Started without arguments it opens a page in the browser, which changes nothing unasked.
 rem Only forward jumps, and no backward ones: cmd would look for the label in the zip.
 setlocal EnableExtensions DisableDelayedExpansion
 set "file=%~f0"
@@ -28,13 +28,14 @@ goto failed
 
 :start
 set "TRITONWIN_BAT=%file%"
-if "%~1"=="" goto doctor
+if "%~1"=="" goto page
 "%python%" "%file%" %*
 exit /b %errorlevel%
 
-:doctor
-"%python%" "%file%" doctor
+:page
+"%python%" "%file%" ui
 set "status=%errorlevel%"
+if %status%==0 exit /b 0
 goto wait
 
 :damaged

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -17,11 +18,12 @@ from winlane.environment import Environment
 from winlane.fakes import Fakes
 from winlane.lane import Lane
 from winlane.microsoft import COMPONENTS, Microsoft, VisualStudio
-from winlane.process import BASE_VARIABLES, Options, Result, home_variables, launch, merged
+from winlane.process import BASE_VARIABLES, Options, Result, begun, home_variables, launch, merged
 from winlane.pythons import distribution
 from winlane.registry import Registry
 from winlane.tool import tool_command
 from winlane.windows_paths import Drives
+from winlane.wine import Wine
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -228,12 +230,23 @@ class Machine:
     # -- programs
 
     def start(self, command: str, **options: Unpack[Options]) -> Result:
+        return launch(*self._session(command, options))
+
+    @contextmanager
+    def begin(self, command: str, **options: Unpack[Options]) -> Iterator[subprocess.Popen[bytes]]:
+        """The program while it runs; killed with the block, and all that it started."""
+        with begun(*self._session(command, options)) as (process, _):
+            yield process
+
+    def _session(
+        self, command: str, options: Options
+    ) -> tuple[Wine, Path, Drives, str, dict[str, str], Options]:
         self.registry.flush()
         options.setdefault("cwd", self._profile)
         user = home_variables(self._profile, self.lane.user)
         variables = merged(BASE_VARIABLES, user, self._search_path(), self.variables)
         prefix = self.lane.prefix.path
-        return launch(self.lane.wine, prefix, self.drives, command, variables, options)
+        return self.lane.wine, prefix, self.drives, command, variables, options
 
     def wine(self, *args: str, **options: Unpack[Options]) -> Result:
         """Any Windows program, found as CreateProcess finds it."""

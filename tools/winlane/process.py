@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
@@ -107,6 +107,27 @@ def launch(
     options: Options,
 ) -> Result:
     """`command` is a Windows command line."""
+    sent = options.get("input")
+    data = sent.encode("utf-8") if isinstance(sent, str) else sent
+    with begun(wine, prefix, drives, command, variables, options) as (process, status):
+        out, err = _communicate(process, data, options.get("timeout", 300), command)
+        try:
+            code = int(status.read_text())
+        except FileNotFoundError:
+            raise LaneError(f"{command} did not start: {_text(out + err).strip()}") from None
+    return Result(code, _text(out), _text(err))
+
+
+@contextlib.contextmanager
+def begun(
+    wine: Wine,
+    prefix: Path,
+    drives: Drives,
+    command: str,
+    variables: Mapping[str, str],
+    options: Options,
+) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """The program while it runs, and the file that will hold its status; killed with the block."""
     variables = merged(variables, options.get("env"))
     folder = options.get("cwd") or r"C:\lane"
     cwd = folder if isinstance(folder, str) else drives.windows(folder)
@@ -124,13 +145,12 @@ def launch(
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-        data = sent.encode("utf-8") if isinstance(sent, str) else sent
-        out, err = _communicate(process, data, options.get("timeout", 300), command)
-        try:
-            status = int(Path(f"{request}.rc").read_text())
-        except FileNotFoundError:
-            raise LaneError(f"{command} did not start: {_text(out + err).strip()}") from None
-    return Result(status, _text(out), _text(err))
+        with process:
+            try:
+                yield process, Path(f"{request}.rc")
+            finally:
+                if process.poll() is None:  # what it left behind is its own affair
+                    _kill(process)
 
 
 def _communicate(
