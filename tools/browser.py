@@ -17,7 +17,8 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -80,7 +81,54 @@ class Page:
 
     browser: Browser
     session: str
-    requests: list[str] = field(default_factory=list)
+    target: str
+
+    @property
+    def requests(self) -> list[str]:
+        """The addresses that it asked for so far."""
+        events = self.browser.events_of(self, "Network.requestWillBeSent")
+        return [event["request"]["url"] for event in events]
+
+    @property
+    def errors(self) -> list[str]:
+        """The complaints of the browser so far, such as those about the page's policy."""
+        entries = (event["entry"] for event in self.browser.events_of(self, "Log.entryAdded"))
+        return [f"{e['text']} {e.get('url', '')}" for e in entries if e["level"] == "error"]
+
+    def key(self, name: str, text: str = "") -> None:
+        """Press a key, "Tab"; `text` is what it types: a carriage return for Enter."""
+        codes = {"Tab": 9, "Enter": 13}
+        for kind in ("keyDown", "keyUp"):
+            asked = {"type": kind, "key": name, "windowsVirtualKeyCode": codes[name]}
+            if text and kind == "keyDown":
+                asked["text"] = text
+            self.browser.call("Input.dispatchKeyEvent", asked, self)
+
+    def until(self, expression: str, limit: float = 60) -> None:
+        """Wait until an expression is true, also through other pages.
+
+        Raises:
+            LaneError: it does not become true; the message has the text of the page.
+        """
+        deadline = time.monotonic() + limit
+        while time.monotonic() < deadline:
+            with contextlib.suppress(LaneError):  # between two pages
+                if self.value(f"!!({expression})"):
+                    return
+            time.sleep(0.1)
+        raise LaneError(f"{expression} is not so: {self.value('document.body.innerText')}")
+
+    def violations(self) -> list[Any]:
+        """The rules of axe that it breaks, with the elements."""
+        axe = files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
+        self.value("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+        self.value(f"{axe}; 0")
+        self.value("axe.run(document).then(found => { window.found = found; }); 0")
+        self.until("window.found")
+        found: list[Any] = self.value(
+            "found.violations.map(v => [v.id, v.nodes.map(n => n.html.slice(0, 120))])"
+        )
+        return found
 
     def value(self, expression: str) -> Any:
         """The value of a JavaScript expression, even if the page's policy forbids scripts."""
@@ -115,12 +163,13 @@ class Browser:
         """Show `url` as a screen of `width` CSS pixels does, and wait until it is loaded."""
         target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
         attach = {"targetId": target, "flatten": True}
-        page = Page(self, self.call("Target.attachToTarget", attach)["sessionId"])
+        page = Page(self, self.call("Target.attachToTarget", attach)["sessionId"], target)
         media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         for method, parameters in (
             ("Page.enable", {}),
             ("Network.enable", {}),
+            ("Log.enable", {}),
             ("Emulation.setDeviceMetricsOverride", size),
             ("Emulation.setEmulatedMedia", media),
             ("Emulation.setScriptExecutionDisabled", {"value": not scripts}),
@@ -128,13 +177,17 @@ class Browser:
         ):
             self.call(method, parameters, page)
         self._wait("Page.loadEventFired", page)
-        page.requests += [
-            event["params"]["request"]["url"]
-            for event in self._events
-            if event["method"] == "Network.requestWillBeSent"
-            and event.get("sessionId") == page.session
-        ]
         return page
+
+    def events_of(self, page: Page, method: str) -> list[Any]:
+        return [
+            event["params"]
+            for event in self._events
+            if event["method"] == method and event.get("sessionId") == page.session
+        ]
+
+    def close(self, page: Page) -> None:
+        self.call("Target.closeTarget", {"targetId": page.target})
 
     def call(
         self, method: str, parameters: dict[str, Any] | None = None, page: Page | None = None
@@ -160,12 +213,7 @@ class Browser:
     def _wait(self, method: str, page: Page) -> None:
         deadline = time.monotonic() + _LIMIT
 
-        def seen() -> bool:
-            return any(
-                e["method"] == method and e.get("sessionId") == page.session for e in self._events
-            )
-
-        while not seen():
+        while not self.events_of(page, method):
             self._events.append(self._message(deadline))
 
     def _message(self, deadline: float) -> dict[str, Any]:

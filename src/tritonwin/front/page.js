@@ -28,9 +28,13 @@
       part.append(...[...fresh.children].slice(count));
     } else {
       part.replaceChildren(...fresh.childNodes);
-      // whoever reads with a keyboard or a screen reader comes to the question
-      part.querySelector("[tabindex]")?.focus();
+      toQuestion(part);
     }
+  }
+
+  // whoever reads with a keyboard or a screen reader comes to the question
+  function toQuestion(part) {
+    part.querySelector("[tabindex]")?.focus();
   }
 
   async function renew() {
@@ -59,6 +63,7 @@
   }
 
   addCopyButtons();
+  toQuestion(document);
   const events = new EventSource(root + "events");
   events.onmessage = () => { say(""); renew(); };
   events.addEventListener("end", () => {

@@ -137,7 +137,7 @@ class Pages:
 
     def _task(self, task: Task) -> Response:
         state, tone = _STATES[task.state]
-        said = "".join(f"<li>{_shown([block])}</li>" for block in task.said)
+        said = "".join(f"<div>{_shown([block])}</div>" for block in task.said)
         trying = "".join(f"<p>{html.shown(each)}</p>" for each in self.desk.trying())
         ask = after = ""
         if task.question:
@@ -154,7 +154,7 @@ class Pages:
         body = (
             f'<p id="state" role="status" data-live="swap"><strong class="{html.CLASSES[tone]}">'
             f"{state}</strong></p>"
-            f'<ol id="said" role="log" aria-label="What happened" data-live="grow">{said}</ol>'
+            f'<div id="said" role="log" aria-label="What happened" data-live="grow">{said}</div>'
             f'<div id="now" class="faint" data-live="swap">{html.shown(task.now)}{trying}</div>'
             f'<div id="ask" data-live="swap">{ask}</div>'
             f'<div id="after" data-live="swap">{after}</div>'
