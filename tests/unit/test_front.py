@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from typing import Any
 import pytest
 from fix_world import World, proof
 from fronts import Front, served
+from killing import CAN_FORK, killed_at
 from page_client import FORM, question_of
 from trees import tree_hash
 
@@ -315,6 +317,45 @@ def test_a_snapshot_to_download(front: Front) -> None:
     answer = front.ask("GET", "snapshot")
     assert "attachment" in answer.headers["Content-Disposition"]
     assert json.loads(answer.text)["schema"] == "tritonwin.snapshot/1"
+
+
+def repaired(world: World) -> None:
+    """A server, and somebody at the page; where a fault point is hit, both are gone."""
+    front = Front(world)
+    threading.Thread(target=front.server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def person() -> None:
+        front.agree(front.act("fix"), "Proven")
+        front.ended.set()
+
+    threading.Thread(target=person, daemon=True).start()
+    front.desk.run()
+
+
+@pytest.mark.skipif(not CAN_FORK, reason="the lane kills the program inside Windows")
+@pytest.mark.parametrize(
+    "stride", [pytest.param(7, id="some"), pytest.param(1, id="all", marks=pytest.mark.full)]
+)
+def test_a_server_killed_at_any_point_of_a_change(world: World, stride: int) -> None:
+    before = tree_hash(world.root)
+    point = 1
+    while True:
+        world.proofs = iter([proof("failed"), proof("passed")])
+        killed = killed_at(point, lambda: repaired(world))
+        with served(world) as front:
+            page = front.until("", "Repair: show the plan", "Prove it")
+            unfinished = [header.id for header in world.store.unfinished()]
+            assert ("cut off in the middle" in page) == bool(unfinished)
+            for header in world.store.journals():
+                if header.state != "undone":
+                    front.agree(
+                        front.act("undo", journal=header.id), "Everything is as it was before."
+                    )
+        assert tree_hash(world.root) == before, point
+        if not killed:
+            break
+        point += stride
+    assert point > 10
 
 
 # --- the program

@@ -39,7 +39,7 @@ _LINKS = {
 _STATES: dict[str, tuple[str, Tone]] = {
     "working": ("At work", "notice"),
     "asking": ("Waits for your answer", "warning"),
-    "done": ("Done", "good"),
+    "done": ("Ended", "strong"),
     "failed": ("Failed", "bad"),
 }
 _TITLES: dict[Kind, str] = {
@@ -126,8 +126,8 @@ class Pages:
             body = f'<div id="live" data-live="swap">{self._current()}</div>'
             return self._page("What is wrong", "plain", self._cut_off(), body, wait=True)
         actions = (
-            self._button("fix", "Repair: show the plan") if not view.healthy else "",
-            self._button("verify", "Prove it"),
+            "" if view.healthy else self._button("fix", "Repair: show the plan", main=True),
+            self._button("verify", "Prove it", main=view.healthy),
             self._button("examine", "Examine again"),
         )
         bar = f'<div class="bar">{"".join(actions)}</div>'
@@ -189,24 +189,20 @@ class Pages:
     def _changes(self) -> Response:
         headers = self.desk.store.journals()[::-1]
         busy = self.desk.last is not None and self.desk.last.open
-        rows = "".join(self._change(header, busy=busy) for header in headers)
-        head = "".join(f'<th scope="col">{name}</th>' for name in ("When", "What", "State", "Undo"))
-        table = f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>' if rows else ""
+        changes = "".join(self._change(header, busy=busy) for header in headers)
         damaged = _shown(of_damaged(self.desk.store.unreadable()))
-        none = "" if rows or damaged else "<p>tritonwin changed nothing so far.</p>"
-        return self._page("Past changes", "plain", self._current(), damaged, table, none)
+        none = "" if changes or damaged else "<p>tritonwin changed nothing so far.</p>"
+        return self._page("Past changes", "plain", self._current(), damaged, changes, none)
 
     def _change(self, header: Header, *, busy: bool) -> str:
         undone = header.state == "undone"
         button = "" if undone or busy else self._button("undo", "Undo ...", journal=header.id)
-        where = f'<span class="faint">{html.shown(header.target)}</span>'
-        cells = (
-            html.shown(header.started[:16].replace("T", " ")),
-            f"{html.shown(header.title)}<br>{where}",
-            STATES[header.state],
-            button,
+        when = header.started[:16].replace("T", " ")
+        return (
+            f'<section class="absent"><h2>{html.shown(header.title)}</h2>'
+            f"<p><strong>{STATES[header.state]}</strong> {html.shown(when)} UTC</p>"
+            f'<p class="faint">{html.shown(header.target)}</p>{button}</section>'
         )
-        return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
     def _snapshot(self) -> Response:
         facts = self.desk.facts
@@ -241,13 +237,14 @@ class Pages:
             for header in self.desk.store.unfinished()
         )
 
-    def _button(self, action: str, text: str, **fields: str) -> str:
+    def _button(self, action: str, text: str, *, main: bool = False, **fields: str) -> str:
         hidden = "".join(
             f'<input type="hidden" name="{name}" value="{escape(value)}">'
             for name, value in fields.items()
         )
         form = f'<form method="post" action="{self.root}{action}">'
-        return f"{form}{hidden}<button>{html.shown(text)}</button></form>"
+        kind = ' class="main"' if main else ""
+        return f"{form}{hidden}<button{kind}>{html.shown(text)}</button></form>"
 
     def _to(self, path: str) -> Response:
         return Response(status=303, headers={"Location": f"{self.root}{path}"})
