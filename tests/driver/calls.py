@@ -8,6 +8,7 @@ Run twice, the output and the stand-in driver's log must be the same.
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 import sys
 import threading
@@ -55,26 +56,12 @@ def metadata(warps: int = 4, ctas: int = 1, shared: int = 0) -> Any:
     return (warps, ctas, shared, *((ctas, 1, 1) if six else ()))
 
 
-def launcher(signature: dict[Any, Any], constants: Any = None, **more: Any) -> Any:
-    kernel = SimpleNamespace(
-        constants=constants or {}, signature=signature,
-        fn=SimpleNamespace(arg_names=[str(n) for n in signature], constexprs=()),
-    )  # fmt: skip
-    about = SimpleNamespace(
-        num_ctas=more.get("ctas", 1), cluster_dims=(more.get("ctas", 1), 1, 1),
-        global_scratch_size=more.get("scratch", 0), global_scratch_align=16,
-        profile_scratch_size=more.get("profile", 0), profile_scratch_align=32,
-        launch_cooperative_grid=more.get("cooperative", False), launch_pdl=more.get("pdl", False),
-        tensordesc_meta=more.get("meta"), instrumentation_mode="",
-    )  # fmt: skip
-    return module.CudaLauncher(kernel, about)
-
-
 def kernel(sizes: list[int]) -> int:
     image = f"PARAMETERS {' '.join(map(str, sizes))}\0".encode()
     return int(utils.load_binary("kernel", image, 0, 0)[1])
 
 
+launcher = functools.partial(stubs.launcher, module.CudaLauncher)
 sample = launcher({0: "*fp32"})
 SCRATCH = [8] * (2 if packed or hasattr(sample, "profile_scratch_size")
                  else 1 if hasattr(sample, "global_scratch_size") else 0)  # fmt: skip

@@ -7,6 +7,7 @@ Run twice, the output and the stand-in runtime's log must be the same.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -42,20 +43,7 @@ nested = packed or '"constexpr"' in text
 six = not packed and "clusterDimX" in text
 
 
-def launcher(signature: dict[Any, Any], **more: Any) -> Any:
-    kernel = SimpleNamespace(
-        constants={}, signature=signature,
-        fn=SimpleNamespace(arg_names=[str(n) for n in signature], constexprs=()),
-    )  # fmt: skip
-    about = SimpleNamespace(
-        num_ctas=more.get("ctas", 1), cluster_dims=(1, 1, 1), warp_size=32,
-        target=("hip", "gfx1100", 32), global_scratch_size=0, global_scratch_align=16,
-        profile_scratch_size=more.get("profile", 0), profile_scratch_align=32,
-        launch_cooperative_grid=more.get("cooperative", False), tensordesc_meta=more.get("meta"),
-    )  # fmt: skip
-    return module.HIPLauncher(kernel, about)
-
-
+launcher = functools.partial(stubs.launcher, module.HIPLauncher)
 sample = launcher({0: "*fp32"})
 SCRATCH = [8] * (
     2 if nested and ("profile_scratch" in text) else 1 if "global_scratch" in text else 0

@@ -105,6 +105,23 @@ class Tensor:
         return self._address
 
 
+def launcher(kind: Any, signature: dict[Any, Any], constants: Any = None, **more: Any) -> Any:
+    """A backend's launcher object for a signature."""
+    ctas = more.get("ctas", 1)
+    kernel = SimpleNamespace(
+        constants=constants or {}, signature=signature,
+        fn=SimpleNamespace(arg_names=[str(n) for n in signature], constexprs=()),
+    )  # fmt: skip
+    about = SimpleNamespace(
+        num_ctas=ctas, cluster_dims=(ctas, 1, 1), warp_size=32, target=("hip", "gfx1100", 32),
+        global_scratch_size=more.get("scratch", 0), global_scratch_align=16,
+        profile_scratch_size=more.get("profile", 0), profile_scratch_align=32,
+        launch_cooperative_grid=more.get("cooperative", False), launch_pdl=more.get("pdl", False),
+        tensordesc_meta=more.get("meta"), instrumentation_mode="",
+    )  # fmt: skip
+    return kind(kernel, about)
+
+
 class Record:
     """What came of calls, with what the stand-in driver wrote into its log meanwhile."""
 
