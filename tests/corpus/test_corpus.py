@@ -1,7 +1,7 @@
 """Logs with known causes, as they are and in the forms in which they arrive.
 
 `cases` is the corpus of the start. `threads` are logs rebuilt from public threads, each labelled
-before any log of its set was explained. `fresh`, `a` and `amd-a` were looked at afterwards; `b`, `c`
+before any log of its set was explained. `fresh`, `a`, `amd-a` and `amd-c` were looked at afterwards; `b`, `c`
 and `amd-b` were measured once: nothing is changed for a log of theirs.
 """
 
@@ -30,6 +30,7 @@ SETS = {
     "threads/c": (0.6, 0.6),
     "threads/amd-a": (0.85, 0.7),
     "threads/amd-b": (0.8, 0.5),
+    "threads/amd-c": (0.85, 0.8),
 }
 MEASURED_ONCE = {"threads/b", "threads/c", "threads/amd-b"}
 each_set = pytest.mark.parametrize("name", SETS)

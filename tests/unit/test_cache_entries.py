@@ -29,6 +29,16 @@ def metadata(version: str = TRITON or "", arch: Any = 89, **more: Any) -> str:
     return json.dumps({"target": kernel_target, "triton_version": version, "name": "add", **more})
 
 
+@pytest.mark.parametrize(("arch", "state"), [("gfx1100", "usable"), ("gfx1030", "foreign")])
+def test_a_kernel_for_another_chip_of_amd(tmp_path: Path, arch: str, state: str) -> None:
+    target = {"backend": "hip", "arch": arch, "warp_size": 32}
+    told = json.dumps({"target": target, "triton_version": "3.7.1", "name": "add"})
+    write(tmp_path / "c" / "HASH", {"add.json": told, "add.hsaco": b"\x7fELF"})
+    (entry,) = entries(tmp_path)
+    found = judge(entry, healthy.radeon("gfx1100"))
+    assert (found.state, found.reason) == (state, "the card here is gfx1100" * (state == "foreign"))
+
+
 def entries(tmp_path: Path) -> tuple[CacheEntry, ...]:
     variables = {
         "TRITON_CACHE_DIR": str(tmp_path / "c"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "i")

@@ -72,6 +72,9 @@ def _foreign_kernel(entry: CacheEntry, facts: Facts) -> str | None:
     present = {capability.replace(".", "") for capability in cards}
     if entry.backend == "cuda" and cards and all(cards) and entry.arch not in present:
         return f"the GPU here is of {', '.join(sorted(present))}"
+    chips = {gpu.architecture or "" for gpu in facts.amd_gpus}
+    if entry.backend == "hip" and chips and all(chips) and entry.arch not in chips:
+        return f"the card here is {', '.join(sorted(chips))}"
     return None
 
 
