@@ -105,8 +105,8 @@ def _told(lane: Lane, plot: Plot) -> Story:
         return Story(plot.title, plot.expects, snapshot.read(file))
 
 
-def record(machine: Machine, plot: Plot) -> Path:
-    """Set the stage, do the harm, and have tritonwin in Windows Python write a snapshot."""
+def stage(machine: Machine, plot: Plot) -> Environment:
+    """A ComfyUI to which the harm was done."""
     machine.home("Ada")
     env = machine.environment("3.12", "comfyui", [WHEELS[plot.triton]], where=r"C:\AI")
     full = machine.environment("3.12", "full")
@@ -115,6 +115,12 @@ def record(machine: Machine, plot: Plot) -> Path:
     standins.cuda_torch(env, machine.fakes, *plot.torch)
     machine.gpu(plot.gpu, name=plot.card)
     plot.harm(machine, env)
+    return env
+
+
+def record(machine: Machine, plot: Plot) -> Path:
+    """Have tritonwin in Windows Python write a snapshot of it."""
+    env = stage(machine, plot)
     machine.tool("snapshot", "-o", r"C:\story.json", "--python", env.python, cwd="C:\\").check()
     return env.path(r"C:\story.json")
 

@@ -45,21 +45,3 @@ def test_lines_of_a_page(machine: Machine, tmp_path: Path, page: str) -> None:
         machine.start(f'cmd /d /s /c "{line}"', cwd=app, timeout=120).check()
         started = machine.start('cmd /d /s /c ".\\start.bat < nul"', cwd=app, timeout=120)
         assert "ComfyUI stand-in" in started.stdout
-
-
-@pytest.mark.full
-def test_what_doctor_prints_can_be_typed_as_it_is(machine: Machine, tmp_path: Path) -> None:
-    """The command below `help:`, in cmd, in the folder of the application."""
-    env = machine.environment("3.12", "comfyui", ["triton-3.8"])
-    app = env.root / "ComfyUI_windows_portable"
-    build_pyz.build(tmp_path / "tritonwin.pyz")
-    shutil.copyfile(tmp_path / "tritonwin.pyz", app / "tritonwin.pyz")
-    machine.gpu()
-    machine.variables["TRITONWIN_HOME"] = r"C:\tritonwin home"
-    start = r".\python_embeded\python.exe tritonwin.pyz"
-    done = machine.start(f'cmd /d /s /c "{start} doctor"', cwd=app, timeout=120)
-    (printed,) = re.findall(r"^ {6}(.* fix.*)$", done.stdout, re.MULTILINE)
-    assert printed == f"{start} fix"
-    done = machine.start(f'cmd /d /s /c "{printed} < nul"', cwd=app, timeout=300)
-    assert done.returncode == 1, done
-    assert "Changes to" in done.stdout or "not solved" in done.stdout
